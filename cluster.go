@@ -49,8 +49,7 @@ type Cluster struct {
 	checker  *check.Checker // nil without Config.Check
 }
 
-// New returns a cluster whose controllers run and that holds nothing yet. An error names the field of the configuration that is
-// wrong, and what to do about it.
+// New returns an empty cluster with running controllers. An error names the field of the configuration that is wrong, and the remedy.
 func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -229,7 +228,7 @@ func (c *Cluster) apply(obj api.Object) error {
 	if err != nil {
 		return c.Create(obj)
 	}
-	// API-012: some kinds are not replaced without saying which version.
+	// API-012: some kinds cannot be replaced without a resourceVersion.
 	if obj.GetResourceVersion() == "" {
 		obj.SetResourceVersion(stored.GetResourceVersion())
 	}
@@ -238,13 +237,13 @@ func (c *Cluster) apply(obj api.Object) error {
 
 func (c *Cluster) checkObject(verb string, obj api.Object) error {
 	if objects.IsNil(obj) {
-		return fmt.Errorf("%s: the object is nil: pass a pointer to a k8s.io/api type", verb)
+		return fmt.Errorf("%s: the object is nil; pass a pointer to a k8s.io/api type", verb)
 	}
 	if api.KindOf(obj) == "" {
-		return fmt.Errorf("%s: %T is %w: the kinds are %v", verb, obj, api.ErrUnknownKind, store.Kinds())
+		return fmt.Errorf("%s: %T is %w; the kinds are %v", verb, obj, api.ErrUnknownKind, store.Kinds())
 	}
 	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
-		return fmt.Errorf("%s %s: metadata.name is empty: name the object", verb, api.KindOf(obj))
+		return fmt.Errorf("%s %s: metadata.name is empty; name the object", verb, api.KindOf(obj))
 	}
 	if err := fake.Err(obj); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
@@ -281,16 +280,16 @@ func describe(verb string, obj api.Object, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
 }
 
-// Now is the virtual time.
+// Now returns the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }
 
-// Step runs the next event, moving the clock to it. It reports false when nothing is queued.
+// Step advances the time to the next event and runs it. It returns false if there is none.
 func (c *Cluster) Step() bool { return c.engine.Step() }
 
-// Advance runs everything due within d, the end included; the clock then stands at now+d. It refuses a negative d.
+// Advance runs everything that is due within d, including its end, and advances the time by d. A negative d is an error.
 func (c *Cluster) Advance(d time.Duration) error {
 	if d < 0 {
-		return fmt.Errorf("advance %v: time does not run backwards: give zero or more", d)
+		return fmt.Errorf("advance %v: time does not run backwards; give zero or more", d)
 	}
 	c.engine.Advance(d)
 	return nil
@@ -298,8 +297,7 @@ func (c *Cluster) Advance(d time.Duration) error {
 
 // Settle runs until only background resyncs remain; a claim that is created together with its volumes may be bound before the
 // PersistentVolume controller has seen them all, as in a real cluster, so settle after the volumes and again after the claim.
-// It gives up, listing the pending work, when Config.SettleLimit of virtual time is spent, or when events without end happen at one
-// instant.
+// It returns an error that lists the pending work after Config.SettleLimit of virtual time, or if events at one time never end.
 func (c *Cluster) Settle() error {
 	if err := c.engine.Settle(c.cfg.SettleLimit); err != nil {
 		return fmt.Errorf("settle: %w", err)
@@ -307,7 +305,7 @@ func (c *Cluster) Settle() error {
 	return nil
 }
 
-// Until runs event by event until cond holds, and gives up after limit of virtual time.
+// Until runs event by event until cond returns true. It returns an error after limit of virtual time.
 func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
 	if cond == nil {
 		return fmt.Errorf("until: the condition is nil")
@@ -326,17 +324,15 @@ func (c *Cluster) Trace() *trace.Trace {
 	return c.engine.Trace()
 }
 
-// Events are the Kubernetes Events as the API server holds them, correlated and counted as client-go does, in the order of
-// their keys.
+// Events returns the Kubernetes Events that the API server stores, correlated and counted as client-go does, in the order of their keys.
 func (c *Cluster) Events() []*corev1.Event {
 	return Table[*corev1.Event]{c.engine.Store().Events}.List()
 }
 
-// Close ends the cluster. It need not be called, but a cluster that is dropped in the middle of something, with calls under way,
-// is only collected after Close.
+// Close ends the cluster. It is optional; the memory of a cluster with calls in progress is only freed after Close.
 func (c *Cluster) Close() { c.engine.Close() }
 
-// Controllers lists the controllers by actor name.
+// Controllers returns the names of the controllers and kubelets, as they appear as actors in the trace.
 func (c *Cluster) Controllers() []string {
 	var names []string
 	for _, a := range c.engine.Actors() {
@@ -350,7 +346,7 @@ func (c *Cluster) Controllers() []string {
 func (c *Cluster) Crash(controller string) error {
 	a, ok := c.engine.Actor(controller)
 	if !ok {
-		return fmt.Errorf("crash %q: there is no such controller: there are %q", controller, c.Controllers())
+		return fmt.Errorf("crash %q: there is no such controller; there are %q", controller, c.Controllers())
 	}
 	a.Crash()
 	return nil
@@ -360,7 +356,7 @@ func (c *Cluster) Crash(controller string) error {
 func (c *Cluster) Restart(controller string) error {
 	a, ok := c.engine.Actor(controller)
 	if !ok {
-		return fmt.Errorf("restart %q: there is no such controller: there are %q", controller, c.Controllers())
+		return fmt.Errorf("restart %q: there is no such controller; there are %q", controller, c.Controllers())
 	}
 	a.Start()
 	return nil

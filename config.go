@@ -107,16 +107,16 @@ func (cfg *Config) check() error {
 		value time.Duration
 	}{{"Latency", cfg.Latency}, {"SettleLimit", cfg.SettleLimit}, {"ResyncPeriod", cfg.ResyncPeriod}} {
 		if d.value < 0 {
-			return fmt.Errorf("volsim: Config.%s is %v: give zero for the default, or more", d.field, d.value)
+			return fmt.Errorf("volsim: Config.%s is %v; give zero for the default, or more", d.field, d.value)
 		}
 	}
 	// Objects cannot contain other years.
 	if year := cfg.Start.Year(); !cfg.Start.IsZero() && (year < 1 || year > maxStartYear) {
-		return fmt.Errorf("volsim: Config.Start is in the year %d: give zero for the default, or a time from 1 to %d", year, maxStartYear)
+		return fmt.Errorf("volsim: Config.Start is in the year %d; give zero for the default, or a time from 1 to %d", year, maxStartYear)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
 		if lag := cfg.Lag[name]; lag < 0 {
-			return fmt.Errorf("volsim: Config.Lag of %q is %v: give zero for none, or more", name, lag)
+			return fmt.Errorf("volsim: Config.Lag of %q is %v; give zero for none, or more", name, lag)
 		}
 	}
 	if cfg.SettleLimit == 0 {
@@ -129,7 +129,7 @@ func (cfg *Config) check() error {
 func (cfg *Config) checkNames(controllers []string) error {
 	for _, name := range cfg.Without {
 		if !slices.Contains(controllers, name) {
-			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller: there are %q", name, controllers)
+			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller; there are %q", name, controllers)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
@@ -138,7 +138,7 @@ func (cfg *Config) checkNames(controllers []string) error {
 		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {
 			continue
 		}
-		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q, and one per node, such as %q",
+		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller; there are %q, and one per node, such as %q",
 			name, controllers, actors.Kubelet("n1"))
 	}
 	return nil

@@ -24,7 +24,7 @@ type component struct {
 	start func() error
 }
 
-// controllers are the parts of the control plane, in the order in which they start, under the names of their actors.
+// controllers returns the components of the control plane in the order in which they start.
 func (c *Cluster) controllers() []component {
 	all := []component{
 		{actors.PersistentVolume, c.startBinder},
@@ -55,7 +55,7 @@ func (c *Cluster) controllers() []component {
 		}},
 		c.reclaiming(actors.RecyclerPodRunner),
 	}
-	// Each CSI driver comes with its sidecars.
+	// Each CSI driver has its own sidecars.
 	for name, driver := range c.backends.All() {
 		if backends.IsInTree(driver) {
 			continue
@@ -84,7 +84,7 @@ func (c *Cluster) controllers() []component {
 	return append(all, component{Kubelets, c.startKubelets})
 }
 
-// reclaiming returns the controller of package reclaim of that name.
+// reclaiming returns the component for a controller of package reclaim.
 func (c *Cluster) reclaiming(name string) component {
 	return component{name, func() error {
 		_, err := reclaim.New(c.engine, name, c.backends)
@@ -92,7 +92,7 @@ func (c *Cluster) reclaiming(name string) component {
 	}}
 }
 
-// Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, actors.Kubelet.
+// Kubelets stands for the kubelets of all nodes in Config.Without. Each kubelet is an actor, such as kubelet/n1.
 const Kubelets = "kubelet"
 
 // startKubelets adds a node with a kubelet for every Node object, also later ones, unless Config.ManualNodes is set.
@@ -108,7 +108,7 @@ func (c *Cluster) startKubelets() error {
 	return nodes.Follow()
 }
 
-// startControllers adds every controller that Config.Without does not leave out.
+// startControllers starts every controller that Config.Without does not name.
 func (c *Cluster) startControllers() error {
 	all := c.controllers()
 	names := make([]string, len(all))
@@ -129,7 +129,7 @@ func (c *Cluster) startControllers() error {
 	return nil
 }
 
-// startBinder adds the PersistentVolume controller with its reclaiming half. This is where the two meet.
+// startBinder starts the PersistentVolume controller: binder with the reclaimer of package reclaim.
 func (c *Cluster) startBinder() error {
 	_, err := binder.New(c.engine, binder.Config{
 		Backends:            c.backends,

@@ -13,10 +13,10 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Explain says why an object is in the state it is in: the rule that decides, every candidate with the first rule that refused it, who
-// has to act next, when anything can change by itself, and the same of the objects it waits for. The object is a claim
-// (pvc/namespace/name, or namespace/name), a pod (pod/namespace/name), a volume (pv/name) or an attachment (va/name). One that does
-// not exist is an error for which apierrors.IsNotFound holds.
+// Explain says why an object is in its state: the rule that decides, every candidate with the first rule that rejects it, who must act
+// next, when the state can change without action, and the same for the objects it waits for. The object is a claim (pvc/namespace/name, or
+// namespace/name), a pod (pod/namespace/name), a volume (pv/name) or an attachment (va/name). If it does not exist, apierrors.IsNotFound
+// holds for the error.
 func (c *Cluster) Explain(object string) (explain.Explanation, error) {
 	ref, err := objname.Parse(object)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Cluster) Explain(object string) (explain.Explanation, error) {
 	return explain.New(c.snapshot()).Object(ref)
 }
 
-// snapshot returns the objects as they are now, with what the cluster knows about them besides.
+// snapshot returns the objects as they are now, and what explanations need beside them.
 func (c *Cluster) snapshot() snapshot.Snapshot {
 	s := snapshot.Of(c.engine.Store(), c.Now())
 	s.Backends = c.backends
@@ -35,7 +35,7 @@ func (c *Cluster) snapshot() snapshot.Snapshot {
 	return s
 }
 
-// unreachable reports whether a node's kubelet is down or cut off. One without a machine is played by the user, and as its Node says.
+// unreachable reports whether a node's kubelet is down or cut off. For a Node object without a kubelet the status decides.
 func (c *Cluster) unreachable(node string) bool {
 	if c.nodes == nil {
 		return false
@@ -44,8 +44,8 @@ func (c *Cluster) unreachable(node string) bool {
 	return ok && (!m.Running() || m.Partitioned())
 }
 
-// detachPendingSince reads off the trace since when the attach/detach controller has been waiting to detach a volume from a node (ATT-045).
-// Without a trace it is not known.
+// detachPendingSince reads in the trace since when the attach/detach controller has been waiting to detach a volume from a node (ATT-045).
+// Without a trace ok is false.
 func (c *Cluster) detachPendingSince(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool) {
 	if c.Trace() == nil {
 		return time.Time{}, false

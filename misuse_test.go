@@ -34,11 +34,11 @@ func TestMisuse(t *testing.T) {
 		obj  api.Object
 		want string
 	}{
-		"nil":                 {nil, "the object is nil: pass a pointer to a k8s.io/api type"},
-		"a nil volume":        {missing, "the object is nil: pass a pointer to a k8s.io/api type"},
-		"a secret":            {secret, "*v1.Secret is not simulated: the kinds are [StorageClass "},
-		"something else":      {stranger{secret}, "volsim_test.stranger is not simulated: the kinds are ["},
-		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty: name the object"},
+		"nil":                 {nil, "the object is nil; pass a pointer to a k8s.io/api type"},
+		"a nil volume":        {missing, "the object is nil; pass a pointer to a k8s.io/api type"},
+		"a secret":            {secret, "*v1.Secret is not simulated; the kinds are [StorageClass "},
+		"something else":      {stranger{secret}, "volsim_test.stranger is not simulated; the kinds are ["},
+		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty; name the object"},
 	}
 	calls := map[string]func(cluster, api.Object) error{
 		"create": func(c cluster, o api.Object) error { return c.Create(o) },
@@ -75,10 +75,10 @@ func TestMisuse(t *testing.T) {
 		{"twice, a namespace aside", c.Create(goodVolume("new"), inNamespace), "create PersistentVolume/new: the object is given twice"},
 		{"a good one before a nil", c.Create(goodVolume("new"), nil), "the object is nil"},
 		{"loading a good one before a nil", c.Load(goodVolume("new"), missing), "the object is nil"},
-		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards: give zero or more"},
+		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards; give zero or more"},
 		{"until nothing", c.Until(nil, time.Second), "until: the condition is nil"},
-		{"a crash of nobody", c.Crash("nobody"), `crash "nobody": there is no such controller: there are [`},
-		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller: there are [`},
+		{"a crash of nobody", c.Crash("nobody"), `crash "nobody": there is no such controller; there are [`},
+		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller; there are [`},
 		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
 		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: Secret (v1) is not simulated"},
 		{"a manifest whose end cannot be read", c.Apply([]byte("apiVersion: v1\nkind: Node\nmetadata: {name: new}\n---\nkind: Pod\n")), "apply: line 5: apiVersion or kind is missing"},
@@ -145,9 +145,9 @@ func TestBadConfig(t *testing.T) {
 		{"a scheduler that gives up before it starts", volsim.Config{Scheduler: volsim.SchedulerConfig{BindTimeout: -1}}, []string{"BindTimeout is -1ns"}},
 		{"the far future", volsim.Config{Start: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year 20000", "give zero"}},
 		{"before the calendar", volsim.Config{Start: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year -5", "give zero"}},
-		{"no backend", volsim.Config{Backends: []storage.Backend{nil}}, []string{"Config.Backends", "backend 1 of 1 is nil", "leave it out"}},
+		{"no backend", volsim.Config{Backends: []storage.Backend{nil}}, []string{"Config.Backends", "backend 1 of 1 is nil", "remove it"}},
 		{"two of one name", volsim.Config{Backends: []storage.Backend{fake.CSI("a.example.com"), fake.CSI("a.example.com")}},
-			[]string{"Config.Backends", "backend 2 of 2", `named "a.example.com"`, "give it a name"}},
+			[]string{"Config.Backends", "backend 2 of 2", `named "a.example.com"`, "choose another name"}},
 		{"a backend of no name", volsim.Config{Backends: []storage.Backend{fake.CSI("")}}, []string{"Config.Backends", "name is empty", "name it"}},
 	} {
 		c, err := volsim.New(test.cfg)
