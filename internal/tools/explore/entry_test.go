@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// skippedFields are the fields of an entry of the trace that a state does not have in it, and why.
+// skippedFields are the fields of a trace entry that do not belong to a state, with the reasons.
 var skippedFields = map[string]string{
 	"Seq":      "follows from how many entries there were",
 	"Activity": "counts processes: runs that differ in nothing else differ in it",
@@ -41,7 +41,7 @@ func fill(t *testing.T, name string, v reflect.Value) {
 	case v.Type() == reflect.TypeFor[api.Object]():
 		v.Set(reflect.ValueOf(fake.Volume("x", "1Gi")))
 	default:
-		t.Fatalf("%s is a %v: say here what else it can be", name, v.Type())
+		t.Fatalf("%s is a %v: add this kind to fill", name, v.Type())
 	}
 }
 
@@ -65,7 +65,7 @@ func TestEntryFields(t *testing.T) {
 	require.NoError(t, err)
 	defer run.Engine.Close()
 	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
-	heard := map[digest]string{tracker.entry(digest{}, trace.Entry{}): "an entry that says nothing"}
+	digests := map[digest]string{tracker.entry(digest{}, trace.Entry{}): "an empty entry"}
 	fields(reflect.ValueOf(trace.Entry{}), "", func(name string, _ reflect.Value) {
 		var e trace.Entry
 		fields(reflect.ValueOf(&e).Elem(), "", func(other string, field reflect.Value) {
@@ -74,18 +74,18 @@ func TestEntryFields(t *testing.T) {
 			}
 		})
 		d := tracker.entry(digest{}, e)
-		same, known := heard[d]
+		same, known := digests[d]
 		if _, ok := skippedFields[name]; ok {
-			require.Truef(t, known, "%s is heard after all", name)
+			require.Truef(t, known, "%s changes the state", name)
 			return
 		}
 		require.Falsef(t, known, "an entry with %s is taken for %s", name, same)
-		heard[d] = "one with " + name
+		digests[d] = "one with " + name
 	})
 	for _, e := range []trace.Entry{{New: fake.Volume("y", "1Gi")}, {New: fake.Volume("x", "2Gi")}, {Err: errors.New("worse luck")}} {
 		d := tracker.entry(digest{}, e)
-		require.Empty(t, heard[d], "entries that differ in objects or errors differ")
-		heard[d] = "another"
+		require.Empty(t, digests[d], "entries that differ in objects or errors differ")
+		digests[d] = "another"
 	}
 }
 
@@ -101,7 +101,7 @@ func TestReadByInvariants(t *testing.T) {
 		{"a creation", trace.Entry{Type: trace.Write, New: now}, true},
 		{"a deletion", trace.Entry{Type: trace.Write, Old: old}, true},
 		{"a write that changes nothing", trace.Entry{Type: trace.Write, Old: old, New: old}, false},
-		{"a write that was refused", trace.Entry{Type: trace.Write, Old: old, New: now, Err: errors.New("no luck")}, false},
+		{"a rejected write", trace.Entry{Type: trace.Write, Old: old, New: now, Err: errors.New("no luck")}, false},
 		{"a call", trace.Entry{Type: trace.Storage}, true},
 		{"a fault", trace.Entry{Type: trace.Injected}, true},
 		{"a start", trace.Entry{Type: trace.Started}, true},

@@ -22,13 +22,13 @@ func TestExample(t *testing.T) {
 	require.Len(t, r.Outcomes, 2)
 	require.Empty(t, r.Violated)
 
-	world, err := os.ReadFile("../../../examples/sweep/world.yaml")
+	model, err := os.ReadFile("../../../examples/sweep/world.yaml")
 	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(world)), "the manifest is that of the script")
+	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(model)), "the manifest is that of the script")
 
 	small, err := os.ReadFile("../../../examples/sweep/small.txtar")
 	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(string(small), "-- both.yaml --\n"+string(world)))
+	require.True(t, strings.HasSuffix(string(small), "-- both.yaml --\n"+string(model)))
 	script, err = ReadScript("small.txtar", small)
 	require.NoError(t, err)
 	x, err := Exhaustive(script.Model(0), Options{MaxRuns: searches(400, DefaultMaxRuns)})

@@ -211,7 +211,7 @@ func TestManifestMistakes(t *testing.T) {
 		want string
 	}{
 		{"no YAML", Manifest{Data: []byte("kind: [")}, "explore: "},
-		{"no such controller", Manifest{Data: []byte(one), Without: []string{"nobody"}}, `Without names "nobody"`},
+		{"no such controller", Manifest{Data: []byte(one), Without: []string{"no-such-controller"}}, `Without names "no-such-controller"`},
 		{"an invariant twice", Manifest{Data: []byte(one), Check: append(check.All(), check.All()...)}, "is listed twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestGoals(t *testing.T) {
 	const other = one + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: other, namespace: default}\n" +
 		"spec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
 	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(independent, name) })
-	worlds := []struct {
+	models := []struct {
 		name     string
 		manifest Manifest
 		outcomes int
@@ -248,9 +248,9 @@ func TestGoals(t *testing.T) {
 	}
 	if testing.Short() {
 		// The race detector takes ten times as long.
-		worlds = worlds[:1]
+		models = models[:1]
 	}
-	for _, tt := range worlds {
+	for _, tt := range models {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := tt.manifest.Model()
 			require.NoError(t, err)

@@ -96,8 +96,8 @@ func (s *fixture) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// play sets what the user does.
-func (s *fixture) play(fn func()) { s.run.Execute = func() error { fn(); return nil } }
+// user sets the actions of the user.
+func (s *fixture) user(fn func()) { s.run.Execute = func() error { fn(); return nil } }
 
 // actor adds a dependent actor, independent adds an independent one with registered memory.
 func (s *fixture) actor(name string, start func(a *actor)) *actor {
@@ -115,12 +115,12 @@ func (s *fixture) independent(name string, start func(a *actor, m *actorMemory))
 	})
 }
 
-// does adds an independent actor that does one thing at the beginning.
+// does adds an independent actor that does one thing at the start.
 func (s *fixture) does(name string, fn func(p *proc)) *actor {
 	return s.independent(name, func(a *actor, _ *actorMemory) { a.Go(name, fn) })
 }
 
-// pause is a time after which all else is over, so only the past of a state shows what happened.
+// pause is a time after which everything else has ended, so only the past of a state shows what happened.
 const pause = time.Second
 
 // idles adds an event at a later time, at which states are compared.
@@ -241,7 +241,7 @@ func (s *fixture) twoViews(bool) {
 		}})
 		engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
 		engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, n *corev1.Node) { q.Add(n.Name) }})
-		a.After(2*pause, "tell", func(p *proc) { label(p, "c", m.Text) })
+		a.After(2*pause, "report", func(p *proc) { label(p, "c", m.Text) })
 	})
 }
 

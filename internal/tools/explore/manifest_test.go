@@ -68,7 +68,7 @@ func TestDependentActor(t *testing.T) {
 		x.reset()
 		require.NoError(t, x.explore())
 		require.Equal(t, want, x.dependentActors[actors.PersistentVolume], policy)
-		require.Equal(t, 20, x.result.Runs, "it goes on after it has begun anew")
+		require.Equal(t, 20, x.result.Runs, "it continues after the restart")
 		require.NotEmpty(t, x.result.Outcomes)
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// reader reads the memory of an actor by reflection, all that hangs on what it keeps. What the engine itself tells of (informers, queues,
-// the store) is left out, and so are Events. Functions are taken to be constant.
+// reader reads the memory of an actor by reflection: everything reachable from its registered state. It skips Events, and what the engine
+// reports itself (informers, queues, the store). Functions count as constant.
 type reader struct {
 	tracker *tracker
 	seen    map[place]int
 	out     []byte
-	// counters are numbers of which only differences are used, in the order in which they were met.
+	// counters are numbers of which only differences are used, in the order in which the reader meets them.
 	counters []uint64
 }
 
@@ -46,7 +46,7 @@ var opaque = typeSet(
 // trees are read by their items in order: their nodes hold numbers that count copies in the whole process.
 var trees = typeSet(reflect.TypeFor[btree.BTreeG[int]]())
 
-// typeName is a type without its type parameters.
+// typeName returns a type without its type parameters.
 type typeName struct{ path, name string }
 
 func nameOf(t reflect.Type) typeName {
@@ -62,7 +62,7 @@ func typeSet(types ...reflect.Type) map[typeName]bool {
 	return set
 }
 
-// memory is the digest of what an actor keeps, and its counters.
+// memory is the digest of an actor's memory, and its counters.
 func (t *tracker) memory(a *engine.Actor) (digest, []uint64) {
 	r := &reader{tracker: t, seen: map[place]int{}}
 	for _, root := range a.Memory() {
@@ -121,7 +121,7 @@ func (r *reader) readPointer(v reflect.Value) {
 		return
 	}
 	if v.Type().Implements(objectType) || v.Type() == reflect.TypeFor[*engine.Process]() {
-		// By its address, for what is read from a field that is not exported cannot be taken out of it.
+		// By address, because values of unexported fields cannot be extracted.
 		switch shared := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).Interface().(type) {
 		case api.Object:
 			d := r.tracker.content(shared)
@@ -147,7 +147,7 @@ func (r *reader) readPointer(v reflect.Value) {
 
 // readTree reads the items of a tree in order.
 func (r *reader) readTree(v reflect.Value) {
-	// By its address: no method can be called on a value that was read from a field that is not exported.
+	// By address, because methods cannot be called on values of unexported fields.
 	scan := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).MethodByName("Scan")
 	r.say("tree")
 	yield := func(item []reflect.Value) []reflect.Value {

@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// modelsOfDeliveries are about deliveries, and what the user waits for.
+// modelsOfDeliveries are about deliveries, and the conditions that the user waits for.
 var modelsOfDeliveries = []smallModel{
 	{name: "an informer of a kind that is written later", outcomes: 2, build: func(s *fixture) {
 		s.twoViews(false)
@@ -18,22 +18,22 @@ var modelsOfDeliveries = []smallModel{
 			labelNode(p, "1")
 		})
 	}},
-	{name: "the order of changes on their way", outcomes: 2, build: func(s *fixture) {
+	{name: "the order of undelivered changes", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				m.Text = key
 				return nil
 			}})
 			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
-			a.After(3*pause, "tell", func(p *proc) { label(p, "c", m.Text) })
+			a.After(3*pause, "report", func(p *proc) { label(p, "c", m.Text) })
 		})
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "b", "1") })
 	}, change: lagging},
-	{name: "when changes on their way were written", outcomes: 2, build: func(s *fixture) {
+	{name: "the times of undelivered changes", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, m *actorMemory) {
 			view := engine.NewInformer(a, s.Store().Volumes)
-			a.After(3*pause/2, "look", func(p *proc) {
+			a.After(3*pause/2, "read", func(p *proc) {
 				pv, _ := view.Get("b")
 				label(p, "c", "saw"+pv.Labels["x"])
 			})
@@ -49,7 +49,7 @@ var modelsOfDeliveries = []smallModel{
 		})
 		s.independent("idler", func(a *actor, _ *actorMemory) { a.After(pause*4/5, "idle", func(*proc) {}) })
 	}, change: func(cfg *engine.Config) { cfg.Lag = map[string]time.Duration{"watcher": pause} }},
-	{name: "a process that waits", outcomes: 2, build: func(s *fixture) {
+	{name: "a waiting process", outcomes: 2, build: func(s *fixture) {
 		s.independent("waiter", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) {
@@ -61,31 +61,31 @@ var modelsOfDeliveries = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what an informer has told that an activity has started", outcomes: 2, build: func(s *fixture) {
+	{name: "what an informer that an activity started has delivered", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
-				told := ""
-				engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { told += pv.Name }})
+				delivered := ""
+				engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { delivered += pv.Name }})
 				p.Sleep(2 * pause)
-				label(p, "c", told)
+				label(p, "c", delivered)
 			})
 		})
 		s.independent("first", func(a *actor, _ *actorMemory) { a.After(pause, "first", func(p *proc) { label(p, "a", "1") }) })
 		s.independent("second", func(a *actor, _ *actorMemory) { a.After(pause, "second", func(p *proc) { label(p, "b", "1") }) })
 	}},
-	{name: "what Until waits for", outcomes: 2, build: func(s *fixture) {
+	{name: "the condition of Until", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) {
 			label(p, "b", "1")
 			label(p, "b", "2")
 		})
-		s.play(func() {
+		s.user(func() {
 			err := s.Until(func() bool { return s.labelOf("a") == "1" && s.labelOf("b") == "1" }, pause)
 			s.note("%t", err == nil)
 			s.Advance(pause)
 		})
 	}},
-	{name: "what Until may wait for, and waits no more", outcomes: 2, build: func(s *fixture) {
+	{name: "a condition of Until that no longer applies", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) {
 			label(p, "b", "1")
@@ -93,7 +93,7 @@ var modelsOfDeliveries = []smallModel{
 		})
 		waiting := false
 		s.run.Waits = func() bool { return waiting }
-		s.play(func() {
+		s.user(func() {
 			waiting = true
 			err := s.Until(func() bool { return s.labelOf("a") == "1" && s.labelOf("b") == "1" }, pause)
 			waiting = false
@@ -101,10 +101,10 @@ var modelsOfDeliveries = []smallModel{
 			_ = s.Until(func() bool { return false }, pause)
 		})
 	}},
-	{name: "what Step shows", outcomes: 2, build: func(s *fixture) {
+	{name: "the effect of Step", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "b", "1") })
-		s.play(func() {
+		s.user(func() {
 			for range 3 {
 				s.Step()
 			}
@@ -112,28 +112,28 @@ var modelsOfDeliveries = []smallModel{
 			s.Advance(pause)
 		})
 	}},
-	{name: "what Settle does not wait for", outcomes: 2, build: func(s *fixture) {
+	{name: "a background event", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) {})
 		s.background("second", func(*proc) {})
-		s.play(s.settle)
+		s.user(s.settle)
 	}},
-	{name: "what Settle does not wait for, behind what it waits for", outcomes: 2, build: func(s *fixture) {
+	{name: "a background event after other work", outcomes: 2, build: func(s *fixture) {
 		s.background("first", func(*proc) {})
 		s.does("second", func(p *proc) {})
-		s.play(s.settle)
+		s.user(s.settle)
 	}},
-	{name: "what Settle does not wait for, when a delivery is the last work", outcomes: 2, build: func(s *fixture) {
+	{name: "a background event, if a delivery is the last other work", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) { engine.NewInformer(a, s.Store().Nodes) })
 		s.background("second", nil)
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			s.settle()
 		})
 	}},
-	{name: "what Settle does not wait for and comes up, when a delivery is the last work", outcomes: 2, build: func(s *fixture) {
+	{name: "a background event that becomes due, if a delivery is the last other work", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) { engine.NewInformer(a, s.Store().Nodes) })
 		s.background("second", func(*proc) {})
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			s.settle()
 		})
@@ -141,7 +141,7 @@ var modelsOfDeliveries = []smallModel{
 	{name: "a delivery that is not the first step", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) { engine.NewInformer(a, s.Store().Nodes) })
 		s.does("writer", func(p *proc) { label(p, "b", "1") })
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			s.Step()
 			s.Step()
@@ -149,39 +149,39 @@ var modelsOfDeliveries = []smallModel{
 			s.Advance(pause)
 		})
 	}},
-	{name: "a delivery after the user has come to act", outcomes: 2, build: func(s *fixture) {
+	{name: "a delivery after the user's turn", outcomes: 2, build: func(s *fixture) {
 		var view *engine.Informer[*corev1.Node]
 		watcher := s.independent("watcher", func(a *actor, _ *actorMemory) { view = engine.NewInformer(a, s.Store().Nodes) })
 		s.does("writer", func(p *proc) { label(p, "b", "1") })
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			_ = s.Until(func() bool { return s.labelOf("b") == "1" }, pause)
-			watcher.Go("look", func(p *proc) {
+			watcher.Go("read", func(p *proc) {
 				n, _ := view.Get("n")
 				label(p, "c", "saw"+n.Labels["x"])
 			})
 			s.Advance(pause)
 		})
 	}},
-	{name: "a delivery to one of whom nothing is known", outcomes: 2, build: func(s *fixture) {
+	{name: "a delivery to a dependent actor", outcomes: 2, build: func(s *fixture) {
 		s.actor("watcher", func(a *actor) {
 			seen := ""
 			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { seen = s.labelOf("b") }})
-			a.After(pause, "tell", func(p *proc) { label(p, "c", "saw"+seen) })
+			a.After(pause, "report", func(p *proc) { label(p, "c", "saw"+seen) })
 		})
 		s.does("writer", func(p *proc) { label(p, "b", "1") })
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "a delivery to an informer that an activity has started", outcomes: 3, build: func(s *fixture) {
+	{name: "a delivery to an informer that an activity started", outcomes: 3, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
-				told, before := uint64(0), p.Effects()
-				engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { told = p.Effects() - before }})
+				delivered, before := uint64(0), p.Effects()
+				engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { delivered = p.Effects() - before }})
 				p.Sleep(2 * pause)
-				label(p, "c", fmt.Sprint(told))
+				label(p, "c", fmt.Sprint(delivered))
 			})
 		})
 		s.independent("writer", func(a *actor, _ *actorMemory) {
@@ -190,7 +190,7 @@ var modelsOfDeliveries = []smallModel{
 				label(p, "b", "1")
 			})
 		})
-		s.play(func() {
+		s.user(func() {
 			s.Advance(pause / 2)
 			labelNode(s.User(), "1")
 			s.Advance(3 * pause)

@@ -11,34 +11,34 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// modelsOfEvents are about events that are alike, and names that are made.
+// modelsOfEvents are about equal events and generated names.
 var modelsOfEvents = []smallModel{
-	{name: "events that are alike but for what caused them", outcomes: 2, build: func(s *fixture) {
+	{name: "equal events with different causes", outcomes: 2, build: func(s *fixture) {
 		s.does("starter", func(p *proc) {
 			for _, text := range []string{"1", "2"} {
 				p.Actor().Go("same", func(p *proc) { label(p, "a", text) })
 			}
 		})
 	}},
-	{name: "events that are alike but for when the user caused them", outcomes: 2, build: func(s *fixture) {
+	{name: "equal events that the user caused at different times", outcomes: 2, build: func(s *fixture) {
 		a := s.independent("actor", func(a *actor, _ *actorMemory) { a.After(pause/2, "idle", func(*proc) {}) })
-		s.play(func() {
+		s.user(func() {
 			a.After(2*pause, "same", func(p *proc) { label(p, "a", "1") })
 			s.Advance(pause)
 			a.After(pause, "same", func(p *proc) { label(p, "a", "2") })
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "events that are alike but for their place in what the user caused", outcomes: 2, build: func(s *fixture) {
+	{name: "equal events at different positions among those that the user caused", outcomes: 2, build: func(s *fixture) {
 		a := s.independent("actor", func(*actor, *actorMemory) {})
-		s.play(func() {
+		s.user(func() {
 			for _, text := range []string{"1", "2"} {
 				a.Go("same", func(p *proc) { label(p, "a", text) })
 			}
 			s.Advance(pause)
 		})
 	}},
-	{name: "turns of two queues", outcomes: 2, build: func(s *fixture) {
+	{name: "the turns of two queues", outcomes: 2, build: func(s *fixture) {
 		s.independent("actor", func(a *actor, m *actorMemory) {
 			for _, text := range []string{"1", "2"} {
 				q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
@@ -47,10 +47,10 @@ var modelsOfEvents = []smallModel{
 				}})
 				q.Add("x")
 			}
-			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+			a.After(pause, "report", func(p *proc) { label(p, "a", m.Text) })
 		})
 	}},
-	{name: "turns of two actors", outcomes: 2, build: func(s *fixture) {
+	{name: "the turns of two actors", outcomes: 2, build: func(s *fixture) {
 		for _, text := range []string{"1", "2"} {
 			s.independent("actor-"+text, func(a *actor, _ *actorMemory) {
 				a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
@@ -59,7 +59,7 @@ var modelsOfEvents = []smallModel{
 				}}).Add("x")
 			})
 		}
-		s.play(func() {
+		s.user(func() {
 			s.Advance(pause)
 			s.note("%s", lastCalls(s))
 		})
@@ -73,18 +73,18 @@ var modelsOfEvents = []smallModel{
 			}})
 			q.Add("x")
 			q.Add("y")
-			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+			a.After(pause, "report", func(p *proc) { label(p, "a", m.Text) })
 		})
 	}},
 	{name: "deliveries of two informers", outcomes: 2, build: func(s *fixture) {
 		s.twoViews(false)
-		s.play(func() {
+		s.user(func() {
 			label(s.User(), "a", "1")
 			labelNode(s.User(), "1")
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "processes that are there from the beginning", outcomes: 2, build: func(s *fixture) {
+	{name: "processes that exist from the start", outcomes: 2, build: func(s *fixture) {
 		s.independent("sleeper", func(a *actor, _ *actorMemory) {
 			for _, text := range []string{"1", "2"} {
 				a.Go("same", func(p *proc) {
@@ -95,7 +95,7 @@ var modelsOfEvents = []smallModel{
 		})
 		s.Advance(0)
 	}},
-	{name: "when something was read", outcomes: 2, build: func(s *fixture) {
+	{name: "the time of a read", outcomes: 2, build: func(s *fixture) {
 		s.independent("waiter", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) {
@@ -116,7 +116,7 @@ var modelsOfEvents = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "the class that is the default", outcomes: 2, build: func(s *fixture) {
+	{name: "the default class", outcomes: 2, build: func(s *fixture) {
 		s.does("claimer", func(p *proc) {
 			pvc := fake.Claim("d", "1Gi")
 			pvc.Spec.StorageClassName = nil
@@ -127,20 +127,20 @@ var modelsOfEvents = []smallModel{
 			class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
 			_, _ = p.API().Classes.Create(p, class)
 		})
-		s.play(func() {
+		s.user(func() {
 			s.Advance(pause)
 			for _, pvc := range s.Store().Claims.List() {
 				s.note("%v", pvc.Spec.StorageClassName != nil)
 			}
 		})
 	}},
-	{name: "names that are made", outcomes: 2, build: func(s *fixture) {
+	{name: "generated names", outcomes: 2, build: func(s *fixture) {
 		s.does("creator", func(p *proc) {
 			_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "n-"}})
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "an informer of a kind of which there is nothing yet", outcomes: 2, build: func(s *fixture) {
+	{name: "an informer of a kind without objects", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				m.Text = key
@@ -148,14 +148,14 @@ var modelsOfEvents = []smallModel{
 			}})
 			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
 			engine.NewInformer(a, s.Store().Claims).Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Add: func(*corev1.PersistentVolumeClaim) { q.Add("claim") }})
-			a.After(2*pause, "tell", func(p *proc) { label(p, "c", m.Text) })
+			a.After(2*pause, "report", func(p *proc) { label(p, "c", m.Text) })
 		})
 		s.does("writer", func(p *proc) {
 			label(p, "a", "1")
 			_, _ = p.API().Claims.Create(p, fake.Claim("d", "1Gi"))
 		})
 	}},
-	{name: "which call fails, of processes that are alike", outcomes: 2, build: func(s *fixture) {
+	{name: "the failing call of equal processes", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.independent("caller", func(a *actor, m *actorMemory) {
 			var q *engine.Queue

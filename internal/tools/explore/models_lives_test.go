@@ -2,9 +2,9 @@ package explore
 
 import "github.com/volsim/volsim/internal/core/engine"
 
-// told adds a discreet actor that in its first life has an informer from the beginning, and in later ones has an activity start it and keep
-// what it is told: in which order the volumes a and b are labelled after more than a pause.
-func (s *fixture) told(first func(a *actor)) *actor {
+// informed adds an independent actor. In its first life it has an informer from the start; in later lives an activity starts the
+// informer. It remembers the order in which the volumes a and b were labeled, and reports it after more than a pause.
+func (s *fixture) informed(first func(a *actor)) *actor {
 	watcher := s.independent("watcher", func(a *actor, _ *actorMemory) {
 		if a.Lives() == 1 {
 			engine.NewInformer(a, s.Store().Volumes)
@@ -12,10 +12,10 @@ func (s *fixture) told(first func(a *actor)) *actor {
 			return
 		}
 		a.Go("watch", func(p *proc) {
-			told := ""
-			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { told += pv.Name }})
+			delivered := ""
+			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { delivered += pv.Name }})
 			p.Sleep(2 * pause)
-			label(p, "c", told)
+			label(p, "c", delivered)
 		})
 	})
 	for _, name := range []string{"a", "b"} {
@@ -28,20 +28,20 @@ func (s *fixture) told(first func(a *actor)) *actor {
 
 // modelsOfLives are about actors that crash and start.
 var modelsOfLives = []smallModel{
-	{name: "what an actor has that the user crashed and started", outcomes: 2, build: func(s *fixture) {
-		watcher := s.told(func(*actor) {})
-		s.play(func() {
+	{name: "the memory of an actor that the user crashed and started", outcomes: 2, build: func(s *fixture) {
+		watcher := s.informed(func(*actor) {})
+		s.user(func() {
 			watcher.Crash()
 			watcher.Start()
 			s.Advance(4 * pause)
 		})
 	}},
-	{name: "what an actor has that starts after a fault", outcomes: 2, build: func(s *fixture) {
+	{name: "the memory of an actor that starts after a fault", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
-		s.told(func(a *actor) { a.Go("crash", func(p *proc) { labelNode(p, "1") }) })
-		s.play(func() { s.Advance(4 * pause) })
+		s.informed(func(a *actor) { a.Go("crash", func(p *proc) { labelNode(p, "1") }) })
+		s.user(func() { s.Advance(4 * pause) })
 	}, change: crashing},
-	{name: "an actor of which nothing is known that crashes another", outcomes: 2, build: func(s *fixture) {
+	{name: "a dependent actor that crashes another", outcomes: 2, build: func(s *fixture) {
 		victim := s.independent("victim", func(a *actor, m *actorMemory) {
 			if a.Lives() > 1 {
 				return
@@ -55,7 +55,7 @@ var modelsOfLives = []smallModel{
 			})
 		})
 	}},
-	{name: "an actor of which nothing is known that crashes another for good", outcomes: 2, build: func(s *fixture) {
+	{name: "a dependent actor that crashes another for good", outcomes: 2, build: func(s *fixture) {
 		victim := s.independent("victim", func(a *actor, _ *actorMemory) {
 			a.Go("label", func(p *proc) { label(p, "b", "1") })
 		})

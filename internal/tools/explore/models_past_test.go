@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// modelsOfPast are about what has been, and what was heard of it.
+// modelsOfPast are about past events, and what was observed of them.
 var modelsOfPast = []smallModel{
 	{name: "the version of a claim that a volume names", outcomes: 2, build: func(s *fixture) {
 		s.create(fake.Claim("d", "1Gi"))
@@ -41,7 +41,7 @@ var modelsOfPast = []smallModel{
 			})
 		})
 	}},
-	{name: "versions that nobody has seen in the store", outcomes: 2, build: func(s *fixture) {
+	{name: "versions in the store that no actor has read", outcomes: 2, build: func(s *fixture) {
 		s.independent("updater", func(a *actor, _ *actorMemory) {
 			view := engine.NewInformer(a, s.Store().Volumes)
 			a.Go("update", func(p *proc) {
@@ -53,16 +53,16 @@ var modelsOfPast = []smallModel{
 			})
 			a.After(pause/2, "idle", func(*proc) {})
 		})
-		s.play(func() {
+		s.user(func() {
 			for _, text := range []string{"1", "2", "1"} {
 				label(s.User(), "a", text)
 			}
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "how often an object went", outcomes: 2, build: func(s *fixture) {
+	{name: "how often an object was deleted", outcomes: 2, build: func(s *fixture) {
 		s.independent("creator", func(a *actor, _ *actorMemory) {
-			// It has two versions either way.
+			// In both orders it has two versions.
 			a.Go("create", func(p *proc) {
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
 				_, _ = p.API().Nodes.Create(p, node)
@@ -74,7 +74,7 @@ var modelsOfPast = []smallModel{
 				}
 				_, _ = p.API().Nodes.Delete(p, "d", api.DeleteOptions{})
 			})
-			a.After(pause, "look", func(p *proc) {
+			a.After(pause, "read", func(p *proc) {
 				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
 				require.NoError(s.t, err)
 				label(p, "b", string(n.UID[:8]))
@@ -82,7 +82,7 @@ var modelsOfPast = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what was done meanwhile", outcomes: 3, build: func(s *fixture) {
+	{name: "actions since an activity started", outcomes: 3, build: func(s *fixture) {
 		s.does("counter", func(p *proc) {
 			before := p.Effects()
 			p.Sleep(0)
@@ -95,7 +95,7 @@ var modelsOfPast = []smallModel{
 			labelNode(p, "2")
 		})
 	}},
-	{name: "what was done since", outcomes: 2, build: func(s *fixture) {
+	{name: "actions since a read", outcomes: 2, build: func(s *fixture) {
 		s.independent("counter", func(a *actor, _ *actorMemory) {
 			a.Go("count", func(p *proc) {
 				before := p.Effects()
@@ -110,7 +110,7 @@ var modelsOfPast = []smallModel{
 			}
 		})
 	}},
-	{name: "counters of which differences are used", outcomes: 2, build: func(s *fixture) {
+	{name: "counters of which only differences are used", outcomes: 2, build: func(s *fixture) {
 		s.counting(func(a *actor, m *counted) {
 			a.Go("count", func(p *proc) {
 				before := m.number
@@ -121,7 +121,7 @@ var modelsOfPast = []smallModel{
 			a.After(pause/2, "idle", func(*proc) {})
 		})
 	}},
-	{name: "what was read of counters of which differences are used", outcomes: 2, build: func(s *fixture) {
+	{name: "readings of counters of which only differences are used", outcomes: 2, build: func(s *fixture) {
 		s.counting(func(a *actor, m *counted) {
 			a.Go("count", func(p *proc) {
 				before := m.number
@@ -137,7 +137,7 @@ var modelsOfPast = []smallModel{
 			a.After(pause/2, "idle", func(*proc) {})
 		})
 	}},
-	{name: "what invariants have heard", outcomes: 2, build: func(s *fixture) {
+	{name: "what invariants have observed", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "b", "1") })
 		s.idles()
@@ -153,12 +153,12 @@ var modelsOfPast = []smallModel{
 			return nil
 		}
 	}, change: traced},
-	{name: "what the user reads of the trace", outcomes: 2, build: func(s *fixture) {
+	{name: "what the user reads from the trace", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { p.Decide("RULE-1", nil, "first") })
 		s.does("second", func(p *proc) { p.Decide("RULE-1", nil, "second") })
 		s.idles()
 		s.run.Ordered = true
-		s.play(func() {
+		s.user(func() {
 			s.Advance(3 * pause)
 			for e := range s.Trace().Entries() {
 				if e.Type == trace.Decision {
@@ -167,7 +167,7 @@ var modelsOfPast = []smallModel{
 			}
 		})
 	}, change: traced},
-	{name: "what the user reads of Events", outcomes: 2, build: func(s *fixture) {
+	{name: "what the user reads from Events", outcomes: 2, build: func(s *fixture) {
 		for _, name := range []string{"first", "second"} {
 			s.independent(name, func(a *actor, _ *actorMemory) {
 				recorder := a.NewRecorder(name)
@@ -179,14 +179,14 @@ var modelsOfPast = []smallModel{
 		}
 		s.idles()
 		s.run.Ordered = true
-		s.play(func() {
+		s.user(func() {
 			s.Advance(3 * pause)
 			for _, event := range s.Store().Events.List() {
 				s.note("%s", event.Message)
 			}
 		})
 	}, change: traced},
-	{name: "what Events are about", outcomes: 3, build: func(s *fixture) {
+	{name: "the objects of Events", outcomes: 3, build: func(s *fixture) {
 		s.independent("emitter", func(a *actor, _ *actorMemory) {
 			recorder, view := a.NewRecorder("emitter"), engine.NewInformer(a, s.Store().Nodes)
 			a.Go("emit", func(p *proc) {
@@ -197,7 +197,7 @@ var modelsOfPast = []smallModel{
 		})
 		s.idles()
 		s.run.Ordered = true
-		s.play(func() {
+		s.user(func() {
 			_, _ = s.API().Nodes.Delete(s.User(), "n", api.DeleteOptions{})
 			s.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 			s.Advance(3 * pause)
@@ -206,7 +206,7 @@ var modelsOfPast = []smallModel{
 			}
 		})
 	}, change: traced},
-	{name: "which call fails", outcomes: 2, build: func(s *fixture) {
+	{name: "the failing call", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.does("first", func(p *proc) { labelNode(p, "1") })
 		s.does("second", func(p *proc) { label(p, "a", "1") })
@@ -219,7 +219,7 @@ var modelsOfPast = []smallModel{
 			return f
 		})
 	}},
-	{name: "which calls were made", outcomes: 2, build: func(s *fixture) {
+	{name: "the calls that were made", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.does("first", func(p *proc) { labelNode(p, "1") })
 		s.does("second", func(p *proc) { label(p, "a", "1") })
@@ -237,7 +237,7 @@ var modelsOfPast = []smallModel{
 			return f
 		})
 	}},
-	{name: "an actor that crashes within a call", outcomes: 2, build: func(s *fixture) {
+	{name: "an actor that crashes during a call", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.independent("crasher", func(a *actor, _ *actorMemory) {
 			if a.Lives() > 1 {
@@ -247,9 +247,9 @@ var modelsOfPast = []smallModel{
 			a.Go("label", func(p *proc) { label(p, "b", "1") })
 		})
 	}, change: crashing},
-	{name: "a volume that has the controller break its word", outcomes: 2, build: func(s *fixture) {
+	{name: "a volume that makes the controller a dependent actor", outcomes: 2, build: func(s *fixture) {
 		s.independent(actors.PersistentVolume, func(a *actor, _ *actorMemory) {
-			a.After(pause, "look", func(p *proc) {
+			a.After(pause, "read", func(p *proc) {
 				seen := s.labelOf("a")
 				p.Sleep(pause)
 				label(p, "c", "saw"+seen)

@@ -11,37 +11,37 @@ import (
 
 // modelsOfQueues are about queues and timers.
 var modelsOfQueues = []smallModel{
-	{name: "a key that comes again", outcomes: 2, build: func(s *fixture) {
+	{name: "a key that is added again", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				m.Count++
 				return nil
 			}})
 			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, n *corev1.Node) { q.Add(n.Name) }})
-			a.After(pause, "tell", func(p *proc) { label(p, "c", fmt.Sprint(m.Count)) })
+			a.After(pause, "report", func(p *proc) { label(p, "c", fmt.Sprint(m.Count)) })
 		})
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			labelNode(s.User(), "2")
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "how long a queue is", outcomes: 2, build: func(s *fixture) {
+	{name: "the length of a queue", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(*proc, string) error { return nil }})
 			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, n *corev1.Node) { q.Add(n.Name) }})
-			a.Go("look", func(p *proc) {
+			a.Go("read", func(p *proc) {
 				n := q.Len()
 				p.Sleep(pause)
 				label(p, "c", fmt.Sprint(n))
 			})
 		})
-		s.play(func() {
+		s.user(func() {
 			labelNode(s.User(), "1")
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "whether a timer could be stopped", outcomes: 2, build: func(s *fixture) {
+	{name: "the result of stopping a timer", outcomes: 2, build: func(s *fixture) {
 		s.independent("stopper", func(a *actor, _ *actorMemory) {
 			a.Go("stop", func(p *proc) {
 				t := a.After(pause, "nothing", func(*proc) {})
@@ -52,7 +52,7 @@ var modelsOfQueues = []smallModel{
 			})
 		})
 	}},
-	{name: "for how long a key was put off", outcomes: 2, build: func(s *fixture) {
+	{name: "the delay of a key", outcomes: 2, build: func(s *fixture) {
 		s.independent("worker", func(a *actor, m *actorMemory) {
 			limited := engine.NewLimiter(0, 0, 1, 1)
 			var q *engine.Queue
@@ -68,7 +68,7 @@ var modelsOfQueues = []smallModel{
 			a.After(pause/4, "fail too", func(*proc) { q.AddRateLimited("z") })
 		})
 	}},
-	{name: "which activity comes of what was asked for", outcomes: 2, build: func(s *fixture) {
+	{name: "the activity that a request starts", outcomes: 2, build: func(s *fixture) {
 		s.independent("asker", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) { signal.Wait(p, 0) })
@@ -92,11 +92,11 @@ var modelsOfQueues = []smallModel{
 				a.Go("add", func(p *proc) { q.Add(key) })
 			}
 			a.After(pause/2, "idle", func(*proc) {})
-			a.After(4*pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+			a.After(4*pause, "report", func(p *proc) { label(p, "a", m.Text) })
 		})
-		s.play(func() { s.Advance(5 * pause) })
+		s.user(func() { s.Advance(5 * pause) })
 	}},
-	{name: "a key that is added while it is worked on", outcomes: 2, build: func(s *fixture) {
+	{name: "a key that is added while it is processed", outcomes: 2, build: func(s *fixture) {
 		s.independent("worker", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				p.Sleep(pause)
@@ -106,11 +106,11 @@ var modelsOfQueues = []smallModel{
 			q.Add("x")
 			a.Go("add", func(p *proc) { q.Add("x") })
 			a.After(pause/2, "idle", func(*proc) {})
-			a.After(4*pause, "tell", func(p *proc) { label(p, "a", fmt.Sprint(m.Count)) })
+			a.After(4*pause, "report", func(p *proc) { label(p, "a", fmt.Sprint(m.Count)) })
 		})
-		s.play(func() { s.Advance(5 * pause) })
+		s.user(func() { s.Advance(5 * pause) })
 	}},
-	{name: "how often a key has failed", outcomes: 2, build: func(s *fixture) {
+	{name: "the failures of a key", outcomes: 2, build: func(s *fixture) {
 		s.independent("worker", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
@@ -123,7 +123,7 @@ var modelsOfQueues = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "which key has failed", outcomes: 2, build: func(s *fixture) {
+	{name: "the key that failed", outcomes: 2, build: func(s *fixture) {
 		s.independent("worker", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
@@ -144,9 +144,9 @@ var modelsOfQueues = []smallModel{
 			a.After(2*time.Millisecond, "add", func(p *proc) { q.Add("z") })
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
-		s.play(func() { s.Advance(4 * time.Millisecond) })
+		s.user(func() { s.Advance(4 * time.Millisecond) })
 	}},
-	{name: "what is left of the bucket of a queue", outcomes: 2, build: func(s *fixture) {
+	{name: "the remaining tokens of a queue", outcomes: 2, build: func(s *fixture) {
 		s.independent("worker", func(a *actor, m *actorMemory) {
 			limited := engine.NewLimiter(0, 0, 1, 1)
 			var q *engine.Queue

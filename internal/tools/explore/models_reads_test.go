@@ -8,25 +8,25 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// modelsOfReads are about what was read, and what is remembered of it.
+// modelsOfReads are about reads, and what actors remember of them.
 var modelsOfReads = []smallModel{
 	{name: "objects", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "a", "2") })
 		s.idles()
 	}},
-	{name: "what the user has seen", outcomes: 2, build: func(s *fixture) {
+	{name: "what the user has read", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "a", "2") })
 		s.independent("third", func(a *actor, _ *actorMemory) { a.After(pause, "third", func(p *proc) { label(p, "a", "3") }) })
 		s.idles()
-		s.play(func() {
+		s.user(func() {
 			s.Advance(0)
 			s.note("%s", s.labelOf("a"))
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "when the user comes to act", outcomes: 2, build: func(s *fixture) {
+	{name: "the time of the user's turn", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "b", "1") })
 		s.does("second", func(p *proc) {
 			wait := pause / 4
@@ -36,23 +36,23 @@ var modelsOfReads = []smallModel{
 			p.Sleep(wait)
 		})
 		s.independent("idler", func(a *actor, _ *actorMemory) { a.Background(2*pause, "idle", func(*proc) {}) })
-		s.play(func() {
+		s.user(func() {
 			_ = s.Settle(pause)
 			s.note("%v", s.Now())
-			// Whenever it is, the same comes at the same time.
+			// In every order the same event comes at the same time.
 			s.Advance(engine.DefaultStart.Add(3 * pause).Sub(s.Now()))
 		})
 	}},
-	{name: "calls to a backend that tells nothing", outcomes: 2, build: func(s *fixture) {
+	{name: "calls to an opaque backend", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { s.call(p, "1") })
 		s.does("second", func(p *proc) { s.call(p, "2") })
 		s.idles()
-		s.play(func() {
+		s.user(func() {
 			s.Advance(3 * pause)
 			s.note("%s", lastCalls(s))
 		})
 	}},
-	{name: "what a call has returned", outcomes: 2, build: func(s *fixture) {
+	{name: "the result of a call", outcomes: 2, build: func(s *fixture) {
 		s.does("reader", func(p *proc) {
 			pv, _ := p.API().Volumes.Get(p, "a")
 			p.Sleep(pause)
@@ -60,7 +60,7 @@ var modelsOfReads = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what a list has returned", outcomes: 2, build: func(s *fixture) {
+	{name: "the result of a list", outcomes: 2, build: func(s *fixture) {
 		s.does("reader", func(p *proc) {
 			list, _ := p.API().Volumes.List(p, "")
 			p.Sleep(pause)
@@ -68,7 +68,7 @@ var modelsOfReads = []smallModel{
 		})
 		s.does("writer", func(p *proc) { _, _ = p.API().Volumes.Create(p, fake.Volume("d", "1Gi")) })
 	}},
-	{name: "how a call was refused", outcomes: 3, build: func(s *fixture) {
+	{name: "the error of a rejected call", outcomes: 3, build: func(s *fixture) {
 		s.does("updater", func(p *proc) {
 			n, _ := p.API().Nodes.Get(p, "n")
 			n = n.DeepCopy()
@@ -86,7 +86,7 @@ var modelsOfReads = []smallModel{
 		})
 		s.independent("idler", func(a *actor, _ *actorMemory) { a.After(pause*3/2, "idle", func(*proc) {}) })
 	}},
-	{name: "what a backend has answered, of processes that are alike", outcomes: 3, build: func(s *fixture) {
+	{name: "the results of a backend, for equal processes", outcomes: 3, build: func(s *fixture) {
 		s.independent("caller", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
@@ -99,12 +99,12 @@ var modelsOfReads = []smallModel{
 			q.Add("x")
 			a.Go("again", func(p *proc) { q.Add("x") })
 		})
-		s.play(func() {
+		s.user(func() {
 			s.Advance(3 * pause)
 			s.note("%s", lastCalls(s))
 		})
 	}},
-	{name: "what was read of an informer", outcomes: 2, build: func(s *fixture) {
+	{name: "reads of an informer", outcomes: 2, build: func(s *fixture) {
 		s.independent("reader", func(a *actor, _ *actorMemory) {
 			view := engine.NewInformer(a, s.Store().Volumes)
 			a.Go("read", func(p *proc) {
@@ -113,14 +113,14 @@ var modelsOfReads = []smallModel{
 				label(p, "b", "saw"+pv.Labels["x"])
 			})
 		})
-		s.play(func() {
+		s.user(func() {
 			label(s.User(), "a", "1")
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "how much was read of which informer", outcomes: 4, build: func(s *fixture) {
+	{name: "the number of reads of each informer", outcomes: 4, build: func(s *fixture) {
 		s.independent("reader", func(a *actor, _ *actorMemory) {
-			// Two that see the same.
+			// Two actors with equal reads.
 			only := func(pv *volume) bool { return pv.Name == "d" }
 			one, two := engine.NewSelectiveInformer(a, s.Store().Volumes, only), engine.NewSelectiveInformer(a, s.Store().Volumes, only)
 			a.Go("read", func(p *proc) {
@@ -129,12 +129,12 @@ var modelsOfReads = []smallModel{
 				label(p, "b", fmt.Sprint(n, "-", m))
 			})
 		})
-		s.play(func() {
+		s.user(func() {
 			s.create(fake.Volume("d", "1Gi"))
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "what was read of the actor's memory", outcomes: 2, build: func(s *fixture) {
+	{name: "reads of the actor's memory", outcomes: 2, build: func(s *fixture) {
 		s.independent("rememberer", func(a *actor, m *actorMemory) {
 			a.Go("read", func(p *proc) {
 				text := m.Text
@@ -144,7 +144,7 @@ var modelsOfReads = []smallModel{
 			a.Go("write", func(p *proc) { m.Text = "1" })
 		})
 	}},
-	{name: "what an actor remembers that is told", outcomes: 2, build: func(s *fixture) {
+	{name: "registered memory of an actor", outcomes: 2, build: func(s *fixture) {
 		s.independent("rememberer", func(a *actor, m *actorMemory) {
 			for _, text := range []string{"1", "2"} {
 				a.Go("write", func(p *proc) { m.Text = text })
@@ -152,7 +152,7 @@ var modelsOfReads = []smallModel{
 			a.After(pause, "read", func(p *proc) { label(p, "a", m.Text) })
 		})
 	}},
-	{name: "what an actor remembers that is not told", outcomes: 2, build: func(s *fixture) {
+	{name: "unregistered memory of an actor", outcomes: 2, build: func(s *fixture) {
 		s.run.Independent = append(s.run.Independent, "rememberer")
 		s.actor("rememberer", func(a *actor) {
 			memory := ""
@@ -162,7 +162,7 @@ var modelsOfReads = []smallModel{
 			a.After(pause, "read", func(p *proc) { label(p, "a", memory) })
 		})
 	}},
-	{name: "what actors have been through of which nothing is known", outcomes: 2, build: func(s *fixture) {
+	{name: "the past of dependent actors", outcomes: 2, build: func(s *fixture) {
 		memory := ""
 		for _, text := range []string{"1", "2"} {
 			s.actor("actor-"+text, func(a *actor) {
@@ -170,12 +170,12 @@ var modelsOfReads = []smallModel{
 			})
 		}
 		s.idles()
-		s.play(func() {
+		s.user(func() {
 			s.Advance(3 * pause)
 			s.note("%s", memory)
 		})
 	}},
-	{name: "what an actor of which nothing is known has seen of objects", outcomes: 2, build: func(s *fixture) {
+	{name: "objects that a dependent actor has read", outcomes: 2, build: func(s *fixture) {
 		s.actor("reader", func(a *actor) {
 			a.Go("read", func(p *proc) {
 				seen := s.labelOf("a")
@@ -185,7 +185,7 @@ var modelsOfReads = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what an actor of which nothing is known has seen of a backend", outcomes: 2, build: func(s *fixture) {
+	{name: "results of a backend that a dependent actor has read", outcomes: 2, build: func(s *fixture) {
 		s.actor("reader", func(a *actor) {
 			a.Go("read", func(p *proc) {
 				seen := lastCalls(s)
@@ -195,7 +195,7 @@ var modelsOfReads = []smallModel{
 		})
 		s.does("caller", func(p *proc) { s.call(p, "1") })
 	}},
-	{name: "what an actor of which nothing is known does to a backend", outcomes: 2, build: func(s *fixture) {
+	{name: "calls of a dependent actor to a backend", outcomes: 2, build: func(s *fixture) {
 		s.actor("filler", func(a *actor) {
 			a.Go("fill", func(p *proc) { s.calls = append(s.calls, "filled") })
 		})
@@ -205,7 +205,7 @@ var modelsOfReads = []smallModel{
 			label(p, "b", fmt.Sprint(n))
 		})
 	}},
-	{name: "objects of a kind, to an actor of which nothing is known", outcomes: 2, build: func(s *fixture) {
+	{name: "objects of a kind, for a dependent actor", outcomes: 2, build: func(s *fixture) {
 		s.actor("reader", func(a *actor) {
 			a.Go("read", func(p *proc) {
 				seen := s.Store().Volumes.Len()

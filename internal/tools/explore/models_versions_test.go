@@ -9,9 +9,9 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// modelsOfVersions are about objects that go and come, and changes on their way.
+// modelsOfVersions are about objects that are created and deleted, and undelivered changes.
 var modelsOfVersions = []smallModel{
-	{name: "how many versions an object had that went", outcomes: 1, build: func(s *fixture) {
+	{name: "the number of versions of a deleted object", outcomes: 1, build: func(s *fixture) {
 		s.independent("creator", func(a *actor, _ *actorMemory) {
 			a.Go("create", func(p *proc) {
 				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
@@ -26,7 +26,7 @@ var modelsOfVersions = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "an object that goes while it is read", outcomes: 2, build: func(s *fixture) {
+	{name: "an object that is deleted while it is read", outcomes: 2, build: func(s *fixture) {
 		s.does("reader", func(p *proc) {
 			_, err := p.API().Nodes.Get(p, "n")
 			p.Sleep(pause)
@@ -34,7 +34,7 @@ var modelsOfVersions = []smallModel{
 		})
 		s.does("deleter", func(p *proc) { _, _ = p.API().Nodes.Delete(p, "n", api.DeleteOptions{}) })
 	}},
-	{name: "which object has come and gone", outcomes: 2, build: func(s *fixture) {
+	{name: "the object that was created and deleted", outcomes: 2, build: func(s *fixture) {
 		s.independent("creator", func(a *actor, _ *actorMemory) {
 			a.Go("create", func(p *proc) {
 				name := "d"
@@ -44,7 +44,7 @@ var modelsOfVersions = []smallModel{
 				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 				_, _ = p.API().Nodes.Delete(p, name, api.DeleteOptions{})
 			})
-			a.After(pause, "look", func(p *proc) {
+			a.After(pause, "read", func(p *proc) {
 				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
 				require.NoError(s.t, err)
 				label(p, "b", string(n.UID[:8]))
@@ -52,11 +52,11 @@ var modelsOfVersions = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "to which of two informers changes are on their way", outcomes: 12, build: func(s *fixture) {
+	{name: "the informer, of two, with undelivered changes", outcomes: 12, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			one := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "c" })
 			two := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "a" })
-			a.After(5*pause/4, "look", func(p *proc) {
+			a.After(5*pause/4, "read", func(p *proc) {
 				saw := ""
 				for _, view := range []*informer{one, two} {
 					saw += "saw"

@@ -42,7 +42,7 @@ type randomModel struct {
 type randomMemory struct {
 	Notes []string
 	Seen  map[string]int
-	left  int // how many writes its queue may still make
+	left  int // the number of writes that its queue may still make
 }
 
 func (m *randomMemory) note(format string, args ...any) {
@@ -296,7 +296,7 @@ var (
 // in random orders.
 func TestReductionMissesNothing(t *testing.T) {
 	whole, bound := searches(60, 120), searches(300, 600)
-	var played, finished, several, violated int
+	var inEveryOrder, finished, several, violated int
 	number := *models
 	if number == 0 {
 		number = searches(30, 120)
@@ -317,7 +317,7 @@ func TestReductionMissesNothing(t *testing.T) {
 			several++
 		}
 		if all, complete := exploresAll(t, w.make, whole); complete {
-			played++
+			inEveryOrder++
 			require.Equal(t, all, found(x), "%+v", w)
 			continue
 		}
@@ -330,9 +330,9 @@ func TestReductionMissesNothing(t *testing.T) {
 			require.Contains(t, found(x), one, "%+v", w)
 		}
 	}
-	t.Logf("%d finished, %d of them run in every order, %d with several outcomes, %d with a violation", finished, played, several, violated)
+	t.Logf("%d finished, %d of them run in every order, %d with several outcomes, %d with a violation", finished, inEveryOrder, several, violated)
 	require.Greater(t, finished, number/2)
-	require.Greater(t, played, number/8)
+	require.Greater(t, inEveryOrder, number/8)
 	require.Greater(t, several, number/8)
 	require.Greater(t, violated, number/20)
 }

@@ -59,7 +59,7 @@ type tree struct {
 	complete  bool
 }
 
-// after is what follows an event.
+// after is the node that follows an event.
 type after struct {
 	access access
 	next   *node  // nil at the end of the run
