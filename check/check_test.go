@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TestInvariants plays histories made by hand: what each invariant says of them, to the letter. "" is nothing.
+// TestInvariants checks the exact violations that each invariant reports for histories written by hand; "" is none.
 func TestInvariants(t *testing.T) {
 	internal := storage.Errorf(storage.Internal, "gone")
 	released := func(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
@@ -21,7 +21,7 @@ func TestInvariants(t *testing.T) {
 	}
 	tests := []struct {
 		invariant, name string
-		play            func(h *history)
+		run             func(h *history)
 		want            string
 	}{
 		{"one-writer", "one after the other", func(h *history) {
@@ -40,7 +40,7 @@ func TestInvariants(t *testing.T) {
 			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", nil)
 			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n2", "p2", nil)
 		}, ""},
-		{"one-writer", "two nodes at once", func(h *history) {
+		{"one-writer", "two nodes at the same time", func(h *history) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.mounted("n2", "p2")
@@ -79,7 +79,7 @@ func TestInvariants(t *testing.T) {
 			h.call(storage.Stage, "v", "n1", "")
 		}, `+0s attach-before-mount: v of disk.example.com: Stage on n1, where it is not attached
   +0s kubelet/n1: disk.example.com Stage v on n1`},
-		{"stage-before-publish", "a reboot takes the mounts, and all begins anew", func(h *history) {
+		{"stage-before-publish", "after a reboot, staging starts again", func(h *history) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.actor("machine/n1", trace.Crashed)
@@ -128,7 +128,7 @@ func TestInvariants(t *testing.T) {
 		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged
   +0s kubelet/n1: disk.example.com Stage v on n1
   +0s sidecar: disk.example.com Detach v`},
-		{"unmount-before-detach", "staged for nobody when the kubelet was started", func(h *history) {
+		{"unmount-before-detach", "staged without a pod when the kubelet was started", func(h *history) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.call(storage.Unpublish, "v", "n1", "p1")
@@ -224,7 +224,7 @@ func TestInvariants(t *testing.T) {
 			h.call(storage.Publish, "v", "n1", "p1")
 		}, `+0s publish-to-owner: v of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1`},
-		{"publish-to-owner", "the wrong node, and nobody", func(h *history) {
+		{"publish-to-owner", "the wrong node, and no such pod", func(h *history) {
 			h.bound()
 			h.call(storage.Publish, "v", "n2", "p1")
 			h.call(storage.Publish, "v", "n1", "p9")
@@ -256,7 +256,7 @@ func TestInvariants(t *testing.T) {
 			h.put("user", allocated(asking(claim("v"), "3Gi"), "2Gi", corev1.PersistentVolumeClaimControllerResizeInProgress))
 			h.put("kubelet/n1", shown(allocated(asking(claim("v"), "3Gi"), "2Gi", ""), "2Gi"))
 		}, ""},
-		{"allocated-covers-capacity", "nobody asked", func(h *history) {
+		{"allocated-covers-capacity", "never requested", func(h *history) {
 			h.bound()
 			h.put("external-resizer", allocated(asking(claim("v"), "2Gi"), "3Gi", corev1.PersistentVolumeClaimControllerResizeInProgress))
 		}, `+0s allocated-covers-capacity: claim default/c-v: 3Gi is allocated but was never requested
@@ -266,7 +266,7 @@ func TestInvariants(t *testing.T) {
 			h.put("external-resizer", allocated(shown(asking(claim("v"), "2Gi"), "2Gi"), "2Gi", corev1.PersistentVolumeClaimNodeResizePending))
 		}, `+0s allocated-covers-capacity: claim default/c-v: an expansion has allocated 2Gi, but its capacity is 2Gi
   +0s external-resizer: update PersistentVolumeClaim/default/c-v: spec.resources.requests.storage 1Gi -> 2Gi, status.allocatedResourceStatuses.storage none -> NodeResizePending, status.allocatedResources.storage none -> 2Gi, status.capacity.storage none -> 2Gi`},
-		{"used-data-stays", "used by nobody", func(h *history) { h.bound(); h.call(storage.Delete, "v", "", "") }, ""},
+		{"used-data-stays", "not in use", func(h *history) { h.bound(); h.call(storage.Delete, "v", "", "") }, ""},
 		{"used-data-stays", "by a pod", func(h *history) {
 			h.bound()
 			h.mounted("n1", "p1")
@@ -294,7 +294,7 @@ func TestInvariants(t *testing.T) {
 		}, `+0s used-data-stays: v of kubernetes.io/mock-storage: recycle while published on n1 for default/p1
   +0s kubelet/n1: kubernetes.io/mock-storage Publish v on n1 for pod uid-p1
   +0s sidecar: kubernetes.io/mock-storage Recycle v`},
-		{"wanted-data-stays", "nobody is bound to it", func(h *history) {
+		{"wanted-data-stays", "no claim is bound to it", func(h *history) {
 			h.put("user", released(pv("v", fake.Policy(corev1.PersistentVolumeReclaimDelete))))
 			h.call(storage.Delete, "v", "", "")
 		}, ""},
@@ -304,20 +304,20 @@ func TestInvariants(t *testing.T) {
 			h.after(time.Minute)
 			h.call(storage.Delete, "v", "", "")
 		}, ""},
-		{"wanted-data-stays", "it has long said Retain", func(h *history) {
+		{"wanted-data-stays", "it has had the policy Retain for long", func(h *history) {
 			h.put("user", released(pv("v")))
 			h.after(time.Minute + time.Second)
 			h.call(storage.Delete, "v", "", "")
 		}, `+1m1s wanted-data-stays: v of disk.example.com: delete although PersistentVolume v has the policy Retain
   +0s user: create PersistentVolume/v: created
   +1m1s sidecar: disk.example.com Delete v`},
-		{"wanted-data-stays", "a claim is bound to it; a deletion that fails harms nobody", func(h *history) {
+		{"wanted-data-stays", "a claim is bound to it; a deletion that fails is harmless", func(h *history) {
 			h.bound()
 			h.callTo(driver, storage.Delete, "v", "", "", internal)
 			h.call(storage.Delete, "v", "", "")
 		}, `+0s wanted-data-stays: v of disk.example.com: delete while claim default/c-v is bound to PersistentVolume v
   +0s sidecar: disk.example.com Delete v`},
-		{"one-volume-per-claim", "the same again, and anew after a deletion", func(h *history) {
+		{"one-volume-per-claim", "repeated, and again after a deletion", func(h *history) {
 			h.call(storage.Create, "pvc-1", "", "")
 			h.call(storage.Create, "pvc-1", "", "")
 			h.call(storage.Delete, "pvc-1", "", "")
@@ -339,7 +339,7 @@ func TestInvariants(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.invariant+" "+tt.name, func(t *testing.T) {
 			h := newHistory(t, tt.invariant)
-			tt.play(h)
+			tt.run(h)
 			require.Equal(t, tt.want, h.violations())
 		})
 	}

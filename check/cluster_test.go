@@ -93,9 +93,9 @@ func TestFaultyDriver(t *testing.T) {
   +1m0s user: delete Pod/default/p: metadata.deletionGracePeriodSeconds none -> 30, metadata.deletionTimestamp none -> 2026-01-01T00:01:30Z, metadata.generation 1 -> 2`, lines(c.Violations()))
 }
 
-// TestCheckChangesNothing plays the same with and without invariants.
+// TestCheckChangesNothing runs the same with and without invariants.
 func TestCheckChangesNothing(t *testing.T) {
-	play := func(invariants []check.Invariant) string {
+	run := func(invariants []check.Invariant) string {
 		c, err := volsim.New(volsim.Config{Seed: 7, Backends: []storage.Backend{fake.CSI(driver)}, Check: invariants})
 		require.NoError(t, err)
 		require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", driver), fake.Claim("c", "1Gi", fake.InClass("fast")),
@@ -110,7 +110,7 @@ func TestCheckChangesNothing(t *testing.T) {
 		require.NoError(t, c.Trace().WriteText(&out))
 		return out.String()
 	}
-	require.Equal(t, play(nil), play(check.All()))
+	require.Equal(t, run(nil), run(check.All()))
 }
 
 func TestConfigCheck(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 type made struct {
 	backend, name string
 	entry         trace.Entry
-	edits         []trace.Entry // the user edits that kept controllers from deleting it
+	edits         []trace.Entry // the user edits that prevented its deletion
 	retained      bool          // its PersistentVolume is gone and had another policy than Delete
 	elsewhere     trace.Entry   // the write that bound its claim to another volume
 	lost          trace.Entry   // the fault that hid its creation from the provisioner
@@ -37,9 +37,9 @@ var noLeak = Invariant{
 	Rules:       []string{"XPROV-011", "XPROV-040", "RECL-043"},
 	Within:      15 * time.Minute,
 	Exceptions: []string{
-		"storage of a PersistentVolume with another policy than Delete, which is kept on purpose",
+		"storage of a PersistentVolume with another policy than Delete, which stays on purpose",
 		"forced by binding the claim to another volume during provisioning, which the provisioner does not notice (XPROV-014)",
-		"forced by a user who changes the policy to Delete and deletes the PersistentVolume before a finalizer is back (kubernetes-csi/external-provisioner issue 546 is what the finalizer is for)",
+		"forced by a user who changes the policy to Delete and deletes the PersistentVolume before a finalizer is back (kubernetes-csi/external-provisioner the finalizer was added because of issue 546)",
 		"backends whose IDs differ from the requested names, until a PersistentVolume has the ID",
 		"forced by a fault: storage is forgotten if the provisioner crashes or gets a final error, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
 	},

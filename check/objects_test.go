@@ -40,12 +40,12 @@ func pointing(v *corev1.PersistentVolume, claim string) *corev1.PersistentVolume
 	return v
 }
 
-// TestObjects plays histories of objects made by hand.
+// TestObjects checks histories of objects written by hand.
 func TestObjects(t *testing.T) {
 	start := engine.DefaultStart
 	tests := []struct {
 		invariant, name string
-		play            func(h *history)
+		run             func(h *history)
 		want            string
 	}{
 		{"bound-one-to-one", "each to its own", func(h *history) {
@@ -111,9 +111,9 @@ func TestObjects(t *testing.T) {
   +0s user: create Pod/default/p1: created
   +0s pvc-protection-controller: delete PersistentVolumeClaim/default/c-v: gone`},
 		{"protected-while-used", "a volume under a claim, by a user", func(h *history) {
-			held := pv("v")
-			held.Finalizers = []string{"kubernetes.io/pv-protection"}
-			h.put(controller, held, claim("v"))
+			blocked := pv("v")
+			blocked.Finalizers = []string{"kubernetes.io/pv-protection"}
+			h.put(controller, blocked, claim("v"))
 			h.remove("user", pv("v"))
 		}, `+0s protected-while-used: PersistentVolume v is gone while claim default/c-v is bound to it (forced: a user edited PersistentVolume/v)
   +0s user: delete PersistentVolume/v: gone`},
@@ -152,10 +152,10 @@ func TestObjects(t *testing.T) {
 			h.remove("kubelet/n1", pod("p1", "v", "n1"))
 			h.after(time.Hour)
 		}, ""},
-		{"deleted-pods-go", "held by a finalizer", func(h *history) {
-			held := deleted(pod("p1", "v", "n1"), start)
-			held.Finalizers = []string{"example.com/wait"}
-			h.put("user", held)
+		{"deleted-pods-go", "kept by a finalizer", func(h *history) {
+			blocked := deleted(pod("p1", "v", "n1"), start)
+			blocked.Finalizers = []string{"example.com/wait"}
+			h.put("user", blocked)
 			h.after(time.Hour)
 		}, ""},
 		{"deleted-pods-go", "still there", func(h *history) {
@@ -204,7 +204,7 @@ func TestObjects(t *testing.T) {
   +0s kubelet/n1: disk.example.com Stage v on n1
 +30m1s nothing-left-behind: v of disk.example.com is still attached to n1, 15m0s after the last pod needed it
   +0s sidecar: disk.example.com Attach v on n1`},
-		{"nothing-left-behind", "trouble stops the clock", func(h *history) {
+		{"nothing-left-behind", "faults stop the clock", func(h *history) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.actor("csi-attacher", trace.Crashed)
@@ -219,7 +219,7 @@ func TestObjects(t *testing.T) {
 			h.actor("kubelet/n1", trace.Started)
 			h.after(10 * time.Minute)
 		}, ""},
-		{"nothing-left-behind", "the kubelet was told that it was not there", func(h *history) {
+		{"nothing-left-behind", "the kubelet got an error that hid the call", func(h *history) {
 			h.put("user", pv("v", fake.NFSSource("nfs.example.com", "/v")), claim("v"), pod("p1", "v", "n1"))
 			h.lose("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", storage.Errorf(storage.Internal, "gone"))
 			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", nil)
@@ -240,7 +240,7 @@ func TestObjects(t *testing.T) {
 			h.remove("sidecar", pv("pvc-uid-c"))
 			h.after(time.Hour)
 		}, ""},
-		{"no-leaked-volume", "its volume says Retain", func(h *history) {
+		{"no-leaked-volume", "its volume has the policy Retain", func(h *history) {
 			h.put("user", pv("pvc-uid-c"))
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.remove("user", pv("pvc-uid-c"))
@@ -254,7 +254,7 @@ func TestObjects(t *testing.T) {
 			h.remove("sidecar", pv("pvc-uid-c"))
 			h.after(time.Hour)
 		}, ""},
-		{"no-leaked-volume", "the claim goes, and nobody deletes what was made for it", func(h *history) {
+		{"no-leaked-volume", "the claim is deleted, and its storage stays", func(h *history) {
 			h.put("user", fake.Claim("c", "1Gi"))
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.remove("user", fake.Claim("c", "1Gi"))
@@ -272,7 +272,7 @@ func TestObjects(t *testing.T) {
 		}, `+15m1s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: sidecar crashed after it had created it)
   +0s sidecar: disk.example.com Create pvc-uid-c
   +1s sidecar: crashed`},
-		{"no-leaked-volume", "a driver that says it has not", func(h *history) {
+		{"no-leaked-volume", "a driver that reports a failure", func(h *history) {
 			h.lose(driver, storage.Create, "pvc-uid-c", "", "", storage.Errorf(storage.Internal, "gone"))
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(patience)
@@ -292,7 +292,7 @@ func TestObjects(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.invariant+" "+tt.name, func(t *testing.T) {
 			h := newHistory(t, tt.invariant)
-			tt.play(h)
+			tt.run(h)
 			require.Equal(t, tt.want, h.violations())
 		})
 	}

@@ -78,7 +78,7 @@ func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 		e.todo(fmt.Sprintf("delete the pod that uses it: volume %s is being deleted", pv.Name))
 		e.manual("a volume that is being deleted is not attached")
 		return
-	case x.held(e, "the volume", pv, va.Spec.NodeName):
+	case x.attachedElsewhere(e, "the volume", pv, va.Spec.NodeName):
 		return
 	}
 	if csiNode, ok := x.csiNodes[va.Spec.NodeName]; !ok || !runsDriver(csiNode, va.Spec.Attacher) {

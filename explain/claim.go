@@ -76,7 +76,7 @@ func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeCla
 	}
 	modified := *e
 	x.modifiedClaim(&modified, claim, pv)
-	x.grownClaim(e, claim, pv)
+	x.expandedClaim(e, claim, pv)
 	switch {
 	case modified.Changes.When == Settled:
 	case e.Changes.When == Settled:
@@ -178,7 +178,7 @@ func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVol
 		e.next(actors.PVCProtection, "removes its finalizer")
 		e.automatic(x.Now, "PROT-023", "with the next sync of that controller")
 	case len(others) > 0:
-		x.keptBy(e, others)
+		x.blockedByFinalizers(e, others)
 	default:
 		e.because("BIND-016", "it is being deleted, and nothing blocks that")
 		e.automatic(x.Now, "BIND-016", "the next write removes it")

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
-// MATCH-030: each test of a volume that a claim names says what the volume has, and what is needed.
+// MATCH-030: each check of a volume that a claim names reports what the volume has, and what is needed.
 func TestVolumesThatWereNamed(t *testing.T) {
 	class := "gold"
 	for _, test := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/snapshot"
 )
 
-// available is a volume that the controller has already looked at.
+// available returns a volume that the controller has synced.
 func available(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 	return fake.Volume(name, size, append(opts, fake.Phase("Available"))...)
 }
@@ -41,16 +41,16 @@ func TestClaimSync(t *testing.T) {
 			snapshot: *volumesOnly(available("snug", "12Gi")), volume: "snug"},
 		{rule: "BIND-055", name: "it gets the default class", claim: fake.Claim("data", "10Gi", fake.NoClass()),
 			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("std", "disk.example.com", fake.Default())}}},
-		{rule: "BIND-056", name: "nobody uses it yet", claim: fake.Claim("data", "10Gi", fake.InClass("late")),
+		{rule: "BIND-056", name: "no pod uses it yet", claim: fake.Claim("data", "10Gi", fake.InClass("late")),
 			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("late", "disk.example.com", fake.WaitForFirstConsumer())}}},
-		{rule: "BIND-057", name: "a provisioner is to act", claim: fake.Claim("data", "10Gi", fake.InClass("fast")),
+		{rule: "BIND-057", name: "a provisioner creates one", claim: fake.Claim("data", "10Gi", fake.InClass("fast")),
 			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("fast", "disk.example.com")}}},
 		{rule: "PROV-020", name: "provisioning is off", claim: fake.Claim("data", "10Gi", fake.InClass("fast")),
 			snapshot: snapshot.Snapshot{DisableProvisioning: true, Classes: []*storagev1.StorageClass{fake.Class("fast", "disk.example.com")}}},
 		{rule: "PROV-021", name: "its class is missing", claim: fake.Claim("data", "10Gi", fake.InClass("gone"))},
-		{rule: "PROV-024", name: "its class makes no volumes", claim: fake.Claim("data", "10Gi", fake.InClass("local")),
+		{rule: "PROV-024", name: "its class creates no volumes", claim: fake.Claim("data", "10Gi", fake.InClass("local")),
 			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("local", "kubernetes.io/no-provisioner")}}},
-		{rule: "BIND-058", name: "nothing fits and nobody makes one", claim: fake.Claim("data", "10Gi")},
+		{rule: "BIND-058", name: "nothing fits and no component creates one", claim: fake.Claim("data", "10Gi")},
 		{rule: "BIND-059a", name: "the volume it names is missing", claim: fake.Claim("data", "10Gi", fake.VolumeName("gone")), volume: "gone"},
 		{rule: "BIND-059b", name: "the volume it names is too small", claim: fake.Claim("data", "10Gi", fake.VolumeName("tiny")),
 			snapshot: *volumesOnly(available("tiny", "1Gi")), volume: "tiny"},
@@ -64,9 +64,9 @@ func TestClaimSync(t *testing.T) {
 			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
 		{rule: "BIND-060a", name: "it was bound and names no volume", claim: fake.Claim("data", "10Gi", bound)},
 		{rule: "BIND-060b", name: "it was bound and its volume is gone", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("gone")), volume: "gone"},
-		{rule: "BIND-060c", name: "its volume forgot it", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("snug")),
+		{rule: "BIND-060c", name: "its volume lost the claimRef", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("snug")),
 			snapshot: *volumesOnly(available("snug", "12Gi")), volume: "snug"},
-		{rule: "BIND-060d", name: "all is well", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
+		{rule: "BIND-060d", name: "it is bound", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
 			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u1"))), volume: "snug"},
 		{rule: "BIND-060e", name: "its volume belongs to a claim of another uid", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
 			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u2"))), volume: "snug"},

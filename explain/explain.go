@@ -95,8 +95,8 @@ func (x *explainer) addPod(e *Explanation, pod *corev1.Pod) {
 	}
 }
 
-// keptBy explains an object that is being deleted and has finalizers which no simulated component removes.
-func (x *explainer) keptBy(e *Explanation, finalizers []string) {
+// blockedByFinalizers explains an object that is being deleted and has finalizers which no simulated component removes.
+func (x *explainer) blockedByFinalizers(e *Explanation, finalizers []string) {
 	// BIND-016: an object is gone when its last finalizer is removed.
 	e.because("BIND-016", "it is being deleted, and finalizer "+strings.Join(finalizers, ", ")+" blocks that")
 	e.todo("check the component that set the finalizer, or remove the finalizer")

@@ -26,14 +26,14 @@ type growth struct {
 	has, wants        resource.Quantity
 }
 
-// grownClaim explains a bound claim that requests more storage than it has. It leaves e unchanged for other claims.
-func (x *explainer) grownClaim(e *Explanation, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
+// expandedClaim explains a bound claim that requests more storage than it has. It leaves e unchanged for other claims.
+func (x *explainer) expandedClaim(e *Explanation, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
 	g := &growth{claim: claim, pv: pv, has: claim.Status.Capacity[corev1.ResourceStorage], wants: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
 	// EXP-012: the claim has what it requests.
 	if g.wants.Cmp(g.has) <= 0 {
 		return
 	}
-	x.findGrower(g)
+	x.findExpander(g)
 	if g.actor == "" {
 		// EXP-014: without an expander, the controller waits for an external one.
 		e.because("EXP-014", g.text("no plugin or CSI driver can expand volume %s", pv.Name))
@@ -51,14 +51,14 @@ func (x *explainer) grownClaim(e *Explanation, claim *corev1.PersistentVolumeCla
 		// EXP-026: an infeasible size is retried slowly.
 		e.Changes = Change{When: Manual, Rule: "EXP-026", Text: "each retry, 5m apart, fails the same way until the storage has room"}
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
-		x.grownOnNode(e, g)
+		x.expandedOnNode(e, g)
 	case corev1.PersistentVolumeClaimNodeResizeInfeasible:
 		e.because("EXP-042", g.text("a node reports that this size is not possible%s", g.failure(corev1.PersistentVolumeClaimNodeResizeError)))
 		e.next(g.actor, "expands the volume again, then the node retries")
 		e.todo(fmt.Sprintf("or lower the request, above %s", g.has.String()))
 		e.automatic(x.Now, "EXP-030", "with the next retry")
 	default:
-		x.grownOutside(e, g)
+		x.expandedInStorage(e, g)
 	}
 }
 
@@ -85,8 +85,8 @@ func conditionMessage(claim *corev1.PersistentVolumeClaim, condition corev1.Pers
 	return ""
 }
 
-// findGrower sets the component that expands the volume.
-func (x *explainer) findGrower(g *growth) {
+// findExpander sets the component that expands the volume.
+func (x *explainer) findExpander(g *growth) {
 	driver := ""
 	if csi := g.pv.Spec.CSI; csi != nil {
 		driver = csi.Driver
@@ -117,12 +117,12 @@ func (g *growth) step() expand.Step {
 	return expand.ResizerSize(g.claim, g.pv, objects.HasCondition(g.claim, corev1.PersistentVolumeClaimControllerResizeError), g.canExpand)
 }
 
-// grownOutside explains a claim whose volume is expanded in the storage system first.
-func (x *explainer) grownOutside(e *Explanation, g *growth) {
+// expandedInStorage explains a claim whose volume is expanded in the storage system first.
+func (x *explainer) expandedInStorage(e *Explanation, g *growth) {
 	step := g.step()
 	if step.Stop {
 		// EXP-030: a resizer that records no progress has finished its step.
-		x.grownOnNode(e, g)
+		x.expandedOnNode(e, g)
 		return
 	}
 	begun := objects.ResizeStatus(g.claim) == corev1.PersistentVolumeClaimControllerResizeInProgress
@@ -169,8 +169,8 @@ func (x *explainer) rejectedInUse(e *Explanation, g *growth) bool {
 	return true
 }
 
-// grownOnNode explains a claim whose volume is expanded, and whose file system still has to be expanded on a node (EXP-040).
-func (x *explainer) grownOnNode(e *Explanation, g *growth) {
+// expandedOnNode explains a claim whose volume is expanded, and whose file system still has to be expanded on a node (EXP-040).
+func (x *explainer) expandedOnNode(e *Explanation, g *growth) {
 	var placed, waiting []*corev1.Pod
 	for _, pod := range x.byClaim[api.KeyOf(g.claim)] {
 		switch {
@@ -183,7 +183,7 @@ func (x *explainer) grownOnNode(e *Explanation, g *growth) {
 	}
 	switch {
 	case len(placed) > 0:
-		x.grownUnderPod(e, g, placed)
+		x.expandedUnderPod(e, g, placed)
 	case len(waiting) > 0:
 		e.because("EXP-023", g.text("volume %s is expanded; its file system is expanded on the node of a pod, and no pod has a node", g.pv.Name))
 		for _, pod := range waiting[:min(len(waiting), manyNames)] {
@@ -201,8 +201,8 @@ func (x *explainer) grownOnNode(e *Explanation, g *growth) {
 	}
 }
 
-// grownUnderPod explains such a claim with pods on nodes.
-func (x *explainer) grownUnderPod(e *Explanation, g *growth, pods []*corev1.Pod) {
+// expandedUnderPod explains such a claim with pods on nodes.
+func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.Pod) {
 	pod := pods[0]
 	for _, other := range pods {
 		if x.alive(x.nodes[other.Spec.NodeName]) {

@@ -278,7 +278,7 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 	node := x.nodes[pod.Spec.NodeName]
 	switch {
 	case len(pod.Finalizers) > 0 && objects.Terminated(pod):
-		x.keptBy(e, pod.Finalizers)
+		x.blockedByFinalizers(e, pod.Finalizers)
 	case pod.Spec.NodeName == "":
 		e.because("BIND-016", "it is being deleted and has no node")
 		e.automatic(x.Now, "BIND-016", "the next write removes it")

@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
-// SCHED-102: a node without a volume for the claim says why each volume of the class would not do.
-func TestVolumesLookedAtForANode(t *testing.T) {
+// SCHED-102: a node without a volume for the claim lists why it rejects each volume of the class.
+func TestVolumesRejectedForANode(t *testing.T) {
 	x, err := explain.New(reasons.SnapshotOf(t, reasons.User("p", ""), fake.Node("n1"),
 		fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Claim("data", "10Gi", fake.InClass("static")),
 		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")), reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi"))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
@@ -28,10 +28,10 @@ func TestVolumesLookedAtForANode(t *testing.T) {
 	require.Equal(t, []string{"far MATCH-022", "small MATCH-011"}, rules, x.String())
 }
 
-// ATT-045: when it is known since when the controller has been waiting, the six minutes are counted from there.
-func TestForcedDetachIsCountedFromItsBeginning(t *testing.T) {
+// ATT-045: if the start of the controller's wait is known, the six minutes count from there.
+func TestForcedDetachCountsFromStartOfWait(t *testing.T) {
 	claim, pv := reasons.BoundPair()
-	s := reasons.SnapshotOf(t, reasons.User("p", "n1"), reasons.Machine("n1", false, false), reasons.NotReady(reasons.Machine("n2", true, true)), claim, pv, reasons.Attachment("n2", true))
+	s := reasons.SnapshotOf(t, reasons.User("p", "n1"), reasons.ManagedNode("n1", false, false), reasons.NotReady(reasons.ManagedNode("n2", true, true)), claim, pv, reasons.Attachment("n2", true))
 	since := reasons.Now.Add(-2 * time.Minute)
 	s.DetachPendingSince = func(volume corev1.UniqueVolumeName, node string) (time.Time, bool) {
 		return since, volume == objects.CSIVolumeName(reasons.Driver, "h1") && node == "n2"

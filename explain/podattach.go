@@ -41,7 +41,7 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 		}
 		return false
 	}
-	if x.held(e, fmt.Sprintf("volume %s (%s)", volume.Name, pv.Name), pv, pod.Spec.NodeName) || x.triedElsewhere(e, volume, pv) {
+	if x.attachedElsewhere(e, fmt.Sprintf("volume %s (%s)", volume.Name, pv.Name), pv, pod.Spec.NodeName) || x.triedElsewhere(e, volume, pv) {
 		return false
 	}
 	x.notBegun(e, pod, volume, node)
@@ -65,8 +65,8 @@ func (x *explainer) underWay(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	}
 }
 
-// held reports whether the volume allows one node only and is attached to another node (ATT-069, ATT-070); what names the volume.
-func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolume, node string) bool {
+// attachedElsewhere reports whether the volume allows one node only and is attached to another node (ATT-069, ATT-070); what names the volume.
+func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.PersistentVolume, node string) bool {
 	if objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
-// TestReasons: what keeps each object as it is, who has to act, and when it changes.
+// TestReasons checks the rule, the next actor and the time of change for each row.
 func TestReasons(t *testing.T) {
 	for name, rows := range reasons.Tables() {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A brief explanation is the same but for its candidates.
+// A brief explanation differs only in its candidates.
 func TestBrief(t *testing.T) {
 	var strip func(x *explain.Explanation)
 	strip = func(x *explain.Explanation) {
@@ -54,11 +54,11 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// A claim that has its volume is not in the way of its pod, even if it waits for more room: the pod says so beside it.
-func TestGrowthIsNotInTheWayOfPods(t *testing.T) {
+// A bound claim does not block its pod, even if it waits for an expansion: the pod has a note.
+func TestGrowthDoesNotBlockPods(t *testing.T) {
 	claim, pv := reasons.BoundPair()
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
-	x, err := explain.New(reasons.SnapshotOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.Machine("n1", true, true), claim, pv,
+	x, err := explain.New(reasons.SnapshotOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.ManagedNode("n1", true, true), claim, pv,
 		reasons.Attachment("n1", true))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
 	require.NoError(t, err)
 	require.Equal(t, explain.Settled, x.Changes.When, x.String())
@@ -66,8 +66,8 @@ func TestGrowthIsNotInTheWayOfPods(t *testing.T) {
 	require.Equal(t, []string{"pvc/default/data: it requests 20Gi and has 10Gi: the expansion of volume pv has not started (EXP-021)"}, x.Notes)
 }
 
-// A claim that many pods wait with names a few.
-func TestManyPodsWaitWithAClaim(t *testing.T) {
+// A claim that many unscheduled pods use lists a few of them.
+func TestManyUnscheduledPods(t *testing.T) {
 	objs := []api.Object{fake.Claim("data", "1Gi", fake.InClass("late")), fake.Class("late", reasons.Driver, fake.WaitForFirstConsumer())}
 	for i := range 9 {
 		objs = append(objs, reasons.User(fmt.Sprintf("p%d", i), ""))

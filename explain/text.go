@@ -96,24 +96,24 @@ func folded(groups []group) []group {
 	for _, g := range groups {
 		lines[g.all[0].Rule]++
 	}
-	kept := groups[:0:0]
+	merged := groups[:0:0]
 	shown := map[string]int{}
-	rest := map[string]int{} // index in kept of the merged group of a rule
+	rest := map[string]int{} // index in merged of the merged group of a rule
 	for _, g := range groups {
 		rule := g.all[0].Rule
 		at, folds := rest[rule]
 		switch {
 		case rule == "" || lines[rule] <= manyLines+1 || shown[rule] < manyLines:
 			shown[rule]++
-			kept = append(kept, g)
+			merged = append(merged, g)
 		case folds:
-			kept[at].all = append(kept[at].all, g.all...)
+			merged[at].all = append(merged[at].all, g.all...)
 		default:
-			rest[rule] = len(kept)
-			kept = append(kept, group{all: g.all, more: true})
+			rest[rule] = len(merged)
+			merged = append(merged, group{all: g.all, more: true})
 		}
 	}
-	return kept
+	return merged
 }
 
 // group is the candidates of one line.

@@ -160,17 +160,17 @@ func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolum
 		e.because("RECL-045", "it is being deleted, and its reclaim policy keeps the data")
 		e.automatic(x.Now, "XPROV-051", "when its finalizer is removed")
 	case len(attachers) > 0:
-		x.keptByAttacher(e, pv, attachers[0])
+		x.blockedByAttacher(e, pv, attachers[0])
 	case len(others) > 0:
-		x.keptBy(e, others)
+		x.blockedByFinalizers(e, others)
 	default:
 		e.because("BIND-016", "it is being deleted, and nothing blocks that")
 		e.automatic(x.Now, "BIND-016", "the next write removes it")
 	}
 }
 
-// keptByAttacher explains a volume with the finalizer of its external attacher (ATT-178).
-func (x *explainer) keptByAttacher(e *Explanation, pv *corev1.PersistentVolume, finalizer string) {
+// blockedByAttacher explains a volume with the finalizer of its external attacher (ATT-178).
+func (x *explainer) blockedByAttacher(e *Explanation, pv *corev1.PersistentVolume, finalizer string) {
 	if vas := x.byVolume[pv.Name]; len(vas) > 0 {
 		e.because("ATT-178", fmt.Sprintf("it is being deleted, but is still attached to node %s", vas[0].Spec.NodeName))
 		e.next(actors.AttachDetach, "detaches it when no pod uses it")

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
-// A claim that is being deleted says what becomes of the data (RECL-002, RECL-003, RECL-004, RECL-005).
+// The explanation of a terminating claim notes what happens to the data (RECL-002, RECL-003, RECL-004, RECL-005).
 func TestFate(t *testing.T) {
 	for policy, want := range map[corev1.PersistentVolumeReclaimPolicy]string{
 		corev1.PersistentVolumeReclaimDelete:  "it is deleted with its data (RECL-004)",

@@ -80,7 +80,7 @@ func Claims() []Row {
 		{Rule: "BIND-058", Name: "the claim of a volume that is recycled goes with its pod", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.Phase("Bound")),
 			Deleting(fake.Claim("before", "12Gi", bound, fake.UID("c0"), fake.VolumeName("old"), fake.Phase("Bound")), objects.ClaimProtectionFinalizer),
 			Deleting(Runs(fake.Pod("p", fake.Claims("before"), fake.OnNode("n1")))), fake.Node("n1")}, Backends: plugins, Root: "MNT-387", When: explain.Automatic, After: 60e9, Actor: controller, Candidate: "MATCH-010"},
-		{Rule: "BIND-058", Name: "the claim of a volume that is recycled is kept by its pod", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.Phase("Bound")),
+		{Rule: "BIND-058", Name: "a pod blocks the deletion of the claim of a volume to be recycled", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.Phase("Bound")),
 			Deleting(fake.Claim("before", "12Gi", bound, fake.UID("c0"), fake.VolumeName("old"), fake.Phase("Bound")), objects.ClaimProtectionFinalizer),
 			Runs(fake.Pod("p", fake.Claims("before"), fake.OnNode("n1"))), fake.Node("n1")}, Backends: plugins, Actor: Admin, Candidate: "MATCH-010"},
 		{Rule: "BIND-058", Name: "BIND-068: a volume was made for a claim that took another", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.Phase("Bound"), fake.Policy(corev1.PersistentVolumeReclaimRetain)),

@@ -99,8 +99,8 @@ func Runs(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// Machine returns a managed node that has the volume of BoundPair attached and in use, as given.
-func Machine(name string, attached, inUse bool) *corev1.Node {
+// ManagedNode returns a managed node that has the volume of BoundPair attached and in use, as given.
+func ManagedNode(name string, attached, inUse bool) *corev1.Node {
 	node := fake.Node(name, fake.Annotations(objects.AnnManagedAttach, "true"))
 	volume := objects.CSIVolumeName(Driver, "h1")
 	if attached {

@@ -58,9 +58,9 @@ func PodsWithoutANode() []Row {
 		}), fake.Node("n1"), claim, pv}
 	}
 	return asking("pod/p", []Row{
-		{Rule: "SCHED-020", Name: "a gate holds it", Objs: []api.Object{With(User("p", ""), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })}, Actor: Admin},
+		{Rule: "SCHED-020", Name: "a gate blocks it", Objs: []api.Object{With(User("p", ""), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })}, Actor: Admin},
 		{Rule: "SCHED-022", Name: "there are no nodes", Objs: []api.Object{User("p", "")}, Actor: Admin},
-		{Rule: "SCHED-026", Name: "there is a node", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv}, When: explain.Automatic, Actor: scheduler},
+		{Rule: "SCHED-026", Name: "a node fits", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv}, When: explain.Automatic, Actor: scheduler},
 		{Rule: "SCHED-163", Name: "its claim is being provisioned", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("n1")), CSIDriver()}, Root: "BIND-057", When: explain.Automatic, Actor: scheduler},
 		{Rule: "SCHED-024", Name: "SCHED-024: the node is cordoned", Objs: []api.Object{User("p", ""), With(fake.Node("n1"), func(n *corev1.Node) { n.Spec.Unschedulable = true }), claim, pv}, Actor: Admin, Candidate: "SCHED-024"},
 		{Rule: "SCHED-024", Name: "SCHED-024: the node is tainted", Objs: []api.Object{User("p", ""), tainted(fake.Node("n1"), "gpu"), claim, pv}, Actor: Admin, Candidate: "SCHED-024"},
@@ -90,7 +90,7 @@ func PodsWithoutANode() []Row {
 		{Rule: "SCHED-143", Name: "a write of the scheduler failed", Objs: unbound(`Operation cannot be fulfilled`), When: explain.Automatic, Actor: scheduler},
 		{Rule: "BIND-016", Name: "SCHED-021: it is being deleted, and a finalizer keeps it", Objs: []api.Object{Deleting(User("p", ""), "x/y"), fake.Node("n1"), claim, pv}, Actor: Admin},
 		{Rule: "SCHED-024", Name: "SCHED-102, RECL-003: a local volume is being recycled", Objs: []api.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), recycled("old", "12Gi", fake.InClass("static"), fake.Annotations(objects.AnnBoundByController, "yes"))}, Backends: set(fake.NFS()), Root: "RECL-003", When: explain.Automatic, Actor: scheduler, Candidate: "SCHED-102"},
-		{Rule: "SCHED-024", Name: "SCHED-084: the volume that is kept for its claim is elsewhere", Objs: []api.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), Available("pv", "10Gi", fake.InClass("static"), fake.ForClaim("data"), fake.FromNodes("n2"))}, Root: "BIND-054", Actor: Admin, Candidate: "SCHED-102"},
+		{Rule: "SCHED-024", Name: "SCHED-084: the volume reserved for its claim is elsewhere", Objs: []api.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), Available("pv", "10Gi", fake.InClass("static"), fake.ForClaim("data"), fake.FromNodes("n2"))}, Root: "BIND-054", Actor: Admin, Candidate: "SCHED-102"},
 		{Rule: "SCHED-024", Name: "SCHED-215: its own leftover attachment counts twice", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv, withCount("n1", 1), Attachment("n1", true)}, Actor: Admin, Candidate: "SCHED-216"},
 		{Rule: "SCHED-200", Name: "its volume is gone", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim}, Root: "BIND-060b", Actor: scheduler},
 		{Rule: "SCHED-237", Name: "SCHED-088: a malformed selector", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, Available("v", "1Gi"), With(waiting.DeepCopy(), func(c *corev1.PersistentVolumeClaim) {

@@ -28,12 +28,12 @@ func PodsOnANode() []Row {
 	no := false
 	plain := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: &no}}
 	device := fake.Pod("p", fake.UID("uid-p"), fake.OnNode("n1"), fake.BlockClaims("data"))
-	refused := With(Attachment("n1", false), func(va *storagev1.VolumeAttachment) {
+	failing := With(Attachment("n1", false), func(va *storagev1.VolumeAttachment) {
 		va.Status.AttachError = &storagev1.VolumeError{Time: metav1.NewTime(Now), Message: "no such disk"}
 	})
-	unmanaged := With(Machine("n1", false, false), func(n *corev1.Node) { delete(n.Annotations, objects.AnnManagedAttach) })
+	unmanaged := With(ManagedNode("n1", false, false), func(n *corev1.Node) { delete(n.Annotations, objects.AnnManagedAttach) })
 	outOfService := func(n *corev1.Node) *corev1.Node { return tainted(NotReady(n), corev1.TaintNodeOutOfService) }
-	ready := Machine("n1", true, true)
+	ready := ManagedNode("n1", true, true)
 	const kubelet, adc = "kubelet/n1", actors.AttachDetach
 	mountFailed := func(message string) []api.Object {
 		return []api.Object{p, ready, claim, pv, Attachment("n1", true), Event(p, "FailedMount", message)}
@@ -44,47 +44,47 @@ func PodsOnANode() []Row {
 	return asking("pod/p", []Row{
 		{Rule: "MNT-380", Name: "it runs", Objs: []api.Object{Runs(User("p", "n1")), ready, claim, pv, Attachment("n1", true)}, When: explain.Settled},
 		{Rule: "MNT-380", Name: "it is about to start", Objs: []api.Object{p, ready, claim, pv, Attachment("n1", true)}, When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-380", Name: "its node is down", Objs: []api.Object{p, NotReady(Machine("n1", true, true)), claim, pv, Attachment("n1", true)}, Actor: Admin},
-		{Rule: "MNT-380", Name: "its volume needs no attaching", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, plain}, When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-380", Name: "its node is down", Objs: []api.Object{p, NotReady(ManagedNode("n1", true, true)), claim, pv, Attachment("n1", true)}, Actor: Admin},
+		{Rule: "MNT-380", Name: "its volume needs no attaching", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, plain}, When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-072a", Name: "its claim is missing", Objs: []api.Object{p, ready}, Actor: Admin},
 		{Rule: "MNT-072b", Name: "its claim is going, unprotected", Objs: []api.Object{p, ready, Deleting(fake.Claim("data", "1Gi"), "x/y")}, Root: "BIND-016", Actor: kubelet},
 		{Rule: "MNT-072c", Name: "its claim is not bound", Objs: []api.Object{p, ready, fake.Claim("data", "1Gi")}, Root: "BIND-058", Actor: kubelet},
 		{Rule: "MNT-072d", Name: "its claim names no volume", Objs: []api.Object{p, ready, fake.Claim("data", "1Gi", fake.Phase("Bound"))}, Root: "BIND-058", Actor: kubelet},
 		{Rule: "MNT-072e", Name: "a claim of the name is not its own", Objs: []api.Object{With(ephemeral("p"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }), ready, fake.Claim("p-scratch", "1Gi", fake.Phase("Bound"), fake.VolumeName("pv"))}, Actor: Admin},
 		{Rule: "MNT-072f", Name: "its volume is gone", Objs: []api.Object{p, ready, claim}, Root: "BIND-060b", Actor: kubelet},
-		{Rule: "MNT-072g", Name: "its volume forgot the claim", Objs: []api.Object{p, ready, claim, loose}, Root: "BIND-060c", When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-072g", Name: "its volume lost the claimRef", Objs: []api.Object{p, ready, claim, loose}, Root: "BIND-060c", When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-072h", Name: "its volume is another's", Objs: []api.Object{p, ready, claim, foreign}, Root: "BIND-064", Actor: kubelet},
 		{Rule: "MNT-072j", Name: "its volume has no volumeMode", Objs: []api.Object{p, ready, claim, With(pv.DeepCopy(), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeMode = nil }), Attachment("n1", true)}, Actor: Admin, Dumped: &Dumped{Rule: "MNT-380", When: explain.Automatic, Actor: kubelet}},
 		{Rule: "MNT-072k", Name: "a block device is mounted", Objs: []api.Object{p, ready, claim, block}, Actor: Admin},
 		{Rule: "MNT-072l", Name: "a file system is used as a device", Objs: []api.Object{device, ready, claim, pv}, Actor: Admin},
 		{Rule: "MNT-191", Name: "its volume is out of reach", Objs: []api.Object{p, ready, claim, local}, Actor: Admin},
-		{Rule: "MNT-174", Name: "the kubelet has not reported", Objs: []api.Object{p, Machine("n1", true, false), claim, pv, Attachment("n1", true)}, When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-194", Name: "another pod has its volume", Objs: []api.Object{p, Runs(User("q", "n1")), ready, claim, single, Attachment("n1", true)}, Actor: Admin},
+		{Rule: "MNT-174", Name: "the kubelet has not reported", Objs: []api.Object{p, ManagedNode("n1", true, false), claim, pv, Attachment("n1", true)}, When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-194", Name: "another pod uses its volume", Objs: []api.Object{p, Runs(User("q", "n1")), ready, claim, single, Attachment("n1", true)}, Actor: Admin},
 		{Rule: "ATT-021", Name: "its node is not managed", Objs: []api.Object{p, unmanaged, claim, pv}, Actor: kubelet},
-		{Rule: "ATT-068", Name: "not started", Objs: []api.Object{p, Machine("n1", false, false), claim, pv}, When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-145", Name: "the driver is asked", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, Attachment("n1", false)}, Root: "ATT-172", When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-145", Name: "ATT-142: the driver refuses", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, refused}, Root: "ATT-142", When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-081", Name: "another node is tried first", Objs: []api.Object{p, Machine("n1", false, false), Machine("n2", false, false), claim, pv, Attachment("n2", false)}, Root: "ATT-172", When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-111", Name: "the node does not know yet", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, Attachment("n1", true)}, When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-141", Name: "it is still being detached", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, Deleting(Attachment("n1", true), "external-attacher/x")}, Root: "ATT-175", When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-070", Name: "a pod elsewhere has it", Objs: []api.Object{p, Runs(User("q", "n2")), Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, Actor: Admin},
-		{Rule: "ATT-070", Name: "a pod elsewhere is going", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, Root: "MNT-387", When: explain.Automatic, After: time.Minute, Actor: adc},
-		{Rule: "ATT-070", Name: "ATT-195: a pod on a dead node has it", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), NotReady(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-195", Actor: adc},
-		{Rule: "ATT-070", Name: "ATT-196: the dead node is out of service", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), outOfService(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-196", When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-070", Name: "ATT-064: a dead node has it, without pods", Objs: []api.Object{p, Machine("n1", false, false), NotReady(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, When: explain.Automatic, After: 6 * time.Minute, Actor: Admin},
-		{Rule: "ATT-070", Name: "ATT-064: it is mounted where no pod wants it", Objs: []api.Object{p, Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, When: explain.Automatic, Actor: "kubelet/n2"},
-		{Rule: "ATT-070", Name: "ATT-064: it is about to be detached", Objs: []api.Object{p, Machine("n1", false, false), Machine("n2", true, false), claim, pv, Attachment("n2", true)}, When: explain.Automatic, Actor: adc},
-		{Rule: "ATT-068", Name: "ATT-069: many nodes may have it", Objs: []api.Object{p, Runs(User("q", "n2")), Machine("n1", false, false), Machine("n2", true, true), claim, shared, Attachment("n2", true)}, When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-068", Name: "not started", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv}, When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-145", Name: "the driver is attaching it", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, Attachment("n1", false)}, Root: "ATT-172", When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-145", Name: "ATT-142: the driver fails", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, failing}, Root: "ATT-142", When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-081", Name: "another node is tried first", Objs: []api.Object{p, ManagedNode("n1", false, false), ManagedNode("n2", false, false), claim, pv, Attachment("n2", false)}, Root: "ATT-172", When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-111", Name: "the node status does not list it yet", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, Attachment("n1", true)}, When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-141", Name: "it is still being detached", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, Deleting(Attachment("n1", true), "external-attacher/x")}, Root: "ATT-175", When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-070", Name: "a pod on another node uses it", Objs: []api.Object{p, Runs(User("q", "n2")), ManagedNode("n1", false, false), ManagedNode("n2", true, true), claim, pv, Attachment("n2", true)}, Actor: Admin},
+		{Rule: "ATT-070", Name: "a pod on another node is being deleted", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), ManagedNode("n1", false, false), ManagedNode("n2", true, true), claim, pv, Attachment("n2", true)}, Root: "MNT-387", When: explain.Automatic, After: time.Minute, Actor: adc},
+		{Rule: "ATT-070", Name: "ATT-195: a pod on a dead node uses it", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), ManagedNode("n1", false, false), NotReady(ManagedNode("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-195", Actor: adc},
+		{Rule: "ATT-070", Name: "ATT-196: the dead node is out of service", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), ManagedNode("n1", false, false), outOfService(ManagedNode("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-196", When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-070", Name: "ATT-064: it is attached to a dead node, without pods", Objs: []api.Object{p, ManagedNode("n1", false, false), NotReady(ManagedNode("n2", true, true)), claim, pv, Attachment("n2", true)}, When: explain.Automatic, After: 6 * time.Minute, Actor: Admin},
+		{Rule: "ATT-070", Name: "ATT-064: it is mounted where no pod uses it", Objs: []api.Object{p, ManagedNode("n1", false, false), ManagedNode("n2", true, true), claim, pv, Attachment("n2", true)}, When: explain.Automatic, Actor: "kubelet/n2"},
+		{Rule: "ATT-070", Name: "ATT-064: it is about to be detached", Objs: []api.Object{p, ManagedNode("n1", false, false), ManagedNode("n2", true, false), claim, pv, Attachment("n2", true)}, When: explain.Automatic, Actor: adc},
+		{Rule: "ATT-068", Name: "ATT-069: many nodes may have it", Objs: []api.Object{p, Runs(User("q", "n2")), ManagedNode("n1", false, false), ManagedNode("n2", true, true), claim, shared, Attachment("n2", true)}, When: explain.Automatic, Actor: adc},
 		{Rule: "MNT-190", Name: "no plugin", Objs: mountFailed(`MountVolume.FindPluginBySpec failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-191", Name: "an Event says that it is out of reach", Objs: mountFailed(`MountVolume.NodeAffinity check failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-196", Name: "nowhere to stage it", Objs: mountFailed(`MountVolume.GetDeviceMountPath failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-198", Name: "it does not grow", Objs: mountFailed(`MountVolume.Setup failed while expanding volume for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-191", Name: "an Event reports that it is out of reach", Objs: mountFailed(`MountVolume.NodeAffinity check failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-196", Name: "no path to stage it", Objs: mountFailed(`MountVolume.GetDeviceMountPath failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-198", Name: "it is not expanded", Objs: mountFailed(`MountVolume.Setup failed while expanding volume for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-220", Name: "block: no mapper", Objs: mapFailed(`MapVolume.NewBlockVolumeMapper initialization failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-221", Name: "block: an Event says that another pod has it", Objs: mapFailed(`MapVolume.SetUpDevice failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-221", Name: "block: an Event reports that another pod uses it", Objs: mapFailed(`MapVolume.SetUpDevice failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-226", Name: "block: no device", Objs: mapFailed(`MapVolume failed for volume "pv" : Device path of the volume is empty`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-226", Name: "block: a link that leads nowhere", Objs: mapFailed(`MapVolume.EvalHostSymlinks failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-229", Name: "block: it does not grow", Objs: mapFailed(`MapVolume.MarkVolumeAsMounted failed while expanding volume for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-160", Name: "an Event in words that are not known", Objs: mountFailed(`something else`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-226", Name: "block: a broken link", Objs: mapFailed(`MapVolume.EvalHostSymlinks failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-229", Name: "block: it is not expanded", Objs: mapFailed(`MapVolume.MarkVolumeAsMounted failed while expanding volume for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-160", Name: "an Event with an unknown message", Objs: mountFailed(`something else`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-383", Name: "MNT-388: its node can attach no more", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "VolumeAttachmentLimitExceeded", "Pod was rejected: x"
 		}), ready}, When: explain.Settled},
@@ -94,7 +94,7 @@ func PodsOnANode() []Row {
 		}), ready, claim, pv, Attachment("n1", true)}, When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-192", Name: "no mounter", Objs: mountFailed(`MountVolume.NewMounter initialization failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-193", Name: "mount options", Objs: mountFailed(`MountVolume.MountOptionSupport check failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "MNT-194", Name: "an Event says that another pod has it", Objs: mountFailed(`MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`), When: explain.Automatic, Actor: kubelet},
+		{Rule: "MNT-194", Name: "an Event reports that another pod uses it", Objs: mountFailed(`MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-195", Name: "waiting for the attachment", Objs: mountFailed(`MountVolume.WaitForAttach failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-196", Name: "staging", Objs: mountFailed(`MountVolume.MountDevice failed for volume "pv" : rpc error`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-197", Name: "publishing", Objs: mountFailed(`MountVolume.SetUp failed for volume "pv" : rpc error`), When: explain.Automatic, Actor: kubelet},
@@ -104,10 +104,10 @@ func PodsOnANode() []Row {
 		{Rule: "MNT-225", Name: "block: publishing", Objs: mountFailed(`MapVolume.MapPodDevice failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-227", Name: "block: binding", Objs: mountFailed(`MapVolume.MapBlockVolume failed for volume "pv" : x`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-381", Name: "the wait failed", Objs: mountFailed(`Unable to attach or mount volumes: unmounted volumes=[data]`), When: explain.Automatic, Actor: kubelet},
-		{Rule: "RECL-066", Name: "it has ended", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, When: explain.Settled},
+		{Rule: "RECL-066", Name: "it has terminated", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, When: explain.Settled},
 		{Rule: "MNT-387", Name: "it is being deleted", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), ready}, When: explain.Automatic, After: time.Minute, Actor: kubelet},
-		{Rule: "ATT-195", Name: "it is being deleted on a dead node", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), NotReady(Machine("n1", true, true))}, Actor: Admin},
-		{Rule: "ATT-196", Name: "it is being deleted on a node out of service", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), outOfService(Machine("n1", true, true))}, When: explain.Automatic, Actor: actors.PodGC},
-		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []api.Object{Deleting(User("p", "n1"), "x/y"), ready}, Actor: Admin},
+		{Rule: "ATT-195", Name: "it is being deleted on a dead node", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), NotReady(ManagedNode("n1", true, true))}, Actor: Admin},
+		{Rule: "ATT-196", Name: "it is being deleted on a node out of service", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), outOfService(ManagedNode("n1", true, true))}, When: explain.Automatic, Actor: actors.PodGC},
+		{Rule: "BIND-016", Name: "a finalizer blocks its deletion", Objs: []api.Object{Deleting(User("p", "n1"), "x/y"), ready}, Actor: Admin},
 	})
 }

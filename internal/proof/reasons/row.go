@@ -47,7 +47,7 @@ type Dumped struct {
 // Tables are all rows, by table name.
 func Tables() map[string][]Row {
 	return map[string][]Row{
-		"Claims": Claims(), "Refusals": Refusals(), "Growth": Growth(), "Attributes": Attributes(), "PodsWithoutANode": PodsWithoutANode(),
+		"Claims": Claims(), "Rejections": Rejections(), "Growth": Growth(), "Attributes": Attributes(), "PodsWithoutANode": PodsWithoutANode(),
 		"PodsOnANode": PodsOnANode(), "Volumes": Volumes(), "Attachments": Attachments(),
 	}
 }
@@ -98,12 +98,12 @@ func (r Row) CheckAnswer(t *testing.T, x explain.Explanation) {
 		}
 	}
 	require.Equal(t, r.Actor, actor, text)
-	refused := ""
+	rejected := ""
 	for _, c := range x.Candidates {
-		if refused == "" {
-			refused = c.Rule
+		if rejected == "" {
+			rejected = c.Rule
 		}
 		require.True(t, c.Rule == "" || c.Got != "", text)
 	}
-	require.Equal(t, r.Candidate, refused, text)
+	require.Equal(t, r.Candidate, rejected, text)
 }

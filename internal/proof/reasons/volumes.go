@@ -47,16 +47,16 @@ func Volumes() []Row {
 		{Rule: "RECL-063", Name: "a pod still has it", Objs: []api.Object{released(fake.Policy(scrub), nfs), Runs(User("p", "n1"))}, Actor: Admin},
 		{Rule: "RECL-064", Name: "no plugin recycles it", Objs: []api.Object{released(fake.Policy(scrub))}, Actor: Admin},
 		{Rule: "XPROV-052", Name: "a driver deletes it", Objs: []api.Object{released(fake.Policy(drop))}, When: explain.Automatic, Actor: "external-provisioner/" + Driver},
-		{Rule: "XPROV-052", Name: "RECL-034: a driver does not look at what Failed", Objs: []api.Object{With(released(fake.Policy(drop)), func(pv *corev1.PersistentVolume) { pv.Status.Phase = corev1.VolumeFailed })}, Actor: Admin},
-		{Rule: "XPROV-054", Name: "it is still attached", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", When: explain.Automatic, Actor: "attachdetach-controller"},
-		{Rule: "XPROV-054", Name: "it is still attached to a dead node", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), NotReady(Machine("n1", true, true))}, Root: "ATT-064", When: explain.Automatic, After: 6 * time.Minute, Actor: "attachdetach-controller"},
+		{Rule: "XPROV-052", Name: "RECL-034: a driver skips Failed volumes", Objs: []api.Object{With(released(fake.Policy(drop)), func(pv *corev1.PersistentVolume) { pv.Status.Phase = corev1.VolumeFailed })}, Actor: Admin},
+		{Rule: "XPROV-054", Name: "it is still attached", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), ManagedNode("n1", true, false)}, Root: "ATT-064", When: explain.Automatic, Actor: "attachdetach-controller"},
+		{Rule: "XPROV-054", Name: "it is still attached to a dead node", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), NotReady(ManagedNode("n1", true, true))}, Root: "ATT-064", When: explain.Automatic, After: 6 * time.Minute, Actor: "attachdetach-controller"},
 		{Rule: "PROT-011", Name: "its claim keeps it", Objs: []api.Object{marked("Bound", drop, protection), claim}, Actor: Admin},
 		{Rule: "PROT-011", Name: "nothing keeps it", Objs: []api.Object{marked("Available", drop, protection)}, When: explain.Automatic, Actor: "pv-protection-controller"},
 		{Rule: "RECL-046", Name: "it is not Released", Objs: []api.Object{marked("Available", drop, objects.ExternalFinalizer)}, Actor: Admin},
 		{Rule: "RECL-045", Name: "its policy lets it go", Objs: []api.Object{marked("Available", keep, objects.InTreeFinalizer)}, When: explain.Automatic},
-		{Rule: "ATT-178", Name: "it is not detached yet", Objs: []api.Object{marked("Available", keep, attacher), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", Actor: "attachdetach-controller"},
+		{Rule: "ATT-178", Name: "it is not detached yet", Objs: []api.Object{marked("Available", keep, attacher), Attachment("n1", true), ManagedNode("n1", true, false)}, Root: "ATT-064", Actor: "attachdetach-controller"},
 		{Rule: "ATT-178", Name: "it was detached", Objs: []api.Object{marked("Available", keep, attacher)}, When: explain.Automatic, Actor: attacher},
-		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []api.Object{marked("Available", keep, "x/y")}, Actor: Admin},
+		{Rule: "BIND-016", Name: "a finalizer blocks its deletion", Objs: []api.Object{marked("Available", keep, "x/y")}, Actor: Admin},
 	})
 	for i := range rows {
 		rows[i].Backends = backends
@@ -68,12 +68,12 @@ func Volumes() []Row {
 func Attachments() []Row {
 	claim, pv := BoundPair()
 	return asking("va/"+Attachment("n1", true).Name, []Row{
-		{Rule: "ATT-025", Name: "a pod wants it", Objs: []api.Object{Attachment("n1", true), claim, pv, Runs(User("p", "n1")), Machine("n1", true, true)}, When: explain.Settled},
-		{Rule: "ATT-064", Name: "no pod uses it", Objs: []api.Object{Attachment("n1", true), claim, pv, Machine("n1", true, false)}, When: explain.Automatic, Actor: "attachdetach-controller"},
+		{Rule: "ATT-025", Name: "a pod uses it", Objs: []api.Object{Attachment("n1", true), claim, pv, Runs(User("p", "n1")), ManagedNode("n1", true, true)}, When: explain.Settled},
+		{Rule: "ATT-064", Name: "no pod uses it", Objs: []api.Object{Attachment("n1", true), claim, pv, ManagedNode("n1", true, false)}, When: explain.Automatic, Actor: "attachdetach-controller"},
 		{Rule: "ATT-064", Name: "the node is gone", Objs: []api.Object{Attachment("n1", true), claim, pv}, When: explain.Automatic, After: 6 * time.Minute, Actor: Admin},
 		{Rule: "ATT-132", Name: "its volume is gone", Objs: []api.Object{Attachment("n1", true)}, Actor: Admin},
-		{Rule: "ATT-172", Name: "it is on its way", Objs: []api.Object{Attachment("n1", false), claim, pv, Machine("n1", false, false)}, When: explain.Automatic, Actor: "external-attacher/" + Driver},
-		{Rule: "ATT-172", Name: "no driver is on the node", Objs: []api.Object{Attachment("n1", false), claim, pv, NotReady(Machine("n1", false, false))}, Actor: Admin},
+		{Rule: "ATT-172", Name: "it is being attached", Objs: []api.Object{Attachment("n1", false), claim, pv, ManagedNode("n1", false, false)}, When: explain.Automatic, Actor: "external-attacher/" + Driver},
+		{Rule: "ATT-172", Name: "no driver is on the node", Objs: []api.Object{Attachment("n1", false), claim, pv, NotReady(ManagedNode("n1", false, false))}, Actor: Admin},
 		{Rule: "ATT-172", Name: "its volume is gone", Objs: []api.Object{Attachment("n1", false)}, Actor: Admin},
 		{Rule: "ATT-172", Name: "its volume is being deleted", Objs: []api.Object{Attachment("n1", false), claim, Deleting(pv.DeepCopy(), objects.VolumeProtectionFinalizer)}, Actor: Admin},
 		{Rule: "ATT-175", Name: "it is going", Objs: []api.Object{Deleting(Attachment("n1", true), "external-attacher/x"), claim, pv}, When: explain.Automatic, Actor: "external-attacher/" + Driver},

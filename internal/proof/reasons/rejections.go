@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 )
 
-// Refusals ask about the claim data, for which volumes are rejected.
-func Refusals() []Row {
+// Rejections ask about the claim data, for which volumes are rejected.
+func Rejections() []Row {
 	gold := With(Available("pv", "12Gi"), func(pv *corev1.PersistentVolume) {
 		class := "gold"
 		pv.Spec.VolumeAttributesClassName = &class
