@@ -15,6 +15,8 @@ const (
 	GarbageCollector = "garbage-collector"
 	AttachDetach     = "attachdetach-controller"
 	PodGC            = "pod-garbage-collector-controller"
+	NodeLifecycle    = "node-lifecycle-controller"
+	TaintEviction    = "taint-eviction-controller"
 	Expander         = "persistentvolume-expander-controller"
 	VACProtection    = "volumeattributesclass-protection-controller"
 )

@@ -29,13 +29,16 @@ func SelectsNode(pod *corev1.Pod, node *corev1.Node) bool {
 
 // Tolerated reports whether a pod tolerates a taint.
 func Tolerated(pod *corev1.Pod, taint *corev1.Taint) bool {
-	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-		switch {
-		case t.Effect != "" && t.Effect != taint.Effect, t.Key != "" && t.Key != taint.Key:
-			return false
-		case t.Operator == corev1.TolerationOpExists:
-			return true
-		}
-		return t.Key != "" && (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
-	})
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return Tolerates(&t, taint) })
+}
+
+// Tolerates reports whether a toleration matches a taint.
+func Tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
+	switch {
+	case t.Effect != "" && t.Effect != taint.Effect, t.Key != "" && t.Key != taint.Key:
+		return false
+	case t.Operator == corev1.TolerationOpExists:
+		return true
+	}
+	return t.Key != "" && (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
 }

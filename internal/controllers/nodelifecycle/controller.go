@@ -1,0 +1,124 @@
+package nodelifecycle
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// The periods and workers of the controller.
+const (
+	monitorPeriod = 5 * time.Second        // NODE-001: --node-monitor-period, from the end of a pass to the next
+	taintPeriod   = 100 * time.Millisecond // NODE-006: from the end of a pass that adds NoExecute taints to the next
+	nodeWorkers   = 8                      // NODE-007
+	podWorkers    = 4                      // NODE-007
+)
+
+// component is the source of Events.
+const component = "node-controller"
+
+// Leases reports when kubelets renewed the leases of their nodes; see leases.Book.
+type Leases interface {
+	// Renewed returns the time of the last renewal up to by. It reports false if there was none.
+	Renewed(node string, by time.Time) (time.Time, bool)
+	// Renewing reports whether the kubelet will renew without a call of the function given to OnChange.
+	Renewing(node string) bool
+	// OnChange registers fn, which runs when the kubelet of a node stops or begins to renew.
+	OnChange(fn func(node string))
+}
+
+// Config configures the controller.
+type Config struct {
+	// Leases are the leases of nodes. Nil: there are no kubelets, and every lease counts as renewed (NODE-023).
+	Leases Leases
+}
+
+// controller is one life of the node lifecycle controller.
+type controller struct {
+	actor      *engine.Actor
+	events     *engine.Recorder
+	leases     Leases
+	nodes      *engine.Informer[*corev1.Node]
+	pods       *engine.Informer[*corev1.Pod]
+	podsByNode *store.Index[*corev1.Pod]
+
+	nodeQueue *engine.Queue
+	podQueue  *engine.Queue
+	monitor   *engine.Ticker
+	tainter   *engine.Ticker
+
+	// known are the uids of the nodes that the last pass saw.
+	known  map[string]types.UID
+	health map[string]*Health
+	// retry are nodes whose pods could not all be marked as not ready (NODE-035).
+	retry map[string]bool
+	// zones are the states of zones; queues has a queue for each zone that there ever was.
+	zones  map[string]ZoneState
+	queues map[string]*taintQueue
+	skip   skipping
+}
+
+// New adds the controller.
+func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
+	s := e.Store()
+	podsByNode := s.Pods.NewIndexWith(
+		func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
+		func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
+	var c *controller
+	if cfg.Leases != nil {
+		cfg.Leases.OnChange(func(node string) { c.leaseChanged(node) })
+	}
+	return e.NewActor(actors.NodeLifecycle, func(a *engine.Actor) {
+		c = &controller{
+			actor: a, events: a.NewRecorder(component), leases: cfg.Leases, podsByNode: podsByNode,
+			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
+			known: map[string]types.UID{}, health: map[string]*Health{}, retry: map[string]bool{},
+			zones: map[string]ZoneState{}, queues: map[string]*taintQueue{},
+			skip: skipping{base: e.Now(), beats: map[string]time.Time{}},
+		}
+		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers, Sync: c.syncNode})
+		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers, Sync: c.syncPod})
+		c.tainter = a.NewTicker("NoExecute taints", taintPeriod, c.addNoExecuteTaints)
+		c.monitor = a.NewTicker("node monitor", monitorPeriod, c.monitorNodes)
+		c.nodes.Handle(engine.Handler[*corev1.Node]{
+			Add:    func(node *corev1.Node) { c.nodeChanged(nil, node) },
+			Update: c.nodeChanged,
+			Delete: func(node *corev1.Node) { c.nodeDeleted(node) },
+		})
+		c.pods.Handle(engine.Handler[*corev1.Pod]{
+			Add:    func(pod *corev1.Pod) { c.podChanged(nil, pod) },
+			Update: c.podChanged,
+		})
+		// NODE-001: the first pass is at once.
+		c.monitor.ArmInBackground(0)
+	})
+}
+
+func (c *controller) nodeChanged(old, node *corev1.Node) {
+	c.wakeFor(old, node)
+	// NODE-050: a node that has its taints and labels needs no work.
+	if add, remove := NoScheduleChanges(node); len(add) > 0 || len(remove) > 0 || len(missingLabels(node)) > 0 {
+		c.nodeQueue.Add(node.Name)
+	}
+}
+
+func (c *controller) nodeDeleted(node *corev1.Node) {
+	delete(c.retry, node.Name)
+	c.monitor.ArmInBackground(0)
+}
+
+// podChanged queues a pod that has got a node (NODE-036).
+func (c *controller) podChanged(old, pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" || old != nil && old.Spec.NodeName == pod.Spec.NodeName {
+		return
+	}
+	if h := c.health[pod.Spec.NodeName]; h != nil && isNotReady(h.Ready) {
+		c.podQueue.Add(api.KeyOf(pod))
+	}
+}
