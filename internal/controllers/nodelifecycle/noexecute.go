@@ -90,11 +90,13 @@ func (c *controller) addNoExecuteTaint(p *engine.Process, name string) (done boo
 
 // scheduleTaints requests the next pass over the queues at the time at which a node can be tried.
 func (c *controller) scheduleTaints() {
+	if c.tainter == nil {
+		return
+	}
 	now := c.actor.Engine().Now()
 	for _, queue := range c.queues {
 		if len(queue.waiting) > 0 && queue.bucket.rate > 0 {
-			at := queue.bucket.next
-			c.tainter.ArmAfter(max(at.Sub(now)-1, 0))
+			c.tainter.ArmAfter(queue.bucket.wait(now) - 1)
 		}
 	}
 }

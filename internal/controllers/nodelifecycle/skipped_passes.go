@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Errors of a sync of a pod.
@@ -22,14 +23,22 @@ var (
 type skipping struct {
 	// base is the end of the last pass, or the start of the controller: passes fall on base plus multiples of the period.
 	base time.Time
-	// beats are the times at which a heartbeat of a node's status arrived last.
-	beats map[string]time.Time
+	// beats are the last heartbeats of a node's status: the skipped passes that would have seen one, without a gap. What a pass concludes
+	// from a heartbeat depends on whether the pass before saw one, too (NODE-032).
+	beats map[string][]time.Time
+	// since are the times at which nodes appeared. Passes before that did not see them.
+	since map[string]time.Time
 	// changed says that the pass that runs changed what the controller remembers.
 	changed bool
+	// none says that no pass is skipped.
+	none bool
 }
 
 // wakeFor requests a pass if the change of a node can matter to it.
 func (c *controller) wakeFor(old, node *corev1.Node) {
+	if old == nil {
+		c.skip.since[node.Name] = c.actor.Engine().Now()
+	}
 	if old == nil || old.UID != node.UID || !maps.Equal(old.Labels, node.Labels) ||
 		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !sameButHeartbeat(old.Status.Conditions, node.Status.Conditions) {
 		c.wake(needsTaint(node))
@@ -37,11 +46,25 @@ func (c *controller) wakeFor(old, node *corev1.Node) {
 	}
 	before, ready := conditionOf(old.Status.Conditions, corev1.NodeReady), conditionOf(node.Status.Conditions, corev1.NodeReady)
 	if ready != nil && !before.LastHeartbeatTime.Equal(&ready.LastHeartbeatTime) {
-		c.skip.beats[node.Name] = c.actor.Engine().Now()
+		c.noteBeat(node.Name)
 		if !c.renewing(node.Name) {
 			c.wake(false)
 		}
 	}
+}
+
+// noteBeat records that a heartbeat of a node arrives now.
+func (c *controller) noteBeat(node string) {
+	// A pass at the instant at which a heartbeat arrives has missed it.
+	tick := c.tickAt(c.actor.Engine().Now().Add(1))
+	beats := c.skip.beats[node]
+	switch n := len(beats); {
+	case n > 0 && beats[n-1].Equal(tick):
+		return
+	case n > 0 && tick.Sub(beats[n-1]) > monitorPeriod:
+		beats = beats[:0]
+	}
+	c.skip.beats[node] = append(beats, tick)
 }
 
 // wake requests a pass at the next tick. Settle waits for it only if it has work to do.
@@ -89,7 +112,9 @@ func (c *controller) renewed(node string, now time.Time) (time.Time, bool) {
 	return c.leases.Renewed(node, now)
 }
 
-func (c *controller) renewing(node string) bool { return c.leases == nil || c.leases.Renewing(node) }
+func (c *controller) renewing(node string) bool {
+	return c.leases == nil || c.leases.Renewing(node, c.actor.Engine().Now())
+}
 
 // tickAt returns the first tick at or after t, after the last pass.
 func (c *controller) tickAt(t time.Time) time.Time {
@@ -116,10 +141,10 @@ func (c *controller) observe(node *corev1.Node, now time.Time) *Health {
 	if h != nil {
 		// NODE-031: what changed is the heartbeat, and the renewals before and after it.
 		var ticks []time.Time
-		seen := h.Ready
-		if beat, ok := c.skip.beats[node.Name]; ok {
-			at := c.tickAt(beat)
-			ticks = append(ticks, at.Add(-monitorPeriod), at, at.Add(monitorPeriod))
+		seen, beats := h.Ready, c.skip.beats[node.Name]
+		if n := len(beats); n > 0 {
+			ticks = append(ticks, beats[0].Add(-monitorPeriod), beats[n-1].Add(monitorPeriod))
+			ticks = append(ticks, beats...)
 		}
 		if lease, ok := c.renewed(node.Name, now); ok {
 			ticks = append(ticks, c.tickAt(lease))
@@ -130,13 +155,20 @@ func (c *controller) observe(node *corev1.Node, now time.Time) *Health {
 		}
 		slices.SortFunc(ticks, time.Time.Compare)
 		for _, at := range ticks {
-			if !at.After(c.skip.base) || !at.Before(now) {
+			if !at.After(c.skip.base) || !at.After(c.skip.since[node.Name]) || !at.Before(now) {
 				continue
 			}
-			if beat, ok := c.skip.beats[node.Name]; ok && !at.Before(beat) {
-				seen = ready
+			if seen != nil && slices.ContainsFunc(beats, at.Equal) {
+				// Its heartbeat differs from the one before; which one it has is of no importance.
+				beat := *seen
+				beat.LastHeartbeatTime = metav1.NewTime(at)
+				seen = &beat
 			}
 			look(at, seen)
+		}
+		if n := len(beats); n > 0 && beats[n-1].Before(now) && !beats[n-1].Before(c.skip.base) {
+			// The pass at now sees the last heartbeat again.
+			h.Ready = ready
 		}
 	}
 	look(now, ready)
@@ -145,9 +177,17 @@ func (c *controller) observe(node *corev1.Node, now time.Time) *Health {
 	return h
 }
 
+// observeLast observes a node that is gone, as the last pass would have that saw it.
+func (c *controller) observeLast(node *corev1.Node) {
+	last := c.skip.base.Add(c.actor.Engine().Now().Sub(c.skip.base).Truncate(monitorPeriod))
+	if last.After(c.skip.base) && last.After(c.skip.since[node.Name]) {
+		c.observe(node, last)
+	}
+}
+
 // scheduleMonitor requests the next pass that can find something new.
 func (c *controller) scheduleMonitor(nodes []*corev1.Node, effects bool) {
-	if effects || c.skip.changed || len(c.retry) > 0 {
+	if effects || c.skip.changed || len(c.retry) > 0 || c.skip.none {
 		c.monitor.ArmInBackground(0)
 		return
 	}

@@ -89,6 +89,14 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
+// wait returns the time until there is a token, at the present rate.
+func (b *bucket) wait(now time.Time) time.Duration {
+	if !b.next.After(now) {
+		return 0
+	}
+	return b.next.Sub(now)
+}
+
 // swap changes the rate. A bucket that replaces an empty one is empty (NODE-047).
 func (b *bucket) swap(rate float32, now time.Time) {
 	if b.rate == rate {

@@ -35,12 +35,8 @@ func (b *Book) OnChange(fn func(node string)) { b.watched = append(b.watched, fn
 
 // Start records that the kubelet of a node renews from now on (NODE-020).
 func (b *Book) Start(node string, now time.Time) {
-	if b.nodes == nil {
-		b.nodes = map[string][]span{}
-	}
 	b.end(node, now)
-	b.nodes[node] = append(b.nodes[node], span{start: now})
-	b.changed(node)
+	b.begin(node, now)
 }
 
 // Stop records that the kubelet of a node renews no more: it has stopped, or cannot reach the API server (NODE-022).
@@ -57,9 +53,17 @@ func (b *Book) Resume(node string, now time.Time) time.Time {
 	if all := b.nodes[node]; len(all) > 0 {
 		next = retry(all[len(all)-1], now)
 	}
-	b.nodes[node] = append(b.nodes[node], span{start: next})
-	b.changed(node)
+	b.begin(node, next)
 	return next
+}
+
+// begin adds a span that begins at a time.
+func (b *Book) begin(node string, at time.Time) {
+	if b.nodes == nil {
+		b.nodes = map[string][]span{}
+	}
+	b.nodes[node] = append(b.nodes[node], span{start: at})
+	b.changed(node)
 }
 
 // retry returns when a kubelet renews whose renewals failed since a span ended, if they succeed from now on.
@@ -75,10 +79,10 @@ func retry(s span, now time.Time) time.Time {
 	return next
 }
 
-// Renewing reports whether the kubelet of a node renews, or will do so without another call.
-func (b *Book) Renewing(node string) bool {
+// Renewing reports whether the kubelet of a node renews at now, and will go on until the next call of Start, Stop or Resume.
+func (b *Book) Renewing(node string, now time.Time) bool {
 	all := b.nodes[node]
-	return len(all) > 0 && !all[len(all)-1].ended
+	return len(all) > 0 && !all[len(all)-1].ended && !all[len(all)-1].start.After(now)
 }
 
 // Renewed returns the time of the last renewal up to by. It reports false if there was none.

@@ -19,7 +19,7 @@ func TestRenewed(t *testing.T) {
 	}{
 		{"NODE-023", "no kubelet", func(*leases.Book) {}, 100, none, false},
 		{"NODE-020", "at the start", func(b *leases.Book) { b.Start("n", at(3)) }, 3, 3, true},
-		{"NODE-020", "not before", func(b *leases.Book) { b.Start("n", at(3)) }, 2, none, true},
+		{"NODE-020", "not before", func(b *leases.Book) { b.Start("n", at(3)) }, 2, none, false},
 		{"NODE-020", "every 10 s", func(b *leases.Book) { b.Start("n", at(3)) }, 42, 33, true},
 		{"NODE-020", "to the second", func(b *leases.Book) { b.Start("n", at(3)) }, 43, 43, true},
 		{"NODE-022", "a stopped kubelet", func(b *leases.Book) { b.Start("n", at(3)); b.Stop("n", at(32.9)) }, 900, 23, false},
@@ -31,7 +31,7 @@ func TestRenewed(t *testing.T) {
 		{"NODE-021", "the first retry", func(b *leases.Book) { b.Start("n", at(0)); b.Stop("n", at(11)); b.Resume("n", at(20.1)) }, 29, 20.2, true},
 		{"NODE-021", "retries after 0.2, 0.4, 0.8 s", func(b *leases.Book) { b.Start("n", at(0)); b.Stop("n", at(11)); b.Resume("n", at(21)) }, 29, 21.4, true},
 		{"NODE-021", "every 7 s in the end", func(b *leases.Book) { b.Start("n", at(0)); b.Stop("n", at(11)); b.Resume("n", at(60)) }, 70, 60.6, true},
-		{"NODE-021", "not until the retry", func(b *leases.Book) { b.Start("n", at(0)); b.Stop("n", at(11)); b.Resume("n", at(60)) }, 60.5, 10, true},
+		{"NODE-021", "not until the retry", func(b *leases.Book) { b.Start("n", at(0)); b.Stop("n", at(11)); b.Resume("n", at(60)) }, 60.5, 10, false},
 		{"NODE-021", "then every 10 s", func(b *leases.Book) { b.Start("n", at(0)); b.Stop("n", at(11)); b.Resume("n", at(60)) }, 71, 70.6, true},
 	}
 	for _, tt := range tests {
@@ -41,8 +41,8 @@ func TestRenewed(t *testing.T) {
 		if got, ok := b.Renewed("n", at(tt.by)); ok != wantOK || ok && !got.Equal(want) {
 			t.Errorf("%s, %s: Renewed(n, %vs) = %v, %v, want %v, %v", tt.rule, tt.name, tt.by, got.Sub(zero), ok, want.Sub(zero), wantOK)
 		}
-		if got := b.Renewing("n"); got != tt.renewing {
-			t.Errorf("%s, %s: Renewing(n) = %v, want %v", tt.rule, tt.name, got, tt.renewing)
+		if got := b.Renewing("n", at(tt.by)); got != tt.renewing {
+			t.Errorf("%s, %s: Renewing(n, %vs) = %v, want %v", tt.rule, tt.name, tt.by, got, tt.renewing)
 		}
 	}
 }
