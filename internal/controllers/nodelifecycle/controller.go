@@ -87,12 +87,9 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		}
 		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers, Sync: c.syncNode})
 		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers, Sync: c.syncPod})
-		// NODE-006: SIM: its passes are never at the instants of the monitor's.
-		a.Background(taintOffset, "NoExecute taints", func(*engine.Process) {
-			c.tainter = a.NewTicker("NoExecute taints", taintPeriod, c.addNoExecuteTaints)
-			c.scheduleTaints()
-		})
-		c.monitor = a.NewTicker("node monitor", monitorPeriod, c.monitorNodes)
+		// NODE-006: SIM: the passes of the two are never at the same instant.
+		c.tainter = a.NewTicker(engine.TickerConfig{Name: "NoExecute taints", Period: taintPeriod, First: taintOffset, Pass: c.addNoExecuteTaints})
+		c.monitor = a.NewTicker(engine.TickerConfig{Name: "node monitor", Period: monitorPeriod, Pass: c.monitorNodes})
 		c.nodes.Handle(engine.Handler[*corev1.Node]{
 			Add:    func(node *corev1.Node) { c.nodeChanged(nil, node) },
 			Update: c.nodeChanged,
@@ -103,7 +100,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 			Update: c.podChanged,
 		})
 		// NODE-001: the first pass is at once.
-		c.monitor.ArmInBackground(0)
+		c.monitor.ArmBackground()
 	})
 }
 
@@ -118,7 +115,7 @@ func (c *controller) nodeChanged(old, node *corev1.Node) {
 func (c *controller) nodeDeleted(node *corev1.Node) {
 	delete(c.retry, node.Name)
 	c.observeLast(node)
-	c.monitor.ArmInBackground(0)
+	c.monitor.ArmBackground()
 }
 
 // podChanged queues a pod that has got a node (NODE-036).

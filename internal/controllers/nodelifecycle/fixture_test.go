@@ -80,7 +80,7 @@ func (f *fixture) ready(name, status string) {
 	}
 	node := *stored
 	node.Status.Conditions = conditions
-	_, err := f.API().Update(f.User(), &node, api.Status, api.UpdateOptions{})
+	_, err := f.API().Nodes.UpdateStatus(f.User(), &node)
 	f.OK(err)
 }
 

@@ -90,13 +90,10 @@ func (c *controller) addNoExecuteTaint(p *engine.Process, name string) (done boo
 
 // scheduleTaints requests the next pass over the queues at the time at which a node can be tried.
 func (c *controller) scheduleTaints() {
-	if c.tainter == nil {
-		return
-	}
 	now := c.actor.Engine().Now()
 	for _, queue := range c.queues {
 		if len(queue.waiting) > 0 && queue.bucket.rate > 0 {
-			c.tainter.ArmAfter(queue.bucket.wait(now) - 1)
+			c.tainter.ArmAt(now.Add(queue.bucket.wait(now) - 1))
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (c *controller) wake(work bool) {
 	if work {
 		c.monitor.Arm()
 	} else {
-		c.monitor.ArmInBackground(0)
+		c.monitor.ArmBackground()
 	}
 }
 
@@ -99,7 +99,7 @@ func sameButHeartbeat(a, b []corev1.NodeCondition) bool {
 // leaseChanged requests a pass when a kubelet stops or begins to renew.
 func (c *controller) leaseChanged(string) {
 	if c.actor.Alive() {
-		c.monitor.ArmInBackground(0)
+		c.monitor.ArmBackground()
 	}
 }
 
@@ -188,7 +188,7 @@ func (c *controller) observeLast(node *corev1.Node) {
 // scheduleMonitor requests the next pass that can find something new.
 func (c *controller) scheduleMonitor(nodes []*corev1.Node, effects bool) {
 	if effects || c.skip.changed || len(c.retry) > 0 || c.skip.none {
-		c.monitor.ArmInBackground(0)
+		c.monitor.ArmBackground()
 		return
 	}
 	now := c.actor.Engine().Now()
@@ -202,9 +202,9 @@ func (c *controller) scheduleMonitor(nodes []*corev1.Node, effects bool) {
 		}
 		if _, ok := c.renewed(node.Name, now); ok && h.Lease == nil {
 			// NODE-032: the next pass sees this lease anew.
-			c.monitor.ArmInBackground(0)
+			c.monitor.ArmBackground()
 			return
 		}
-		c.monitor.ArmInBackground(h.Deadline().Sub(now))
+		c.monitor.ArmBackgroundAt(h.Deadline())
 	}
 }

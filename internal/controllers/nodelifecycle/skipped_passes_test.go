@@ -68,7 +68,7 @@ func history(t *testing.T, seed uint64, everyPass bool) []string {
 			status := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}[rng.IntN(5)]
 			changed := *node
 			changed.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: now}}
-			if _, err := r.API().Update(r.User(), &changed, api.Status, api.UpdateOptions{}); err != nil {
+			if _, err := r.API().Nodes.UpdateStatus(r.User(), &changed); err != nil {
 				t.Fatal(err)
 			}
 		case pick == 8:

@@ -42,7 +42,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	return e.NewActor(actors.PodGC, func(a *engine.Actor) {
 		s := e.Store()
 		c := &controller{threshold: cfg.TerminatedThreshold, pods: engine.NewInformer(a, s.Pods), nodes: engine.NewInformer(a, s.Nodes)}
-		c.ticker = a.NewTicker("collect", Period, c.collect)
+		c.ticker = a.NewTicker(engine.TickerConfig{Name: "collect", Period: Period, Pass: c.collect})
 		c.nodes.Handle(engine.Handler[*corev1.Node]{
 			Add:    c.nodeChanged,
 			Update: func(_, node *corev1.Node) { c.nodeChanged(node) },
@@ -57,7 +57,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 }
 
 // wake requests a pass. Passes are every 20 s; only those after some changes can find something (ATT-195).
-func (c *controller) wake() { c.ticker.ArmInBackground(0) }
+func (c *controller) wake() { c.ticker.ArmBackground() }
 
 func (c *controller) nodeChanged(node *corev1.Node) {
 	if objects.OutOfService(node) {
@@ -100,7 +100,7 @@ func (c *controller) collect(p *engine.Process) {
 		c.forceDelete(p, "NODE-075", "the pod is being deleted and has no node", pod, nil)
 	}
 	if next, ok := c.quarantine.next(); ok {
-		c.ticker.ArmInBackground(next.Sub(p.Now()) - 1)
+		c.ticker.ArmBackgroundAt(next.Add(-1))
 	}
 }
 
