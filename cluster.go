@@ -3,6 +3,7 @@ package volsim
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
@@ -46,6 +48,7 @@ type Cluster struct {
 	engine   *engine.Engine
 	backends *backends.Set
 	nodes    *mount.Nodes   // nil without kubelets
+	leases   *leases.Book   // nil without kubelets
 	checker  *check.Checker // nil without Config.Check
 }
 
@@ -89,6 +92,9 @@ func New(cfg Config) (*Cluster, error) {
 	if c.checker != nil {
 		c.checker.Advance(c.engine.Now())
 		c.engine.AfterEvent(func() { c.checker.Advance(c.engine.Now()) })
+	}
+	if !slices.Contains(cfg.Without, Kubelets) {
+		c.leases = &leases.Book{}
 	}
 	if err := c.startControllers(); err != nil {
 		return nil, err

@@ -7,7 +7,10 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
+	"github.com/volsim/volsim/internal/controllers/podgc"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/controllers/tainteviction"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -42,7 +45,20 @@ func (c *Cluster) controllers() []component {
 			return err
 		}},
 		{actors.PodGC, func() error {
-			_, err := attach.NewPodGC(c.engine)
+			_, err := podgc.New(c.engine, podgc.Config{})
+			return err
+		}},
+		{actors.NodeLifecycle, func() error {
+			cfg := nodelifecycle.Config{}
+			// NODE-023: without kubelets the user stands for them.
+			if c.leases != nil {
+				cfg.Leases = c.leases
+			}
+			_, err := nodelifecycle.New(c.engine, cfg)
+			return err
+		}},
+		{actors.TaintEviction, func() error {
+			_, err := tainteviction.New(c.engine)
 			return err
 		}},
 		{actors.Expander, func() error {
@@ -97,7 +113,9 @@ const Kubelets = "kubelet"
 
 // startKubelets adds a node with a kubelet for every Node object, also later ones, unless Config.ManualNodes is set.
 func (c *Cluster) startKubelets() error {
-	nodes, err := mount.New(c.engine, c.backends, c.cfg.Kubelet, c.cfg.internal.Kubelet)
+	opts := c.cfg.internal.Kubelet
+	opts.Leases = c.leases
+	nodes, err := mount.New(c.engine, c.backends, c.cfg.Kubelet, opts)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,5 @@
 // Package attach attaches volumes to nodes and detaches them again. It simulates the attach/detach controller of
-// kube-controller-manager, the external-attacher of each CSI driver, and the part of the pod garbage collector that force-deletes pods on
-// nodes that are out of service.
+// kube-controller-manager, and the external-attacher of each CSI driver.
 //
 // The attach/detach controller computes from the pods which volumes should be attached to which nodes (the desired state), and remembers
 // which ones it attached (the actual state). A reconciler compares both every 100 ms. It attaches a CSI volume by creating a
@@ -8,7 +7,7 @@
 // VolumeAttachment, calls the driver, and writes the result into its status. The kubelet takes part through the status of its Node:
 // volumesAttached lists the volumes that it may mount, and volumesInUse those that must not be detached yet. The three meet in the API only.
 //
-// [New] adds the controller, [NewAttacher] the external-attacher of a driver, [NewPodGC] the pod garbage collector. Their decisions are
+// [New] adds the controller, [NewAttacher] the external-attacher of a driver. Their decisions are
 // functions of objects: [Action], [DecideDetach], [Attached], [PublishMode].
 //
 // The reconciler and the populator skip passes that would find nothing to do; the others run on the ticks of the real loops. A crash loses

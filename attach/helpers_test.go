@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/podgc"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -28,7 +28,7 @@ func csiNodeNamed(name string) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func newPodGC(w *fixture) (*engine.Actor, error) { return attach.NewPodGC(w.Engine) }
+func newPodGC(w *fixture) (*engine.Actor, error) { return podgc.New(w.Engine, podgc.Config{}) }
 
 func attachmentOn(node string) string { return objects.AttachmentName("h1", driver, node) }
 

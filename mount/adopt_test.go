@@ -35,7 +35,7 @@ type loaded struct {
 func cluster(t *testing.T, start time.Time, options ...fake.MemoryOption) (*volsim.Cluster, *fake.Memory) {
 	t.Helper()
 	driver := fake.CSI(csiName, options...)
-	c, err := volsim.New(volsim.Config{Start: start, Backends: []storage.Backend{driver, fake.CSI("other.example.com")}})
+	c, err := volsim.New(volsim.Config{Start: start, Without: actors.NodeFailure, Backends: []storage.Backend{driver, fake.CSI("other.example.com")}})
 	require.NoError(t, err)
 	return c, driver
 }

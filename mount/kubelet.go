@@ -44,6 +44,9 @@ type kubelet struct {
 	sourcesReady bool
 	// resumed says that this life continues one from before a dump was loaded, so nothing that it finds is new.
 	resumed bool
+	// began is when the loops began; renews says that the lease is renewed from then on.
+	began  time.Time
+	renews bool
 
 	desired *volumes.Desired
 	actual  *volumes.Actual
@@ -85,6 +88,7 @@ func (n *Node) start(a *engine.Actor) {
 		if n.kubelet == k {
 			n.kubelet = nil
 		}
+		k.stopLease()
 		n.disk.OnChange = nil
 	})
 	var delay time.Duration
@@ -136,6 +140,8 @@ func (k *kubelet) run(p *engine.Process) {
 	// MNT-130: what an earlier kubelet left is read before the first pass.
 	k.reconciler.reconstruct(p)
 	k.makeTickers()
+	k.began = p.Now()
+	k.startLease()
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
 		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
 		Update: func(old, d *storagev1.CSIDriver) {

@@ -84,10 +84,14 @@ func (n *Node) Partition(cut bool) {
 		return
 	}
 	n.partitioned = cut
+	if cut && n.kubelet != nil {
+		n.kubelet.stopLease()
+	}
 	switch {
 	case n.kubelet == nil:
 	case !cut:
 		n.kubelet.relist()
+		n.kubelet.resumeLease()
 	case len(n.kubelet.expansion.deferrals) > 0:
 		// MNT-406: during the partition, the next read of the claim fails.
 		n.kubelet.reconciler.ticker.ArmBackgroundAt(n.kubeletActor.Engine().Now().Add(1))

@@ -16,8 +16,11 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	w, known := k.workers[pod.UID]
 	if !known {
 		w = k.newWorker(pod)
+		// NODE-091: a pod that was not ready before the kubelet resumed is not ready now.
+		w.unready = k.resumed && markedNotReady(pod)
 	}
 	w.pod = pod
+	w.restoreReady()
 	switch {
 	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
 		w.end("")

@@ -20,5 +20,5 @@
 //   - monitor.go: the pass. skipped_passes.go: which passes run.
 //   - noexecute.go, taintqueue.go: NoExecute taints, limited in rate. noschedule.go: NoSchedule taints and labels. pods.go: Ready=False.
 //
-// Rules: docs/rules/node-lifecycle.md, NODE-001 to NODE-059.
+// Rules: docs/rules/node-lifecycle.md, NODE-001 to NODE-053.
 package nodelifecycle

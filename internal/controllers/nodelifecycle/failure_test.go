@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 	f.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, broken).Times(1)
 	f.Faults.Fail(fake.Match{Verb: "patch", Kind: "Node"}, broken).Times(1)
 	f.until(100)
-	f.log("NODE-034, NODE-035, NODE-053",
+	f.log("NODE-034, NODE-035, NODE-038, NODE-053",
 		"65 update-status n2 failed",
 		"65.02 update-status n2 failed",
 		"65.04 n2 Unknown",

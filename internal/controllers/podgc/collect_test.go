@@ -25,7 +25,10 @@ func pod(name string, phase corev1.PodPhase, age int, edits ...func(*corev1.Pod)
 
 func on(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 
-func deleted(p *corev1.Pod) { now := metav1.NewTime(zero); p.DeletionTimestamp = &now }
+func deleted(p *corev1.Pod) {
+	now := metav1.NewTime(zero)
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &now, new(int64(30))
+}
 
 func evicted(p *corev1.Pod) { p.Status.Reason = "Evicted" }
 

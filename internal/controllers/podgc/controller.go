@@ -53,6 +53,8 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 			Update: c.podChanged,
 			Delete: func(pod *corev1.Pod) { c.podChanged(pod, nil) },
 		})
+		// ATT-195: the first pass is at once.
+		c.wake()
 	})
 }
 

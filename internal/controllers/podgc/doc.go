@@ -7,5 +7,5 @@
 //
 // [Collect] decides which pods of a cluster go; controller.go makes the passes; quarantine.go has the nodes that are missing.
 //
-// Rules: docs/rules/attach.md, ATT-195 and ATT-196, and docs/rules/node-lifecycle.md, NODE-070 to NODE-079.
+// Rules: docs/rules/attach.md, ATT-195 and ATT-196, and docs/rules/node-lifecycle.md, NODE-070 to NODE-076.
 package podgc

@@ -7,5 +7,5 @@
 //
 // [Evict] decides when a pod goes; controller.go follows nodes and pods; timers.go has the pods that wait.
 //
-// Rules: docs/rules/node-lifecycle.md, NODE-060 to NODE-069.
+// Rules: docs/rules/node-lifecycle.md, NODE-060 to NODE-067.
 package tainteviction

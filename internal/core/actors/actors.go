@@ -21,6 +21,9 @@ const (
 	VACProtection    = "volumeattributesclass-protection-controller"
 )
 
+// NodeFailure are the controllers that act on failing nodes: clusters without them are as if no node ever failed.
+var NodeFailure = []string{NodeLifecycle, TaintEviction}
+
 // Scheduler is the kube-scheduler.
 const Scheduler = "kube-scheduler"
 

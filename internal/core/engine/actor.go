@@ -20,6 +20,9 @@ type Actor struct {
 	views  []View
 	queues []*Queue
 	memory []any // see Keeps
+	// crashes is the number of crashes by faults at crashedAt; see restartPause.
+	crashes   int
+	crashedAt time.Duration
 }
 
 // NewActor adds an actor and starts it. The engine calls start here and after each crash; it builds the actor's state from nothing. Names
@@ -129,6 +132,24 @@ func (a *Actor) end(self *Process) {
 
 // OnStop registers fn, which runs when this life of the actor ends.
 func (a *Actor) OnStop(fn func()) { a.stops = append(a.stops, fn) }
+
+const (
+	// promptRestarts is how often an actor that crashes at one instant restarts at that instant.
+	promptRestarts = 20
+	// slowRestart is the pause before later restarts. Without it an actor that crashes at its first call would do so for ever at one instant.
+	slowRestart = time.Second
+)
+
+// restartPause counts a crash by a fault, and returns the least pause before the restart.
+func (a *Actor) restartPause() time.Duration {
+	if now := a.engine.now; a.crashedAt != now {
+		a.crashedAt, a.crashes = now, 0
+	}
+	if a.crashes++; a.crashes > promptRestarts {
+		return slowRestart
+	}
+	return 0
+}
 
 // restarting starts an actor after a crash, unless it was started meanwhile.
 type restarting struct {

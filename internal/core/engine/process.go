@@ -191,6 +191,7 @@ func (p *Process) after(fault api.Fault) error {
 // crash ends the actor from within one of its own processes.
 func (p *Process) crash(restart time.Duration) {
 	p.actor.crash(p)
+	restart = max(restart, p.actor.restartPause())
 	p.engine.schedule(restart, &restarting{p.actor, p.actor.lives}, nil, false)
 	panic(killed{})
 }

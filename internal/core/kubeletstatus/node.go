@@ -60,10 +60,25 @@ func Ready(node *corev1.Node) bool {
 	})
 }
 
+// withoutPressure are the conditions of a node that has enough of everything (NODE-090).
+var withoutPressure = map[corev1.NodeConditionType]corev1.NodeCondition{
+	corev1.NodeMemoryPressure: {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
+	corev1.NodeDiskPressure:   {Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
+	corev1.NodePIDPressure:    {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+}
+
 // readyConditions returns the conditions of the node, with the Ready condition as this kubelet reports it.
 func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	ready := readyCondition(now)
 	conditions := slices.Clone(node.Status.Conditions)
+	for i := range conditions {
+		// NODE-090: a pressure that is not known is the mark of a time without reports.
+		if state, ok := withoutPressure[conditions[i].Type]; ok && conditions[i].Status == corev1.ConditionUnknown {
+			state.LastHeartbeatTime, state.LastTransitionTime = ready.LastHeartbeatTime, ready.LastHeartbeatTime
+			state.Type = conditions[i].Type
+			conditions[i] = state
+		}
+	}
 	i := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
 		return append(conditions, ready)

@@ -2,7 +2,11 @@
 // public Config structs do not have them. The zero value of each is the behavior of the real component.
 package options
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsim/volsim/internal/core/leases"
+)
 
 // Options are those of a cluster. See package internals.
 type Options struct {
@@ -89,6 +93,8 @@ type Kubelet struct {
 	EverySync bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
+	// Leases records when the kubelet renews the lease of its node. Nil: it does not.
+	Leases *leases.Book
 }
 
 // Resizer is for the external-resizer.

@@ -21,6 +21,7 @@ var podStrategy = strategy[*corePod]{
 		dropDisabledFields(&pod.Spec, &old.Spec)
 	},
 	prepareStatus:  preparePodStatus,
+	completeUpdate: defaultTolerations,
 	admitCreate:    admitPod,
 	validateCreate: validatePodCreate,
 	validateUpdate: validatePodUpdate,
@@ -106,6 +107,7 @@ func observedGeneration(conditions []corev1.PodCondition, kind corev1.PodConditi
 
 // admitPod adds the topology labels of its node to a new pod that names one (API-256).
 func admitPod(s *Store, pod *corePod) error {
+	defaultTolerations(pod)
 	if pod.Spec.NodeName == "" {
 		return nil
 	}
@@ -113,6 +115,30 @@ func admitPod(s *Store, pod *corePod) error {
 		pod.Labels = merged(pod.Labels, topologyLabels(node.Labels))
 	}
 	return nil
+}
+
+// defaultTolerations adds the tolerations for nodes that fail to a pod that has none (NODE-080).
+func defaultTolerations(pod *corePod) {
+	tolerations := pod.Spec.Tolerations
+	if len(tolerations) == 0 {
+		pod.Spec.Tolerations = failureTolerations
+		return
+	}
+	for _, toleration := range failureTolerations {
+		if slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+			// NODE-080: only key and effect count. An empty one matches all.
+			return (t.Key == "" || t.Key == toleration.Key) && (t.Effect == "" || t.Effect == toleration.Effect)
+		}) {
+			continue
+		}
+		pod.Spec.Tolerations = append(slices.Clip(pod.Spec.Tolerations), toleration)
+	}
+}
+
+// failureTolerations are the tolerations of pods for nodes that fail (NODE-010). Stored pods share them.
+var failureTolerations = []corev1.Toleration{
+	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
 }
 
 // dropDisabledFields removes the fields of features that are off by default, unless the stored pod has them: trust bundles and

@@ -42,6 +42,8 @@ type strategy[T api.Object] struct {
 	// prepareStatus does the same for the status subresource (API-240 and following).
 	prepareStatus func(obj, old T, now metav1.Time)
 
+	// completeUpdate is the admission that completes updates of the main resource (NODE-080). It runs after prepareUpdate.
+	completeUpdate func(obj T)
 	// admitCreate and admitUpdate are admission: admitCreate may change obj, both may reject the write with an error of
 	// k8s.io/apimachinery/pkg/api/errors (API-250 and following; API-224).
 	admitCreate func(s *Store, obj T) error

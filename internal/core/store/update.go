@@ -119,6 +119,9 @@ func (t *Table[T]) complete(obj, old T, sub api.Subresource) {
 	case sub == api.Main && t.strategy.prepareUpdate != nil:
 		t.strategy.prepareUpdate(obj, old)
 	}
+	if sub == api.Main && t.strategy.completeUpdate != nil {
+		t.strategy.completeUpdate(obj)
+	}
 	// API-030: generation counts the changes of the spec.
 	if sub == api.Main && t.strategy.specChanged != nil && t.strategy.specChanged(obj, old) {
 		meta.Generation++
