@@ -1,5 +1,5 @@
-// Dynamic follows a volume that is made on demand: from a class, a claim and a pod, in two zones, everything happens by itself. Then the
-// claim grows, and all is deleted again. Each step says which component acted, when, and what it wrote.
+// Dynamic follows a volume that is provisioned on demand, for a claim and a pod in two zones. Then the claim grows, and everything is deleted.
+// It prints which component acted, when, and what it wrote.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := &story{Cluster: cluster, w: w}
+	s := &simulation{Cluster: cluster, w: w}
 	s.apply("1-nodes.yaml", "2-class.yaml")
 	s.advance(time.Minute)
 	s.skip()
@@ -54,24 +54,24 @@ func run(w io.Writer) error {
 	s.until("the pod runs", func() bool { return s.pod().Status.Phase == corev1.PodRunning })
 	s.flow()
 
-	s.title("It grows", "The claim asks for 20Gi. The driver grows the volume, the node then grows the file system, while the pod runs on.")
+	s.title("It grows", "The claim requests 20Gi. The driver expands the volume, then the node expands the file system, while the pod runs.")
 	s.do(s.Patch(claim, `{"spec":{"resources":{"requests":{"storage":"20Gi"}}}}`))
 	s.advance(5 * time.Minute)
 	s.show()
 
-	s.title("It goes", "The pod and the claim are deleted. The claim is held until the pod is gone, the volume is taken off the node, and the policy\nof the class deletes it.")
+	s.title("It is deleted", "The pod and the claim are deleted. The claim stays until the pod is gone. The volume is detached from the node and, by the\nreclaim policy of the class, deleted.")
 	s.do(s.Delete(pod))
 	s.do(s.Delete(claim))
 	s.advance(5 * time.Minute)
 	s.show()
 
-	s.printf("\nLeft: %d claims, %d volumes, %d pods; %d volumes in the storage. It saw %d things go wrong.\n",
+	s.printf("\nLeft: %d claims, %d volumes, %d pods; %d volumes in the storage. It reports %d problems.\n",
 		len(s.Claims.List()), len(s.Volumes.List()), len(s.Pods.List()), len(disk.Volumes()), len(disk.Problems()))
 	return s.err
 }
 
-// story is a cluster whose trace is told in steps.
-type story struct {
+// simulation is a cluster whose trace is printed in steps.
+type simulation struct {
 	*volsim.Cluster
 	w     io.Writer
 	began time.Time
@@ -79,21 +79,21 @@ type story struct {
 	err   error
 }
 
-func (s *story) printf(format string, args ...any) {
+func (s *simulation) printf(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.w, format, args...)
 	}
 }
 
-func (s *story) title(title, text string) { s.printf("\n== %s\n%s\n", title, text) }
+func (s *simulation) title(title, text string) { s.printf("\n== %s\n%s\n", title, text) }
 
-func (s *story) do(err error) {
+func (s *simulation) do(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 }
 
-func (s *story) apply(files ...string) {
+func (s *simulation) apply(files ...string) {
 	for _, file := range files {
 		data, err := manifests.ReadFile("manifests/" + file)
 		s.do(err)
@@ -103,13 +103,13 @@ func (s *story) apply(files ...string) {
 	}
 }
 
-func (s *story) advance(d time.Duration) {
+func (s *simulation) advance(d time.Duration) {
 	if s.err == nil {
 		s.do(s.Advance(d))
 	}
 }
 
-func (s *story) until(what string, cond func() bool) {
+func (s *simulation) until(what string, cond func() bool) {
 	if s.err != nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (s *story) until(what string, cond func() bool) {
 	}
 }
 
-func (s *story) pod() *corev1.Pod {
+func (s *simulation) pod() *corev1.Pod {
 	p, err := s.Pods.Get("default/web")
 	if err != nil {
 		return &corev1.Pod{}
@@ -126,8 +126,8 @@ func (s *story) pod() *corev1.Pod {
 	return p
 }
 
-// skip leaves what has happened so far untold, and counts time from here.
-func (s *story) skip() { s.shown, s.began = s.Trace().Seq(), s.Now() }
+// skip omits what has happened so far, and counts time from now.
+func (s *simulation) skip() { s.shown, s.began = s.Trace().Seq(), s.Now() }
 
 // steps are the six of the way from the user to the container, each with what to know and the actors that take it.
 var steps = []struct {
@@ -137,20 +137,20 @@ var steps = []struct {
 	{"1. The user asks", "For 10Gi of class fast, and for a pod that mounts it, in zone west.", []string{api.User}},
 	{"2. The scheduler finds a node that can have the volume", "There is no volume yet. It says on the claim where one is wanted, and binds the pod once the claim is bound.", []string{"kube-scheduler"}},
 	{"3. The provisioner has the driver make it", "It has waited for a node to be named, and asks for a volume that can be reached from there.", []string{"external-provisioner"}},
-	{"4. The PersistentVolume controller binds claim and volume", "First it had told the provisioner that the claim is his.", []string{"persistentvolume-controller"}},
+	{"4. The PersistentVolume controller binds claim and volume", "Before that it has assigned the claim to the provisioner.", []string{"persistentvolume-controller"}},
 	{"5. The volume is attached to the node", "The attach/detach controller asks for it with a VolumeAttachment, the attacher carries it out.", []string{"attachdetach-controller", "external-attacher"}},
 	{"6. The kubelet mounts it and starts the container", "It reports the volume as in use before it stages it on the node and publishes it to the pod.", []string{"kubelet"}},
 }
 
-// flow tells what happened in the six steps.
-func (s *story) flow() {
+// flow prints what happened, in six steps.
+func (s *simulation) flow() {
 	since := s.shown
 	for _, step := range steps {
 		s.title(step.title, step.text)
 		s.shown = since
 		for e := range s.Trace().Since(since) {
 			if s.shown = e.Seq; byOneOf(e.Actor, step.actors) {
-				s.tell(e)
+				s.entry(e)
 			}
 		}
 	}
@@ -165,10 +165,10 @@ func byOneOf(actor string, prefixes []string) bool {
 	return false
 }
 
-// show tells all that happened since the last time, in its order.
-func (s *story) show() {
+// show prints what happened since the last time, in order.
+func (s *simulation) show() {
 	for e := range s.Trace().Since(s.shown) {
 		s.shown = e.Seq
-		s.tell(e)
+		s.entry(e)
 	}
 }

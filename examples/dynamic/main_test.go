@@ -27,7 +27,7 @@ func Example() {
 	//       4s  external-provisioner         created PersistentVolume pvc-f2884db9…
 	//
 	// == 4. The PersistentVolume controller binds claim and volume
-	// First it had told the provisioner that the claim is his.
+	// Before that it has assigned the claim to the provisioner.
 	//       0s  persistentvolume-controller  PersistentVolumeClaim data: annotations[storage-provisioner]=disk.example.com, annotations[storage-provisioner]=disk.example.com
 	//       4s  persistentvolume-controller  PersistentVolume pvc-f2884db9…: phase=Bound
 	//       4s  persistentvolume-controller  PersistentVolumeClaim data: annotations[bind-completed]=yes, annotations[bound-by-controller]=yes, volumeName=pvc-f2884db9…
@@ -51,7 +51,7 @@ func Example() {
 	//    11.3s  kubelet                      Pod web: phase=Running, conditions[1].status=True, conditions[3].reason is gone, …
 	//
 	// == It grows
-	// The claim asks for 20Gi. The driver grows the volume, the node then grows the file system, while the pod runs on.
+	// The claim requests 20Gi. The driver expands the volume, then the node expands the file system, while the pod runs.
 	//    11.3s  user                         PersistentVolumeClaim data: resources.requests.storage=20Gi
 	//    11.3s  external-resizer             PersistentVolumeClaim data: allocatedResourceStatuses.storage=ControllerResizeInProgress, allocatedResources.storage=20Gi, conditions
 	//    14.3s  external-resizer             the driver's Expand
@@ -62,9 +62,9 @@ func Example() {
 	//  1m12.3s  kubelet                      PersistentVolumeClaim data: allocatedResourceStatuses.storage is gone, capacity.storage=20Gi, conditions is gone
 	//  1m12.3s  external-resizer             PersistentVolume pvc-f2884db9…: annotations[pre-resize-capacity] is gone
 	//
-	// == It goes
-	// The pod and the claim are deleted. The claim is held until the pod is gone, the volume is taken off the node, and the policy
-	// of the class deletes it.
+	// == It is deleted
+	// The pod and the claim are deleted. The claim stays until the pod is gone. The volume is detached from the node and, by the
+	// reclaim policy of the class, deleted.
 	//  5m11.3s  user                         Pod web: marked for deletion
 	//  5m11.3s  user                         PersistentVolumeClaim data: marked for deletion
 	//  5m11.3s  kubelet                      Pod web: phase=Succeeded, conditions[1].status=False, conditions[3].reason=PodCompleted, …
@@ -84,5 +84,5 @@ func Example() {
 	//  5m28.6s  pv-protection-controller     PersistentVolume pvc-f2884db9…: finalizers
 	//  5m28.6s  external-attacher            PersistentVolume pvc-f2884db9… is gone
 	//
-	// Left: 0 claims, 0 volumes, 0 pods; 0 volumes in the storage. It saw 0 things go wrong.
+	// Left: 0 claims, 0 volumes, 0 pods; 0 volumes in the storage. It reports 0 problems.
 }

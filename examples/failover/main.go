@@ -1,5 +1,5 @@
-// Failover asks of a database on a ReadWriteOnce volume: its node died, when is it back, and is the data safe? It plays three ways
-// on from there, and then what a node does to the data that is not dead but cut off.
+// Failover shows a database on a ReadWriteOnce volume whose node dies: when is it back, and is the data safe? It simulates three ways to go
+// on, and then a node that is only cut off and still writes.
 package main
 
 import (
@@ -42,30 +42,30 @@ const (
 )
 
 func run(w io.Writer) error {
-	for _, story := range []struct {
+	for _, variant := range []struct {
 		title, text string
-		play        func(s *scene)
+		run         func(s *simulation)
 	}{
-		{"Wait", "The old pod is deleted by force, a new one is placed on n2. Nobody says that n1 is dead, so its volume is only taken away\nafter six minutes in which n1 did not say that it is unmounted.", waitForForce},
-		{"Say that the node is out of service", "The administrator knows that n1 is off, and says so with a taint. Then nothing has to be waited for.", outOfService},
-		{"The node comes back", "n1 starts again before anybody has done anything. The pod's containers died with it, its volume is where it was.", comesBack},
-		{"The node was only cut off", "n1 lives, but cannot reach the API server: it is not told that its pod is gone, and writes on, until the volume is taken away\nunder its hands. What it writes from then on is lost, and nobody in the cluster knows.", cutOff},
+		{"Wait", "The old pod is deleted by force, and a new one is placed on n2. Nothing confirms that n1 is dead, so its volume is detached\nonly after six minutes in which n1 did not report that it is unmounted.", waitForForce},
+		{"Taint the node as out of service", "The administrator knows that n1 is off, and taints it. Then the volume is detached at once.", outOfService},
+		{"The node comes back", "n1 starts again before anyone acts. The containers of the pod start again, and its volume is still attached.", comesBack},
+		{"The node was only cut off", "n1 runs, but cannot reach the API server. It does not learn that its pod is deleted and keeps writing until the volume is detached.\nWhat it writes after that is lost, and nothing in the cluster reports it.", cutOff},
 	} {
-		s, err := newScene(w)
+		s, err := newSimulation(w)
 		if err != nil {
 			return err
 		}
-		s.printf("== %s\n%s\n\n", story.title, story.text)
-		story.play(s)
+		s.printf("== %s\n%s\n\n", variant.title, variant.text)
+		variant.run(s)
 		s.summary()
 		if s.err != nil {
-			return fmt.Errorf("%s: %w", story.title, s.err)
+			return fmt.Errorf("%s: %w", variant.title, s.err)
 		}
 	}
 	return nil
 }
 
-func waitForForce(s *scene) {
+func waitForForce(s *simulation) {
 	s.doNode("n1 loses its power", (*mount.Node).PowerOff)
 	s.advance(noticed)
 	s.advance(evicted)
@@ -73,7 +73,7 @@ func waitForForce(s *scene) {
 	s.advance(patience)
 }
 
-func outOfService(s *scene) {
+func outOfService(s *simulation) {
 	s.doNode("n1 loses its power", (*mount.Node).PowerOff)
 	s.advance(noticed)
 	s.advance(evicted)
@@ -83,14 +83,14 @@ func outOfService(s *scene) {
 	s.advance(patience)
 }
 
-func comesBack(s *scene) {
+func comesBack(s *simulation) {
 	s.doNode("n1 loses its power", (*mount.Node).PowerOff)
 	s.advance(noticed)
 	s.doNode("n1 has power again", (*mount.Node).Start)
 	s.advance(patience)
 }
 
-func cutOff(s *scene) {
+func cutOff(s *simulation) {
 	s.doNode("n1 is cut off", func(n1 *mount.Node) { n1.Partition(true) })
 	s.advance(noticed)
 	s.advance(evicted)
@@ -98,8 +98,8 @@ func cutOff(s *scene) {
 	s.advance(patience)
 }
 
-// scene is a cluster in which the database has run for a while.
-type scene struct {
+// simulation is a cluster in which the database has run for a while.
+type simulation struct {
 	*volsim.Cluster
 	disk  *fake.Memory
 	w     io.Writer
@@ -107,13 +107,13 @@ type scene struct {
 	err   error
 }
 
-func newScene(w io.Writer) (*scene, error) {
+func newSimulation(w io.Writer) (*simulation, error) {
 	disk := fake.CSI("disk.example.com", fake.Lenient())
 	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{Cluster: c, disk: disk, w: w}
+	s := &simulation{Cluster: c, disk: disk, w: w}
 	data, err := manifest.ReadFile("cluster.yaml")
 	if err != nil {
 		return nil, err
@@ -136,16 +136,16 @@ func pod(name, node string) *corev1.Pod {
 	return fake.Pod(name, fake.OnNode(node), fake.Claims("data"), fake.Annotations("volsim.dev/write-every", "1m"))
 }
 
-func (s *scene) printf(format string, args ...any) {
+func (s *simulation) printf(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.w, format, args...)
 	}
 }
 
 // at is the time since something happened to the node.
-func (s *scene) at(t time.Time) time.Duration { return t.Sub(engine.DefaultStart) - running }
+func (s *simulation) at(t time.Time) time.Duration { return t.Sub(engine.DefaultStart) - running }
 
-func (s *scene) do(what string, err error) {
+func (s *simulation) do(what string, err error) {
 	if s.err == nil && err != nil {
 		s.err = fmt.Errorf("%s: %w", what, err)
 	}
@@ -153,7 +153,7 @@ func (s *scene) do(what string, err error) {
 }
 
 // doNode does something to node n1.
-func (s *scene) doNode(what string, action func(*mount.Node)) {
+func (s *simulation) doNode(what string, action func(*mount.Node)) {
 	node, err := s.Node("n1")
 	if err == nil {
 		action(node)
@@ -161,14 +161,14 @@ func (s *scene) doNode(what string, action func(*mount.Node)) {
 	s.do(what, err)
 }
 
-// replace is what an operator or a person does about a pod that hangs on a dead node.
-func (s *scene) replace() {
+// replace does what an operator or an administrator does with a pod on a dead node.
+func (s *simulation) replace() {
 	now := int64(0)
 	s.do("the pod is deleted by force", s.DeleteWith(pod("db-0", "n1"), api.DeleteOptions{GracePeriodSeconds: &now}))
 	s.do("a new pod is placed on n2", s.Create(pod("db-1", "n2")))
 }
 
-func (s *scene) advance(d time.Duration) {
+func (s *simulation) advance(d time.Duration) {
 	if s.err == nil {
 		s.err = s.Advance(d)
 	}
@@ -176,7 +176,7 @@ func (s *scene) advance(d time.Duration) {
 }
 
 // show prints what storage was asked for and what the cluster said, since the last time.
-func (s *scene) show() {
+func (s *simulation) show() {
 	var last string
 	for e := range s.Trace().Since(s.shown) {
 		s.shown = e.Seq
@@ -223,7 +223,7 @@ func shorten(text string) string {
 }
 
 // summary says what became of the data.
-func (s *scene) summary() {
+func (s *simulation) summary() {
 	s.printf("\nWhat was written since the node stopped:\n")
 	for _, v := range s.disk.Volumes() {
 		s.writes(v.Writes)
@@ -233,10 +233,10 @@ func (s *scene) summary() {
 	}
 	problems := s.disk.Problems()
 	if len(problems) == 0 {
-		s.printf("The storage saw nothing wrong.\n\n")
+		s.printf("The storage reports no problem.\n\n")
 		return
 	}
-	s.printf("What the storage saw go wrong:\n")
+	s.printf("Problems that the storage reports:\n")
 	for _, p := range problems {
 		s.printf("  %s: %s\n", p.Kind, p.Detail)
 	}
@@ -244,7 +244,7 @@ func (s *scene) summary() {
 }
 
 // writes prints the versions that each pod wrote, a line for each run of them.
-func (s *scene) writes(all []storage.Write) {
+func (s *simulation) writes(all []storage.Write) {
 	for i := 0; i < len(all); {
 		j := i
 		for j+1 < len(all) && all[j+1].Pod == all[i].Pod && all[j+1].Node == all[i].Node {
@@ -265,10 +265,10 @@ func (s *scene) writes(all []storage.Write) {
 }
 
 // lost prints how often the containers of a node failed to write.
-func (s *scene) lost(node string) {
+func (s *simulation) lost(node string) {
 	machine, err := s.Node(node)
 	if err != nil {
-		s.do("look at "+node, err)
+		s.do("read "+node, err)
 		return
 	}
 	failed := 0

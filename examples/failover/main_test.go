@@ -11,8 +11,8 @@ func Example() {
 	}
 	// Output:
 	// == Wait
-	// The old pod is deleted by force, a new one is placed on n2. Nobody says that n1 is dead, so its volume is only taken away
-	// after six minutes in which n1 did not say that it is unmounted.
+	// The old pod is deleted by force, and a new one is placed on n2. Nothing confirms that n1 is dead, so its volume is detached
+	// only after six minutes in which n1 did not report that it is unmounted.
 	//
 	//       0s  * n1 loses its power
 	//      55s  n1 NodeNotReady: Node n1 status is now: NodeNotReady
@@ -31,10 +31,10 @@ func Example() {
 	//
 	// What was written since the node stopped:
 	//   versions 3 to 11 by db-1 on n2, from 12m7s to 20m7s
-	// The storage saw nothing wrong.
+	// The storage reports no problem.
 	//
-	// == Say that the node is out of service
-	// The administrator knows that n1 is off, and says so with a taint. Then nothing has to be waited for.
+	// == Taint the node as out of service
+	// The administrator knows that n1 is off, and taints it. Then the volume is detached at once.
 	//
 	//       0s  * n1 loses its power
 	//      55s  n1 NodeNotReady: Node n1 status is now: NodeNotReady
@@ -56,10 +56,10 @@ func Example() {
 	//
 	// What was written since the node stopped:
 	//   versions 3 to 17 by db-1 on n2, from 6m22s to 20m22s
-	// The storage saw nothing wrong.
+	// The storage reports no problem.
 	//
 	// == The node comes back
-	// n1 starts again before anybody has done anything. The pod's containers died with it, its volume is where it was.
+	// n1 starts again before anyone acts. The containers of the pod start again, and its volume is still attached.
 	//
 	//       0s  * n1 loses its power
 	//      55s  n1 NodeNotReady: Node n1 status is now: NodeNotReady
@@ -72,11 +72,11 @@ func Example() {
 	//
 	// What was written since the node stopped:
 	//   versions 3 to 17 by db-0 on n1, from 1m5s to 15m5s
-	// The storage saw nothing wrong.
+	// The storage reports no problem.
 	//
 	// == The node was only cut off
-	// n1 lives, but cannot reach the API server: it is not told that its pod is gone, and writes on, until the volume is taken away
-	// under its hands. What it writes from then on is lost, and nobody in the cluster knows.
+	// n1 runs, but cannot reach the API server. It does not learn that its pod is deleted and keeps writing until the volume is detached.
+	// What it writes after that is lost, and nothing in the cluster reports it.
 	//
 	//       0s  * n1 is cut off
 	//      55s  n1 NodeNotReady: Node n1 status is now: NodeNotReady
@@ -97,6 +97,6 @@ func Example() {
 	//   versions 3 to 14 by db-0 on n1, from 10s to 11m10s
 	//   versions 15 to 23 by db-1 on n2, from 12m7s to 20m7s
 	// 9 writes on n1 failed and are lost.
-	// What the storage saw go wrong:
+	// Problems that the storage reports:
 	//   DetachedInUse: detached from n1 while published to default/db-0
 }

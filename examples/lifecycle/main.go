@@ -1,5 +1,5 @@
-// Lifecycle takes one volume and one claim through every phase they can have, in the seven classic steps, and prints after each
-// what `kubectl get pv,pvc -A` would print and which fields changed.
+// Lifecycle takes one volume and one claim through every phase they can have, in seven steps. After each step it prints the output of
+// `kubectl get pv,pvc -A` and the fields that changed.
 package main
 
 import (
@@ -45,45 +45,45 @@ func run(w io.Writer) error {
 	}
 	walk := walk{Cluster: cluster, w: w}
 
-	walk.step("1. Add the volume", "Nobody has claimed it: Available.")
+	walk.step("1. Add the volume", "No claim uses it: it is Available.")
 	walk.apply("pv3.yaml")
 	walk.settle()
 
-	walk.step("2. Add the claim", "It is Pending until the controller has looked at it. The volume fits: both are Bound.")
+	walk.step("2. Add the claim", "It is Pending until the controller syncs it. The volume fits: both are Bound.")
 	walk.apply("myclaim.yaml")
 	walk.show()
 	walk.settle()
 
-	walk.step("3. Delete the volume", `The finalizer kubernetes.io/pv-protection keeps a bound volume. It is only marked, kubectl calls it Terminating,
-and the claim stays Bound as if nothing had happened.`)
+	walk.step("3. Delete the volume", `The finalizer kubernetes.io/pv-protection protects a bound volume. It is only marked as deleted (kubectl prints
+Terminating), and the claim stays Bound.`)
 	walk.do(cluster.Delete(volume))
 	walk.settle()
-	walk.say("Take the finalizer away by hand, which is what a cluster without this protection looked like: the volume\nis gone, and the claim is Lost.")
+	walk.say("Remove the finalizer by hand, as in a cluster without this protection: the volume is gone, and the claim is Lost.")
 	walk.do(cluster.Patch(volume, `{"metadata":{"finalizers":null}}`))
 	walk.settle()
 
-	walk.step("4. Add the volume again", "Lost is not the end: the claim finds a volume of the name it remembers, and takes it at the next resync.")
+	walk.step("4. Add the volume again", "A Lost claim can recover: at the next resync it binds to a volume with the name in its spec.")
 	walk.apply("pv3.yaml")
 	walk.advance(15 * time.Second)
 
-	walk.step("5. Delete the claim", "The volume is Released. Its policy is Recycle, so a recycler pod is on its way to scrub it.")
+	walk.step("5. Delete the claim", "The volume is Released. Its policy is Recycle, so a recycler pod starts to scrub it.")
 	cluster.Faults.Add(fake.Match{Target: "kubernetes.io/nfs", Verb: string(storage.Recycle)},
 		api.Fault{Err: errors.New("nfs.example.com does not answer"), Delay: time.Minute})
 	walk.do(cluster.Faults.Err())
 	walk.do(cluster.Delete(claim))
 	walk.advance(time.Second)
 
-	walk.step("6. The storage does not answer", "Recycling fails, and the volume is Failed. The reason stands in its status and in an Event.")
+	walk.step("6. The storage does not answer", "Recycling fails, and the volume is Failed. Its status and an Event contain the reason.")
 	walk.advance(time.Minute)
 	walk.events()
 
-	walk.step("7. The administrator removes claimRef", "With nobody to be kept for, the volume is Available again, its data untouched.")
+	walk.step("7. The administrator removes claimRef", "The volume is no longer reserved for a claim: it is Available again, with its data.")
 	walk.do(cluster.Patch(volume, `{"spec":{"claimRef":null}}`))
 	walk.settle()
 	return walk.err
 }
 
-// walk plays steps on a cluster and prints what came of each. After an error it does nothing more.
+// walk runs steps on a cluster and prints the result of each. After an error it does nothing.
 type walk struct {
 	*volsim.Cluster
 	w    io.Writer

@@ -11,7 +11,7 @@ func Example() {
 	}
 	// Output:
 	// == 1. Add the volume
-	// Nobody has claimed it: Available.
+	// No claim uses it: it is Available.
 	//
 	// $ kubectl get pv,pvc -A    # 0s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM   STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
@@ -20,7 +20,7 @@ func Example() {
 	// PersistentVolume/pv3 is new
 	//
 	// == 2. Add the claim
-	// It is Pending until the controller has looked at it. The volume fits: both are Bound.
+	// It is Pending until the controller syncs it. The volume fits: both are Bound.
 	//
 	// $ kubectl get pv,pvc -A    # 0s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM   STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
@@ -54,8 +54,8 @@ func Example() {
 	// PersistentVolumeClaim/test/myclaim: status.phase Pending -> Bound
 	//
 	// == 3. Delete the volume
-	// The finalizer kubernetes.io/pv-protection keeps a bound volume. It is only marked, kubectl calls it Terminating,
-	// and the claim stays Bound as if nothing had happened.
+	// The finalizer kubernetes.io/pv-protection protects a bound volume. It is only marked as deleted (kubectl prints
+	// Terminating), and the claim stays Bound.
 	//
 	// $ kubectl get pv,pvc -A    # 0s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS        CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
@@ -67,8 +67,7 @@ func Example() {
 	// PersistentVolume/pv3: metadata.deletionGracePeriodSeconds none -> 0
 	// PersistentVolume/pv3: metadata.deletionTimestamp none -> 2026-01-01T00:00:00Z
 	//
-	// Take the finalizer away by hand, which is what a cluster without this protection looked like: the volume
-	// is gone, and the claim is Lost.
+	// Remove the finalizer by hand, as in a cluster without this protection: the volume is gone, and the claim is Lost.
 	//
 	// $ kubectl get pv,pvc -A    # 0s after the start
 	// NAMESPACE   NAME                            STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
@@ -80,7 +79,7 @@ func Example() {
 	// PersistentVolume/pv3 is gone
 	//
 	// == 4. Add the volume again
-	// Lost is not the end: the claim finds a volume of the name it remembers, and takes it at the next resync.
+	// A Lost claim can recover: at the next resync it binds to a volume with the name in its spec.
 	//
 	// $ kubectl get pv,pvc -A    # 15s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
@@ -95,7 +94,7 @@ func Example() {
 	// PersistentVolumeClaim/test/myclaim: status.phase Lost -> Bound
 	//
 	// == 5. Delete the claim
-	// The volume is Released. Its policy is Recycle, so a recycler pod is on its way to scrub it.
+	// The volume is Released. Its policy is Recycle, so a recycler pod starts to scrub it.
 	//
 	// $ kubectl get pv,pvc -A    # 16s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS     CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
@@ -105,7 +104,7 @@ func Example() {
 	// PersistentVolumeClaim/test/myclaim is gone
 	//
 	// == 6. The storage does not answer
-	// Recycling fails, and the volume is Failed. The reason stands in its status and in an Event.
+	// Recycling fails, and the volume is Failed. Its status and an Event contain the reason.
 	//
 	// $ kubectl get pv,pvc -A    # 1m16s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
@@ -120,7 +119,7 @@ func Example() {
 	// Warning ClaimLost PersistentVolumeClaim/myclaim: Bound claim has lost its PersistentVolume. Data on the volume is lost! (1 times)
 	//
 	// == 7. The administrator removes claimRef
-	// With nobody to be kept for, the volume is Available again, its data untouched.
+	// The volume is no longer reserved for a claim: it is Available again, with its data.
 	//
 	// $ kubectl get pv,pvc -A    # 2m15s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM   STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE

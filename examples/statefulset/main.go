@@ -1,5 +1,5 @@
 // Statefulset shows what becomes of the claims of a StatefulSet when it is scaled down and up again, when a pod is made anew, and when
-// the zone that a volume lives in is lost. The controller's part is played by hand: pods come one after the other, and go in the
+// the zone that a volume lives in is lost. This program does the work of the StatefulSet controller: it creates pods one after the other, and deletes them in the
 // opposite order.
 package main
 
@@ -50,32 +50,32 @@ func run(w io.Writer) error {
 	if err := cluster.Apply(manifest); err != nil {
 		return err
 	}
-	s := &story{Cluster: cluster, disk: disk, w: w}
+	s := &simulation{Cluster: cluster, disk: disk, w: w}
 	s.advance(time.Minute)
 
-	s.title("Three pods", "One after the other, each with a claim made for it. A node has room for one pod, and each volume is made in the\nzone of its pod.")
+	s.title("Three pods", "One after the other, each with a claim of its own. A node has room for one pod, and each volume is created in the\nzone of its pod.")
 	for ordinal := range 3 {
 		s.up(ordinal)
 	}
 	s.show()
 
-	s.title("Scaled down to two", "The last pod goes. Its claim has no owner and stays, and so do the volume and the data.")
+	s.title("Scaled down to two", "The last pod is deleted. Its claim has no owner and stays, and so do the volume and the data.")
 	s.down(2)
 	s.advance(10 * time.Minute)
 	s.show()
 
-	s.title("Scaled up again", "The pod that comes back has the same name, so it finds the same claim, and goes where the volume is.")
+	s.title("Scaled up again", "The new pod has the same name, so it uses the same claim, and is placed where the volume is.")
 	s.up(2)
 	s.advance(10 * time.Minute)
 	s.show()
 
-	s.title("A pod is made anew", "The volume is unmounted and detached, and attached again for the new pod, which must be in the zone of the volume.")
+	s.title("A pod is replaced", "The volume is unmounted and detached, and attached again for the new pod, which must be in the zone of the volume.")
 	s.down(1)
 	s.up(1)
 	s.advance(10 * time.Minute)
 	s.show()
 
-	s.title("A zone is lost", "The node of db-1 is gone for good, the pod is deleted by force and made anew. A new node in another zone has room, but the volume is\nnot there: it waits.")
+	s.title("A zone is lost", "The node of db-1 is lost, and the pod is deleted by force and created again. A new node in another zone has room, but the volume is\nnot there: the pod waits.")
 	lost := s.nodeOf(1)
 	node, err := s.Node(lost)
 	s.do(err)
@@ -89,7 +89,7 @@ func run(w io.Writer) error {
 	s.show()
 	s.events("db-1")
 
-	s.title("The claim is given up", "Only who deletes the claim gets the pod running again, with an empty volume in another zone. The policy of the class is Delete:\nwhat was on the old one is lost.")
+	s.title("The claim is deleted", "The pod runs again only after its claim is deleted, with an empty volume in another zone. The reclaim policy of the class is\nDelete: the old data is lost.")
 	s.do(s.Delete(db.podAt(1)))
 	s.advance(time.Minute)
 	for _, claim := range db.claimsAt(1) {
@@ -99,40 +99,40 @@ func run(w io.Writer) error {
 	s.up(1)
 	s.advance(10 * time.Minute)
 	s.show()
-	s.printf("\nThe storage holds %d volumes.\n", len(s.disk.Volumes()))
+	s.printf("\nThe storage has %d volumes.\n", len(s.disk.Volumes()))
 	return s.err
 }
 
-// story is a cluster with the set in it. After an error it does nothing more.
-type story struct {
+// simulation is a cluster with the StatefulSet. After an error it does nothing.
+type simulation struct {
 	*volsim.Cluster
 	disk *fake.Memory
 	w    io.Writer
 	err  error
 }
 
-func (s *story) do(err error) {
+func (s *simulation) do(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 }
 
-func (s *story) printf(format string, args ...any) {
+func (s *simulation) printf(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.w, format, args...)
 	}
 }
 
-func (s *story) title(title, text string) { s.printf("\n== %s\n%s\n\n", title, text) }
+func (s *simulation) title(title, text string) { s.printf("\n== %s\n%s\n\n", title, text) }
 
-func (s *story) advance(d time.Duration) {
+func (s *simulation) advance(d time.Duration) {
 	if s.err == nil {
 		s.do(s.Advance(d))
 	}
 }
 
 // up makes the claims that are missing, then the pod, and waits until it runs, as the controller does before it makes the next one.
-func (s *story) up(ordinal int) {
+func (s *simulation) up(ordinal int) {
 	for _, claim := range db.claimsAt(ordinal) {
 		if _, err := s.Claims.Get(api.KeyOf(claim)); err != nil {
 			s.do(s.Create(claim))
@@ -143,19 +143,19 @@ func (s *story) up(ordinal int) {
 }
 
 // down deletes the pod and waits until it is gone.
-func (s *story) down(ordinal int) {
+func (s *simulation) down(ordinal int) {
 	s.do(s.Delete(db.podAt(ordinal)))
 	s.until(func() bool { return s.pod(ordinal).Name == "" })
 }
 
-func (s *story) until(cond func() bool) {
+func (s *simulation) until(cond func() bool) {
 	if s.err == nil {
 		s.do(s.Until(cond, time.Hour))
 	}
 }
 
 // pod is the pod of that ordinal, empty if there is none.
-func (s *story) pod(ordinal int) *corev1.Pod {
+func (s *simulation) pod(ordinal int) *corev1.Pod {
 	pod, err := s.Pods.Get(api.KeyOf(db.podAt(ordinal)))
 	if err != nil {
 		return &corev1.Pod{}
@@ -163,10 +163,10 @@ func (s *story) pod(ordinal int) *corev1.Pod {
 	return pod
 }
 
-func (s *story) nodeOf(ordinal int) string { return s.pod(ordinal).Spec.NodeName }
+func (s *simulation) nodeOf(ordinal int) string { return s.pod(ordinal).Spec.NodeName }
 
 // show prints a line for each ordinal: its pod, its claim, and what is on the volume.
-func (s *story) show() {
+func (s *simulation) show() {
 	s.printf("%-6s %-9s %-5s %-11s %-8s %-6s %s\n", "POD", "PHASE", "NODE", "CLAIM", "PHASE", "ZONE", "DATA")
 	for ordinal := range 3 {
 		pod := s.pod(ordinal)
@@ -189,7 +189,7 @@ func (s *story) show() {
 }
 
 // volume is where a volume lives and what was written on it.
-func (s *story) volume(name string) (where, data string) {
+func (s *simulation) volume(name string) (where, data string) {
 	pv, err := s.Volumes.Get(name)
 	if err != nil || pv.Spec.NodeAffinity == nil {
 		return "-", "-"
@@ -208,7 +208,7 @@ func (s *story) volume(name string) (where, data string) {
 }
 
 // events prints what the cluster says about a pod that does not run.
-func (s *story) events(pod string) {
+func (s *simulation) events(pod string) {
 	s.printf("\n")
 	for _, event := range s.Events() {
 		if event.InvolvedObject.Name == pod && event.Reason == "FailedScheduling" {

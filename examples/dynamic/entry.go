@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// tell prints an entry of the trace if it is a write that changed something, a call of the driver that ended, or an Event about growing.
-func (s *story) tell(e trace.Entry) {
+// entry prints an entry of the trace if it is a write that changed something, a finished call of the driver, or an Event about expansion.
+func (s *simulation) entry(e trace.Entry) {
 	var line string
 	switch e.Type {
 	case trace.Storage:
