@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// pv is a free volume with mode RWO that claims can match, changed as the options say.
+// pv returns a free volume with mode RWO that claims can match, changed by the options.
 func pv(name, size string, options ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -33,7 +33,7 @@ func pv(name, size string, options ...func(*corev1.PersistentVolume)) *corev1.Pe
 	return v
 }
 
-// pvc is the claim default/data with uid u1 and mode RWO, changed as the options say.
+// pvc returns the claim default/data with uid u1 and mode RWO, changed by the options.
 func pvc(size string, options ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "u1"},
@@ -150,14 +150,14 @@ func volumes(pvs ...*corev1.PersistentVolume) []*corev1.PersistentVolume { retur
 
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct {
-		rule    string
-		name    string
-		claim   *corev1.PersistentVolumeClaim
-		volumes []*corev1.PersistentVolume
-		delayed bool
-		want    string // volume
-		by      string // deciding rule
-		refused string // the others, in the order of the search, with the rule that refused each
+		rule     string
+		name     string
+		claim    *corev1.PersistentVolumeClaim
+		volumes  []*corev1.PersistentVolume
+		delayed  bool
+		want     string // volume
+		by       string // deciding rule
+		rejected string // the others, in the order of the search, with the rule that rejected each
 	}{
 		{"MATCH-001", "duplicate and unknown modes do not make a group of their own",
 			pvc("1Gi"), volumes(pv("b", "2Gi", pvModes("RWO")), pv("a", "3Gi", pvModes("RWO,RWO,Odd"))), false,
@@ -180,7 +180,7 @@ func TestMatch(t *testing.T) {
 		{"MATCH-003", "trap 2: a small volume of a larger group loses to a large one of a smaller group",
 			pvc("1Gi"), volumes(pv("snug", "1Gi", pvModes("RWO,RWX")), pv("huge", "100Gi")), false,
 			"huge", "MATCH-020", "snug:MATCH-003"},
-		{"MATCH-003", "the search goes on while groups yield nothing",
+		{"MATCH-003", "the search continues while groups yield nothing",
 			pvc("10Gi"), volumes(pv("small", "1Gi"), pv("fits", "10Gi", pvModes("RWO,ROX,RWX"))), false,
 			"fits", "MATCH-020", "small:MATCH-011"},
 		{"MATCH-003", "no volume at all", pvc("1Gi"), nil, false, "", "MATCH-003", ""},
@@ -229,7 +229,7 @@ func TestMatch(t *testing.T) {
 			pvc("1Gi", pvcClass("fast"), pvcSelector(tierOne)),
 			volumes(pv("fits", "1Gi", pvClass("fast"), pvLabel("tier", "one")), pv("reserved", "9Gi", pvClass("slow"), pvPhase("Failed"), pvRef("data", "u1"))), false,
 			"reserved", "MATCH-015", "fits:MATCH-015"},
-		{"MATCH-015", "volumes refused before it keep their reason, those after it were not looked at",
+		{"MATCH-015", "volumes rejected before it keep their reason, those after it were not checked",
 			pvc("5Gi"), volumes(pv("a", "1Gi"), pv("m", "5Gi", pvRef("data", "")), pv("z", "1Gi")), false,
 			"m", "MATCH-015", "a:MATCH-011 z:MATCH-015"},
 		{"MATCH-023", "trap 3: pointing at the claim does not help a volume too small, of another mode, another VAC, or terminating",
@@ -269,7 +269,7 @@ func TestMatch(t *testing.T) {
 			if got := nameOf(d.Volume); got != tt.want || d.Rule != tt.by {
 				t.Errorf("Match = %q by %s, want %q by %s", got, d.Rule, tt.want, tt.by)
 			}
-			assert.Equal(t, tt.refused, shortRejections(d), "rejections")
+			assert.Equal(t, tt.rejected, shortRejections(d), "rejections")
 
 			// The order of the volumes does not matter.
 			backwards := slices.Clone(tt.volumes)
@@ -342,14 +342,14 @@ func TestMatchMalformedSelectorUnread(t *testing.T) {
 // MATCH-022: the same question with a node, as the scheduler asks it.
 func TestMatchOnNode(t *testing.T) {
 	for _, tt := range []struct {
-		rule    string
-		name    string
-		claim   *corev1.PersistentVolumeClaim
-		volumes []*corev1.PersistentVolume
-		exclude map[string]bool
-		want    string
-		by      string
-		refused string
+		rule     string
+		name     string
+		claim    *corev1.PersistentVolumeClaim
+		volumes  []*corev1.PersistentVolume
+		exclude  map[string]bool
+		want     string
+		by       string
+		rejected string
 	}{
 		{"MATCH-022", "the node must be able to reach the volume",
 			pvc("1Gi"), volumes(pv("a", "1Gi", pvZone("z2")), pv("b", "5Gi", pvZone("z1")), pv("c", "9Gi")), nil,
@@ -386,7 +386,7 @@ func TestMatchOnNode(t *testing.T) {
 				if got := nameOf(d.Volume); got != tt.want || d.Rule != tt.by {
 					t.Errorf("Match = %q by %s, want %q by %s", got, d.Rule, tt.want, tt.by)
 				}
-				assert.Equal(t, tt.refused, shortRejections(d), "rejections")
+				assert.Equal(t, tt.rejected, shortRejections(d), "rejections")
 			}
 		})
 	}
@@ -396,7 +396,7 @@ func TestMatchOnNode(t *testing.T) {
 func TestMatchIgnoresAffinityWithoutNode(t *testing.T) {
 	d := Best(pvc("1Gi"), volumes(pv("a", "1Gi", pvZone("nowhere"))), Options{})
 	assert.Equal(t, "a", nameOf(d.Volume))
-	assert.Empty(t, d.Rejections, "rejections that nobody asked for")
+	assert.Empty(t, d.Rejections, "rejections without Explain")
 }
 
 func TestNodeAffinityMatches(t *testing.T) {
@@ -437,7 +437,7 @@ func TestNodeAffinityMatches(t *testing.T) {
 		{"Gt, absent", terms{on("disk", "Gt", "0")}, false},
 		{"Gt, two bounds", terms{on("cores", "Gt", "1", "2")}, false},
 		{"unknown operator", terms{on("zone", "Like", "z1")}, false},
-		{"fields are not judged, not even the name", terms{field("In", "n2")}, true},
+		{"fields are not evaluated, not even the name", terms{field("In", "n2")}, true},
 		{"a malformed field fails its term", terms{field("In", "n1", "n2")}, false},
 		{"an operator not for fields fails its term", terms{field("Exists")}, false},
 	} {
@@ -453,7 +453,7 @@ func TestNodeAffinityMatches(t *testing.T) {
 	}), node), "no required affinity")
 }
 
-// Each rejection says what the volume has, and what is needed.
+// Each rejection describes what the volume has, and what is needed.
 func TestRejectionText(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "z1"}}}
 	tier := pvcSelector(tierOne)

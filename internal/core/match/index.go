@@ -16,7 +16,7 @@ import (
 // the right class and size: it is applied to each of them.
 //
 // The Index keeps the pointers it is given: an object in it must not be changed; a new version is put in its place. Its
-// answers follow every PutVolume at once, so a volume that was just bound is no longer free (MATCH-024). It is not safe for
+// answers reflect every PutVolume immediately, so a volume that was just bound is no longer free (MATCH-024). It is not safe for
 // concurrent use. Use NewIndex.
 //
 // With a million volumes a search takes about a microsecond (internal/proof/bench, BenchmarkMatch); a scan takes a fifth of a second.
@@ -139,7 +139,7 @@ func (x *Index) DeleteVolume(name string) {
 }
 
 // Match picks the volume for a claim, nil for none, with the rule that decided. delayed is the delay flag (PROV-010). The
-// error says that the claim's selector is malformed, and that it had to be read (MATCH-021). The answer is that of Best.
+// error means that the claim's selector is malformed and had to be read (MATCH-021). The result is that of Best.
 func (x *Index) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev1.PersistentVolume, string, error) {
 	var err error
 	r := &x.request

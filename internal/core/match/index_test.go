@@ -211,9 +211,9 @@ func TestIndexAnswersAsMatch(t *testing.T) {
 }
 
 func checkRejections(t *rapid.T, d Decision, vs []*corev1.PersistentVolume) {
-	refused := map[string]int{}
+	rejected := map[string]int{}
 	for _, r := range d.Rejections {
-		refused[r.Volume]++
+		rejected[r.Volume]++
 		if r.Rule == "" || r.Got == "" {
 			t.Fatalf("incomplete rejection %+v", r)
 		}
@@ -223,8 +223,8 @@ func checkRejections(t *rapid.T, d Decision, vs []*corev1.PersistentVolume) {
 		if v == d.Volume {
 			want = 0
 		}
-		if refused[v.Name] != want {
-			t.Fatalf("%d rejections of %s, want %d", refused[v.Name], v.Name, want)
+		if rejected[v.Name] != want {
+			t.Fatalf("%d rejections of %s, want %d", rejected[v.Name], v.Name, want)
 		}
 	}
 	if want := len(vs) - min(1, len(nameOf(d.Volume))); len(d.Rejections) != want {
@@ -232,7 +232,7 @@ func checkRejections(t *rapid.T, d Decision, vs []*corev1.PersistentVolume) {
 	}
 }
 
-// checkContents compares everything that can be looked up, and that nothing of deleted volumes is left.
+// checkContents checks every lookup, and that nothing remains of deleted volumes.
 func checkContents(t *rapid.T, index *Index, model map[string]*corev1.PersistentVolume) {
 	names := slices.Sorted(maps.Keys(model))
 	at, free := 0, 0
@@ -347,7 +347,7 @@ func TestIndexFollowsChanges(t *testing.T) {
 	assert.Empty(t, index.VolumesFor("default/data"))
 
 	index.DeleteVolume("a")
-	index.DeleteVolume("nobody")
+	index.DeleteVolume("no-such-volume")
 	got, _, err = index.Match(other, false)
 	require.NoError(t, err)
 	assert.Equal(t, "b", nameOf(got))

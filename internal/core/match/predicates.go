@@ -12,11 +12,11 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// Options say who asks for a volume. The zero value asks as the PersistentVolume controller does for a claim that is not delayed.
+// Options select the caller's variant of the search. The zero value is the PersistentVolume controller, for a claim that is not delayed.
 type Options struct {
 	// Delayed is the delay flag of the claim's class (PROV-010): only volumes that point at the claim match.
 	Delayed bool
-	// Scheduler asks as the scheduler does before it looks at nodes (MATCH-022): access modes are checked volume by volume, not by
+	// Scheduler searches as the scheduler does before it checks nodes (MATCH-022): access modes are checked volume by volume, not by
 	// group, and Delayed has no effect.
 	Scheduler bool
 	// Node implies Scheduler, and admits only volumes that this node can reach.
@@ -40,7 +40,7 @@ type Request struct {
 	opts            Options
 }
 
-// NewRequest reads the claim. The error says that its selector is malformed; the rest of the Request is valid then.
+// NewRequest reads the claim. An error means that its selector is malformed; the rest of the Request is valid then.
 func NewRequest(claim *corev1.PersistentVolumeClaim, opts Options) (Request, error) {
 	r := newRequest(claim)
 	r.opts = opts

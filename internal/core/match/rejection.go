@@ -60,7 +60,7 @@ func (r *Request) rejections(volumes []*corev1.PersistentVolume, best candidate)
 	return rejections
 }
 
-// reject finds the first rule that kept the search which best ended from picking the volume.
+// reject returns the first rule that rejected the volume in the search that picked best.
 func (r *Request) reject(pv *corev1.PersistentVolume, best candidate) Rejection {
 	rejection := Rejection{Volume: pv.Name}
 	rank, ok := r.rank(pv)
