@@ -44,7 +44,7 @@ func (c *Cluster) phase(node string) time.Duration {
 func (c *Cluster) Machine(node string, what differential.MachineOp) error {
 	m := c.machines[node]
 	if m == nil {
-		return fmt.Errorf("machine %q: there is no such node", node)
+		return fmt.Errorf("node %q: there is no such node", node)
 	}
 	switch what {
 	case differential.Start:
