@@ -10,7 +10,7 @@ import (
 // Segment is a set of node labels, such as {"topology.example.com/zone": "a"}. It stands for the nodes that have them all.
 type Segment map[string]string
 
-// CreateRequest asks for a volume. Name is always set; a zero value in any other field means what its comment says.
+// CreateRequest asks for a volume. Name is always set; the other fields may be zero.
 type CreateRequest struct {
 	Name         string                              // identifies the request; becomes the name of the PersistentVolume
 	Size         int64                               // bytes requested; 0: the backend chooses
