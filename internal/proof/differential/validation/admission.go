@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
+	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
@@ -47,7 +48,19 @@ func (k Kind) ourStore() (*store.Store, error) {
 	return s, nil
 }
 
-// admit runs the API server's admission plugins for claims. Other kinds have none.
+// admitPod runs the API server's admission plugin that adds default tolerations to pods.
+func (k Kind) admitPod(in, old runtime.Object, obj api.Object, operation admission.Operation) error {
+	if k.Kind != api.Pod {
+		return nil
+	}
+	plugin := defaulttolerationseconds.NewDefaultTolerationSeconds()
+	plugin.InspectFeatureGates(nil)
+	gvk := store.GroupVersionKind(k.Kind)
+	asked := admission.NewAttributesRecord(in, old, gvk, obj.GetNamespace(), obj.GetName(), gvk.GroupVersion().WithResource("pods"), "", operation, nil, false, nil)
+	return plugin.Admit(context.Background(), asked, nil)
+}
+
+// admit runs the API server's admission plugins for claims. Pods have admitPod, and other kinds none.
 func (k Kind) admit(name string, in, old runtime.Object, obj api.Object, operation admission.Operation) error {
 	if k.Kind != api.PersistentVolumeClaim {
 		return nil

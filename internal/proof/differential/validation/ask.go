@@ -45,6 +45,9 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 		return ours, theirs, err
 	}
 	dedupOwners(in, k.context(obj), false)
+	if err := k.admitPod(in, nil, obj, admission.Create); err != nil {
+		return ours, theirs, err
+	}
 	if err := k.admit(setdefault.PluginName, in, nil, obj, admission.Create); err != nil {
 		return ours, theirs, err
 	}
@@ -91,6 +94,11 @@ func (k Kind) Update(old, obj api.Object, sub api.Subresource) (ours, theirs Ver
 		strategy = k.status
 	}
 	dedupOwners(in, k.context(obj), false)
+	if sub == api.Main {
+		if err := k.admitPod(in, oldIn, obj, admission.Update); err != nil {
+			return ours, theirs, err
+		}
+	}
 	refusal = rest.BeforeUpdate(strategy, k.context(obj), in, oldIn)
 	if refusal == nil && sub == api.Main {
 		refusal = k.admit(resize.PluginName, in, oldIn, obj, admission.Update)
