@@ -67,13 +67,14 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	c.engine, err = engine.New(engine.Config{
-		Seed:     cfg.Seed,
-		Choose:   cfg.internal.Choose,
-		Start:    cfg.Start,
-		Latency:  cfg.Latency,
-		Lag:      cfg.Lag,
-		Injector: c.injector(),
-		Trace:    trace,
+		Seed:       cfg.Seed,
+		Choose:     cfg.internal.Choose,
+		Start:      cfg.Start,
+		Latency:    cfg.Latency,
+		Lag:        cfg.Lag,
+		Injector:   c.injector(),
+		NoSkipping: cfg.internal.NoSkipping,
+		Trace:      trace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config: %w", err)

@@ -54,9 +54,6 @@ type Config struct {
 
 	// ResyncPeriod is the time between two syncs of all objects by the PersistentVolume controller. Zero is 15 s; negative is an error.
 	ResyncPeriod time.Duration
-	// FullResync makes that controller sync every object at each resync, as Kubernetes does, instead of only those where something could
-	// happen. The outcome is the same. The default is false.
-	FullResync bool
 	// DisableProvisioning disables dynamic provisioning by the PersistentVolume controller. The default is false.
 	DisableProvisioning bool
 	// Scheduler configures the scheduler.

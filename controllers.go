@@ -152,7 +152,6 @@ func (c *Cluster) startBinder() error {
 	_, err := binder.New(c.engine, binder.Config{
 		Backends:            c.backends,
 		ResyncPeriod:        c.cfg.ResyncPeriod,
-		FullResync:          c.cfg.FullResync,
 		DisableProvisioning: c.cfg.DisableProvisioning,
 		NewReclaimer: func(host pvcontroller.Host) pvcontroller.Reclaimer {
 			if a, ok := c.engine.Actor(actors.PersistentVolume); ok {

@@ -11,11 +11,7 @@ func (c *Cluster) injector() api.Injector {
 	if c.cfg.Injector == nil {
 		return c.Faults
 	}
-	both := injectors{c.Faults, c.cfg.Injector}
-	if foresight, ok := c.cfg.Injector.(engine.Foresight); ok {
-		return foreseeing{both, foresight}
-	}
-	return both
+	return injectors{c.Faults, c.cfg.Injector}
 }
 
 // injectors are asked one after the other, until one has a fault.
@@ -32,19 +28,8 @@ func (both injectors) Inject(call api.Call) api.Fault {
 	return both.second.Inject(call)
 }
 
-// foreseeing are injectors of which the second can tell, too, what faults wait for.
-type foreseeing struct {
-	injectors
-	second engine.Foresight
-}
-
-// Awaits reports whether one of them has a fault for such calls.
-func (both foreseeing) Awaits(call api.Call) bool {
-	return both.first.Awaits(call) || both.second.Awaits(call)
-}
-
-// OnFault is told of the faults of both.
-func (both foreseeing) OnFault(fn func()) {
-	both.first.OnFault(fn)
-	both.second.OnFault(fn)
+// Active implements engine.FaultPredictor.
+func (both injectors) Active(actor string) bool {
+	predictor, ok := both.second.(engine.FaultPredictor)
+	return !ok || both.first.Active(actor) || predictor.Active(actor)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// TestInjectors: Faults come before the injector of the configuration, and both are met by requests that would be left out, if one of them
-// waits for these, or cannot tell.
+// TestInjectors: Faults apply before the injector of the configuration, and both hit requests that would be skipped otherwise.
 func TestInjectors(t *testing.T) {
 	read := fake.Match{Actor: "kubelet/n1", Verb: "get", Kind: "PersistentVolumeClaim"}
 	none := engine.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} })
@@ -25,7 +24,7 @@ func TestInjectors(t *testing.T) {
 		met      string                            // by a claim that a pod has had for an hour: by which rule first
 	}{
 		{"none", func() (api.Injector, *fake.Rule) { return nil, nil }, true, "first"},
-		{"one that cannot tell", func() (api.Injector, *fake.Rule) { return none, nil }, true, "first"},
+		{"one that cannot predict", func() (api.Injector, *fake.Rule) { return none, nil }, true, "first"},
 		{"another of rules", func() (api.Injector, *fake.Rule) {
 			f := fake.NewFaults()
 			return f, f.Fail(read, storage.Errorf(storage.Internal, "no")).Skip(100).Once()

@@ -32,9 +32,6 @@ type Config struct {
 	DisableProvisioning bool
 	// Migration maps in-tree plugins to the CSI drivers that replace them. Nil is the mapping of Kubernetes 1.36 (PROV-051).
 	Migration objects.Migration
-	// FullResync syncs every claim and volume at each resync, as upstream does, and not only those whose sync could have an effect.
-	// The outcome is the same; tests compare the two.
-	FullResync bool
 }
 
 // controller is one life of the PersistentVolume controller: its caches, queues and operations.
@@ -60,8 +57,6 @@ type controller struct {
 
 	// BIND-020: own, the controller's private cache of volumes and claims. It is ahead of inf by the controller's own writes.
 	own *match.Index
-	// liveChecked maps a volume to the claim that its last sync read from the API server (see livecheck.go).
-	liveChecked map[string]string
 
 	claimQueue  *engine.Queue
 	volumeQueue *engine.Queue
@@ -75,16 +70,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	var c *controller // the latest life
-	e.OnFault(func() {
-		if c != nil && c.actor.Alive() {
-			c.faultArmed()
-		}
-	})
-	return e.NewActor(actors.PersistentVolume, func(a *engine.Actor) {
-		c = newController(a, cfg, podsByClaim)
-		c.run()
-	})
+	return e.NewActor(actors.PersistentVolume, func(a *engine.Actor) { newController(a, cfg, podsByClaim).run() })
 }
 
 func (cfg *Config) complete() error {
@@ -122,13 +108,13 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		infPods:     engine.NewInformer(a, s.Pods),
 		infNodes:    engine.NewInformer(a, s.Nodes),
 		podsByClaim: podsByClaim,
-		liveChecked: map[string]string{},
 	}
 	c.forget()
 	// BIND-034: one worker per queue.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Sync: c.processVolume})
 	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Pass: c.resyncAll})
+	a.OnResumed(c.resync.ArmBackground)
 	if cfg.NewReclaimer != nil {
 		c.reclaimer = cfg.NewReclaimer(c)
 	}
@@ -212,7 +198,6 @@ func (c *controller) forgetVolume(name string) {
 	}
 	pv := entry.PV
 	c.own.DeleteVolume(name)
-	delete(c.liveChecked, name)
 	c.markNaming(entry)
 	// BIND-038: its claim is synced at once, and becomes Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {

@@ -224,7 +224,7 @@ func TestTriggers(t *testing.T) {
 	for _, test := range tests {
 		for _, full := range []bool{false, true} {
 			t.Run(test.rule+" "+test.name, func(t *testing.T) {
-				f := newFixture(t, engine.Config{}, binder.Config{FullResync: full})
+				f := newFixture(t, engine.Config{NoSkipping: full}, binder.Config{})
 				if test.before != nil {
 					test.before(f)
 				}

@@ -22,15 +22,15 @@ func (c *controller) resyncAll(*engine.Process) {
 			c.volumeQueue.Add(name)
 		}
 	}
-	if c.cfg.FullResync {
+	if !c.actor.Skips() {
 		// In the background, because its reads may take time, and the period counts from the end of the resync.
 		c.actor.Background(0, "full resync", func(p *engine.Process) { c.syncClean(p, claims, volumes) })
 		c.resync.ArmBackground()
 	}
 }
 
-// syncClean syncs what a resync has skipped: everything but these keys (Config.FullResync). It should have no effect. It does not use
-// the queues, so that the order of the rest is the same with and without it.
+// syncClean syncs what a resync would have skipped: everything but these keys. It has no effect, unless an injected fault hits one of its
+// reads. It does not use the queues, so that the order of the rest is the same with and without it.
 func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
 		key := api.KeyOf(claim)
@@ -40,8 +40,13 @@ func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 			continue // it has been synced, or will be
 		}
 		before := c.effects(p)
-		if err := c.syncClaim(p, claim); err != nil || c.effects(p) != before {
+		err := c.syncClaim(p, claim)
+		if err != nil || c.effects(p) != before {
 			c.markClaim(entry)
+		}
+		if err != nil {
+			// BIND-035: a failed key is added again after a delay.
+			c.claimQueue.AddRateLimited(key)
 		}
 	}
 	for pv := range c.infVolumes.All() {
@@ -51,8 +56,13 @@ func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 			continue
 		}
 		before := c.effects(p)
-		if err := c.syncVolume(p, pv); err != nil || c.effects(p) != before {
+		err := c.syncVolume(p, pv)
+		if err != nil || c.effects(p) != before {
 			c.markVolume(entry)
+		}
+		if err != nil {
+			// BIND-035: the same for volumes.
+			c.volumeQueue.AddRateLimited(pv.Name)
 		}
 	}
 }

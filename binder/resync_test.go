@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/trace"
 )
@@ -39,7 +40,7 @@ func TestFullResync(t *testing.T) {
 				test.opts.SpansOnly = true
 				play := func(full bool) string {
 					cfg, _ := history.Config(0)
-					cfg.FullResync, cfg.Lag = full, test.lag
+					internals.Options(&cfg).NoSkipping, cfg.Lag = full, test.lag
 					// What falls on the instant of a resync by chance comes before or after it as its timer was set earlier or later.
 					// So components with their own timers that do not depend on resyncs are omitted.
 					cfg.Without = []string{actors.Scheduler, actors.AttachDetach, actors.PodGC, actors.Attacher(history.Driver), volsim.Kubelets}

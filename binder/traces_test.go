@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -259,7 +260,9 @@ func TestStories(t *testing.T) {
 
 	t.Run("edge 37: pairs at peace are left alone, claims that wait are not", func(t *testing.T) {
 		for _, full := range []bool{false, true} {
-			s := newStory(t, volsim.Config{FullResync: full})
+			var cfg volsim.Config
+			internals.Options(&cfg).NoSkipping = full
+			s := newStory(t, cfg)
 			s.do(s.Create(fake.Volume("pv", "10Gi")))
 			s.do(s.Advance(0))
 			s.do(s.Create(claim.DeepCopy()))

@@ -97,7 +97,6 @@ func (c *controller) repairVolume(p *engine.Process, pv *corev1.PersistentVolume
 // claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
 func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	ref := pv.Spec.ClaimRef
-	delete(c.liveChecked, pv.Name)
 	claim, ok := c.ownClaim(ref.Namespace, ref.Name)
 	if ok && claim.UID == ref.UID {
 		return claim, nil
@@ -125,7 +124,6 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 	}
 	// BIND-061: another claim of that name, or an old memory of it: the server knows.
 	live, err := c.api.Claims.Get(p, key)
-	c.noteLiveCheck(pv.Name, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

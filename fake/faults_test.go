@@ -218,38 +218,36 @@ func TestFaultErrors(t *testing.T) {
 	}
 }
 
-// Awaits holds for calls that match a rule that is not used up, even if other rules apply first. OnFault is notified of new rules.
-func TestFaultsAwait(t *testing.T) {
-	create, any := api.Call{Target: "disk", Verb: "Create"}, fake.Match{}
+// Active holds while a rule that is not used up may match a request of the actor to the API server, even if other rules apply first.
+func TestActive(t *testing.T) {
+	get := fake.Match{Actor: "kubelet/n1", Target: api.APIServer, Verb: "get"}
 	for _, tt := range []struct {
 		name  string
 		rules func(f *fake.Faults)
 		calls int // that were made
 		want  bool
-		times int // that OnFault was notified
 	}{
-		{"no rules", func(*fake.Faults) {}, 0, false, 0},
-		{"a rule", func(f *fake.Faults) { f.Fail(any, errA) }, 5, true, 1},
-		{"a rule for another verb", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Delete"}, errA) }, 0, false, 1},
-		{"a rule that is not used up", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 1, true, 2},
-		{"a rule that is used up", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 2, false, 2},
-		{"a rule that skips calls", func(f *fake.Faults) { f.Slow(any, time.Second).Skip(3).Once() }, 2, true, 2},
-		{"a rule behind another", func(f *fake.Faults) { f.Fail(any, errA).Once(); f.Fail(any, errB).Once() }, 1, true, 4},
-		{"cleared", func(f *fake.Faults) { f.Fail(any, errA); f.Clear() }, 0, false, 1},
-		{"an invalid rule", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, 0, false, 0},
+		{"no rules", func(*fake.Faults) {}, 0, false},
+		{"a rule for all", func(f *fake.Faults) { f.Fail(fake.Match{}, errA) }, 5, true},
+		{"a rule for the actor", func(f *fake.Faults) { f.Fail(get, errA) }, 5, true},
+		{"a rule for another actor", func(f *fake.Faults) { f.Fail(fake.Match{Actor: "kubelet/n2"}, errA) }, 0, false},
+		{"a rule for a verb of backends", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Delete"}, errA) }, 0, false},
+		{"a rule for a backend", func(f *fake.Faults) { f.Fail(fake.Match{Target: "disk.example.com"}, errA) }, 0, false},
+		{"a rule that is not used up", func(f *fake.Faults) { f.Fail(get, errA).Times(2) }, 1, true},
+		{"a rule that is used up", func(f *fake.Faults) { f.Fail(get, errA).Times(2) }, 2, false},
+		{"a rule that skips calls", func(f *fake.Faults) { f.Slow(get, time.Second).Skip(3).Once() }, 2, true},
+		{"a rule behind another", func(f *fake.Faults) { f.Fail(get, errA).Once(); f.Fail(get, errB).Once() }, 1, true},
+		{"cleared", func(f *fake.Faults) { f.Fail(get, errA); f.Clear() }, 0, false},
+		{"an invalid rule", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, times := fake.NewFaults(), 0
-			f.OnFault(func() { times++ })
+			f := fake.NewFaults()
 			tt.rules(f)
-			answers(f, create, tt.calls)
-			for range 2 { // Awaits does not change the rules
-				if got := f.Awaits(create); got != tt.want {
-					t.Errorf("Awaits = %t, want %t", got, tt.want)
+			answers(f, get, tt.calls)
+			for range 2 { // Active does not change the rules
+				if got := f.Active("kubelet/n1"); got != tt.want {
+					t.Errorf("Active = %t, want %t", got, tt.want)
 				}
-			}
-			if times != tt.times {
-				t.Errorf("OnFault was notified %d times, want %d", times, tt.times)
 			}
 		})
 	}

@@ -38,11 +38,16 @@ func matches(pattern, value string) bool { return pattern == "" || pattern == va
 // apiVerbs are the verbs of calls to the API server.
 var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-status", "delete", "get", "list", "bind"}
 
+// isBackend reports whether a match selects calls to backends only.
+func isBackend(m Match) bool {
+	return m.Target != "" && m.Target != api.APIServer || backends.IsOp(storage.Op(m.Verb)) || m.Node != "" || m.Pod != ""
+}
+
 // checkMatch returns an error for a match that no call can satisfy. Calls to the API server have a kind and no node; calls to backends have
 // no kind; each have their own verbs.
 func checkMatch(m Match) error {
 	server := m.Target == api.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
-	backend := m.Target != "" && m.Target != api.APIServer || backends.IsOp(storage.Op(m.Verb)) || m.Node != "" || m.Pod != ""
+	backend := isBackend(m)
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
 		return fmt.Errorf("there is no verb %q; backends have %v, the API server %v", m.Verb, backends.Ops(), apiVerbs)

@@ -10,9 +10,8 @@ import (
 
 // ruleSet implements [Faults].
 type ruleSet struct {
-	rules    []*Rule
-	errs     []error
-	watchers []func() // see OnFault
+	rules []*Rule
+	errs  []error
 }
 
 // Rule is one entry of [Faults]. Its methods return the rule itself, so that calls can be chained.
@@ -35,7 +34,6 @@ func (s *ruleSet) add(match Match, fault api.Fault) *Rule {
 		return r
 	}
 	s.rules = append(s.rules, r)
-	s.notify()
 	return r
 }
 
@@ -74,23 +72,15 @@ func (s *ruleSet) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-// Awaits reports whether a rule that is not used up matches the call, even if other rules apply first or the rule skips calls.
-func (s *ruleSet) Awaits(call api.Call) bool {
+// Active reports whether a rule that is not used up may match a request of the actor to the API server. While it does, the actor makes
+// also the periodic requests that it otherwise skips because they would find nothing new.
+func (s *ruleSet) Active(actor string) bool {
 	for _, r := range s.rules {
-		if r.left != 0 && covers(r.match, call) {
+		if r.left != 0 && matches(r.match.Actor, actor) && !isBackend(r.match) {
 			return true
 		}
 	}
 	return false
-}
-
-// OnFault calls fn whenever a rule is added or its limit changes.
-func (s *ruleSet) OnFault(fn func()) { s.watchers = append(s.watchers, fn) }
-
-func (s *ruleSet) notify() {
-	for _, fn := range s.watchers {
-		fn()
-	}
 }
 
 func (s *ruleSet) err() error { return errors.Join(s.errs...) }
@@ -117,7 +107,6 @@ func (r *Rule) Times(n int) *Rule {
 		return r
 	}
 	r.left = n
-	r.set.notify()
 	return r
 }
 

@@ -78,7 +78,7 @@ func (u *limitWatch) arm() {
 // CSINode; this only decides which ticks are skipped.
 func (u *limitWatch) due() bool {
 	k := u.k
-	if k.faultPending("get", api.CSINode, k.node.name) {
+	if !k.skips() {
 		return true
 	}
 	b, _ := k.node.nodes.backends.Driver(u.driver)

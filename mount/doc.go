@@ -28,6 +28,6 @@
 //   - restart_reconstruction.go: what happens to the volumes of pods when their kubelet restarts. orphaned_pods.go: what happens to the
 //     directories of pods that are gone.
 //   - expansion.go, expansion_on_node.go, expansion_deferral.go: which volumes are expanded on the node, how, and which not yet.
-//   - pod_sync_skipped.go, skipped_for_faults.go: which passes and syncs are skipped, and why.
+//   - pod_sync_skipped.go, skipped_work.go: which passes and syncs are skipped, and why.
 //   - mount/internal/plugin: CSI and in-tree plugins. mount/internal/disk: the disk and its layout.
 package mount

@@ -21,6 +21,8 @@ type volumeExpansion struct {
 	undecided map[string]bool
 	// deferrals are the volumes that the last pass did not expand because no pod may write to them (MNT-406).
 	deferrals map[corev1.UniqueVolumeName]*expansionDeferral
+	// everyPass skips none of the passes that check these volumes again. Tests set it.
+	everyPass bool
 }
 
 // is reports whether err is or wraps an error of type T.
@@ -59,13 +61,11 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 	}
 	// MNT-406, MNT-925: until the claim changes, another attempt would find the same, so it is skipped.
 	key := claimKey(spec)
-	return !ex.undecided[key] || ex.checksEveryPass(key)
+	return !ex.undecided[key] || !ex.skips()
 }
 
-// checksEveryPass reports whether each pass checks an undecided claim again.
-func (ex *volumeExpansion) checksEveryPass(claim string) bool {
-	return ex.k.opts.EveryPass || ex.k.faultPending("get", api.PersistentVolumeClaim, claim)
-}
+// skips reports whether passes that check an undecided claim or a deferral again are skipped.
+func (ex *volumeExpansion) skips() bool { return !ex.everyPass && ex.k.skips() }
 
 // claimKey returns the key of the claim of a volume, "" if it has none.
 func claimKey(spec *volumes.Spec) string {
@@ -98,10 +98,10 @@ func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim st
 	switch {
 	case ex.k.operations.blocked[name]:
 		ex.k.reconciler.ticker.ArmNext()
-	case deferral != nil && !ex.checksEveryPass(claim):
+	case deferral != nil && ex.skips():
 		// MNT-406: each pass repeats the attempt; those whose Events would not be stored are skipped.
 		ex.k.reconciler.ticker.ArmBackgroundAt(ex.nextDeferral(deferral, next))
-	case deferral != nil, ex.undecided[claim] && ex.checksEveryPass(claim):
+	case deferral != nil, ex.undecided[claim] && !ex.skips():
 		// MNT-406, MNT-925: each pass repeats the attempt, in the background, because it is likely to find the same.
 		ex.k.reconciler.ticker.ArmBackgroundAt(next)
 	default:

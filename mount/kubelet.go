@@ -164,6 +164,7 @@ func (k *kubelet) run(p *engine.Process) {
 		Delete: k.podDeleted,
 	})
 	k.watching = true
+	k.actor.OnResumed(k.resumeSkipped)
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
 		// The same kubelet made the last report, and its pods are not new.

@@ -416,7 +416,7 @@ func TestReportsBeginWithTheWatch(t *testing.T) {
 }
 
 func TestEveryReport(t *testing.T) {
-	w := newFixture(t, func(s *setup) { s.opts.EveryReport = true })
+	w := newFixture(t, func(s *setup) { s.engine.NoSkipping = true })
 	w.Advance(time.Hour)
 	n := 0
 	for e := range w.Since() {

@@ -52,8 +52,7 @@ func (c *counter) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-func (c *counter) Awaits(api.Call) bool { return false }
-func (c *counter) OnFault(func())       {}
+func (c *counter) Active(string) bool { return false }
 
 // TestSyncsThatFindNothing: MNT-002, MNT-069.
 func TestSyncsThatFindNothing(t *testing.T) {
@@ -69,7 +68,7 @@ func TestSyncsThatFindNothing(t *testing.T) {
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			seen := &counter{}
-			w := newFixture(t, slow, func(s *setup) { s.opts.EverySync, s.engine.Injector = tc.every, seen })
+			w := newFixture(t, slow, func(s *setup) { s.engine.NoSkipping, s.engine.Injector = tc.every, seen })
 			w.run("p1")
 			seen.claims = 0
 			w.Advance(2*time.Minute + 570*time.Millisecond)

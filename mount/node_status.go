@@ -111,9 +111,9 @@ func (sr *statusReporter) pass(p *engine.Process) {
 	sr.reportMissingNode()
 }
 
-// reportMissingNode requests a round that reads the missing Node object, if a fault waits for that request.
+// reportMissingNode requests a round that reads the missing Node object, unless the kubelet skips that: the watch shows when it comes back.
 func (sr *statusReporter) reportMissingNode() {
-	if sr.k.object == nil && sr.k.faultPending("get", api.Node, sr.k.node.name) {
+	if sr.k.object == nil && !sr.k.skips() {
 		sr.ticker.ArmBackgroundAt(sr.k.actor.Engine().Now().Add(1))
 	}
 }
@@ -195,12 +195,10 @@ func (sr *statusReporter) extendHeartbeats() {
 // mayBeObserved reports whether an unchanged report could change what the attach/detach controller does. From such a report it learns only
 // that a volume is not in use that it assumes to be (ATT-044). It assumes that at the end of an attachment, and at its start for each
 // VolumeAttachment. So reports are made while there is a VolumeAttachment for a volume that the node does not use, for a while after
-// changes, and while a fault waits for one.
+// changes, and while the kubelet skips nothing.
 func (sr *statusReporter) mayBeObserved() bool {
 	now := sr.k.actor.Engine().Now()
-	return sr.k.opts.EveryReport || sr.last.due || now.Before(sr.last.until) ||
-		sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported) ||
-		sr.k.faultPending("patch-status", api.Node, sr.k.node.name)
+	return !sr.k.skips() || sr.last.due || now.Before(sr.last.until) || sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported)
 }
 
 // scheduleReport schedules the next unchanged report (MNT-008), unless the attach/detach controller could learn nothing from it.

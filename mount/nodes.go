@@ -71,7 +71,6 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) 
 	if err := ns.followLimits(store.WatchOptions[*storagev1.CSINode]{From: from}); err != nil {
 		return nil, err
 	}
-	e.OnFault(ns.faulted)
 	return ns, nil
 }
 

@@ -67,7 +67,7 @@ func (w *podWorker) pause(p *engine.Process, err error) {
 
 // needsPeriodicSync reports whether the next periodic sync may find something, or must run because a fault waits for its requests.
 func (w *podWorker) needsPeriodicSync() bool {
-	return w.demand > notDemanded || w.k.opts.EverySync || w.remounts() || w.faultPending()
+	return w.demand > notDemanded || !w.k.skips() || w.remounts()
 }
 
 // schedule sets the time of the next sync. Settle waits for a sync in the foreground.

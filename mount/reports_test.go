@@ -29,7 +29,7 @@ func TestUnchangedReports(t *testing.T) {
 		differ := 0
 		for seed := uint64(200); seed < 225; seed++ {
 			some, few := runReports(t, opts, seed, func(*volsim.Config) {})
-			all, many := runReports(t, opts, seed, func(cfg *volsim.Config) { internals.Options(cfg).Kubelet.EveryReport = true })
+			all, many := runReports(t, opts, seed, func(cfg *volsim.Config) { internals.Options(cfg).NoSkipping = true })
 			if some != all {
 				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 			}
@@ -51,8 +51,7 @@ func (r *reads) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-func (r *reads) Awaits(api.Call) bool { return false }
-func (r *reads) OnFault(func())       {}
+func (r *reads) Active(string) bool { return false }
 
 // TestSkippedSyncs: MNT-009, MNT-069, where requests take no time, skipping the syncs of pods that run well has the same effects as
 // running all of them.
@@ -61,7 +60,7 @@ func TestSkippedSyncs(t *testing.T) {
 	for seed := uint64(300); seed < 325; seed++ {
 		var few, many reads
 		some, _ := runReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector = &few })
-		all, _ := runReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, internals.Options(cfg).Kubelet.EverySync = &many, true })
+		all, _ := runReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, internals.Options(cfg).NoSkipping = &many, true })
 		if some != all {
 			t.Fatalf("seed %d: what all syncs do differs (+):\n%s", seed, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 		}

@@ -119,5 +119,5 @@ func (k *kubelet) relist() {
 	k.reconciler.ticker.Arm()
 	k.populator.ticker.Arm()
 	k.housekeeping.ticker.ArmBackground()
-	k.faultsChanged()
+	k.resumeSkipped()
 }

@@ -23,6 +23,9 @@ type Actor struct {
 	// crashes is the number of crashes by faults at crashedAt; see restartPause.
 	crashes   int
 	crashedAt time.Duration
+	// See OnResumed.
+	resumed []func()
+	skipped bool // the actor skipped work at the last check
 }
 
 // NewActor adds an actor and starts it. The engine calls start here and after each crash; it builds the actor's state from nothing. Names
@@ -110,7 +113,7 @@ func (a *Actor) end(self *Process) {
 		stop()
 	}
 	a.stops = nil
-	a.views, a.queues, a.memory = nil, nil, nil
+	a.views, a.queues, a.memory, a.resumed = nil, nil, nil, nil
 	mine := func(ev event) bool {
 		if ev.owner != a {
 			return false

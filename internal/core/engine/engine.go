@@ -27,6 +27,8 @@ type Config struct {
 	Lag map[string]time.Duration
 	// Injector injects faults into API calls of actors and backend calls; nil injects none.
 	Injector api.Injector
+	// NoSkipping runs all periodic work, also work that would find nothing new; see Actor.Skips. The outcome is the same.
+	NoSkipping bool
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
 	// History is store.Config.History.
@@ -52,6 +54,7 @@ type Engine struct {
 	latency     time.Duration
 	lag         map[string]time.Duration
 	injector    api.Injector
+	noSkipping  bool
 	trace       *trace.Trace
 	actors      []*Actor
 	dispatchers map[api.Kind]any // a *dispatcher for each kind that has had an informer
@@ -96,6 +99,7 @@ func New(cfg Config) (*Engine, error) {
 		latency:     cfg.Latency,
 		lag:         cfg.Lag,
 		injector:    cfg.Injector,
+		noSkipping:  cfg.NoSkipping,
 		trace:       cfg.Trace,
 		dispatchers: map[api.Kind]any{},
 	}

@@ -12,7 +12,9 @@ import (
 type Options struct {
 	// Choose takes the place of volsim.Config.Seed: it returns the index, from 0 to n-1, of the one of n due events that runs next.
 	// engine.Replay repeats a recorded run. Nil, the default, leaves it to the seed.
-	Choose      func(n int) int
+	Choose func(n int) int
+	// NoSkipping is engine.Config.NoSkipping.
+	NoSkipping  bool
 	Attach      Attach
 	Attacher    Attacher
 	Kubelet     Kubelet
@@ -83,14 +85,6 @@ type Provisioner struct {
 
 // Kubelet is for the kubelets of all nodes.
 type Kubelet struct {
-	// EveryReport makes every unchanged status report that is due, instead of only those from which the attach/detach controller could
-	// learn something.
-	EveryReport bool
-	// EveryPass runs every pass that checks again a volume that cannot be expanded for now, instead of only those that change something.
-	EveryPass bool
-	// EverySync runs every sync of a pod that runs well, instead of only those that change something. It matters where requests take time:
-	// what the populator reads after each sync delays its next pass (MNT-002, MNT-069).
-	EverySync bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
 	// Leases records when the kubelet renews the lease of its node. Nil: it does not.

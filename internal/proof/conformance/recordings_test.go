@@ -156,12 +156,12 @@ func TestRecordingsSeeds(t *testing.T) {
 			if s.Racy {
 				continue
 			}
-			passes(t, each[i], conformance.Options{FullResync: true})
+			passes(t, each[i], conformance.Options{NoSkipping: true})
 			otherWrites := 0
 			for n := range seedsEach {
 				// Each scenario gets its own seeds, so that more seeds are tried.
 				opts := shuffled(1 + i*seedsEach + n)
-				opts.FullResync = n%2 == 1
+				opts.NoSkipping = n%2 == 1
 				got, err := s.Run(opts)
 				require.NoError(t, err, s.Name)
 				if diffs := conformance.Compare(conformance.WithoutWrites(s.Observations), got); len(diffs) > 0 {

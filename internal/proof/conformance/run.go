@@ -25,8 +25,8 @@ type Options struct {
 	// Seed is that of the cluster. It also chooses when in the resync period the first step falls, or when the components around nodes
 	// start.
 	Seed int64
-	// FullResync syncs all objects at each resync. It has no effect on nodes.
-	FullResync bool
+	// NoSkipping syncs all objects at each resync. It has no effect on nodes, where nothing is skipped anyway.
+	NoSkipping bool
 	// Latency is how long each API call of a controller takes.
 	Latency time.Duration
 }
@@ -87,13 +87,13 @@ type runner struct {
 // start creates the cluster with the controllers of the recordings and no others.
 func (p *runner) start(opts Options) error {
 	cfg := volsim.Config{
-		Seed:       opts.Seed,
-		FullResync: opts.FullResync,
-		Latency:    opts.Latency,
-		Backends:   p.backends.all(),
+		Seed:     opts.Seed,
+		Latency:  opts.Latency,
+		Backends: p.backends.all(),
 	}
 	// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
 	internals.Options(&cfg).Provisioner.NoSecretAnnotations = true
+	internals.Options(&cfg).NoSkipping = opts.NoSkipping
 	all, err := volsim.New(cfg)
 	if err != nil {
 		return err

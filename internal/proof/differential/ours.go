@@ -77,11 +77,9 @@ func NewOurs(opts Options) (*Ours, error) {
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
-		// Reports are compared with their times. No loop of a kubelet starts at the instant of a step, so the order at one instant does
+		// Reports are compared with their times, and if requests take time, skipped reads would not. No loop of a kubelet starts at the instant of a step, so the order at one instant does
 		// not matter.
-		internals.Options(&cfg).Kubelet.EveryReport, internals.Options(&cfg).Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
-		// If requests take time, so do the populator's reads after a sync.
-		internals.Options(&cfg).Kubelet.EverySync = opts.Latency > 0
+		internals.Options(&cfg).NoSkipping, cfg.Kubelet.GroupChange = true, opts.GroupChange
 		internals.Options(&cfg).Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}

@@ -197,15 +197,5 @@ func (w *Ours) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-// Awaits asks the node driver: no other call fails.
-func (w *Ours) Awaits(call api.Call) bool {
-	foresight, ok := w.injector.(engine.Foresight)
-	return ok && foresight.Awaits(call)
-}
-
-// OnFault asks the node driver.
-func (w *Ours) OnFault(fn func()) {
-	if foresight, ok := w.injector.(engine.Foresight); ok {
-		foresight.OnFault(fn)
-	}
-}
+// Active implements engine.FaultPredictor: only calls of the node driver fail.
+func (w *Ours) Active(string) bool { return false }

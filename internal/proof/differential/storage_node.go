@@ -41,11 +41,8 @@ func (d *nodeDriver) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-// Awaits reports whether a call may fail or take time: any of the driver's may.
-func (d *nodeDriver) Awaits(call api.Call) bool { return call.Target == Driver }
-
-// OnFault does nothing, because Awaits never changes.
-func (d *nodeDriver) OnFault(func()) {}
+// Active implements engine.FaultPredictor: no request to the API server fails.
+func (d *nodeDriver) Active(string) bool { return false }
 
 // Delay returns the delay of the driver. Node calls are delayed by Inject.
 func (d *nodeDriver) Delay(op storage.Op, id string) time.Duration {

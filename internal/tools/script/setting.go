@@ -68,7 +68,8 @@ var settings = []setting{
 	durationSetting("resync-period", "resync period of the PersistentVolume controller; default 15s", func(c *volsim.Config) *time.Duration { return &c.ResyncPeriod }),
 	boolSetting("disable-provisioning", "disables dynamic provisioning in the PersistentVolume controller", func(c *volsim.Config) *bool { return &c.DisableProvisioning }),
 	boolSetting("manual-nodes", "only `node add` starts kubelets; by default every Node object gets one", func(c *volsim.Config) *bool { return &c.ManualNodes }),
-	boolSetting("full-resync", "the PersistentVolume controller syncs every object at each resync, also those that cannot change; the outcome is the same", func(c *volsim.Config) *bool { return &c.FullResync }),
+	boolSetting("no-skipping", "runs all periodic work of controllers and kubelets, also work that would find nothing new; the outcome is the same",
+		func(c *volsim.Config) *bool { return &internals.Options(c).NoSkipping }),
 	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m", func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
 	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m", func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
 	{"attach.disable-sync", "disables that verification", func(u *setup, value string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// reads is an injector that has no faults, says that none is awaited, and counts what the controller reads.
+// reads is an injector that has no faults, reports that none may hit anything, and counts what the controller reads.
 type reads int
 
 func (r *reads) Inject(call api.Call) api.Fault {
@@ -24,11 +24,10 @@ func (r *reads) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-func (*reads) Awaits(api.Call) bool { return false }
-func (*reads) OnFault(func())       {}
+func (*reads) Active(string) bool { return false }
 
-// TestAwaitedReads: a released volume whose claim has a namesake is read about in each resync, which is left out unless a fault waits for it.
-func TestAwaitedReads(t *testing.T) {
+// TestSkippedReads: the sync of a released volume whose claim has a namesake reads that claim. Resyncs skip it, unless a fault may hit the read.
+func TestSkippedReads(t *testing.T) {
 	get := fake.Match{Actor: actors.PersistentVolume, Verb: "get", Kind: "PersistentVolumeClaim", Key: "default/c"}
 	for _, tt := range []struct {
 		rule, name string

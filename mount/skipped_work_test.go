@@ -23,15 +23,14 @@ func (c *counting) Inject(call api.Call) api.Fault {
 	return api.Fault{}
 }
 
-// foreseeing is one that knows.
-type foreseeing struct{ counting }
+// predicting is one that reports that it has none.
+type predicting struct{ counting }
 
-func (*foreseeing) Awaits(api.Call) bool { return false }
-func (*foreseeing) OnFault(func())       {}
+func (*predicting) Active(string) bool { return false }
 
 // Requests that would find nothing new are left out, and made at their times when a fault waits for them, whenever that came to be: a
 // minute after the last sync of a pod, and 100 ms at most, for the populator reads; at the rounds of a node's status.
-func TestAwaitedRequests(t *testing.T) {
+func TestFaultsHitSkippedRequests(t *testing.T) {
 	get := func(kind api.Kind, key string) fake.Match {
 		return fake.Match{Actor: actors.Kubelet(nodeName), Target: api.APIServer, Verb: "get", Kind: string(kind), Key: key}
 	}
@@ -106,7 +105,7 @@ func TestAwaitedRequests(t *testing.T) {
 }
 
 // A fault that a kubelet without a way to the API server cannot meet waits for it.
-func TestAwaitedBehindAPartition(t *testing.T) {
+func TestFaultBehindAPartition(t *testing.T) {
 	w := newFixture(t)
 	w.run("p1")
 	w.Advance(5 * time.Minute)
@@ -125,15 +124,15 @@ func TestAwaitedBehindAPartition(t *testing.T) {
 }
 
 // Of an injector that cannot tell, any call may be the one that fails, so all are made. One that can costs an idle node nothing.
-func TestForesight(t *testing.T) {
-	without, with := &counting{}, &foreseeing{}
+func TestFaultPredictor(t *testing.T) {
+	without, with := &counting{}, &predicting{}
 	for _, tt := range []struct {
 		rule, name string
 		injector   api.Injector
 		reads      *int
 		want       int
 	}{
-		{"MNT-069", "without foresight: claim and volume, each minute", without, &without.reads, 2 * 60},
+		{"MNT-069", "without a prediction: claim and volume, each minute", without, &without.reads, 2 * 60},
 		{"MNT-009", "with it", with, &with.reads, 0},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
