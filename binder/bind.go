@@ -13,9 +13,9 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first
-// that fails ends it, and the next sync of the claim goes on from there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103). No step
-// is tried again in place, not even after a conflict (BIND-110).
+// bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is skipped. The first step that
+// fails ends the bind, and the next sync of the claim continues there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103). No step is
+// retried in place, not even after a conflict (BIND-110).
 func (c *controller) bind(p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	pv, err := c.pointVolume(p, pv, claim)
 	if err != nil {
@@ -31,15 +31,17 @@ func (c *controller) bind(p *engine.Process, pv *corev1.PersistentVolume, claim 
 	return err
 }
 
-// pointVolume is the first step of bind: the volume's claimRef.
-func (c *controller) pointVolume(p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+// pointVolume is the first step of bind: it sets the claimRef of the volume.
+func (c *controller) pointVolume(
+	p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim,
+) (*corev1.PersistentVolume, error) {
 	ref := pv.Spec.ClaimRef
 	if ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID {
 		return pv, nil
 	}
 	pointed := *pv
 	pointed.Spec.ClaimRef = referenceTo(claim)
-	// BIND-070: a pointer that only gains its uid was its author's and stays so.
+	// BIND-070: a claimRef that only gains a uid was set by its author, so it is not marked as set by the controller.
 	if !objects.IsMine(pv, claim) {
 		pointed.Annotations = withAnnotations(pv.Annotations, boundKeys...)
 	}
@@ -50,8 +52,10 @@ func (c *controller) pointVolume(p *engine.Process, pv *corev1.PersistentVolume,
 	return updated, nil
 }
 
-// pointClaim is the third step of bind: the claim's volumeName.
-func (c *controller) pointClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+// pointClaim is the third step of bind: it sets the volumeName of the claim.
+func (c *controller) pointClaim(
+	p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume,
+) (*corev1.PersistentVolumeClaim, error) {
 	chosen, completed := claim.Spec.VolumeName != pv.Name, isBindCompleted(claim)
 	if !chosen && completed {
 		return claim, nil
@@ -70,8 +74,8 @@ func (c *controller) pointClaim(p *engine.Process, claim *corev1.PersistentVolum
 	return c.updateClaim(p, &pointed)
 }
 
-// oneOf is the second list if both have the same storage and nothing else, and else the first. A claim often asks for just what its volume has, and of
-// what is stored a list of resources takes the most memory: one is enough for the two.
+// oneOf returns the second list if both have the same storage and nothing else, and the first one otherwise. A claim often requests
+// exactly the capacity of its volume, and resource lists take most of the memory of stored objects, so the two share one list.
 func oneOf(asked, has corev1.ResourceList) corev1.ResourceList {
 	if len(asked) == 1 && len(has) == 1 {
 		size, sized := asked[corev1.ResourceStorage]
@@ -82,9 +86,9 @@ func oneOf(asked, has corev1.ResourceList) corev1.ResourceList {
 	return asked
 }
 
-// referenceTo is the claimRef for a claim (BIND-071).
+// referenceTo returns the claimRef for a claim (BIND-071).
 func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
-	// BIND-071
+	// BIND-071: it also names the version of the claim.
 	return &corev1.ObjectReference{
 		Kind:            string(api.PersistentVolumeClaim),
 		APIVersion:      "v1",
@@ -95,10 +99,10 @@ func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 	}
 }
 
-// Unbind takes a volume's pointer away (BIND-072): all of it if a controller had set it, the uid only if its author did, for whom
-// the volume stays reserved.
+// Unbind removes the claimRef of a volume if a controller set it. If the author of the volume set it, only the uid is removed: the volume
+// stays reserved (BIND-072).
 func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) error {
-	// BIND-072
+	// BIND-072: a claimRef that a controller set is removed; of one that its author set, only the uid.
 	freed := *pv
 	if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
 		freed.Spec.ClaimRef = nil
@@ -112,7 +116,7 @@ func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) erro
 		ref.UID = ""
 		freed.Spec.ClaimRef = &ref
 	}
-	// BIND-106, BIND-107: either write may fail; the next sync sees how far it got.
+	// BIND-106, BIND-107: either write may fail; the next sync continues from what is stored.
 	updated, err := c.updateVolume(p, &freed)
 	if err != nil {
 		return err
@@ -121,9 +125,11 @@ func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) erro
 	return err
 }
 
-// setClaimStatus writes what of a claim's status follows from its phase and its volume (BIND-074); nil is no volume. With
-// nothing to change there is no write (BIND-073).
-func (c *controller) setClaimStatus(p *engine.Process, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+// setClaimStatus writes the fields of a claim's status that follow from its phase and its volume (BIND-074); pv is nil for a claim
+// without one. It writes nothing if nothing changes (BIND-073).
+func (c *controller) setClaimStatus(
+	p *engine.Process, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume,
+) (*corev1.PersistentVolumeClaim, error) {
 	status, dirty, err := claimStatus(claim, phase, pv)
 	if err != nil || !dirty {
 		return claim, err
@@ -132,22 +138,24 @@ func (c *controller) setClaimStatus(p *engine.Process, claim *corev1.PersistentV
 	next.Status = status
 	updated, err := c.api.Claims.ReplaceStatus(p, &next)
 	if err != nil {
-		// BIND-104
+		// BIND-104: after a failed write there is no Event.
 		return claim, fmt.Errorf("status of claim %s: %w", api.KeyOf(claim), err)
 	}
 	err = c.cacheClaim(updated)
 	return updated, err
 }
 
-// claimStatus is the status that a claim gets with its phase and its volume (BIND-074), and whether that is a change.
-func claimStatus(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (status corev1.PersistentVolumeClaimStatus, dirty bool, err error) {
+// claimStatus returns the status of a claim with the given phase and volume (BIND-074), and whether that is a change.
+func claimStatus(
+	claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume,
+) (status corev1.PersistentVolumeClaimStatus, dirty bool, err error) {
 	status = claim.Status
 	if status.Phase != phase {
 		status.Phase = phase
 		dirty = true
 	}
 	if pv == nil {
-		// BIND-074: without a volume there is nothing to show.
+		// BIND-074: without a volume there are no access modes and no capacity.
 		if status.AccessModes != nil || status.Capacity != nil || status.CurrentVolumeAttributesClassName != nil {
 			status.AccessModes, status.Capacity, status.CurrentVolumeAttributesClassName = nil, nil, nil
 			dirty = true
@@ -158,7 +166,7 @@ func claimStatus(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVol
 		status.AccessModes = pv.Spec.AccessModes
 		dirty = true
 	}
-	// BIND-074: a claim that stays Bound keeps its capacity, for an expansion may be under way.
+	// BIND-074: a claim that stays Bound keeps its capacity, because an expansion may be in progress.
 	if claim.Status.Phase != phase {
 		capacity, changed, err := boundCapacity(claim, pv)
 		if err != nil {
@@ -169,7 +177,7 @@ func claimStatus(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVol
 			dirty = true
 		}
 	}
-	// BIND-074: only the first bind tells which attributes class the volume has.
+	// BIND-074: only the first bind sets the current attributes class.
 	if claim.Status.Phase == corev1.ClaimPending && phase == corev1.ClaimBound &&
 		objects.ValueOf(status.CurrentVolumeAttributesClassName) != objects.ValueOf(pv.Spec.VolumeAttributesClassName) {
 		status.CurrentVolumeAttributesClassName = pv.Spec.VolumeAttributesClassName
@@ -178,14 +186,14 @@ func claimStatus(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVol
 	return status, dirty, nil
 }
 
-// boundCapacity is the capacity that a claim shows once it is bound to the volume, and whether that differs from what it shows
+// boundCapacity returns the capacity in the status of a claim that is bound to the volume, and whether it differs from the current one
 // (BIND-075).
 func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (corev1.ResourceList, bool, error) {
 	size, ok := pv.Spec.Capacity[corev1.ResourceStorage]
 	if !ok {
 		return nil, false, fmt.Errorf("volume %s has no storage capacity", pv.Name)
 	}
-	// BIND-075: an unfinished expansion has not reached the file system, so the claim shows what it had.
+	// BIND-075: an unfinished expansion has not reached the file system, so the claim keeps the old capacity.
 	if text, ok := pv.Annotations[objects.AnnPreResizeCapacity]; ok {
 		if before, err := resource.ParseQuantity(text); err == nil {
 			size = before
@@ -202,8 +210,10 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVol
 }
 
 // SetVolumePhase writes the phase and message of a volume, unless it has that phase (BIND-078).
-func (c *controller) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
-	// BIND-078: the same phase again does not even refresh the message.
+func (c *controller) SetVolumePhase(
+	p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string,
+) (*corev1.PersistentVolume, error) {
+	// BIND-078: if the phase stays the same, not even the message is written.
 	if pv.Status.Phase == phase {
 		return pv, nil
 	}
@@ -218,9 +228,11 @@ func (c *controller) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolu
 	return updated, err
 }
 
-// SetVolumePhaseWithEvent is SetVolumePhase with an event that follows a write that changed something (BIND-079).
-func (c *controller) SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
-	// BIND-079: hence a volume that fails again says nothing new.
+// SetVolumePhaseWithEvent is SetVolumePhase, followed by an Event if the write changed something (BIND-079).
+func (c *controller) SetVolumePhaseWithEvent(
+	p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string,
+) (*corev1.PersistentVolume, error) {
+	// BIND-079: a volume that fails again emits no second Event.
 	if pv.Status.Phase == phase {
 		return pv, nil
 	}
@@ -232,7 +244,7 @@ func (c *controller) SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.Persi
 	return updated, nil
 }
 
-// updateVolume writes a volume's main resource and keeps the server's answer (BIND-023). The volume was made for this call.
+// updateVolume writes the main resource of a volume and stores the answer in the own cache (BIND-023). The volume was made for this call.
 func (c *controller) updateVolume(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	updated, err := c.api.Volumes.Replace(p, pv)
 	if err != nil {
@@ -242,7 +254,7 @@ func (c *controller) updateVolume(p *engine.Process, pv *corev1.PersistentVolume
 	return updated, err
 }
 
-// updateClaim writes a claim's main resource and keeps the server's answer (BIND-023). The claim was made for this call.
+// updateClaim writes the main resource of a claim and stores the answer in the own cache (BIND-023). The claim was made for this call.
 func (c *controller) updateClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	updated, err := c.api.Claims.Replace(p, claim)
 	if err != nil {
@@ -252,8 +264,8 @@ func (c *controller) updateClaim(p *engine.Process, claim *corev1.PersistentVolu
 	return updated, err
 }
 
-// Most claims and volumes have no annotations of their own. What a bind gives them is one map for all of them, which like all that is
-// stored is never written to.
+// Most claims and volumes have no annotations of their own. Those that a bind adds are one shared map, which, like all stored data, is
+// never changed.
 var (
 	boundKeys     = []string{objects.AnnBoundByController}
 	completedKeys = []string{objects.AnnBoundByController, objects.AnnBindCompleted}
@@ -261,7 +273,7 @@ var (
 	onlyCompleted = map[string]string{objects.AnnBoundByController: objects.AnnYes, objects.AnnBindCompleted: objects.AnnYes}
 )
 
-// withAnnotations is a copy of the map with the keys set, or the map itself if it has them.
+// withAnnotations returns a copy of the map with the keys set, or the map itself if it has them.
 func withAnnotations(annotations map[string]string, keys ...string) map[string]string {
 	missing := 0
 	for _, key := range keys {

@@ -12,8 +12,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// syncClaim moves one claim a step towards its volume (BIND-050 to BIND-060). Package claimsync decides; the functions here carry the
-// decision out.
+// syncClaim moves one claim a step towards its volume (BIND-050 to BIND-060). Package claimsync decides; the functions in this file carry
+// the decision out.
 func (c *controller) syncClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	// BIND-050: the annotation about CSI migration is repaired first.
 	if annotations, changed := objects.RepairClaimMigration(claim, c.cfg.Migration); changed {
@@ -62,7 +62,7 @@ func (c *controller) syncUnboundClaim(p *engine.Process, claim *corev1.Persisten
 		p.Decide("BIND-057", claim, "synchronizing unbound PersistentVolumeClaim: no volume found, provisioning")
 		return c.provision(p, claim)
 	default:
-		// BIND-058: no component creates a volume.
+		// BIND-058: no component creates a volume for the claim.
 		p.Decide("BIND-058", claim, "synchronizing unbound PersistentVolumeClaim: no volume found")
 		c.events.Event(p, claim, corev1.EventTypeNormal, "FailedBinding",
 			"no persistent volumes available for this claim and no storage class is set")
@@ -75,14 +75,14 @@ func (c *controller) syncUnboundClaim(p *engine.Process, claim *corev1.Persisten
 func (c *controller) syncReservingClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, d claimsync.Decision) error {
 	switch d.Rule {
 	case "BIND-059a":
-		// BIND-059a: the volume does not exist; it may still come.
+		// BIND-059a: the volume does not exist yet.
 		p.Decide("BIND-059a", claim, "synchronizing unbound PersistentVolumeClaim: volume requested and not found, will try again next time")
 	case "BIND-059b":
-		// BIND-059b: it is free but does not fit.
+		// BIND-059b: the volume is free but does not fit.
 		p.Decide("BIND-059b", claim, "synchronizing unbound PersistentVolumeClaim: volume requested does not satisfy the claim")
 		c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch", `Cannot bind to requested volume "`+d.Volume.Name+`": `+d.Mismatch)
 	case "BIND-059c":
-		// BIND-059c: it is free and fits.
+		// BIND-059c: the volume is free and fits.
 		p.Decide("BIND-059c", claim, "synchronizing unbound PersistentVolumeClaim: volume requested, is unbound, bind it")
 		return c.bind(p, d.Volume, claim)
 	case "BIND-059d":
@@ -94,30 +94,30 @@ func (c *controller) syncReservingClaim(p *engine.Process, claim *corev1.Persist
 		text := `volume "` + d.Volume.Name + `" already bound to a different claim.`
 		c.events.Event(p, claim, corev1.EventTypeWarning, "FailedBinding", text)
 		if d.Rule == "BIND-059f" {
-			// BIND-059f: a controller chose this volume, so something is wrong; the user did not ask to wait for it.
+			// BIND-059f: a controller chose this volume, so this is an error; the user did not ask to wait for the volume.
 			return fmt.Errorf("claim %s was bound by a controller, and %s", api.KeyOf(claim), text)
 		}
-		// BIND-059e: the user chose it and may wait for it.
+		// BIND-059e: the user chose the volume and may wait for it.
 	}
 	_, err := c.setClaimStatus(p, claim, corev1.ClaimPending, nil)
 	return err
 }
 
-// syncBoundClaim carries out the decision for a claim that was bound once: is the volume still its own?
+// syncBoundClaim carries out the decision for a claim that was bound before.
 func (c *controller) syncBoundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, d claimsync.Decision) error {
 	switch d.Rule {
 	case "BIND-060a":
 		// BIND-060a: the claim no longer names its volume.
 		return c.loseClaim(p, "BIND-060a", claim, "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!")
 	case "BIND-060b":
-		// BIND-060b: the volume is gone.
+		// BIND-060b: the volume does not exist any more.
 		return c.loseClaim(p, "BIND-060b", claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
 	case "BIND-060c":
-		// BIND-060c: the volume lost its claimRef, or was created again; it is bound again unchecked.
+		// BIND-060c: the volume lost its claimRef, or was created again. It is bound again without a check.
 		p.Decide("BIND-060c", claim, "synchronizing bound PersistentVolumeClaim: volume is unbound, fixing")
 		return c.bind(p, d.Volume, claim)
 	case "BIND-060d":
-		// BIND-060d: both point at each other, or a bind is half done.
+		// BIND-060d: both name each other, or a bind is half done.
 		p.Decide("BIND-060d", claim, "synchronizing bound PersistentVolumeClaim: claim is already correctly bound")
 		return c.bind(p, d.Volume, claim)
 	default:
@@ -126,7 +126,7 @@ func (c *controller) syncBoundClaim(p *engine.Process, claim *corev1.PersistentV
 	}
 }
 
-// Volume, Class, Classes and Match are the claimsync.View of the controller: its own cache of volumes, and its informer for classes.
+// Volume, Class, Classes and Match implement claimsync.View on the controller's own cache of volumes and its informer for classes.
 func (c *controller) Volume(name string) (*corev1.PersistentVolume, bool) { return c.own.Get(name) }
 
 // Class returns the storage class of a name.
@@ -147,16 +147,16 @@ func (c *controller) assignClass(p *engine.Process, claim *corev1.PersistentVolu
 	p.Decide("PROV-003", claim, "claim without a class gets the default class %s", class.Name)
 	assigned := *claim
 	assigned.Spec.StorageClassName = &class.Name
-	// PROV-003, BIND-023: the answer is not kept; the event of the update brings the claim back.
+	// PROV-003, BIND-023: the answer is not stored in the own cache; the event of the update queues the claim again.
 	if _, err := c.api.Claims.Update(p, &assigned); err != nil {
 		return fmt.Errorf("assign class %s to claim %s: %w", class.Name, api.KeyOf(claim), err)
 	}
 	return nil
 }
 
-// loseClaim is a transition to Lost, with its event (BIND-077).
+// loseClaim sets the phase Lost and emits an Event (BIND-077).
 func (c *controller) loseClaim(p *engine.Process, rule string, claim *corev1.PersistentVolumeClaim, reason, text string) error {
-	// BIND-077: a claim that is Lost already is left as it is.
+	// BIND-077: nothing happens if the claim is Lost already.
 	if claim.Status.Phase == corev1.ClaimLost {
 		return nil
 	}

@@ -75,7 +75,8 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 
 func (cfg *Config) complete() error {
 	if cfg.ResyncPeriod < 0 {
-		return fmt.Errorf("binder: ResyncPeriod is %v; use a positive period, or zero for the default of %v", cfg.ResyncPeriod, DefaultResyncPeriod)
+		return fmt.Errorf("binder: ResyncPeriod is %v; use a positive period, or zero for the default of %v",
+			cfg.ResyncPeriod, DefaultResyncPeriod)
 	}
 	if cfg.ResyncPeriod == 0 {
 		cfg.ResyncPeriod = DefaultResyncPeriod

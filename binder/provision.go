@@ -17,17 +17,17 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// csiPlugin is the one plugin that may copy data (PROV-040).
+// csiPlugin is the only plugin that may copy data (PROV-040).
 const csiPlugin = backends.InTreePrefix + "csi"
 
-// provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
+// provision chooses the way in which a claim gets a new volume, and starts the operation (PROV-020 to PROV-026).
 func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	class, _ := c.infClasses.Get(objects.ClassOf(claim))
 	d := claimsync.Provision(class, c.cfg.DisableProvisioning, c.cfg.Migration, c.cfg.Backends)
 	// PROV-026: the operation works on the claim as it is now.
 	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
 	run := func(fn func(p *engine.Process) error) {
-		// PROV-026: an operation that runs or backs off is not started again; a later sync comes back to it.
+		// PROV-026: an operation that runs or backs off is not started again; a later sync tries again.
 		_ = c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Process) error {
 			p.WorksOn(api.RefTo(claim))
 			return fn(p)
@@ -59,24 +59,26 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 	return nil
 }
 
-// provisionExternally tells an external provisioner that it must act, and then waits for it sync by sync.
+// provisionExternally requests a volume from an external provisioner. Each sync repeats the Event until the volume exists.
 func (c *controller) provisionExternally(p *engine.Process, claim *corev1.PersistentVolumeClaim, provisioner string) error {
-	// PROV-031
+	// PROV-031: the annotations name the provisioner.
 	claim, err := c.nameProvisioner(p, claim, provisioner)
 	if err != nil {
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "Error saving claim: %v", err)
 		return err
 	}
-	// PROV-032, PROV-033: said at every run.
+	// PROV-032, PROV-033: every run emits the Event.
 	c.events.Event(p, claim, corev1.EventTypeNormal, "ExternalProvisioning",
 		"Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
 			"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", provisioner)
 	return nil
 }
 
-// nameProvisioner writes the provisioner's name on the claim, if it is not there. On an error it returns the claim as it was.
-func (c *controller) nameProvisioner(p *engine.Process, claim *corev1.PersistentVolumeClaim, provisioner string) (*corev1.PersistentVolumeClaim, error) {
-	// PROV-031
+// nameProvisioner sets the annotations that name the provisioner, unless the claim has them. On an error it returns the claim as it was.
+func (c *controller) nameProvisioner(
+	p *engine.Process, claim *corev1.PersistentVolumeClaim, provisioner string,
+) (*corev1.PersistentVolumeClaim, error) {
+	// PROV-031: a claim that names the provisioner already is not written.
 	if name, ok := claim.Annotations[objects.AnnStorageProvisioner]; ok && name == provisioner {
 		return claim, nil
 	}
@@ -93,9 +95,11 @@ func (c *controller) nameProvisioner(p *engine.Process, claim *corev1.Persistent
 	return updated, nil
 }
 
-// provisionInTree has a plugin make a volume, and saves it. An error is retried by a later sync, after the backoff of the operation
-// (BIND-109).
-func (c *controller) provisionInTree(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend) error {
+// provisionInTree creates a volume with an in-tree plugin, and saves it. An error is retried by a later sync, after the backoff of the
+// operation (BIND-109).
+func (c *controller) provisionInTree(
+	p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend,
+) error {
 	failed := func(claim *corev1.PersistentVolumeClaim, text string, args ...any) error {
 		text = fmt.Sprintf(text, args...)
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "%s", text)
@@ -105,12 +109,12 @@ func (c *controller) provisionInTree(p *engine.Process, claim *corev1.Persistent
 	if claim.Spec.DataSource != nil && plugin.Name() != csiPlugin {
 		return failed(claim, "plugin %q is not a CSI plugin. Only CSI plugin can provision a claim with a datasource", plugin.Name())
 	}
-	// PROV-041
+	// PROV-041: the annotations name the provisioner.
 	claim, err := c.nameProvisioner(p, claim, class.Provisioner)
 	if err != nil {
 		return err
 	}
-	// PROV-042: an earlier run may have done it all.
+	// PROV-042: an earlier run may have created the volume.
 	name := "pvc-" + string(claim.UID)
 	if _, err := c.api.Volumes.Get(p, name); err == nil {
 		p.Decide("PROV-042", claim, "volume %s exists already", name)
@@ -118,16 +122,17 @@ func (c *controller) provisionInTree(p *engine.Process, claim *corev1.Persistent
 	} else if !apierrors.IsNotFound(err) {
 		return err
 	}
-	// PROV-043
+	// PROV-043: the plugin must support the mount options of the class.
 	if len(class.MountOptions) > 0 && !backends.TakesMountOptions(plugin) {
-		return failed(claim, "Mount options are not supported by the provisioner but StorageClass %q has mount options %v", class.Name, class.MountOptions)
+		return failed(claim, "Mount options are not supported by the provisioner but StorageClass %q has mount options %v",
+			class.Name, class.MountOptions)
 	}
 	request := createRequest(name, claim, class)
-	// PROV-044
+	// PROV-044: the plugin must accept the request.
 	if err := backends.PrepareCreate(plugin, request); err != nil {
 		return failed(claim, "Failed to create provisioner: %v", err)
 	}
-	// PROV-045
+	// PROV-045: the selected node must be in the cache.
 	if node, selected := claim.Annotations[objects.AnnSelectedNode]; selected {
 		if _, ok := c.infNodes.Get(node); !ok {
 			return failed(claim, "Failed to get target node: node %q not found", node)
@@ -143,7 +148,7 @@ func (c *controller) provisionInTree(p *engine.Process, claim *corev1.Persistent
 	return c.saveVolume(p, claim, provisionedVolume(name, claim, class, plugin.Name(), response), plugin)
 }
 
-// createRequest is what a plugin is asked for (PROV-046).
+// createRequest returns the request for the plugin (PROV-046).
 func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) storage.CreateRequest {
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	request := storage.CreateRequest{
@@ -156,14 +161,14 @@ func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *stor
 		Class:        class.Name,
 		Claim:        types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name},
 	}
-	// PROV-046: allowedTopologies reach the plugin.
+	// PROV-046: the plugin gets the allowedTopologies.
 	for _, term := range class.AllowedTopologies {
 		request.Requisite = append(request.Requisite, segments(term)...)
 	}
 	return request
 }
 
-// segments lists the places that a term of allowedTopologies allows: one for each combination of its values.
+// segments returns the topology segments that a term of allowedTopologies allows: one for each combination of its values.
 func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 	all := []storage.Segment{{}}
 	for _, requirement := range term.MatchLabelExpressions {
@@ -180,8 +185,10 @@ func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 	return all
 }
 
-// createStorage has the plugin make the volume.
-func (c *controller) createStorage(p *engine.Process, plugin storage.Backend, request storage.CreateRequest) (response storage.Volume, err error) {
+// createStorage calls the plugin to create the volume.
+func (c *controller) createStorage(
+	p *engine.Process, plugin storage.Backend, request storage.CreateRequest,
+) (response storage.Volume, err error) {
 	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
 	err = p.Backend(call, backends.Delay(plugin, storage.Create, request.Name), func() error {
 		return backends.Safely(plugin.Name(), storage.Create, func() error {
@@ -192,19 +199,19 @@ func (c *controller) createStorage(p *engine.Process, plugin storage.Backend, re
 	return response, err
 }
 
-// dropSelectedNode takes the scheduler's choice off a claim, if it is there. That it may fail is taken lightly.
+// dropSelectedNode removes the scheduler's choice of a node from a claim. An error is ignored.
 func (c *controller) dropSelectedNode(p *engine.Process, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if _, selected := claim.Annotations[objects.AnnSelectedNode]; !selected {
 		return claim
 	}
-	// PROV-046
+	// PROV-046: a claim without a selected node is not written.
 	dropped := *claim
 	dropped.Annotations = maps.Clone(claim.Annotations)
 	delete(dropped.Annotations, objects.AnnSelectedNode)
 	if _, err := c.api.Claims.Update(p, &dropped); err != nil {
 		return claim
 	}
-	// BIND-023: what is kept is the edited copy, under the version it was made from.
+	// BIND-023: the own cache gets the edited copy, with the version that it was made from.
 	if err := c.cacheClaim(&dropped); err != nil {
 		return claim
 	}

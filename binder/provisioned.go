@@ -19,15 +19,17 @@ import (
 )
 
 const (
-	// createAttempts and createPause are BIND-004: how often and how fast the controller tries to save a volume it has made, and to
-	// delete the storage of one it could not save.
+	// createAttempts and createPause: how often and how fast the controller tries to save a volume that it created, and to delete the
+	// storage of one that it could not save (BIND-004).
 	createAttempts = 5
 	createPause    = 10 * time.Second
 )
 
-// provisionedVolume is the object for a volume that a plugin made (PROV-047).
-func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made storage.Volume) *corev1.PersistentVolume {
-	// PROV-047
+// provisionedVolume returns the object for a volume that a plugin created (PROV-047).
+func provisionedVolume(
+	name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made storage.Volume,
+) *corev1.PersistentVolume {
+	// PROV-047: the volume is reserved for the claim, and follows its class.
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
@@ -42,7 +44,7 @@ func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *
 			VolumeMode:             claim.Spec.VolumeMode,
 			MountOptions:           class.MountOptions,
 		},
-		// The API server makes this Pending.
+		// The API server sets the phase Pending.
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 	}
 	if class.ReclaimPolicy != nil {
@@ -54,7 +56,7 @@ func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *
 	return pv
 }
 
-// sizeMade is the capacity of a new volume: what the plugin says, else what the claim asked for, in its notation.
+// sizeMade returns the capacity of a new volume: the size that the plugin reported, otherwise the request of the claim, in its notation.
 func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity {
 	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if size == 0 || size == request.Value() {
@@ -63,10 +65,12 @@ func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity
 	return objects.Bytes(size)
 }
 
-// saveVolume creates the object of a volume whose storage exists, and deletes the storage if that cannot be done. It always
-// succeeds as an operation: the next sync of the claim starts over (PROV-048).
-func (c *controller) saveVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend) error {
-	// PROV-048
+// saveVolume creates the object of a volume whose storage exists, and deletes the storage if that fails. As an operation it always
+// succeeds: the next sync of the claim starts over (PROV-048).
+func (c *controller) saveVolume(
+	p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend,
+) error {
+	// PROV-048: up to 5 attempts, with a pause after each failure.
 	var err error
 	for range createAttempts {
 		var created *corev1.PersistentVolume
@@ -84,12 +88,13 @@ func (c *controller) saveVolume(p *engine.Process, claim *corev1.PersistentVolum
 		p.Sleep(createPause)
 	}
 	if err == nil {
-		c.events.Event(p, claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s using %s", pv.Name, plugin.Name())
+		c.events.Event(p, claim, corev1.EventTypeNormal, "ProvisioningSucceeded",
+			"Successfully provisioned volume %s using %s", pv.Name, plugin.Name())
 		return nil
 	}
 	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
 		"Error creating provisioned PV object for claim %s: %v. Deleting the volume.", api.KeyOf(claim), err)
-	// PROV-048: whoever can create need not be able to delete.
+	// PROV-048: a plugin that can create may be unable to delete.
 	deleter, err := c.cfg.Backends.DeletableByName(plugin.Name())
 	if err == nil {
 		for range createAttempts {
@@ -104,7 +109,7 @@ func (c *controller) saveVolume(p *engine.Process, claim *corev1.PersistentVolum
 	return nil
 }
 
-// deleteStorage has the plugin delete what it made for a volume that could not be saved.
+// deleteStorage calls the plugin to delete the storage of a volume that could not be saved.
 func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, pv *corev1.PersistentVolume) error {
 	id := backends.Handle(pv)
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
@@ -116,14 +121,16 @@ func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, p
 	if err != nil {
 		return err
 	}
-	// PROV-048, RECL-025: as with every deleted asset, the finalizer comes off the volume next. There is no such volume, so this
-	// fails as a rule: the storage is gone, and yet the cleanup is tried and then reported as one that did not succeed.
+	// PROV-048, RECL-025: as after every deletion, the finalizer is removed from the volume next. The volume does not exist, so this
+	// usually fails: the storage is gone, but the cleanup is retried and then reported as failed.
 	live, err := c.api.Volumes.Get(p, pv.Name)
 	if err != nil || !slices.Contains(live.Finalizers, objects.InTreeFinalizer) {
 		return err
 	}
 	unprotected := *live
-	unprotected.Finalizers = slices.DeleteFunc(slices.Clone(live.Finalizers), func(name string) bool { return name == objects.InTreeFinalizer })
+	unprotected.Finalizers = slices.DeleteFunc(slices.Clone(live.Finalizers), func(name string) bool {
+		return name == objects.InTreeFinalizer
+	})
 	if _, err := c.api.Volumes.Update(p, &unprotected); err != nil {
 		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Trial is the PersistentVolume controller on its own, for tables of binding rules: no worker, no resync, no other controller.
-// Objects are put in place as they are, and single syncs are called.
+// Objects are stored as they are, and the caller runs single syncs.
 //
 //	t, err := binder.NewTrial(binder.TrialConfig{}, volume, claim)
 //	err = t.SyncClaim("default/data")
@@ -27,19 +27,19 @@ type Trial struct {
 	trace      trace.Trace
 }
 
-// TrialConfig is a Config with what the engine of a trial may need.
+// TrialConfig is a Config with settings for the engine of a trial.
 type TrialConfig struct {
 	Config
-	// Injector makes API and backend calls fail; nil is none.
+	// Injector injects faults into API and backend calls; nil is none.
 	Injector api.Injector
-	// AsGiven has the API server take objects as they are given, without defaults, admission and validation (store.Config.AsGiven).
+	// AsGiven stores objects as they are given, without defaults, admission and validation (store.Config.AsGiven). The default is false.
 	AsGiven bool
-	// BeforeOperation is called as each background operation begins. It may write to the trial's Store, and call Remember and
-	// Forget; the operation finds what it left. Nil is nothing.
+	// BeforeOperation, when set, runs as each background operation begins. It may write to the trial's Store, and call Remember and
+	// Forget; the operation sees the result.
 	BeforeOperation func(name string)
 }
 
-// NewTrial puts the objects into the API server and into the controller's caches, as they are (store.Table.Load).
+// NewTrial stores the objects in the API server and in the controller's caches, as they are (store.Table.Load).
 func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	t.actor, err = e.NewActor(actors.PersistentVolume, func(a *engine.Actor) {
 		t.controller = newController(a, cfg.Config, podsByClaim)
-		// What syncs queue stays where it is.
+		// No worker takes the keys that syncs queue.
 		t.controller.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: ignore})
 		t.controller.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: ignore})
 	})
@@ -63,7 +63,7 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 	if cfg.BeforeOperation != nil {
 		t.controller.ops.Before = func(p *engine.Process, name string) {
 			cfg.BeforeOperation(name)
-			// The informers know what it changed before the operation goes on.
+			// The informers deliver its changes before the operation goes on.
 			p.Sleep(time.Nanosecond)
 		}
 	}
@@ -75,21 +75,21 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 
 func ignore(*engine.Process, string) error { return nil }
 
-// Load puts objects, as they are, into the API server and into the controller's caches.
+// Load stores objects, as they are, in the API server and in the controller's caches.
 func (t *Trial) Load(objs ...api.Object) error {
 	for _, obj := range objs {
 		if _, err := t.engine.Store().Load(obj); err != nil {
 			return err
 		}
 	}
-	// What is loaded is known: the informers have delivered it before anything is synced.
+	// The informers deliver what is loaded before anything is synced.
 	t.settle()
 	t.Remember(objs...)
 	return nil
 }
 
-// Remember puts volumes and claims into the controller's own caches only, replacing what they hold of that name. An object that
-// the API server has too is remembered under that version.
+// Remember puts volumes and claims into the controller's own caches only, and replaces those of the same name. An object that the API
+// server has too gets the version that it has there.
 func (t *Trial) Remember(objs ...api.Object) {
 	for _, obj := range objs {
 		switch obj := obj.(type) {
@@ -114,8 +114,8 @@ func (t *Trial) asStored(obj api.Object) api.Object {
 // Forget empties the controller's own caches.
 func (t *Trial) Forget() { t.controller.forget() }
 
-// SyncClaim syncs one claim as the API server has it, and lets the operations that this starts run to their end. The error is
-// that of the sync, or NotFound.
+// SyncClaim syncs one claim as stored in the API server, and runs the operations that this starts to their end. The error is that of the
+// sync, or NotFound.
 func (t *Trial) SyncClaim(key string) error {
 	claim, err := t.engine.Store().Claims.Get(key)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *Trial) SyncClaim(key string) error {
 	return t.run(func(p *engine.Process) error { return t.controller.syncClaim(p, claim) })
 }
 
-// SyncVolume does for a volume what SyncClaim does for a claim.
+// SyncVolume syncs one volume, like SyncClaim.
 func (t *Trial) SyncVolume(name string) error {
 	pv, err := t.engine.Store().Volumes.Get(name)
 	if err != nil {
@@ -147,8 +147,8 @@ func (t *Trial) run(sync func(*engine.Process) error) error {
 
 func (t *Trial) settle() error { return t.engine.Settle(operationLimit) }
 
-// Store is the API server.
+// Store returns the API server's storage.
 func (t *Trial) Store() *store.Store { return t.engine.Store() }
 
-// Trace is what happened so far, Events before correlation included.
+// Trace returns all entries so far, including Events before correlation.
 func (t *Trial) Trace() *trace.Trace { return &t.trace }

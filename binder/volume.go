@@ -11,22 +11,22 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// syncVolume brings one volume a step nearer to where it belongs. Its deletionTimestamp plays no part.
+// syncVolume moves one volume a step towards its phase, or reclaims it (BIND-061 to BIND-068). Its deletionTimestamp does not matter.
 func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
-	// BIND-061: annotations and finalizers are put right first, in one write.
+	// BIND-061: annotations and finalizers are repaired first, in one write.
 	pv, err := c.repairVolume(p, pv)
 	if err != nil {
 		return err
 	}
 	ref := pv.Spec.ClaimRef
 	if ref == nil {
-		// BIND-062: free, whatever it was before.
+		// BIND-062: the volume is free, whatever its phase was.
 		p.Decide("BIND-062", pv, "synchronizing PersistentVolume: volume is unused")
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeAvailable, "")
 		return err
 	}
 	if ref.UID == "" {
-		// BIND-063: reserved for a claim that has yet to take it.
+		// BIND-063: the volume is reserved for a claim that does not name it yet.
 		p.Decide("BIND-063", pv, "synchronizing PersistentVolume: volume is pre-bound to claim %s", api.Key(ref.Namespace, ref.Name))
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeAvailable, "")
 		return err
@@ -37,12 +37,12 @@ func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) 
 	}
 	switch {
 	case claim == nil:
-		// BIND-064: its claim is gone. Failed is not overwritten.
+		// BIND-064: the claim does not exist any more. Failed is not overwritten.
 		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(ref.Namespace, ref.Name))
 		return c.release(p, pv)
 	case claim.Spec.VolumeName == "":
 		if objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode) {
-			// BIND-065a: they point at each other but cannot be bound.
+			// BIND-065a: they name each other but cannot be bound.
 			p.Decide("BIND-065a", pv, "synchronizing PersistentVolume: volumeMode differs from that of the claim")
 			c.events.Event(p, pv, corev1.EventTypeWarning, "VolumeMismatch",
 				"Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
@@ -50,30 +50,30 @@ func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) 
 				"Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", pv.Name)
 			return nil
 		}
-		// BIND-065b, PROV-034: the claim's own sync does the binding.
+		// BIND-065b, PROV-034: the sync of the claim binds them.
 		p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
 		c.dirty.effects++
 		c.claimQueue.Add(api.KeyOf(claim))
 		return nil
 	case claim.Spec.VolumeName == pv.Name:
-		// BIND-066
+		// BIND-066: both name each other.
 		if p.Tracing() {
 			p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", api.KeyOf(claim))
 		}
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeBound, "")
 		return err
 	case isProvisioned(pv) && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
-		// BIND-067: made for a claim that took another volume; nobody else may have it.
+		// BIND-067: the volume was made for a claim that took another one; no other claim may have it.
 		p.Decide("BIND-067", pv, "synchronizing PersistentVolume: volume was provisioned for a claim that is bound to another volume")
 		return c.release(p, pv)
 	default:
-		// BIND-068
+		// BIND-068: the claim is bound to another volume, so the claimRef is removed.
 		p.Decide("BIND-068", pv, "synchronizing PersistentVolume: claim is bound to another volume, unbinding")
 		return c.Unbind(p, pv)
 	}
 }
 
-// repairVolume puts the migrated-to annotation and the deletion finalizers of a volume right, if they are not.
+// repairVolume corrects the migrated-to annotation and the deletion finalizers of a volume.
 func (c *controller) repairVolume(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	annotations, annotationsChanged := objects.RepairVolumeMigration(pv, c.cfg.Migration)
 	finalizers, finalizersChanged := pv.Finalizers, false
@@ -88,13 +88,13 @@ func (c *controller) repairVolume(p *engine.Process, pv *corev1.PersistentVolume
 	repaired.Annotations, repaired.Finalizers = annotations, finalizers
 	updated, err := c.updateVolume(p, &repaired)
 	if err != nil {
-		// BIND-108: what went wrong is told, but no longer recognizable as a conflict.
+		// BIND-108: the error keeps its text, but is not a conflict for the caller.
 		return nil, fmt.Errorf("migration annotations and finalizers of volume %s: %v", pv.Name, err)
 	}
 	return updated, nil
 }
 
-// claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
+// claimOf returns the claim that a volume points at by uid, nil if it does not exist any more (BIND-061).
 func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	ref := pv.Spec.ClaimRef
 	claim, ok := c.ownClaim(ref.Namespace, ref.Name)
@@ -103,7 +103,7 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 	}
 	key := api.Key(ref.Namespace, ref.Name)
 	if !ok && pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
-		// BIND-061: a volume is not released on the word of a cache alone.
+		// BIND-061: a cache alone is not enough to release a volume; the API server is asked.
 		claim, ok = c.infClaims.Get(key)
 		if !ok {
 			live, err := c.api.Claims.Get(p, key)
@@ -122,7 +122,7 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 	if claim.UID == pv.Spec.ClaimRef.UID {
 		return claim, nil
 	}
-	// BIND-061: another claim of that name, or an old memory of it: the server knows.
+	// BIND-061: the cache has another claim of that name, which may be outdated; the API server is asked.
 	live, err := c.api.Claims.Get(p, key)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -132,11 +132,11 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 	case live.UID != pv.Spec.ClaimRef.UID:
 		return nil, nil
 	}
-	c.dirty.effects++ // what the server knows may change before the caches do
+	c.dirty.effects++ // The server's answer may change before the caches do.
 	return live, nil
 }
 
-// ownClaim returns a claim of the own cache.
+// ownClaim returns a claim from the own cache.
 func (c *controller) ownClaim(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
 	if entry := c.own.ClaimNamed(namespace, name); entry != nil {
 		return entry.Claim, true
@@ -144,10 +144,10 @@ func (c *controller) ownClaim(namespace, name string) (*corev1.PersistentVolumeC
 	return nil, false
 }
 
-// release marks a volume whose claim is gone, and has it reclaimed.
+// release marks a volume whose claim does not exist any more as Released, and reclaims it.
 func (c *controller) release(p *engine.Process, pv *corev1.PersistentVolume) error {
 	if pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
-		// BIND-105: without this write nothing is reclaimed.
+		// BIND-105: if this write fails, the volume is not reclaimed.
 		released, err := c.SetVolumePhase(p, pv, corev1.VolumeReleased, "")
 		if err != nil {
 			return err

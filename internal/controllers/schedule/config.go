@@ -14,8 +14,8 @@ const component = "default-scheduler"
 // Defaults of the fields of Config.
 const (
 	DefaultBindTimeout          = 600 * time.Second // SCHED-005
-	DefaultInitialBackoff       = 1 * time.Second   // SCHED-007
-	DefaultMaxBackoff           = 10 * time.Second  // SCHED-007
+	DefaultRetryStart           = 1 * time.Second   // SCHED-007
+	DefaultRetryMax             = 10 * time.Second  // SCHED-007
 	DefaultUnschedulableTimeout = 5 * time.Minute   // SCHED-009
 )
 
@@ -34,9 +34,9 @@ type Config struct {
 	Profiles []string
 	// BindTimeout limits how long a pod waits for its claims to be bound; zero is 10 minutes (SCHED-005).
 	BindTimeout time.Duration
-	// InitialBackoff is the pause after a pod's first failure; it doubles with each further failure up to MaxBackoff. Zero is 1 s, and 10 s
-	// for MaxBackoff (SCHED-007).
-	InitialBackoff, MaxBackoff time.Duration
+	// RetryStart is the pause after a pod's first failure; it doubles with each further failure up to RetryMax. Zero is 1 s, and 10 s
+	// for RetryMax (SCHED-007).
+	RetryStart, RetryMax time.Duration
 	// UnschedulableTimeout is the time after which a pod that fits on no node is tried again although nothing has changed; zero is 5 minutes
 	// (SCHED-009).
 	UnschedulableTimeout time.Duration
@@ -52,8 +52,8 @@ func (cfg *Config) complete() error {
 		zero  time.Duration // the default
 	}{
 		{"BindTimeout", &cfg.BindTimeout, DefaultBindTimeout},
-		{"InitialBackoff", &cfg.InitialBackoff, DefaultInitialBackoff},
-		{"MaxBackoff", &cfg.MaxBackoff, DefaultMaxBackoff},
+		{"RetryStart", &cfg.RetryStart, DefaultRetryStart},
+		{"RetryMax", &cfg.RetryMax, DefaultRetryMax},
 		{"UnschedulableTimeout", &cfg.UnschedulableTimeout, DefaultUnschedulableTimeout},
 	} {
 		if *d.value < 0 {
@@ -63,8 +63,8 @@ func (cfg *Config) complete() error {
 			*d.value = d.zero
 		}
 	}
-	if cfg.InitialBackoff > cfg.MaxBackoff {
-		return fmt.Errorf("schedule: InitialBackoff is %v and MaxBackoff %v: set a maximum that is not less", cfg.InitialBackoff, cfg.MaxBackoff)
+	if cfg.RetryStart > cfg.RetryMax {
+		return fmt.Errorf("schedule: RetryStart is %v and RetryMax %v: set a maximum that is not less", cfg.RetryStart, cfg.RetryMax)
 	}
 	if slices.Contains(cfg.Profiles, "") {
 		return fmt.Errorf("schedule: Profiles has an empty name: remove it, or name a scheduler")

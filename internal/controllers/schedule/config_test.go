@@ -41,7 +41,7 @@ func TestConfig(t *testing.T) {
 		{Config{}, ""},
 		{Config{BindTimeout: -1}, "schedule: BindTimeout is -1ns: set zero for the default of 10m0s, or more"},
 		{Config{UnschedulableTimeout: -time.Second}, "schedule: UnschedulableTimeout is -1s: set zero for the default of 5m0s, or more"},
-		{Config{InitialBackoff: time.Minute}, "schedule: InitialBackoff is 1m0s and MaxBackoff 10s: set a maximum that is not less"},
+		{Config{RetryStart: time.Minute}, "schedule: RetryStart is 1m0s and RetryMax 10s: set a maximum that is not less"},
 		{Config{Profiles: []string{""}}, "schedule: Profiles has an empty name: remove it, or name a scheduler"},
 	} {
 		e, err := engine.New(engine.Config{})

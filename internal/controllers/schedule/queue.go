@@ -211,9 +211,9 @@ func (q *queue) requeueFailed(item *queuedPod) {
 // expiry returns when the backoff after the nth failure ends, truncated to a whole second.
 func (q *queue) expiry(from time.Time, n int) time.Time {
 	// SCHED-007: the pause doubles each time.
-	pause := q.cfg.MaxBackoff
-	if shift := n - 1; shift < 32 && q.cfg.InitialBackoff <= q.cfg.MaxBackoff>>shift {
-		pause = q.cfg.InitialBackoff << shift
+	pause := q.cfg.RetryMax
+	if shift := n - 1; shift < 32 && q.cfg.RetryStart <= q.cfg.RetryMax>>shift {
+		pause = q.cfg.RetryStart << shift
 	}
 	return from.Add(pause).Truncate(backoffWindow)
 }

@@ -36,7 +36,7 @@ type scheduler struct {
 	names []string
 }
 
-// New adds the scheduler to the engine. It returns an error for a negative duration, an InitialBackoff above MaxBackoff, an empty profile, and
+// New adds the scheduler to the engine. It returns an error for a negative duration, an RetryStart above RetryMax, an empty profile, and
 // a second scheduler.
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {

@@ -211,7 +211,9 @@ func (server *API) Create(p *Process, obj api.Object, opts store.CreateOptions) 
 
 // Update replaces an object of any kind, or its status, in the name of p.
 func (server *API) Update(p *Process, obj api.Object, sub api.Subresource, opts store.UpdateOptions) (api.Object, error) {
-	return server.write(p, verbOf("update", sub), api.RefTo(obj), func() (api.Object, error) { return server.engine.store.UpdateWith(obj, sub, opts) })
+	return server.write(p, verbOf("update", sub), api.RefTo(obj), func() (api.Object, error) {
+		return server.engine.store.UpdateWith(obj, sub, opts)
+	})
 }
 
 // Load stores an object of any kind as it is, in the name of p; see store.Table.Load.
@@ -221,7 +223,9 @@ func (server *API) Load(p *Process, obj api.Object) (api.Object, error) {
 
 // Patch applies a JSON merge patch to an object of any kind in the name of p.
 func (server *API) Patch(p *Process, ref api.Ref, patch []byte, sub api.Subresource) (api.Object, error) {
-	return server.write(p, verbOf("patch", sub), ref, func() (api.Object, error) { return server.engine.store.Patch(ref.Kind, ref.Key, patch, sub) })
+	return server.write(p, verbOf("patch", sub), ref, func() (api.Object, error) {
+		return server.engine.store.Patch(ref.Kind, ref.Key, patch, sub)
+	})
 }
 
 // Delete deletes an object of any kind in the name of p.

@@ -181,8 +181,8 @@ type Count struct {
 
 func (f *Footprint) reset(ev Due) {
 	*f = Footprint{
-		Event: ev, Processes: f.Processes[:0], Calls: f.Calls[:0], Reads: f.Reads[:0], Queues: f.Queues[:0], Queued: f.Queued[:0], Counts: f.Counts[:0],
-		Answers: f.Answers[:0],
+		Event: ev, Processes: f.Processes[:0], Calls: f.Calls[:0], Reads: f.Reads[:0], Queues: f.Queues[:0], Queued: f.Queued[:0],
+		Counts: f.Counts[:0], Answers: f.Answers[:0],
 	}
 }
 

@@ -86,7 +86,8 @@ func (r *Recorder) Dropped(obj api.Object, eventType, reason, text string, n int
 func (r *Recorder) StoredFrom(obj api.Object, eventType string) time.Time {
 	now := r.actor.engine.Now()
 	from := now
-	if tokens, known := r.correlator.spam.peek(subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
+	about := subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}
+	if tokens, known := r.correlator.spam.peek(about); known && tokens.free().After(now) {
 		from = tokens.free()
 	}
 	r.actor.engine.answers(int64(from.Sub(now)))
