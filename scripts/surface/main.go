@@ -24,7 +24,7 @@ import (
 // The limits of the public surface. They only ever fall: the aim is 700 identifiers.
 const (
 	maxPackages    = 14
-	maxIdentifiers = 669
+	maxIdentifiers = 667
 )
 
 func main() {
