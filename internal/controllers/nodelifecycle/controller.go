@@ -83,7 +83,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
 			known: map[string]types.UID{}, health: map[string]*Health{}, retry: map[string]bool{},
 			zones: map[string]ZoneState{}, queues: map[string]*taintQueue{},
-			skip: skipping{base: e.Now(), beats: map[string][]time.Time{}, since: map[string]time.Time{}, none: cfg.everyPass},
+			skip: skipping{base: e.Now(), beats: map[string][]beat{}, since: map[string]time.Time{}, none: cfg.everyPass},
 		}
 		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers, Sync: c.syncNode})
 		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers, Sync: c.syncPod})

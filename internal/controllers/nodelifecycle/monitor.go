@@ -135,7 +135,7 @@ func (c *controller) updateHealth(p *engine.Process, node *corev1.Node) (current
 
 // tryUpdateHealth is one try of updateHealth.
 func (c *controller) tryUpdateHealth(p *engine.Process, node *corev1.Node) (observed, ready *corev1.NodeCondition, err error) {
-	h := c.observe(node, p.Now())
+	h := c.observe(node, conditionOf(node.Status.Conditions, corev1.NodeReady), p.Now())
 	observed = conditionOf(node.Status.Conditions, corev1.NodeReady)
 	// NODE-002, NODE-003: strictly later than the grace period.
 	if !p.Now().After(h.Deadline()) {

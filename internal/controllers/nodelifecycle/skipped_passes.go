@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Errors of a sync of a pod.
@@ -18,14 +17,13 @@ var (
 )
 
 // skipping decides which passes of the monitor run. A pass finds something new only if a node has changed, if a grace period has ended, or if
-// the pass before did something. Of a node that shows signs of life as expected, only the pass that sees them last counts, and that is
-// computed when it is needed (see observe).
+// the pass before did something. A node that shows signs of life as expected needs no pass; what the skipped ones would have seen of it is
+// computed when a pass runs (see observe).
 type skipping struct {
 	// base is the end of the last pass, or the start of the controller: passes fall on base plus multiples of the period.
 	base time.Time
-	// beats are the last heartbeats of a node's status: the skipped passes that would have seen one, without a gap. What a pass concludes
-	// from a heartbeat depends on whether the pass before saw one, too (NODE-032).
-	beats map[string][]time.Time
+	// beats are, for each node, the skipped passes that would have seen a new heartbeat of its status.
+	beats map[string][]beat
 	// since are the times at which nodes appeared. Passes before that did not see them.
 	since map[string]time.Time
 	// changed says that the pass that runs changed what the controller remembers.
@@ -34,37 +32,47 @@ type skipping struct {
 	none bool
 }
 
+// beat is a pass that would have seen a new heartbeat, and the Ready condition that it would have seen.
+type beat struct {
+	at    time.Time
+	ready *corev1.NodeCondition
+}
+
 // wakeFor requests a pass if the change of a node can matter to it.
 func (c *controller) wakeFor(old, node *corev1.Node) {
 	if old == nil {
 		c.skip.since[node.Name] = c.actor.Engine().Now()
 	}
-	if old == nil || old.UID != node.UID || !maps.Equal(old.Labels, node.Labels) ||
-		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !sameButHeartbeat(old.Status.Conditions, node.Status.Conditions) {
-		c.wake(needsTaint(node))
-		return
+	beating := old != nil && hasBeat(old.Status.Conditions, node.Status.Conditions)
+	if beating {
+		c.noteBeat(node)
 	}
-	before, ready := conditionOf(old.Status.Conditions, corev1.NodeReady), conditionOf(node.Status.Conditions, corev1.NodeReady)
-	if ready != nil && !before.LastHeartbeatTime.Equal(&ready.LastHeartbeatTime) {
-		c.noteBeat(node.Name)
-		if !c.renewing(node.Name) {
-			c.wake(false)
-		}
+	switch {
+	case old == nil || old.UID != node.UID || !maps.Equal(old.Labels, node.Labels) ||
+		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !sameButHeartbeat(old.Status.Conditions, node.Status.Conditions):
+		c.wake(needsTaint(node))
+	case beating && !c.renewing(node.Name):
+		c.wake(false)
 	}
 }
 
-// noteBeat records that a heartbeat of a node arrives now.
-func (c *controller) noteBeat(node string) {
-	// A pass at the instant at which a heartbeat arrives has missed it.
-	tick := c.tickAt(c.actor.Engine().Now().Add(1))
-	beats := c.skip.beats[node]
-	switch n := len(beats); {
-	case n > 0 && beats[n-1].Equal(tick):
-		return
-	case n > 0 && tick.Sub(beats[n-1]) > monitorPeriod:
-		beats = beats[:0]
+// hasBeat reports whether the Ready condition has another heartbeat than before, has appeared or has disappeared.
+func hasBeat(before, now []corev1.NodeCondition) bool {
+	a, b := conditionOf(before, corev1.NodeReady), conditionOf(now, corev1.NodeReady)
+	if a == nil || b == nil {
+		return a != b
 	}
-	c.skip.beats[node] = append(beats, tick)
+	return !a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime)
+}
+
+// noteBeat records that a heartbeat of a node arrives now.
+func (c *controller) noteBeat(node *corev1.Node) {
+	// A pass at the instant at which a heartbeat arrives has missed it.
+	at, beats := c.tickAt(c.actor.Engine().Now().Add(1)), c.skip.beats[node.Name]
+	if n := len(beats); n > 0 && beats[n-1].at.Equal(at) {
+		beats = beats[:n-1] // the pass sees the newer one only
+	}
+	c.skip.beats[node.Name] = append(beats, beat{at, conditionOf(node.Status.Conditions, corev1.NodeReady)})
 }
 
 // wake requests a pass at the next tick. Settle waits for it only if it has work to do.
@@ -125,12 +133,12 @@ func (c *controller) tickAt(t time.Time) time.Time {
 	return c.skip.base.Add(periods * monitorPeriod)
 }
 
-// observe returns the health of a node after a pass at now, as if no pass since the last one had been skipped: it repeats the skipped passes
-// in which this node showed a new sign of life.
-func (c *controller) observe(node *corev1.Node, now time.Time) *Health {
-	h := c.health[node.Name]
-	ready := conditionOf(node.Status.Conditions, corev1.NodeReady)
-	look := func(at time.Time, ready *corev1.NodeCondition) {
+// observe returns the health of a node after a pass at now that sees that Ready condition, as if no pass since the last one had been skipped. From one heartbeat to the next
+// only three passes can change the health: the one that sees the heartbeat, the one after it, which sees the lease anew (NODE-032), and the
+// first one that sees the last renewal of the lease (NODE-031).
+func (c *controller) observe(node *corev1.Node, ready *corev1.NodeCondition, now time.Time) *Health {
+	h, beats := c.health[node.Name], c.skip.beats[node.Name]
+	pass := func(at time.Time, ready *corev1.NodeCondition) {
 		signs := Signs{Created: node.CreationTimestamp.Time, Ready: ready}
 		if lease, ok := c.renewed(node.Name, at); ok {
 			signs.Lease = &lease
@@ -139,50 +147,59 @@ func (c *controller) observe(node *corev1.Node, now time.Time) *Health {
 		h = &next
 	}
 	if h != nil {
-		// NODE-031: what changed is the heartbeat, and the renewals before and after it.
-		var ticks []time.Time
-		seen, beats := h.Ready, c.skip.beats[node.Name]
-		if n := len(beats); n > 0 {
-			ticks = append(ticks, beats[0].Add(-monitorPeriod), beats[n-1].Add(monitorPeriod))
-			ticks = append(ticks, beats...)
-		}
-		if lease, ok := c.renewed(node.Name, now); ok {
-			ticks = append(ticks, c.tickAt(lease))
-		}
-		if h.Lease == nil {
-			// NODE-032: the pass after a heartbeat sees the lease anew.
-			ticks = append(ticks, c.skip.base.Add(monitorPeriod))
-		}
-		slices.SortFunc(ticks, time.Time.Compare)
-		for _, at := range ticks {
-			if !at.After(c.skip.base) || !at.After(c.skip.since[node.Name]) || !at.Before(now) {
-				continue
+		first := beat{c.skip.base.Add(monitorPeriod), h.Ready}
+		for i := 0; first.at.Before(now); i++ {
+			next := beat{at: now}
+			if i < len(beats) && beats[i].at.Before(now) {
+				next = beats[i]
 			}
-			if seen != nil && slices.ContainsFunc(beats, at.Equal) {
-				// Its heartbeat differs from the one before; which one it has is of no importance.
-				beat := *seen
-				beat.LastHeartbeatTime = metav1.NewTime(at)
-				seen = &beat
-			}
-			look(at, seen)
-		}
-		if n := len(beats); n > 0 && beats[n-1].Before(now) && !beats[n-1].Before(c.skip.base) {
-			// The pass at now sees the last heartbeat again.
-			h.Ready = ready
+			c.replay(node.Name, first, next.at, pass)
+			first = next
 		}
 	}
-	look(now, ready)
-	delete(c.skip.beats, node.Name)
+	pass(now, ready)
+	if beats = slices.DeleteFunc(beats, func(b beat) bool { return !b.at.After(now) }); len(beats) > 0 {
+		c.skip.beats[node.Name] = beats
+	} else {
+		delete(c.skip.beats, node.Name)
+	}
 	c.health[node.Name] = h
 	return h
+}
+
+// replay makes those passes from a heartbeat until before end that can change the health of a node.
+func (c *controller) replay(node string, first beat, end time.Time, pass func(at time.Time, ready *corev1.NodeCondition)) {
+	last := end.Add(-monitorPeriod)
+	ticks := []time.Time{first.at, first.at.Add(monitorPeriod)}
+	if lease, ok := c.renewed(node, last); ok {
+		if at := c.tickAt(lease); at.After(ticks[1]) {
+			ticks = append(ticks, at)
+		}
+	}
+	for _, at := range ticks {
+		if !at.After(last) && at.After(c.skip.since[node]) {
+			pass(at, first.ready)
+		}
+	}
 }
 
 // observeLast observes a node that is gone, as the last pass would have that saw it.
 func (c *controller) observeLast(node *corev1.Node) {
 	last := c.skip.base.Add(c.actor.Engine().Now().Sub(c.skip.base).Truncate(monitorPeriod))
-	if last.After(c.skip.base) && last.After(c.skip.since[node.Name]) {
-		c.observe(node, last)
+	if !last.After(c.skip.base) || !last.After(c.skip.since[node.Name]) {
+		return
 	}
+	ready := conditionOf(node.Status.Conditions, corev1.NodeReady)
+	if h, beats := c.health[node.Name], c.skip.beats[node.Name]; h != nil && len(beats) > 0 {
+		// That pass has not seen the heartbeats after it.
+		ready = h.Ready
+		for _, b := range beats {
+			if !b.at.After(last) {
+				ready = b.ready
+			}
+		}
+	}
+	c.observe(node, ready, last)
 }
 
 // scheduleMonitor requests the next pass that can find something new.

@@ -20,7 +20,8 @@ import (
 
 // TestSkippedPasses compares random histories with and without skipped passes: the same happens at the same times (NODE-001, NODE-031, NODE-032).
 func TestSkippedPasses(t *testing.T) {
-	for seed := range uint64(150) {
+	// The last seeds have nodes that are deleted, or change their conditions, between two passes.
+	for seed := range slices.Values(append(upTo(150), 1117, 1148, 1214, 1219)) {
 		skipping, every := history(t, seed, false), history(t, seed, true)
 		if !slices.Equal(skipping, every) {
 			i := 0
@@ -30,6 +31,14 @@ func TestSkippedPasses(t *testing.T) {
 			t.Fatalf("seed %d: from line %d:\n\t%s\nwithout skipping:\n\t%s", seed, i, strings.Join(skipping[i:], "\n\t"), strings.Join(every[i:], "\n\t"))
 		}
 	}
+}
+
+func upTo(n uint64) []uint64 {
+	var seeds []uint64
+	for seed := range n {
+		seeds = append(seeds, seed)
+	}
+	return seeds
 }
 
 // history runs the controller through a random history and returns what it did.
