@@ -198,7 +198,8 @@ func (sr *statusReporter) extendHeartbeats() {
 // changes, and while the kubelet skips nothing.
 func (sr *statusReporter) mayBeObserved() bool {
 	now := sr.k.actor.Engine().Now()
-	return !sr.k.skips() || sr.last.due || now.Before(sr.last.until) || sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported)
+	return sr.k.opts.EveryReport || !sr.k.skips() || sr.last.due || now.Before(sr.last.until) ||
+		sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported)
 }
 
 // scheduleReport schedules the next unchanged report (MNT-008), unless the attach/detach controller could learn nothing from it.

@@ -85,6 +85,9 @@ type Provisioner struct {
 
 // Kubelet is for the kubelets of all nodes.
 type Kubelet struct {
+	// EveryReport makes every unchanged status report that is due. Exploration needs that, and no more: whether a report is skipped depends
+	// on the API server's objects, which the state of a kubelet does not include.
+	EveryReport bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
 	// Leases records when the kubelet renews the lease of its node. Nil: it does not.

@@ -62,7 +62,7 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 	backends, _ := d.Backends()
 	cfg := volsim.Config{Seed: m.Seed, Backends: backends, Without: m.Without, Check: m.Check}
 	// Skipped reports are communication between actors outside the API server, which a state does not include.
-	internals.Options(&cfg).NoSkipping = true
+	internals.Options(&cfg).Kubelet.EveryReport = true
 	started := m.Starting
 	if choose != nil {
 		internals.Options(&cfg).Choose = func(n int) int {
