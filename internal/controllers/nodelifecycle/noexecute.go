@@ -35,8 +35,9 @@ func (c *controller) updateNoExecuteTaint(p *engine.Process, node *corev1.Node, 
 		c.swapTaints(p, node, []corev1.Taint{add}, []corev1.Taint{remove})
 	default:
 		if !hasTaint(node.Spec.Taints, add) {
-			// NODE-046: a node without the taint goes to the end of the queue.
+			// NODE-046: a node without the taint goes to the end of the queue, in each pass.
 			queue.remove(node.Name)
+			c.skip.changed = true
 		} else if !queue.known[node.Name] {
 			c.skip.changed = true
 		}

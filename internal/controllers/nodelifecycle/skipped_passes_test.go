@@ -20,8 +20,8 @@ import (
 
 // TestSkippedPasses compares random histories with and without skipped passes: the same happens at the same times (NODE-001, NODE-031, NODE-032).
 func TestSkippedPasses(t *testing.T) {
-	// The last seeds have nodes that are deleted, or change their conditions, between two passes.
-	for seed := range slices.Values(append(upTo(150), 1117, 1148, 1214, 1219)) {
+	// The last seeds have nodes that are deleted, or change their conditions, between two passes, or wait for a taint.
+	for seed := range slices.Values(append(upTo(150), 1117, 1148, 1214, 1219, 1243)) {
 		skipping, every := history(t, seed, false), history(t, seed, true)
 		if !slices.Equal(skipping, every) {
 			i := 0
