@@ -88,8 +88,8 @@ func TestSweepExhaustive(t *testing.T) {
 	require.Contains(t, string(data), "PersistentVolumeClaim/default/data")
 }
 
-// sweepSmall is sweepRace with nobody but those who play a part in it.
-const sweepSmall = "config without=kubelet,kube-scheduler,attachdetach-controller,ephemeral-volume-controller,garbage-collector," +
+// sweepSmall is sweepRace with only the controllers that it needs.
+const sweepSmall = "config without=kubelet,node-lifecycle-controller,taint-eviction-controller,kube-scheduler,attachdetach-controller,ephemeral-volume-controller,garbage-collector," +
 	"pod-garbage-collector-controller,persistentvolume-expander-controller,volumeattributesclass-protection-controller,recycler-pod-runner," +
 	"pv-protection-controller,pvc-protection-controller\n" + sweepRace
 
