@@ -39,7 +39,7 @@ spec:
 var idle = []string{
 	"kubelet", "attachdetach-controller", "kube-scheduler", "ephemeral-volume-controller", "garbage-collector", "pod-garbage-collector-controller",
 	"persistentvolume-expander-controller", "volumeattributesclass-protection-controller", "recycler-pod-runner",
-	"pv-protection-controller", "pvc-protection-controller",
+	"pv-protection-controller", "pvc-protection-controller", "node-lifecycle-controller", "taint-eviction-controller",
 }
 
 func ids(all []Found) (ids []string) {
