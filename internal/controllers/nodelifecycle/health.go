@@ -13,7 +13,7 @@ const (
 	startupGracePeriod = 60 * time.Second // NODE-003: --node-startup-grace-period, for a node that has no Ready condition
 )
 
-// Health is what the controller remembers of a node between passes.
+// Health holds the last signs of life of a node between passes.
 type Health struct {
 	// Probe is the pass that last saw a sign of life (NODE-031).
 	Probe time.Time

@@ -60,7 +60,7 @@ func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
 	}
 }
 
-// nodeRef is what Events about a node name: the node without its version.
+// nodeRef returns the reference of Events about a node: it has no version.
 func nodeRef(name string, uid types.UID) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
 }

@@ -64,7 +64,7 @@ func RateOf(state ZoneState, size int) float32 {
 	return 0
 }
 
-// Disruption is what a pass does because of the states of zones.
+// Disruption lists the actions of a pass that follow from the states of zones.
 type Disruption struct {
 	// States are the new states of the zones.
 	States map[string]ZoneState

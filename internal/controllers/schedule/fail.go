@@ -3,15 +3,14 @@ package schedule
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/podpatch"
 )
 
 // fail ends a failed attempt: the pod goes back to the queue, and an Event and a condition report why (SCHED-230, SCHED-231, SCHED-238).
@@ -68,7 +67,7 @@ func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *c
 	var conditions []corev1.PodCondition
 	reports, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName
 	if condition != nil {
-		conditions, reports = withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now()))
+		conditions, reports = podpatch.WithCondition(pod.Status.Conditions, *condition, p.Now())
 	}
 	// SCHED-231: a patch without changes is not sent.
 	if !reports && !nominates {
@@ -78,7 +77,7 @@ func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *c
 	patch := func(newest *corev1.Pod) ([]byte, error) {
 		changes := map[string]any{}
 		if reports {
-			changes["conditions"] = mergeCondition(newest, pod, conditions, condition.Type)
+			changes["conditions"] = podpatch.MergeCondition(newest, pod, conditions, condition.Type)
 		}
 		if nominates {
 			changes["nominatedNodeName"] = any(nil)
@@ -112,63 +111,4 @@ const (
 func retriable(err error) bool {
 	// SCHED-244: the errors that a patch of a status is retried after.
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsConflict(err)
-}
-
-// mergeCondition merges the wanted condition of a type into the conditions of the newest pod of that name, as the server does with a strategic
-// merge patch: it leaves what others wrote, even if the newest pod is another one (SCHED-238).
-func mergeCondition(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
-	ofKind := func(c corev1.PodCondition) bool { return c.Type == kind }
-	before := corev1.PodCondition{Type: kind}
-	if at := slices.IndexFunc(pod.Status.Conditions, ofKind); at >= 0 {
-		before = pod.Status.Conditions[at]
-	}
-	condition := wanted[slices.IndexFunc(wanted, ofKind)]
-	conditions := slices.Clone(newest.Status.Conditions)
-	if at := slices.IndexFunc(conditions, ofKind); at >= 0 {
-		conditions[at] = overlay(conditions[at], before, condition)
-		return conditions
-	}
-	return append(conditions, overlay(corev1.PodCondition{Type: kind}, before, condition))
-}
-
-// overlay applies to a stored condition what differs between two versions of it: a patch has only the differences (SCHED-238).
-func overlay(stored, from, to corev1.PodCondition) corev1.PodCondition {
-	// SCHED-238: another writer may have set the rest, such as a binding whose response was lost.
-	if from.Status != to.Status {
-		stored.Status = to.Status
-	}
-	if from.Reason != to.Reason {
-		stored.Reason = to.Reason
-	}
-	if from.Message != to.Message {
-		stored.Message = to.Message
-	}
-	if from.ObservedGeneration != to.ObservedGeneration {
-		stored.ObservedGeneration = to.ObservedGeneration
-	}
-	if !from.LastTransitionTime.Equal(&to.LastTransitionTime) {
-		stored.LastTransitionTime = to.LastTransitionTime
-	}
-	return stored
-}
-
-// withCondition returns a copy of the conditions that contains this one, and whether that changes anything (SCHED-230, SCHED-231).
-func withCondition(conditions []corev1.PodCondition, condition corev1.PodCondition, now metav1.Time) ([]corev1.PodCondition, bool) {
-	at := slices.IndexFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
-	condition.LastTransitionTime = now
-	if at < 0 {
-		return append(slices.Clone(conditions), condition), true
-	}
-	old := conditions[at]
-	// SCHED-231: the same status, reason and message are no change.
-	if old.Status == condition.Status && old.Reason == condition.Reason && old.Message == condition.Message {
-		return conditions, false
-	}
-	// SCHED-230: lastTransitionTime is the time of the last change of the status.
-	if old.Status == condition.Status {
-		condition.LastTransitionTime = old.LastTransitionTime
-	}
-	conditions = slices.Clone(conditions)
-	conditions[at] = condition
-	return conditions, true
 }

@@ -1,6 +1,6 @@
 // Package leases records when kubelets renew the Leases of their nodes, without a write for each renewal.
 //
-// A kubelet renews its Lease every 10 s. Nobody but the node lifecycle controller reads it, and that controller only compares the time of
+// A kubelet renews its Lease every 10 s. Only the node lifecycle controller reads it, and that controller only compares the time of
 // the last renewal with that of its last pass. So a [Book] computes renewals from the times at which kubelets start, stop, and lose or
 // regain the API server. There are no Lease objects.
 //

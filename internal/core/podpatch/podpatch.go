@@ -52,7 +52,7 @@ func Apply(p *engine.Process, pod *corev1.Pod, change Change) error {
 	return err
 }
 
-// WithCondition returns a copy of the conditions that contains this one, and whether that changes status, reason or message. The transition
+// WithCondition returns a copy of the conditions that contains this one, and whether that changes status, reason or message (SCHED-230). The transition
 // time is now, unless a condition of the type has the status already.
 func WithCondition(conditions []corev1.PodCondition, condition corev1.PodCondition, now time.Time) ([]corev1.PodCondition, bool) {
 	condition.LastTransitionTime = metav1.NewTime(now)
@@ -61,9 +61,11 @@ func WithCondition(conditions []corev1.PodCondition, condition corev1.PodConditi
 		return append(slices.Clone(conditions), condition), true
 	}
 	old := conditions[at]
+	// SCHED-231: the same status, reason and message are no change.
 	if old.Status == condition.Status && old.Reason == condition.Reason && old.Message == condition.Message {
 		return conditions, false
 	}
+	// SCHED-230: lastTransitionTime is the time of the last change of the status.
 	if old.Status == condition.Status {
 		condition.LastTransitionTime = old.LastTransitionTime
 	}
@@ -73,7 +75,7 @@ func WithCondition(conditions []corev1.PodCondition, condition corev1.PodConditi
 }
 
 // MergeCondition merges the condition of a type, as wanted, into the conditions of the newest pod of that name: the result has what differs
-// between pod and wanted, and otherwise what newest has.
+// between pod and wanted, and otherwise what newest has, even if that is another pod (SCHED-238).
 func MergeCondition(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
 	ofKind := func(c corev1.PodCondition) bool { return c.Type == kind }
 	before := corev1.PodCondition{Type: kind}
@@ -89,7 +91,7 @@ func MergeCondition(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind 
 	return append(conditions, overlay(corev1.PodCondition{Type: kind}, before, condition))
 }
 
-// overlay applies to a stored condition what differs between two versions of it. Other writers may have set the rest.
+// overlay applies to a stored condition what differs between two versions of it (SCHED-238). Other writers may have set the rest.
 func overlay(stored, from, to corev1.PodCondition) corev1.PodCondition {
 	if from.Status != to.Status {
 		stored.Status = to.Status
