@@ -1,0 +1,76 @@
+package csi
+
+import (
+	"time"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// Call is one request to the driver and what became of it. Requests and replies belong to the recording: treat them as read-only.
+type Call struct {
+	// Seq numbers the calls of a Driver from 1, in the order in which they were made. A call that is delivered twice has one number.
+	Seq int
+	// At is the virtual time at which the call was made; zero if the Driver has no Clock.
+	At time.Time
+	// Method is the name of the RPC, such as NodeStageVolume.
+	Method string
+	// Node is the node whose kubelet made the call; "" for a call of a sidecar.
+	Node string
+	// Volume is the volume_id of the request, or the name if a volume is created; "" if the request has neither.
+	Volume string
+	// Request is what was sent.
+	Request proto.Message
+	// Fault is what went wrong at the wire; the zero value is nothing.
+	Fault Fault
+	// Replies are what the driver answered: one entry, two if the call was delivered twice, none if it was not delivered.
+	Replies []Reply
+	// Err is what the caller got, nil for success. It differs from the last of Replies if the reply was lost.
+	Err error
+	// Open is true while the call stays open (Overlap). Its reply is added when it ends.
+	Open bool
+}
+
+// Reply is an answer of the driver.
+type Reply struct {
+	// Message is the reply; nil with an error.
+	Message proto.Message
+	// Status is the error with its details; nil for success.
+	Status *status.Status
+	// Met is the Seq of the call that the driver executed at the same time, zero for none.
+	Met int
+}
+
+// Fault is what goes wrong with a call at the wire. The zero value is nothing.
+type Fault struct {
+	Kind FaultKind
+	// Code is what the caller gets with NotDelivered and LostReply; "" is Unavailable.
+	Code storage.Code
+}
+
+// FaultKind names a fault at the wire.
+type FaultKind string
+
+// The faults at the wire.
+const (
+	// NotDelivered: the driver never receives the call; the caller gets Fault.Code.
+	NotDelivered FaultKind = "not delivered"
+	// LostReply: the call takes effect, but the caller gets Fault.Code.
+	LostReply FaultKind = "lost reply"
+	// Late: the call takes effect, but its reply arrives after the deadline. The caller gets DeadlineExceeded when its timeout is over.
+	Late FaultKind = "late reply"
+	// Twice: the call is delivered twice, one after the other. The caller gets the second reply.
+	Twice FaultKind = "delivered twice"
+	// Reset: the connection breaks while the driver executes the call; the caller gets Unavailable.
+	Reset FaultKind = "connection reset"
+	// KilledBefore, KilledDuring and KilledAfter: the driver is killed and restarted (Config.Restart) before it receives the call, while it
+	// executes the call, or before it sends the reply. The caller gets Unavailable.
+	KilledBefore FaultKind = "driver killed before the call"
+	KilledDuring FaultKind = "driver killed during the call"
+	KilledAfter  FaultKind = "driver killed before the reply"
+	// Overlap: the call stays open. The caller gets DeadlineExceeded when its timeout is over, and the next call of the same volume meets the
+	// call in the driver.
+	Overlap FaultKind = "overlap"
+)

@@ -1,0 +1,175 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// Config configures a Driver.
+type Config struct {
+	// Controller serves Identity and Controller, and Node for the nodes that Nodes does not list. It may be nil for a driver without a
+	// controller.
+	Controller Conn
+	// Nodes serve Identity and Node, by the name of the node.
+	Nodes map[string]Conn
+	// Limit is how long a call may take in real time. Its error has code DeadlineExceeded. Zero is 10 s; negative is no limit.
+	Limit time.Duration
+	// Inject decides for each call what goes wrong at the wire; nil injects nothing. The call has neither Replies nor Err yet.
+	Inject func(Call) Fault
+	// Restart kills the driver process and starts it again, for the faults KilledBefore, KilledDuring and KilledAfter. node is that of the
+	// call, "" for the controller. It returns when the driver serves again. If it is nil, those faults only reset the connection.
+	Restart func(node string) error
+	// Reboot is called when a node reboots, after which nothing is staged or published there. Nil does nothing.
+	Reboot func(node string)
+}
+
+// Driver is a CSI driver as the storage of a cluster. Its methods are called by the cluster, one at a time.
+type Driver struct {
+	// Clock returns the virtual time, for Call.At: the method Now of the cluster. It may be set after the cluster is created.
+	Clock func() time.Time
+
+	cfg        Config
+	name       string
+	version    string
+	plugin     map[spec.PluginCapability_Service_Type]bool
+	controller map[spec.ControllerServiceCapability_RPC_Type]bool
+	node       map[spec.NodeServiceCapability_RPC_Type]bool
+	infos      map[string]*spec.NodeGetInfoResponse // by node
+	calls      []Call
+	open       []openCall
+	slow       bool // the reply to the last call arrives after the deadline
+}
+
+var _ interface {
+	storage.Provisioner
+	storage.Attacher
+	storage.Stager
+	storage.Publisher
+	storage.Expander
+	storage.NodeExpander
+	storage.Modifier
+	storage.Rebooter
+	storage.AttachLimiter
+	storage.PublishedLister
+	storage.Describer
+} = &Driver{}
+
+// New asks a driver for its name and its capabilities. ctx limits how long that may take.
+func New(ctx context.Context, cfg Config) (*Driver, error) {
+	d := &Driver{
+		cfg:        cfg,
+		plugin:     map[spec.PluginCapability_Service_Type]bool{},
+		controller: map[spec.ControllerServiceCapability_RPC_Type]bool{},
+		node:       map[spec.NodeServiceCapability_RPC_Type]bool{},
+		infos:      map[string]*spec.NodeGetInfoResponse{},
+	}
+	if cfg.Limit == 0 {
+		d.cfg.Limit = defaultLimit
+	}
+	names := slices.Sorted(maps.Keys(cfg.Nodes))
+	first := cfg.Controller
+	if first == nil && len(names) > 0 {
+		first = cfg.Nodes[names[0]]
+	}
+	if first == nil {
+		return nil, errors.New("connect to a CSI driver: no connection; set Config.Controller or Config.Nodes")
+	}
+	if err := d.identify(ctx, first); err != nil {
+		return nil, err
+	}
+	onNode := first
+	if len(names) > 0 {
+		onNode = cfg.Nodes[names[0]]
+	}
+	return d, d.readNodeCapabilities(ctx, onNode)
+}
+
+// defaultLimit is the default of Config.Limit.
+const defaultLimit = 10 * time.Second
+
+// identify reads the name and the capabilities of the controller.
+func (d *Driver) identify(ctx context.Context, conn Conn) error {
+	identity := spec.NewIdentityClient(conn)
+	info, err := identity.GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask the driver for its name: %w", err)
+	case info.GetName() == "":
+		return errors.New("ask the driver for its name: the reply to GetPluginInfo has an empty name")
+	}
+	d.name, d.version = info.GetName(), info.GetVendorVersion()
+	plugin, err := identity.GetPluginCapabilities(ctx, &spec.GetPluginCapabilitiesRequest{})
+	if err != nil {
+		return fmt.Errorf("ask driver %s for its capabilities: %w", d.name, err)
+	}
+	for _, c := range plugin.GetCapabilities() {
+		d.plugin[c.GetService().GetType()] = true
+	}
+	if !d.plugin[spec.PluginCapability_Service_CONTROLLER_SERVICE] {
+		return nil
+	}
+	controller, err := spec.NewControllerClient(conn).ControllerGetCapabilities(ctx, &spec.ControllerGetCapabilitiesRequest{})
+	if err != nil {
+		return fmt.Errorf("ask driver %s for the capabilities of its controller: %w", d.name, err)
+	}
+	for _, c := range controller.GetCapabilities() {
+		d.controller[c.GetRpc().GetType()] = true
+	}
+	return nil
+}
+
+func (d *Driver) readNodeCapabilities(ctx context.Context, conn Conn) error {
+	node, err := spec.NewNodeClient(conn).NodeGetCapabilities(ctx, &spec.NodeGetCapabilitiesRequest{})
+	if err != nil {
+		return fmt.Errorf("ask driver %s for the capabilities of its nodes: %w", d.name, err)
+	}
+	for _, c := range node.GetCapabilities() {
+		d.node[c.GetRpc().GetType()] = true
+	}
+	return nil
+}
+
+// Name returns the name of the driver.
+func (d *Driver) Name() string { return d.name }
+
+// Version returns the vendor_version of the driver.
+func (d *Driver) Version() string { return d.version }
+
+// Calls returns all calls so far, in the order in which they were made. Calls that only read capabilities are not among them.
+func (d *Driver) Calls() []Call { return slices.Clone(d.calls) }
+
+// HasController reports whether the controller has the capability.
+func (d *Driver) HasController(c spec.ControllerServiceCapability_RPC_Type) bool {
+	return d.controller[c]
+}
+
+// HasNode reports whether nodes have the capability.
+func (d *Driver) HasNode(c spec.NodeServiceCapability_RPC_Type) bool { return d.node[c] }
+
+// HasPlugin reports whether the driver has the service.
+func (d *Driver) HasPlugin(c spec.PluginCapability_Service_Type) bool { return d.plugin[c] }
+
+// Capabilities implements storage.Describer.
+func (d *Driver) Capabilities() storage.Capabilities {
+	c := storage.Capabilities{MountGroup: d.node[spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP]}
+	without := func(has bool, ops ...storage.Op) {
+		if !has {
+			c.Without = append(c.Without, ops...)
+		}
+	}
+	without(d.controller[spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME], storage.Create, storage.Delete)
+	without(d.controller[spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME], storage.Attach, storage.Detach)
+	without(d.node[spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME], storage.Stage, storage.Unstage)
+	without(d.controller[spec.ControllerServiceCapability_RPC_EXPAND_VOLUME], storage.Expand)
+	without(d.node[spec.NodeServiceCapability_RPC_EXPAND_VOLUME], storage.NodeExpand)
+	without(d.controller[spec.ControllerServiceCapability_RPC_MODIFY_VOLUME], storage.Modify)
+	return c
+}

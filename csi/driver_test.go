@@ -1,0 +1,52 @@
+package csi_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
+)
+
+// start returns a cluster with one node whose storage is the driver.
+func start(t *testing.T, d *disk, inject func(csi.Call) csi.Fault) (*volsim.Cluster, *csi.Driver) {
+	t.Helper()
+	driver, err := csi.New(context.Background(), csi.Config{Controller: csi.Serve(d.register), Inject: inject})
+	require.NoError(t, err)
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}})
+	require.NoError(t, err)
+	driver.Clock = c.Now
+	require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com")))
+	return c, driver
+}
+
+// A volume is created, used by a pod and deleted; each step is a call with a reply.
+func TestLifeOfVolume(t *testing.T) {
+	d := newDisk("n1")
+	c, driver := start(t, d, nil)
+	require.NoError(t, c.Create(fake.Claim("data", "1Gi", fake.InClass("fast")), fake.Pod("web", fake.Claims("data"))))
+	require.NoError(t, c.Advance(2*time.Minute))
+	pod, _ := c.Pods.Get("default/web")
+	require.EqualValues(t, "Running", pod.Status.Phase)
+	require.NoError(t, c.Delete(pod))
+	require.NoError(t, c.Advance(5*time.Minute))
+	claim, _ := c.Claims.Get("default/data")
+	require.NoError(t, c.Delete(claim))
+	require.NoError(t, c.Advance(10*time.Minute))
+	require.Equal(t, []string{
+		"NodeGetInfo", "CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume",
+		"ControllerUnpublishVolume", "DeleteVolume",
+	}, methods(driver.Calls()))
+	require.Equal(t, "volumes [], attached map[], staged 0", d.state())
+	for i, call := range driver.Calls() {
+		require.Equal(t, i+1, call.Seq)
+		require.False(t, call.At.IsZero())
+		require.Len(t, call.Replies, 1)
+		require.NotNil(t, call.Replies[0].Message, call.Method)
+	}
+}

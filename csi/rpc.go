@@ -1,0 +1,243 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// rpc is one call to the driver.
+type rpc struct {
+	node    string // "" for a call of a sidecar
+	method  string // full name
+	volume  string
+	request proto.Message
+	reply   proto.Message // an empty message of the type of the reply
+}
+
+// conn returns the connection for calls of a node; "" is the controller.
+func (d *Driver) conn(node string) Conn {
+	if c, ok := d.cfg.Nodes[node]; ok && node != "" {
+		return c
+	}
+	return d.cfg.Controller
+}
+
+// invoke makes a call with its fault, records it, and returns what the caller gets.
+func (d *Driver) invoke(r rpc) (proto.Message, error) {
+	c := Call{Seq: len(d.calls) + 1, Method: path.Base(r.method), Node: r.node, Volume: r.volume, Request: r.request}
+	if d.Clock != nil {
+		c.At = d.Clock()
+	}
+	if d.cfg.Inject != nil {
+		c.Fault = d.cfg.Inject(c)
+	}
+	at := len(d.calls)
+	d.calls = append(d.calls, c)
+	message, err := d.deliver(at, r)
+	d.calls[at].Err = err
+	return message, err
+}
+
+// deliver makes the call with index at, with its fault.
+func (d *Driver) deliver(at int, r rpc) (proto.Message, error) {
+	fault := d.calls[at].Fault
+	send := func() Reply {
+		reply := d.meet(at, r)
+		d.calls[at].Replies = append(d.calls[at].Replies, reply)
+		return reply
+	}
+	lost := func(code storage.Code, text string) error { return storage.Errorf(code, "%s", text) }
+	code := fault.Code
+	if code == "" {
+		code = storage.Unavailable
+	}
+	switch fault.Kind {
+	case "":
+		return send().result()
+	case NotDelivered:
+		return nil, lost(code, "the call was not delivered")
+	case LostReply:
+		send()
+		return nil, lost(code, "the reply was lost")
+	case Late:
+		send()
+		d.slow = true
+		return nil, lost(storage.DeadlineExceeded, "context deadline exceeded")
+	case Twice:
+		send()
+		return send().result()
+	case KilledBefore:
+		if err := d.restart(r.node); err != nil {
+			return nil, err
+		}
+		return nil, lost(storage.Unavailable, "connection refused")
+	case Reset, KilledDuring:
+		reply := d.interrupt(r, fault.Kind == KilledDuring)
+		d.calls[at].Replies = append(d.calls[at].Replies, reply)
+		return nil, lost(storage.Unavailable, "error reading from server: connection reset by peer")
+	case KilledAfter:
+		send()
+		if err := d.restart(r.node); err != nil {
+			return nil, err
+		}
+		return nil, lost(storage.Unavailable, "error reading from server: EOF")
+	case Overlap:
+		d.hold(at, r)
+		d.slow = true
+		return nil, lost(storage.DeadlineExceeded, "context deadline exceeded")
+	}
+	return nil, storage.Errorf(storage.Internal, "inject a fault into %s: there is no fault %q", d.calls[at].Method, fault.Kind)
+}
+
+// restart kills the driver and starts it again.
+func (d *Driver) restart(node string) error {
+	if d.cfg.Restart == nil {
+		return nil
+	}
+	if err := d.cfg.Restart(node); err != nil {
+		return storage.Errorf(storage.Unavailable, "restart the driver: %v", err)
+	}
+	return nil
+}
+
+// running is a call that the driver executes.
+type running struct {
+	done   chan struct{}
+	reply  Reply
+	cancel context.CancelFunc
+	gate   *gate
+}
+
+// start sends a call to the driver. The call can be paused if paused is true; see Pause.
+func (d *Driver) start(r rpc, paused bool) *running {
+	ctx, cancel := context.WithCancel(context.Background())
+	run := &running{done: make(chan struct{}), cancel: cancel}
+	if paused {
+		run.gate = newGate()
+		ctx = context.WithValue(ctx, gateKey{}, run.gate)
+	}
+	conn := d.conn(r.node)
+	out := r.reply.ProtoReflect().New().Interface()
+	go func() {
+		defer close(run.done)
+		defer cancel()
+		run.reply = Reply{Status: status.New(codes.Internal, "the driver ended the goroutine of the call")}
+		if conn == nil {
+			run.reply = Reply{Status: status.New(codes.Unavailable, "there is no connection to the driver")}
+			return
+		}
+		if err := conn.Invoke(ctx, r.method, r.request, out); err != nil {
+			run.reply = Reply{Status: status.Convert(err)}
+			return
+		}
+		run.reply = Reply{Message: out}
+	}()
+	return run
+}
+
+// wait waits for the end of a call, at most Config.Limit.
+func (d *Driver) wait(run *running) Reply {
+	if d.cfg.Limit < 0 {
+		<-run.done
+		return run.reply
+	}
+	limit := time.NewTimer(d.cfg.Limit)
+	defer limit.Stop()
+	select {
+	case <-run.done:
+		return run.reply
+	case <-limit.C:
+		run.cancel()
+		return Reply{Status: status.New(codes.DeadlineExceeded, fmt.Sprintf("the driver did not reply within %v of real time", d.cfg.Limit))}
+	}
+}
+
+// interrupt breaks the connection while the driver executes a call, and kills the driver if kill is true.
+func (d *Driver) interrupt(r rpc, kill bool) Reply {
+	run := d.start(r, true)
+	run.gate.reached(run.done, d.overlapDelay())
+	run.cancel()
+	run.gate.open()
+	reply := d.wait(run)
+	if kill {
+		if err := d.restart(r.node); err != nil {
+			reply = Reply{Status: status.New(codes.Unavailable, err.Error())}
+		}
+	}
+	return reply
+}
+
+// result converts an answer of the driver for the caller.
+func (r Reply) result() (proto.Message, error) {
+	if r.Status == nil {
+		return r.Message, nil
+	}
+	return nil, storage.Errorf(storage.Code(r.Status.Code().String()), "%s", r.Status.Message())
+}
+
+// overlapDelay is the real time after which a call that does not pause counts as being executed.
+func (d *Driver) overlapDelay() time.Duration { return time.Millisecond }
+
+// openCall is a call that stays open until another call of its volume meets it.
+type openCall struct {
+	at int // index in calls
+	rpc
+}
+
+// hold leaves a call open.
+func (d *Driver) hold(at int, r rpc) {
+	d.calls[at].Open = true
+	d.open = append(d.open, openCall{at, r})
+}
+
+// meet sends a call. If another call of the volume is open, the driver executes both at the same time: the open one first, until it pauses
+// or for a moment; then this one.
+func (d *Driver) meet(at int, r rpc) Reply {
+	i := slices.IndexFunc(d.open, func(o openCall) bool { return o.volume == r.volume })
+	if i < 0 || r.volume == "" {
+		return d.wait(d.start(r, false))
+	}
+	first := d.open[i]
+	d.open = slices.Delete(d.open, i, i+1)
+	early := d.start(first.rpc, true)
+	early.gate.reached(early.done, d.overlapDelay())
+	late := d.start(r, false)
+	// The later call may wait for the earlier one, as it should if both use one lock.
+	select {
+	case <-late.done:
+	case <-time.After(patience * d.overlapDelay()):
+	}
+	early.gate.open()
+	reply, old := d.wait(late), d.wait(early)
+	reply.Met, old.Met = d.calls[at].Seq, d.calls[first.at].Seq
+	reply.Met, old.Met = old.Met, reply.Met
+	d.end(first.at, old)
+	return reply
+}
+
+// patience is how many times longer than a call takes to be executed a second call may wait for it before it continues.
+const patience = 20
+
+// end records the reply to an open call.
+func (d *Driver) end(at int, reply Reply) {
+	d.calls[at].Open = false
+	d.calls[at].Replies = append(d.calls[at].Replies, reply)
+}
+
+// Finish delivers the calls that are still open, one after the other.
+func (d *Driver) Finish() {
+	open := d.open
+	d.open = nil
+	for _, o := range open {
+		d.end(o.at, d.wait(d.start(o.rpc, false)))
+	}
+}
