@@ -1,0 +1,90 @@
+package testdriver
+
+// Bug names a mistake that the driver can make.
+type Bug string
+
+// The bugs. Each comment names a published report of the same kind.
+const (
+	// CreateAgainFails: CreateVolume of an existing name fails with AlreadyExists (gcp-compute-persistent-disk-csi-driver#558).
+	CreateAgainFails Bug = "create-again-fails"
+	// CreateAgainMakesSecond: a second CreateVolume while the first continues makes a second volume (vsphere-csi-driver#2507).
+	CreateAgainMakesSecond Bug = "create-again-makes-second"
+	// CreateForgetsNames: names of volumes are in memory only, so a restarted driver makes a second volume.
+	CreateForgetsNames Bug = "create-forgets-names"
+	// CreateAgainDiffers: the second answer to CreateVolume has another volume_context (csi-powerstore PR 501).
+	CreateAgainDiffers Bug = "create-again-differs"
+	// CreateIgnoresProperties: CreateVolume of an existing name succeeds although the parameters differ.
+	CreateIgnoresProperties Bug = "create-ignores-properties"
+	// CreateTooSmall: the volume is smaller than required_bytes, because the size is rounded down.
+	CreateTooSmall Bug = "create-too-small"
+	// CreateWithoutID: the answer to CreateVolume has no volume_id.
+	CreateWithoutID Bug = "create-without-id"
+	// DeleteAgainFails: DeleteVolume of a volume that does not exist fails with NotFound.
+	DeleteAgainFails Bug = "delete-again-fails"
+	// DeleteAttached: DeleteVolume destroys a volume that is attached.
+	DeleteAttached Bug = "delete-attached"
+
+	// AttachAgainFails: ControllerPublishVolume of an attached volume fails (longhorn#159).
+	AttachAgainFails Bug = "attach-again-fails"
+	// AttachAgainLosesContext: the second answer to ControllerPublishVolume has no publish_context (cloud-provider-openstack PR 3124).
+	AttachAgainLosesContext Bug = "attach-again-loses-context"
+	// AttachSteals: ControllerPublishVolume takes the volume from the node to which it is attached.
+	AttachSteals Bug = "attach-steals"
+	// AttachDetachOverlap: ControllerUnpublishVolume succeeds while ControllerPublishVolume continues (azuredisk-csi-driver#656).
+	AttachDetachOverlap Bug = "attach-detach-overlap"
+	// DetachAgainFails: ControllerUnpublishVolume of a volume that is not attached fails (cloud-provider-openstack PR 1500).
+	DetachAgainFails Bug = "detach-again-fails"
+	// DetachNodeGoneFails: ControllerUnpublishVolume fails if the node does not exist (cloud-provider-openstack#718, vsphere-csi-driver#526).
+	DetachNodeGoneFails Bug = "detach-node-gone-fails"
+	// DetachesAllNodes: ControllerUnpublishVolume detaches the volume from all nodes.
+	DetachesAllNodes Bug = "detaches-all-nodes"
+
+	// ExpandAgainFails: ControllerExpandVolume to the present size fails (hetznercloud/csi-driver PR 623).
+	ExpandAgainFails Bug = "expand-again-fails"
+	// ExpandNotDelivered: ControllerExpandVolume reports the new size, and the volume keeps the old one (linstor-csi PR 452).
+	ExpandNotDelivered Bug = "expand-not-delivered"
+	// ExpandSkipsNode: ControllerExpandVolume does not ask for the expansion on the node that the file system needs.
+	ExpandSkipsNode Bug = "expand-skips-node"
+	// NodeExpandAgainFails: NodeExpandVolume of a file system that has the size fails (container-storage-interface/spec#396).
+	NodeExpandAgainFails Bug = "node-expand-again-fails"
+	// NodeExpandDoesNothing: NodeExpandVolume succeeds and does not grow the file system.
+	NodeExpandDoesNothing Bug = "node-expand-does-nothing"
+
+	// StageAgainFails: NodeStageVolume of a staged volume fails (pmem-csi#386).
+	StageAgainFails Bug = "stage-again-fails"
+	// StageAgainMountsTwice: the second NodeStageVolume mounts once more over the first mount (hetznercloud/csi-driver#172).
+	StageAgainMountsTwice Bug = "stage-again-mounts-twice"
+	// StageFormats: NodeStageVolume formats a volume that has a file system already.
+	StageFormats Bug = "stage-formats"
+	// StageUnstageOverlap: NodeUnstageVolume succeeds while NodeStageVolume continues (aws-ebs-csi-driver#370, ceph-csi#615).
+	StageUnstageOverlap Bug = "stage-unstage-overlap"
+	// UnstageForgets: staged volumes are in memory only, so NodeUnstageVolume of a restarted driver leaves the mount.
+	UnstageForgets Bug = "unstage-forgets"
+	// UnstageAgainFails: NodeUnstageVolume of a volume that is not staged fails (zfssa-csi-driver PR 19).
+	UnstageAgainFails Bug = "unstage-again-fails"
+
+	// PublishAgainFails: NodePublishVolume to a target that has the volume fails.
+	PublishAgainFails Bug = "publish-again-fails"
+	// PublishAgainMountsTwice: the second NodePublishVolume mounts once more over the first mount.
+	PublishAgainMountsTwice Bug = "publish-again-mounts-twice"
+	// PublishWithoutStage: NodePublishVolume succeeds for a volume that is not staged (mayastor-control-plane PR 1178).
+	PublishWithoutStage Bug = "publish-without-stage"
+	// PublishIgnoresReadOnly: NodePublishVolume with readonly mounts the volume for writing.
+	PublishIgnoresReadOnly Bug = "publish-ignores-readonly"
+	// PublishUnpublishOverlap: NodeUnpublishVolume succeeds while NodePublishVolume continues (blob-csi-driver#320, csi-driver-smb#208).
+	PublishUnpublishOverlap Bug = "publish-unpublish-overlap"
+	// UnpublishAgainFails: NodeUnpublishVolume of a target without a mount fails (csi-baremetal#751).
+	UnpublishAgainFails Bug = "unpublish-again-fails"
+	// UnpublishesAllPods: NodeUnpublishVolume unmounts the volume from all pods of the node.
+	UnpublishesAllPods Bug = "unpublishes-all-pods"
+)
+
+// Bugs returns all bugs.
+func Bugs() []Bug {
+	return []Bug{CreateAgainFails, CreateAgainMakesSecond, CreateForgetsNames, CreateAgainDiffers, CreateIgnoresProperties, CreateTooSmall,
+		CreateWithoutID, DeleteAgainFails, DeleteAttached, AttachAgainFails, AttachAgainLosesContext, AttachSteals, AttachDetachOverlap,
+		DetachAgainFails, DetachNodeGoneFails, DetachesAllNodes, ExpandAgainFails, ExpandNotDelivered, ExpandSkipsNode, NodeExpandAgainFails,
+		NodeExpandDoesNothing, StageAgainFails, StageAgainMountsTwice, StageFormats, StageUnstageOverlap, UnstageForgets, UnstageAgainFails,
+		PublishAgainFails, PublishAgainMountsTwice, PublishWithoutStage, PublishIgnoresReadOnly, PublishUnpublishOverlap, UnpublishAgainFails,
+		UnpublishesAllPods}
+}

@@ -1,0 +1,355 @@
+package testdriver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+type identityServer struct {
+	csi.UnimplementedIdentityServer
+}
+
+func (identityServer) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
+	return &csi.GetPluginInfoResponse{Name: Name, VendorVersion: "1"}, nil
+}
+
+func (identityServer) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
+	return &csi.GetPluginCapabilitiesResponse{Capabilities: []*csi.PluginCapability{
+		{Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_CONTROLLER_SERVICE}}},
+		{Type: &csi.PluginCapability_VolumeExpansion_{
+			VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: csi.PluginCapability_VolumeExpansion_ONLINE}}},
+	}}, nil
+}
+
+func (identityServer) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
+	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
+}
+
+type controllerServer struct {
+	csi.UnimplementedControllerServer
+	d *Driver
+}
+
+const (
+	gib         = 1 << 30
+	defaultSize = gib
+	maxSize     = 16 << 40
+)
+
+func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (
+	*csi.ControllerGetCapabilitiesResponse, error) {
+	resp := &csi.ControllerGetCapabilitiesResponse{}
+	for _, t := range []csi.ControllerServiceCapability_RPC_Type{
+		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
+		csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+		csi.ControllerServiceCapability_RPC_LIST_VOLUMES,
+		csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES,
+		csi.ControllerServiceCapability_RPC_EXPAND_VOLUME,
+		csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+		csi.ControllerServiceCapability_RPC_MODIFY_VOLUME,
+	} {
+		resp.Capabilities = append(resp.Capabilities, &csi.ControllerServiceCapability{
+			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: t}}})
+	}
+	return resp, nil
+}
+
+func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
+	d := s.d
+	if err := required("name", req.GetName()); err != nil {
+		return nil, err
+	}
+	if len(req.GetVolumeCapabilities()) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "volume_capabilities is missing")
+	}
+	size, limit := max(req.GetCapacityRange().GetRequiredBytes(), 0), req.GetCapacityRange().GetLimitBytes()
+	if size == 0 {
+		size = defaultSize
+		if limit > 0 {
+			size = min(size, limit)
+		}
+	}
+	if size > maxSize || limit > 0 && limit < size {
+		return nil, status.Errorf(codes.OutOfRange, "a volume of %d bytes, at most %d, is impossible", size, limit)
+	}
+	key := req.GetName()
+	if d.has(CreateAgainMakesSecond) {
+		key = fmt.Sprintf("%s %p", key, req)
+	}
+	end, err := d.begin(key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byName(req.GetName())
+	if d.has(CreateForgetsNames) {
+		v = d.byID(d.names[req.GetName()])
+	}
+	if v != nil {
+		if d.has(CreateAgainFails) {
+			return nil, status.Errorf(codes.AlreadyExists, "volume %s exists", req.GetName())
+		}
+		if err := v.compatible(req); err != nil && !d.has(CreateIgnoresProperties) {
+			return nil, err
+		}
+		return s.created(v), nil
+	}
+	if d.has(CreateTooSmall) {
+		size = size / (10 * gib / 9) * (10 * gib / 9) // rounded down to some unit of the storage system
+	}
+	d.pause(ctx)
+	d.created++
+	v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
+		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities()}
+	d.volumes = append(d.volumes, v)
+	d.names[v.name] = v.id
+	return s.created(v), nil
+}
+
+func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
+	v.answers++
+	resp := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: map[string]string{"storage": "memory"}}
+	if s.d.has(CreateWithoutID) {
+		resp.VolumeId = ""
+	}
+	if s.d.has(CreateAgainDiffers) && v.answers > 1 {
+		resp.VolumeContext = map[string]string{"storage": "unknown"}
+	}
+	return &csi.CreateVolumeResponse{Volume: resp}
+}
+
+// compatible returns an error if the existing volume is not what the request asks for.
+func (v *volume) compatible(req *csi.CreateVolumeRequest) error {
+	r := req.GetCapacityRange()
+	if v.size < r.GetRequiredBytes() || r.GetLimitBytes() > 0 && v.size > r.GetLimitBytes() {
+		return status.Errorf(codes.AlreadyExists, "volume %s exists with %d bytes", v.name, v.size)
+	}
+	if !maps.Equal(v.parameters, req.GetParameters()) {
+		return status.Errorf(codes.AlreadyExists, "volume %s exists with other parameters", v.name)
+	}
+	if !slices.EqualFunc(v.capabilities, req.GetVolumeCapabilities(), sameCapability) {
+		return status.Errorf(codes.AlreadyExists, "volume %s exists with other capabilities", v.name)
+	}
+	return nil
+}
+
+func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	end, err := d.begin(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byID(req.GetVolumeId())
+	switch {
+	case v == nil && d.has(DeleteAgainFails):
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	case v == nil:
+		return &csi.DeleteVolumeResponse{}, nil
+	case len(v.attached) > 0 && !d.has(DeleteAttached):
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, v.attached[0].node)
+	}
+	d.pause(ctx)
+	d.volumes = slices.DeleteFunc(d.volumes, func(other *volume) bool { return other == v })
+	return &csi.DeleteVolumeResponse{}, nil
+}
+
+func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi.ControllerPublishVolumeRequest) (
+	*csi.ControllerPublishVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "node_id", req.GetNodeId()); err != nil {
+		return nil, err
+	}
+	if req.GetVolumeCapability() == nil {
+		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
+	}
+	key := req.GetVolumeId()
+	if d.has(AttachDetachOverlap) {
+		key += " publish"
+	}
+	end, err := d.begin(key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byID(req.GetVolumeId())
+	if v == nil {
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	if n, ok := d.nodes[req.GetNodeId()]; !ok || n.gone {
+		return nil, status.Errorf(codes.NotFound, "node %s does not exist", req.GetNodeId())
+	}
+	publishContext := map[string]string{"device": "/dev/disk/by-id/" + v.id}
+	a := attachment{node: req.GetNodeId(), readOnly: req.GetReadonly(), capability: req.GetVolumeCapability()}
+	if was := v.attachedTo(a.node); was != nil {
+		switch {
+		case d.has(AttachAgainFails):
+			return nil, status.Errorf(codes.Internal, "volume %s is already attached to node %s", v.id, a.node)
+		case was.readOnly != a.readOnly || !sameCapability(was.capability, a.capability):
+			return nil, status.Errorf(codes.AlreadyExists, "volume %s is attached to node %s in another way", v.id, a.node)
+		case d.has(AttachAgainLosesContext):
+			publishContext = nil
+		}
+		return &csi.ControllerPublishVolumeResponse{PublishContext: publishContext}, nil
+	}
+	for _, other := range v.attached {
+		if manyNodes(a.capability) && manyNodes(other.capability) {
+			continue
+		}
+		if !d.has(AttachSteals) {
+			return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, other.node)
+		}
+		v.attached = nil
+		break
+	}
+	if d.AttachLimit > 0 && d.attachedTo(a.node) >= d.AttachLimit {
+		return nil, status.Errorf(codes.ResourceExhausted, "node %s has %d volumes", a.node, d.AttachLimit)
+	}
+	d.pause(ctx)
+	v.attached = append(v.attached, a)
+	return &csi.ControllerPublishVolumeResponse{PublishContext: publishContext}, nil
+}
+
+func (d *Driver) attachedTo(node string) (volumes int64) {
+	for _, v := range d.volumes {
+		if v.attachedTo(node) != nil {
+			volumes++
+		}
+	}
+	return volumes
+}
+
+func (s *controllerServer) ControllerUnpublishVolume(ctx context.Context, req *csi.ControllerUnpublishVolumeRequest) (
+	*csi.ControllerUnpublishVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	end, err := d.begin(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byID(req.GetVolumeId())
+	if n, ok := d.nodes[req.GetNodeId()]; (!ok || n.gone) && req.GetNodeId() != "" && d.has(DetachNodeGoneFails) {
+		return nil, status.Errorf(codes.NotFound, "node %s does not exist", req.GetNodeId())
+	}
+	switch {
+	case v == nil:
+		return &csi.ControllerUnpublishVolumeResponse{}, nil
+	case v.attachedTo(req.GetNodeId()) == nil && d.has(DetachAgainFails) && !d.overlaps(v.id):
+		return nil, status.Errorf(codes.Internal, "volume %s is not attached to node %s", v.id, req.GetNodeId())
+	case req.GetNodeId() == "" || d.has(DetachesAllNodes):
+		d.pause(ctx)
+		v.attached = nil
+	default:
+		d.pause(ctx)
+		v.detach(req.GetNodeId())
+	}
+	return &csi.ControllerUnpublishVolumeResponse{}, nil
+}
+
+func (d *Driver) overlaps(volume string) bool { return d.busy[volume+" publish"] }
+
+func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.ControllerExpandVolumeRequest) (
+	*csi.ControllerExpandVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	size, limit := req.GetCapacityRange().GetRequiredBytes(), req.GetCapacityRange().GetLimitBytes()
+	if size <= 0 || limit > 0 && limit < size {
+		return nil, status.Errorf(codes.InvalidArgument, "capacity_range %d to %d is invalid", size, limit)
+	}
+	end, err := d.begin(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byID(req.GetVolumeId())
+	switch {
+	case v == nil:
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	case size > maxSize:
+		return nil, status.Errorf(codes.OutOfRange, "volume %s cannot have %d bytes", v.id, size)
+	case size <= v.size && d.has(ExpandAgainFails):
+		return nil, status.Errorf(codes.Internal, "volume %s has %d bytes already", v.id, v.size)
+	case limit > 0 && v.size > limit:
+		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
+	}
+	reported := max(v.size, size)
+	if size > v.size && !d.has(ExpandNotDelivered) {
+		d.pause(ctx)
+		v.size = size
+	}
+	block := req.GetVolumeCapability().GetBlock() != nil
+	return &csi.ControllerExpandVolumeResponse{CapacityBytes: reported, NodeExpansionRequired: !block && !d.has(ExpandSkipsNode)}, nil
+}
+
+func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.ControllerModifyVolumeRequest) (
+	*csi.ControllerModifyVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	end, err := d.begin(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byID(req.GetVolumeId())
+	if v == nil {
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	if v.mutable == nil {
+		v.mutable = map[string]string{}
+	}
+	maps.Copy(v.mutable, req.GetMutableParameters())
+	return &csi.ControllerModifyVolumeResponse{}, nil
+}
+
+func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
+	d := s.d
+	if req.GetStartingToken() != "" {
+		return nil, status.Error(codes.Aborted, "starting_token is invalid")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	resp := &csi.ListVolumesResponse{}
+	for _, v := range d.volumes {
+		entry := &csi.ListVolumesResponse_Entry{Volume: &csi.Volume{VolumeId: v.id, CapacityBytes: v.size},
+			Status: &csi.ListVolumesResponse_VolumeStatus{}}
+		for _, a := range v.attached {
+			entry.Status.PublishedNodeIds = append(entry.Status.PublishedNodeIds, a.node)
+		}
+		resp.Entries = append(resp.Entries, entry)
+	}
+	return resp, nil
+}
+
+func (s *controllerServer) ValidateVolumeCapabilities(_ context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (
+	*csi.ValidateVolumeCapabilitiesResponse, error) {
+	if err := required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if len(req.GetVolumeCapabilities()) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "volume_capabilities is missing")
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if s.d.byID(req.GetVolumeId()) == nil {
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{
+		VolumeContext: req.GetVolumeContext(), VolumeCapabilities: req.GetVolumeCapabilities(), Parameters: req.GetParameters()}}, nil
+}

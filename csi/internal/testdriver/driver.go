@@ -1,0 +1,301 @@
+package testdriver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	volsimcsi "github.com/volsim/volsim/csi"
+)
+
+// Name is the name of the driver, as GetPluginInfo returns it.
+const Name = "test.csi.volsim.dev"
+
+// Driver is the driver with its storage system and its nodes. It is safe for concurrent use.
+type Driver struct {
+	// AttachLimit is the number of volumes that can be attached to a node; 0 is no limit.
+	AttachLimit int64
+
+	bugs []Bug
+
+	mu      sync.Mutex
+	created int
+	volumes []*volume // in order of creation
+	nodes   map[string]*node
+
+	// What the driver has in memory.
+	busy  map[string]bool   // volumes with a call in progress, by ID or name, and by node
+	names map[string]string // IDs by name, for CreateForgetsNames
+}
+
+// volume is a volume of the storage system.
+type volume struct {
+	id, name     string
+	size         int64 // bytes
+	usable       int64 // bytes that the file system has; 0 before it is formatted
+	parameters   map[string]string
+	mutable      map[string]string
+	capabilities []*csi.VolumeCapability
+	attached     []attachment
+	data         string
+	answers      int // to CreateVolume
+}
+
+// attachment is a volume attached to a node.
+type attachment struct {
+	node       string
+	readOnly   bool
+	capability *csi.VolumeCapability
+}
+
+// node is a node, with the mounts of its kernel and its files.
+type node struct {
+	id     string
+	gone   bool // the storage system does not know the node any more
+	mounts []Mount
+	files  map[string]string // data written to paths where nothing is mounted
+	staged map[string]bool   // in memory: IDs of staged volumes, for UnstageForgets
+}
+
+// Mount is a mount in the kernel of a node.
+type Mount struct {
+	Node     string // ID of the node
+	Path     string // where the volume is mounted
+	Volume   string // ID of the volume
+	Block    bool   // a device, and not a file system
+	ReadOnly bool
+
+	capability *csi.VolumeCapability
+	staging    bool
+}
+
+// New returns a driver without volumes, which makes the given mistakes.
+func New(bugs ...Bug) *Driver {
+	return &Driver{bugs: bugs, nodes: map[string]*node{}, busy: map[string]bool{}, names: map[string]string{}}
+}
+
+// Register registers the services of the driver with a gRPC server, for the node with that ID. The Controller service is the same for all.
+func (d *Driver) Register(s grpc.ServiceRegistrar, node string) {
+	csi.RegisterIdentityServer(s, identityServer{})
+	csi.RegisterControllerServer(s, &controllerServer{d: d})
+	csi.RegisterNodeServer(s, &nodeServer{d: d, id: node})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.node(node)
+}
+
+// Reset removes all volumes and mounts, and brings back nodes that are gone.
+func (d *Driver) Reset() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.created, d.volumes, d.busy, d.names = 0, nil, map[string]bool{}, map[string]string{}
+	for id := range d.nodes {
+		d.nodes[id] = newNode(id)
+	}
+}
+
+// Restart loses what the driver has in memory.
+func (d *Driver) Restart() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.busy, d.names = map[string]bool{}, map[string]string{}
+	for _, n := range d.nodes {
+		n.staged = map[string]bool{}
+	}
+}
+
+// Reboot loses the mounts of a node, and what the driver has in memory there.
+func (d *Driver) Reboot(node string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.node(node)
+	n.mounts, n.staged = nil, map[string]bool{}
+	for key := range d.busy {
+		if strings.HasPrefix(key, node+" ") {
+			delete(d.busy, key)
+		}
+	}
+}
+
+// RemoveNode removes the node from the storage system, as when its virtual machine is deleted. Its attachments end.
+func (d *Driver) RemoveNode(node string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.node(node)
+	n.gone, n.mounts, n.staged = true, nil, map[string]bool{}
+	for _, v := range d.volumes {
+		v.detach(node)
+	}
+}
+
+// Mounts returns the mounts of all nodes, by node and path. A path that is mounted twice is listed twice.
+func (d *Driver) Mounts() []Mount {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var mounts []Mount
+	for _, n := range d.nodes {
+		mounts = append(mounts, n.mounts...)
+	}
+	slices.SortStableFunc(mounts, func(a, b Mount) int {
+		return strings.Compare(a.Node+" "+a.Path, b.Node+" "+b.Path)
+	})
+	return mounts
+}
+
+// Write writes data to a path on a node, as a container does: to the volume mounted there, else to the disk of the node.
+func (d *Driver) Write(node, path, data string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.node(node)
+	m := n.mountAt(path)
+	switch v := d.byID(m.volumeID()); {
+	case m == nil:
+		n.files[path] = data
+	case m.ReadOnly:
+		return fmt.Errorf("write %s on node %s: read-only file system", path, node)
+	case v == nil || v.attachedTo(node) == nil:
+		return fmt.Errorf("write %s on node %s: input/output error", path, node)
+	default:
+		v.data = data
+	}
+	return nil
+}
+
+// Read reads what was written to a path on a node.
+func (d *Driver) Read(node, path string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.node(node)
+	m := n.mountAt(path)
+	if m == nil {
+		return n.files[path], nil
+	}
+	v := d.byID(m.Volume)
+	if v == nil || v.attachedTo(node) == nil {
+		return "", fmt.Errorf("read %s on node %s: input/output error", path, node)
+	}
+	return v.data, nil
+}
+
+func newNode(id string) *node {
+	return &node{id: id, files: map[string]string{}, staged: map[string]bool{}}
+}
+
+func (d *Driver) node(id string) *node {
+	if d.nodes[id] == nil {
+		d.nodes[id] = newNode(id)
+	}
+	return d.nodes[id]
+}
+
+func (d *Driver) has(b Bug) bool { return slices.Contains(d.bugs, b) }
+
+func (d *Driver) byID(id string) *volume {
+	for _, v := range d.volumes {
+		if v.id == id {
+			return v
+		}
+	}
+	return nil
+}
+
+func (d *Driver) byName(name string) *volume {
+	for _, v := range d.volumes {
+		if v.name == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// begin marks a call on the volume as running, and locks the driver. While one runs, others get Aborted.
+func (d *Driver) begin(key string) (end func(), err error) {
+	d.mu.Lock()
+	if d.busy[key] {
+		d.mu.Unlock()
+		return nil, status.Errorf(codes.Aborted, "an operation on volume %s is in progress", key)
+	}
+	busy := d.busy
+	busy[key] = true
+	return func() {
+		delete(busy, key)
+		d.mu.Unlock()
+	}, nil
+}
+
+// pause lets other calls run in the middle of this one, where a driver waits for its storage system.
+func (d *Driver) pause(ctx context.Context) {
+	d.mu.Unlock()
+	defer d.mu.Lock()
+	volsimcsi.Pause(ctx)
+}
+
+func (v *volume) attachedTo(node string) *attachment {
+	for i := range v.attached {
+		if v.attached[i].node == node {
+			return &v.attached[i]
+		}
+	}
+	return nil
+}
+
+func (v *volume) detach(node string) {
+	v.attached = slices.DeleteFunc(v.attached, func(a attachment) bool { return a.node == node })
+}
+
+// mountAt returns the topmost mount at the path, nil if there is none.
+func (n *node) mountAt(path string) *Mount {
+	for i := len(n.mounts) - 1; i >= 0; i-- {
+		if n.mounts[i].Path == path {
+			return &n.mounts[i]
+		}
+	}
+	return nil
+}
+
+// unmount removes the topmost mount at the path.
+func (n *node) unmount(path string) {
+	for i := len(n.mounts) - 1; i >= 0; i-- {
+		if n.mounts[i].Path == path {
+			n.mounts = slices.Delete(n.mounts, i, i+1)
+			return
+		}
+	}
+}
+
+func (m *Mount) volumeID() string {
+	if m == nil {
+		return ""
+	}
+	return m.Volume
+}
+
+// required returns an error if a field is empty. fields are pairs of a name and a value.
+func required(fields ...string) error {
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i+1] == "" {
+			return status.Errorf(codes.InvalidArgument, "%s is missing", fields[i])
+		}
+	}
+	return nil
+}
+
+func sameCapability(a, b *csi.VolumeCapability) bool { return proto.Equal(a, b) }
+
+// manyNodes reports whether the access mode allows more than one node.
+func manyNodes(c *csi.VolumeCapability) bool {
+	switch c.GetAccessMode().GetMode() {
+	case csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY,
+		csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER:
+		return true
+	}
+	return false
+}

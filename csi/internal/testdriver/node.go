@@ -1,0 +1,236 @@
+package testdriver
+
+import (
+	"context"
+	"slices"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// nodeServer is the Node service on one node.
+type nodeServer struct {
+	csi.UnimplementedNodeServer
+	d  *Driver
+	id string // of the node
+}
+
+func (s *nodeServer) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
+	resp := &csi.NodeGetCapabilitiesResponse{}
+	for _, t := range []csi.NodeServiceCapability_RPC_Type{
+		csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
+		csi.NodeServiceCapability_RPC_EXPAND_VOLUME,
+		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
+		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+	} {
+		resp.Capabilities = append(resp.Capabilities, &csi.NodeServiceCapability{
+			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: t}}})
+	}
+	return resp, nil
+}
+
+func (s *nodeServer) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	return &csi.NodeGetInfoResponse{NodeId: s.id, MaxVolumesPerNode: s.d.AttachLimit}, nil
+}
+
+// begin is Driver.begin for a volume on this node, or for what key adds to it.
+func (s *nodeServer) begin(volume, key string) (end func(), err error) {
+	return s.d.begin(s.id + " " + volume + key)
+}
+
+func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath()); err != nil {
+		return nil, err
+	}
+	if req.GetVolumeCapability() == nil {
+		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
+	}
+	key := ""
+	if d.has(StageUnstageOverlap) {
+		key = " stage"
+	}
+	end, err := s.begin(req.GetVolumeId(), key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	n, v := d.node(s.id), d.byID(req.GetVolumeId())
+	if v == nil {
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	if req.GetPublishContext()["device"] == "" || v.attachedTo(s.id) == nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "there is no device of volume %s", v.id)
+	}
+	m := Mount{Node: s.id, Path: req.GetStagingTargetPath(), Volume: v.id, Block: req.GetVolumeCapability().GetBlock() != nil,
+		capability: req.GetVolumeCapability(), staging: true}
+	if was := n.mountAt(m.Path); was != nil {
+		switch {
+		case d.has(StageAgainFails):
+			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
+		case was.Volume != v.id || !sameCapability(was.capability, m.capability):
+			return nil, status.Errorf(codes.AlreadyExists, "%s has another mount", m.Path)
+		case !d.has(StageAgainMountsTwice):
+			return &csi.NodeStageVolumeResponse{}, nil
+		}
+	}
+	d.pause(ctx)
+	if !m.Block && (v.usable == 0 || d.has(StageFormats)) {
+		v.usable, v.data = v.size, ""
+	}
+	n.mounts = append(n.mounts, m)
+	n.staged[v.id] = true
+	return &csi.NodeStageVolumeResponse{}, nil
+}
+
+func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath()); err != nil {
+		return nil, err
+	}
+	end, err := s.begin(req.GetVolumeId(), "")
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	n := d.node(s.id)
+	m := n.mountAt(req.GetStagingTargetPath())
+	switch {
+	case m == nil && d.has(UnstageAgainFails):
+		return nil, status.Errorf(codes.Internal, "%s is not mounted", req.GetStagingTargetPath())
+	case m == nil, d.has(UnstageForgets) && !n.staged[req.GetVolumeId()]:
+		return &csi.NodeUnstageVolumeResponse{}, nil
+	case slices.ContainsFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && !m.staging }):
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on node %s", req.GetVolumeId(), s.id)
+	}
+	d.pause(ctx)
+	n.unmount(req.GetStagingTargetPath())
+	delete(n.staged, req.GetVolumeId())
+	return &csi.NodeUnstageVolumeResponse{}, nil
+}
+
+func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "target_path", req.GetTargetPath()); err != nil {
+		return nil, err
+	}
+	if req.GetVolumeCapability() == nil {
+		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
+	}
+	key := ""
+	if d.has(PublishUnpublishOverlap) {
+		key = " publish"
+	}
+	end, err := s.begin(req.GetVolumeId(), key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	n, v := d.node(s.id), d.byID(req.GetVolumeId())
+	if v == nil {
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	staged := n.mountAt(req.GetStagingTargetPath())
+	if (staged == nil || staged.Volume != v.id) && !d.has(PublishWithoutStage) {
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is not staged at %q", v.id, req.GetStagingTargetPath())
+	}
+	m := Mount{Node: s.id, Path: req.GetTargetPath(), Volume: v.id, Block: req.GetVolumeCapability().GetBlock() != nil,
+		ReadOnly: req.GetReadonly(), capability: req.GetVolumeCapability()}
+	if d.has(PublishIgnoresReadOnly) {
+		m.ReadOnly = false
+	}
+	if was := n.mountAt(m.Path); was != nil {
+		switch {
+		case d.has(PublishAgainFails):
+			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
+		case was.Volume != v.id || was.ReadOnly != m.ReadOnly || !sameCapability(was.capability, m.capability):
+			return nil, status.Errorf(codes.AlreadyExists, "%s has another mount", m.Path)
+		case !d.has(PublishAgainMountsTwice):
+			return &csi.NodePublishVolumeResponse{}, nil
+		}
+	}
+	if m.onePod() && slices.ContainsFunc(n.mounts, func(other Mount) bool {
+		return other.Volume == v.id && !other.staging && other.Path != m.Path
+	}) {
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s allows one pod only", v.id)
+	}
+	d.pause(ctx)
+	n.mounts = append(n.mounts, m)
+	return &csi.NodePublishVolumeResponse{}, nil
+}
+
+func (m Mount) onePod() bool {
+	return m.capability.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
+}
+
+func (s *nodeServer) NodeUnpublishVolume(ctx context.Context, req *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "target_path", req.GetTargetPath()); err != nil {
+		return nil, err
+	}
+	end, err := s.begin(req.GetVolumeId(), "")
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	n := d.node(s.id)
+	if n.mountAt(req.GetTargetPath()) == nil {
+		if d.has(UnpublishAgainFails) {
+			return nil, status.Errorf(codes.Internal, "%s is not mounted", req.GetTargetPath())
+		}
+		return &csi.NodeUnpublishVolumeResponse{}, nil
+	}
+	d.pause(ctx)
+	n.unmount(req.GetTargetPath())
+	if d.has(UnpublishesAllPods) {
+		n.mounts = slices.DeleteFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && !m.staging })
+	}
+	return &csi.NodeUnpublishVolumeResponse{}, nil
+}
+
+func (s *nodeServer) NodeExpandVolume(ctx context.Context, req *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "volume_path", req.GetVolumePath()); err != nil {
+		return nil, err
+	}
+	end, err := s.begin(req.GetVolumeId(), "")
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	v := d.byID(req.GetVolumeId())
+	m := d.node(s.id).mountAt(req.GetVolumePath())
+	switch {
+	case v == nil || m == nil || m.Volume != v.id:
+		return nil, status.Errorf(codes.NotFound, "volume %s is not mounted at %s", req.GetVolumeId(), req.GetVolumePath())
+	case req.GetCapacityRange().GetRequiredBytes() > v.size:
+		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
+	case v.usable == v.size && d.has(NodeExpandAgainFails):
+		return nil, status.Errorf(codes.Internal, "the file system of volume %s has %d bytes already", v.id, v.size)
+	}
+	d.pause(ctx)
+	if !m.Block && !d.has(NodeExpandDoesNothing) {
+		v.usable = v.size
+	}
+	return &csi.NodeExpandVolumeResponse{CapacityBytes: v.size}, nil
+}
+
+func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
+	d := s.d
+	if err := required("volume_id", req.GetVolumeId(), "volume_path", req.GetVolumePath()); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.byID(req.GetVolumeId())
+	m := d.node(s.id).mountAt(req.GetVolumePath())
+	if v == nil || m == nil || m.Volume != v.id {
+		return nil, status.Errorf(codes.NotFound, "volume %s is not mounted at %s", req.GetVolumeId(), req.GetVolumePath())
+	}
+	total := v.usable
+	if m.Block {
+		total = v.size
+	}
+	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: total}}}, nil
+}
