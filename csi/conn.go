@@ -88,8 +88,11 @@ func (s *Server) Invoke(ctx context.Context, name string, request, reply any, _ 
 		return nil
 	}
 	out, err := m.handler(m.service, ctx, decode, nil)
+	if _, ok := status.FromError(err); !ok {
+		err = status.FromContextError(err).Err() // as a gRPC server does
+	}
 	if err != nil {
-		return status.FromContextError(err).Err()
+		return err
 	}
 	message, ok := out.(proto.Message)
 	if !ok || !message.ProtoReflect().IsValid() {
