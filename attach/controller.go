@@ -11,9 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // The periods of the controller's loops.
@@ -51,7 +49,6 @@ type controller struct {
 	infVolumes     *engine.Informer[*corev1.PersistentVolume]
 	infDrivers     *engine.Informer[*storagev1.CSIDriver]
 	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
-	podsByClaim    *store.Index[*corev1.Pod]
 
 	desired desiredState
 	actual  actualState
@@ -75,10 +72,9 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Attach) (
 	if set == nil {
 		set = &backends.Set{}
 	}
-	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(actors.AttachDetach, func(a *engine.Actor) {
 		constructed := e.Now()
-		start := func() { newController(a, set, cfg, opts, podsByClaim, constructed).run() }
+		start := func() { newController(a, set, cfg, opts, constructed).run() }
 		if opts.CacheWait <= 0 {
 			start()
 			return
@@ -106,8 +102,7 @@ func complete(cfg *Config, opts *options.Attach) error {
 	return nil
 }
 
-func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.Attach, podsByClaim *store.Index[*corev1.Pod],
-	constructed time.Time) *controller {
+func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.Attach, constructed time.Time) *controller {
 	s := a.Engine().Store()
 	c := &controller{
 		cfg:            cfg,
@@ -122,7 +117,6 @@ func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.
 		infVolumes:     engine.NewInformer(a, s.Volumes),
 		infDrivers:     engine.NewInformer(a, s.CSIDrivers),
 		infAttachments: engine.NewInformer(a, s.Attachments),
-		podsByClaim:    podsByClaim,
 		desired:        newDesiredState(),
 		actual:         newActualState(),
 		work:           newWorklist(),

@@ -179,7 +179,7 @@ func (c *controller) processClaim(_ *engine.Process, key string) error {
 	if !ok || !isBound(claim) {
 		return nil
 	}
-	for _, pod := range c.infPods.ByIndex(c.podsByClaim, key) {
+	for _, pod := range c.infPods.ByIndex(c.actor.Engine().Store().PodsByClaim, key) {
 		// ATT-031: all volumes of the pod are added; one that cannot be resolved is not retried.
 		if Action(pod) == AddVolumes {
 			c.addVolumes(pod)

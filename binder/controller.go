@@ -42,18 +42,17 @@ type controller struct {
 	cfg       Config
 	actor     *engine.Actor
 	api       *engine.API
-	store     *store.Store // used for keys only
+	store     *store.Store // used for keys and indexes only
 	reclaimer pvcontroller.Reclaimer
 	events    *engine.Recorder
 	ops       *engine.NestedOperations
 
 	// BIND-025: inf, the informers' view.
-	infVolumes  *engine.Informer[*corev1.PersistentVolume]
-	infClaims   *engine.Informer[*corev1.PersistentVolumeClaim]
-	infClasses  *engine.Informer[*storagev1.StorageClass]
-	infPods     *engine.Informer[*corev1.Pod]
-	infNodes    *engine.Informer[*corev1.Node]
-	podsByClaim *store.Index[*corev1.Pod]
+	infVolumes *engine.Informer[*corev1.PersistentVolume]
+	infClaims  *engine.Informer[*corev1.PersistentVolumeClaim]
+	infClasses *engine.Informer[*storagev1.StorageClass]
+	infPods    *engine.Informer[*corev1.Pod]
+	infNodes   *engine.Informer[*corev1.Node]
 
 	// BIND-020: own, the controller's private cache of volumes and claims. It is ahead of inf by the controller's own writes.
 	own *match.Index
@@ -69,8 +68,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	return e.NewActor(actors.PersistentVolume, func(a *engine.Actor) { newController(a, cfg, podsByClaim).run() })
+	return e.NewActor(actors.PersistentVolume, func(a *engine.Actor) { newController(a, cfg).run() })
 }
 
 func (cfg *Config) complete() error {
@@ -94,21 +92,20 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
-func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod]) *controller {
+func newController(a *engine.Actor, cfg Config) *controller {
 	s := a.Engine().Store()
 	c := &controller{
-		cfg:         cfg,
-		actor:       a,
-		api:         a.Engine().API(),
-		store:       s,
-		events:      a.NewRecorder(actors.PersistentVolume),
-		ops:         a.NewNestedOperations(),
-		infVolumes:  engine.NewInformer(a, s.Volumes),
-		infClaims:   engine.NewInformer(a, s.Claims),
-		infClasses:  engine.NewInformer(a, s.Classes),
-		infPods:     engine.NewInformer(a, s.Pods),
-		infNodes:    engine.NewInformer(a, s.Nodes),
-		podsByClaim: podsByClaim,
+		cfg:        cfg,
+		actor:      a,
+		api:        a.Engine().API(),
+		store:      s,
+		events:     a.NewRecorder(actors.PersistentVolume),
+		ops:        a.NewNestedOperations(),
+		infVolumes: engine.NewInformer(a, s.Volumes),
+		infClaims:  engine.NewInformer(a, s.Claims),
+		infClasses: engine.NewInformer(a, s.Classes),
+		infPods:    engine.NewInformer(a, s.Pods),
+		infNodes:   engine.NewInformer(a, s.Nodes),
 	}
 	c.forget()
 	// BIND-034: one worker per queue.

@@ -12,7 +12,7 @@ import (
 
 // PodsUsing lists the pods that refer to the claim of that key and are not terminated, by name, as the informer has them.
 func (c *controller) PodsUsing(claimKey string) []*corev1.Pod {
-	return slices.DeleteFunc(c.infPods.ByIndex(c.podsByClaim, claimKey), objects.Terminated)
+	return slices.DeleteFunc(c.infPods.ByIndex(c.store.PodsByClaim, claimKey), objects.Terminated)
 }
 
 // waitingPods names the pods that use the claim and have no node yet (PROV-012).

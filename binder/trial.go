@@ -9,7 +9,6 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
@@ -50,9 +49,8 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 		return nil, err
 	}
 	t.engine = e
-	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	t.actor, err = e.NewActor(actors.PersistentVolume, func(a *engine.Actor) {
-		t.controller = newController(a, cfg.Config, podsByClaim)
+		t.controller = newController(a, cfg.Config)
 		// No worker takes the keys that syncs queue.
 		t.controller.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: ignore})
 		t.controller.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: ignore})

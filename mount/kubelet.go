@@ -133,7 +133,7 @@ func (k *kubelet) run(p *engine.Process) {
 	s := p.Engine().Store()
 	k.drivers = engine.NewInformer(k.actor, s.CSIDrivers)
 	k.infNode = engine.NewKeyedInformer(k.actor, s.Nodes, k.node.nodes.nodesByName, k.node.name)
-	k.infPods = engine.NewKeyedInformer(k.actor, s.Pods, k.node.nodes.podsByNode, k.node.name)
+	k.infPods = engine.NewKeyedInformer(k.actor, s.Pods, s.PodsByNode, k.node.name)
 
 	k.status.register(p)
 	k.actor.Go("CSI drivers", k.registrar.publishDrivers)

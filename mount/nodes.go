@@ -27,7 +27,6 @@ type Nodes struct {
 	names    []string // in the order in which they were added
 	// A kubelet watches the Node of its name and the pods on that node.
 	nodesByName *store.Index[*corev1.Node]
-	podsByNode  *store.Index[*corev1.Pod]
 	// byClaim has the workers whose pods use a claim, which may affect what they wait for. [SIM] Kubelets do not watch claims; this only
 	// decides which periodic syncs are skipped.
 	byClaim map[string][]*podWorker
@@ -55,9 +54,6 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) 
 	ns.nodesByName = s.Nodes.NewIndexWith(
 		func(node *corev1.Node) []string { return []string{node.Name} },
 		func(_, _ *corev1.Node) bool { return true })
-	ns.podsByNode = s.Pods.NewIndexWith(
-		func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
-		func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
 	from := s.Version()
 	if _, err := s.Claims.Watch(store.WatchOptions[*corev1.PersistentVolumeClaim]{From: from}, ns.claimChanged); err != nil {
 		return nil, err

@@ -15,12 +15,11 @@ import (
 
 // newEphemeral adds the ephemeral volume controller (EPH-001 to EPH-007). The garbage collector deletes its claims (EPH-006).
 func newEphemeral(e *engine.Engine) (*engine.Actor, error) {
-	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(actors.Ephemeral, func(a *engine.Actor) {
 		c := &ephemeral{
 			claims:   engine.NewInformer(a, e.Store().Claims),
 			pods:     engine.NewInformer(a, e.Store().Pods),
-			byClaim:  byClaim,
+			byClaim:  e.Store().PodsByClaim,
 			recorder: a.NewRecorder("ephemeral_volume"),
 		}
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Kind: api.Pod, Workers: 5, Sync: c.sync})

@@ -15,12 +15,11 @@ import (
 
 // newPVCProtection adds the pvc-protection controller (PROT-020 to PROT-027).
 func newPVCProtection(e *engine.Engine) (*engine.Actor, error) {
-	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(actors.PVCProtection, func(a *engine.Actor) {
 		c := &pvcProtection{
 			claims:  engine.NewInformer(a, e.Store().Claims),
 			pods:    engine.NewInformer(a, e.Store().Pods),
-			byClaim: byClaim,
+			byClaim: e.Store().PodsByClaim,
 			batches: map[string][]*request{},
 		}
 		// PROT-022: claims are synced in batches by namespace. A claim counts as being synced while it waits for its batch.

@@ -35,13 +35,6 @@ func ClaimsOf(pod *corev1.Pod) []string {
 	return keys
 }
 
-// SameVolumes reports whether two versions of a pod share the memory of their list of volumes, and therefore use the same claims. It may
-// return false for versions that use the same claims. It is for store.Table.NewIndexWith.
-func SameVolumes(a, b *corev1.Pod) bool {
-	x, y := a.Spec.Volumes, b.Spec.Volumes
-	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
-}
-
 // OwnsClaim reports whether this pod is the controller of the claim, as for claims of generic ephemeral volumes (API-276).
 func OwnsClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	// API-276: the controller reference decides, by uid; a pod that was re-created does not own the claim of its predecessor.

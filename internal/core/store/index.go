@@ -141,3 +141,13 @@ func (ix *index[T]) take(value, key string) {
 		delete(ix.byValue, value)
 	}
 }
+
+func nodeOf(pod *corePod) []string { return []string{pod.Spec.NodeName} }
+
+func sameNode(a, b *corePod) bool { return a.Spec.NodeName == b.Spec.NodeName }
+
+// sameVolumes reports whether two versions of a pod share the memory of their list of volumes, and therefore use the same claims.
+func sameVolumes(a, b *corePod) bool {
+	x, y := a.Spec.Volumes, b.Spec.Volumes
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+}

@@ -43,6 +43,9 @@ type Store struct {
 	Capacities        *Table[*storagev1.CSIStorageCapacity]
 	Events            *Table[*corev1.Event]
 
+	// PodsByNode and PodsByClaim find pods by the name of their node, and by the keys of the claims that they use.
+	PodsByNode, PodsByClaim *Index[*corev1.Pod]
+
 	tables map[api.Kind]table
 }
 
@@ -66,6 +69,8 @@ func New(cfg Config) *Store {
 	s.CSINodes = newTable(s, api.CSINode, csiNodeStrategy, cfg.History)
 	s.Capacities = newTable(s, api.CSIStorageCapacity, storageCapacityStrategy, cfg.History)
 	s.Events = newTable(s, api.Event, eventStrategy, cfg.History)
+	s.PodsByNode = s.Pods.NewIndexWith(nodeOf, sameNode)
+	s.PodsByClaim = s.Pods.NewIndexWith(objects.ClaimsOf, sameVolumes)
 	return s
 }
 
