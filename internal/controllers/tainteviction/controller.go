@@ -37,12 +37,9 @@ type controller struct {
 // New adds the controller.
 func New(e *engine.Engine) (*engine.Actor, error) {
 	s := e.Store()
-	podsByNode := s.Pods.NewIndexWith(
-		func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
-		func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
 	return e.NewActor(actors.TaintEviction, func(a *engine.Actor) {
 		c := &controller{
-			events: a.NewRecorder(actors.TaintEviction), podsByNode: podsByNode,
+			events: a.NewRecorder(actors.TaintEviction), podsByNode: s.PodsByNode,
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
 			tainted: map[string][]corev1.Taint{},
 		}
@@ -74,15 +71,22 @@ func (c *controller) nodeChanged(old, node *corev1.Node) {
 
 // podChanged queues a pod whose node or tolerations have changed (NODE-060).
 func (c *controller) podChanged(old, pod *corev1.Pod) {
-	if old != nil && old.Spec.NodeName == pod.Spec.NodeName && equality.Semantic.DeepEqual(old.Spec.Tolerations, pod.Spec.Tolerations) {
+	if old != nil && old.Spec.NodeName == pod.Spec.NodeName && sameTolerations(old.Spec.Tolerations, pod.Spec.Tolerations) {
 		return
 	}
 	c.enqueue(pod)
 }
 
+func sameTolerations(a, b []corev1.Toleration) bool {
+	return slices.EqualFunc(a, b, func(a, b corev1.Toleration) bool {
+		x, y := a.TolerationSeconds, b.TolerationSeconds
+		return a.MatchToleration(&b) && (x == y || x != nil && y != nil && *x == *y)
+	})
+}
+
 // enqueue queues a pod, unless its node has no taints and no deletion of it waits: then there is nothing to do.
 func (c *controller) enqueue(pod *corev1.Pod) {
-	if key := api.KeyOf(pod); c.timers.byPod[key] != nil || len(c.tainted[pod.Spec.NodeName]) > 0 {
+	if key := c.pods.KeyOf(pod); c.timers.byPod[key] != nil || len(c.tainted[pod.Spec.NodeName]) > 0 {
 		c.podQueue.Add(key + "@" + pod.Spec.NodeName)
 	}
 }
