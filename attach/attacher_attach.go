@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -48,12 +49,11 @@ func (a *attacher) publish(p *engine.Process, va *storagev1.VolumeAttachment) (*
 	if err != nil {
 		return va, nil, err
 	}
-	nodeID, err := a.nodeID(va, false)
-	if err != nil {
+	if req.NodeID, err = a.nodeID(va, false); err != nil {
 		return va, nil, err
 	}
 	// ATT-172, ATT-173, step 4: with the finalizer, a deletion first detaches. ATT-174: the write also queues the VolumeAttachment again.
-	if va, err = a.prepare(p, va, nodeID); err != nil {
+	if va, err = a.prepare(p, va, req.NodeID); err != nil {
 		return va, nil, fmt.Errorf("could not save VolumeAttachment: %w", err)
 	}
 	// ATT-172, step 5: the driver attaches.
@@ -105,18 +105,25 @@ func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.Vol
 		}
 		return storage.NodeRequest{}, errors.New("pv contained non-CSI source that was not migrated")
 	}
-	mode, err := PublishMode(pv.Spec.AccessModes, a.opts.SingleNodeMultiWriter)
+	mode, err := PublishMode(pv.Spec.AccessModes, a.opts.SingleNodeMultiWriter || backends.DistinguishesOnePod(a.backend))
 	if err != nil && !a.opts.Plain {
 		return storage.NodeRequest{}, err
 	}
-	return storage.NodeRequest{
-		ID:   pv.Spec.CSI.VolumeHandle,
-		Node: va.Spec.NodeName,
-		Mode: accessMode(mode),
+	req := storage.NodeRequest{
+		ID:         pv.Spec.CSI.VolumeHandle,
+		Node:       va.Spec.NodeName,
+		Mode:       objects.ModeOfCSI(mode),
+		VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode),
 		// ATT-180: only a driver with PUBLISH_READONLY gets read-only requests.
-		ReadOnly: pv.Spec.CSI.ReadOnly && a.opts.PublishReadOnly,
+		ReadOnly: pv.Spec.CSI.ReadOnly && (a.opts.PublishReadOnly || backends.AttachesReadOnly(a.backend)),
 		Context:  pv.Spec.CSI.VolumeAttributes,
-	}, nil
+		Secret:   pv.Spec.CSI.ControllerPublishSecretRef,
+	}
+	// ATT-183: the request has the file system and the mount options of the volume.
+	if req.VolumeMode != corev1.PersistentVolumeBlock {
+		req.FSType, req.MountOptions = pv.Spec.CSI.FSType, pv.Spec.MountOptions
+	}
+	return req, nil
 }
 
 // handleOf returns the handle of the volume of a VolumeAttachment, or the best known name.

@@ -37,11 +37,16 @@ func (a *attacher) unpublish(p *engine.Process, va *storagev1.VolumeAttachment) 
 	case pv.Spec.CSI == nil:
 		return fmt.Errorf("PersistentVolume %q is no volume of a CSI driver", pv.Name)
 	}
-	if _, err := a.nodeID(va, true); err != nil {
+	id, err := a.nodeID(va, true)
+	if err != nil {
 		return err
 	}
 	// ATT-175, step 3: after any error, also NotFound, the volume is not detached.
-	req := storage.NodeRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
+	req := storage.NodeRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName, NodeID: id}
+	if pv != nil && pv.Spec.CSI != nil {
+		// ATT-183: the secret is that of the attachment.
+		req.Secret = pv.Spec.CSI.ControllerPublishSecretRef
+	}
 	err = a.calls.Call(p, storage.Detach, req.ID, req.Node, func() error { return a.backend.(storage.Attacher).Detach(req) })
 	if err != nil {
 		return err

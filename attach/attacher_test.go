@@ -370,6 +370,9 @@ func TestAttachRequest(t *testing.T) {
 		pv := fake.Volume("pv2", "1Gi", fake.CSISource("d", "h2"), fake.Modes("ROX"))
 		pv.Spec.CSI.ReadOnly = true
 		pv.Spec.CSI.VolumeAttributes = map[string]string{"k": "v"}
+		pv.Spec.CSI.FSType, pv.Spec.MountOptions = "xfs", []string{"noatime"}
+		secret := &corev1.SecretReference{Namespace: "default", Name: "s"}
+		pv.Spec.CSI.ControllerPublishSecretRef = secret
 		w.Create(pv)
 		w.start()
 		w.request("va", "pv2")
@@ -380,6 +383,10 @@ func TestAttachRequest(t *testing.T) {
 		req := driver.requests[0]
 		if req.ID != "h2" || req.Node != "a" || req.Mode != corev1.ReadOnlyMany || req.ReadOnly != readOnly || req.Context["k"] != "v" {
 			t.Errorf("ATT-176, ATT-180: the request is %+v, with PublishReadOnly %v", req, readOnly)
+		}
+		if req.NodeID != "a" || req.VolumeMode != corev1.PersistentVolumeFilesystem || req.FSType != "xfs" || len(req.MountOptions) != 1 ||
+			*req.Secret != *secret {
+			t.Errorf("ATT-183: the request is %+v", req)
 		}
 		if got := w.stored("va").Status.AttachmentMetadata; got["lun"] != "7" {
 			t.Errorf("ATT-172: the metadata is %v, want what the driver said", got)

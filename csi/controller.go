@@ -129,9 +129,9 @@ func (d *Driver) Expand(req storage.ExpandRequest) (int64, bool, error) {
 }
 
 // Modify implements storage.Modifier with ControllerModifyVolume.
-func (d *Driver) Modify(id string, parameters map[string]string) error {
-	_, err := d.invoke(rpc{method: spec.Controller_ControllerModifyVolume_FullMethodName, volume: id,
-		request: &spec.ControllerModifyVolumeRequest{VolumeId: id, MutableParameters: parameters}, reply: &spec.ControllerModifyVolumeResponse{}})
+func (d *Driver) Modify(req storage.ModifyRequest) error {
+	_, err := d.invoke(rpc{method: spec.Controller_ControllerModifyVolume_FullMethodName, volume: req.ID,
+		request: &spec.ControllerModifyVolumeRequest{VolumeId: req.ID, MutableParameters: req.Parameters}, reply: &spec.ControllerModifyVolumeResponse{}})
 	return err
 }
 

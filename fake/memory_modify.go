@@ -8,7 +8,8 @@ import (
 )
 
 // Modify sets parameters of the volume. Parameters that are not [Mutable] give code InvalidArgument, and then none is set.
-func (m *model) Modify(id string, parameters map[string]string) error {
+func (m *model) Modify(req storage.ModifyRequest) error {
+	id, parameters := req.ID, req.Parameters
 	if err := m.check(storage.Modify, "ID", id); err != nil {
 		return err
 	}

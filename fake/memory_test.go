@@ -80,7 +80,7 @@ func expand(req storage.ExpandRequest) func(*fake.Memory) error {
 
 func modify(id, parameter string) func(*fake.Memory) error {
 	return func(m *fake.Memory) error {
-		return m.Modify(id, map[string]string{parameter: "1"})
+		return m.Modify(storage.ModifyRequest{ID: id, Parameters: map[string]string{parameter: "1"}})
 	}
 }
 

@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -15,8 +14,6 @@ import (
 )
 
 const (
-	parameterPrefix      = "csi.storage.k8s.io/"
-	parameterFSType      = parameterPrefix + "fstype"
 	attributeProvisioner = "storage.kubernetes.io/csiProvisionerIdentity"
 	cleanupTries         = 5
 )
@@ -25,7 +22,7 @@ const (
 // (XPROV-030 to XPROV-033).
 func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim,
 	class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
-	req, state, err := c.prepare(p, claim, class)
+	req, refs, state, err := c.prepare(p, claim, class)
 	if err != nil {
 		return nil, state, err
 	}
@@ -48,12 +45,12 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 	// XPROV-033: an asset that is too small, or lacks the requested content, is deleted.
 	if resp.Size < req.Size {
 		err := fmt.Errorf("created volume capacity %d less than requested capacity %d", resp.Size, req.Size)
-		return nil, background, c.cleanUp(p, req.Name, resp.ID, err)
+		return nil, background, c.cleanUp(p, req, resp.ID, err)
 	}
 	if claim.Spec.DataSource != nil && !resp.Content {
-		return nil, background, c.cleanUp(p, req.Name, resp.ID, fmt.Errorf("volume content source missing"))
+		return nil, background, c.cleanUp(p, req, resp.ID, fmt.Errorf("volume content source missing"))
 	}
-	return c.volumeOf(claim, class, req, resp), finished, nil
+	return c.volumeOf(claim, class, req, resp, refs), finished, nil
 }
 
 // createState returns what an error of the driver means for the asset (XPROV-032).
@@ -70,24 +67,23 @@ func (c *provisioner) createState(req storage.CreateRequest, err error) provisio
 }
 
 // cleanUp deletes an unusable asset, and returns the reason (XPROV-033).
-func (c *provisioner) cleanUp(p *engine.Process, name, id string, reason error) error {
+func (c *provisioner) cleanUp(p *engine.Process, req storage.CreateRequest, id string, reason error) error {
 	var err error
 	for range cleanupTries {
-		if err = c.deleteHandle(p, storage.DeleteRequest{ID: id}); err == nil {
+		if err = c.deleteHandle(p, storage.DeleteRequest{ID: id, Secret: req.Secret}); err == nil {
 			return reason
 		}
 	}
-	return fmt.Errorf("%w. Cleanup of volume %s failed, volume is orphaned: %v", reason, name, err)
+	return fmt.Errorf("%w. Cleanup of volume %s failed, volume is orphaned: %v", reason, req.Name, err)
 }
 
-// prepare checks the claim before the call, and returns the request (XPROV-031).
+// prepare checks the claim before the call, and returns the request (XPROV-031) and the secrets of the volume (XPROV-034).
 func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeClaim,
-	class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
-	req := storage.CreateRequest{
+	class *storagev1.StorageClass) (req storage.CreateRequest, refs secretsOf, state provisionState, err error) {
+	req = storage.CreateRequest{
 		Name:         volumeNameFor(claim),
 		Modes:        claim.Spec.AccessModes,
 		VolumeMode:   objects.VolumeModeOf(claim.Spec.VolumeMode),
-		Parameters:   map[string]string{},
 		MountOptions: class.MountOptions,
 		Class:        class.Name,
 		Node:         selectedNode(claim),
@@ -95,12 +91,6 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 	req.Claim.Namespace, req.Claim.Name = claim.Namespace, claim.Name
 	capacity := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	req.Size = capacity.Value()
-	for key, value := range class.Parameters {
-		// Parameters of the sidecar itself are not sent to the driver.
-		if !strings.HasPrefix(key, parameterPrefix) {
-			req.Parameters[key] = value
-		}
-	}
 	source := dataSourceOf(claim)
 	if source != nil {
 		switch source.Kind {
@@ -108,39 +98,62 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 		default:
 			// XPROV-031: a volume populator provisions a volume of its own.
 			c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning, "Assuming an external populator will provision the volume")
-			return req, finished, fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
+			return req, refs, finished, fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
 		}
+	}
+	if source != nil && source.Kind == kindClaim && backends.WithoutClone(c.driver.backend) {
+		// XPROV-031: the driver must be able to copy volumes.
+		return req, refs, finished, fmt.Errorf("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
+	}
+	attributes := objects.ValueOf(claim.Spec.VolumeAttributesClassName)
+	if attributes != "" && !backends.Can(c.driver.backend, storage.Modify) {
+		// XPROV-031: the driver must be able to modify volumes.
+		return req, refs, finished, fmt.Errorf("CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported")
 	}
 	// XPROV-031: a new volume has no labels that a selector could match.
 	if claim.Spec.Selector != nil {
-		return req, finished, fmt.Errorf("claim Selector is not supported")
+		return req, refs, finished, fmt.Errorf("claim Selector is not supported")
+	}
+	if req.FSType, err = fsTypeOf(class); err != nil {
+		return req, refs, finished, err
 	}
 	if source != nil {
 		// XPROV-031: a source that is not usable yet is retried.
-		if err := c.checkSource(p, claim, class, source); err != nil {
-			return req, noChange, fmt.Errorf("error getting handle for DataSource Type %s by Name %s: %w", source.Kind, source.Name, err)
+		if req.ContentID, err = c.checkSource(p, claim, class, source); err != nil {
+			return req, refs, noChange, fmt.Errorf("error getting handle for DataSource Type %s by Name %s: %w", source.Kind, source.Name, err)
 		}
 		req.Content = source
 	}
 	if backends.HasTopology(c.driver.backend) {
 		state, err := c.setTopology(claim, class, &req)
 		if err != nil {
-			return req, state, err
+			return req, refs, state, err
 		}
 	}
-	if name := objects.ValueOf(claim.Spec.VolumeAttributesClassName); name != "" {
-		vac, err := p.API().AttributesClasses.Get(p, name)
+	if refs, err = secrets(class, req.Name, claim); err != nil {
+		// XPROV-034: an error in the names of the secrets is retried.
+		return req, refs, noChange, err
+	}
+	req.Secret = refs.provisioner
+	// XPROV-034: the driver gets the parameters without those of the sidecar.
+	if req.Parameters, err = driverParameters(class); err != nil {
+		return req, refs, finished, err
+	}
+	if attributes != "" {
+		vac, err := p.API().AttributesClasses.Get(p, attributes)
 		if err != nil {
 			// XPROV-031: a missing VolumeAttributesClass is retried.
-			return req, noChange, err
+			return req, refs, noChange, err
 		}
 		if vac.DriverName != c.name {
 			// XPROV-031: a VolumeAttributesClass of another driver is a final error.
-			return req, finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, vac.DriverName,
+			return req, refs, finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", attributes, vac.DriverName,
 				c.name)
 		}
+		// XPROV-031: the volume is created with the parameters of its VolumeAttributesClass.
+		req.Mutable = vac.Parameters
 	}
-	return req, finished, nil
+	return req, refs, finished, nil
 }
 
 // selectedNode returns the node that the scheduler chose for a claim, "" for none.
@@ -153,7 +166,7 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 
 // volumeOf returns the volume for the driver's response (XPROV-030).
 func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest,
-	resp storage.Volume) *corev1.PersistentVolume {
+	resp storage.Volume, refs secretsOf) *corev1.PersistentVolume {
 	attributes := map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", c.started.UnixMilli(), c.name)}
 	for key, value := range resp.Context {
 		attributes[key] = value
@@ -167,6 +180,8 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 			MountOptions: class.MountOptions,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver: c.name, VolumeHandle: resp.ID, VolumeAttributes: attributes,
+				ControllerPublishSecretRef: refs.controllerPublish, NodeStageSecretRef: refs.nodeStage, NodePublishSecretRef: refs.nodePublish,
+				ControllerExpandSecretRef: refs.controllerExpand, NodeExpandSecretRef: refs.nodeExpand,
 			}},
 		},
 	}
@@ -174,7 +189,7 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 		pv.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
 	}
 	if req.VolumeMode != corev1.PersistentVolumeBlock {
-		pv.Spec.CSI.FSType = fsTypeOf(class)
+		pv.Spec.CSI.FSType = req.FSType
 	}
 	// XPROV-030: the node affinity is the topology in the response.
 	if backends.HasTopology(c.driver.backend) {
@@ -184,19 +199,18 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 	if name := claim.Spec.VolumeAttributesClassName; objects.ValueOf(name) != "" {
 		pv.Spec.VolumeAttributesClassName = name
 	}
-	// XPROV-030: the sidecar always writes these annotations. Secrets are not simulated, so they are empty.
+	// XPROV-030: the sidecar always writes the annotations of the deletion secret; they are empty if there is none.
 	if !c.cfg.NoSecretAnnotations {
 		pv.Annotations = map[string]string{annDeletionSecretName: "", annDeletionSecretSpace: ""}
+		if ref := refs.provisioner; ref != nil {
+			pv.Annotations[annDeletionSecretName], pv.Annotations[annDeletionSecretSpace] = ref.Name, ref.Namespace
+		}
+		// XPROV-034: those of the modification secret are written only if there is one.
+		if ref := refs.controllerModify; ref != nil {
+			pv.Annotations[objects.AnnModifySecretName], pv.Annotations[objects.AnnModifySecretNamespace] = ref.Name, ref.Namespace
+		}
 	}
 	return pv
-}
-
-// fsTypeOf returns the file system of a class, "" for the driver's choice.
-func fsTypeOf(class *storagev1.StorageClass) string {
-	if fsType, ok := class.Parameters[parameterFSType]; ok {
-		return fsType
-	}
-	return class.Parameters["fstype"]
 }
 
 // addCommonFields sets the fields that do not depend on the driver (XPROV-027, XPROV-030).

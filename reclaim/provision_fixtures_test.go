@@ -32,7 +32,9 @@ type driver struct {
 	topology         bool
 	attaches         bool
 	noBlock          bool
+	withoutCopies    bool // neither clones nor modifications
 	requests         []storage.CreateRequest
+	deleted          []storage.DeleteRequest
 }
 
 func (d *driver) Name() string { return driverName }
@@ -47,8 +49,13 @@ func (d *driver) Capabilities() storage.Capabilities {
 	if !d.attaches {
 		c.Without = []storage.Op{storage.Attach}
 	}
+	if d.withoutCopies {
+		c.WithoutClone, c.Without = true, append(c.Without, storage.Modify)
+	}
 	return c
 }
+
+func (d *driver) Modify(storage.ModifyRequest) error { return nil }
 
 func (d *driver) SupportsBlock() bool { return !d.noBlock }
 
@@ -64,7 +71,10 @@ func (d *driver) Create(req storage.CreateRequest) (storage.Volume, error) {
 	return resp, nil
 }
 
-func (d *driver) Delete(storage.DeleteRequest) error { return next(&d.deletes) }
+func (d *driver) Delete(req storage.DeleteRequest) error {
+	d.deleted = append(d.deleted, req)
+	return next(&d.deletes)
+}
 
 func (d *driver) Attach(storage.NodeRequest) (map[string]string, error) {
 	return nil, nil

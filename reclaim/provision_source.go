@@ -35,12 +35,12 @@ func dataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectRefere
 
 var errSourceUnbound = errors.New("claim in dataSource not bound or invalid")
 
-// checkSource returns an error while a volume cannot be created from a source (XPROV-031).
+// checkSource returns the handle of a source, and an error while a volume cannot be created from it (XPROV-031).
 func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
-	source *corev1.TypedObjectReference) error {
+	source *corev1.TypedObjectReference) (handle string, err error) {
 	// XPROV-031: snapshots are not simulated; each is missing.
 	if source.Kind == kindSnapshot {
-		return fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)
+		return "", fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)
 	}
 	namespace := objects.ValueOf(source.Namespace)
 	origin, ok := c.claims.Get(api.Key(namespace, source.Name))
@@ -51,27 +51,27 @@ func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVol
 	size := existing[corev1.ResourceStorage]
 	switch {
 	case !ok:
-		return fmt.Errorf("error getting PVC %s (namespace %q) from api server: persistentvolumeclaim %q not found", source.Name, namespace,
+		return "", fmt.Errorf("error getting PVC %s (namespace %q) from api server: persistentvolumeclaim %q not found", source.Name, namespace,
 			source.Name)
 	// XPROV-031: the source must be Bound and not being deleted.
 	case origin.Status.Phase != corev1.ClaimBound:
-		return fmt.Errorf("the PVC DataSource %s must have a status of Bound.  Got %v", source.Name, origin.Status.Phase)
+		return "", fmt.Errorf("the PVC DataSource %s must have a status of Bound.  Got %v", source.Name, origin.Status.Phase)
 	case origin.DeletionTimestamp != nil:
-		return fmt.Errorf("the PVC DataSource %s is currently being deleted", source.Name)
+		return "", fmt.Errorf("the PVC DataSource %s is currently being deleted", source.Name)
 	// XPROV-031: the source must not be larger than the new claim.
 	case requested.Cmp(size) < 0:
-		return fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %d but source is %d", requested.Value(), size.Value())
+		return "", fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %d but source is %d", requested.Value(), size.Value())
 	case origin.Spec.VolumeName == "":
-		return fmt.Errorf("volume name is empty in source PVC %s", origin.Name)
+		return "", fmt.Errorf("volume name is empty in source PVC %s", origin.Name)
 	}
 	pv, err := p.API().Volumes.Get(p, origin.Spec.VolumeName)
 	// XPROV-031: the source's volume must be of the same driver and bound to the source.
 	if err != nil || pv.Spec.CSI == nil || pv.Spec.CSI.Driver != class.Provisioner ||
 		!objects.IsMine(pv, origin) || pv.Spec.ClaimRef.UID != origin.UID || pv.Status.Phase != corev1.VolumeBound {
-		return errSourceUnbound
+		return "", errSourceUnbound
 	}
 	if objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode) {
-		return fmt.Errorf("the source PVC and destination PVCs must have the same volume mode for cloning")
+		return "", fmt.Errorf("the source PVC and destination PVCs must have the same volume mode for cloning")
 	}
-	return nil
+	return pv.Spec.CSI.VolumeHandle, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -523,6 +524,8 @@ func TestProvisionPreChecks(t *testing.T) {
 		event      string // "" is success
 		stopped    bool   // no retry
 		state      string
+		driver     driver
+		class      *storagev1.StorageClass
 	}{
 		{rule: "XPROV-031", name: "selector", claim: wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }),
 			event: "Warning ProvisioningFailed: claim Selector is not supported"},
@@ -556,11 +559,35 @@ func TestProvisionPreChecks(t *testing.T) {
 			event:   "Warning ProvisioningFailed: VAC gold referenced in PVC is for driver other.example.com which does not match driver name " + driverName},
 		{rule: "XPROV-031", name: "VAC missing", claim: wantedClaim(vac),
 			event: `Warning ProvisioningFailed: volumeattributesclasses.storage.k8s.io "gold" not found`},
+		{rule: "XPROV-031", name: "VAC, and a driver that does not modify", claim: wantedClaim(vac), driver: driver{withoutCopies: true},
+			event: "Warning ProvisioningFailed: CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported"},
+		{rule: "XPROV-031", name: "clone, and a driver that does not copy", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			driver: driver{withoutCopies: true}, objects: []api.Object{origin(nil), originVolume()},
+			event: "Warning ProvisioningFailed: CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported"},
+		{rule: "XPROV-034", name: "an unknown parameter of the sidecar", claim: wantedClaim(), class: withParameters("csi.storage.k8s.io/color", "red"),
+			event: `Warning ProvisioningFailed: failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/color" with reserved namespace csi.storage.k8s.io/`},
+		{rule: "XPROV-034", name: "two file systems", claim: wantedClaim(), class: withParameters("fsType", "xfs", "csi.storage.k8s.io/fstype", "ext4"),
+			event: `Warning ProvisioningFailed: fstype specified in parameters with both "fstype" and "csi.storage.k8s.io/fstype" keys`},
+		{rule: "XPROV-034", name: "a secret without a namespace", claim: wantedClaim(),
+			class: withParameters("csi.storage.k8s.io/node-stage-secret-name", "s"),
+			event: "Warning ProvisioningFailed: failed to get name and namespace template from params: either name and namespace for NodeStage secrets specified, Both must be specified"},
+		{rule: "XPROV-034", name: "an old and a new name of a secret", claim: wantedClaim(),
+			class: withParameters("csi.storage.k8s.io/provisioner-secret-name", "s", "csiProvisionerSecretName", "s"),
+			event: `Warning ProvisioningFailed: failed to get name and namespace template from params: Provisioner secrets specified in parameters with both "csi" and "csi.storage.k8s.io/" keys`},
+		{rule: "XPROV-034", name: "an unknown token", claim: wantedClaim(),
+			class: withParameters("csi.storage.k8s.io/secret-name", "s", "csi.storage.k8s.io/secret-namespace", "${pvc.name}"),
+			event: `Warning ProvisioningFailed: error resolving value "${pvc.name}": invalid tokens: ["pvc.name"]`},
+		{rule: "XPROV-034", name: "a name that no secret can have", claim: wantedClaim(),
+			class: withParameters("csi.storage.k8s.io/secret-name", "S_${pvc.name}", "csi.storage.k8s.io/secret-namespace", "default"),
+			event: `Warning ProvisioningFailed: "S_${pvc.name}" resolved to "S_c1" which is not a valid secret name`},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			d := &driver{}
-			w := newProvisionerFixture(t, d, setup{}, append(test.objects, class(), test.claim)...)
+			d := &test.driver
+			if test.class == nil {
+				test.class = class()
+			}
+			w := newProvisionerFixture(t, d, setup{}, append(test.objects, test.class, test.claim)...)
 			start := w.Now()
 			w.Advance(0)
 			if test.event == "" {
@@ -573,6 +600,89 @@ func TestProvisionPreChecks(t *testing.T) {
 				t.Errorf("stopped: %v, want %v", stopped, test.stopped)
 			}
 		})
+	}
+}
+
+// withParameters returns a class with parameters: name, value, name, value and so on.
+func withParameters(parameters ...string) *storagev1.StorageClass {
+	return class(func(c *storagev1.StorageClass) {
+		c.Parameters = map[string]string{}
+		for i := 0; i < len(parameters); i += 2 {
+			c.Parameters[parameters[i]] = parameters[i+1]
+		}
+	})
+}
+
+// XPROV-034, XPROV-057: the request and the volume have the secrets of the class, with the tokens replaced; the deletion has that of the
+// creation.
+func TestProvisionSecrets(t *testing.T) {
+	d := &driver{}
+	c := withParameters(
+		"type", "ssd", "csi.storage.k8s.io/secret-name", "all", "csi.storage.k8s.io/secret-namespace", "storage",
+		"csi.storage.k8s.io/provisioner-secret-name", "${pvc.annotations['example.com/s']}-${pvc.name}",
+		"csi.storage.k8s.io/provisioner-secret-namespace", "${pvc.namespace}",
+		"csi.storage.k8s.io/node-stage-secret-name", "${pv.name}", "csi.storage.k8s.io/node-stage-secret-namespace", "kube-system",
+		"csi.storage.k8s.io/controller-modify-secret-name", "modify", "csi.storage.k8s.io/controller-modify-secret-namespace", "storage",
+	)
+	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName, Parameters: map[string]string{"iops": "9"}}
+	w := newProvisionerFixture(t, d, setup{}, c, gold, wantedClaim(func(c *corev1.PersistentVolumeClaim) {
+		c.Annotations["example.com/s"] = "key"
+		c.Spec.VolumeAttributesClassName = ptr("gold")
+	}))
+	w.settle()
+	ref := func(namespace, name string) *corev1.SecretReference {
+		return &corev1.SecretReference{Namespace: namespace, Name: name}
+	}
+	pv := w.volume("pvc-u1")
+	created := ref("default", "key-c1")
+	for _, tt := range []struct {
+		name      string
+		got, want any
+	}{
+		{"provisioner", d.requests[0].Secret, created},
+		{"parameters", d.requests[0].Parameters, map[string]string{"type": "ssd"}},
+		{"mutable parameters", d.requests[0].Mutable, map[string]string{"iops": "9"}},
+		{"controller publish", pv.Spec.CSI.ControllerPublishSecretRef, ref("storage", "all")},
+		{"node stage", pv.Spec.CSI.NodeStageSecretRef, ref("kube-system", "pvc-u1")},
+		{"node publish", pv.Spec.CSI.NodePublishSecretRef, ref("storage", "all")},
+		{"controller expand", pv.Spec.CSI.ControllerExpandSecretRef, ref("storage", "all")},
+		{"node expand", pv.Spec.CSI.NodeExpandSecretRef, ref("storage", "all")},
+		{"modification", pv.Annotations["volume.kubernetes.io/controller-modify-secret-namespace"] + "/" +
+			pv.Annotations["volume.kubernetes.io/controller-modify-secret-name"], "storage/modify"},
+	} {
+		if !reflect.DeepEqual(tt.got, tt.want) {
+			t.Errorf("XPROV-034: %s = %+v, want %+v", tt.name, tt.got, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		edit func(*corev1.PersistentVolume)
+		want *corev1.SecretReference
+	}{
+		{"of the annotations", func(*corev1.PersistentVolume) {}, created},
+		{"none", func(pv *corev1.PersistentVolume) {
+			pv.Annotations["volume.kubernetes.io/provisioner-deletion-secret-name"] = ""
+		}, nil},
+		{"of the class", func(pv *corev1.PersistentVolume) {
+			pv.Annotations = map[string]string{objects.AnnProvisionedBy: driverName}
+			pv.Spec.StorageClassName = "shared"
+		}, ref("storage", "all")},
+		{"of a class that is gone", func(pv *corev1.PersistentVolume) {
+			pv.Annotations = map[string]string{objects.AnnProvisionedBy: driverName}
+			pv.Spec.StorageClassName = "gone"
+		}, nil},
+	} {
+		d := &driver{}
+		old := pv.DeepCopy()
+		old.Status.Phase, old.ResourceVersion = corev1.VolumeReleased, ""
+		tt.edit(old)
+		shared := withParameters("csi.storage.k8s.io/secret-name", "all", "csi.storage.k8s.io/secret-namespace", "storage")
+		shared.Name = "shared"
+		w := newProvisionerFixture(t, d, setup{}, shared, old)
+		w.settle()
+		if len(d.deleted) != 1 || !reflect.DeepEqual(d.deleted[0].Secret, tt.want) {
+			t.Errorf("XPROV-057: %s: deletions %+v, want one with the secret %+v", tt.name, d.deleted, tt.want)
+		}
 	}
 }
 

@@ -120,7 +120,11 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 			return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
 		}
 	}
-	return c.deleteHandle(p, storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
+	secret, err := c.deletionSecret(pv)
+	if err != nil {
+		return err
+	}
+	return c.deleteHandle(p, storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID, Secret: secret})
 }
 
 // translatable reports whether CSI drivers took over from the plugin of a source.

@@ -60,7 +60,7 @@ type NodeExpander interface {
 // a parameter stay as they are. Parameters that the volume already has are a success; those that no volume can have give code
 // [InvalidArgument].
 type Modifier interface {
-	Modify(id string, parameters map[string]string) error
+	Modify(ModifyRequest) error
 }
 
 // Rebooter is notified when a node reboots and so loses everything that is staged or published on it.
@@ -71,6 +71,19 @@ type Rebooter interface {
 // AttachLimiter returns how many volumes of the driver can be attached to a node; negative is no limit.
 type AttachLimiter interface {
 	AttachLimit(node string) int32
+}
+
+// NodeDescriber is a driver that describes its nodes (NodeGetInfo). When the driver registers on a node, the kubelet labels the Node with
+// the topology and writes the ID and the keys of the topology into the CSINode (MNT-362). A node of any other backend has its own name as
+// ID, and the topology keys of the Capabilities; its labels stay as they are.
+type NodeDescriber interface {
+	NodeInfo(node string) (NodeInfo, error)
+}
+
+// NodeInfo describes a node of a driver.
+type NodeInfo struct {
+	ID       string  // name of the node at the driver; must not be empty
+	Topology Segment // labels of the node; none for a driver without topology
 }
 
 // PublishedLister lists the nodes to which each volume is attached, by handle (LIST_VOLUMES_PUBLISHED_NODES). The external attacher
@@ -91,6 +104,13 @@ type Capabilities struct {
 	// TopologyKeys are keys of node labels, for a driver whose volumes only some nodes can reach (VOLUME_ACCESSIBILITY_CONSTRAINTS). With
 	// none, every node reaches every volume, and Volume.Topology is ignored.
 	TopologyKeys []string
+	// WithoutClone is true for a driver that cannot copy volumes (no CLONE_VOLUME): the external-provisioner does not ask it to.
+	WithoutClone bool
+	// SingleNodeMultiWriter is true for a driver that distinguishes ReadWriteOncePod from ReadWriteOnce (SINGLE_NODE_MULTI_WRITER). If it is
+	// false, the external-attacher requests ReadWriteOnce for both (ATT-176).
+	SingleNodeMultiWriter bool
+	// PublishReadOnly is true for a driver that attaches read-only (PUBLISH_READONLY); see ATT-180.
+	PublishReadOnly bool
 	// MountGroup is true for a driver that sets the group of files while mounting (VOLUME_MOUNT_GROUP). If it is false, the kubelet changes
 	// the group of each file.
 	MountGroup bool

@@ -43,8 +43,9 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ok
 	}
-	if e, found := errors.AsType[*statusError](err); found {
-		return e.code
+	if e, found := errors.AsType[status](err); found {
+		code, _ := e.Status()
+		return code
 	}
 	if _, found := errors.AsType[panicked](err); found {
 		return Internal
@@ -52,7 +53,13 @@ func CodeOf(err error) Code {
 	return Unknown
 }
 
-// statusError is an error with a gRPC status. Package backends reads it with Status.
+// status is an error with a code: one of Errorf, or of a backend that has errors of its own, with details for example.
+type status interface {
+	error
+	Status() (Code, string)
+}
+
+// statusError is an error with a gRPC status.
 type statusError struct {
 	code    Code
 	message string

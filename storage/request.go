@@ -19,9 +19,13 @@ type CreateRequest struct {
 	VolumeMode   corev1.PersistentVolumeMode         // of the claim; "": Filesystem
 	Parameters   map[string]string                   // of the StorageClass
 	MountOptions []string                            // of the StorageClass
+	FSType       string                              // file system that the StorageClass names; "" leaves it to the backend
+	Mutable      map[string]string                   // parameters of the VolumeAttributesClass of the claim
 	Requisite    []Segment                           // at least one of them must reach the volume; none: no requirement
 	Preferred    []Segment                           // segments to try first, in order
 	Content      *corev1.TypedObjectReference        // the data source of the claim; nil: an empty volume
+	ContentID    string                              // handle of the volume or snapshot that Content stands for
+	Secret       *corev1.SecretReference             // provisioner secret that the StorageClass names; nil for none
 
 	Class string               // name of the StorageClass; in-tree plugins only
 	Claim types.NamespacedName // the claim; in-tree plugins only
@@ -42,6 +46,7 @@ type Volume struct {
 type DeleteRequest struct {
 	ID     string                         // handle of the volume
 	UID    types.UID                      // of the PersistentVolume; "" if there is none
+	Secret *corev1.SecretReference        // of the CreateRequest; nil for none
 	Source *corev1.PersistentVolumeSource // of the PersistentVolume; in-tree plugins only, and may be nil
 }
 
@@ -51,6 +56,19 @@ type ExpandRequest struct {
 	Size       int64                       // bytes requested
 	Limit      int64                       // maximum size in bytes; 0: no limit
 	VolumeMode corev1.PersistentVolumeMode // "": Filesystem
+
+	// The other fields are set for CSI drivers only. Mode is the one mode that represents those of the PersistentVolume, as in Attach.
+	Mode         corev1.PersistentVolumeAccessMode
+	FSType       string                  // of the PersistentVolume
+	MountOptions []string                // of the PersistentVolume
+	Secret       *corev1.SecretReference // controllerExpandSecretRef of the PersistentVolume; nil for none
+}
+
+// ModifyRequest asks to change properties of a volume.
+type ModifyRequest struct {
+	ID         string                  // handle of the volume
+	Parameters map[string]string       // of the VolumeAttributesClass
+	Secret     *corev1.SecretReference // secret that the PersistentVolume names for it; nil for none
 }
 
 // NodeRequest asks for an operation on a volume at a node: Attach, Detach, Stage, Unstage, Publish, Unpublish or NodeExpand. ID and Node
@@ -59,6 +77,8 @@ type NodeRequest struct {
 	ID   string // handle of the volume
 	Node string // name of the node; Detach: "" is every node
 
+	// NodeID is the name of the node at the driver, as in [NodeInfo]: Attach, Detach.
+	NodeID string
 	// StagingPath is where the volume is staged: Stage, Unstage; Publish and NodeExpand of a backend that stages.
 	StagingPath string
 	// TargetPath is where the volume is published: Publish, Unpublish, NodeExpand.
@@ -66,16 +86,16 @@ type NodeRequest struct {
 	// Pod is the pod that gets the volume: Publish.
 	Pod PodRef
 
-	// Mode is the access mode: Attach, Stage, Publish. Attach has the one mode that represents those of the PersistentVolume (ATT-176),
-	// Stage and Publish the first of them (MNT-301). "" is ReadWriteOnce.
+	// Mode is the access mode: Attach, Stage, Publish, NodeExpand. Attach has the one mode that represents those of the PersistentVolume
+	// (ATT-176), the others the first of them (MNT-301). "" is ReadWriteOnce.
 	Mode corev1.PersistentVolumeAccessMode
-	// VolumeMode is set by Stage, Publish, NodeExpand. "" is Filesystem.
+	// VolumeMode is set by Attach, Stage, Publish, NodeExpand. "" is Filesystem.
 	VolumeMode corev1.PersistentVolumeMode
 	// ReadOnly asks for access without writing: Attach, Publish.
 	ReadOnly bool
-	// FSType is the type of the file system: Stage, Publish. "" leaves it to the backend.
+	// FSType is the type of the file system: Attach, Stage, Publish, NodeExpand. "" leaves it to the backend, and is used for block volumes.
 	FSType string
-	// MountOptions are those of the PersistentVolume: Stage, Publish.
+	// MountOptions are those of the PersistentVolume: Attach, Stage, Publish, NodeExpand; none for block volumes.
 	MountOptions []string
 	// Group is the group of the files: Stage, Publish. It is nil for none, and for a backend without Capabilities.MountGroup.
 	Group *int64
@@ -84,6 +104,10 @@ type NodeRequest struct {
 	Context map[string]string
 	// AttachContext is the result of Attach: Stage, Publish.
 	AttachContext map[string]string
+
+	// Secret is the secret that the PersistentVolume, or the volume in the pod, names for the call: Attach, Detach, Stage, Publish,
+	// NodeExpand. It is nil for none.
+	Secret *corev1.SecretReference
 
 	// Size is the requested size in bytes: NodeExpand. 0 is the size of the volume.
 	Size int64

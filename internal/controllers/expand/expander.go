@@ -189,7 +189,18 @@ func (ex *expander) callDriver(p *engine.Process, pv *corev1.PersistentVolume, s
 		// EXP-030: a driver that expands on nodes only is not called.
 		return size, true, nil
 	}
-	req := storage.ExpandRequest{ID: backends.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
+	req := storage.ExpandRequest{
+		ID: backends.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode), MountOptions: pv.Spec.MountOptions,
+	}
+	// EXP-027: the request has the volume capability of an attachment.
+	mode, err := objects.PublishMode(pv.Spec.AccessModes, backends.DistinguishesOnePod(ex.backend))
+	if err != nil {
+		return size, false, fmt.Errorf("failed to get capabilities of volume %s with %w", pv.Name, err)
+	}
+	req.Mode = objects.ModeOfCSI(mode)
+	if source := pv.Spec.CSI; source != nil {
+		req.FSType, req.Secret = source.FSType, source.ControllerExpandSecretRef
+	}
 	var expanded int64
 	err = ex.calls.Call(p, storage.Expand, req.ID, "", func() (err error) {
 		expanded, onNode, err = expander.Expand(req)

@@ -215,7 +215,21 @@ func (m *modifier) callDriver(p *engine.Process, claim *corev1.PersistentVolumeC
 		parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
 		parameters["csi.storage.k8s.io/pv/name"] = pv.Name
 	}
-	return m.calls.Call(p, storage.Modify, id, "", func() error { return m.backend.(storage.Modifier).Modify(id, parameters) })
+	req := storage.ModifyRequest{ID: id, Parameters: parameters, Secret: modifySecret(pv)}
+	return m.calls.Call(p, storage.Modify, id, "", func() error { return m.backend.(storage.Modifier).Modify(req) })
+}
+
+// modifySecret returns the secret of a modification, nil for none.
+func modifySecret(pv *corev1.PersistentVolume) *corev1.SecretReference {
+	// VAC-015: the annotations of the PersistentVolume name it; else it is that of expansions.
+	name, namespace := pv.Annotations[objects.AnnModifySecretName], pv.Annotations[objects.AnnModifySecretNamespace]
+	if name != "" && namespace != "" {
+		return &corev1.SecretReference{Name: name, Namespace: namespace}
+	}
+	if pv.Spec.CSI == nil {
+		return nil
+	}
+	return pv.Spec.CSI.ControllerExpandSecretRef
 }
 
 // changeFailed records an error of the driver, in the claim and in memory (VAC-012, VAC-013).

@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -93,6 +94,29 @@ func TopologyKeys(b storage.Backend) []string {
 
 // MountsWithGroup reports whether the backend sets the group of files while mounting.
 func MountsWithGroup(b storage.Backend) bool { return capabilities(b).MountGroup }
+
+// DistinguishesOnePod reports whether the driver distinguishes ReadWriteOncePod from ReadWriteOnce (SINGLE_NODE_MULTI_WRITER).
+func DistinguishesOnePod(b storage.Backend) bool { return capabilities(b).SingleNodeMultiWriter }
+
+// WithoutClone reports whether the driver cannot copy volumes.
+func WithoutClone(b storage.Backend) bool { return capabilities(b).WithoutClone }
+
+// AttachesReadOnly reports whether the driver can attach a volume read-only (PUBLISH_READONLY).
+func AttachesReadOnly(b storage.Backend) bool { return capabilities(b).PublishReadOnly }
+
+// NodeInfo returns how the driver describes a node: by its name and the keys of the Capabilities if the driver is no
+// [storage.NodeDescriber]. described is true for one.
+func NodeInfo(b storage.Backend, node string) (info storage.NodeInfo, described bool, err error) {
+	d, ok := b.(storage.NodeDescriber)
+	if !ok {
+		return storage.NodeInfo{ID: node}, false, nil
+	}
+	err = Safely(b.Name(), "NodeInfo", func() (err error) { info, err = d.NodeInfo(node); return err })
+	if err == nil && info.ID == "" {
+		err = errors.New("error adding CSI driver node info: driverNodeID must not be empty")
+	}
+	return info, true, err
+}
 
 // RecyclesByPod reports whether a pod scrubs the volumes of the backend.
 func RecyclesByPod(b storage.Backend) bool { return inTreeCapabilities(b).RecyclerPod }

@@ -29,6 +29,9 @@ const (
 	AnnStorageResizer = "volume.kubernetes.io/storage-resizer"
 	// AnnNodeExpansionNotRequired is on a claim whose expansion was finished without the kubelet.
 	AnnNodeExpansionNotRequired = "volume.kubernetes.io/node-expansion-not-required"
+	// AnnModifySecretName and AnnModifySecretNamespace are on a volume; the values name the secret of its modifications (VAC-015).
+	AnnModifySecretName      = "volume.kubernetes.io/controller-modify-secret-name"
+	AnnModifySecretNamespace = "volume.kubernetes.io/controller-modify-secret-namespace"
 	// AnnManagedAttach is on a Node whose volumes the attach/detach controller attaches (ATT-021).
 	AnnManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
 )

@@ -107,11 +107,11 @@ func (b unstaged) Publish(req storage.NodeRequest) error {
 	return nil
 }
 
-func (b modifiesOnce) Modify(id string, parameters map[string]string) error {
-	if v, ok := b.Volume(id); ok && v.Modified != nil {
+func (b modifiesOnce) Modify(req storage.ModifyRequest) error {
+	if v, ok := b.Volume(req.ID); ok && v.Modified != nil {
 		return storage.Errorf(storage.InvalidArgument, "nothing to modify")
 	}
-	return b.Memory.Modify(id, parameters)
+	return b.Memory.Modify(req)
 }
 
 func (b shrinking) Expand(req storage.ExpandRequest) (size int64, onNode bool, err error) {

@@ -101,7 +101,7 @@ func empty(b storage.Backend, op storage.Op) (err error) {
 	case storage.NodeExpand:
 		_, err = b.(storage.NodeExpander).NodeExpand(storage.NodeRequest{})
 	case storage.Modify:
-		err = b.(storage.Modifier).Modify("", nil)
+		err = b.(storage.Modifier).Modify(storage.ModifyRequest{})
 	}
 	return err
 }

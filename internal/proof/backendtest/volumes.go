@@ -155,7 +155,7 @@ var volumes = []check{
 		}
 		var first error
 		for i := range 2 {
-			err := s.b.(storage.Modifier).Modify(id, map[string]string{"backendtest": "yes"})
+			err := s.b.(storage.Modifier).Modify(storage.ModifyRequest{ID: id, Parameters: map[string]string{"backendtest": "yes"}})
 			if err != nil && storage.CodeOf(err) != storage.InvalidArgument {
 				return fmt.Errorf("Modify(%s, backendtest=yes) = %w, want success or code %s", id, err, storage.InvalidArgument)
 			}

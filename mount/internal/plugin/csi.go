@@ -105,6 +105,7 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 	req := storage.NodeRequest{
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
 		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
+		Secret: source.NodeStageSecretRef,
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})

@@ -62,7 +62,7 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 	}
 	req := storage.NodeRequest{
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
-		AttachContext: attachContext, Context: source.VolumeAttributes,
+		AttachContext: attachContext, Context: source.VolumeAttributes, Secret: source.NodeStageSecretRef,
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
@@ -78,7 +78,7 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 }
 
 func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
-	source := csiSourceOf(spec, pod.UID)
+	source := csiSourceOf(spec, pod)
 	// MNT-307: the VolumeAttachment must be readable.
 	attachContext, err := c.attachment(p, spec)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 	req := storage.NodeRequest{
 		ID: source.handle, Node: c.h.Node, TargetPath: target, StagingPath: staging, Pod: PodRef(pod), Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), AttachContext: attachContext,
-		Context: c.attributes(source, pod),
+		Context: c.attributes(source, pod), Secret: source.secret,
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
 	err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },

@@ -23,16 +23,22 @@ type csiSource struct {
 	driver, handle, fsType string
 	attributes             map[string]string
 	mode                   storagev1.VolumeLifecycleMode
+	secret                 *corev1.SecretReference
 }
 
-func csiSourceOf(spec *volumes.Spec, pod types.UID) csiSource {
+func csiSourceOf(spec *volumes.Spec, pod *corev1.Pod) csiSource {
 	if pv := spec.CSI(); pv != nil {
-		return csiSource{pv.Driver, pv.VolumeHandle, pv.FSType, pv.VolumeAttributes, storagev1.VolumeLifecyclePersistent}
+		return csiSource{pv.Driver, pv.VolumeHandle, pv.FSType, pv.VolumeAttributes, storagev1.VolumeLifecyclePersistent, pv.NodePublishSecretRef}
 	}
 	inline := spec.Inline.CSI
 	// MNT-303: the kubelet generates the handle.
-	return csiSource{inline.Driver, InlineHandle(pod, spec.Name()), objects.ValueOf(inline.FSType), inline.VolumeAttributes,
-		storagev1.VolumeLifecycleEphemeral}
+	source := csiSource{inline.Driver, InlineHandle(pod.UID, spec.Name()), objects.ValueOf(inline.FSType), inline.VolumeAttributes,
+		storagev1.VolumeLifecycleEphemeral, nil}
+	if ref := inline.NodePublishSecretRef; ref != nil {
+		// MNT-303: the secret is in the namespace of the pod.
+		source.secret = &corev1.SecretReference{Name: ref.Name, Namespace: pod.Namespace}
+	}
+	return source
 }
 
 // InlineHandle returns the generated handle of a CSI volume in the pod itself.
@@ -59,7 +65,7 @@ func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) 
 }
 
 func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
-	source, fs := csiSourceOf(spec, pod.UID), c.h.Disk
+	source, fs := csiSourceOf(spec, pod), c.h.Disk
 	target := c.h.Layout.CSIMount(pod.UID, spec.Name())
 	// MNT-302, MNT-303: the driver must be registered, and support the lifecycle mode.
 	driver, err := c.client(source.driver, "mounter.SetUpAt")
@@ -73,6 +79,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	req := storage.NodeRequest{
 		ID: source.handle, Node: c.h.Node, TargetPath: target, Pod: PodRef(pod), Mode: spec.AccessMode(), FSType: source.fsType,
 		ReadOnly: spec.MountsReadOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
+		Secret: source.secret,
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions

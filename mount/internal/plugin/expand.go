@@ -78,6 +78,13 @@ func (h *Host) nodeExpandCall(b storage.Backend, spec *volumes.Spec, req ExpandR
 	if spec.Block() {
 		ask.VolumeMode = corev1.PersistentVolumeBlock
 	}
+	if source := spec.CSI(); source != nil {
+		// MNT-424: the request has the volume capability of the volume.
+		ask.Mode, ask.Secret = spec.AccessMode(), source.NodeExpandSecretRef
+		if !spec.Block() {
+			ask.FSType, ask.MountOptions = source.FSType, spec.PV.Spec.MountOptions
+		}
+	}
 	return func() error {
 		_, err := b.(storage.NodeExpander).NodeExpand(ask)
 		return err

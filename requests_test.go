@@ -1,0 +1,116 @@
+package volsim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
+)
+
+// recorder is a driver that records the last request of each operation.
+type recorder struct {
+	*fake.Memory
+	last map[storage.Op]any
+}
+
+func (r *recorder) Attach(req storage.NodeRequest) (map[string]string, error) {
+	r.last[storage.Attach] = req
+	return r.Memory.Attach(req)
+}
+
+func (r *recorder) Detach(req storage.NodeRequest) error {
+	r.last[storage.Detach] = req
+	return r.Memory.Detach(req)
+}
+
+func (r *recorder) Stage(req storage.NodeRequest) error {
+	r.last[storage.Stage] = req
+	return r.Memory.Stage(req)
+}
+
+func (r *recorder) Publish(req storage.NodeRequest) error {
+	r.last[storage.Publish] = req
+	return r.Memory.Publish(req)
+}
+
+func (r *recorder) NodeExpand(req storage.NodeRequest) (int64, error) {
+	r.last[storage.NodeExpand] = req
+	return r.Memory.NodeExpand(req)
+}
+
+func (r *recorder) Expand(req storage.ExpandRequest) (int64, bool, error) {
+	r.last[storage.Expand] = req
+	return r.Memory.Expand(req)
+}
+
+func (r *recorder) Modify(req storage.ModifyRequest) error {
+	r.last[storage.Modify] = req
+	return r.Memory.Modify(req)
+}
+
+// Requests have the volume capability and the secrets of the PersistentVolume, whatever the call.
+func TestRequests(t *testing.T) {
+	driver := &recorder{Memory: fake.CSI("disk.example.com"), last: map[storage.Op]any{}}
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}})
+	require.NoError(t, err)
+	defer c.Close()
+	class := fake.Class("fast", "disk.example.com", fake.Expandable())
+	class.MountOptions = []string{"noatime"}
+	class.Parameters = map[string]string{"csi.storage.k8s.io/fstype": "xfs"}
+	ref := func(name string) *corev1.SecretReference {
+		return &corev1.SecretReference{Namespace: "storage", Name: name}
+	}
+	for _, call := range []string{"controller-publish", "node-stage", "node-publish", "controller-expand", "node-expand", "controller-modify"} {
+		class.Parameters["csi.storage.k8s.io/"+call+"-secret-name"] = call
+		class.Parameters["csi.storage.k8s.io/"+call+"-secret-namespace"] = "storage"
+	}
+	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com", Parameters: map[string]string{"iops": "9"}}
+	pod := fake.Pod("web", fake.Claims("data"))
+	require.NoError(t, c.Create(fake.Node("n1"), class, gold, fake.Claim("data", "1Gi", fake.InClass("fast")), pod))
+	require.NoError(t, c.Advance(time.Minute))
+	claim, err := c.Claims.Get("default/data")
+	require.NoError(t, err)
+	require.NoError(t, c.Patch(claim, `{"spec":{"resources":{"requests":{"storage":"2Gi"}},"volumeAttributesClassName":"gold"}}`))
+	require.NoError(t, c.Advance(5*time.Minute))
+	require.NoError(t, c.Delete(pod))
+	require.NoError(t, c.Advance(5*time.Minute))
+
+	file := storage.NodeRequest{Mode: corev1.ReadWriteOnce, VolumeMode: corev1.PersistentVolumeFilesystem, FSType: "xfs", MountOptions: []string{"noatime"}}
+	with := func(req storage.NodeRequest, edit func(*storage.NodeRequest)) storage.NodeRequest {
+		edit(&req)
+		return req
+	}
+	implicit := with(file, func(r *storage.NodeRequest) { r.VolumeMode = "" })
+	ignored := cmpopts.IgnoreFields(storage.NodeRequest{}, "ID", "Node", "StagingPath", "TargetPath", "Pod", "Context", "AttachContext")
+	for _, tt := range []struct {
+		rule string
+		op   storage.Op
+		want any
+	}{
+		{"ATT-183", storage.Attach, with(file, func(r *storage.NodeRequest) { r.NodeID, r.Secret = "n1", ref("controller-publish") })},
+		{"ATT-183", storage.Detach, storage.NodeRequest{NodeID: "n1", Secret: ref("controller-publish")}},
+		{"MNT-301", storage.Stage, with(implicit, func(r *storage.NodeRequest) { r.Secret = ref("node-stage") })},
+		{"MNT-302", storage.Publish, with(implicit, func(r *storage.NodeRequest) { r.Secret = ref("node-publish") })},
+		{"MNT-424", storage.NodeExpand, with(implicit, func(r *storage.NodeRequest) { r.Secret, r.Size = ref("node-expand"), 2<<30 })},
+		{"EXP-027", storage.Expand, storage.ExpandRequest{Size: 2 << 30, VolumeMode: corev1.PersistentVolumeFilesystem, Mode: corev1.ReadWriteOnce,
+			FSType: "xfs", MountOptions: []string{"noatime"}, Secret: ref("controller-expand")}},
+		{"VAC-015", storage.Modify, storage.ModifyRequest{Parameters: map[string]string{"iops": "9"}, Secret: ref("controller-modify")}},
+	} {
+		t.Run(tt.rule+" "+string(tt.op), func(t *testing.T) {
+			diff := cmp.Diff(tt.want, driver.last[tt.op], ignored, cmpopts.IgnoreFields(storage.ExpandRequest{}, "ID"),
+				cmpopts.IgnoreFields(storage.ModifyRequest{}, "ID"))
+			if diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
