@@ -384,7 +384,7 @@ func TestAttachRequest(t *testing.T) {
 		if req.ID != "h2" || req.Node != "a" || req.Mode != corev1.ReadOnlyMany || req.ReadOnly != readOnly || req.Context["k"] != "v" {
 			t.Errorf("ATT-176, ATT-180: the request is %+v, with PublishReadOnly %v", req, readOnly)
 		}
-		if req.NodeID != "a" || req.VolumeMode != corev1.PersistentVolumeFilesystem || req.FSType != "xfs" || len(req.MountOptions) != 1 ||
+		if req.NodeID != "id-a" || req.VolumeMode != corev1.PersistentVolumeFilesystem || req.FSType != "xfs" || len(req.MountOptions) != 1 ||
 			*req.Secret != *secret {
 			t.Errorf("ATT-183: the request is %+v", req)
 		}
