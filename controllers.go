@@ -157,7 +157,8 @@ func (c *Cluster) startBinder() error {
 			if a, ok := c.engine.Actor(actors.PersistentVolume); ok {
 				a.Keeps(host)
 			}
-			return reclaim.NewReclaimer(host, c.backends, options.Reclaimer{Migration: objects.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
+			return reclaim.NewReclaimer(host, c.backends,
+				options.Reclaimer{Migration: objects.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
 		},
 	})
 	return err

@@ -63,7 +63,8 @@ func traceOf(t *testing.T, seed int64) []byte {
 	c, err := volsim.New(cfg)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(uint64(seed), 42))
-	require.NoError(t, history.Run(c, rng.IntN, history.Options{Steps: 60, UserEdits: true, Faults: true, Nodes: seed%2 == 1, Growth: seed%4 == 3}, nil))
+	require.NoError(t, history.Run(c, rng.IntN,
+		history.Options{Steps: 60, UserEdits: true, Faults: true, Nodes: seed%2 == 1, Growth: seed%4 == 3}, nil))
 	require.NoError(t, history.Recover(c, history.SettleTime))
 	var out bytes.Buffer
 	require.NoError(t, c.Trace().WriteJSON(&out))

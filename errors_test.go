@@ -45,7 +45,8 @@ var readWriteOnce = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 func goodVolume(name string) *pvType {
 	return &pvType{ObjectMeta: meta(name), Spec: corev1.PersistentVolumeSpec{
 		Capacity: storageSize("10Gi"), AccessModes: readWriteOnce, StorageClassName: "fast",
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "h"}},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com",
+			VolumeHandle: "h"}},
 		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"z1"}}},
 		}}}},
@@ -74,7 +75,8 @@ func goodAttachment(name string) *attachType {
 func goodDriver(name string) *driverType { return &driverType{ObjectMeta: meta(name)} }
 
 func goodCSINode(name string) *csiNodeType {
-	return &csiNodeType{ObjectMeta: meta(name), Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi.example.com", NodeID: "i-1"}}}}
+	return &csiNodeType{ObjectMeta: meta(name),
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi.example.com", NodeID: "i-1"}}}}
 }
 
 func goodCapacity(name string) *cscType {
@@ -85,9 +87,11 @@ func goodNode(name string) *corev1.Node { return &corev1.Node{ObjectMeta: meta(n
 
 func goodPod(name string) *podType {
 	return &podType{ObjectMeta: meta(name), Spec: corev1.PodSpec{
-		NodeName:   "n1",
-		Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
-		Volumes:    []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
+		NodeName: "n1",
+		Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1",
+			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+		Volumes: []corev1.Volume{{Name: "data",
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
 	}}
 }
 
@@ -102,8 +106,10 @@ func furnished(t *testing.T) *volsim.Cluster {
 	expandable.AllowVolumeExpansion = new(true)
 	bound := goodClaim("bound")
 	bound.Spec.VolumeName = "disk"
-	require.NoError(t, c.Create(expandable, goodClass("stiff"), goodAttributes("gold"), goodDriver("csi.example.com"), goodNode("n1"), goodCSINode("n1"),
-		goodCapacity("cap"), goodVolume("disk"), goodClaim("data"), goodClaim("going"), bound, goodClaim("hard"), goodPod("web"), goodAttachment("att")))
+	require.NoError(t, c.Create(expandable, goodClass("stiff"), goodAttributes("gold"), goodDriver("csi.example.com"), goodNode("n1"),
+		goodCSINode("n1"),
+		goodCapacity("cap"), goodVolume("disk"), goodClaim("data"), goodClaim("going"), bound, goodClaim("hard"), goodPod("web"),
+		goodAttachment("att")))
 	for _, name := range []string{"bound", "hard"} {
 		claim, err := c.Claims.Get("default/" + name)
 		require.NoError(t, err)
@@ -204,7 +210,8 @@ func updatingStatus[T api.Object](table func(*volsim.Cluster) volsim.Table[T], k
 	return rewrite(table, key, spoil, (*volsim.Cluster).UpdateStatus)
 }
 
-func rewrite[T api.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T), write func(*volsim.Cluster, api.Object) error) verb {
+func rewrite[T api.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T),
+	write func(*volsim.Cluster, api.Object) error) verb {
 	return func(c *volsim.Cluster) error {
 		obj, err := table(c).Get(key)
 		if err != nil {

@@ -26,7 +26,8 @@ func TestExplainNames(t *testing.T) {
 	c := newCluster(t, volsim.Config{})
 	require.NoError(t, c.Create(fake.Volume("pv", "1Gi"), fake.Claim("shop/data", "10Gi"), fake.Pod("shop/p", fake.Claims("data"))))
 	require.NoError(t, c.Settle())
-	for name, want := range map[string]string{"shop/data": "pvc/shop/data", "pvc/shop/data": "pvc/shop/data", "pod/shop/p": "pod/shop/p", "pv/pv": "pv/pv"} {
+	for name, want := range map[string]string{"shop/data": "pvc/shop/data", "pvc/shop/data": "pvc/shop/data", "pod/shop/p": "pod/shop/p",
+		"pv/pv": "pv/pv"} {
 		x, err := c.Explain(name)
 		require.NoError(t, err)
 		require.Equal(t, want, x.Object)
@@ -44,7 +45,8 @@ func failover(t *testing.T, cfg volsim.Config) *volsim.Cluster {
 	t.Helper()
 	cfg.Backends = []storage.Backend{fake.CSI("disk.example.com")}
 	c := newCluster(t, cfg)
-	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com"), fake.Node("n1"), fake.Node("n2"), fake.Claim("data", "1Gi", fake.InClass("fast"))))
+	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com"), fake.Node("n1"), fake.Node("n2"),
+		fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Create(fake.Pod("old", fake.Claims("data"), fake.OnNode("n1"))))
 	require.NoError(t, c.Advance(time.Minute))
 	n1, err := c.Node("n1")
@@ -100,8 +102,10 @@ func TestExplainForetellsTheForcedDetach(t *testing.T) {
 func growing(t *testing.T, used bool, opts ...fake.MemoryOption) *volsim.Cluster {
 	t.Helper()
 	c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI("disk.example.com", opts...)}})
-	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com", fake.Expandable()), fake.Node("n1"), fake.Claim("data", "1Gi", fake.InClass("fast")),
-		&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com", Parameters: map[string]string{"iops": "9"}}))
+	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com", fake.Expandable()), fake.Node("n1"),
+		fake.Claim("data", "1Gi", fake.InClass("fast")),
+		&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com",
+			Parameters: map[string]string{"iops": "9"}}))
 	if used {
 		require.NoError(t, c.Create(fake.Pod("p", fake.Claims("data"))))
 	}
@@ -119,18 +123,24 @@ func TestExplainWhatGrows(t *testing.T) {
 		wait              time.Duration
 		when              explain.When
 	}{
-		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(storage.Expand, 5*time.Second)}, when: explain.Automatic},
+		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(storage.Expand, 5*time.Second)},
+			when: explain.Automatic},
 		{rule: "EXP-040", name: "up to the node", patch: more, used: true, when: explain.Automatic},
 		{rule: "BIND-060d", name: "and soon", patch: more, used: true, wait: 3 * time.Minute, when: explain.Settled},
 		{rule: "EXP-023", name: "no pod", patch: more, wait: 3 * time.Minute, when: explain.Manual},
-		{rule: "EXP-025", name: "in use", patch: more, used: true, opts: []fake.MemoryOption{fake.OfflineExpansion()}, wait: time.Minute, when: explain.Manual},
+		{rule: "EXP-025", name: "in use", patch: more, used: true, opts: []fake.MemoryOption{fake.OfflineExpansion()}, wait: time.Minute,
+			when: explain.Manual},
 		{rule: "EXP-025", name: "too large", patch: more, opts: []fake.MemoryOption{fake.MaxSize("1Gi")}, wait: time.Hour, when: explain.Manual},
-		{rule: "EXP-014", name: "not able", patch: more, opts: []fake.MemoryOption{fake.Without(storage.Expand, storage.NodeExpand, storage.Modify)}, wait: time.Minute, when: explain.Manual},
-		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(storage.Modify, 5*time.Second)}, when: explain.Automatic},
+		{rule: "EXP-014", name: "not able", patch: more,
+			opts: []fake.MemoryOption{fake.Without(storage.Expand, storage.NodeExpand, storage.Modify)}, wait: time.Minute, when: explain.Manual},
+		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(storage.Modify, 5*time.Second)},
+			when: explain.Automatic},
 		{rule: "BIND-060d", name: "changed soon", patch: gold, wait: time.Minute, when: explain.Settled},
 		{rule: "VAC-006", name: "no class", patch: `{"spec":{"volumeAttributesClassName":"none"}}`, wait: time.Minute, when: explain.Manual},
-		{rule: "VAC-013", name: "not possible", patch: gold, opts: []fake.MemoryOption{fake.Mutable("type")}, wait: time.Minute, when: explain.Manual},
-		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(storage.Modify)}, wait: time.Minute, when: explain.Manual},
+		{rule: "VAC-013", name: "not possible", patch: gold, opts: []fake.MemoryOption{fake.Mutable("type")}, wait: time.Minute,
+			when: explain.Manual},
+		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(storage.Modify)}, wait: time.Minute,
+			when: explain.Manual},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			c := growing(t, tt.used, tt.opts...)

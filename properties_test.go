@@ -245,7 +245,8 @@ func podsSettled(c *volsim.Cluster) error {
 		if held(c, pod, pv) {
 			continue // another pod has the volume, as it may
 		}
-		return fmt.Errorf("pod %s on %s is Pending although its claim is bound to %s; %s", key, pod.Spec.NodeName, pv.Name, lastEvent(c, pod.Name))
+		return fmt.Errorf("pod %s on %s is Pending although its claim is bound to %s; %s", key, pod.Spec.NodeName, pv.Name,
+			lastEvent(c, pod.Name))
 	}
 	return nil
 }
@@ -282,7 +283,8 @@ func grown(c *volsim.Cluster) error {
 		if used(c, claim) && (refusedInUse(c, pv, storage.Expand) || refusedInUse(c, pv, storage.NodeExpand)) {
 			continue // EXP-025, MNT-419: the driver said so once, and that is believed for as long as pods use the volume
 		}
-		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", api.KeyOf(claim), request.String(), capacity.String(),
+		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", api.KeyOf(claim), request.String(),
+			capacity.String(),
 			pv.Spec.Capacity.Storage(), claim.Status)
 	}
 	return nil

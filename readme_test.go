@@ -16,9 +16,11 @@ func TestReadme(t *testing.T) {
 		require.NoError(t, err)
 		return string(data)
 	}
-	tests := read("example_test.go") + read("controller/example_test.go") + read("volsimtest/volsimtest_test.go") + read("volsimtest/scripts_test.go")
+	tests := read("example_test.go") + read("controller/example_test.go") + read("volsimtest/volsimtest_test.go") +
+		read("volsimtest/scripts_test.go")
 	script := read("volsimtest/testdata/lost-reply.txtar")
-	require.Regexp(t, "(?s)^# volsim\n[^`]*```sh\ngo run ./examples/lifecycle .*\ngo test ./... [^`]*```", read("README.md"), "the first two commands")
+	require.Regexp(t, "(?s)^# volsim\n[^`]*```sh\ngo run ./examples/lifecycle .*\ngo test ./... [^`]*```", read("README.md"),
+		"the first two commands")
 	found := map[string]int{}
 	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(read("README.md"), -1) {
 		language, text := block[1], block[2]

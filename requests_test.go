@@ -69,11 +69,13 @@ func TestRequests(t *testing.T) {
 	ref := func(name string) *corev1.SecretReference {
 		return &corev1.SecretReference{Namespace: "storage", Name: name}
 	}
-	for _, call := range []string{"controller-publish", "node-stage", "node-publish", "controller-expand", "node-expand", "controller-modify"} {
+	for _, call := range []string{"controller-publish", "node-stage", "node-publish", "controller-expand", "node-expand",
+		"controller-modify"} {
 		class.Parameters["csi.storage.k8s.io/"+call+"-secret-name"] = call
 		class.Parameters["csi.storage.k8s.io/"+call+"-secret-namespace"] = "storage"
 	}
-	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com", Parameters: map[string]string{"iops": "9"}}
+	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com",
+		Parameters: map[string]string{"iops": "9"}}
 	pod := fake.Pod("web", fake.Claims("data"))
 	require.NoError(t, c.Create(fake.Node("n1"), class, gold, fake.Claim("data", "1Gi", fake.InClass("fast")), pod))
 	require.NoError(t, c.Advance(time.Minute))
@@ -84,7 +86,8 @@ func TestRequests(t *testing.T) {
 	require.NoError(t, c.Delete(pod))
 	require.NoError(t, c.Advance(5*time.Minute))
 
-	file := storage.NodeRequest{Mode: corev1.ReadWriteOnce, VolumeMode: corev1.PersistentVolumeFilesystem, FSType: "xfs", MountOptions: []string{"noatime"}}
+	file := storage.NodeRequest{Mode: corev1.ReadWriteOnce, VolumeMode: corev1.PersistentVolumeFilesystem, FSType: "xfs",
+		MountOptions: []string{"noatime"}}
 	with := func(req storage.NodeRequest, edit func(*storage.NodeRequest)) storage.NodeRequest {
 		edit(&req)
 		return req
@@ -101,8 +104,9 @@ func TestRequests(t *testing.T) {
 		{"MNT-301", storage.Stage, with(implicit, func(r *storage.NodeRequest) { r.Secret = ref("node-stage") })},
 		{"MNT-302", storage.Publish, with(implicit, func(r *storage.NodeRequest) { r.Secret = ref("node-publish") })},
 		{"MNT-424", storage.NodeExpand, with(implicit, func(r *storage.NodeRequest) { r.Secret, r.Size = ref("node-expand"), 2<<30 })},
-		{"EXP-027", storage.Expand, storage.ExpandRequest{Size: 2 << 30, VolumeMode: corev1.PersistentVolumeFilesystem, Mode: corev1.ReadWriteOnce,
-			FSType: "xfs", MountOptions: []string{"noatime"}, Secret: ref("controller-expand")}},
+		{"EXP-027", storage.Expand,
+			storage.ExpandRequest{Size: 2 << 30, VolumeMode: corev1.PersistentVolumeFilesystem, Mode: corev1.ReadWriteOnce,
+				FSType: "xfs", MountOptions: []string{"noatime"}, Secret: ref("controller-expand")}},
 		{"VAC-015", storage.Modify, storage.ModifyRequest{Parameters: map[string]string{"iops": "9"}, Secret: ref("controller-modify")}},
 	} {
 		t.Run(tt.rule+" "+string(tt.op), func(t *testing.T) {

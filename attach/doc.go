@@ -5,7 +5,8 @@
 // which ones it attached (the actual state). A reconciler compares both every 100 ms. It attaches a CSI volume by creating a
 // VolumeAttachment, and waits until its status says attached. The external-attacher, a sidecar of the CSI driver, sees the
 // VolumeAttachment, calls the driver, and writes the result into its status. The kubelet takes part through the status of its Node:
-// volumesAttached lists the volumes that it may mount, and volumesInUse those that must not be detached yet. The three meet in the API only.
+// volumesAttached lists the volumes that it may mount, and volumesInUse those that must not be detached yet. The three meet in the API
+// only.
 //
 // [New] adds the controller, [NewAttacher] the external-attacher of a driver. Their decisions are
 // functions of objects: [Action], [DecideDetach], [Attached], [PublishMode].

@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// multiAttachText returns the message of the Event for a pod whose volume is attached to another node (ATT-072). blocking are the pods that use
-// it there.
+// multiAttachText returns the message of the Event for a pod whose volume is attached to another node (ATT-072). blocking are the pods that
+// use it there.
 func multiAttachText(spec objects.VolumeSpec, namespace string, blocking []*corev1.Pod) string {
 	return fmt.Sprintf("Multi-Attach error for volume %q %s", spec.Name(), blockedBy(namespace, blocking))
 }

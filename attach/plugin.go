@@ -64,8 +64,8 @@ func callBackend(p *engine.Process, b storage.Backend, op storage.Op, id, node s
 	return p.Backend(call, backends.Delay(b, op, id), func() error { return backends.Safely(b.Name(), op, fn) })
 }
 
-// attachCSI creates the VolumeAttachment unless it exists, and waits for the external-attacher (ATT-140). The controller creates and deletes
-// VolumeAttachments and never updates them (ATT-146).
+// attachCSI creates the VolumeAttachment unless it exists, and waits for the external-attacher (ATT-140). The controller creates and
+// deletes VolumeAttachments and never updates them (ATT-146).
 func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node string) error {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, node)

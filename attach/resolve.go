@@ -38,8 +38,8 @@ func (c *controller) driverObject(name string) *storagev1.CSIDriver {
 	return driver
 }
 
-// attachable returns the plugin that attaches the volume, and the volume's unique name. It reports false if the volume needs no attaching or
-// has no plugin (ATT-010).
+// attachable returns the plugin that attaches the volume, and the volume's unique name. It reports false if the volume needs no attaching
+// or has no plugin (ATT-010).
 func (c *controller) attachable(spec objects.VolumeSpec) (objects.Plugin, corev1.UniqueVolumeName, bool) {
 	plugin, err := objects.PluginOf(c.set, spec)
 	// ATT-010, ATT-013: the CSIDriver as it is now decides; without the object the volume needs attaching.

@@ -30,11 +30,14 @@ func TestBindAnnotations(t *testing.T) {
 	}{
 		{"BIND-070", "neither is pre-bound", available("pv", "10Gi"), pending(), yes, yes, bindLog},
 		{"BIND-070", "the volume is, by name", available("pv", "10Gi", fake.ForClaim("c")), pending(), no, yes, bindLog},
-		{"BIND-070", "the volume is, by uid", available("pv", "10Gi", fake.ForClaim("c", "uc")), pending(), no, yes, []string{"PV.S Bound", "PVC.U", "PVC.S Bound"}},
+		{"BIND-070", "the volume is, by uid", available("pv", "10Gi", fake.ForClaim("c", "uc")), pending(), no, yes,
+			[]string{"PV.S Bound", "PVC.U", "PVC.S Bound"}},
 		{"BIND-070", "the claim is", available("pv", "10Gi"), pending(fake.VolumeName("pv")), yes, no, bindLog},
 		{"BIND-070", "both are", available("pv", "10Gi", fake.ForClaim("c")), pending(fake.VolumeName("pv")), no, no, bindLog},
-		{"BIND-070", "the claim was bound by a controller before, elsewhere", available("pv", "10Gi"), pending(ann(byController)), yes, yes, bindLog},
-		{"BIND-060c", "the volume lost its pointer: a controller sets it again", available("pv", "10Gi"), bound(), yes, yes, []string{"PV.U", "PV.S Bound"}},
+		{"BIND-070", "the claim was bound by a controller before, elsewhere", available("pv", "10Gi"), pending(ann(byController)), yes, yes,
+			bindLog},
+		{"BIND-060c", "the volume lost its pointer: a controller sets it again", available("pv", "10Gi"), bound(), yes, yes,
+			[]string{"PV.U", "PV.S Bound"}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -66,7 +69,8 @@ func TestClaimRef(t *testing.T) {
 	if err := tr.SyncClaim(claimKey); err != nil {
 		t.Fatal(err)
 	}
-	want := corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "c", UID: "uc", ResourceVersion: version}
+	want := corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "c", UID: "uc",
+		ResourceVersion: version}
 	if got := *theVolume(t, tr.Store()).Spec.ClaimRef; got != want {
 		t.Errorf("claimRef %+v, want %+v", got, want)
 	}
@@ -90,9 +94,12 @@ func TestUnbind(t *testing.T) {
 		keys       []string
 		want       []string
 	}{
-		{"BIND-072", "set by a controller: all of it goes, and the annotation, and the empty map", ours(), "none", nil, []string{"PV.U", "PV.S Available"}},
-		{"BIND-072", "other annotations stay", ours(fake.Annotations(objects.AnnProvisionedBy, "d")), "none", []string{objects.AnnProvisionedBy}, []string{"PV.U", "PV.S Available"}},
-		{"BIND-072", "set by its author: reserved for the name", fake.Volume("pv", "10Gi", fake.ForClaim("c", "uc"), fake.Phase("Bound")), "default/c[]", nil, []string{"PV.U", "PV.S Available"}},
+		{"BIND-072", "set by a controller: all of it goes, and the annotation, and the empty map", ours(), "none", nil,
+			[]string{"PV.U", "PV.S Available"}},
+		{"BIND-072", "other annotations stay", ours(fake.Annotations(objects.AnnProvisionedBy, "d")), "none",
+			[]string{objects.AnnProvisionedBy}, []string{"PV.U", "PV.S Available"}},
+		{"BIND-072", "set by its author: reserved for the name", fake.Volume("pv", "10Gi", fake.ForClaim("c", "uc"), fake.Phase("Bound")),
+			"default/c[]", nil, []string{"PV.U", "PV.S Available"}},
 		{"BIND-072", "Available already", ours(fake.Phase("Available")), "none", nil, []string{"PV.U"}},
 	}
 	for _, test := range tests {
@@ -137,18 +144,29 @@ func TestClaimStatus(t *testing.T) {
 		fails      bool
 		want       string
 	}{
-		{rule: "BIND-074", name: "Pending becomes Bound: everything", pv: edit(ours(fake.Modes("RWO", "ROX")), silver), claim: bound(fake.Phase("Pending")), want: "Bound ReadWriteOnce ReadOnlyMany storage=10Gi vac=silver"},
-		{rule: "BIND-074", name: "edge 12: Lost becomes Bound: the attributes class is not told", pv: edit(ours(), silver), claim: bound(fake.Phase("Lost")), want: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-074", name: "nor if the claim stays Bound", pv: edit(ours(), silver), claim: bound(), want: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-074", name: "edge 23: the modes follow the volume's at every sync, the capacity does not", pv: ours(fake.Modes("RWX")), claim: edit(bound(), shows("1Gi")), want: "Bound ReadWriteMany storage=1Gi"},
-		{rule: "BIND-075", name: "the whole capacity of the volume", pv: edit(ours(), twoKeys), claim: bound(fake.Phase("Pending")), want: "Bound ReadWriteOnce iops=7 storage=10Gi"},
-		{rule: "BIND-075", name: "unless the storage is shown as it is", pv: edit(ours(), twoKeys), claim: edit(bound(fake.Phase("Pending")), shows("10240Mi")), want: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-075", name: "edge 24: before an unfinished expansion", pv: ours(preResize("3Gi")), claim: bound(fake.Phase("Pending")), want: "Bound ReadWriteOnce storage=3Gi"},
+		{rule: "BIND-074", name: "Pending becomes Bound: everything", pv: edit(ours(fake.Modes("RWO", "ROX")), silver),
+			claim: bound(fake.Phase("Pending")), want: "Bound ReadWriteOnce ReadOnlyMany storage=10Gi vac=silver"},
+		{rule: "BIND-074", name: "edge 12: Lost becomes Bound: the attributes class is not told", pv: edit(ours(), silver),
+			claim: bound(fake.Phase("Lost")), want: "Bound ReadWriteOnce storage=10Gi"},
+		{rule: "BIND-074", name: "nor if the claim stays Bound", pv: edit(ours(), silver), claim: bound(),
+			want: "Bound ReadWriteOnce storage=10Gi"},
+		{rule: "BIND-074", name: "edge 23: the modes follow the volume's at every sync, the capacity does not", pv: ours(fake.Modes("RWX")),
+			claim: edit(bound(), shows("1Gi")), want: "Bound ReadWriteMany storage=1Gi"},
+		{rule: "BIND-075", name: "the whole capacity of the volume", pv: edit(ours(), twoKeys), claim: bound(fake.Phase("Pending")),
+			want: "Bound ReadWriteOnce iops=7 storage=10Gi"},
+		{rule: "BIND-075", name: "unless the storage is shown as it is", pv: edit(ours(), twoKeys),
+			claim: edit(bound(fake.Phase("Pending")), shows("10240Mi")), want: "Bound ReadWriteOnce storage=10Gi"},
+		{rule: "BIND-075", name: "edge 24: before an unfinished expansion", pv: ours(preResize("3Gi")), claim: bound(fake.Phase("Pending")),
+			want: "Bound ReadWriteOnce storage=3Gi"},
 		{rule: "BIND-075", name: "of it storage only: other keys of the claim are kept", pv: edit(ours(preResize("3Gi")), twoKeys),
-			claim: edit(bound(fake.Phase("Pending")), func(c *PVC) { c.Status.Capacity = corev1.ResourceList{"x": resource.MustParse("1")} }), want: "Bound ReadWriteOnce storage=3Gi x=1"},
-		{rule: "BIND-075", name: "an annotation that is no size", pv: ours(preResize("big")), claim: bound(fake.Phase("Pending")), want: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-075", name: "a volume without storage capacity", pv: edit(ours(), func(pv *PV) { pv.Spec.Capacity = nil }), claim: bound(fake.Phase("Pending")), fails: true, want: "Pending"},
-		{rule: "BIND-075", name: "which does not matter to a claim that is Bound", pv: edit(ours(), func(pv *PV) { pv.Spec.Capacity = nil }), claim: bound(), want: "Bound ReadWriteOnce storage=10Gi"},
+			claim: edit(bound(fake.Phase("Pending")),
+				func(c *PVC) { c.Status.Capacity = corev1.ResourceList{"x": resource.MustParse("1")} }), want: "Bound ReadWriteOnce storage=3Gi x=1"},
+		{rule: "BIND-075", name: "an annotation that is no size", pv: ours(preResize("big")), claim: bound(fake.Phase("Pending")),
+			want: "Bound ReadWriteOnce storage=10Gi"},
+		{rule: "BIND-075", name: "a volume without storage capacity", pv: edit(ours(), func(pv *PV) { pv.Spec.Capacity = nil }),
+			claim: bound(fake.Phase("Pending")), fails: true, want: "Pending"},
+		{rule: "BIND-075", name: "which does not matter to a claim that is Bound",
+			pv: edit(ours(), func(pv *PV) { pv.Spec.Capacity = nil }), claim: bound(), want: "Bound ReadWriteOnce storage=10Gi"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -211,23 +229,34 @@ func TestFailedWrites(t *testing.T) {
 	}{
 		{"BIND-100", "bind, step 1", "PV.U", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U refused"}, "Available none, Pending", []string{"PV.U", "PV.S Bound", "PVC.U", "PVC.S Bound"}},
-		{"BIND-101", "bind, step 2: the volume points at the claim, and has the claim synced", "PV.S", 1, []api.Object{available("pv", "10Gi"), pending()},
+		{"BIND-101", "bind, step 2: the volume points at the claim, and has the claim synced", "PV.S", 1,
+			[]api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S refused", "PV.S Bound", "PVC.U", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
-		{"BIND-102", "bind, step 3: the volume is Bound, the claim unbound; found by its pointer", "PVC.U", 1, []api.Object{available("pv", "10Gi"), pending()},
+		{"BIND-102", "bind, step 3: the volume is Bound, the claim unbound; found by its pointer", "PVC.U", 1,
+			[]api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S Bound", "PVC.U refused", "PVC.U", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
 		{"BIND-103", "bind, step 4: the claim is bound, and Pending", "PVC.S", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S Bound", "PVC.U", "PVC.S refused", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
-		{"BIND-104", "to Lost: no event without the status", "PVC.S", 1, []api.Object{bound()}, []string{"PVC.S refused"}, "Bound ReadWriteOnce storage=10Gi",
+		{"BIND-104", "to Lost: no event without the status", "PVC.S", 1, []api.Object{bound()}, []string{"PVC.S refused"},
+			"Bound ReadWriteOnce storage=10Gi",
 			[]string{"PVC.S Lost", lostVolume}},
-		{"BIND-104", "to Pending", "PVC.S", 1, []api.Object{pending(fake.Phase("Lost"))}, []string{noVolume, "PVC.S refused"}, "Lost", []string{noVolume, "PVC.S Pending", noVolume}},
-		{"BIND-105", "to Released: nothing is reclaimed before", "PV.S", 1, []api.Object{ours(fake.Policy("Burn"))}, []string{"PV.S refused"}, "Bound default/c[uc]",
+		{"BIND-104", "to Pending", "PVC.S", 1, []api.Object{pending(fake.Phase("Lost"))}, []string{noVolume, "PVC.S refused"}, "Lost",
+			[]string{noVolume, "PVC.S Pending", noVolume}},
+		{"BIND-105", "to Released: nothing is reclaimed before", "PV.S", 1, []api.Object{ours(fake.Policy("Burn"))},
+			[]string{"PV.S refused"}, "Bound default/c[uc]",
 			[]string{"PV.S Released", "PV.S Failed", unknownPolicy}},
-		{"BIND-106", "unbind, the pointer", "PV.U", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U refused"}, "Bound default/c[uc], Lost",
+		{"BIND-106", "unbind, the pointer", "PV.U", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))},
+			[]string{"PV.U refused"}, "Bound default/c[uc], Lost",
 			[]string{"PV.U", "PV.S Available"}},
-		{"BIND-107", "unbind, the phase: free by its pointer", "PV.S", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U", "PV.S refused", "PV.S Available"}, "Available none, Lost", nil},
-		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1, []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"), fake.Annotations(objects.AnnProvisionedBy, "d", objects.AnnMigratedTo, "x"))},
+		{"BIND-107", "unbind, the phase: free by its pointer", "PV.S", 1,
+			[]api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U", "PV.S refused", "PV.S Available"},
+			"Available none, Lost", nil},
+		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1,
+			[]api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"),
+				fake.Annotations(objects.AnnProvisionedBy, "d", objects.AnnMigratedTo, "x"))},
 			[]string{"PV.U refused"}, "Pending none", []string{"PV.U", "PV.S Available"}},
-		{"BIND-108", "migrated-to of a claim", "PVC.U", 1, []api.Object{bound(fake.Annotations(objects.AnnStorageProvisioner, "d", objects.AnnMigratedTo, "x"))},
+		{"BIND-108", "migrated-to of a claim", "PVC.U", 1,
+			[]api.Object{bound(fake.Annotations(objects.AnnStorageProvisioner, "d", objects.AnnMigratedTo, "x"))},
 			[]string{"PVC.U refused"}, "Bound ReadWriteOnce storage=10Gi", []string{"PVC.U", "PVC.S Lost", lostVolume}},
 	}
 	for _, test := range tests {

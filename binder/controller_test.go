@@ -33,7 +33,8 @@ func TestConfigErrors(t *testing.T) {
 		cfg  binder.Config
 		want string
 	}{
-		{"a negative period", binder.Config{ResyncPeriod: -time.Second}, "binder: ResyncPeriod is -1s; use a positive period, or zero for the default of 15s"},
+		{"a negative period", binder.Config{ResyncPeriod: -time.Second},
+			"binder: ResyncPeriod is -1s; use a positive period, or zero for the default of 15s"},
 		{"the zero value", binder.Config{}, ""},
 	}
 	for _, test := range tests {
@@ -165,7 +166,8 @@ func TestConflicts(t *testing.T) {
 	f.Faults.Fail(fake.Match{Verb: "update", Kind: "PersistentVolume"}, errBroken).Once()
 	f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"c"}}}`)
 	f.Advance(time.Second)
-	f.want("BIND-036: the next failure waits for 5 ms again", "16.04s PV.S Available", "16.04s PV.U refused", "16.045s PV.U", "16.045s PV.S Bound")
+	f.want("BIND-036: the next failure waits for 5 ms again", "16.04s PV.S Available", "16.04s PV.U refused", "16.045s PV.U",
+		"16.045s PV.S Bound")
 }
 
 // TestTriggers: BIND-030 to BIND-033, BIND-037 to BIND-040, what has an object synced at once and what only the next resync sees.
@@ -185,26 +187,35 @@ func TestTriggers(t *testing.T) {
 		{"BIND-030", "a volume is added", nil, func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) }, []string{"1s PV.S Available"}},
 		{"BIND-030", "a volume is changed", pair, func(f *fixture) { f.Patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":{"uid":null}}}`) },
 			[]string{"1s PV.S Available", "15s PVC.S Lost", "15s " + misbound}},
-		{"BIND-031", "a claim is added", nil, func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) }, []string{"1s " + noVolume, "15s " + noVolume}},
+		{"BIND-031", "a claim is added", nil, func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) },
+			[]string{"1s " + noVolume, "15s " + noVolume}},
 		{"BIND-031", "a claim is changed", func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) }, func(f *fixture) {
 			f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
 		}, []string{"1s " + noVolume, "15s " + noVolume}},
-		{"BIND-030", "edge 7: a volume that becomes Available has no claim synced", func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) }, func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) },
+		{"BIND-030", "edge 7: a volume that becomes Available has no claim synced", func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) },
+			func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) },
 			append([]string{"1s PV.S Available"}, boundPair("15s")[1:]...)},
-		{"BIND-033", "a class comes", func(f *fixture) { f.Create(fake.Claim("c", "5Gi", fake.InClass("gold"))) }, func(f *fixture) { f.Create(fake.Class("gold", "kubernetes.io/none")) },
+		{"BIND-033", "a class comes", func(f *fixture) { f.Create(fake.Claim("c", "5Gi", fake.InClass("gold"))) },
+			func(f *fixture) { f.Create(fake.Class("gold", "kubernetes.io/none")) },
 			[]string{"15s " + provisioningFailed("no volume plugin matched name: kubernetes.io/none")}},
 		{"BIND-033", "edge 31: a pod comes", func(f *fixture) {
 			f.Create(fake.Class("late", "kubernetes.io/none", fake.WaitForFirstConsumer()), fake.Claim("c", "5Gi", fake.InClass("late")))
-		}, func(f *fixture) { f.Create(fake.Pod("web", fake.Claims("c"))) }, []string{"15s EV PVC Normal WaitForPodScheduled: waiting for pod web to be scheduled"}},
-		{"BIND-038", "a bound volume is deleted: its claim is Lost at once", pair, func(f *fixture) { f.remove(api.PersistentVolume, "pv") }, []string{"1s PVC.S Lost", "1s " + lostVolume}},
-		{"BIND-038", "a free one is deleted", func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) }, func(f *fixture) { f.remove(api.PersistentVolume, "pv") }, nil},
-		{"BIND-039", "a bound claim is deleted: its volume is Released at once", pair, func(f *fixture) { f.remove(api.PersistentVolumeClaim, claimKey) }, []string{"1s PV.S Released"}},
+		}, func(f *fixture) { f.Create(fake.Pod("web", fake.Claims("c"))) },
+			[]string{"15s EV PVC Normal WaitForPodScheduled: waiting for pod web to be scheduled"}},
+		{"BIND-038", "a bound volume is deleted: its claim is Lost at once", pair,
+			func(f *fixture) { f.remove(api.PersistentVolume, "pv") }, []string{"1s PVC.S Lost", "1s " + lostVolume}},
+		{"BIND-038", "a free one is deleted", func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) },
+			func(f *fixture) { f.remove(api.PersistentVolume, "pv") }, nil},
+		{"BIND-039", "a bound claim is deleted: its volume is Released at once", pair,
+			func(f *fixture) { f.remove(api.PersistentVolumeClaim, claimKey) }, []string{"1s PV.S Released"}},
 		{"BIND-039", "edge 21: an unbound claim is deleted: the volume reserved for it waits for the resync", func(f *fixture) {
 			f.Load(pending(fake.Modes("RWX")), fake.Volume("pv", "10Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
 		}, func(f *fixture) { f.remove(api.PersistentVolumeClaim, claimKey) }, []string{"15s PV.S Released"}},
-		{"BIND-065b", "a volume points at a claim that it is too small for: each resync syncs the claim for itself, and again for the volume", func(f *fixture) {
-			f.Load(pending(), fake.Volume("pv", "1Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
-		}, func(*fixture) {}, []string{"15s " + noVolume, "15s " + noVolume}},
+		{"BIND-065b",
+			"a volume points at a claim that it is too small for: each resync syncs the claim for itself, and again for the volume",
+			func(f *fixture) {
+				f.Load(pending(), fake.Volume("pv", "1Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
+			}, func(*fixture) {}, []string{"15s " + noVolume, "15s " + noVolume}},
 		{"BIND-040", "edge 22: a bound claim is deleted and created again before the controller looks", pair, func(f *fixture) {
 			f.keepBusy()
 			f.remove(api.PersistentVolumeClaim, claimKey)
@@ -279,7 +290,8 @@ func TestResyncOrder(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	f := newFixture(t, engine.Config{Latency: time.Second}, binder.Config{})
 	f.Create(fake.Class("gold", disk, fake.Default()))
-	f.Load(pending(fake.NoClass()), fake.Claim("d", "5Gi", fake.UID("ud"), fake.NoClass(), fake.Phase("Pending")), fake.Volume("pv", "10Gi", fake.InClass("x"), fake.Phase("Pending")))
+	f.Load(pending(fake.NoClass()), fake.Claim("d", "5Gi", fake.UID("ud"), fake.NoClass(), fake.Phase("Pending")),
+		fake.Volume("pv", "10Gi", fake.InClass("x"), fake.Phase("Pending")))
 	f.Advance(2 * time.Second)
 	log := slices.DeleteFunc(f.log(), func(line string) bool { return strings.Contains(line, " EV ") })
 	diffLog(t, "BIND-041", log, []string{"1s PVC.U", "1s PV.S Available", "2s PVC.U"})
@@ -328,7 +340,8 @@ func TestCachesAreNotModified(t *testing.T) {
 			}
 		}
 	})
-	f.Create(fake.Class("gold", disk), fake.Claim("d", "5Gi", fake.InClass("gold"), fake.Annotations("mine", "yes")), fake.Claim("c", "5Gi", fake.Annotations("mine", "yes")),
+	f.Create(fake.Class("gold", disk), fake.Claim("d", "5Gi", fake.InClass("gold"), fake.Annotations("mine", "yes")),
+		fake.Claim("c", "5Gi", fake.Annotations("mine", "yes")),
 		fake.Volume("pv", "10Gi", fake.Annotations("mine", "yes"), fake.ForClaim("c")))
 	f.Advance(time.Minute)
 	f.remove(api.PersistentVolumeClaim, claimKey)

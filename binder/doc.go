@@ -4,9 +4,9 @@
 // # What Kubernetes does
 //
 // The controller keeps a cache of its own of all volumes and claims, with one queue and one worker for each kind. A claim without a volume
-// gets the smallest volume that fits, unless its class delays binding until a pod needs it. A bind is four writes: claimRef and phase of the
-// volume, volumeName and phase of the claim. If no volume fits, an in-tree plugin or an external provisioner creates one. Every 15 seconds
-// all volumes and claims are synced again.
+// gets the smallest volume that fits, unless its class delays binding until a pod needs it. A bind is four writes: claimRef and phase of
+// the volume, volumeName and phase of the claim. If no volume fits, an in-tree plugin or an external provisioner creates one. Every 15
+// seconds all volumes and claims are synced again.
 //
 // # What is simulated
 //

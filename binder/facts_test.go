@@ -113,7 +113,8 @@ func TestServerFacts(t *testing.T) {
 		}, "spec: Forbidden"},
 		{"BIND-014", "a bound one may ask for more, as far as the server is concerned", func(s *store.Store, _ *time.Time) string {
 			must(s.Classes.Create(fake.Class("gold", driver, fake.Expandable())))
-			return claimUpdate(s, func(c *PVC) { isBound(c); c.Spec.StorageClassName = new("gold"); c.Spec.VolumeName = "pv" }, func(c *PVC) { c.Spec.Resources.Requests = quantities("2Gi") })
+			return claimUpdate(s, func(c *PVC) { isBound(c); c.Spec.StorageClassName = new("gold"); c.Spec.VolumeName = "pv" },
+				func(c *PVC) { c.Spec.Resources.Requests = quantities("2Gi") })
 		}, "ok"},
 		{"BIND-014", "claimRef is anybody's", func(s *store.Store, _ *time.Time) string {
 			return volumeUpdate(s, func(pv *PV) { pv.Spec.ClaimRef = fake.Volume("x", "1Gi", fake.ForClaim("c", "uc")).Spec.ClaimRef })

@@ -67,50 +67,80 @@ func TestProvision(t *testing.T) {
 		want       []string
 		ops        int
 	}{
-		{rule: "PROV-020", name: "dynamic provisioning is off", cfg: binder.Config{DisableProvisioning: true}, class: gold(driver), claim: wanting()},
+		{rule: "PROV-020", name: "dynamic provisioning is off", cfg: binder.Config{DisableProvisioning: true}, class: gold(driver),
+			claim: wanting()},
 		{rule: "PROV-020", name: "off, and nobody asks for the class", cfg: binder.Config{DisableProvisioning: true}, claim: wanting()},
-		{rule: "PROV-021", name: "the class is missing", claim: wanting(), want: []string{provisioningFailed(`storageclass.storage.k8s.io "gold" not found`)}},
-		{rule: "PROV-022", name: "a migrated plugin is its CSI driver's, even if there is such a plugin", class: gold("kubernetes.io/aws-ebs"), backends: []storage.Backend{fake.InTree("kubernetes.io/aws-ebs")},
+		{rule: "PROV-021", name: "the class is missing", claim: wanting(),
+			want: []string{provisioningFailed(`storageclass.storage.k8s.io "gold" not found`)}},
+		{rule: "PROV-022", name: "a migrated plugin is its CSI driver's, even if there is such a plugin",
+			class: gold("kubernetes.io/aws-ebs"), backends: []storage.Backend{fake.InTree("kubernetes.io/aws-ebs")},
 			claim: wanting(), want: []string{"PVC.U", waitsFor("ebs.csi.aws.com")}, ops: 2},
-		{rule: "PROV-023", name: "an in-tree plugin", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)}, want: success, ops: 1},
-		{rule: "PROV-024", name: "edge 32: no such plugin, and nobody outside either", class: gold("kubernetes.io/no-provisioner"), claim: wanting(),
-			want: []string{provisioningFailed("no volume plugin matched name: kubernetes.io/no-provisioner")}},
-		{rule: "PROV-024", name: "a plugin that cannot provision", class: gold("kubernetes.io/nfs"), claim: wanting(), backends: []storage.Backend{fake.NFS()},
-			want: []string{provisioningFailed("no provisionable volume plugin matched")}},
-		{rule: "PROV-025", name: "any other name is external", class: gold(driver), claim: wanting(), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
-		{rule: "PROV-025", name: "also if a driver of that name is there", class: gold(driver), claim: wanting(), backends: []storage.Backend{fake.CSI(driver)}, want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
+		{rule: "PROV-023", name: "an in-tree plugin", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)},
+			want: success, ops: 1},
+		{rule: "PROV-024", name: "edge 32: no such plugin, and nobody outside either", class: gold("kubernetes.io/no-provisioner"),
+			claim: wanting(),
+			want:  []string{provisioningFailed("no volume plugin matched name: kubernetes.io/no-provisioner")}},
+		{rule: "PROV-024", name: "a plugin that cannot provision", class: gold("kubernetes.io/nfs"), claim: wanting(),
+			backends: []storage.Backend{fake.NFS()},
+			want:     []string{provisioningFailed("no provisionable volume plugin matched")}},
+		{rule: "PROV-025", name: "any other name is external", class: gold(driver), claim: wanting(),
+			want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
+		{rule: "PROV-025", name: "also if a driver of that name is there", class: gold(driver), claim: wanting(),
+			backends: []storage.Backend{fake.CSI(driver)}, want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
 
-		{rule: "PROV-030", name: "the name of the driver, not of the migrated plugin", class: gold("kubernetes.io/gce-pd"), claim: wanting(), want: []string{"PVC.U", waitsFor("pd.csi.storage.gke.io")}, ops: 2},
+		{rule: "PROV-030", name: "the name of the driver, not of the migrated plugin", class: gold("kubernetes.io/gce-pd"),
+			claim: wanting(), want: []string{"PVC.U", waitsFor("pd.csi.storage.gke.io")}, ops: 2},
 		{rule: "PROV-031", name: "named already", class: gold(driver), claim: wanting(namedBy(driver)), want: []string{waitsFor(driver)}, ops: 2},
-		{rule: "PROV-031", name: "only the beta key does not do", class: gold(driver), claim: wanting(fake.Annotations(objects.AnnBetaStorageProvisioner, driver)), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
-		{rule: "PROV-031", name: "another name", class: gold(driver), claim: wanting(namedBy("old")), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
+		{rule: "PROV-031", name: "only the beta key does not do", class: gold(driver),
+			claim: wanting(fake.Annotations(objects.AnnBetaStorageProvisioner, driver)), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
+		{rule: "PROV-031", name: "another name", class: gold(driver), claim: wanting(namedBy("old")),
+			want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
 		{rule: "PROV-031", name: "the claim cannot be saved", class: gold(driver), claim: wanting(), inject: failing("PVC.U", 1),
 			want: []string{"PVC.U refused", provisioningFailed("Error saving claim: the server is broken")}, ops: 1},
-		{rule: "PROV-032", name: "success: no backoff", class: gold(driver), claim: wanting(namedBy(driver)), want: []string{waitsFor(driver)}, ops: 2},
+		{rule: "PROV-032", name: "success: no backoff", class: gold(driver), claim: wanting(namedBy(driver)),
+			want: []string{waitsFor(driver)}, ops: 2},
 
-		{rule: "PROV-040", name: "a data source", class: gold(disk), claim: edit(wanting(), copying), backends: []storage.Backend{fake.InTree(disk)},
-			want: []string{provisioningFailed(`plugin "kubernetes.io/disk" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`)}, ops: 1},
-		{rule: "PROV-040", name: "is fine with the one CSI plugin", class: gold("kubernetes.io/csi"), claim: edit(wanting(), copying), backends: []storage.Backend{fake.InTree("kubernetes.io/csi")},
-			want: []string{"PVC.U", "CALL Create", "PV.C", "EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uc using kubernetes.io/csi"}, ops: 1},
-		{rule: "PROV-041", name: "the claim cannot be saved: no event", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PVC.U", 1),
+		{rule: "PROV-040", name: "a data source", class: gold(disk), claim: edit(wanting(), copying),
+			backends: []storage.Backend{fake.InTree(disk)},
+			want:     []string{provisioningFailed(`plugin "kubernetes.io/disk" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`)}, ops: 1},
+		{rule: "PROV-040", name: "is fine with the one CSI plugin", class: gold("kubernetes.io/csi"), claim: edit(wanting(), copying),
+			backends: []storage.Backend{fake.InTree("kubernetes.io/csi")},
+			want: []string{"PVC.U", "CALL Create", "PV.C",
+				"EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uc using kubernetes.io/csi"}, ops: 1},
+		{rule: "PROV-041", name: "the claim cannot be saved: no event", class: gold(disk), claim: wanting(),
+			backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PVC.U", 1),
 			want: []string{"PVC.U refused"}, ops: 1},
-		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
-		{rule: "PROV-042", name: "it cannot be told: no event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PV.G", 1), ops: 1},
-		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
-		{rule: "PROV-043", name: "mount options", class: gold(disk, fake.MountOptions("ro", "sync")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)},
-			want: []string{provisioningFailed(`Mount options are not supported by the provisioner but StorageClass "gold" has mount options [ro sync]`)}, ops: 1},
-		{rule: "PROV-044", name: "a provisioner that refuses", class: gold("kubernetes.io/host-path"), claim: wanting(), backends: []storage.Backend{fake.HostPath()},
-			want: []string{"PVC.U", provisioningFailed(`Failed to create provisioner: provisioning in volume plugin "kubernetes.io/host-path" is disabled`)}, ops: 1},
-		{rule: "PROV-045", name: "a node that does not exist: the choice stays", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk)},
-			want: []string{provisioningFailed(`Failed to get target node: node "n1" not found`)}, ops: 1},
-		{rule: "PROV-046", name: "a node that does", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{fake.Node("n1")},
+		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)),
+			backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
+		{rule: "PROV-042", name: "it cannot be told: no event", class: gold(disk), claim: wanting(namedBy(disk)),
+			backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PV.G", 1), ops: 1},
+		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")),
+			claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
+		{rule: "PROV-043", name: "mount options", class: gold(disk, fake.MountOptions("ro", "sync")), claim: wanting(namedBy(disk)),
+			backends: []storage.Backend{fake.InTree(disk)},
+			want:     []string{provisioningFailed(`Mount options are not supported by the provisioner but StorageClass "gold" has mount options [ro sync]`)}, ops: 1},
+		{rule: "PROV-044", name: "a provisioner that refuses", class: gold("kubernetes.io/host-path"), claim: wanting(),
+			backends: []storage.Backend{fake.HostPath()},
+			want: []string{"PVC.U",
+				provisioningFailed(`Failed to create provisioner: provisioning in volume plugin "kubernetes.io/host-path" is disabled`)}, ops: 1},
+		{rule: "PROV-045", name: "a node that does not exist: the choice stays", class: gold(disk), claim: wanting(namedBy(disk), selected),
+			backends: []storage.Backend{fake.InTree(disk)},
+			want:     []string{provisioningFailed(`Failed to get target node: node "n1" not found`)}, ops: 1},
+		{rule: "PROV-046", name: "a node that does", class: gold(disk), claim: wanting(selected),
+			backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{fake.Node("n1")},
 			want: []string{"PVC.U", "CALL Create on n1", "PV.C", provisionedText}, ops: 1},
-		{rule: "PROV-046", name: "the plugin fails", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))},
-			want: []string{"CALL Create failed", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
-		{rule: "PROV-046", name: "the choice of the node is dropped first", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []api.Object{fake.Node("n1")},
-			want: []string{"PVC.U", "CALL Create on n1 failed", "PVC.U", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
-		{rule: "PROV-046", name: "if that fails, so be it", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []api.Object{fake.Node("n1")}, inject: failing("PVC.U", 1),
-			want: []string{"CALL Create on n1 failed", "PVC.U refused", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
+		{rule: "PROV-046", name: "the plugin fails", class: gold(disk), claim: wanting(namedBy(disk)),
+			backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))},
+			want: []string{"CALL Create failed",
+				provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
+		{rule: "PROV-046", name: "the choice of the node is dropped first", class: gold(disk), claim: wanting(selected),
+			backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []api.Object{fake.Node("n1")},
+			want: []string{"PVC.U", "CALL Create on n1 failed", "PVC.U",
+				provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
+		{rule: "PROV-046", name: "if that fails, so be it", class: gold(disk), claim: wanting(namedBy(disk), selected),
+			backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []api.Object{fake.Node("n1")}, inject: failing("PVC.U", 1),
+			want: []string{"CALL Create on n1 failed", "PVC.U refused",
+				provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -158,12 +188,16 @@ func TestProvisionerAnnotations(t *testing.T) {
 		want                    map[string]string
 	}{
 		{"PROV-031", "external", driver, fake.Annotations("mine", "too"), named(driver, "mine", "too")},
-		{"PROV-031", "another name before, under both keys", driver, fake.Annotations(objects.AnnStorageProvisioner, "old", objects.AnnBetaStorageProvisioner, "older"), named(driver)},
+		{"PROV-031", "another name before, under both keys", driver,
+			fake.Annotations(objects.AnnStorageProvisioner, "old", objects.AnnBetaStorageProvisioner, "older"), named(driver)},
 		{"PROV-041", "in-tree", disk, fake.Annotations(), named(disk)},
 		{"PROV-052", "a fresh claim of a migrated class gets no migrated-to", aws, fake.Annotations(), named(ebs)},
-		{"PROV-031", "and one that had it loses it with the name of the plugin", aws, fake.Annotations(objects.AnnStorageProvisioner, aws, objects.AnnMigratedTo, ebs), named(ebs)},
-		{"PROV-046", "a failed attempt drops the node", "kubernetes.io/small", fake.Annotations(objects.AnnSelectedNode, "n1"), named("kubernetes.io/small")},
-		{"PROV-045", "a missing node does not", disk, fake.Annotations(objects.AnnSelectedNode, "n2"), named(disk, objects.AnnSelectedNode, "n2")},
+		{"PROV-031", "and one that had it loses it with the name of the plugin", aws,
+			fake.Annotations(objects.AnnStorageProvisioner, aws, objects.AnnMigratedTo, ebs), named(ebs)},
+		{"PROV-046", "a failed attempt drops the node", "kubernetes.io/small", fake.Annotations(objects.AnnSelectedNode, "n1"),
+			named("kubernetes.io/small")},
+		{"PROV-045", "a missing node does not", disk, fake.Annotations(objects.AnnSelectedNode, "n2"),
+			named(disk, objects.AnnSelectedNode, "n2")},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -196,7 +230,8 @@ func TestProvisionWorksOnWhatWasScheduled(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := logOf(tr.Trace())
-	if len(log) != 2 || log[0] != "PVC.U refused" || !strings.HasPrefix(log[1], provisioningFailed("Error saving claim: Operation cannot be fulfilled")) {
+	if len(log) != 2 || log[0] != "PVC.U refused" ||
+		!strings.HasPrefix(log[1], provisioningFailed("Error saving claim: Operation cannot be fulfilled")) {
 		t.Errorf("PROV-026: log %q, want a refused PVC.U and its event", log)
 	}
 }
@@ -230,8 +265,11 @@ func TestProvisionedVolume(t *testing.T) {
 		class      *storagev1.StorageClass
 		finalizers []string
 	}{
-		{"PROV-047", "policy Delete: the finalizer", edit(fake.Class("gold", disk, fake.Parameters("speed", "high")), topologies), []string{"kubernetes.io/pv-controller", "kubernetes.io/pv-protection"}},
-		{"PROV-047", "policy Retain: none", edit(fake.Class("gold", disk, fake.Parameters("speed", "high"), fake.Policy(corev1.PersistentVolumeReclaimRetain)), topologies), []string{"kubernetes.io/pv-protection"}},
+		{"PROV-047", "policy Delete: the finalizer", edit(fake.Class("gold", disk, fake.Parameters("speed", "high")), topologies),
+			[]string{"kubernetes.io/pv-controller", "kubernetes.io/pv-protection"}},
+		{"PROV-047", "policy Retain: none",
+			edit(fake.Class("gold", disk, fake.Parameters("speed", "high"), fake.Policy(corev1.PersistentVolumeReclaimRetain)), topologies),
+			[]string{"kubernetes.io/pv-protection"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -242,7 +280,8 @@ func TestProvisionedVolume(t *testing.T) {
 			if err := tr.SyncClaim(claimKey); err != nil {
 				t.Fatal(err)
 			}
-			want := storage.CreateRequest{Name: "pvc-uc", Size: 5 << 30, Modes: claim.Spec.AccessModes, VolumeMode: corev1.PersistentVolumeFilesystem,
+			want := storage.CreateRequest{Name: "pvc-uc", Size: 5 << 30, Modes: claim.Spec.AccessModes,
+				VolumeMode: corev1.PersistentVolumeFilesystem,
 				Parameters: map[string]string{"speed": "high"}, Class: "gold", Claim: asked.Claim, Node: "n1",
 				Requisite: []storage.Segment{{"zone": "a", "rack": "1"}, {"zone": "b", "rack": "1"}}}
 			if diff := cmp.Diff(asked, want); diff != "" || asked.Claim.String() != claimKey {
@@ -261,10 +300,12 @@ func TestProvisionedVolume(t *testing.T) {
 				t.Errorf("finalizers %v, want %v", pv.Finalizers, test.finalizers)
 			}
 			// The reference is that of the claim as PROV-041 left it.
-			if got, want := pv.Spec.ClaimRef.ResourceVersion, theClaim(t, tr.Store()).ResourceVersion; refText(pv) != "default/c[uc]" || got != want {
+			if got, want := pv.Spec.ClaimRef.ResourceVersion,
+				theClaim(t, tr.Store()).ResourceVersion; refText(pv) != "default/c[uc]" || got != want {
 				t.Errorf("claimRef %s of version %s, want version %s", refText(pv), got, want)
 			}
-			if pv.Spec.StorageClassName != "gold" || pv.Spec.PersistentVolumeReclaimPolicy != *test.class.ReclaimPolicy || pv.Spec.Capacity.Storage().String() != "5Gi" {
+			if pv.Spec.StorageClassName != "gold" || pv.Spec.PersistentVolumeReclaimPolicy != *test.class.ReclaimPolicy ||
+				pv.Spec.Capacity.Storage().String() != "5Gi" {
 				t.Errorf("class %q, policy %q, capacity %v", pv.Spec.StorageClassName, pv.Spec.PersistentVolumeReclaimPolicy, pv.Spec.Capacity)
 			}
 			// BIND-010: edge 36, the phase of the request is ignored.
@@ -279,9 +320,11 @@ func TestProvisionedVolume(t *testing.T) {
 func TestSaveProvisionedVolume(t *testing.T) {
 	const broken = "Error creating provisioned PV object for claim default/c: the server is broken. Deleting the volume."
 	cleanup := func(why string) string {
-		return "EV PVC Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c: " + why + ". Please delete manually."
+		return "EV PVC Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c: " + why +
+			". Please delete manually."
 	}
-	refused := []string{"0s CALL Create", "0s PV.C refused", "10s PV.C refused", "20s PV.C refused", "30s PV.C refused", "40s PV.C refused", "50s " + provisioningFailed(broken)}
+	refused := []string{"0s CALL Create", "0s PV.C refused", "10s PV.C refused", "20s PV.C refused", "30s PV.C refused", "40s PV.C refused",
+		"50s " + provisioningFailed(broken)}
 	tests := []struct {
 		rule, name string
 		fails      int // how many attempts to save it fail
@@ -291,13 +334,17 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		want       []string
 	}{
 		{rule: "PROV-048", name: "the last attempt", fails: 4, want: append(slices.Clone(refused[:5]), "40s PV.C", "40s "+provisionedText)},
-		{rule: "PROV-048", name: "edge 34: it exists meanwhile: a success like any other", exists: true, want: []string{"0s CALL Create", "0s PV.C refused", "0s " + provisionedText}},
+		{rule: "PROV-048", name: "edge 34: it exists meanwhile: a success like any other", exists: true,
+			want: []string{"0s CALL Create", "0s PV.C refused", "0s " + provisionedText}},
 		// What is deleted has no object whose finalizer could be removed, and that counts as a failure.
 		{rule: "PROV-048", name: "edge 35: it is deleted, and reported as not cleaned up", fails: 5, removal: []error{nil},
-			want: append(slices.Clone(refused), "50s CALL Delete", "1m0s CALL Delete", "1m10s CALL Delete", "1m20s CALL Delete", "1m30s CALL Delete", "1m40s "+cleanup(`persistentvolumes "pvc-uc" not found`))},
+			want: append(slices.Clone(refused), "50s CALL Delete", "1m0s CALL Delete", "1m10s CALL Delete", "1m20s CALL Delete",
+				"1m30s CALL Delete", "1m40s "+cleanup(`persistentvolumes "pvc-uc" not found`))},
 		{rule: "PROV-048", name: "it cannot be deleted", fails: 5, removal: []error{errors.New("stuck")},
-			want: append(slices.Clone(refused), "50s CALL Delete failed", "1m0s CALL Delete failed", "1m10s CALL Delete failed", "1m20s CALL Delete failed", "1m30s CALL Delete failed", "1m40s "+cleanup("stuck"))},
-		{rule: "PROV-048", name: "nobody can delete it", fails: 5, cannot: true, want: append(slices.Clone(refused), "50s "+cleanup("no deletable volume plugin matched"))},
+			want: append(slices.Clone(refused), "50s CALL Delete failed", "1m0s CALL Delete failed", "1m10s CALL Delete failed",
+				"1m20s CALL Delete failed", "1m30s CALL Delete failed", "1m40s "+cleanup("stuck"))},
+		{rule: "PROV-048", name: "nobody can delete it", fails: 5, cannot: true,
+			want: append(slices.Clone(refused), "50s "+cleanup("no deletable volume plugin matched"))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -365,7 +412,8 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		if err := tr.SyncClaim(claimKey); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"CALL Create", "PV.C refused", "PV.C refused", "PV.C refused", "PV.C refused", "PV.C", provisioningFailed(broken), "CALL Delete", "PV.U"}
+		want := []string{"CALL Create", "PV.C refused", "PV.C refused", "PV.C refused", "PV.C refused", "PV.C", provisioningFailed(broken),
+			"CALL Delete", "PV.U"}
 		diffLog(t, "SyncClaim()", logOf(tr.Trace()), want)
 		pv, err := tr.Store().Volumes.Get("pvc-uc")
 		if err != nil || slices.Contains(pv.Finalizers, "kubernetes.io/pv-controller") {
@@ -388,7 +436,8 @@ func TestSelectedNodeInOwn(t *testing.T) {
 	}
 	own, ok := host.OwnClaim(claimKey)
 	if !ok || own.ResourceVersion != before || slices.Contains(keys(own.Annotations), objects.AnnSelectedNode) {
-		t.Errorf("own has version %s with annotations %v, want version %s without %s", own.ResourceVersion, keys(own.Annotations), before, objects.AnnSelectedNode)
+		t.Errorf("own has version %s with annotations %v, want version %s without %s", own.ResourceVersion, keys(own.Annotations), before,
+			objects.AnnSelectedNode)
 	}
 	if live := theClaim(t, tr.Store()).ResourceVersion; live == before {
 		t.Error("the server has no new version")
@@ -405,7 +454,8 @@ func TestAssignedClassIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, _ := host.OwnClaim(claimKey)
-	if live := theClaim(t, tr.Store()); own.Spec.StorageClassName != nil || live.Spec.StorageClassName == nil || *live.Spec.StorageClassName != "gold" {
+	if live := theClaim(t, tr.Store()); own.Spec.StorageClassName != nil || live.Spec.StorageClassName == nil ||
+		*live.Spec.StorageClassName != "gold" {
 		t.Errorf("own has class %v, the server %v", own.Spec.StorageClassName, live.Spec.StorageClassName)
 	}
 }
@@ -456,7 +506,8 @@ func TestOperations(t *testing.T) {
 		f := newFixture(t, engine.Config{}, binder.Config{})
 		f.Load(ours(fake.Policy(corev1.PersistentVolumeReclaimRecycle)))
 		f.Advance(0)
-		f.want("the first attempt", "0s PV.S Released", "0s PV.S Failed", "0s EV PV Warning VolumeFailedRecycle: No recycler plugin found for the volume!")
+		f.want("the first attempt", "0s PV.S Released", "0s PV.S Failed",
+			"0s EV PV Warning VolumeFailedRecycle: No recycler plugin found for the volume!")
 		var at []string
 		for e := range f.Since() {
 			t.Error("something happened:", e)
@@ -481,7 +532,8 @@ func TestExternalProvisioning(t *testing.T) {
 	said := waitsFor(driver)
 	f.want("PROV-033", "0s PVC.U", "0s "+said, "0s "+said, "15s "+said, "30s "+said)
 	claim := theClaim(t, f.Store())
-	f.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", claim.UID), fake.CSISource(driver, "h"), fake.Annotations(objects.AnnProvisionedBy, driver)))
+	f.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", claim.UID), fake.CSISource(driver, "h"),
+		fake.Annotations(objects.AnnProvisionedBy, driver)))
 	f.Advance(time.Second)
 	f.want("PROV-034: the volume sync writes nothing, the claim sync binds", "30s PV.S Bound", "30s PVC.U", "30s PVC.S Bound")
 	if pv := theVolume(t, f.Store()); slices.Contains(keys(pv.Annotations), byController) {

@@ -26,7 +26,8 @@ func (r *reads) Inject(call api.Call) api.Fault {
 
 func (*reads) Active(string) bool { return false }
 
-// TestSkippedReads: the sync of a released volume whose claim has a namesake reads that claim. Resyncs skip it, unless a fault may hit the read.
+// TestSkippedReads: the sync of a released volume whose claim has a namesake reads that claim. Resyncs skip it, unless a fault may hit the
+// read.
 func TestSkippedReads(t *testing.T) {
 	get := fake.Match{Actor: actors.PersistentVolume, Verb: "get", Kind: "PersistentVolumeClaim", Key: "default/c"}
 	for _, tt := range []struct {
@@ -40,7 +41,8 @@ func TestSkippedReads(t *testing.T) {
 		{"BIND-061", "by the next resync", false, get, 10*time.Minute + 2*time.Second, 0, 10*time.Minute + 15*time.Second},
 		{"BIND-032", "by each", false, get, 10*time.Minute + 2*time.Second, 3, 11 * time.Minute},
 		{"BIND-032", "of whatever life of the controller", true, get, 10*time.Minute + 2*time.Second, 0, 10*time.Minute + 15*time.Second},
-		{"BIND-061", "and nobody reads another claim", false, fake.Match{Actor: actors.PersistentVolume, Verb: "get", Key: "default/d"}, 10 * time.Minute, 0, 0},
+		{"BIND-061", "and nobody reads another claim", false, fake.Match{Actor: actors.PersistentVolume, Verb: "get", Key: "default/d"},
+			10 * time.Minute, 0, 0},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			var idle reads

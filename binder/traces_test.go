@@ -117,12 +117,14 @@ func TestTraces(t *testing.T) {
 		s.do(s.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold"))))
 		name := "pvc-" + string(s.claim().UID)
 		s.then("the claim", time.Minute, "0s PVC.U", "0s CALL Create", "0s PV.C",
-			"0s EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume "+name+" using "+disk, "0s PV.S Bound", "0s PVC.U", "0s PVC.S Bound")
+			"0s EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume "+name+" using "+disk, "0s PV.S Bound", "0s PVC.U",
+			"0s PVC.S Bound")
 	})
 
 	t.Run("T5 BIND-060c, BIND-060e, BIND-063: a user clears the uid, and then the pointer", func(t *testing.T) {
 		s := newStory(t, volsim.Config{})
-		s.do(s.Create(edit(fake.Volume("pv", "10Gi", fake.CSISource(driver, "h")), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = new("silver") })))
+		s.do(s.Create(edit(fake.Volume("pv", "10Gi", fake.CSISource(driver, "h")),
+			func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = new("silver") })))
 		s.do(s.Advance(0))
 		s.do(s.Create(edit(fake.Claim("c", "5Gi"), func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("silver") })))
 		s.then("bind", time.Second, boundPair("0s")...)
@@ -163,19 +165,30 @@ func TestWhichVolume(t *testing.T) {
 		claim      *corev1.PersistentVolumeClaim
 		want       string
 	}{
-		{"MATCH-003", "edge 1: a free volume with the modes that are asked for beats a reserved one with more", []*corev1.PersistentVolume{available("free", "10Gi", rwo), available("mine", "10Gi", both, fake.ForClaim("c"))},
+		{"MATCH-003", "edge 1: a free volume with the modes that are asked for beats a reserved one with more",
+			[]*corev1.PersistentVolume{available("free", "10Gi", rwo), available("mine", "10Gi", both, fake.ForClaim("c"))},
 			pending(), "free"},
-		{"MATCH-003", "edge 2: and so does a larger one", []*corev1.PersistentVolume{available("large", "100Gi", rwo), available("small", "5Gi", both)}, pending(), "large"},
-		{"MATCH-015", "edge 3: a reserved volume, whatever its phase, class and labels", []*corev1.PersistentVolume{available("free", "5Gi"), fake.Volume("mine", "10Gi", fake.Phase("Failed"), fake.InClass("x"), fake.ForClaim("c"))},
+		{"MATCH-003", "edge 2: and so does a larger one",
+			[]*corev1.PersistentVolume{available("large", "100Gi", rwo), available("small", "5Gi", both)}, pending(), "large"},
+		{"MATCH-015", "edge 3: a reserved volume, whatever its phase, class and labels",
+			[]*corev1.PersistentVolume{available("free", "5Gi"),
+				fake.Volume("mine", "10Gi", fake.Phase("Failed"), fake.InClass("x"), fake.ForClaim("c"))},
 			pending(), "mine"},
-		{"MATCH-023", "edge 3: but not if it is too small", []*corev1.PersistentVolume{available("free", "5Gi"), available("mine", "1Gi", fake.ForClaim("c"))}, pending(), "free"},
-		{"MATCH-023", "edge 3: or of the wrong mode", []*corev1.PersistentVolume{available("free", "5Gi"), available("mine", "10Gi", fake.Block(), fake.ForClaim("c"))}, pending(), "free"},
-		{"MATCH-023", "edge 3: or terminating", []*corev1.PersistentVolume{available("free", "5Gi"), edit(available("mine", "10Gi", fake.ForClaim("c"), fake.Finalizers("a/b")), func(pv *corev1.PersistentVolume) {
-			pv.DeletionTimestamp = &metav1.Time{Time: engine.DefaultStart}
-		})}, pending(), "free"},
-		{"MATCH-017", "edge 7: a volume that is still Pending", []*corev1.PersistentVolume{fake.Volume("new", "5Gi", fake.Phase("Pending"))}, pending(), ""},
-		{"BIND-003", "edge 15: a volume of an earlier claim of that name", []*corev1.PersistentVolume{available("old", "5Gi", fake.ForClaim("c", "earlier"))}, pending(), ""},
-		{"BIND-003", "edge 15: unless only the name is in its pointer", []*corev1.PersistentVolume{available("old", "5Gi", fake.ForClaim("c"))}, pending(), "old"},
+		{"MATCH-023", "edge 3: but not if it is too small",
+			[]*corev1.PersistentVolume{available("free", "5Gi"), available("mine", "1Gi", fake.ForClaim("c"))}, pending(), "free"},
+		{"MATCH-023", "edge 3: or of the wrong mode",
+			[]*corev1.PersistentVolume{available("free", "5Gi"), available("mine", "10Gi", fake.Block(), fake.ForClaim("c"))}, pending(), "free"},
+		{"MATCH-023", "edge 3: or terminating",
+			[]*corev1.PersistentVolume{available("free", "5Gi"),
+				edit(available("mine", "10Gi", fake.ForClaim("c"), fake.Finalizers("a/b")), func(pv *corev1.PersistentVolume) {
+					pv.DeletionTimestamp = &metav1.Time{Time: engine.DefaultStart}
+				})}, pending(), "free"},
+		{"MATCH-017", "edge 7: a volume that is still Pending",
+			[]*corev1.PersistentVolume{fake.Volume("new", "5Gi", fake.Phase("Pending"))}, pending(), ""},
+		{"BIND-003", "edge 15: a volume of an earlier claim of that name",
+			[]*corev1.PersistentVolume{available("old", "5Gi", fake.ForClaim("c", "earlier"))}, pending(), ""},
+		{"BIND-003", "edge 15: unless only the name is in its pointer",
+			[]*corev1.PersistentVolume{available("old", "5Gi", fake.ForClaim("c"))}, pending(), "old"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -234,7 +247,8 @@ func TestStories(t *testing.T) {
 		s.do(s.Advance(0))
 		s.do(s.Create(fake.Volume("winner", "5Gi", fake.InClass("gold"))))
 		s.do(s.Advance(16 * time.Second))
-		s.do(s.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", s.claim().UID), fake.Annotations(objects.AnnProvisionedBy, driver))))
+		s.do(s.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", s.claim().UID),
+			fake.Annotations(objects.AnnProvisionedBy, driver))))
 		s.do(s.Advance(time.Minute))
 		pv := s.volume("pv")
 		if name := s.claim().Spec.VolumeName; name != "winner" || refText(pv) != "default/c[]" || pv.Status.Phase != corev1.VolumeAvailable {
@@ -306,8 +320,10 @@ func TestEventCatalogue(t *testing.T) {
 			got[strings.TrimPrefix(event.InvolvedObject.Name, "pvc-")] = event.Type + " " + event.Reason
 		}
 	}
-	want := map[string]string{"a": "Normal FailedBinding", "b": "Warning FailedBinding", "d": "Warning VolumeMismatch", "e": "Normal WaitForFirstConsumer",
-		"f": "Normal ProvisioningSucceeded", "g": "Normal ExternalProvisioning", "h": "Warning ProvisioningFailed", "i": "Normal WaitForPodScheduled",
+	want := map[string]string{"a": "Normal FailedBinding", "b": "Warning FailedBinding", "d": "Warning VolumeMismatch",
+		"e": "Normal WaitForFirstConsumer",
+		"f": "Normal ProvisioningSucceeded", "g": "Normal ExternalProvisioning", "h": "Warning ProvisioningFailed",
+		"i": "Normal WaitForPodScheduled",
 		"l": "Warning ClaimLost", "m": "Warning ClaimMisbound"}
 	for _, name := range keys(want) {
 		if got[name] != want[name] {

@@ -148,7 +148,8 @@ var protected = Invariant{
 	Name:        "protected-while-used",
 	Description: "a claim is not deleted while a pod uses it, nor a PersistentVolume while a claim is bound to it",
 	Rules:       []string{"PROT-001", "PROT-012", "PROT-026"},
-	Exceptions:  []string{"pods bound to their node after the deletion of the claim was requested", "forced by a user who removes the finalizer"},
+	Exceptions: []string{"pods bound to their node after the deletion of the claim was requested",
+		"forced by a user who removes the finalizer"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			if e.New != nil {

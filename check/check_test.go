@@ -54,7 +54,8 @@ func TestInvariants(t *testing.T) {
 			h.forceDetach("v", "n1")
 			h.call(storage.Detach, "v", "n1", "")
 			h.mounted("n2", "p2")
-		}, `+0s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force)
+		},
+			`+0s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force)
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s attachdetach-controller: ATT-064 detach kubernetes.io/csi/disk.example.com^v from node n1: no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p2`},
@@ -138,7 +139,8 @@ func TestInvariants(t *testing.T) {
 			h.call(storage.Stage, "v", "n1", "")
 			h.after(time.Second)
 			h.call(storage.Detach, "v", "n1", "")
-		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged (forced: the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450))
+		},
+			`+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged (forced: the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450))
   +0s kubelet/n1: disk.example.com Stage v on n1
   +0s kubelet/n1: started
   +0s sidecar: disk.example.com Detach v on n1
@@ -175,7 +177,8 @@ func TestInvariants(t *testing.T) {
 			h.after(time.Second)
 			h.actor("kubelet/n1", trace.Started)
 			h.call(storage.Stage, "v", "n1", "")
-		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it (forced: the kubelet was started and found it on its disk (MNT-928))
+		},
+			`+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it (forced: the kubelet was started and found it on its disk (MNT-928))
   +0s kubelet/n1: started
   +0s kubelet/n1: disk.example.com Stage v on n1
 +1s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it
@@ -215,14 +218,16 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.put("user", pv("w"), claim("w"))
 			h.call(storage.Publish, "w", "n1", "p1")
-		}, `+0s publish-to-owner: w of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
+		},
+			`+0s publish-to-owner: w of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
   +0s kubelet/n1: disk.example.com Publish w on n1 for pod uid-p1`},
 		{"publish-to-owner", "a volume that points at a claim of another uid", func(h *history) {
 			other := pv("v")
 			other.Spec.ClaimRef.UID = "another"
 			h.put("user", other, claim("v"), pod("p1", "v", "n1"))
 			h.call(storage.Publish, "v", "n1", "p1")
-		}, `+0s publish-to-owner: v of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
+		},
+			`+0s publish-to-owner: v of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1`},
 		{"publish-to-owner", "the wrong node, and no such pod", func(h *history) {
 			h.bound()
@@ -279,7 +284,8 @@ func TestInvariants(t *testing.T) {
 			h.mounted("n1", "p1")
 			h.remove("user", pod("p1", "v", "n1"))
 			h.call(storage.Recycle, "v", "", "")
-		}, `+0s used-data-stays: v of disk.example.com: recycle while published on n1 for default/p1 (forced: pod default/p1 was deleted by user without waiting for its node)
+		},
+			`+0s used-data-stays: v of disk.example.com: recycle while published on n1 for default/p1 (forced: pod default/p1 was deleted by user without waiting for its node)
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s user: delete Pod/default/p1: gone
   +0s sidecar: disk.example.com Recycle v`},

@@ -9,16 +9,16 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Checker checks invariants of one cluster from its start on. volsim.Config.Check sets one up. Call Advance with the start time, then Observe
-// with each trace entry, in order. It changes nothing.
+// Checker checks invariants of one cluster from its start on. volsim.Config.Check sets one up. Call Advance with the start time, then
+// Observe with each trace entry, in order. It changes nothing.
 type Checker struct {
 	state    *state
 	watchers []Watcher
 }
 
-// New returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the kubelet
-// of a node runs and reaches the API server, so that it can make progress; nil: each does. New returns an error for an invariant without Name or
-// Watch, a duplicate name, and a negative Within.
+// New returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the
+// kubelet of a node runs and reaches the API server, so that it can make progress; nil: each does. New returns an error for an invariant
+// without Name or Watch, a duplicate name, and a negative Within.
 func New(invariants []Invariant, systems *backends.Set, reachable func(node string) bool) (*Checker, error) {
 	if systems == nil {
 		systems = &backends.Set{}

@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Invariant is a statement that holds in every cluster whose controllers, kubelets and drivers work correctly. All lists those of this package.
-// To define one, set Name, Description and Watch:
+// Invariant is a statement that holds in every cluster whose controllers, kubelets and drivers work correctly. All lists those of this
+// package. To define one, set Name, Description and Watch:
 //
 //	check.Invariant{
 //		Name:        "no-lost-claims",
@@ -31,8 +31,8 @@ type Invariant struct {
 	Rules []string
 	// Exceptions lists what the invariant does not cover because Kubernetes does not promise it, each with the reason.
 	Exceptions []string
-	// Within is how long something may take to become true, for an invariant that has a time limit; zero: it holds at every moment. The time of
-	// an invariant of All can be changed in a copy.
+	// Within is how long something may take to become true, for an invariant that has a time limit; zero: it holds at every moment. The time
+	// of an invariant of All can be changed in a copy.
 	Within time.Duration
 	// Watch starts watching one cluster, which is still empty. It is nil for the invariants of All.
 	Watch func(v *View) Watcher

@@ -98,8 +98,8 @@ func (s *state) wanted(r *record, u use) bool {
 	return u.Op == storage.Attach && s.orderedOtherwise(r, u.Node)
 }
 
-// orderedOtherwise reports whether a VolumeAttachment of a user requests the attachment, or no component can end it, because the attacher needs
-// the PersistentVolume.
+// orderedOtherwise reports whether a VolumeAttachment of a user requests the attachment, or no component can end it, because the attacher
+// needs the PersistentVolume.
 func (s *state) orderedOtherwise(r *record, node string) bool {
 	if r.last != nil && len(r.pvs) == 0 {
 		return true

@@ -88,7 +88,8 @@ func TestObjects(t *testing.T) {
 			h.put("user", pointing(pv("a"), "other"))
 			h.put(controller, fake.Claim("other", "1Gi"))
 			h.put(controller, phased(claim("a"), "Bound"))
-		}, `+0s bound-both-ways: claim default/c-a is Bound to PersistentVolume a, which is Bound to a claim with uid "uid-other" (forced: a user edited PersistentVolume/a)
+		},
+			`+0s bound-both-ways: claim default/c-a is Bound to PersistentVolume a, which is Bound to a claim with uid "uid-other" (forced: a user edited PersistentVolume/a)
   +0s user: update PersistentVolume/a: spec.claimRef.name c-a -> other, spec.claimRef.uid uid-c-a -> uid-other
   +0s persistentvolume-controller: update PersistentVolumeClaim/default/c-a: only the version changed`},
 		{"protected-while-used", "first the pod, then the claim, then the volume", func(h *history) {
@@ -225,7 +226,8 @@ func TestObjects(t *testing.T) {
 			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", nil)
 			h.remove("user", pod("p1", "v", "n1"))
 			h.after(patience)
-		}, `+15m0s nothing-left-behind: v of kubernetes.io/nfs is still published on n1 for default/p1, 15m0s after the last pod needed it (forced: a fault hid the success of the call from its caller, which treats the error as final)
+		},
+			`+15m0s nothing-left-behind: v of kubernetes.io/nfs is still published on n1 for default/p1, 15m0s after the last pod needed it (forced: a fault hid the success of the call from its caller, which treats the error as final)
   +0s kubelet/n1: fault at kubernetes.io/nfs Publish v: error (it took effect)
   +0s kubelet/n1: kubernetes.io/nfs Publish v on n1 for pod uid-p1
   +0s user: delete Pod/default/p1: gone`},
@@ -259,7 +261,8 @@ func TestObjects(t *testing.T) {
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.remove("user", fake.Claim("c", "1Gi"))
 			h.after(patience)
-		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it
+		},
+			`+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it
   +0s sidecar: disk.example.com Create pvc-uid-c`},
 		{"no-leaked-volume", "the provisioner forgot", func(h *history) {
 			h.put("user", fake.Claim("c", "1Gi"))
@@ -269,14 +272,16 @@ func TestObjects(t *testing.T) {
 			h.remove("user", fake.Claim("c", "1Gi"))
 			h.actor("sidecar", trace.Started)
 			h.after(patience)
-		}, `+15m1s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: sidecar crashed after it had created it)
+		},
+			`+15m1s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: sidecar crashed after it had created it)
   +0s sidecar: disk.example.com Create pvc-uid-c
   +1s sidecar: crashed`},
 		{"no-leaked-volume", "a driver that reports a failure", func(h *history) {
 			h.lose(driver, storage.Create, "pvc-uid-c", "", "", storage.Errorf(storage.Internal, "gone"))
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(patience)
-		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: a fault hid the success of the call from its caller, which treats the error as final)
+		},
+			`+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: a fault hid the success of the call from its caller, which treats the error as final)
   +0s sidecar: fault at disk.example.com Create pvc-uid-c: error (it took effect)
   +0s sidecar: disk.example.com Create pvc-uid-c`},
 		{"no-leaked-volume", "the claim is bound to another volume", func(h *history) {
@@ -285,7 +290,8 @@ func TestObjects(t *testing.T) {
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.put(controller, fake.Claim("c", "1Gi", fake.VolumeName("other")))
 			h.after(patience)
-		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: its claim was bound to another volume meanwhile (XPROV-014))
+		},
+			`+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: its claim was bound to another volume meanwhile (XPROV-014))
   +0s sidecar: disk.example.com Create pvc-uid-c
   +0s persistentvolume-controller: update PersistentVolumeClaim/default/c: spec.volumeName none -> other`},
 	}

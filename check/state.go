@@ -13,8 +13,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// state is the state of the cluster after the entries so far: the objects at the API server, and the volumes as storage calls left them. Objects
-// are shared and must not be modified.
+// state is the state of the cluster after the entries so far: the objects at the API server, and the volumes as storage calls left them.
+// Objects are shared and must not be modified.
 type state struct {
 	backends  *backends.Set
 	reachable func(node string) bool

@@ -160,8 +160,8 @@ func (s *state) noteFound(node string, e trace.Entry) {
 	}
 }
 
-// orphanedStage is Violation.Forced for a volume that stays staged because no pod had it when the kubelet started: a kubelet finds volumes only
-// by the directories of pods (MNT-450).
+// orphanedStage is Violation.Forced for a volume that stays staged because no pod had it when the kubelet started: a kubelet finds volumes
+// only by the directories of pods (MNT-450).
 const orphanedStage = "the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450)"
 
 func compareIDs(a, b volumeID) int {

@@ -16,8 +16,8 @@ type View struct {
 // Object returns the stored object, nil if there is none. It is shared and must not be modified.
 func (v *View) Object(ref api.Ref) api.Object { return v.state.objects[ref] }
 
-// Uses returns the storage calls that attached, staged and published a volume (its handle at a backend), oldest first, without those that were
-// undone.
+// Uses returns the storage calls that attached, staged and published a volume (its handle at a backend), oldest first, without those that
+// were undone.
 func (v *View) Uses(backend, volume string) []trace.Entry {
 	r := v.state.records[volumeID{backend, volume}]
 	if r == nil {
@@ -30,8 +30,8 @@ func (v *View) Uses(backend, volume string) []trace.Entry {
 	return calls
 }
 
-// Report records a violation at the current time. The witness are the entries that prove it, in any order. The violation is about their objects
-// and volume.
+// Report records a violation at the current time. The witness are the entries that prove it, in any order. The violation is about their
+// objects and volume.
 func (v *View) Report(text string, witness ...trace.Entry) {
 	violation := Violation{Text: text, Witness: slices.Clone(witness)}
 	for _, e := range witness {

@@ -104,7 +104,8 @@ func TestMisuse(t *testing.T) {
 		{controller.Controller{Name: "x"}, `add controller "x": Controller.Start is nil; give it a function`},
 		{controller.Controller{Name: "x", Lag: -1, Start: start}, `add controller "x": Controller.Lag is -1ns; give zero or more`},
 		{labeler(), `add controller "labeler": there is a controller with that name; choose another`},
-		{controller.Controller{Name: "kube-scheduler", Start: start}, `add controller "kube-scheduler": there is a controller with that name; choose another`},
+		{controller.Controller{Name: "kube-scheduler", Start: start},
+			`add controller "kube-scheduler": there is a controller with that name; choose another`},
 	} {
 		require.EqualError(t, c.Cluster.AddController(tt.ctl), tt.want)
 	}

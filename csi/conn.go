@@ -18,8 +18,8 @@ import (
 // Conn is a connection to the services of a driver: what Dial or Serve returns, or any other client connection.
 type Conn = grpc.ClientConnInterface
 
-// Dial returns a connection to the unix socket of a driver process, such as unix:///run/disk/csi.sock. The socket is opened by the first call,
-// and again after the driver closes it. Dial returns an error for an endpoint that is no absolute path of a unix socket.
+// Dial returns a connection to the unix socket of a driver process, such as unix:///run/disk/csi.sock. The socket is opened by the first
+// call, and again after the driver closes it. Dial returns an error for an endpoint that is no absolute path of a unix socket.
 func Dial(endpoint string) (*grpc.ClientConn, error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(endpoint, "unix:"), "//")
 	if !filepath.IsAbs(path) {

@@ -15,7 +15,8 @@ func (d *Driver) capability(mode corev1.PersistentVolumeAccessMode, multiWriter 
 		c.AccessType = &spec.VolumeCapability_Block{Block: &spec.VolumeCapability_BlockVolume{}}
 		return c
 	}
-	c.AccessType = &spec.VolumeCapability_Mount{Mount: &spec.VolumeCapability_MountVolume{FsType: fsType, MountFlags: flags, VolumeMountGroup: group}}
+	c.AccessType = &spec.VolumeCapability_Mount{Mount: &spec.VolumeCapability_MountVolume{FsType: fsType, MountFlags: flags,
+		VolumeMountGroup: group}}
 	return c
 }
 
@@ -55,12 +56,14 @@ func (d *Driver) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if len(req.Requisite) > 0 || len(req.Preferred) > 0 {
 		r.AccessibilityRequirements = &spec.TopologyRequirement{Requisite: topologies(req.Requisite), Preferred: topologies(req.Preferred)}
 	}
-	reply, err := d.invoke(rpc{method: spec.Controller_CreateVolume_FullMethodName, volume: req.Name, request: r, reply: &spec.CreateVolumeResponse{}})
+	reply, err := d.invoke(rpc{method: spec.Controller_CreateVolume_FullMethodName, volume: req.Name, request: r,
+		reply: &spec.CreateVolumeResponse{}})
 	if err != nil {
 		return storage.Volume{}, err
 	}
 	volume := reply.(*spec.CreateVolumeResponse).GetVolume()
-	v := storage.Volume{ID: volume.GetVolumeId(), Size: volume.GetCapacityBytes(), Context: volume.GetVolumeContext(), Content: volume.GetContentSource() != nil}
+	v := storage.Volume{ID: volume.GetVolumeId(), Size: volume.GetCapacityBytes(), Context: volume.GetVolumeContext(),
+		Content: volume.GetContentSource() != nil}
 	for _, t := range volume.GetAccessibleTopology() {
 		v.Topology = append(v.Topology, t.GetSegments())
 	}
@@ -131,7 +134,8 @@ func (d *Driver) Expand(req storage.ExpandRequest) (int64, bool, error) {
 // Modify implements storage.Modifier with ControllerModifyVolume.
 func (d *Driver) Modify(req storage.ModifyRequest) error {
 	_, err := d.invoke(rpc{method: spec.Controller_ControllerModifyVolume_FullMethodName, volume: req.ID,
-		request: &spec.ControllerModifyVolumeRequest{VolumeId: req.ID, MutableParameters: req.Parameters}, reply: &spec.ControllerModifyVolumeResponse{}})
+		request: &spec.ControllerModifyVolumeRequest{VolumeId: req.ID, MutableParameters: req.Parameters},
+		reply:   &spec.ControllerModifyVolumeResponse{}})
 	return err
 }
 

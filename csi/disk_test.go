@@ -73,7 +73,8 @@ func (d *disk) GetPluginCapabilities(context.Context, *spec.GetPluginCapabilitie
 	}, nil
 }
 
-func (d *disk) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
+func (d *disk) ControllerGetCapabilities(context.Context,
+	*spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
 	r := &spec.ControllerGetCapabilitiesResponse{}
 	for _, c := range []spec.ControllerServiceCapability_RPC_Type{
 		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
@@ -125,7 +126,8 @@ func (d *disk) DeleteVolume(ctx context.Context, r *spec.DeleteVolumeRequest) (*
 	return &spec.DeleteVolumeResponse{}, nil
 }
 
-func (d *disk) ControllerPublishVolume(ctx context.Context, r *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {
+func (d *disk) ControllerPublishVolume(ctx context.Context,
+	r *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {
 	if err := d.enter(ctx, "ControllerPublishVolume", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
@@ -138,7 +140,8 @@ func (d *disk) ControllerPublishVolume(ctx context.Context, r *spec.ControllerPu
 	return &spec.ControllerPublishVolumeResponse{PublishContext: map[string]string{"device": "/dev/" + r.GetVolumeId()}}, nil
 }
 
-func (d *disk) ControllerUnpublishVolume(ctx context.Context, r *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
+func (d *disk) ControllerUnpublishVolume(ctx context.Context,
+	r *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
 	if err := d.enter(ctx, "ControllerUnpublishVolume", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
@@ -150,7 +153,8 @@ func (d *disk) ControllerUnpublishVolume(ctx context.Context, r *spec.Controller
 	return &spec.ControllerUnpublishVolumeResponse{}, nil
 }
 
-func (d *disk) ControllerExpandVolume(ctx context.Context, r *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
+func (d *disk) ControllerExpandVolume(ctx context.Context,
+	r *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
 	if err := d.enter(ctx, "ControllerExpandVolume", r.GetVolumeId()); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func TestLifeOfVolume(t *testing.T) {
 	require.NoError(t, c.Delete(claim))
 	require.NoError(t, c.Advance(10*time.Minute))
 	require.Equal(t, []string{
-		"NodeGetInfo", "CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume",
+		"NodeGetInfo", "CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume",
+		"NodeUnstageVolume",
 		"ControllerUnpublishVolume", "DeleteVolume",
 	}, methods(driver.Calls()))
 	require.Equal(t, "volumes [], attached map[], staged 0", d.state())

@@ -56,7 +56,8 @@ func (d *Driver) nodeCapability(req storage.NodeRequest) *spec.VolumeCapability 
 	if req.Group != nil {
 		group = strconv.FormatInt(*req.Group, 10)
 	}
-	return d.capability(req.Mode, d.node[spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER], req.VolumeMode, req.FSType, req.MountOptions, group)
+	return d.capability(req.Mode, d.node[spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER], req.VolumeMode, req.FSType,
+		req.MountOptions, group)
 }
 
 // Stage implements storage.Stager with NodeStageVolume.

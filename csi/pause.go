@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Pause is for drivers in the same process: a driver calls it in the middle of a call, for example where it waits for its storage system. If
-// the call stays open (Overlap) or is interrupted (Reset, KilledDuring), Pause returns when the other call has ended or waits for this one.
-// It returns at once for any other call.
+// Pause is for drivers in the same process: a driver calls it in the middle of a call, for example where it waits for its storage system.
+// If the call stays open (Overlap) or is interrupted (Reset, KilledDuring), Pause returns when the other call has ended or waits for this
+// one. It returns at once for any other call.
 func Pause(ctx context.Context) {
 	if g, ok := ctx.Value(gateKey{}).(*gate); ok {
 		g.pause()

@@ -65,7 +65,8 @@ func (x *explainer) attachedVolume(va *storagev1.VolumeAttachment) (*corev1.Pers
 func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 	e.because("ATT-172", fmt.Sprintf("the driver has not attached it to node %s yet", va.Spec.NodeName))
 	if failed := va.Status.AttachError; failed != nil {
-		e.because("ATT-142", fmt.Sprintf("the driver could not attach it to node %s (%s): %s", va.Spec.NodeName, stamp(failed.Time.Time), failed.Message))
+		e.because("ATT-142",
+			fmt.Sprintf("the driver could not attach it to node %s (%s): %s", va.Spec.NodeName, stamp(failed.Time.Time), failed.Message))
 	}
 	pv, ok := x.attachedVolume(va)
 	switch {
@@ -83,7 +84,8 @@ func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 	}
 	if csiNode, ok := x.csiNodes[va.Spec.NodeName]; !ok || !runsDriver(csiNode, va.Spec.Attacher) {
 		// ATT-172: the driver has to be registered on the node.
-		e.Notes = append(e.Notes, fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)", va.Spec.Attacher, va.Spec.NodeName))
+		e.Notes = append(e.Notes,
+			fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)", va.Spec.Attacher, va.Spec.NodeName))
 		if !x.alive(x.nodes[va.Spec.NodeName]) {
 			e.todo(fmt.Sprintf("bring node %s back, so that the driver registers", va.Spec.NodeName))
 			e.manual("a volume is attached only to nodes where its driver is registered")

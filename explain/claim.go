@@ -133,7 +133,8 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 		e.follow()
 	case len(running) > 0:
 		// SCHED-020: the scheduler skips pods that were created with a node, and no other component selects a node for their claims.
-		e.because("SCHED-020", fmt.Sprintf("it waits for the scheduler, which skips pod %s because its nodeName is set", strings.Join(running, ", ")))
+		e.because("SCHED-020",
+			fmt.Sprintf("it waits for the scheduler, which skips pod %s because its nodeName is set", strings.Join(running, ", ")))
 		e.todo("delete the pod, and create it again without nodeName")
 		e.manual("the scheduler skips pods with a nodeName")
 	case x.cycle(claim):

@@ -27,10 +27,12 @@ func TestVolumesThatWereNamed(t *testing.T) {
 		{name: "terminating", pv: reasons.Deleting(reasons.Available("pv", "12Gi")), got: "being deleted since 2026-03-01T12:01:00Z"},
 		{name: "too small", pv: reasons.Available("pv", "9Gi"), got: "capacity 9Gi", needed: "at least 10Gi"},
 		{name: "another class", pv: reasons.Available("pv", "12Gi", fake.InClass("slow")), got: `storageClassName "slow"`, needed: "none"},
-		{name: "another attributes class", pv: reasons.With(reasons.Available("pv", "12Gi"), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = &class }),
+		{name: "another attributes class",
+			pv:  reasons.With(reasons.Available("pv", "12Gi"), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = &class }),
 			got: `volumeAttributesClassName "gold"`, needed: "none"},
 		{name: "another volume mode", pv: reasons.Available("pv", "12Gi", fake.Block()), got: "volumeMode Block", needed: "Filesystem"},
-		{name: "an access mode less", claim: fake.Claim("data", "10Gi", fake.VolumeName("pv"), fake.Modes("RWX")), pv: reasons.Available("pv", "12Gi"),
+		{name: "an access mode less", claim: fake.Claim("data", "10Gi", fake.VolumeName("pv"), fake.Modes("RWX")),
+			pv:  reasons.Available("pv", "12Gi"),
 			got: "access modes ReadWriteOnce", needed: "ReadWriteMany"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -60,15 +60,18 @@ func TestClaimSync(t *testing.T) {
 			snapshot: *volumesOnly(available("mine", "1Gi", fake.ForClaim("data"))), volume: "mine"},
 		{rule: "BIND-059e", name: "the volume it names is another's", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken")),
 			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
-		{rule: "BIND-059f", name: "a controller chose another's volume", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken"), fake.Annotations(objects.AnnBoundByController, "yes")),
+		{rule: "BIND-059f", name: "a controller chose another's volume",
+			claim:    fake.Claim("data", "10Gi", fake.VolumeName("taken"), fake.Annotations(objects.AnnBoundByController, "yes")),
 			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
 		{rule: "BIND-060a", name: "it was bound and names no volume", claim: fake.Claim("data", "10Gi", bound)},
-		{rule: "BIND-060b", name: "it was bound and its volume is gone", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("gone")), volume: "gone"},
+		{rule: "BIND-060b", name: "it was bound and its volume is gone", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("gone")),
+			volume: "gone"},
 		{rule: "BIND-060c", name: "its volume lost the claimRef", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("snug")),
 			snapshot: *volumesOnly(available("snug", "12Gi")), volume: "snug"},
 		{rule: "BIND-060d", name: "it is bound", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
 			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u1"))), volume: "snug"},
-		{rule: "BIND-060e", name: "its volume belongs to a claim of another uid", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
+		{rule: "BIND-060e", name: "its volume belongs to a claim of another uid",
+			claim:    fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
 			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u2"))), volume: "snug"},
 	} {
 		t.Run(row.rule+" "+row.name, func(t *testing.T) {
@@ -102,15 +105,18 @@ func TestRejectedVolumes(t *testing.T) {
 		volume     *corev1.PersistentVolume
 		classes    []*storagev1.StorageClass
 	}{
-		{rule: "MATCH-002", name: "it lacks an access mode", claim: fake.Claim("data", "10Gi", fake.Modes("RWX")), volume: available("pv", "12Gi")},
+		{rule: "MATCH-002", name: "it lacks an access mode", claim: fake.Claim("data", "10Gi", fake.Modes("RWX")),
+			volume: available("pv", "12Gi")},
 		{rule: "MATCH-010", name: "it is reserved for another", volume: available("pv", "12Gi", fake.ForClaim("other"))},
 		{rule: "MATCH-011", name: "it is too small", volume: available("pv", "9Gi")},
 		{rule: "MATCH-012", name: "it is a block device", volume: available("pv", "12Gi", fake.Block())},
 		{rule: "MATCH-013", name: "it has another attributes class", volume: gold},
 		{rule: "MATCH-014", name: "it is being deleted", volume: deleting},
-		{rule: "MATCH-016", name: "the claim waits for the scheduler", claim: fake.Claim("data", "10Gi", fake.InClass("late")), volume: available("pv", "12Gi", fake.InClass("late")), classes: late},
+		{rule: "MATCH-016", name: "the claim waits for the scheduler", claim: fake.Claim("data", "10Gi", fake.InClass("late")),
+			volume: available("pv", "12Gi", fake.InClass("late")), classes: late},
 		{rule: "MATCH-017", name: "it is Released", volume: fake.Volume("pv", "12Gi", fake.Phase("Released"))},
-		{rule: "MATCH-018", name: "its labels are not selected", claim: fake.Claim("data", "10Gi", fake.Selector("tier", "gold")), volume: available("pv", "12Gi")},
+		{rule: "MATCH-018", name: "its labels are not selected", claim: fake.Claim("data", "10Gi", fake.Selector("tier", "gold")),
+			volume: available("pv", "12Gi")},
 		{rule: "MATCH-019", name: "it has another class", volume: available("pv", "12Gi", fake.InClass("slow"))},
 	} {
 		t.Run(row.rule+" "+row.name, func(t *testing.T) {

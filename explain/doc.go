@@ -6,8 +6,8 @@
 // attachments, and back to the pods that block those.
 //
 // An explanation reads API objects only, as they are at one moment. It calls the same decision functions as the controllers and changes
-// nothing, so it works for a running simulation and for a dump of a real cluster alike. State that lives only in the memory of a controller,
-// such as the length of a backoff, is unknown; times are then counted from now, as after a restart of that controller.
+// nothing, so it works for a running simulation and for a dump of a real cluster alike. State that lives only in the memory of a
+// controller, such as the length of a backoff, is unknown; times are then counted from now, as after a restart of that controller.
 //
 //   - claim.go, claimsync.go, provision.go, grow.go and modify.go explain claims; freeing.go finds volumes that may become free for them.
 //   - pod.go, nodes.go, podnode.go and podattach.go explain pods, before and after they have a node.

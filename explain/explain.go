@@ -53,7 +53,8 @@ func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 			return x.attachment(va), nil
 		}
 	default:
-		return Explanation{}, fmt.Errorf("explain %s: cannot explain this kind; want a claim (pvc), pod (pod), volume (pv) or attachment (va)", objname.Of(ref))
+		return Explanation{},
+			fmt.Errorf("explain %s: cannot explain this kind; want a claim (pvc), pod (pod), volume (pv) or attachment (va)", objname.Of(ref))
 	}
 	gvk := store.GroupVersionKind(ref.Kind)
 	_, name := objects.SplitKey(ref.Key)

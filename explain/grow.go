@@ -28,7 +28,8 @@ type growth struct {
 
 // expandedClaim explains a bound claim that requests more storage than it has. It leaves e unchanged for other claims.
 func (x *explainer) expandedClaim(e *Explanation, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
-	g := &growth{claim: claim, pv: pv, has: claim.Status.Capacity[corev1.ResourceStorage], wants: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
+	g := &growth{claim: claim, pv: pv, has: claim.Status.Capacity[corev1.ResourceStorage],
+		wants: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
 	// EXP-012: the claim has what it requests.
 	if g.wants.Cmp(g.has) <= 0 {
 		return
@@ -46,7 +47,8 @@ func (x *explainer) expandedClaim(e *Explanation, claim *corev1.PersistentVolume
 	}
 	switch objects.ResizeStatus(claim) {
 	case corev1.PersistentVolumeClaimControllerResizeInfeasible:
-		e.because("EXP-025", g.text("%s reports that the storage cannot provide this size%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
+		e.because("EXP-025",
+			g.text("%s reports that the storage cannot provide this size%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
 		e.todo(fmt.Sprintf("lower the request to a size that the storage can provide, above %s", g.has.String()))
 		// EXP-026: an infeasible size is retried slowly.
 		e.Changes = Change{When: Manual, Rule: "EXP-026", Text: "each retry, 5m apart, fails the same way until the storage has room"}
@@ -164,7 +166,8 @@ func (x *explainer) rejectedInUse(e *Explanation, g *growth) bool {
 	if len(users) == 0 {
 		return false
 	}
-	e.because("EXP-025", g.text("the driver does not expand volume %s while it is in use, and pod %s uses it", g.pv.Name, strings.Join(names, ", ")))
+	e.because("EXP-025",
+		g.text("the driver does not expand volume %s while it is in use, and pod %s uses it", g.pv.Name, strings.Join(names, ", ")))
 	x.awaitEnd(e, users)
 	return true
 }
@@ -195,7 +198,8 @@ func (x *explainer) expandedOnNode(e *Explanation, g *growth) {
 			e.Changes = Change{When: Follows, Text: "when the pod has a node"}
 		}
 	default:
-		e.because("EXP-023", g.text("volume %s is expanded; its file system is expanded on the node of a pod, and no pod uses the claim", g.pv.Name))
+		e.because("EXP-023",
+			g.text("volume %s is expanded; its file system is expanded on the node of a pod, and no pod uses the claim", g.pv.Name))
 		e.todo("start a pod that uses the claim")
 		e.manual("a file system is expanded where it is mounted")
 	}
@@ -211,14 +215,16 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 		}
 	}
 	node := pod.Spec.NodeName
-	message, failure := conditionMessage(g.claim, corev1.PersistentVolumeClaimNodeResizeError), g.failure(corev1.PersistentVolumeClaimNodeResizeError)
+	message, failure := conditionMessage(g.claim, corev1.PersistentVolumeClaimNodeResizeError),
+		g.failure(corev1.PersistentVolumeClaimNodeResizeError)
 	switch {
 	case !x.alive(x.nodes[node]):
 		e.because("EXP-040", g.text("volume %s is expanded; its file system is expanded on node %s, which is not ready", g.pv.Name, node))
 		e.todo(fmt.Sprintf("bring node %s back, or move pod %s to another node", node, pod.Name))
 		e.manual("nothing happens before the node comes back")
 	case saysInUse(message) && running(pod):
-		e.because("EXP-042", g.text("the driver does not expand the file system of volume %s while pod %s uses it on node %s%s", g.pv.Name, pod.Name, node, failure))
+		e.because("EXP-042",
+			g.text("the driver does not expand the file system of volume %s while pod %s uses it on node %s%s", g.pv.Name, pod.Name, node, failure))
 		e.todo(fmt.Sprintf("stop pod %s, and start it again when the volume is unmounted", pod.Name))
 		e.manual("the kubelet does not retry while the volume is mounted on this node")
 	case failure != "":
@@ -226,7 +232,8 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 		e.next(actors.Kubelet(node), "retries")
 		e.automatic(x.Now, "EXP-042", "retried within 2m2s")
 	case !running(pod):
-		e.because("EXP-040", g.text("volume %s is expanded; its file system is expanded when pod %s mounts it on node %s", g.pv.Name, pod.Name, node))
+		e.because("EXP-040",
+			g.text("volume %s is expanded; its file system is expanded when pod %s mounts it on node %s", g.pv.Name, pod.Name, node))
 		x.addPod(e, pod)
 		e.next(actors.Kubelet(node), "expands the file system when it mounts the volume")
 		e.follow()

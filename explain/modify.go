@@ -36,11 +36,13 @@ func (x *explainer) modifiedClaim(e *Explanation, claim *corev1.PersistentVolume
 		e.manual("without a class nothing is modified")
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumePending:
 		x.modifyPending(e, what, wanted, driver)
-	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible && status.TargetVolumeAttributesClassName == wanted:
+	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible &&
+		status.TargetVolumeAttributesClassName == wanted:
 		failure, _ := modifyError(claim)
 		e.because("VAC-013", fmt.Sprintf("%s: the driver cannot modify the volume that way%s", what, failure))
 		e.todo("set another class")
-		e.Changes = Change{When: Manual, Rule: "VAC-014", Text: "each retry, 5m and more apart, fails the same way until the class or the driver changes"}
+		e.Changes = Change{When: Manual, Rule: "VAC-014",
+			Text: "each retry, 5m and more apart, fails the same way until the class or the driver changes"}
 	case x.attributes[wanted] == nil:
 		// VAC-006: the class is missing.
 		e.because("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
@@ -68,7 +70,8 @@ func modifyError(claim *corev1.PersistentVolumeClaim) (text string, final bool) 
 	for _, c := range claim.Status.Conditions {
 		if c.Type == corev1.PersistentVolumeClaimVolumeModifyVolumeError && c.Status == corev1.ConditionTrue {
 			// VAC-012, VAC-013: the reason is the code of the driver's error.
-			return fmt.Sprintf(": %s: %s", c.Reason, c.Message), !backends.UnknownOutcome(storage.Modify, storage.Errorf(storage.Code(c.Reason), "%s", c.Message))
+			return fmt.Sprintf(": %s: %s", c.Reason, c.Message),
+				!backends.UnknownOutcome(storage.Modify, storage.Errorf(storage.Code(c.Reason), "%s", c.Message))
 		}
 	}
 	return "", false

@@ -130,7 +130,8 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, d schedule.Decisi
 	e.Candidates = x.nodeCandidates(pod, d)
 	var binding []string
 	for _, key := range objects.ClaimsOf(pod) {
-		if claim, ok := x.claims[key]; ok && claim.Annotations[objects.AnnSelectedNode] != "" && claim.Annotations[objects.AnnBindCompleted] == "" {
+		if claim, ok := x.claims[key]; ok && claim.Annotations[objects.AnnSelectedNode] != "" &&
+			claim.Annotations[objects.AnnBindCompleted] == "" {
 			binding = append(binding, key)
 			x.addClaim(e, key)
 		}
@@ -225,7 +226,8 @@ func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 	found := x.firstFree(e, func(free *corev1.PersistentVolume) bool {
 		for _, n := range d.Nodes {
 			claim, ok := x.claims[n.Claim]
-			if ok && n.Rule == "SCHED-102" && match.Best(claim, []*corev1.PersistentVolume{free}, match.Options{Node: x.nodes[n.Node]}).Volume != nil {
+			if ok && n.Rule == "SCHED-102" &&
+				match.Best(claim, []*corev1.PersistentVolume{free}, match.Options{Node: x.nodes[n.Node]}).Volume != nil {
 				return true
 			}
 		}
@@ -289,14 +291,18 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 		e.automatic(x.Now, "ATT-196", fmt.Sprintf("with the next run of PodGC, within %v", podGCPeriod))
 	case !x.alive(node):
 		// ATT-195: only the kubelet can confirm that the pod stopped.
-		e.because("ATT-195", fmt.Sprintf("it is being deleted, but the kubelet of node %s does not respond, so nothing confirms that it stopped", pod.Spec.NodeName))
-		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s; or delete the pod by force", pod.Spec.NodeName, corev1.TaintNodeOutOfService))
+		e.because("ATT-195",
+			fmt.Sprintf("it is being deleted, but the kubelet of node %s does not respond, so nothing confirms that it stopped", pod.Spec.NodeName))
+		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s; or delete the pod by force", pod.Spec.NodeName,
+			corev1.TaintNodeOutOfService))
 		e.manual("before the node comes back, not even the 6 minutes before a forced detach start")
 	default:
-		e.because("MNT-387", fmt.Sprintf("it is being deleted: the kubelet of node %s stops its containers, then unmounts its volumes", node.Name))
+		e.because("MNT-387",
+			fmt.Sprintf("it is being deleted: the kubelet of node %s stops its containers, then unmounts its volumes", node.Name))
 		e.next(actors.Kubelet(node.Name), "stops it")
 		// DeletionTimestamp is the end of the grace period.
-		e.automatic(later(x.Now, pod.DeletionTimestamp.Time), "MNT-387", "when its containers have stopped (at the latest when its grace period ends) and its volumes are unmounted")
+		e.automatic(later(x.Now, pod.DeletionTimestamp.Time), "MNT-387",
+			"when its containers have stopped (at the latest when its grace period ends) and its volumes are unmounted")
 	}
 }
 

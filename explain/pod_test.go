@@ -18,7 +18,9 @@ import (
 func TestVolumesRejectedForANode(t *testing.T) {
 	x, err := explain.New(reasons.SnapshotOf(t, reasons.User("p", ""), fake.Node("n1"),
 		fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Claim("data", "10Gi", fake.InClass("static")),
-		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")), reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi"))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
+		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")),
+		reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi"))).Object(api.Ref{Kind: api.Pod,
+		Key: "default/p"})
 	require.NoError(t, err)
 	require.Len(t, x.Candidates, 1)
 	var rules []string
@@ -31,7 +33,8 @@ func TestVolumesRejectedForANode(t *testing.T) {
 // ATT-045: if the start of the controller's wait is known, the six minutes count from there.
 func TestForcedDetachCountsFromStartOfWait(t *testing.T) {
 	claim, pv := reasons.BoundPair()
-	s := reasons.SnapshotOf(t, reasons.User("p", "n1"), reasons.ManagedNode("n1", false, false), reasons.NotReady(reasons.ManagedNode("n2", true, true)), claim, pv, reasons.Attachment("n2", true))
+	s := reasons.SnapshotOf(t, reasons.User("p", "n1"), reasons.ManagedNode("n1", false, false),
+		reasons.NotReady(reasons.ManagedNode("n2", true, true)), claim, pv, reasons.Attachment("n2", true))
 	since := reasons.Now.Add(-2 * time.Minute)
 	s.DetachPendingSince = func(volume corev1.UniqueVolumeName, node string) (time.Time, bool) {
 		return since, volume == objects.CSIVolumeName(reasons.Driver, "h1") && node == "n2"

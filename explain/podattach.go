@@ -12,7 +12,8 @@ import (
 )
 
 // podAttached reports whether a volume is attached to the pod's node, or needs no attachment; if not, it explains what is missing.
-func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume, node *corev1.Node) bool {
+func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume,
+	node *corev1.Node) bool {
 	csi := pv.Spec.CSI
 	plugin, err := objects.PluginOf(x.backends(), objects.SpecOfVolume(volume, pv))
 	if csi == nil || err != nil || !plugin.Attachable(objects.SpecOfVolume(volume, pv), x.drivers[csi.Driver]) {
@@ -21,7 +22,8 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 	id := volumeName(pv)
 	if inStatus(node, id) {
 		if !slices.Contains(node.Status.VolumesInUse, id) {
-			e.because("MNT-174", fmt.Sprintf("volume %s is attached to node %s, but the kubelet has not reported it as in use yet", volume.Name, node.Name))
+			e.because("MNT-174",
+				fmt.Sprintf("volume %s is attached to node %s, but the kubelet has not reported it as in use yet", volume.Name, node.Name))
 			if !x.alive(node) {
 				x.kubeletGone(e, pod)
 				return false
@@ -53,7 +55,8 @@ func (x *explainer) underWay(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	va, _ := x.attachments[name]
 	switch {
 	case va.DeletionTimestamp != nil:
-		e.because("ATT-141", fmt.Sprintf("volume %s is still being detached from node %s, and is attached again only after that", volume.Name, pod.Spec.NodeName))
+		e.because("ATT-141",
+			fmt.Sprintf("volume %s is still being detached from node %s, and is attached again only after that", volume.Name, pod.Spec.NodeName))
 		e.next(actors.AttachDetach, "attaches it after the detach")
 	case va.Status.Attached:
 		e.because("ATT-111", fmt.Sprintf("volume %s is attached, but the status of node %s does not list it yet", volume.Name, pod.Spec.NodeName))
@@ -65,7 +68,8 @@ func (x *explainer) underWay(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	}
 }
 
-// attachedElsewhere reports whether the volume allows one node only and is attached to another node (ATT-069, ATT-070); what names the volume.
+// attachedElsewhere reports whether the volume allows one node only and is attached to another node (ATT-069, ATT-070); what names the
+// volume.
 func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.PersistentVolume, node string) bool {
 	if objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
 		return false
@@ -106,7 +110,9 @@ func (x *explainer) triedElsewhere(e *Explanation, volume *corev1.Volume, pv *co
 	if len(others) == 0 || objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
 		return false
 	}
-	e.because("ATT-081", fmt.Sprintf("volume %s (%s) allows one node only and is being attached to or detached from node %s", volume.Name, pv.Name, others[0].Spec.NodeName))
+	e.because("ATT-081",
+		fmt.Sprintf("volume %s (%s) allows one node only and is being attached to or detached from node %s", volume.Name, pv.Name,
+			others[0].Spec.NodeName))
 	e.next(actors.AttachDetach, "waits until that operation ends")
 	e.Related = append(e.Related, x.attachment(others[0]))
 	e.follow()
@@ -141,7 +147,8 @@ func (x *explainer) notBegun(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	if node != nil {
 		if _, managed := node.Annotations[objects.AnnManagedAttach]; !managed {
 			// ATT-021: the controller attaches only to nodes with the annotation.
-			e.because("ATT-021", fmt.Sprintf("volume %s is not attached, because the attach/detach controller does not manage node %s", volume.Name, node.Name))
+			e.because("ATT-021",
+				fmt.Sprintf("volume %s is not attached, because the attach/detach controller does not manage node %s", volume.Name, node.Name))
 			e.next(actors.Kubelet(node.Name), "sets annotation "+objects.AnnManagedAttach+" on the Node object")
 			e.manual("without the annotation no component attaches volumes to the node")
 			return

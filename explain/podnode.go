@@ -31,7 +31,9 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		}
 	}
 	if message, missing := missingVolume(pod); missing {
-		e.because("MNT-385", fmt.Sprintf("the kubelet of node %s could not create a container, because a volume was no longer mounted: %s", pod.Spec.NodeName, message))
+		e.because("MNT-385",
+			fmt.Sprintf("the kubelet of node %s could not create a container, because a volume was no longer mounted: %s",
+				pod.Spec.NodeName, message))
 		e.next(actors.Kubelet(pod.Spec.NodeName), "mounts it and retries")
 		e.automatic(x.Now, "MNT-134", "with the next pass of the kubelet")
 		return
@@ -123,7 +125,8 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 }
 
 // podClaim returns the volume of a claim if the kubelet accepts both (MNT-072); if not, it explains why.
-func (x *explainer) podClaim(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, bool) {
+func (x *explainer) podClaim(e *Explanation, pod *corev1.Pod, volume *corev1.Volume,
+	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, bool) {
 	key := api.KeyOf(claim)
 	switch {
 	case claim.DeletionTimestamp != nil && !slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer):
@@ -184,7 +187,8 @@ func isMountFailure(event *corev1.Event) bool {
 
 // failedMount explains a pod whose volumes could not be mounted.
 func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.Event) {
-	e.because(mountRule(failed.Message), fmt.Sprintf("the kubelet of node %s could not mount a volume (%s): %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
+	e.because(mountRule(failed.Message),
+		fmt.Sprintf("the kubelet of node %s could not mount a volume (%s): %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
 	e.next(actors.Kubelet(pod.Spec.NodeName), "retries")
 	e.automatic(x.Now, "MNT-160", "retried within 2m2s (MNT-005)")
 }

@@ -63,7 +63,8 @@ func TestGrowthDoesNotBlockPods(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, explain.Settled, x.Changes.When, x.String())
 	require.Empty(t, x.Related)
-	require.Equal(t, []string{"pvc/default/data: it requests 20Gi and has 10Gi: the expansion of volume pv has not started (EXP-021)"}, x.Notes)
+	require.Equal(t, []string{"pvc/default/data: it requests 20Gi and has 10Gi: the expansion of volume pv has not started (EXP-021)"},
+		x.Notes)
 }
 
 // A claim that many unscheduled pods use lists a few of them.

@@ -18,7 +18,8 @@ func TestText(t *testing.T) {
 	x := Explanation{
 		Object: "pod/shop/p", Phase: "Pending", Rule: "SCHED-024", Why: "no node fits (7 checked)",
 		Candidates: append(rejected("n1", "n2", "n3", "n4", "n5"), Candidate{Name: "n6"},
-			Candidate{Name: "n7", Rule: "SCHED-102", Got: "none", Needed: "a volume", Candidates: []Candidate{{Name: "pv", Rule: "MATCH-011", Got: "1Gi", Needed: "2Gi"}}}),
+			Candidate{Name: "n7", Rule: "SCHED-102", Got: "none", Needed: "a volume",
+				Candidates: []Candidate{{Name: "pv", Rule: "MATCH-011", Got: "1Gi", Needed: "2Gi"}}}),
 		Next:    []Step{{Actor: "kube-scheduler", Does: "places it"}, {Does: "add a node"}},
 		Changes: Change{When: Automatic, At: now.Add(90 * time.Second), Rule: "ATT-064", Text: "it is detached"},
 		Notes:   []string{"one", "two"},

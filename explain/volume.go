@@ -93,7 +93,8 @@ func (x *explainer) claimedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 	default:
 		rule := "BIND-068"
 		text := fmt.Sprintf("claim %s has volume %q instead, so this one becomes free again", key, claim.Spec.VolumeName)
-		if _, provisioned := pv.Annotations[objects.AnnProvisionedBy]; provisioned && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		if _, provisioned := pv.Annotations[objects.AnnProvisionedBy]; provisioned &&
+			pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 			rule, text = "BIND-067", fmt.Sprintf("claim %s has volume %q instead, so this one is deleted", key, claim.Spec.VolumeName)
 		}
 		e.because(rule, text)
@@ -132,7 +133,8 @@ func (x *explainer) usersOf(e *Explanation, claim string) {
 
 // terminatingVolume explains a volume that is being deleted and is not Released.
 func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolume) {
-	attachers := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool { return !strings.HasPrefix(f, objects.AttacherFinalizerPrefix) })
+	attachers := slices.DeleteFunc(slices.Clone(pv.Finalizers),
+		func(f string) bool { return !strings.HasPrefix(f, objects.AttacherFinalizerPrefix) })
 	others := without(pv, append(attachers, objects.VolumeProtectionFinalizer, objects.InTreeFinalizer, objects.ExternalFinalizer)...)
 	protected := slices.Contains(pv.Finalizers, objects.VolumeProtectionFinalizer)
 	deletion := slices.Contains(pv.Finalizers, objects.InTreeFinalizer) || slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
@@ -194,7 +196,8 @@ func (x *explainer) releasedVolume(e *Explanation, pv *corev1.PersistentVolume) 
 	}
 	switch policy := pv.Spec.PersistentVolumeReclaimPolicy; policy {
 	case corev1.PersistentVolumeReclaimRetain:
-		e.because("RECL-002", fmt.Sprintf("%s is gone, and the reclaim policy is Retain: the volume stays with its data, and no claim can use it", claim))
+		e.because("RECL-002",
+			fmt.Sprintf("%s is gone, and the reclaim policy is Retain: the volume stays with its data, and no claim can use it", claim))
 		e.todo("remove its claimRef to use it again, or delete it")
 		e.manual("no component touches a Released volume with reclaim policy Retain")
 	case corev1.PersistentVolumeReclaimRecycle:
@@ -245,7 +248,8 @@ func (x *explainer) deletedVolume(e *Explanation, pv *corev1.PersistentVolume, c
 		e.todo("delete the storage, then the volume")
 		e.manual("each retry fails the same way")
 	case plugin != nil:
-		e.because("RECL-004", fmt.Sprintf("%s is gone, and the reclaim policy is Delete: %s deletes the storage (%s)", claim, plugin.Name(), rule))
+		e.because("RECL-004",
+			fmt.Sprintf("%s is gone, and the reclaim policy is Delete: %s deletes the storage (%s)", claim, plugin.Name(), rule))
 		e.next(actors.PersistentVolume, "deletes the storage, then the volume")
 		e.automatic(x.Now, "RECL-037", "retried with every resync")
 	default:
@@ -273,7 +277,8 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		e.todo("delete the storage, then the volume")
 		e.manual("no other component deletes it")
 	case len(vas) > 0 && (!known || backends.Can(backend, storage.Attach)):
-		e.because("XPROV-054", fmt.Sprintf("%s is gone, but the volume is still attached to node %s; it is deleted after the detach", claim, vas[0].Spec.NodeName))
+		e.because("XPROV-054",
+			fmt.Sprintf("%s is gone, but the volume is still attached to node %s; it is deleted after the detach", claim, vas[0].Spec.NodeName))
 		e.next(actors.AttachDetach, "detaches it from node "+vas[0].Spec.NodeName)
 		for _, va := range vas {
 			if !x.seen[api.RefTo(va)] {
@@ -282,7 +287,8 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		}
 		e.follow()
 	default:
-		e.because("XPROV-052", fmt.Sprintf("%s is gone, and the reclaim policy is Delete: %s deletes the storage (%s)", claim, driver, "RECL-021"))
+		e.because("XPROV-052",
+			fmt.Sprintf("%s is gone, and the reclaim policy is Delete: %s deletes the storage (%s)", claim, driver, "RECL-021"))
 		e.next(actors.Provisioner(driver), "deletes the storage, then the volume")
 		e.automatic(x.Now, "XPROV-053", "when the provisioner has deleted it; failures are retried")
 	}

@@ -51,9 +51,12 @@ func TestFaultOrder(t *testing.T) {
 		{"the limit removed", func(f *fake.Faults) { f.Fail(any, errA).Times(2).Times(-1) }, "internal internal internal internal internal"},
 		{"once", func(f *fake.Faults) { f.Fail(any, errA).Once() }, "internal - - - -"},
 		{"twice", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, "internal internal - - -"},
-		{"the first rule is used up first", func(f *fake.Faults) { f.Fail(any, errA).Times(2); f.Fail(any, errB).Once() }, "internal internal unavailable - -"},
-		{"a rule without a limit hides the next", func(f *fake.Faults) { f.Fail(any, errA); f.Fail(any, errB) }, "internal internal internal internal internal"},
-		{"the next rule applies to skipped calls", func(f *fake.Faults) { f.Fail(any, errA).Skip(2); f.Fail(any, errB).Once() }, "unavailable - internal internal internal"},
+		{"the first rule is used up first", func(f *fake.Faults) { f.Fail(any, errA).Times(2); f.Fail(any, errB).Once() },
+			"internal internal unavailable - -"},
+		{"a rule without a limit hides the next", func(f *fake.Faults) { f.Fail(any, errA); f.Fail(any, errB) },
+			"internal internal internal internal internal"},
+		{"the next rule applies to skipped calls", func(f *fake.Faults) { f.Fail(any, errA).Skip(2); f.Fail(any, errB).Once() },
+			"unavailable - internal internal internal"},
 		{"a rule for another verb", func(f *fake.Faults) {
 			f.Fail(fake.Match{Verb: "Delete"}, errB)
 			f.Slow(fake.Match{Verb: "Create"}, time.Second).Once()
@@ -127,11 +130,14 @@ func TestFaultKinds(t *testing.T) {
 			"{Verb: Create}: error rpc error: code = Internal desc = a"},
 		{"lose", func(f *fake.Faults) *fake.Rule { return f.Lose(fake.Match{}, errA).Once() }, api.Fault{Err: errA, Effect: true},
 			"{}: error rpc error: code = Internal desc = a, after taking effect, 0 left"},
-		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Add(fake.Match{}, api.Fault{Err: errA, Delay: time.Second}) }, api.Fault{Err: errA, Delay: time.Second},
+		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Add(fake.Match{}, api.Fault{Err: errA, Delay: time.Second}) },
+			api.Fault{Err: errA, Delay: time.Second},
 			"{}: delay 1s error rpc error: code = Internal desc = a"},
 		{"slow", func(f *fake.Faults) *fake.Rule { return f.Slow(fake.Match{}, time.Second) }, api.Fault{Delay: time.Second}, "{}: delay 1s"},
-		{"crash before", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, time.Minute) }, api.Fault{Crash: true, Restart: time.Minute}, "{}: crash, restart after 1m0s"},
-		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Add(fake.Match{}, api.Fault{Crash: true, Effect: true}) }, api.Fault{Crash: true, Effect: true},
+		{"crash before", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, time.Minute) },
+			api.Fault{Crash: true, Restart: time.Minute}, "{}: crash, restart after 1m0s"},
+		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Add(fake.Match{}, api.Fault{Crash: true, Effect: true}) },
+			api.Fault{Crash: true, Effect: true},
 			"{}: crash, restart after 0s, after taking effect"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -74,9 +74,11 @@ func TestAccess(t *testing.T) {
 		{"published to another pod", all("v", "n1", "p2"), storage.FailedPrecondition, storage.FailedPrecondition},
 		{"published on another node", all("v", "n2", "p1"), storage.FailedPrecondition, storage.FailedPrecondition},
 		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, "OK", storage.FailedPrecondition},
-		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, "OK", storage.FailedPrecondition},
+		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, "OK",
+			storage.FailedPrecondition},
 		{"detached by force", then(all("v", "n1", "p1"), ok(detach("v", "n1"))), storage.FailedPrecondition, storage.FailedPrecondition},
-		{"rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n1"); return nil })), storage.FailedPrecondition, storage.FailedPrecondition},
+		{"rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n1"); return nil })), storage.FailedPrecondition,
+			storage.FailedPrecondition},
 		{"another node rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n2"); return nil })), "OK", "OK"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,7 +126,8 @@ func TestRecycledVolumeIsEmpty(t *testing.T) {
 
 func TestExpandedVolume(t *testing.T) {
 	m := fake.CSI("disk.example.com")
-	do(t, m, ok(create(storage.CreateRequest{Name: "fs", Size: gi})), ok(create(storage.CreateRequest{Name: "raw", Size: gi, VolumeMode: corev1.PersistentVolumeBlock})))
+	do(t, m, ok(create(storage.CreateRequest{Name: "fs", Size: gi})),
+		ok(create(storage.CreateRequest{Name: "raw", Size: gi, VolumeMode: corev1.PersistentVolumeBlock})))
 	for _, tt := range []struct {
 		id   string
 		size int64
@@ -184,8 +187,10 @@ func TestReport(t *testing.T) {
 		{"another driver's volume of that handle", nil, []step{ok(create(one))}, pvs(fake.Volume("pv", "1Gi", fake.CSISource("other", "v")), nil),
 			[]string{"Leaked v: no PersistentVolume has it"}},
 		{"a static volume does not leak", nil, []step{ok(attach("v", "n1"))}, nil, nil},
-		{"deleted while bound", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Bound")), []string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
-		{"deleted while bound and deleted", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(boundDeleting), []string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
+		{"deleted while bound", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Bound")),
+			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
+		{"deleted while bound and deleted", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(boundDeleting),
+			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
 		{"deleted while available", nil, []step{ok(remove("v"))}, pvs(csi("")), []string{"DeletedWhenWanted v: PersistentVolume pv is Pending"}},
 		{"deleted while being deleted", nil, []step{ok(remove("v"))}, pvs(deleting), nil},
 		{"deleted when released", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Released")), nil},
@@ -195,17 +200,21 @@ func TestReport(t *testing.T) {
 			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
 		{"used again after deletion", lenient, []step{ok(create(one)), ok(remove("v")), ok(attach("v", "n1"))}, pvs(csi("Bound")),
 			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
-		{"created twice", nil, []step{ok(create(one)), fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
+		{"created twice", nil,
+			[]step{ok(create(one)), fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
 			[]string{"DoubleCreate v: created again with another size"}},
 		{"two writers", lenient, onBoth, nil, []string{"TwoWriters v: can be written on nodes n1, n2"}},
 		{"two writers of a shared volume", lenient, []step{shared("n1", "p1"), shared("n2", "p2")}, nil, nil},
 		{"two writers on one node", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p2"))), nil, nil},
-		{"a second writer after a forced detach", nil, then(all("v", "n1", "p1"), ok(detach("v", "n1")), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2"))), nil,
+		{"a second writer after a forced detach", nil,
+			then(all("v", "n1", "p1"), ok(detach("v", "n1")), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2"))), nil,
 			[]string{"DetachedInUse v: detached from n1 while published to default/p1"}},
-		{"deleted in use", lenient, then(all("v", "n1", "p1"), ok(remove("v"))), nil, []string{"DeletedInUse v: deleted while attached to n1, staged on n1, published to default/p1 on n1"}},
+		{"deleted in use", lenient, then(all("v", "n1", "p1"), ok(remove("v"))), nil,
+			[]string{"DeletedInUse v: deleted while attached to n1, staged on n1, published to default/p1 on n1"}},
 		{"problems in order, then leaks by name", nil, []step{ok(create(storage.CreateRequest{Name: "w"})), ok(create(one)),
 			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "w", Size: 1}))}, nil,
-			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume has it", "Leaked w: no PersistentVolume has it"}},
+			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume has it",
+				"Leaked w: no PersistentVolume has it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com", tt.opts...)
@@ -223,7 +232,8 @@ func TestReport(t *testing.T) {
 
 func TestPluginReport(t *testing.T) {
 	p := fake.InTree("kubernetes.io/mock-storage")
-	do(t, p.Memory, ok(create(storage.CreateRequest{Name: "pv1"})), ok(create(storage.CreateRequest{Name: "pv2"})), ok(publish("pv1", "n1", "p1")))
+	do(t, p.Memory, ok(create(storage.CreateRequest{Name: "pv1"})), ok(create(storage.CreateRequest{Name: "pv2"})),
+		ok(publish("pv1", "n1", "p1")))
 	if err := p.Recycle("pv1", nil); err != nil {
 		t.Fatal(err)
 	}

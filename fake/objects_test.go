@@ -22,9 +22,11 @@ func TestBuilders(t *testing.T) {
 metadata: {name: snug}
 spec: {accessModes: [ReadWriteOnce], capacity: {storage: 12Gi}, hostPath: {path: /tmp/snug}, persistentVolumeReclaimPolicy: Retain, volumeMode: Filesystem}
 status: {}`},
-		{"volume with all options", fake.Volume("snug", "12Gi", fake.Modes("ROX", "ReadWriteMany"), fake.InClass("fast"), fake.Labels("a", "b", "c", "d"),
-			fake.Annotations("e", "f"), fake.ForClaim("web/data", "u1"), fake.Policy("Delete"), fake.Block(), fake.CSISource("disk.example.com", "h1"),
-			fake.FromNodes("n1", "n2"), fake.MountOptions("ro"), fake.Phase("Bound"), fake.UID("u2"), fake.Finalizers("x/y")), `
+		{"volume with all options",
+			fake.Volume("snug", "12Gi", fake.Modes("ROX", "ReadWriteMany"), fake.InClass("fast"), fake.Labels("a", "b", "c", "d"),
+				fake.Annotations("e", "f"), fake.ForClaim("web/data", "u1"), fake.Policy("Delete"), fake.Block(),
+				fake.CSISource("disk.example.com", "h1"),
+				fake.FromNodes("n1", "n2"), fake.MountOptions("ro"), fake.Phase("Bound"), fake.UID("u2"), fake.Finalizers("x/y")), `
 metadata: {name: snug, uid: u2, labels: {a: b, c: d}, annotations: {e: f}, finalizers: [x/y]}
 spec:
   accessModes: [ReadOnlyMany, ReadWriteMany]
@@ -61,7 +63,9 @@ status: {}`},
 metadata: {namespace: default, name: data}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}, storageClassName: "", volumeMode: Filesystem}
 status: {}`},
-		{"claim with all options", fake.Claim("web/data", "10Gi", fake.Modes("RWOP"), fake.InClass("fast"), fake.Selector("a", "b"), fake.VolumeName("snug"), fake.Block(), fake.Phase("Lost")), `
+		{"claim with all options",
+			fake.Claim("web/data", "10Gi", fake.Modes("RWOP"), fake.InClass("fast"), fake.Selector("a", "b"), fake.VolumeName("snug"),
+				fake.Block(), fake.Phase("Lost")), `
 metadata: {namespace: web, name: data}
 spec: {accessModes: [ReadWriteOncePod], resources: {requests: {storage: 10Gi}}, selector: {matchLabels: {a: b}}, storageClassName: fast, volumeMode: Block, volumeName: snug}
 status: {phase: Lost}`},
@@ -74,8 +78,9 @@ metadata: {name: fast}
 provisioner: disk.example.com
 reclaimPolicy: Delete
 volumeBindingMode: Immediate`},
-		{"class with all options", fake.Class("fast", "disk.example.com", fake.Default(), fake.WaitForFirstConsumer(), fake.Expandable(), fake.Policy("Retain"),
-			fake.MountOptions("noatime"), fake.Parameters("type", "ssd")), `
+		{"class with all options",
+			fake.Class("fast", "disk.example.com", fake.Default(), fake.WaitForFirstConsumer(), fake.Expandable(), fake.Policy("Retain"),
+				fake.MountOptions("noatime"), fake.Parameters("type", "ssd")), `
 metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
 provisioner: disk.example.com
 reclaimPolicy: Retain
@@ -83,7 +88,8 @@ volumeBindingMode: WaitForFirstConsumer
 allowVolumeExpansion: true
 mountOptions: [noatime]
 parameters: {type: ssd}`},
-		{"pod", fake.Pod("web/p", fake.Claims("data.1", "logs"), fake.BlockClaims("raw"), fake.Ephemeral("tmp", "1Gi", "fast"), fake.OnNode("n1"), fake.Phase("Running")), `
+		{"pod", fake.Pod("web/p", fake.Claims("data.1", "logs"), fake.BlockClaims("raw"), fake.Ephemeral("tmp", "1Gi", "fast"),
+			fake.OnNode("n1"), fake.Phase("Running")), `
 metadata: {namespace: web, name: p}
 spec:
   containers:
@@ -138,11 +144,16 @@ func TestBuilderErrors(t *testing.T) {
 		{fake.Volume("v", "large"), `PersistentVolume v: "large" is not a size; write it like 10Gi`},
 		{fake.Claim("web/c", ""), `PersistentVolumeClaim c: "" is not a size; write it like 10Gi`},
 		{fake.Pod("p", fake.Ephemeral("e", "1Gib", "")), `Pod p: "1Gib" is not a size; write it like 10Gi`},
-		{fake.Volume("v", "1Gi", fake.Selector("a", "b"), fake.NoClass(), fake.VolumeName("x"), fake.Parameters(), fake.WaitForFirstConsumer(), fake.Expandable(), fake.Default(), fake.OnNode("n"), fake.NotReady(), fake.Claims("c"), fake.BlockClaims("c"), fake.Ephemeral("e", "1Gi", "")),
+		{fake.Volume("v", "1Gi", fake.Selector("a", "b"), fake.NoClass(), fake.VolumeName("x"), fake.Parameters(),
+			fake.WaitForFirstConsumer(), fake.Expandable(), fake.Default(), fake.OnNode("n"), fake.NotReady(), fake.Claims("c"),
+			fake.BlockClaims("c"), fake.Ephemeral("e", "1Gi", "")),
 			"PersistentVolume v: a PersistentVolume has no option Selector; a PersistentVolume has no option NoClass; a PersistentVolume has no option VolumeName; a PersistentVolume has no option Parameters; a PersistentVolume has no option WaitForFirstConsumer; a PersistentVolume has no option Expandable; a PersistentVolume has no option Default; a PersistentVolume has no option OnNode; a PersistentVolume has no option NotReady; a PersistentVolume has no option Claims; a PersistentVolume has no option BlockClaims; a PersistentVolume has no option Ephemeral"},
-		{fake.Node("n", fake.Modes("RWO"), fake.Block(), fake.InClass("c"), fake.Policy("Retain"), fake.MountOptions(), fake.ForClaim("c"), fake.CSISource("d", "h"), fake.NFSSource("s", "/"), fake.HostPathSource("/"), fake.LocalSource("/", "n"), fake.FromNodes("n"), fake.Phase("Running")),
+		{fake.Node("n", fake.Modes("RWO"), fake.Block(), fake.InClass("c"), fake.Policy("Retain"), fake.MountOptions(), fake.ForClaim("c"),
+			fake.CSISource("d", "h"), fake.NFSSource("s", "/"), fake.HostPathSource("/"), fake.LocalSource("/", "n"), fake.FromNodes("n"),
+			fake.Phase("Running")),
 			"Node n: a Node has no option Modes; a Node has no option Block; a Node has no option InClass; a Node has no option Policy; a Node has no option MountOptions; a Node has no option ForClaim; a Node has no option CSISource; a Node has no option NFSSource; a Node has no option HostPathSource; a Node has no option LocalSource; a Node has no option FromNodes; a Node has no option Phase"},
-		{fake.Class("c", "d", nil, fake.Labels("a")), `StorageClass c: option 1 is nil; Labels takes pairs of a key and a value, and "a" has no value`},
+		{fake.Class("c", "d", nil, fake.Labels("a")),
+			`StorageClass c: option 1 is nil; Labels takes pairs of a key and a value, and "a" has no value`},
 		{fake.Volume("v", "1Gi", fake.ForClaim("c", "1", "2")), "PersistentVolume v: ForClaim takes one uid, not 2"},
 		{fake.Pod("p", fake.Claims("a.b"), fake.BlockClaims("a-b")), "Pod p: BlockClaims: the pod already has a volume a-b"},
 	} {

@@ -35,7 +35,8 @@ type loaded struct {
 func cluster(t *testing.T, start time.Time, options ...fake.MemoryOption) (*volsim.Cluster, *fake.Memory) {
 	t.Helper()
 	driver := fake.CSI(csiName, options...)
-	c, err := volsim.New(volsim.Config{Start: start, Without: actors.NodeFailure, Backends: []storage.Backend{driver, fake.CSI("other.example.com")}})
+	c, err := volsim.New(volsim.Config{Start: start, Without: actors.NodeFailure,
+		Backends: []storage.Backend{driver, fake.CSI("other.example.com")}})
 	require.NoError(t, err)
 	return c, driver
 }
@@ -269,7 +270,8 @@ func TestAdoptErrors(t *testing.T) {
 		want   string
 	}{
 		{"nil", func(*loaded, *corev1.Pod) *corev1.Pod { return nil }, "the pod is nil"},
-		{"unknown", func(_ *loaded, pod *corev1.Pod) *corev1.Pod { pod.Name = "other"; return pod }, "adopt pod default/other: the API has no such pod: load it first"},
+		{"unknown", func(_ *loaded, pod *corev1.Pod) *corev1.Pod { pod.Name = "other"; return pod },
+			"adopt pod default/other: the API has no such pod: load it first"},
 		{"another of that name", func(_ *loaded, pod *corev1.Pod) *corev1.Pod { pod.UID = "other"; return pod }, "the API has no such pod"},
 		{"on another node", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			pod.Spec.NodeName = "n2"

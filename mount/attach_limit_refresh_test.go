@@ -235,8 +235,8 @@ func TestLimitPeriodOwner(t *testing.T) {
 	want(t, "MNT-361: ID", w.csiNode().Spec.Drivers[0].NodeID, nodeName)
 }
 
-// MNT-359: ticks that would find nothing new are not played, but for one that a fault waits for, and those of a driver that does not tell when its limit
-// changes.
+// MNT-359: ticks that would find nothing new are not played, but for one that a fault waits for, and those of a driver that does not tell
+// when its limit changes.
 func TestLimitPeriodIdle(t *testing.T) {
 	quiet := func(w *fixture) bool {
 		return !slices.ContainsFunc(w.Pending(), func(work string) bool { return strings.Contains(work, "limit of "+driverName) })

@@ -42,7 +42,8 @@ func TestSlowGroupChange(t *testing.T) {
 		t.Fatalf("MNT-012: events = %q", events)
 	}
 	for i, seconds := range []int{90, 150} {
-		want(t, "MNT-012: event", events[i+1], fmt.Sprintf("VolumePermissionChangeInProgress default/p1: Setting volume ownership for %s, processed %d files.", dir, 1000*seconds))
+		want(t, "MNT-012: event", events[i+1],
+			fmt.Sprintf("VolumePermissionChangeInProgress default/p1: Setting volume ownership for %s, processed %d files.", dir, 1000*seconds))
 	}
 	w.Advance(15 * time.Second)
 	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodRunning)
@@ -221,6 +222,7 @@ func TestGroupOfLocalVolume(t *testing.T) {
 	start("indifferent", -1, false)
 	want(t, "MNT-332: events", w.events(), []string(nil))
 	start("other", 5, false)
-	want(t, "MNT-332: events", w.events(), []string{"AlreadyMountedVolume default/other: The requested fsGroup is 5, but the volume pv1 has GID 7. The volume may not be shareable."})
+	want(t, "MNT-332: events", w.events(),
+		[]string{"AlreadyMountedVolume default/other: The requested fsGroup is 5, but the volume pv1 has GID 7. The volume may not be shareable."})
 	want(t, "MNT-332: group", group(), int64(7))
 }

@@ -93,7 +93,9 @@ func TestSomeVolumesFail(t *testing.T) {
 	want(t, "MNT-066: the other is desired", k.desired.HasPodVolume(volumeName, pod.UID), true)
 	want(t, "MNT-068: no retry before the next sync", k.populator.processed[pod.UID], true)
 	w.Advance(200 * time.Millisecond)
-	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[c1 missing], unattached volumes=[c1], failed to process volumes=[missing]: error processing PVC default/missing:") {
+	if events := w.events(); len(events) != 1 ||
+		!strings.HasPrefix(events[0],
+			"FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[c1 missing], unattached volumes=[c1], failed to process volumes=[missing]: error processing PVC default/missing:") {
 		t.Errorf("MNT-352, MNT-381: events = %q", events)
 	}
 	// A pod without a waiting sync is tried again in the next pass.
@@ -223,7 +225,8 @@ func TestStart(t *testing.T) {
 	w.node.Stop()
 	w.node.Start()
 	k := w.node.kubelet
-	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.Volumes()), k.operations.pending.Len()}, []int{0, 0, 0})
+	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.Volumes()), k.operations.pending.Len()},
+		[]int{0, 0, 0})
 	w.Advance(0)
 	want(t, "MNT-130: read before the first pass", len(k.actual.Volumes()), 1)
 	want(t, "MNT-137: corrected in the first pass", []any{len(k.reconciler.unverified), k.reconciler.statesSynced}, []any{0, true})
@@ -276,7 +279,8 @@ func TestVerify(t *testing.T) {
 		w.Advance(0)
 		return text
 	}
-	want(t, "MNT-175: not in the status", verify(*dv), `VerifyControllerAttachedVolume failed for volume "pv1" : Volume not attached according to node status`)
+	want(t, "MNT-175: not in the status", verify(*dv),
+		`VerifyControllerAttachedVolume failed for volume "pv1" : Volume not attached according to node status`)
 	unreported := *dv
 	unreported.ReportedInUse = false
 	if text := verify(unreported); !strings.Contains(text, "has not been added to the list of VolumesInUse") {
@@ -514,7 +518,8 @@ func TestPodStatus(t *testing.T) {
 	want(t, "MNT-380: running", []any{running.Phase, running.ContainerStatuses[0].State.Running != nil}, []any{corev1.PodRunning, true})
 	pod.Status = running
 	ended := kubeletstatus.Terminated(pod, corev1.PodFailed, "Evicted", "text")
-	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode}, []any{corev1.PodFailed, "Evicted", int32(1)})
+	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode},
+		[]any{corev1.PodFailed, "Evicted", int32(1)})
 }
 
 // MNT-380: a status that could not be written is written later, though nothing else happens to the pod.
@@ -649,8 +654,10 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "MNT-003: limit", ns.cfg.WaitLimit, 123*time.Second)
-	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, kubeletdefs.ReportPeriod}, []time.Duration{10 * time.Second, 5 * time.Minute})
-	want(t, "MNT-009: periods", []time.Duration{kubeletdefs.RetryPeriod, kubeletdefs.SyncPeriod}, []time.Duration{10 * time.Second, 60 * time.Second})
+	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, kubeletdefs.ReportPeriod},
+		[]time.Duration{10 * time.Second, 5 * time.Minute})
+	want(t, "MNT-009: periods", []time.Duration{kubeletdefs.RetryPeriod, kubeletdefs.SyncPeriod},
+		[]time.Duration{10 * time.Second, 60 * time.Second})
 	want(t, "MNT-010: period", kubeletdefs.Housekeeping, 2*time.Second)
 	if _, err := ns.Add(""); err == nil {
 		t.Errorf("a node without a name is accepted")

@@ -51,7 +51,8 @@ func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 	return podKey(v.Name, uid)
 }
 
-// start starts an operation about a pod or the Node, which trace entries about a failure name. If one with the key is running or in backoff, it does nothing (MNT-140); a later pass tries again.
+// start starts an operation about a pod or the Node, which trace entries about a failure name. If one with the key is running or in
+// backoff, it does nothing (MNT-140); a later pass tries again.
 func (op *operations) start(key engine.OperationKey, name string, about api.Object, fn func(p *engine.Process) error) {
 	// MNT-014, MNT-160: the pass after the operation decides on the next step.
 	op.startThen(key, name, about, op.k.reconciler.ticker.ArmNext, fn)

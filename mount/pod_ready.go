@@ -30,8 +30,8 @@ func (w *podWorker) restoreReady() {
 	})
 }
 
-// needsRestoring reports whether the containers of the pod run, and another writer marked it as not ready since this kubelet wrote that it is
-// ready.
+// needsRestoring reports whether the containers of the pod run, and another writer marked it as not ready since this kubelet wrote that it
+// is ready.
 func (w *podWorker) needsRestoring() bool {
 	return markedNotReady(w.pod) && w.started && !w.state.ending() && !w.unready && w.k.node.runtime.runs(w.uid) &&
 		w.status.written != nil && !markedNotReady(w.status.written) && version(w.pod) > version(w.status.written)

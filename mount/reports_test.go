@@ -31,7 +31,8 @@ func TestUnchangedReports(t *testing.T) {
 			some, few := runReports(t, opts, seed, func(*volsim.Config) {})
 			all, many := runReports(t, opts, seed, func(cfg *volsim.Config) { internals.Options(cfg).NoSkipping = true })
 			if some != all {
-				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
+				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts,
+					cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 			}
 			if few < many {
 				differ++

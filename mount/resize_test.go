@@ -46,7 +46,8 @@ func TestExpansionAtMount(t *testing.T) {
 			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1",
 				"patch-status 2Gi "},
 			events: []string{`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no`,
-				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
+				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded},
+			phase: corev1.PodRunning},
 		{rule: "MNT-410", name: "the controller is not so far", prepare: func(w *fixture) {
 			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) {
 				objects.SetResizeStatus(c, corev1.PersistentVolumeClaimControllerResizeInProgress)

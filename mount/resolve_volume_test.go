@@ -44,7 +44,8 @@ func TestResolve(t *testing.T) {
 		{rule: "MNT-072h", name: "a volume of another claim", volume: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "x" },
 			want: prefix + "found PV object pv1 but its pv.Spec.ClaimRef.UID x does not point to claim.UID uid-c1"},
 		{rule: "MNT-072k", name: "a device is mounted",
-			volume: func(v *corev1.PersistentVolume) { mode := corev1.PersistentVolumeBlock; v.Spec.VolumeMode = &mode }, want: "volume data has volumeMode Block, but is specified in volumeMounts"},
+			volume: func(v *corev1.PersistentVolume) { mode := corev1.PersistentVolumeBlock; v.Spec.VolumeMode = &mode },
+			want:   "volume data has volumeMode Block, but is specified in volumeMounts"},
 		{rule: "MNT-072l", name: "a file system as a device", options: []fake.Option{fake.BlockClaims("c1")},
 			want: "volume c1 has volumeMode Filesystem, but is specified in volumeDevices"},
 		{rule: "MNT-073", name: "a volume in another phase", volume: func(v *corev1.PersistentVolume) {
@@ -102,6 +103,7 @@ func TestTwoPlugins(t *testing.T) {
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "x", MountPath: "/x"}}
 	w.Create(pod)
 	w.Advance(400 * time.Millisecond)
-	want(t, "MNT-020", w.events(), []string{"FailedMount default/p: Unable to attach or mount volumes: unmounted volumes=[x], unattached volumes=[], failed to process volumes=[x]: " +
-		`failed to get Plugin from volumeSpec for volume "x" err=multiple volume plugins matched: kubernetes.io/a,kubernetes.io/b`})
+	want(t, "MNT-020", w.events(),
+		[]string{"FailedMount default/p: Unable to attach or mount volumes: unmounted volumes=[x], unattached volumes=[], failed to process volumes=[x]: " +
+			`failed to get Plugin from volumeSpec for volume "x" err=multiple volume plugins matched: kubernetes.io/a,kubernetes.io/b`})
 }

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A pod that was deleted while no kubelet ran goes as soon as the volumes that cannot be reconstructed are unmounted (MNT-387, MNT-453, MNT-461).
+// A pod that was deleted while no kubelet ran goes as soon as the volumes that cannot be reconstructed are unmounted (MNT-387, MNT-453,
+// MNT-461).
 func TestFailedReconstructionOfDeletedPod(t *testing.T) {
 	w := newFixture(t)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {

@@ -55,7 +55,8 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 		want(t, "MNT-198: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
 		w.Advance(2 * time.Second)
 		want(t, "MNT-428: steps", w.steps(), []string{
-			"Stage h1", "Publish h1", "patch-status 1Gi NodeResizeInProgress", "NodeExpand h1 = OutOfRange", "patch-status 1Gi NodeResizeInfeasible", "Publish h1"})
+			"Stage h1", "Publish h1", "patch-status 1Gi NodeResizeInProgress", "NodeExpand h1 = OutOfRange",
+			"patch-status 1Gi NodeResizeInfeasible", "Publish h1"})
 		want(t, "MNT-428: events", w.events(), []string{
 			`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no`})
 		want(t, "MNT-923: the pod", w.phase("p1"), corev1.PodRunning)

@@ -361,7 +361,8 @@ func TestScenario16SameClaimTwice(t *testing.T) {
 	want(t, "MNT-906: phase", w.phase("p1"), corev1.PodRunning)
 }
 
-// Scenario 17: MNT-222, MNT-223, MNT-224, MNT-225, MNT-226, MNT-227, MNT-228, MNT-230, MNT-231, MNT-270, MNT-286, MNT-307, MNT-308, MNT-392.
+// Scenario 17: MNT-222, MNT-223, MNT-224, MNT-225, MNT-226, MNT-227, MNT-228, MNT-230, MNT-231, MNT-270, MNT-286, MNT-307, MNT-308,
+// MNT-392.
 func TestScenario17Block(t *testing.T) {
 	w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
 	w.pod("p1", fake.BlockClaims("c1"))

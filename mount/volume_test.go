@@ -79,7 +79,8 @@ func TestMountOptionsNotSupported(t *testing.T) {
 	})
 	w.pod("p1")
 	w.Advance(300 * time.Millisecond)
-	want(t, "MNT-193", w.events(), []string{`FailedMount default/p1: MountVolume.MountOptionSupport check failed for volume "pv1" : mount options are not supported for this volume type`})
+	want(t, "MNT-193", w.events(),
+		[]string{`FailedMount default/p1: MountVolume.MountOptionSupport check failed for volume "pv1" : mount options are not supported for this volume type`})
 	k := w.node.kubelet
 	if err := k.operations.checkMounter(&volumes.Spec{Plugin: objects.Plugin{Name: objects.CSIPluginName}}); err == nil {
 		t.Errorf("MNT-192: a mounter for no driver was made")

@@ -19,8 +19,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// newPodRunner adds the actor that stands in for scheduler, kubelet and container of recycler pods: the plugin for the pod's volume does the
-// pod's work, then the runner writes the pod's phase, Succeeded or Failed. With nodes that run pods it is not needed.
+// newPodRunner adds the actor that stands in for scheduler, kubelet and container of recycler pods: the plugin for the pod's volume does
+// the pod's work, then the runner writes the pod's phase, Succeeded or Failed. With nodes that run pods it is not needed.
 func newPodRunner(e *engine.Engine, set *backends.Set) (*engine.Actor, error) {
 	if set == nil {
 		set = &backends.Set{}

@@ -28,7 +28,8 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 	}
 	creator, ok := c.driver.backend.(storage.Provisioner)
 	if !ok || !backends.Can(c.driver.backend, storage.Create) {
-		return nil, finished, fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
+		return nil, finished,
+			fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
 	var resp storage.Volume
 	err = c.driver.call(p, storage.Create, req.Name, func() (err error) {
@@ -98,7 +99,8 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 		default:
 			// XPROV-031: a volume populator provisions a volume of its own.
 			c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning, "Assuming an external populator will provision the volume")
-			return req, refs, finished, fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
+			return req, refs, finished,
+				fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
 		}
 	}
 	if source != nil && source.Kind == kindClaim && backends.WithoutClone(c.driver.backend) {
@@ -108,7 +110,8 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 	attributes := objects.ValueOf(claim.Spec.VolumeAttributesClassName)
 	if attributes != "" && !backends.Can(c.driver.backend, storage.Modify) {
 		// XPROV-031: the driver must be able to modify volumes.
-		return req, refs, finished, fmt.Errorf("CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported")
+		return req, refs, finished,
+			fmt.Errorf("CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported")
 	}
 	// XPROV-031: a new volume has no labels that a selector could match.
 	if claim.Spec.Selector != nil {
@@ -147,8 +150,9 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 		}
 		if vac.DriverName != c.name {
 			// XPROV-031: a VolumeAttributesClass of another driver is a final error.
-			return req, refs, finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", attributes, vac.DriverName,
-				c.name)
+			return req, refs, finished,
+				fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", attributes, vac.DriverName,
+					c.name)
 		}
 		// XPROV-031: the volume is created with the parameters of its VolumeAttributesClass.
 		req.Mutable = vac.Parameters

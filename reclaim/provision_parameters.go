@@ -100,8 +100,8 @@ func secrets(class *storagev1.StorageClass, volume string, claim *corev1.Persist
 	return s, nil
 }
 
-// secretOf returns the secret of one kind of call, nil for none. Name and namespace are templates; only the name may contain what the author
-// of the claim controls.
+// secretOf returns the secret of one kind of call, nil for none. Name and namespace are templates; only the name may contain what the
+// author of the claim controls.
 func secretOf(kind secretKind, class *storagev1.StorageClass, volume string, claim *corev1.PersistentVolumeClaim) (*corev1.SecretReference,
 	error) {
 	name, namespace, err := kind.templates(class.Parameters)

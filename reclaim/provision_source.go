@@ -60,7 +60,8 @@ func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVol
 		return "", fmt.Errorf("the PVC DataSource %s is currently being deleted", source.Name)
 	// XPROV-031: the source must not be larger than the new claim.
 	case requested.Cmp(size) < 0:
-		return "", fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %d but source is %d", requested.Value(), size.Value())
+		return "",
+			fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %d but source is %d", requested.Value(), size.Value())
 	case origin.Spec.VolumeName == "":
 		return "", fmt.Errorf("volume name is empty in source PVC %s", origin.Name)
 	}

@@ -230,7 +230,8 @@ func TestProvisionErrors(t *testing.T) {
 	}{
 		{rule: "XPROV-026", name: "ignored", err: fmt.Errorf("%w: not here", reclaim.ErrIgnored)},
 		{rule: "XPROV-026", name: "InvalidArgument", err: code(storage.InvalidArgument),
-			event: "Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " + code(storage.InvalidArgument).Error()},
+			event: "Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " +
+				code(storage.InvalidArgument).Error()},
 		{rule: "XPROV-026", name: "Finished", err: code(storage.Internal), event: failed(code(storage.Internal)), retried: true},
 		{rule: "XPROV-026", name: "Background", err: code(storage.Unavailable), event: failed(code(storage.Unavailable)), retried: true,
 			inProgress: true},
@@ -527,7 +528,8 @@ func TestProvisionPreChecks(t *testing.T) {
 		driver     driver
 		class      *storagev1.StorageClass
 	}{
-		{rule: "XPROV-031", name: "selector", claim: wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }),
+		{rule: "XPROV-031", name: "selector",
+			claim: wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }),
 			event: "Warning ProvisioningFailed: claim Selector is not supported"},
 		{rule: "XPROV-031", name: "a populator's source", claim: wantedClaim(source("Recipe", "r")),
 			event: "Normal Provisioning: Assuming an external populator will provision the volume", stopped: true},
@@ -547,7 +549,8 @@ func TestProvisionPreChecks(t *testing.T) {
 			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) {
 				c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 			}), originVolume()},
-			event: handle + "error, new PVC request must be greater than or equal in size to the specified PVC data source, requested 1073741824 but source is 2147483648"},
+			event: handle +
+				"error, new PVC request must be greater than or equal in size to the specified PVC data source, requested 1073741824 but source is 2147483648"},
 		{rule: "XPROV-031", name: "clone of another driver's volume", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			objects: []api.Object{origin(nil), originVolume(csi("other.example.com"))}, event: unbound},
 		{rule: "XPROV-031", name: "clone of a volume that is bound elsewhere", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
@@ -564,9 +567,11 @@ func TestProvisionPreChecks(t *testing.T) {
 		{rule: "XPROV-031", name: "clone, and a driver that does not copy", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			driver: driver{withoutCopies: true}, objects: []api.Object{origin(nil), originVolume()},
 			event: "Warning ProvisioningFailed: CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported"},
-		{rule: "XPROV-034", name: "an unknown parameter of the sidecar", claim: wantedClaim(), class: withParameters("csi.storage.k8s.io/color", "red"),
+		{rule: "XPROV-034", name: "an unknown parameter of the sidecar", claim: wantedClaim(),
+			class: withParameters("csi.storage.k8s.io/color", "red"),
 			event: `Warning ProvisioningFailed: failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/color" with reserved namespace csi.storage.k8s.io/`},
-		{rule: "XPROV-034", name: "two file systems", claim: wantedClaim(), class: withParameters("fsType", "xfs", "csi.storage.k8s.io/fstype", "ext4"),
+		{rule: "XPROV-034", name: "two file systems", claim: wantedClaim(),
+			class: withParameters("fsType", "xfs", "csi.storage.k8s.io/fstype", "ext4"),
 			event: `Warning ProvisioningFailed: fstype specified in parameters with both "fstype" and "csi.storage.k8s.io/fstype" keys`},
 		{rule: "XPROV-034", name: "a secret without a namespace", claim: wantedClaim(),
 			class: withParameters("csi.storage.k8s.io/node-stage-secret-name", "s"),
@@ -624,7 +629,8 @@ func TestProvisionSecrets(t *testing.T) {
 		"csi.storage.k8s.io/node-stage-secret-name", "${pv.name}", "csi.storage.k8s.io/node-stage-secret-namespace", "kube-system",
 		"csi.storage.k8s.io/controller-modify-secret-name", "modify", "csi.storage.k8s.io/controller-modify-secret-namespace", "storage",
 	)
-	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName, Parameters: map[string]string{"iops": "9"}}
+	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName,
+		Parameters: map[string]string{"iops": "9"}}
 	w := newProvisionerFixture(t, d, setup{}, c, gold, wantedClaim(func(c *corev1.PersistentVolumeClaim) {
 		c.Annotations["example.com/s"] = "key"
 		c.Spec.VolumeAttributesClassName = ptr("gold")
@@ -944,7 +950,8 @@ func TestProvisionSave(t *testing.T) {
 		w.Load(wantedClaim())
 		w.Advance(80 * time.Second)
 		equal(t, "events", w.events(0), []string{provisioning, notSaved,
-			"Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c1: " + driverBroken.Error() + ". Please delete manually."})
+			"Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c1: " + driverBroken.Error() +
+				". Please delete manually."})
 	})
 }
 

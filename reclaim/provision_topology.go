@@ -158,8 +158,8 @@ func segmentText(segment storage.Segment) string {
 	return strings.Join(parts, ",")
 }
 
-// spread returns the index of the preferred of n segments for a claim without a node. Claims of a StatefulSet, which end in a number, use the
-// segments in turn.
+// spread returns the index of the preferred of n segments for a claim without a node. Claims of a StatefulSet, which end in a number, use
+// the segments in turn.
 func spread(claim string, n int) int {
 	base, index := claim, uint64(0)
 	if dash := strings.LastIndexByte(claim, '-'); dash >= 0 {

@@ -124,7 +124,8 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 	if err != nil {
 		return err
 	}
-	return c.deleteHandle(p, storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID, Secret: secret})
+	return c.deleteHandle(p,
+		storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID, Secret: secret})
 }
 
 // translatable reports whether CSI drivers took over from the plugin of a source.

@@ -40,7 +40,8 @@ func RecyclerPod(pv *corev1.PersistentVolume, namespace string) *corev1.Pod {
 	}
 }
 
-// recyclerDeadline returns how many seconds the pod may run: 30 for each whole GiB, at least 300 for NFS and 60 for other sources (RECL-070).
+// recyclerDeadline returns how many seconds the pod may run: 30 for each whole GiB, at least 300 for NFS and 60 for other sources
+// (RECL-070).
 func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 	const perGiB = 30
 	least := int64(60)

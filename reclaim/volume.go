@@ -13,8 +13,8 @@ import (
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 )
 
-// reclaimer is the half of the PersistentVolume controller that applies reclaim policies and decides about the in-tree deletion finalizer. It
-// has no state: caches and operations are those of the host.
+// reclaimer is the half of the PersistentVolume controller that applies reclaim policies and decides about the in-tree deletion finalizer.
+// It has no state: caches and operations are those of the host.
 type reclaimer struct {
 	host      pvcontroller.Host
 	backends  *backends.Set

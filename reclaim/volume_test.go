@@ -298,7 +298,8 @@ func TestDeleteOperation(t *testing.T) {
 		backoff    bool                         // a second start 1 ms later is dropped
 	}{
 		{rule: "RECL-020", name: "no plugin: Failed, no backoff (edge 4)", pv: newVolume(), noBackend: true,
-			writes: []string{"update-status PersistentVolume/pv1"}, events: []string{"Warning VolumeFailedDelete: " + noPlugin}, phase: corev1.VolumeFailed},
+			writes: []string{"update-status PersistentVolume/pv1"}, events: []string{"Warning VolumeFailedDelete: " + noPlugin},
+			phase: corev1.VolumeFailed},
 		{rule: "RECL-020", name: "no plugin, and the write fails: backoff", pv: newVolume(), noBackend: true,
 			prepare: func(w *fixture) { w.fail(hostName, "update-status PersistentVolume", broken) },
 			phase:   corev1.VolumeReleased, backoff: true},
@@ -317,7 +318,8 @@ func TestDeleteOperation(t *testing.T) {
 			pv:      newVolume(finalizers(objects.InTreeFinalizer)),
 			prepare: func(w *fixture) { w.fail(hostName, "update PersistentVolume", broken) },
 			calls:   []string{"Delete pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
-			events: []string{"Warning VolumeFailedDelete: persistent volume controller can't update finalizer: broken"}, phase: corev1.VolumeFailed, backoff: true},
+			events: []string{"Warning VolumeFailedDelete: persistent volume controller can't update finalizer: broken"},
+			phase:  corev1.VolumeFailed, backoff: true},
 		{rule: "RECL-026", name: "the volume cannot be deleted: success, no Event", pv: newVolume(finalizers()),
 			prepare: func(w *fixture) {
 				w.fail(hostName, "delete PersistentVolume",

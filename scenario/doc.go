@@ -12,8 +12,8 @@
 //	-- volumes.yaml --
 //	...
 //
-// Commands are those of kubectl where there is one (apply, get, describe, delete, patch, wait). Others do what kubectl cannot: advance virtual
-// time, break storage and nodes, print backends and the trace, and check expectations. docs/scripts.md describes all commands.
+// Commands are those of kubectl where there is one (apply, get, describe, delete, patch, wait). Others do what kubectl cannot: advance
+// virtual time, break storage and nodes, print backends and the trace, and check expectations. docs/scripts.md describes all commands.
 //
 // Parse checks every line without running any. Run executes a script in a cluster of its own, once for each of its seeds, and reports
 // failures as "file:line: command: reason". It reads no files, no clock and no environment: the same script gives the same result.

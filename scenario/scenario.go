@@ -31,7 +31,8 @@ type Options struct {
 	Seed *int64
 	// Continue runs the remaining lines after a failed expectation. By default, false, the first failure ends the run.
 	Continue bool
-	// Out receives each command and its output; the default nil discards them. With several seeds it receives those of Result.Seed, after the run.
+	// Out receives each command and its output; the default nil discards them. With several seeds it receives those of Result.Seed, after the
+	// run.
 	Out io.Writer
 }
 

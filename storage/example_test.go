@@ -59,7 +59,8 @@ func ExampleBackend() {
 		return
 	}
 	// Like every driver that does not attach, it needs a CSIDriver object with attachRequired false.
-	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "shares.example.com"}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}
+	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "shares.example.com"},
+		Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}
 	err = c.Create(object, fake.Node("n1"), fake.Class("shared", "shares.example.com"), fake.Claim("data", "1Gi", fake.InClass("shared")),
 		fake.Pod("web", fake.Claims("data")))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/tools/explore"
 )
 
-// readChoices reads the value of --choices: numbers separated by commas or blanks, or a file that contains them, or - for standard input. args
-// are the other arguments, which must not name standard input too.
+// readChoices reads the value of --choices: numbers separated by commas or blanks, or a file that contains them, or - for standard input.
+// args are the other arguments, which must not name standard input too.
 func readChoices(in io.Reader, value string, args []string) ([]engine.Choice, error) {
 	from, data := "--choices", []byte(value)
 	if strings.Trim(value, "0123456789, ") != "" {

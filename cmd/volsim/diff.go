@@ -174,7 +174,8 @@ func (f *diffFlags) runScript(cmd *cobra.Command, name string, seed *int64) (run
 		return run, nil, fmt.Errorf("%s: directory contains %d scripts; name one", name, len(scripts))
 	}
 	s := scripts[0]
-	result, err := script.Run(s.Script, script.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
+	result, err := script.Run(s.Script,
+		script.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
 	if result.Cluster == nil {
 		return run, nil, err
 	}

@@ -21,15 +21,23 @@ func TestDiff(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"one script, two seeds, the same", "", []string{whole, "--seed-b", "3"}, 0, []string{"--- " + whole + ": ok, seed 0", "+++ " + whole + ": ok, seed 3", "no difference"}},
-		{"two scripts", "", []string{diffFlaky, whole}, 1, []string{"- pvc/default/data\n", "storage calls with different counts", "traces diverge at +0s"}},
+		{"one script, two seeds, the same", "", []string{whole, "--seed-b", "3"}, 0,
+			[]string{"--- " + whole + ": ok, seed 0", "+++ " + whole + ": ok, seed 3", "no difference"}},
+		{"two scripts", "", []string{diffFlaky, whole}, 1,
+			[]string{"- pvc/default/data\n", "storage calls with different counts", "traces diverge at +0s"}},
 		{"nothing but objects", "", []string{diffFlaky, whole, "--only", "objects"}, 1, []string{"- sc/fast\n"}},
-		{"a script that fails", "", []string{broken, whole}, 1, []string{"failed: " + broken + `:2: expect pvc/data phase=Bound: persistentvolumeclaims "data" not found`, ": 1 failure, seed 0, 1s of virtual time"}},
-		{"a manifest and the standard input", runClaim + "  volumeMode: Block\n", []string{small, "-", "--only", "objects"}, 1, []string{"  pvc/default/data\n    spec.volumeMode Filesystem -> Block\n"}},
+		{"a script that fails", "", []string{broken, whole}, 1,
+			[]string{"failed: " + broken + `:2: expect pvc/data phase=Bound: persistentvolumeclaims "data" not found`,
+				": 1 failure, seed 0, 1s of virtual time"}},
+		{"a manifest and the standard input", runClaim + "  volumeMode: Block\n", []string{small, "-", "--only", "objects"}, 1,
+			[]string{"  pvc/default/data\n    spec.volumeMode Filesystem -> Block\n"}},
 		{"until", "", []string{whole, whole, "--until", "1h"}, 0, []string{"ok, seed 0, 1h0m0s of virtual time"}},
-		{"two dumps", "", []string{"-f", "../../internal/tools/rundiff/testdata/one.yaml", "-f", "../../internal/tools/rundiff/testdata/other.yaml"}, 1, []string{"    metadata.deletionTimestamp none -> "}},
+		{"two dumps", "", []string{"-f", "../../internal/tools/rundiff/testdata/one.yaml", "-f",
+			"../../internal/tools/rundiff/testdata/other.yaml"}, 1, []string{"    metadata.deletionTimestamp none -> "}},
 		{"one dump twice", "", []string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml"}, 0, []string{"no difference"}},
-		{"one dump, played on", "", []string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml", "--until", "1m", "--seed-a", "2", "--seed-b", "2"}, 0, []string{"seed 2, 1m0s later"}},
+		{"one dump, played on", "",
+			[]string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml", "--until", "1m", "--seed-a", "2", "--seed-b", "2"}, 0,
+			[]string{"seed 2, 1m0s later"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, errOut := play(tt.stdin, append([]string{"diff"}, tt.args...)...)

@@ -24,7 +24,8 @@ type dumpFlags struct {
 }
 
 func (f *dumpFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.file, "filename", "f", "", "dump: output of kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml; - is standard input")
+	cmd.Flags().StringVarP(&f.file, "filename", "f", "",
+		"dump: output of kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml; - is standard input")
 	cmd.Flags().StringVar(&f.now, "now", "", "time of the dump, such as 2006-01-02T15:04:05Z; default is its newest timestamp")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
 	cmd.Flags().Int64Var(&f.seed, "seed", 0, "order of events due at the same time: 0 is first in, first out, other seeds shuffle")

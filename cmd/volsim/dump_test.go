@@ -29,11 +29,17 @@ var answers = []struct {
 	{name: "explain-all-waiting", args: []string{"explain", "-f", "waiting-claims.yaml"}},
 	{name: "explain-all-well", args: []string{"explain", "-f", "k3s.yaml"}, errOut: "volsim: ignored: 1 HelmChart (helm.cattle.io/v1)\n"},
 	{name: "predict-delete", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0"}},
-	{name: "predict-delete-both", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0", "pod/shop/db-0"}},
-	{name: "predict-drain", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--for", "5m", "--", "drain", "node/ip-10-0-1-20"}},
-	{name: "predict-lose", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "lose", "ip-10-0-1-21", "then", "wait", "10m", "then", "out-of-service", "ip-10-0-1-21"}},
+	{name: "predict-delete-both", errOut: shopIgnored,
+		args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0", "pod/shop/db-0"}},
+	{name: "predict-drain", errOut: shopIgnored,
+		args: []string{"predict", "-f", "running.yaml", "--for", "5m", "--", "drain", "node/ip-10-0-1-20"}},
+	{name: "predict-lose", errOut: shopIgnored,
+		args: []string{"predict", "-f", "running.yaml", "--", "lose", "ip-10-0-1-21", "then", "wait", "10m", "then", "out-of-service",
+			"ip-10-0-1-21"}},
 	{name: "predict-force", args: []string{"predict", "-f", "dead-node.yaml", "--", "delete", "--force", "pod/shop/cart-7c6d9f5b8-9k2lp"}},
-	{name: "predict-retain", args: []string{"predict", "-f", "released.yaml", "--", "patch", "pv/pvc-d5a7b088-1074-4753-93b0-7580b20c5eda", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`}},
+	{name: "predict-retain",
+		args: []string{"predict", "-f", "released.yaml", "--", "patch", "pv/pvc-d5a7b088-1074-4753-93b0-7580b20c5eda",
+			`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`}},
 	{name: "predict-nothing", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "nothing"}},
 }
 
@@ -93,7 +99,8 @@ func TestAnswersForPrograms(t *testing.T) {
 func TestDumpFromStandardInput(t *testing.T) {
 	data, err := os.ReadFile("testdata/dead-node.yaml")
 	require.NoError(t, err)
-	status, out, errOut := play(string(data), "explain", "-f", "-", "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "-o", "json", "pod/shop/cart-7c6d9f5b8-m4n7q")
+	status, out, errOut := play(string(data), "explain", "-f", "-", "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "-o", "json",
+		"pod/shop/cart-7c6d9f5b8-m4n7q")
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, `"now": "2026-11-20T10:00:00Z"`)
 	require.Contains(t, out, `"rule": "ATT-070"`)
@@ -111,17 +118,23 @@ func TestDumpMistakes(t *testing.T) {
 		{name: "no dump", status: exitUsage, args: []string{"explain", "pvc/a"}, want: "missing -f DUMP; use -f - for standard input"},
 		{name: "no dump to predict on", status: exitUsage, args: []string{"predict", "--", "nothing"}, want: "missing -f DUMP"},
 		{name: "a dump that is not there", status: exitFailed, args: []string{"explain", "-f", "none.yaml"}, want: "none.yaml"},
-		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}", want: "-: read dump: object without apiVersion or kind"},
-		{name: "a format that is none", status: exitUsage, args: []string{"explain", "-f", dump, "-o", "wide"}, want: `invalid -o "wide": want text, json or yaml`},
+		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}",
+			want: "-: read dump: object without apiVersion or kind"},
+		{name: "a format that is none", status: exitUsage, args: []string{"explain", "-f", dump, "-o", "wide"},
+			want: `invalid -o "wide": want text, json or yaml`},
 		{name: "a time that is none", status: exitUsage, args: []string{"explain", "-f", dump, "--now", "soon"}, want: `invalid --now "soon"`},
 		{name: "an object that is none", status: exitUsage, args: []string{"explain", "-f", dump, "data"}, want: `invalid object name "data"`},
-		{name: "an object that is not there", status: exitFailed, args: []string{"explain", "-f", dump, "pvc/shop/none"}, want: `explain pvc/shop/none: persistentvolumeclaims "none" not found`},
-		{name: "an object that is not explained", status: exitFailed, args: []string{"explain", "-f", dump, "node/ip-10-0-1-20"}, want: "want a claim (pvc), pod (pod)"},
+		{name: "an object that is not there", status: exitFailed, args: []string{"explain", "-f", dump, "pvc/shop/none"},
+			want: `explain pvc/shop/none: persistentvolumeclaims "none" not found`},
+		{name: "an object that is not explained", status: exitFailed, args: []string{"explain", "-f", dump, "node/ip-10-0-1-20"},
+			want: "want a claim (pvc), pod (pod)"},
 		{name: "back in time", status: exitUsage, args: []string{"explain", "-f", dump, "--ahead", "-1s"}, want: "invalid --ahead -1s"},
 		{name: "no step", status: exitUsage, args: []string{"predict", "-f", dump}, want: "missing STEP argument: want one of: delete"},
 		{name: "a step that is none", status: exitUsage, args: []string{"predict", "-f", dump, "--", "conquer"}, want: `unknown step "conquer"`},
-		{name: "a step that cannot be done", status: exitFailed, args: []string{"predict", "-f", dump, "--", "drain", "nowhere"}, want: `drain nowhere: nodes "nowhere" not found`},
-		{name: "no time to look at", status: exitUsage, args: []string{"predict", "-f", dump, "--for", "0s", "--", "nothing"}, want: "invalid --for 0s"},
+		{name: "a step that cannot be done", status: exitFailed, args: []string{"predict", "-f", dump, "--", "drain", "nowhere"},
+			want: `drain nowhere: nodes "nowhere" not found`},
+		{name: "no time to look at", status: exitUsage, args: []string{"predict", "-f", dump, "--for", "0s", "--", "nothing"},
+			want: "invalid --for 0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, errOut := play(tt.stdin, tt.args...)

@@ -133,7 +133,8 @@ func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Dur
 	return a, nil
 }
 
-// withoutRelated removes explanations that also appear below a later one. The caller already skipped those that appear below an earlier one.
+// withoutRelated removes explanations that also appear below a later one. The caller already skipped those that appear below an earlier
+// one.
 func withoutRelated(all []explain.Explanation) []explain.Explanation {
 	below := map[string]bool{}
 	for i := range all {

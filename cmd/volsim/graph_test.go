@@ -31,7 +31,8 @@ func TestGraph(t *testing.T) {
 		{"DOT", graphManifest, []string{"graph", "-", "-o", "dot"}, []string{
 			"digraph \"PersistentVolume\" {\n", "  \"Available\" -> \"Bound\" [label=\"MATCH-020 ×1\", penwidth=1];\n"}},
 		{"a recording", "", []string{"graph", "--recordings", recordingFolder + "/pv-racy.jsonl.gz"}, []string{"    Available --> Bound: "}},
-		{"a recording and a manifest", graphManifest, []string{"graph", "-", "--kind", "PVC", "--recordings", recordingFolder + "/pv-racy.jsonl.gz"}, []string{"    Pending --> Bound: "}},
+		{"a recording and a manifest", graphManifest,
+			[]string{"graph", "-", "--kind", "PVC", "--recordings", recordingFolder + "/pv-racy.jsonl.gz"}, []string{"    Pending --> Bound: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, errOut := play(tt.stdin, tt.args...)
@@ -57,7 +58,8 @@ func TestGraphErrors(t *testing.T) {
 		{"no such recording", "", []string{"graph", "--recordings", "nobody.jsonl.gz"}, exitFailed, "nobody.jsonl.gz: no such file or directory"},
 		{"a folder without recordings", "", []string{"graph", "--recordings", "."}, exitFailed, "directory contains no recording"},
 		{"not a recording", "", []string{"graph", "--recordings", "graph.go"}, exitFailed, "graph.go: gzip: invalid header"},
-		{"a script that fails", "expect claim data phase=Bound\n", []string{"graph", "-"}, exitFailed, "stdin:1: expect claim data phase=Bound: "},
+		{"a script that fails", "expect claim data phase=Bound\n", []string{"graph", "-"}, exitFailed,
+			"stdin:1: expect claim data phase=Bound: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, errOut := play(tt.stdin, tt.args...)

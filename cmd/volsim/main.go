@@ -47,7 +47,8 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitFailed
 }
 
-// withTwoDashes returns the command line with long flags of one dash, as in Go, spelled with two: --seeds for -seeds. Flags of one letter stay.
+// withTwoDashes returns the command line with long flags of one dash, as in Go, spelled with two: --seeds for -seeds. Flags of one letter
+// stay.
 func withTwoDashes(root *cobra.Command, args []string) []string {
 	long := map[string]bool{"help": true}
 	for _, cmd := range root.Commands() {

@@ -20,7 +20,8 @@ func TestReasons(t *testing.T) {
 			for _, row := range rows {
 				t.Run(row.Rule+" "+row.Name, func(t *testing.T) {
 					require.NoError(t, os.WriteFile(file, row.Dump(t), 0o600))
-					status, out, errOut := play("", "explain", "-f", file, "--ahead", "0s", "--now", reasons.Now.Format("2006-01-02T15:04:05Z"), "-o", "json", row.Ask)
+					status, out, errOut := play("", "explain", "-f", file, "--ahead", "0s", "--now",
+						reasons.Now.Format("2006-01-02T15:04:05Z"), "-o", "json", row.Ask)
 					require.Zero(t, status, errOut)
 					var got answer
 					require.NoError(t, json.Unmarshal([]byte(out), &got))

@@ -52,13 +52,15 @@ The exit status is 0 if everything passed, 1 if an expectation failed or a file 
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&flags.seed, "seed", 0, "run with this seed only; 0 runs events due at the same time first in, first out, other seeds shuffle them")
+	f.Int64Var(&flags.seed, "seed", 0,
+		"run with this seed only; 0 runs events due at the same time first in, first out, other seeds shuffle them")
 	f.DurationVar(&flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
 	f.StringVarP(&flags.output, "output", "o", "text", "output format: text, json or yaml")
 	f.StringVar(&flags.html, "html", "", "write a picture of the run (HTML) to this file")
 	f.StringVar(&flags.log, "log", "", "write the log of the controllers to this file; - is standard output")
 	f.StringVar(&flags.trace, "trace", "", "write the trace to this file; - is standard output")
-	f.StringVar(&flags.choices, "choices", "", "run one script with these choices (printed by volsim sweep --exhaustive) or those in this file; - is standard input")
+	f.StringVar(&flags.choices, "choices", "",
+		"run one script with these choices (printed by volsim sweep --exhaustive) or those in this file; - is standard input")
 	f.BoolVar(&flags.update, "update", false, "write the expected outputs of cmp and trace into the scripts instead of comparing")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only the result of each script")
 	f.BoolVar(&flags.helpCommand, "help-commands", false, "list the commands of scripts")

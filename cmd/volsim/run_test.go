@@ -76,14 +76,18 @@ func TestRunManifestMalformed(t *testing.T) {
 		{"the version of another kind", "apiVersion: apps/v1\nkind: Pod\nmetadata: {name: a}\n", ":1: "},
 		{"the second document", runClaim + "---\nkind: Pod\n", ":9: "},
 		{"an unknown field", runClaim + "  colour: red\n", "colour"},
-		{"a field twice", runClaim + "  storageClassName: a\n", `x.yaml:1: yaml: unmarshal errors: line 8: key "storageClassName" already set in map`},
+		{"a field twice", runClaim + "  storageClassName: a\n",
+			`x.yaml:1: yaml: unmarshal errors: line 8: key "storageClassName" already set in map`},
 		{"a number for a word", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", ":1: "},
 		{"a size that is none", strings.Replace(runClaim, "1Gi", "much", 1), "quantities must match"},
 		{"a size without end", strings.Replace(runClaim, "1Gi", "1e999999999", 1), ":1: "},
 		{"a status that is none", runClaim + "status: 7\n", ":1: "},
-		{"refused by the API server", strings.Replace(runClaim, "name: data", "name: Data!", 1), `:1: create PersistentVolumeClaim/default/Data!: `},
-		{"no name", strings.Replace(runClaim, "name: data", "labels: {}", 1), "apply PersistentVolumeClaim: missing name; use create with generateName"},
-		{"a driver of an impossible name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n", `the name "api" means the API server`},
+		{"refused by the API server", strings.Replace(runClaim, "name: data", "name: Data!", 1),
+			`:1: create PersistentVolumeClaim/default/Data!: `},
+		{"no name", strings.Replace(runClaim, "name: data", "labels: {}", 1),
+			"apply PersistentVolumeClaim: missing name; use create with generateName"},
+		{"a driver of an impossible name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n",
+			`the name "api" means the API server`},
 		{"a zero byte", "kind: Pod\x00", ":1: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,10 +117,12 @@ func TestRunUsage(t *testing.T) {
 		{"a format that does not exist", []string{"run", "-o", "xml", script}, exitUsage, `invalid -o "xml": want text, json or yaml`},
 		{"a seed that is no number", []string{"run", "--seed", "x", script}, exitUsage, "--seed"},
 		{"time that runs backwards", []string{"run", "--until", "-5m", script}, exitUsage, "invalid --until -5m0s: must not be negative"},
-		{"one picture of several", []string{"run", "--html", "x.html", dir}, exitUsage, "invalid --html, --log or --trace: want one script, got 2"},
+		{"one picture of several", []string{"run", "--html", "x.html", dir}, exitUsage,
+			"invalid --html, --log or --trace: want one script, got 2"},
 		{"a file that is not there", []string{"run", filepath.Join(dir, "none.txtar")}, exitFailed, "none.txtar: no such file or directory"},
 		{"an empty folder", []string{"run", empty}, exitFailed, "directory contains no script (.txtar)"},
-		{"a file that cannot be written", []string{"run", "-q", "--html", filepath.Join(empty, "none", "x.html"), script}, exitFailed, "x.html: no such file or directory"},
+		{"a file that cannot be written", []string{"run", "-q", "--html", filepath.Join(empty, "none", "x.html"), script}, exitFailed,
+			"x.html: no such file or directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, _, errOut := play("", tt.args...)
@@ -134,7 +140,8 @@ func TestRunScript(t *testing.T) {
 		status, out, errOut := play("", "run", file)
 		require.Equal(t, exitFailed, status)
 		require.Equal(t, "volsim: "+file+":5: expect pv/a phase=Bound: persistentvolumes \"a\" not found\n", errOut)
-		require.Equal(t, "# A story.\n> get pv\nNo resources found\n> cmp stdout want\n> advance 5s\n> expect pv/a phase=Bound\n"+file+": 1 failure, seed 0, 5s of virtual time\n", out)
+		require.Equal(t, "# A story.\n> get pv\nNo resources found\n> cmp stdout want\n> advance 5s\n> expect pv/a phase=Bound\n"+file+
+			": 1 failure, seed 0, 5s of virtual time\n", out)
 	})
 	t.Run("json", func(t *testing.T) {
 		status, out, _ := play("", "run", "-o", "json", "--seed", "7", "--until", "1m", file)
@@ -143,7 +150,8 @@ func TestRunScript(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(out), &report))
 		require.False(t, report.OK)
 		require.Equal(t, int64(7), report.Seed)
-		require.Equal(t, []failureReport{{File: file, Line: 5, Command: "expect pv/a phase=Bound", Error: `persistentvolumes "a" not found`}}, report.Failures)
+		require.Equal(t, []failureReport{{File: file, Line: 5, Command: "expect pv/a phase=Bound",
+			Error: `persistentvolumes "a" not found`}}, report.Failures)
 		require.Equal(t, "No resources found\n", report.Commands[0].Output)
 		require.Equal(t, "5s", report.Commands[2].At)
 	})

@@ -70,9 +70,12 @@ itself failed.`,
 	fs.BoolVar(&f.noPrune, "no-prune", false, "with --exhaustive: run equivalent orders too")
 	fs.IntVar(&f.maxRuns, "max-runs", explore.DefaultMaxRuns, "with --exhaustive: maximum number of runs")
 	fs.IntVar(&f.maxChoices, "max-choices", 0, "with --exhaustive: maximum number of explored choices per run; 0 is unlimited")
-	fs.StringSliceVar(&f.without, "without", nil, "with --exhaustive or --choices and a manifest: controllers that do not run; kubelet means the kubelets of all nodes")
-	fs.DurationVar(&f.until, "until", 0, "with --exhaustive or --choices: advance virtual time by this after a manifest has settled, or to this long after the start of a script")
-	fs.BoolVar(&f.starting, "starting", false, "with --exhaustive or --choices and a manifest: controllers start while the objects are created, not before")
+	fs.StringSliceVar(&f.without, "without", nil,
+		"with --exhaustive or --choices and a manifest: controllers that do not run; kubelet means the kubelets of all nodes")
+	fs.DurationVar(&f.until, "until", 0,
+		"with --exhaustive or --choices: advance virtual time by this after a manifest has settled, or to this long after the start of a script")
+	fs.BoolVar(&f.starting, "starting", false,
+		"with --exhaustive or --choices and a manifest: controllers start while the objects are created, not before")
 	fs.StringVar(&f.choices, "choices", "", "run once with these choices (printed by --exhaustive) or those in this file; - is standard input")
 	fs.StringVar(&f.trace, "trace", "", "with --choices: write the trace to this file; - is standard output")
 	return cmd
@@ -109,7 +112,8 @@ func (f *sweepFlags) check(cmd *cobra.Command, args []string) error {
 		allowed bool
 	}{
 		{"no-prune", f.exhaustive}, {"max-runs", f.exhaustive}, {"max-choices", f.exhaustive},
-		{"without", explores}, {"until", explores}, {"starting", explores}, {"trace", f.choices != ""}, {"shard", !explores && !f.merge}, {"cores", !explores && !f.merge},
+		{"without", explores}, {"until", explores}, {"starting", explores}, {"trace", f.choices != ""}, {"shard", !explores && !f.merge},
+		{"cores", !explores && !f.merge},
 	} {
 		if cmd.Flags().Changed(flag.name) && !flag.allowed {
 			return fmt.Errorf("invalid --%s: not supported in this mode", flag.name)
@@ -181,7 +185,8 @@ func (f *sweepFlags) runSeeds(cmd *cobra.Command, arg string) error {
 		return usageError{err}
 	}
 	sweep := &explore.Sweep{
-		Script: name, Sum: explore.Outcome(data).ID(), From: from, To: to, Shards: shards, Done: []int{shard}, Some: script.Some, Chosen: script.Chosen,
+		Script: name, Sum: explore.Outcome(data).ID(), From: from, To: to, Shards: shards, Done: []int{shard}, Some: script.Some,
+		Chosen: script.Chosen,
 	}
 	progress := f.progress(cmd.ErrOrStderr())
 	err = runShard(sweep, shard, f.workers(), func() (*explore.Script, error) { return readSweepScript(name, data) }, func() {

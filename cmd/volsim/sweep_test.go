@@ -112,7 +112,8 @@ func TestSweepExhaustiveScript(t *testing.T) {
 	require.Contains(t, errOut, "failing.txtar:4: expect pvc/data phase=Bound: phase is Pending")
 	data, err := os.ReadFile(trace)
 	require.NoError(t, err)
-	require.Contains(t, string(data), "BIND-058 PersistentVolumeClaim/default/data: synchronizing unbound PersistentVolumeClaim: no volume found")
+	require.Contains(t, string(data),
+		"BIND-058 PersistentVolumeClaim/default/data: synchronizing unbound PersistentVolumeClaim: no volume found")
 
 	for _, choices := range []string{"0,0", "0 0", write(t, dir, "choices", "0\n0\n")} {
 		status, out, errOut = play("", "run", "--choices", choices, failing)
@@ -140,12 +141,14 @@ func TestSweepExhaustiveScript(t *testing.T) {
 		oneLine(t, errOut)
 		require.Contains(t, errOut, tt.want)
 	}
-	some := write(t, dir, "some.txtar", "seeds 1..9\n"+strings.Replace(sweepSmall, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
+	some := write(t, dir, "some.txtar",
+		"seeds 1..9\n"+strings.Replace(sweepSmall, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
 	status, out, errOut = play("", "sweep", "-q", "--exhaustive", some)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, errOut, "some.txtar:6: some expect pvc/data phase=Lost: holds in no order")
 	require.Regexp(t, `line 5 held in \d+ runs: some expect pvc/data phase=Pending; replay: volsim run --choices [0-9,]+ `, out)
-	some = write(t, dir, "alone.txtar", "seeds 1..9\n"+strings.Replace(alone, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
+	some = write(t, dir, "alone.txtar",
+		"seeds 1..9\n"+strings.Replace(alone, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
 	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "-o", "json", some)
 	require.Zero(t, status, errOut)
 	var report explorationReport
@@ -172,10 +175,12 @@ func TestSweepMistakes(t *testing.T) {
 		{"a range that runs backwards", []string{"--seeds", "5..1", file}, exitUsage, "the smaller seed first"},
 		{"a shard too many", []string{"--seeds", "1..5", "--shard", "3/3", file}, exitUsage, "I from 0 to N-1"},
 		{"no Job", []string{"--seeds", "1..5", "--shard", "job/3", file}, exitUsage, jobIndex + " is not set"},
-		{"two ways", []string{"--seeds", "1..5", "--exhaustive", model}, exitUsage, "--seeds, --exhaustive, --choices and --merge are mutually exclusive"},
+		{"two ways", []string{"--seeds", "1..5", "--exhaustive", model}, exitUsage,
+			"--seeds, --exhaustive, --choices and --merge are mutually exclusive"},
 		{"a flag of another way", []string{"--seeds", "1..5", "--no-prune", file}, exitUsage, "invalid --no-prune: not supported in this mode"},
 		{"a format that does not exist", []string{"-o", "xml", file}, exitUsage, `invalid -o "xml": want text or json`},
-		{"a script has its own setup", []string{"--exhaustive", "--without", "kubelet", file}, exitUsage, "invalid --without for a script; use config without=... in the script"},
+		{"a script has its own setup", []string{"--exhaustive", "--without", "kubelet", file}, exitUsage,
+			"invalid --without for a script; use config without=... in the script"},
 		{"a script starts its controllers", []string{"--exhaustive", "--starting", file}, exitUsage, "invalid --starting for a script"},
 		{"no such controller", []string{"--exhaustive", "--without", "nobody", model}, exitFailed, `Without names "nobody"`},
 		{"a script that is wrong", []string{"--seeds", "1..5", write(t, dir, "x.txtar", "now\nconquer\n")}, exitFailed, "x.txtar:2: conquer: "},

@@ -18,8 +18,8 @@ import (
 
 const sweepFolder = "../../examples/sweep/"
 
-// TestSweepJob plays what the pods of the Job in examples/sweep would play, one after the other, and merges their logs: a Job as the API server
-// takes it, whose command volsim takes, with a share for each index.
+// TestSweepJob plays what the pods of the Job in examples/sweep would play, one after the other, and merges their logs: a Job as the API
+// server takes it, whose command volsim takes, with a share for each index.
 func TestSweepJob(t *testing.T) {
 	data, err := os.ReadFile(sweepFolder + "job.yaml")
 	require.NoError(t, err)

@@ -38,7 +38,8 @@ func (f *sweepFlags) model(cmd *cobra.Command, arg string) (swept, error) {
 }
 
 func (f *sweepFlags) scriptModel(cmd *cobra.Command, name string, data []byte) (swept, error) {
-	for _, not := range []struct{ flag, instead string }{{"without", "use config without=... in the script"}, {"starting", "controllers of a script start before its first command"}} {
+	for _, not := range []struct{ flag, instead string }{{"without", "use config without=... in the script"},
+		{"starting", "controllers of a script start before its first command"}} {
 		if cmd.Flags().Changed(not.flag) {
 			return swept{}, usageError{fmt.Errorf("invalid --%s for a script; %s", not.flag, not.instead)}
 		}
@@ -56,11 +57,12 @@ func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	progress := f.progress(cmd.ErrOrStderr())
-	x, err := explore.Exhaustive(s.model, explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
-		progress(func() string {
-			return fmt.Sprintf("%s: %d runs, %d states, %d outcomes", s.name, x.Runs, x.States, len(x.Outcomes))
-		})
-	}})
+	x, err := explore.Exhaustive(s.model,
+		explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
+			progress(func() string {
+				return fmt.Sprintf("%s: %d runs, %d states, %d outcomes", s.name, x.Runs, x.States, len(x.Outcomes))
+			})
+		}})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}

@@ -103,7 +103,8 @@ func (w *writer) findings(r explore.Report, replay func(seed int64, choices []en
 		w.printf("\nline %d failed in %s: %s: %s; replay: %s\n", l.Line, plural(l.Count, "run"), l.Command, l.Text, replay(l.Seed, l.Choices))
 	}
 	for _, v := range r.Violated {
-		w.printf("\ninvariant %s violated in %s, at the earliest after %d trace entries; replay: %s\n%s\n", v.Invariant, plural(v.Count, "run"), v.Entries,
+		w.printf("\ninvariant %s violated in %s, at the earliest after %d trace entries; replay: %s\n%s\n", v.Invariant,
+			plural(v.Count, "run"), v.Entries,
 			replay(v.Seed, v.Choices), indent(v.Text))
 	}
 }
@@ -137,7 +138,8 @@ func (f *sweepFlags) reportExploration(w io.Writer, s swept, x explore.Explorati
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(explorationReport{s.name, x.Runs, x.Pruned, x.States, x.Finished, x.Bounded, x.Outcomes, x.Violated, x.Failed, x.Some})
+		return encoder.Encode(explorationReport{s.name, x.Runs, x.Pruned, x.States, x.Finished, x.Bounded, x.Outcomes, x.Violated, x.Failed,
+			x.Some})
 	}
 	out := &writer{w: w}
 	status := "finished"

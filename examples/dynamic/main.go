@@ -1,5 +1,5 @@
-// Dynamic follows a volume that is provisioned on demand, for a claim and a pod in two zones. Then the claim grows, and everything is deleted.
-// It prints which component acted, when, and what it wrote.
+// Dynamic follows a volume that is provisioned on demand, for a claim and a pod in two zones. Then the claim grows, and everything is
+// deleted. It prints which component acted, when, and what it wrote.
 package main
 
 import (
@@ -59,7 +59,8 @@ func run(w io.Writer) error {
 	s.advance(5 * time.Minute)
 	s.show()
 
-	s.title("It is deleted", "The pod and the claim are deleted. The claim stays until the pod is gone. The volume is detached from the node and, by the\nreclaim policy of the class, deleted.")
+	s.title("It is deleted",
+		"The pod and the claim are deleted. The claim stays until the pod is gone. The volume is detached from the node and, by the\nreclaim policy of the class, deleted.")
 	s.do(s.Delete(pod))
 	s.do(s.Delete(claim))
 	s.advance(5 * time.Minute)
@@ -135,11 +136,18 @@ var steps = []struct {
 	actors      []string
 }{
 	{"1. The user asks", "For 10Gi of class fast, and for a pod that mounts it, in zone west.", []string{api.User}},
-	{"2. The scheduler finds a node that can have the volume", "There is no volume yet. It says on the claim where one is wanted, and binds the pod once the claim is bound.", []string{"kube-scheduler"}},
-	{"3. The provisioner has the driver make it", "It has waited for a node to be named, and asks for a volume that can be reached from there.", []string{"external-provisioner"}},
-	{"4. The PersistentVolume controller binds claim and volume", "Before that it has assigned the claim to the provisioner.", []string{"persistentvolume-controller"}},
-	{"5. The volume is attached to the node", "The attach/detach controller asks for it with a VolumeAttachment, the attacher carries it out.", []string{"attachdetach-controller", "external-attacher"}},
-	{"6. The kubelet mounts it and starts the container", "It reports the volume as in use before it stages it on the node and publishes it to the pod.", []string{"kubelet"}},
+	{"2. The scheduler finds a node that can have the volume",
+		"There is no volume yet. It says on the claim where one is wanted, and binds the pod once the claim is bound.",
+		[]string{"kube-scheduler"}},
+	{"3. The provisioner has the driver make it",
+		"It has waited for a node to be named, and asks for a volume that can be reached from there.", []string{"external-provisioner"}},
+	{"4. The PersistentVolume controller binds claim and volume", "Before that it has assigned the claim to the provisioner.",
+		[]string{"persistentvolume-controller"}},
+	{"5. The volume is attached to the node",
+		"The attach/detach controller asks for it with a VolumeAttachment, the attacher carries it out.",
+		[]string{"attachdetach-controller", "external-attacher"}},
+	{"6. The kubelet mounts it and starts the container",
+		"It reports the volume as in use before it stages it on the node and publishes it to the pod.", []string{"kubelet"}},
 }
 
 // flow prints what happened, in six steps.

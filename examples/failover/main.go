@@ -32,8 +32,8 @@ func main() {
 	}
 }
 
-// The node stops two minutes after the start. The node lifecycle controller notices that within 65 s. Five minutes later its pods are deleted,
-// because they tolerate the taint of the node for that long by default.
+// The node stops two minutes after the start. The node lifecycle controller notices that within 65 s. Five minutes later its pods are
+// deleted, because they tolerate the taint of the node for that long by default.
 const (
 	running  = 2 * time.Minute
 	noticed  = 65 * time.Second
@@ -46,10 +46,14 @@ func run(w io.Writer) error {
 		title, text string
 		run         func(s *simulation)
 	}{
-		{"Wait", "The old pod is deleted by force, and a new one is placed on n2. Nothing confirms that n1 is dead, so its volume is detached\nonly after six minutes in which n1 did not report that it is unmounted.", waitForForce},
-		{"Taint the node as out of service", "The administrator knows that n1 is off, and taints it. Then the volume is detached at once.", outOfService},
-		{"The node comes back", "n1 starts again before anyone acts. The containers of the pod start again, and its volume is still attached.", comesBack},
-		{"The node was only cut off", "n1 runs, but cannot reach the API server. It does not learn that its pod is deleted and keeps writing until the volume is detached.\nWhat it writes after that is lost, and nothing in the cluster reports it.", cutOff},
+		{"Wait",
+			"The old pod is deleted by force, and a new one is placed on n2. Nothing confirms that n1 is dead, so its volume is detached\nonly after six minutes in which n1 did not report that it is unmounted.", waitForForce},
+		{"Taint the node as out of service", "The administrator knows that n1 is off, and taints it. Then the volume is detached at once.",
+			outOfService},
+		{"The node comes back",
+			"n1 starts again before anyone acts. The containers of the pod start again, and its volume is still attached.", comesBack},
+		{"The node was only cut off",
+			"n1 runs, but cannot reach the API server. It does not learn that its pod is deleted and keeps writing until the volume is detached.\nWhat it writes after that is lost, and nothing in the cluster reports it.", cutOff},
 	} {
 		s, err := newSimulation(w)
 		if err != nil {

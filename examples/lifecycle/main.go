@@ -54,7 +54,8 @@ func run(w io.Writer) error {
 	walk.show()
 	walk.settle()
 
-	walk.step("3. Delete the volume", `The finalizer kubernetes.io/pv-protection protects a bound volume. It is only marked as deleted (kubectl prints
+	walk.step("3. Delete the volume",
+		`The finalizer kubernetes.io/pv-protection protects a bound volume. It is only marked as deleted (kubectl prints
 Terminating), and the claim stays Bound.`)
 	walk.do(cluster.Delete(volume))
 	walk.settle()

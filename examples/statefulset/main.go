@@ -1,6 +1,6 @@
-// Statefulset shows what becomes of the claims of a StatefulSet when it is scaled down and up again, when a pod is made anew, and when
-// the zone that a volume lives in is lost. This program does the work of the StatefulSet controller: it creates pods one after the other, and deletes them in the
-// opposite order.
+// Statefulset shows what becomes of the claims of a StatefulSet when it is scaled down and up again, when a pod is made anew, and when the
+// zone that a volume lives in is lost. This program does the work of the StatefulSet controller: it creates pods one after the other, and
+// deletes them in the opposite order.
 package main
 
 import (
@@ -42,7 +42,8 @@ var db = statefulSet{
 }
 
 func run(w io.Writer) error {
-	disk := fake.CSI("disk.example.com", fake.Topology(storage.Segment{zone: "east"}, storage.Segment{zone: "west"}, storage.Segment{zone: "south"}))
+	disk := fake.CSI("disk.example.com",
+		fake.Topology(storage.Segment{zone: "east"}, storage.Segment{zone: "west"}, storage.Segment{zone: "south"}))
 	cluster, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {
 		return err
@@ -53,7 +54,8 @@ func run(w io.Writer) error {
 	s := &simulation{Cluster: cluster, disk: disk, w: w}
 	s.advance(time.Minute)
 
-	s.title("Three pods", "One after the other, each with a claim of its own. A node has room for one pod, and each volume is created in the\nzone of its pod.")
+	s.title("Three pods",
+		"One after the other, each with a claim of its own. A node has room for one pod, and each volume is created in the\nzone of its pod.")
 	for ordinal := range 3 {
 		s.up(ordinal)
 	}
@@ -69,13 +71,15 @@ func run(w io.Writer) error {
 	s.advance(10 * time.Minute)
 	s.show()
 
-	s.title("A pod is replaced", "The volume is unmounted and detached, and attached again for the new pod, which must be in the zone of the volume.")
+	s.title("A pod is replaced",
+		"The volume is unmounted and detached, and attached again for the new pod, which must be in the zone of the volume.")
 	s.down(1)
 	s.up(1)
 	s.advance(10 * time.Minute)
 	s.show()
 
-	s.title("A zone is lost", "The node of db-1 is lost, and the pod is deleted by force and created again. A new node in another zone has room, but the volume is\nnot there: the pod waits.")
+	s.title("A zone is lost",
+		"The node of db-1 is lost, and the pod is deleted by force and created again. A new node in another zone has room, but the volume is\nnot there: the pod waits.")
 	lost := s.nodeOf(1)
 	node, err := s.Node(lost)
 	s.do(err)
@@ -89,7 +93,8 @@ func run(w io.Writer) error {
 	s.show()
 	s.events("db-1")
 
-	s.title("The claim is deleted", "The pod runs again only after its claim is deleted, with an empty volume in another zone. The reclaim policy of the class is\nDelete: the old data is lost.")
+	s.title("The claim is deleted",
+		"The pod runs again only after its claim is deleted, with an empty volume in another zone. The reclaim policy of the class is\nDelete: the old data is lost.")
 	s.do(s.Delete(db.podAt(1)))
 	s.advance(time.Minute)
 	for _, claim := range db.claimsAt(1) {

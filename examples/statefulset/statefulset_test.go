@@ -19,7 +19,8 @@ func TestStatefulSet(t *testing.T) {
 	}
 	pod := set.podAt(2)
 	require.Equal(t, "prod/db-2", pod.Namespace+"/"+pod.Name)
-	require.Equal(t, map[string]string{"app": "db", "statefulset.kubernetes.io/pod-name": "db-2", "apps.kubernetes.io/pod-index": "2"}, pod.Labels)
+	require.Equal(t, map[string]string{"app": "db", "statefulset.kubernetes.io/pod-name": "db-2", "apps.kubernetes.io/pod-index": "2"},
+		pod.Labels)
 	var claims, mounted []string
 	for _, claim := range set.claimsAt(2) {
 		claims = append(claims, claim.Namespace+"/"+claim.Name)

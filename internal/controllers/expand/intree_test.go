@@ -142,7 +142,8 @@ func TestFlexVolumeFails(t *testing.T) {
 		w.must(w.ask("2Gi"))
 		w.settle()
 		require.Contains(t, w.log(), "0s Warning VolumeResizeFailed: "+tt.want, "%s %s", tt.rule, tt.name)
-		w.wantState(tt.rule+" "+tt.name, "1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending], by "+flex+" | 2Gi before 1Gi")
+		w.wantState(tt.rule+" "+tt.name,
+			"1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending], by "+flex+" | 2Gi before 1Gi")
 	}
 }
 

@@ -72,7 +72,9 @@ func (m *modifier) markCompleted(p *engine.Process, claim *corev1.PersistentVolu
 	class := claim.Status.ModifyVolumeStatus.TargetVolumeAttributesClassName
 	// VAC-011: the volume comes first, so the claim never has a class that the volume lacks.
 	if _, err := (volumePatch{Spec: &volumePatchSpec{AttributesClass: &class}}).apply(p, pv.Name); err != nil {
-		return claim, fmt.Errorf("update pv.Spec.VolumeAttributesClassName for PVC %q failed, errored with: update capacity of PV %s failed: %w", claim.Name, pv.Name, err)
+		return claim,
+			fmt.Errorf("update pv.Spec.VolumeAttributesClassName for PVC %q failed, errored with: update capacity of PV %s failed: %w",
+				claim.Name, pv.Name, err)
 	}
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.ModifyVolumeStatus = nil

@@ -16,8 +16,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// resizerDefaults are the settings of external-resizer 2 (EXP-020). RetryMax is also the time for which an infeasible request is not retried
-// (EXP-026, VAC-014).
+// resizerDefaults are the settings of external-resizer 2 (EXP-020). RetryMax is also the time for which an infeasible request is not
+// retried (EXP-026, VAC-014).
 var resizerDefaults = sidecar.Config{
 	RetryStart: time.Second, RetryMax: 5 * time.Minute, ResyncPeriod: 10 * time.Minute, Timeout: 10 * time.Second,
 }

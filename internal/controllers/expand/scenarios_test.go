@@ -117,7 +117,8 @@ func TestInfeasible(t *testing.T) {
 		"0s claim 1Gi, allocated 4Gi, ControllerResizeInfeasible, [Resizing ControllerResizeError]",
 		"0s Warning VolumeResizeFailed: "+failure)
 	condition := w.claim().Status.Conditions[1]
-	require.Equal(t, "failed to expand pvc with rpc error: code = OutOfRange desc = volume "+w.pv+" cannot have 4294967296 bytes, only 3221225472", condition.Message, "EXP-025")
+	require.Equal(t, "failed to expand pvc with rpc error: code = OutOfRange desc = volume "+w.pv+
+		" cannot have 4294967296 bytes, only 3221225472", condition.Message, "EXP-025")
 	w.advance(5 * minute)
 	lines := w.log()
 	require.NotEmpty(t, lines, "EXP-026: it is tried again at the end of the five minutes")

@@ -23,8 +23,8 @@ type vacProtection struct {
 	queue    *engine.Queue
 }
 
-// NewVACProtection adds the controller of kube-controller-manager that protects VolumeAttributesClasses in use (VAC-020 to VAC-022). It has one
-// worker.
+// NewVACProtection adds the controller of kube-controller-manager that protects VolumeAttributesClasses in use (VAC-020 to VAC-022). It has
+// one worker.
 func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 	s := e.Store()
 	byClaim, byVolume := s.Claims.NewIndex(classesOfClaim), s.Volumes.NewIndex(classesOfVolume)
@@ -61,7 +61,8 @@ func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 func (c *vacProtection) released(before, after []string) {
 	for _, name := range before {
 		// VAC-020: a class that is still named is not synced.
-		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) && objects.FinalizerMisplaced(class, objects.VACProtectionFinalizer) {
+		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) &&
+			objects.FinalizerMisplaced(class, objects.VACProtectionFinalizer) {
 			c.queue.Add(name)
 		}
 	}

@@ -43,7 +43,8 @@ func names(pods []*corev1.Pod) []string {
 func TestTerminated(t *testing.T) {
 	pods := []*corev1.Pod{
 		pod("running", corev1.PodRunning, 9), pod("pending", corev1.PodPending, 9), pod("unknown", corev1.PodUnknown, 9),
-		pod("old", corev1.PodSucceeded, 5), pod("b", corev1.PodFailed, 3), pod("a", corev1.PodSucceeded, 3), pod("evicted", corev1.PodFailed, 1, evicted),
+		pod("old", corev1.PodSucceeded, 5), pod("b", corev1.PodFailed, 3), pod("a", corev1.PodSucceeded, 3),
+		pod("evicted", corev1.PodFailed, 1, evicted),
 	}
 	tests := []struct {
 		rule      string
@@ -69,9 +70,11 @@ func TestOutOfService(t *testing.T) {
 		return n
 	}
 	out := corev1.Taint{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}
-	nodes := map[string]*corev1.Node{"out": node(corev1.ConditionUnknown, out), "ready": node(corev1.ConditionTrue, out), "down": node(corev1.ConditionFalse)}
+	nodes := map[string]*corev1.Node{"out": node(corev1.ConditionUnknown, out), "ready": node(corev1.ConditionTrue, out),
+		"down": node(corev1.ConditionFalse)}
 	pods := []*corev1.Pod{
-		pod("goes", corev1.PodRunning, 1, on("out"), deleted), pod("first", corev1.PodRunning, 2, on("out"), deleted), pod("stays", corev1.PodRunning, 1, on("out")),
+		pod("goes", corev1.PodRunning, 1, on("out"), deleted), pod("first", corev1.PodRunning, 2, on("out"), deleted),
+		pod("stays", corev1.PodRunning, 1, on("out")),
 		pod("on a ready node", corev1.PodRunning, 1, on("ready"), deleted), pod("without taint", corev1.PodRunning, 1, on("down"), deleted),
 		pod("on no node", corev1.PodRunning, 1, deleted), pod("on a missing node", corev1.PodRunning, 1, on("gone"), deleted),
 	}

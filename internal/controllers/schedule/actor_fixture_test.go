@@ -57,7 +57,8 @@ func (w *fixture) create(objs ...api.Object) {
 // bound completes the binding of a claim, as the PersistentVolume controller does.
 func (w *fixture) bound(claim, volume string) {
 	w.T.Helper()
-	w.Patch(api.PersistentVolumeClaim, "default/"+claim, fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, volume))
+	w.Patch(api.PersistentVolumeClaim, "default/"+claim,
+		fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, volume))
 }
 
 // volumeFor returns a volume with a claimRef to the claim, as a provisioner creates it.

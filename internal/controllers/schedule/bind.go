@@ -63,8 +63,8 @@ func (s *scheduler) preBind(p *engine.Process, item *queuedPod, r *reservation) 
 	return nil
 }
 
-// writeVolumes writes the reserved volumes, then the claims (SCHED-140). The first error ends it: what was written stays, and the assumptions
-// of the rest are removed (SCHED-143).
+// writeVolumes writes the reserved volumes, then the claims (SCHED-140). The first error ends it: what was written stays, and the
+// assumptions of the rest are removed (SCHED-143).
 func (s *scheduler) writeVolumes(p *engine.Process, r *reservation) error {
 	// SCHED-140, SCHED-141: the PersistentVolume controller binds the claims of these volumes.
 	for i := range r.bindings {

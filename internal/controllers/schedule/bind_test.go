@@ -24,7 +24,8 @@ func volume(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 
 // TestBind: a pod whose one claim gets a volume and whose other one is provisioned.
 func TestBind(t *testing.T) {
-	w := newWaitingFixture(t, volume("v1", "1Gi"), volume("v2", "2Gi"), claimOf("small", "1Gi"), claimOf("middle", "2Gi"), claimOf("large", "9Gi"))
+	w := newWaitingFixture(t, volume("v1", "1Gi"), volume("v2", "2Gi"), claimOf("small", "1Gi"), claimOf("middle", "2Gi"),
+		claimOf("large", "9Gi"))
 	w.create(fake.Pod("p", fake.Claims("large", "middle", "small")))
 	w.Advance(0)
 	w.want("SCHED-028: the nomination; SCHED-140: volumes by size, then claims",
@@ -111,7 +112,8 @@ func TestPreBoundVolume(t *testing.T) {
 
 // TestMeanwhile: the scheduler tries the next pod while it binds the first, and takes the first decision into account.
 func TestMeanwhile(t *testing.T) {
-	w := newWaitingFixture(t, fake.Node("n2"), volume("v1", "1Gi", fake.FromNodes("n1")), volume("v2", "1Gi", fake.FromNodes("n2")), claimOf("c", "1Gi"), claimOf("d", "1Gi"))
+	w := newWaitingFixture(t, fake.Node("n2"), volume("v1", "1Gi", fake.FromNodes("n1")), volume("v2", "1Gi", fake.FromNodes("n2")),
+		claimOf("c", "1Gi"), claimOf("d", "1Gi"))
 	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`)
 	w.create(fake.Pod("p", fake.Claims("c")), fake.Pod("q", fake.Claims("d")))
 	w.Advance(0)
@@ -216,7 +218,9 @@ func TestTerminatingWhileBound(t *testing.T) {
 	w.Advance(time.Second)
 	lines := w.log()
 	require.Len(t, lines, 3)
-	require.Equal(t, "1s bind Pod/default/p: Operation cannot be fulfilled on pods/binding \"p\": pod p is being deleted, cannot be assigned to a host", lines[0], "SCHED-166, SCHED-170")
+	require.Equal(t,
+		"1s bind Pod/default/p: Operation cannot be fulfilled on pods/binding \"p\": pod p is being deleted, cannot be assigned to a host",
+		lines[0], "SCHED-166, SCHED-170")
 }
 
 // TestReplacedWhileBound: the pod is deleted and another one of its name is there before anybody notices.
@@ -229,12 +233,14 @@ func TestReplacedWhileBound(t *testing.T) {
 	w.bound("c", "v")
 	w.log()
 	w.Advance(0)
-	w.PatchStatus(api.Pod, "default/p", `{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`)
+	w.PatchStatus(api.Pod, "default/p",
+		`{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`)
 	require.NoError(t, w.Settle(time.Minute))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	lines := w.log()
 	require.Equal(t, "1.5s bind Pod/default/p", lines[0], "the new one has nothing to wait for")
-	require.Equal(t, corev1.PodReasonSchedulerError, scheduled(w.pod("p")).Reason, "SCHED-238: what is said of the old one is written to the new one")
+	require.Equal(t, corev1.PodReasonSchedulerError, scheduled(w.pod("p")).Reason,
+		"SCHED-238: what is said of the old one is written to the new one")
 	require.Len(t, w.pod("p").Status.Conditions, 2, "SCHED-238: what others wrote stays")
 	require.Contains(t, lines[2], "2s bind Pod/default/p: Operation cannot be fulfilled", "SCHED-170: the old one is not taken for it")
 	bound := 0

@@ -46,12 +46,14 @@ func TestCluster(t *testing.T) {
 	play := func(seed int64) (*fixture, string) {
 		w := newCluster(t, schedule.Config{}, engine.Config{Seed: seed})
 		require.NoError(t, w.Settle(time.Minute))
-		w.create(fake.Class("local", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()))
+		w.create(fake.Class("local", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()),
+			fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()))
 		for i := range 3 {
 			node := fmt.Sprintf("n%d", i)
-			w.create(fake.Node(node), &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-				{Name: "disk.example.com", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(2))}},
-			}}})
+			w.create(fake.Node(node),
+				&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+					{Name: "disk.example.com", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(2))}},
+				}}})
 			w.PatchStatus(api.Node, node, `{"status":{"allocatable":{"pods":"2"}}}`)
 			w.create(fake.Volume("local-"+node, "10Gi", fake.InClass("local"), fake.LocalSource("/disks", node)))
 		}
@@ -93,7 +95,8 @@ func TestCluster(t *testing.T) {
 // TestProvisioningTakesTime: the binding ends on the first whole second after the provisioner is done.
 func TestProvisioningTakesTime(t *testing.T) {
 	w := newCluster(t, schedule.Config{}, engine.Config{})
-	w.create(fake.Node("n1"), fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()), fake.Claim("c", "1Gi", fake.InClass("disk")))
+	w.create(fake.Node("n1"), fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()),
+		fake.Claim("c", "1Gi", fake.InClass("disk")))
 	w.Advance(20 * time.Second)
 	w.create(fake.Pod("p", fake.Claims("c")))
 	require.NoError(t, w.Settle(time.Hour))
@@ -104,7 +107,8 @@ func TestProvisioningTakesTime(t *testing.T) {
 // TestEphemeralPod: its claim is there a moment after the pod.
 func TestEphemeralPod(t *testing.T) {
 	w := newCluster(t, schedule.Config{}, engine.Config{})
-	w.create(fake.Node("n1"), fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()), fake.Pod("p", fake.Ephemeral("s", "1Gi", "disk")))
+	w.create(fake.Node("n1"), fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()),
+		fake.Pod("p", fake.Ephemeral("s", "1Gi", "disk")))
 	require.NoError(t, w.Settle(time.Hour))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	require.Contains(t, w.log()[0], "waiting for ephemeral volume controller", "SCHED-042")

@@ -47,7 +47,8 @@ var preFilters = [...]struct {
 	{volumeZone, (*cycle).preFilterZone},
 }
 
-// filters are the plugins that check the pod on a node. SCHED-024: in this order. A plugin that does not apply to the pod accepts every node.
+// filters are the plugins that check the pod on a node. SCHED-024: in this order. A plugin that does not apply to the pod accepts every
+// node.
 var filters = [...]struct {
 	name string
 	run  func(*cycle, nodeState) status

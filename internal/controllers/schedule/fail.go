@@ -61,8 +61,8 @@ func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate
 	}, nominate)
 }
 
-// patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either as it is. It returns the stored pod,
-// or after an error the pod that it was given.
+// patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either as it is. It returns the stored
+// pod, or after an error the pod that it was given.
 func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
 	var conditions []corev1.PodCondition
 	reports, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName

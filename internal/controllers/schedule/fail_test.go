@@ -26,7 +26,8 @@ func TestReports(t *testing.T) {
 		"0s default/p FailedScheduling: "+missing,
 		"0s patch-status Pod/default/p")
 	condition := *scheduled(w.pod("p"))
-	require.Equal(t, corev1.PodCondition{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", Message: missing, ObservedGeneration: 1,
+	require.Equal(t, corev1.PodCondition{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", Message: missing,
+		ObservedGeneration: 1,
 		LastTransitionTime: condition.LastTransitionTime}, condition, "SCHED-230")
 
 	// The flush after five minutes tries it again: another Event, and nothing to write.
@@ -47,7 +48,8 @@ func TestReports(t *testing.T) {
 	w.bound("c", "v1")
 	w.Advance(0)
 	require.Equal(t, "0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity. "+
-		"no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.", scheduled(w.pod("p")).Message,
+		"no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+		scheduled(w.pod("p")).Message,
 		"SCHED-233, SCHED-234, SCHED-236, SCHED-240")
 	w.create(fake.Node("n2"))
 	w.Advance(0)
@@ -141,7 +143,8 @@ func TestPreemption(t *testing.T) {
 	w.create(asking("p", "1500m", 10))
 	w.Advance(0)
 	lines := w.log()
-	require.Equal(t, "0s default/p FailedScheduling: 0/1 nodes are available: 1 Insufficient cpu.", lines[0], "SCHED-234: nothing is said about preemption")
+	require.Equal(t, "0s default/p FailedScheduling: 0/1 nodes are available: 1 Insufficient cpu.", lines[0],
+		"SCHED-234: nothing is said about preemption")
 	require.Equal(t, "n1", w.pod("p").Status.NominatedNodeName, "SCHED-234")
 	require.NotNil(t, w.pod("a").DeletionTimestamp, "SCHED-234")
 	require.NotNil(t, w.pod("b").DeletionTimestamp, "SCHED-234")
@@ -170,8 +173,10 @@ func TestPreemptedBeforeItIsBound(t *testing.T) {
 	w.Advance(0)
 	require.Nil(t, w.pod("low").DeletionTimestamp, "SCHED-242")
 	lines := strings.Join(w.log(), "\n")
-	require.Contains(t, lines, "default/low Preempted: Preempted by pod "+string(w.pod("high").UID)+" on node n1 (in kube-scheduler memory).", "SCHED-242")
-	require.Contains(t, lines, `default/low FailedScheduling: running PreBind plugin "VolumeBinding": preempted by DefaultPreemption`, "SCHED-242")
+	require.Contains(t, lines,
+		"default/low Preempted: Preempted by pod "+string(w.pod("high").UID)+" on node n1 (in kube-scheduler memory).", "SCHED-242")
+	require.Contains(t, lines, `default/low FailedScheduling: running PreBind plugin "VolumeBinding": preempted by DefaultPreemption`,
+		"SCHED-242")
 	w.Advance(time.Second)
 	require.Equal(t, "n1", w.pod("high").Spec.NodeName, "SCHED-242, SCHED-169")
 }
@@ -201,7 +206,8 @@ func TestStatusIsPatchedAgain(t *testing.T) {
 		want       []string
 	}{
 		{"SCHED-244", "once", apierrors.NewInternalError(errors.New("x")), 1, []string{"0s", "10ms"}},
-		{"SCHED-244", "three times", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("x")), 3, []string{"0s", "10ms", "60ms", "310ms"}},
+		{"SCHED-244", "three times", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("x")), 3,
+			[]string{"0s", "10ms", "60ms", "310ms"}},
 		{"SCHED-244", "too often", apierrors.NewServiceUnavailable("x"), 9, []string{"0s", "10ms", "60ms", "310ms"}},
 		{"SCHED-244", "it will not pass", gone, 1, []string{"0s"}},
 	} {

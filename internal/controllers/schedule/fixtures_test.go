@@ -114,7 +114,8 @@ func driver(name string, tracks bool) *storagev1.CSIDriver {
 // capacity reports room for class wait; limit and size may be "".
 func capacity(key, size, limit string, at *metav1.LabelSelector) *storagev1.CSIStorageCapacity {
 	namespace, name := objects.SplitKey(key)
-	c := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StorageClassName: "wait", NodeTopology: at}
+	c := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StorageClassName: "wait",
+		NodeTopology: at}
 	if size != "" {
 		c.Capacity = new(resource.MustParse(size))
 	}
@@ -215,7 +216,8 @@ func requesting(name, cpu, memory string) *corev1.Pod {
 func wants(field, value string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: field, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}}},
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: field,
+				Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}}},
 		}}}
 	}
 }

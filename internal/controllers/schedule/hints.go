@@ -111,7 +111,8 @@ func hintBinding(pod *corev1.Pod, c change) bool {
 		return c.what == added || labelsChanged(c)
 	case api.StorageClass:
 		// SCHED-263: a new class, or other allowedTopologies.
-		return c.what == added || !equality.Semantic.DeepEqual(c.old.(*storagev1.StorageClass).AllowedTopologies, c.new.(*storagev1.StorageClass).AllowedTopologies)
+		return c.what == added ||
+			!equality.Semantic.DeepEqual(c.old.(*storagev1.StorageClass).AllowedTopologies, c.new.(*storagev1.StorageClass).AllowedTopologies)
 	case api.CSINode:
 		// SCHED-264, SCHED-013: a new CSINode, or other migrated plugins.
 		return c.what == added || c.old.GetAnnotations()[migratedPlugins] != c.new.GetAnnotations()[migratedPlugins]
@@ -168,7 +169,8 @@ func hintZone(pod *corev1.Pod, c change) bool {
 		return slices.Contains(namedClaims(pod), api.KeyOf(c.new))
 	case api.PersistentVolume:
 		// SCHED-271: a new volume, or other zones.
-		return c.what == added || !slices.EqualFunc(zonesOf(c.old.(*corev1.PersistentVolume)), zonesOf(c.new.(*corev1.PersistentVolume)), zoneLabel.equal)
+		return c.what == added ||
+			!slices.EqualFunc(zonesOf(c.old.(*corev1.PersistentVolume)), zonesOf(c.new.(*corev1.PersistentVolume)), zoneLabel.equal)
 	case api.Node:
 		// SCHED-272: a new node, or other labels.
 		return c.what == added || labelsChanged(c)
@@ -185,9 +187,10 @@ func hintLimits(pod *corev1.Pod, c change) bool {
 	case c.kind == api.Pod && c.what == deleted:
 		// SCHED-274: a deleted pod that had volumes on a node.
 		gone := c.old.(*corev1.Pod)
-		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") && slices.ContainsFunc(gone.Spec.Volumes, func(v corev1.Volume) bool {
-			return objects.ClaimOf(gone, &v) != "" || migratedDriver(&v) != ""
-		})
+		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") &&
+			slices.ContainsFunc(gone.Spec.Volumes, func(v corev1.Volume) bool {
+				return objects.ClaimOf(gone, &v) != "" || migratedDriver(&v) != ""
+			})
 	case c.kind == api.PersistentVolumeClaim:
 		// SCHED-275: a new claim of the pod.
 		return c.what == added && slices.Contains(objects.ClaimsOf(pod), api.KeyOf(c.new))

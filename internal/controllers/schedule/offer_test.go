@@ -25,20 +25,31 @@ func TestStaticMatching(t *testing.T) {
 		pod        *corev1.Pod
 		want       string
 	}{
-		{"SCHED-080", "the small claim chooses first", objs{free("big", "10Gi"), free("snug", "5Gi"), waitingClaim("c", "2Gi"), waitingClaim("d", "1Gi")}, two, "d=snug c=big"},
-		{"SCHED-080", "equal claims in the order of the pod", objs{free("v1", "5Gi"), free("v2", "5Gi"), waitingClaim("c", "1Gi"), waitingClaim("d", "1Gi")}, two, "c=v1 d=v2"},
+		{"SCHED-080", "the small claim chooses first",
+			objs{free("big", "10Gi"), free("snug", "5Gi"), waitingClaim("c", "2Gi"), waitingClaim("d", "1Gi")}, two, "d=snug c=big"},
+		{"SCHED-080", "equal claims in the order of the pod",
+			objs{free("v1", "5Gi"), free("v2", "5Gi"), waitingClaim("c", "1Gi"), waitingClaim("d", "1Gi")}, two, "c=v1 d=v2"},
 		{"SCHED-081", "a volume is given once", objs{free("v1", "5Gi"), waitingClaim("c", "1Gi"), waitingClaim("d", "1Gi")}, two, "c=v1 d=new"},
-		{"SCHED-051", "a claim that is mounted twice gets two volumes", objs{free("v1", "5Gi"), free("v2", "5Gi"), waitingClaim("c", "1Gi")}, with(fake.Pod("p", fake.Claims("c")), again("c")), "c=v1 c=v2"},
+		{"SCHED-051", "a claim that is mounted twice gets two volumes",
+			objs{free("v1", "5Gi"), free("v2", "5Gi"), waitingClaim("c", "1Gi")}, with(fake.Pod("p", fake.Claims("c")), again("c")), "c=v1 c=v2"},
 		{"SCHED-082", "too small", objs{free("v1", "1Gi"), waitingClaim("c", "2Gi")}, one, "c=new"},
 		{"SCHED-082", "another mode", objs{free("v1", "2Gi", fake.Block()), waitingClaim("c", "2Gi")}, one, "c=new"},
-		{"SCHED-082", "another attributes class", objs{with(free("v1", "2Gi"), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = new("gold") }), waitingClaim("c", "2Gi")}, one, "c=new"},
-		{"SCHED-082", "going away", objs{with(free("v1", "2Gi", fake.Finalizers("x/y")), func(pv *corev1.PersistentVolume) { pv.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }), waitingClaim("c", "2Gi")}, one, "c=new"},
+		{"SCHED-082", "another attributes class",
+			objs{with(free("v1", "2Gi"), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = new("gold") }),
+				waitingClaim("c", "2Gi")}, one, "c=new"},
+		{"SCHED-082", "going away",
+			objs{with(free("v1", "2Gi", fake.Finalizers("x/y")),
+				func(pv *corev1.PersistentVolume) { pv.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }),
+				waitingClaim("c", "2Gi")}, one, "c=new"},
 		{"SCHED-082", "reserved for another", objs{free("v1", "2Gi", fake.ForClaim("d")), waitingClaim("c", "2Gi")}, one, "c=new"},
 		{"SCHED-083", "reserved by name", objs{free("v1", "2Gi", fake.ForClaim("c")), waitingClaim("c", "2Gi")}, one, "c=v1"},
-		{"SCHED-083", "reserved for another of the name", objs{free("v1", "2Gi", fake.ForClaim("c", "gone")), waitingClaim("c", "2Gi")}, one, "c=new"},
-		{"SCHED-084", "reserved: phase, labels and modes do not matter", objs{free("small", "1Gi"), free("v1", "20Gi", fake.ForClaim("c"), fake.Phase("Pending"), fake.Modes("ROX")),
-			waitingClaim("c", "1Gi", fake.Selector("a", "b"))}, one, "c=v1"},
-		{"SCHED-084", "reserved, and out of reach: no other", objs{free("small", "1Gi"), free("v1", "20Gi", fake.ForClaim("c"), fake.FromNodes("n2")), waitingClaim("c", "1Gi")}, one, "c=new"},
+		{"SCHED-083", "reserved for another of the name", objs{free("v1", "2Gi", fake.ForClaim("c", "gone")), waitingClaim("c", "2Gi")},
+			one, "c=new"},
+		{"SCHED-084", "reserved: phase, labels and modes do not matter",
+			objs{free("small", "1Gi"), free("v1", "20Gi", fake.ForClaim("c"), fake.Phase("Pending"), fake.Modes("ROX")),
+				waitingClaim("c", "1Gi", fake.Selector("a", "b"))}, one, "c=v1"},
+		{"SCHED-084", "reserved, and out of reach: no other",
+			objs{free("small", "1Gi"), free("v1", "20Gi", fake.ForClaim("c"), fake.FromNodes("n2")), waitingClaim("c", "1Gi")}, one, "c=new"},
 		{"SCHED-085", "not Available yet", objs{free("v1", "2Gi", fake.Phase("Pending")), waitingClaim("c", "2Gi")}, one, "c=new"},
 		{"SCHED-085", "Released", objs{free("v1", "2Gi", fake.Phase("Released")), waitingClaim("c", "2Gi")}, one, "c=new"},
 		{"SCHED-085", "other labels", objs{free("v1", "2Gi"), waitingClaim("c", "2Gi", fake.Selector("a", "b"))}, one, "c=new"},
@@ -47,10 +58,13 @@ func TestStaticMatching(t *testing.T) {
 		{"SCHED-085", "another class", objs{fake.Volume("v1", "2Gi", fake.Phase("Available")), waitingClaim("c", "2Gi")}, one, "c=new"},
 		{"SCHED-086", "the smallest wins", objs{free("v1", "9Gi"), free("v2", "3Gi"), waitingClaim("c", "2Gi")}, one, "c=v2"},
 		{"SCHED-086", "then the name", objs{free("v2", "3Gi"), free("v1", "3Gi"), waitingClaim("c", "2Gi")}, one, "c=v1"},
-		{"SCHED-087", "reserved and too small is still provisioned", objs{free("v1", "1Gi", fake.ForClaim("c")), waitingClaim("c", "2Gi")}, one, "c=new"},
-		{"SCHED-088", "a selector that is none, in the words of SCHED-237", objs{with(waitingClaim("c", "2Gi"), func(c *corev1.PersistentVolumeClaim) {
-			c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
-		})}, one, `running "VolumeBinding" filter plugin: error creating internal label selector for claim: default/c: "Near" is not a valid label selector operator`},
+		{"SCHED-087", "reserved and too small is still provisioned", objs{free("v1", "1Gi", fake.ForClaim("c")), waitingClaim("c", "2Gi")},
+			one, "c=new"},
+		{"SCHED-088", "a selector that is none, in the words of SCHED-237",
+			objs{with(waitingClaim("c", "2Gi"), func(c *corev1.PersistentVolumeClaim) {
+				c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+			})}, one,
+			`running "VolumeBinding" filter plugin: error creating internal label selector for claim: default/c: "Near" is not a valid label selector operator`},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			f := newFixture(t, Config{}, append(objs{fake.Node("n1"), waitClass("x")}, tc.objs...)...)
@@ -87,7 +101,8 @@ func TestOfferIsMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		node := fake.Node("n1")
 		modes := []string{"RWO", "ROX", "RWX", "RWOP"}
-		claim := waitingClaim("c", fmt.Sprintf("%dGi", rapid.IntRange(0, 3).Draw(t, "request")), fake.Modes(rapid.SliceOfNDistinct(rapid.SampledFrom(modes), 1, 2, rapid.ID).Draw(t, "claim modes")...))
+		claim := waitingClaim("c", fmt.Sprintf("%dGi", rapid.IntRange(0, 3).Draw(t, "request")),
+			fake.Modes(rapid.SliceOfNDistinct(rapid.SampledFrom(modes), 1, 2, rapid.ID).Draw(t, "claim modes")...))
 		if rapid.Bool().Draw(t, "selects") {
 			claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		}
@@ -96,12 +111,14 @@ func TestOfferIsMatch(t *testing.T) {
 		for i := range rapid.IntRange(0, 6).Draw(t, "volumes") {
 			pv := free(fmt.Sprintf("v%d", i), "1Gi")
 			pv.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse(fmt.Sprintf("%dGi", rapid.IntRange(0, 4).Draw(t, "size")))
-			for _, mode := range rapid.SliceOfNDistinct(rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{"ReadOnlyMany", "ReadWriteMany"}), 0, 2, rapid.ID).Draw(t, "modes") {
+			for _, mode := range rapid.SliceOfNDistinct(rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{"ReadOnlyMany",
+				"ReadWriteMany"}), 0, 2, rapid.ID).Draw(t, "modes") {
 				pv.Spec.AccessModes = append(pv.Spec.AccessModes, mode)
 			}
 			pv.Status.Phase = rapid.SampledFrom([]corev1.PersistentVolumePhase{"Available", "Available", "Pending", "Released"}).Draw(t, "phase")
 			pv.Spec.ClaimRef = rapid.SampledFrom([]*corev1.ObjectReference{nil, nil, nil,
-				{Namespace: "default", Name: "c"}, {Namespace: "default", Name: "c", UID: "c-uid"}, {Namespace: "default", Name: "c", UID: "old"}, {Namespace: "default", Name: "d"},
+				{Namespace: "default", Name: "c"}, {Namespace: "default", Name: "c", UID: "c-uid"},
+				{Namespace: "default", Name: "c", UID: "old"}, {Namespace: "default", Name: "d"},
 			}).Draw(t, "claimRef")
 			if rapid.Bool().Draw(t, "labels") {
 				pv.Labels = map[string]string{"a": "b"}

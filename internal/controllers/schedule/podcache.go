@@ -25,7 +25,8 @@ type nodePods struct {
 }
 
 func newPodCache() *podCache {
-	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{}, uses: map[string]map[string]int{}}
+	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{},
+		uses: map[string]map[string]int{}}
 }
 
 // assume adds a pod to the node that was chosen for it.

@@ -21,8 +21,8 @@ type eviction struct {
 	victims []*corev1.Pod // by falling priority
 }
 
-// postFilter tries to make room for a pod that fits on no node (SCHED-234, SCHED-235). It adds the result to d and returns the node that the
-// pod is nominated for; nil leaves its nomination as it is.
+// postFilter tries to make room for a pod that fits on no node (SCHED-234, SCHED-235). It adds the result to d and returns the node that
+// the pod is nominated for; nil leaves its nomination as it is.
 func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 	if d.preFilter != "" {
 		// SCHED-235: the plugin for resource claims has no state after a rejection in PreFilter, and its error ends postFilter.
@@ -142,8 +142,8 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 	return e, status{}
 }
 
-// before reports whether an eviction is less harmful than another: by the highest priority of a victim, by the sum of priorities, by the number
-// of victims, then by the name of the node.
+// before reports whether an eviction is less harmful than another: by the highest priority of a victim, by the sum of priorities, by the
+// number of victims, then by the name of the node.
 func (e *eviction) before(other *eviction) bool {
 	highest := func(e *eviction) int32 {
 		if len(e.victims) == 0 {

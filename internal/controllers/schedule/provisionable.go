@@ -51,10 +51,11 @@ func (c *cycle) provisionable(claims []*corev1.PersistentVolumeClaim, node *core
 func topologyAllows(class *storagev1.StorageClass, node *corev1.Node) bool {
 	// SCHED-103: an empty list allows all nodes, a term without expressions none.
 	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, func(term corev1.TopologySelectorTerm) bool {
-		return len(term.MatchLabelExpressions) > 0 && !slices.ContainsFunc(term.MatchLabelExpressions, func(r corev1.TopologySelectorLabelRequirement) bool {
-			value, ok := node.Labels[r.Key]
-			return !ok || !slices.Contains(r.Values, value)
-		})
+		return len(term.MatchLabelExpressions) > 0 &&
+			!slices.ContainsFunc(term.MatchLabelExpressions, func(r corev1.TopologySelectorLabelRequirement) bool {
+				value, ok := node.Labels[r.Key]
+				return !ok || !slices.Contains(r.Values, value)
+			})
 	})
 }
 

@@ -194,7 +194,8 @@ func TestUpdates(t *testing.T) {
 	q.requeueFailed(item)
 	q.update(item.pod, fake.Pod("p"))
 	q.pop("", "SCHED-255: this does not help")
-	q.update(item.pod, with(fake.Pod("p"), func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }))
+	q.update(item.pod, with(fake.Pod("p"),
+		func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }))
 	q.pop("p", "SCHED-255")
 	q.update(item.pod, fake.Pod("p"))
 	q.remove("default/p")

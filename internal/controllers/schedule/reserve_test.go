@@ -33,7 +33,8 @@ func TestReserve(t *testing.T) {
 	ref := r.bindings[0].pv.Spec.ClaimRef
 	require.Equal(t, corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "c", UID: claim.UID,
 		ResourceVersion: claim.ResourceVersion}, *ref, "SCHED-131")
-	require.Equal(t, map[string]string{"pv.kubernetes.io/bound-by-controller": "yes"}, r.bindings[0].pv.Annotations, "SCHED-131, SCHED-003: free before")
+	require.Equal(t, map[string]string{"pv.kubernetes.io/bound-by-controller": "yes"}, r.bindings[0].pv.Annotations,
+		"SCHED-131, SCHED-003: free before")
 	require.NotEmpty(t, r.bindings[1].pv.Spec.ClaimRef.UID, "SCHED-131: the reservation is completed")
 	require.Empty(t, r.bindings[1].pv.Annotations, "SCHED-131: but it is the user's")
 	require.Equal(t, "n1", r.provisions[0].Annotations["volume.kubernetes.io/selected-node"], "SCHED-001, SCHED-142")
@@ -167,7 +168,8 @@ func TestExpectedPods(t *testing.T) {
 		{"SCHED-188", "it is less important", 5, "n1"},
 	} {
 		f := newFixture(t, Config{}, fake.Node("n1"), boundClaim("c", "v", fake.Modes("RWOP")), fake.Volume("v", "1Gi"))
-		f.nominate(with(fake.Pod("first", fake.Claims("c")), func(p *corev1.Pod) { p.Spec.Priority, p.Status.NominatedNodeName = &tc.expected, "n1" }))
+		f.nominate(with(fake.Pod("first", fake.Claims("c")),
+			func(p *corev1.Pod) { p.Spec.Priority, p.Status.NominatedNodeName = &tc.expected, "n1" }))
 		// Its disk makes the plugin examine the node: no other pod uses the claim yet (SCHED-182).
 		node, _, _ := f.find(with(with(fake.Pod("p", fake.Claims("c")), inline(gce("disk", true))), priority(10)))
 		require.Equal(t, tc.want, node, "%s: %s", tc.rule, tc.name)

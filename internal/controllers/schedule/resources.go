@@ -35,8 +35,8 @@ func (a amounts) plus(b amounts, n int64) amounts {
 	return a
 }
 
-// requestsOf returns what a pod needs of a node: the sum of its containers, or what one init container needs if that is more. Init containers
-// that keep running (sidecars) count as containers from their start on.
+// requestsOf returns what a pod needs of a node: the sum of its containers, or what one init container needs if that is more. Init
+// containers that keep running (sidecars) count as containers from their start on.
 func requestsOf(pod *corev1.Pod) amounts {
 	var sum, sidecars, peak amounts
 	for i := range pod.Spec.InitContainers {
@@ -65,8 +65,8 @@ func (a amounts) most(b amounts) amounts {
 	return a
 }
 
-// lacking returns the resources of which a node has too little for a pod, as reasons, and whether an empty node would have enough. A node has
-// enough of a resource that its status does not list.
+// lacking returns the resources of which a node has too little for a pod, as reasons, and whether an empty node would have enough. A node
+// has enough of a resource that its status does not list.
 func lacking(requests, used, allocatable amounts, pods int) (reasons []string, resolvable bool) {
 	resolvable = true
 	if limit, ok := allocatable[corev1.ResourcePods]; ok && int64(pods)+1 > limit {

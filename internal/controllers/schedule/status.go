@@ -66,16 +66,17 @@ const (
 	reasonTaint         = "node(s) had untolerated taint(s)"
 	reasonAffinity      = "node(s) didn't match Pod's node affinity/selector"
 
-	reasonDiskConflict = "node(s) had no available disk"                                                                                    // SCHED-183
-	reasonPodConflict  = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod" // SCHED-184
-	reasonVolumeCount  = "node(s) exceed max volume count"                                                                                  // SCHED-216
-	reasonNodeConflict = "node(s) didn't match PersistentVolume's node affinity"                                                            // SCHED-110
-	reasonBindConflict = "node(s) didn't find available persistent volumes to bind"                                                         // SCHED-111
-	reasonSpace        = "node(s) did not have enough free storage"                                                                         // SCHED-112
-	reasonNoVolume     = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"                                        // SCHED-113
-	reasonZone         = "node(s) had no available volume zone"                                                                             // SCHED-202
-	reasonImmediate    = "pod has unbound immediate PersistentVolumeClaims"                                                                 // SCHED-050
-	reasonNoNodes      = "no nodes available to schedule pods"                                                                              // SCHED-022
+	reasonDiskConflict = "node(s) had no available disk" // SCHED-183
+	// SCHED-184
+	reasonPodConflict  = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+	reasonVolumeCount  = "node(s) exceed max volume count"                                           // SCHED-216
+	reasonNodeConflict = "node(s) didn't match PersistentVolume's node affinity"                     // SCHED-110
+	reasonBindConflict = "node(s) didn't find available persistent volumes to bind"                  // SCHED-111
+	reasonSpace        = "node(s) did not have enough free storage"                                  // SCHED-112
+	reasonNoVolume     = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)" // SCHED-113
+	reasonZone         = "node(s) had no available volume zone"                                      // SCHED-202
+	reasonImmediate    = "pod has unbound immediate PersistentVolumeClaims"                          // SCHED-050
+	reasonNoNodes      = "no nodes available to schedule pods"                                       // SCHED-022
 )
 
 // diagnosis has the reasons why a pod fits on no node.

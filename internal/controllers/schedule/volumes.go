@@ -83,7 +83,8 @@ func (c *cycle) checkClaim(volume *corev1.Volume, name string) status {
 		return rejectFor(noClaim(name).Error()).by("SCHED-041")
 	case claim.Status.Phase == corev1.ClaimLost:
 		// SCHED-043: its volume is gone.
-		return rejectFor(fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", name, claim.Spec.VolumeName)).by("SCHED-043")
+		return rejectFor(fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", name,
+			claim.Spec.VolumeName)).by("SCHED-043")
 	case claim.DeletionTimestamp != nil:
 		// SCHED-044: a claim that is being deleted is not usable.
 		return rejectFor(fmt.Sprintf("persistentvolumeclaim %q is being deleted", name)).by("SCHED-044")

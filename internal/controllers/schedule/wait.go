@@ -20,8 +20,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// waitForVolumes waits until the claims of a pod are bound. It checks once a second, but skips checks before which nothing has changed: they
-// would find the same. Settle does not wait for such a wait.
+// waitForVolumes waits until the claims of a pod are bound. It checks once a second, but skips checks before which nothing has changed:
+// they would find the same. Settle does not wait for such a wait.
 func (s *scheduler) waitForVolumes(p *engine.Process, r *reservation) error {
 	start := s.now()
 	expired := false
@@ -57,8 +57,8 @@ func (s *scheduler) waitForVolumes(p *engine.Process, r *reservation) error {
 	}
 }
 
-// bound reports whether the claims of a pod are bound. An error is final. The checks come in the order of the rules, and the first that does
-// not hold ends them (SCHED-165). It reads the informers, not the assumed versions.
+// bound reports whether the claims of a pod are bound. An error is final. The checks come in the order of the rules, and the first that
+// does not hold ends them (SCHED-165). It reads the informers, not the assumed versions.
 func (s *scheduler) bound(r *reservation) (bool, error) {
 	node, ok := s.inf.nodes.Get(r.node())
 	if !ok {
@@ -155,7 +155,8 @@ func outOfReach(pv *corev1.PersistentVolume, node *corev1.Node) error {
 
 // unreadable returns the errors of terms that cannot match any node, such as a label compared with a text by Gt; nil if there are none.
 func unreadable(terms []corev1.NodeSelectorTerm) error {
-	operators := map[corev1.NodeSelectorOperator]selection.Operator{corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan}
+	operators := map[corev1.NodeSelectorOperator]selection.Operator{corev1.NodeSelectorOpGt: selection.GreaterThan,
+		corev1.NodeSelectorOpLt: selection.LessThan}
 	var errs []error
 	for i := range terms {
 		for j, r := range terms[i].MatchExpressions {

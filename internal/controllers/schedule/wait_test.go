@@ -34,15 +34,18 @@ func TestWait(t *testing.T) {
 		happens    func(w *fixture)
 		want       string
 	}{
-		{"SCHED-150", "the node is gone", static, func(w *fixture) { w.DeleteNow(api.Node, "n1") }, prefix + `binding volumes: failed to get node "n1": node "n1" not found`},
-		{"SCHED-151", "the pod is gone", static, func(w *fixture) { w.DeleteNow(api.Pod, "default/p") }, prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
+		{"SCHED-150", "the node is gone", static, func(w *fixture) { w.DeleteNow(api.Node, "n1") },
+			prefix + `binding volumes: failed to get node "n1": node "n1" not found`},
+		{"SCHED-151", "the pod is gone", static, func(w *fixture) { w.DeleteNow(api.Pod, "default/p") },
+			prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
 		{"SCHED-151", "the pod is over", static, func(w *fixture) { w.PatchStatus(api.Pod, "default/p", `{"status":{"phase":"Failed"}}`) },
 			prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
 		{"SCHED-152", "the volume is gone", static, func(w *fixture) {
 			w.Patch(api.PersistentVolume, "v1", `{"metadata":{"finalizers":null}}`)
 			w.DeleteNow(api.PersistentVolume, "v1")
 		}, prefix + `binding volumes: failed to check binding: persistentvolumes "v1" not found`},
-		{"SCHED-152", "the claim is gone", static, func(w *fixture) { w.removeClaim("s") }, prefix + `binding volumes: failed to check binding: persistentvolumeclaims "default/s" not found`},
+		{"SCHED-152", "the claim is gone", static, func(w *fixture) { w.removeClaim("s") },
+			prefix + `binding volumes: failed to check binding: persistentvolumeclaims "default/s" not found`},
 		{"SCHED-154", "the node has other labels", static, func(w *fixture) {
 			w.Patch(api.Node, "n1", `{"metadata":{"labels":{"kubernetes.io/hostname":"n7"}}}`)
 		},
@@ -53,7 +56,8 @@ func TestWait(t *testing.T) {
 		}, ""},
 		{"SCHED-164", "the claim is bound", static, func(w *fixture) { w.bound("s", "v1") }, assigned},
 		{"SCHED-166", "to another volume", static, func(w *fixture) { w.bound("s", "elsewhere") }, assigned},
-		{"SCHED-157", "the claim is gone", dynamic, func(w *fixture) { w.removeClaim("d") }, prefix + `binding volumes: failed to check provisioning pvc: persistentvolumeclaims "default/d" not found`},
+		{"SCHED-157", "the claim is gone", dynamic, func(w *fixture) { w.removeClaim("d") },
+			prefix + `binding volumes: failed to check provisioning pvc: persistentvolumeclaims "default/d" not found`},
 		{"SCHED-159", "it has no annotations", dynamic, func(w *fixture) {
 			w.Patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":null}}`)
 		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
@@ -84,7 +88,8 @@ func TestWait(t *testing.T) {
 		}, prefix + `binding volumes: provisioning failed for PVC "d"`},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
-			w := newWaitingFixture(t, volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"), fake.Pod("p", fake.Claims(tc.claims...)))
+			w := newWaitingFixture(t, volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"),
+				fake.Pod("p", fake.Claims(tc.claims...)))
 			w.Advance(1500 * time.Millisecond)
 			w.log()
 			tc.happens(w)
@@ -128,7 +133,8 @@ func TestTimeout(t *testing.T) {
 	require.Equal(t, "n1", c.Annotations["volume.kubernetes.io/selected-node"], "SCHED-169: it is not undone")
 	w.Patch(api.Node, "n1", `{"spec":{"unschedulable":true}}`)
 	w.Advance(2 * time.Second)
-	require.Contains(t, scheduled(w.pod("p")).Message, "1 node(s) didn't find available persistent volumes to bind, 1 node(s) were unschedulable", "SCHED-070, SCHED-169")
+	require.Contains(t, scheduled(w.pod("p")).Message,
+		"1 node(s) didn't find available persistent volumes to bind, 1 node(s) were unschedulable", "SCHED-070, SCHED-169")
 }
 
 // TestShortTimeout: the figure can be set.
@@ -144,7 +150,8 @@ func TestShortTimeout(t *testing.T) {
 // TestLag: own writes arrive late in the cache; until then an old version proves nothing.
 func TestLag(t *testing.T) {
 	w := newFixture(t, schedule.Config{}, engine.Config{Lag: map[string]time.Duration{actors.Scheduler: 1200 * time.Millisecond}})
-	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()), volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"))
+	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()), volume("v1", "1Gi", fake.FromNodes("n1")),
+		claimOf("s", "1Gi"), claimOf("d", "9Gi"))
 	w.Advance(2 * time.Second)
 	w.create(fake.Pod("p", fake.Claims("s")), fake.Pod("q", fake.Claims("d")))
 	w.Advance(1199 * time.Millisecond)

@@ -63,7 +63,8 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 func (c *controller) nodeChanged(old, node *corev1.Node) {
 	taints := NoExecute(node.Spec.Taints)
 	// A node that is created again may end the deletions of its pods.
-	if old == nil && len(taints) == 0 && len(c.timers.byPod) == 0 || old != nil && equality.Semantic.DeepEqual(NoExecute(old.Spec.Taints), taints) {
+	if old == nil && len(taints) == 0 && len(c.timers.byPod) == 0 ||
+		old != nil && equality.Semantic.DeepEqual(NoExecute(old.Spec.Taints), taints) {
 		return
 	}
 	c.nodeQueue.Add(node.Name)

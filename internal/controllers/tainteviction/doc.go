@@ -1,5 +1,5 @@
-// Package tainteviction simulates the taint eviction controller of kube-controller-manager: it deletes pods that do not tolerate a NoExecute
-// taint of their node, or that have tolerated it long enough.
+// Package tainteviction simulates the taint eviction controller of kube-controller-manager: it deletes pods that do not tolerate a
+// NoExecute taint of their node, or that have tolerated it long enough.
 //
 // It is not limited in rate. What limits evictions after failures of nodes is the rate at which the node lifecycle controller adds taints.
 //

@@ -11,8 +11,8 @@ import (
 // Forever is the result of Evict for a pod that stays.
 const Forever time.Duration = -1
 
-// Evict returns how long a pod with these tolerations stays on a node with these NoExecute taints: Forever, or zero and more. For each taint
-// the first toleration that matches counts, and of those the shortest (NODE-062).
+// Evict returns how long a pod with these tolerations stays on a node with these NoExecute taints: Forever, or zero and more. For each
+// taint the first toleration that matches counts, and of those the shortest (NODE-062).
 func Evict(tolerations []corev1.Toleration, taints []corev1.Taint) time.Duration {
 	stays := Forever
 	for i := range taints {

@@ -36,7 +36,8 @@ func TestEvict(t *testing.T) {
 		{"NODE-062", "not at all", []corev1.Toleration{tolerate("a", 0)}, taint("a"), 0},
 		{"NODE-062", "negative", []corev1.Toleration{tolerate("a", -5)}, taint("a"), 0},
 		{"NODE-062", "one of two taints is not tolerated", []corev1.Toleration{tolerate("a")}, taint("a", "b"), 0},
-		{"NODE-062", "the smallest counts", []corev1.Toleration{tolerate("a", 300), tolerate("b", 20), tolerate("c")}, taint("a", "b", "c"), 20 * time.Second},
+		{"NODE-062", "the smallest counts", []corev1.Toleration{tolerate("a", 300), tolerate("b", 20), tolerate("c")}, taint("a", "b", "c"),
+			20 * time.Second},
 		{"NODE-062", "the first that matches counts", []corev1.Toleration{tolerate("a", 300), tolerate("a", 20)}, taint("a"), 300 * time.Second},
 		{"NODE-062", "every key", []corev1.Toleration{tolerate("", 7)}, taint("a"), 7 * time.Second},
 	}

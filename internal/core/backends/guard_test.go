@@ -40,7 +40,8 @@ func TestSafely(t *testing.T) {
 		{name: "a nil pointer", call: func() error { var b *brittle; b.Touch("a"); return nil },
 			text: "backend disk: Create panicked: runtime error: invalid memory address or nil pointer dereference"},
 		{name: "panic(nil)", call: func() error { panic(nil) }, text: "backend disk: Create panicked: panic called with nil argument"},
-		{name: "addresses are masked", call: func() error { panic(&struct{ p *brittle }{&brittle{}}) }, text: "backend disk: Create panicked: &{0x?}"},
+		{name: "addresses are masked", call: func() error { panic(&struct{ p *brittle }{&brittle{}}) },
+			text: "backend disk: Create panicked: &{0x?}"},
 		{name: "a deep stack is truncated", call: func() error { deep(200); return nil }, text: "backend disk: Create panicked: deep down",
 			stack: []string{"backends_test.deep guard_test.go:", "\n..."}},
 	} {
@@ -74,7 +75,8 @@ func TestSafely(t *testing.T) {
 
 func TestPanicWithErrorUnwraps(t *testing.T) {
 	sentinel := errors.New("sentinel")
-	if err := backends.Safely("disk", storage.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || storage.CodeOf(err) != storage.Internal {
+	if err := backends.Safely("disk", storage.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) ||
+		storage.CodeOf(err) != storage.Internal {
 		t.Errorf("Safely = %v, code %s, want the sentinel, code Internal", err, storage.CodeOf(err))
 	}
 }

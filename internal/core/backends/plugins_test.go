@@ -34,9 +34,12 @@ func TestPluginLookup(t *testing.T) {
 		want       string // the plugin, or the error
 	}{
 		{"PROV-024", "provisionable", of(s.ProvisionableByName("kubernetes.io/mock-storage")), "kubernetes.io/mock-storage"},
-		{"PROV-024", "no plugin", of(s.ProvisionableByName("kubernetes.io/no-provisioner")), "error: no volume plugin matched name: kubernetes.io/no-provisioner"},
-		{"PROV-024", "a plugin that cannot provision", of(s.ProvisionableByName("kubernetes.io/nfs")), "error: no provisionable volume plugin matched"},
-		{"PROV-024", "a CSI driver is no plugin", of(s.ProvisionableByName("disk.example.com")), "error: no volume plugin matched name: disk.example.com"},
+		{"PROV-024", "no plugin", of(s.ProvisionableByName("kubernetes.io/no-provisioner")),
+			"error: no volume plugin matched name: kubernetes.io/no-provisioner"},
+		{"PROV-024", "a plugin that cannot provision", of(s.ProvisionableByName("kubernetes.io/nfs")),
+			"error: no provisionable volume plugin matched"},
+		{"PROV-024", "a CSI driver is no plugin", of(s.ProvisionableByName("disk.example.com")),
+			"error: no volume plugin matched name: disk.example.com"},
 		{"RECL-030", "deletable by name", of(s.DeletableByName("kubernetes.io/mock-storage")), "kubernetes.io/mock-storage"},
 		{"RECL-032", "no plugin", of(s.DeletableByName("kubernetes.io/gone")), "error: no volume plugin matched name: kubernetes.io/gone"},
 		{"RECL-032", "a plugin that cannot delete", of(s.DeletableByName("kubernetes.io/nfs")), "error: no deletable volume plugin matched"},
@@ -45,15 +48,18 @@ func TestPluginLookup(t *testing.T) {
 		{"RECL-035", "a CSI source", of(s.DeletableBySource(csiSource)), "error: no volume plugin matched"},
 		{"RECL-035", "no source", of(s.DeletableBySource(nil)), "error: no volume plugin matched"},
 		{"RECL-035", "a plugin that cannot delete", of(s.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
-		{"RECL-035", "two plugins", of(crowded.DeletableBySource(hostPathSource)), "error: multiple volume plugins matched: kubernetes.io/host-path,kubernetes.io/mock-storage,z.example.com"},
-		{"RECL-035", "a plugin that panics", of(crowded.DeletableBySource(csiSource)), "error: backend z.example.com: Supports panicked: cannot read this"},
+		{"RECL-035", "two plugins", of(crowded.DeletableBySource(hostPathSource)),
+			"error: multiple volume plugins matched: kubernetes.io/host-path,kubernetes.io/mock-storage,z.example.com"},
+		{"RECL-035", "a plugin that panics", of(crowded.DeletableBySource(csiSource)),
+			"error: backend z.example.com: Supports panicked: cannot read this"},
 		{"RECL-036", "hostPath can delete", of(stock.DeletableBySource(hostPathSource)), "kubernetes.io/host-path"},
 		{"RECL-036", "NFS is registered but cannot delete", of(stock.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
 		{"RECL-036", "others are not registered", of(stock.DeletableBySource(fcSource)), "error: no volume plugin matched"},
 		{"RECL-064", "hostPath recycles", of(stock.RecyclableBySource(hostPathSource)), "kubernetes.io/host-path"},
 		{"RECL-064", "NFS recycles", of(stock.RecyclableBySource(nfsSource)), "kubernetes.io/nfs"},
 		{"RECL-064", "no plugin recycles CSI volumes", of(stock.RecyclableBySource(csiSource)), "error: no volume plugin matched"},
-		{"RECL-064", "a plugin that cannot recycle", of(setOf(t, fake.NFS(fake.Without(storage.Recycle))).RecyclableBySource(nfsSource)), "error: no recyclable volume plugin matched"},
+		{"RECL-064", "a plugin that cannot recycle", of(setOf(t, fake.NFS(fake.Without(storage.Recycle))).RecyclableBySource(nfsSource)),
+			"error: no recyclable volume plugin matched"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			var got string
@@ -75,7 +81,8 @@ func TestPluginLookup(t *testing.T) {
 	if b, err := expandable.ExpandableBySource(hostPathSource); err != nil || b == nil || b.Name() != "kubernetes.io/grows" {
 		t.Errorf("EXP-014: ExpandableBySource(%v) = %v, %v, want the plugin", hostPathSource, b, err)
 	}
-	for _, source := range []*corev1.PersistentVolumeSource{nfsSource, csiSource, flexSource, {FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "example.com/other"}}} {
+	for _, source := range []*corev1.PersistentVolumeSource{nfsSource, csiSource, flexSource,
+		{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "example.com/other"}}} {
 		if b, err := expandable.ExpandableBySource(source); b != nil || err != nil {
 			t.Errorf("EXP-014: ExpandableBySource(%v) = %v, %v, want none", source, b, err)
 		}

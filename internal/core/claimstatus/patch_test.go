@@ -45,7 +45,8 @@ func TestPatch(t *testing.T) {
 	require.Equal(t, "me", old.Annotations["by"], "EXP-005")
 
 	// Another client writes in between.
-	_, err = s.Claims.Patch("default/data", []byte(`{"metadata":{"labels":{"a":"b"}},"status":{"conditions":[{"type":"Resizing","status":"True","message":"old"},{"type":"Third","status":"True"}]}}`), api.Status)
+	_, err = s.Claims.Patch("default/data",
+		[]byte(`{"metadata":{"labels":{"a":"b"}},"status":{"conditions":[{"type":"Resizing","status":"True","message":"old"},{"type":"Third","status":"True"}]}}`), api.Status)
 	require.NoError(t, err)
 	edited := status(func(c *corev1.PersistentVolumeClaim) {
 		c.Status.Conditions = objects.ReplaceResizeConditions(old.Status.Conditions, false, conditions("new", "ControllerResizeError")...)
@@ -56,7 +57,8 @@ func TestPatch(t *testing.T) {
 	require.True(t, apierrors.IsConflict(err), "EXP-005: %v", err)
 	newer, err := claimstatus.Force(e.User(), old, edited)
 	require.NoError(t, err)
-	require.Equal(t, append(conditions("", "Third"), conditions("new", "ControllerResizeError")...), newer.Status.Conditions, "EXP-005: by type; what was removed stays removed")
+	require.Equal(t, append(conditions("", "Third"), conditions("new", "ControllerResizeError")...), newer.Status.Conditions,
+		"EXP-005: by type; what was removed stays removed")
 	require.Equal(t, "b", newer.Labels["a"])
 	require.Empty(t, newer.Annotations)
 	require.Nil(t, newer.Status.AllocatedResourceStatuses)

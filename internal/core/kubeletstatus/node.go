@@ -62,9 +62,11 @@ func Ready(node *corev1.Node) bool {
 
 // withoutPressure are the conditions of a node that has enough of everything (NODE-090).
 var withoutPressure = map[corev1.NodeConditionType]corev1.NodeCondition{
-	corev1.NodeMemoryPressure: {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
-	corev1.NodeDiskPressure:   {Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
-	corev1.NodePIDPressure:    {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+	corev1.NodeMemoryPressure: {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory",
+		Message: "kubelet has sufficient memory available"},
+	corev1.NodeDiskPressure: {Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
+	corev1.NodePIDPressure: {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID",
+		Message: "kubelet has sufficient PID available"},
 }
 
 // readyConditions returns the conditions of the node, with the Ready condition as this kubelet reports it.

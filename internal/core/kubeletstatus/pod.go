@@ -46,7 +46,8 @@ func Running(pod *corev1.Pod) corev1.PodStatus {
 		return status
 	}
 	status.Phase = corev1.PodRunning
-	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}, true)
+	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers,
+		corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}, true)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, true)
 	status.Conditions = withConditions(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
@@ -72,7 +73,8 @@ func AsReady(status corev1.PodStatus) corev1.PodStatus {
 	}) {
 		return status
 	}
-	status.Conditions = withConditions(status.Conditions, condition(corev1.PodReady, corev1.ConditionTrue, ""), condition(corev1.ContainersReady, corev1.ConditionTrue, ""))
+	status.Conditions = withConditions(status.Conditions, condition(corev1.PodReady, corev1.ConditionTrue, ""),
+		condition(corev1.ContainersReady, corev1.ConditionTrue, ""))
 	return status
 }
 
@@ -90,7 +92,8 @@ func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) 
 	if phase == corev1.PodFailed {
 		why, code = "PodFailed", 1
 	}
-	state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: map[bool]string{true: "Completed", false: "Error"}[code == 0]}}
+	state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
+		Reason: map[bool]string{true: "Completed", false: "Error"}[code == 0]}}
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
 	status.Conditions = withConditions(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),

@@ -172,7 +172,8 @@ func TestMatch(t *testing.T) {
 			pvc("1Gi", pvcModes("")), volumes(pv("a", "1Gi"), pv("b", "9Gi", pvModes(""))), false,
 			"b", "MATCH-020", "a:MATCH-003"},
 		{"MATCH-002", "groups of equal size go by key: ROX, RWO, RWOP, RWX",
-			pvc("1Gi", pvcModes("")), volumes(pv("a", "1Gi", pvModes("RWX")), pv("b", "1Gi", pvModes("RWOP")), pv("c", "1Gi"), pv("d", "9Gi", pvModes("ROX"))), false,
+			pvc("1Gi", pvcModes("")),
+			volumes(pv("a", "1Gi", pvModes("RWX")), pv("b", "1Gi", pvModes("RWOP")), pv("c", "1Gi"), pv("d", "9Gi", pvModes("ROX"))), false,
 			"d", "MATCH-020", "c:MATCH-003 b:MATCH-003 a:MATCH-003"},
 		{"MATCH-003", "trap 1: a free volume of a smaller group beats one that points at the claim",
 			pvc("1Gi"), volumes(pv("reserved", "1Gi", pvModes("RWO,ROX"), pvRef("data", "u1")), pv("free", "5Gi")), false,
@@ -227,7 +228,8 @@ func TestMatch(t *testing.T) {
 			"b", "MATCH-020", "a:MATCH-014"},
 		{"MATCH-015", "trap 3: a volume that points at the claim needs no phase, class and selector, and beats a better fit",
 			pvc("1Gi", pvcClass("fast"), pvcSelector(tierOne)),
-			volumes(pv("fits", "1Gi", pvClass("fast"), pvLabel("tier", "one")), pv("reserved", "9Gi", pvClass("slow"), pvPhase("Failed"), pvRef("data", "u1"))), false,
+			volumes(pv("fits", "1Gi", pvClass("fast"), pvLabel("tier", "one")),
+				pv("reserved", "9Gi", pvClass("slow"), pvPhase("Failed"), pvRef("data", "u1"))), false,
 			"reserved", "MATCH-015", "fits:MATCH-015"},
 		{"MATCH-015", "volumes rejected before it keep their reason, those after it were not checked",
 			pvc("5Gi"), volumes(pv("a", "1Gi"), pv("m", "5Gi", pvRef("data", "")), pv("z", "1Gi")), false,
@@ -251,7 +253,8 @@ func TestMatch(t *testing.T) {
 				pv("d", "1Gi", pvPhase("Failed")), pv("e", "1Gi", pvPhase("Bound"))), false,
 			"", "MATCH-003", "a:MATCH-017 b:MATCH-017 c:MATCH-017 d:MATCH-017 e:MATCH-017"},
 		{"MATCH-018", "labels not as the selector wants them",
-			pvc("1Gi", pvcSelector(tierOne)), volumes(pv("a", "1Gi"), pv("b", "1Gi", pvLabel("tier", "two")), pv("c", "2Gi", pvLabel("tier", "one"))), false,
+			pvc("1Gi", pvcSelector(tierOne)),
+			volumes(pv("a", "1Gi"), pv("b", "1Gi", pvLabel("tier", "two")), pv("c", "2Gi", pvLabel("tier", "one"))), false,
 			"c", "MATCH-020", "a:MATCH-018 b:MATCH-018"},
 		{"MATCH-018", "an empty selector selects all",
 			pvc("1Gi", pvcSelector(metav1.LabelSelector{})), volumes(pv("a", "1Gi")), false,
@@ -301,7 +304,8 @@ func shortRejections(d Decision) string {
 func TestMatchMalformedSelector(t *testing.T) {
 	claim := pvc("1Gi", pvcSelector(malformed))
 	want := `selector of claim default/data: "Like" is not a valid label selector operator`
-	for _, vs := range [][]*corev1.PersistentVolume{volumes(pv("a", "1Gi", pvRef("other", "u2"))), volumes(pv("a", "1Gi", pvRef("data", "u1")))} {
+	for _, vs := range [][]*corev1.PersistentVolume{volumes(pv("a", "1Gi", pvRef("other", "u2"))),
+		volumes(pv("a", "1Gi", pvRef("data", "u1")))} {
 		d := Best(claim, vs, Options{Explain: true})
 		require.EqualError(t, d.Err, want)
 		assert.Equal(t, Decision{Rule: "MATCH-021", Err: d.Err}, d)
@@ -364,7 +368,8 @@ func TestMatchOnNode(t *testing.T) {
 			pvc("1Gi"), volumes(pv("a", "1Gi"), pv("b", "5Gi", pvModes("ROX"), pvRef("data", "u1")), pv("c", "1Gi")), nil,
 			"b", "MATCH-015", "a:MATCH-015 c:MATCH-015"},
 		{"MATCH-022", "a volume that points at the claim but is out of reach ends the search without a match",
-			pvc("2Gi"), volumes(pv("a", "2Gi"), pv("b", "5Gi", pvZone("z2"), pvRef("data", "u1")), pv("c", "1Gi"), pv("d", "5Gi", pvRef("data", "u1"))), nil,
+			pvc("2Gi"), volumes(pv("a", "2Gi"), pv("b", "5Gi", pvZone("z2"), pvRef("data", "u1")), pv("c", "1Gi"),
+				pv("d", "5Gi", pvRef("data", "u1"))), nil,
 			"", "MATCH-022", "a:MATCH-022 b:MATCH-022 c:MATCH-022 d:MATCH-022"},
 		{"MATCH-022", "one that is too small as well does not",
 			pvc("2Gi"), volumes(pv("a", "2Gi"), pv("b", "1Gi", pvZone("z2"), pvRef("data", "u1"))), nil,
@@ -374,7 +379,8 @@ func TestMatchOnNode(t *testing.T) {
 			"c", "MATCH-020", "a:MATCH-022 b:MATCH-022"},
 		{"MATCH-022", "phase, selector and class come before affinity",
 			pvc("1Gi", pvcClass("fast"), pvcSelector(tierOne)), volumes(
-				pv("a", "1Gi", pvZone("z2"), pvPhase("Bound")), pv("b", "1Gi", pvZone("z2")), pv("c", "1Gi", pvZone("z2"), pvLabel("tier", "one"))), nil,
+				pv("a", "1Gi", pvZone("z2"), pvPhase("Bound")), pv("b", "1Gi", pvZone("z2")),
+				pv("c", "1Gi", pvZone("z2"), pvLabel("tier", "one"))), nil,
 			"", "MATCH-022", "a:MATCH-017 b:MATCH-018 c:MATCH-019"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
@@ -407,7 +413,8 @@ func TestNodeAffinityMatches(t *testing.T) {
 	field := func(op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: op, Values: values}}}
 	}
-	both := corev1.NodeSelectorTerm{MatchExpressions: slices.Concat(on("zone", "In", "z1").MatchExpressions, on("disk", "Exists").MatchExpressions)}
+	both := corev1.NodeSelectorTerm{MatchExpressions: slices.Concat(on("zone", "In", "z1").MatchExpressions,
+		on("disk", "Exists").MatchExpressions)}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "z1", "cores": "8"}}}
 	for _, tt := range []struct {
 		name  string
@@ -482,7 +489,8 @@ func TestRejectionText(t *testing.T) {
 			"being deleted since 2026-01-01T00:00:00Z"},
 		{"MATCH-015", pvc("7Gi"), pv("a", "7Gi"), Options{},
 			"volume winner is reserved for this claim"},
-		{"MATCH-016", pvc("1Gi"), pv("a", "1Gi"), Options{Delayed: true}, "not reserved for this claim, and the scheduler chooses among free volumes (WaitForFirstConsumer)"},
+		{"MATCH-016", pvc("1Gi"), pv("a", "1Gi"), Options{Delayed: true},
+			"not reserved for this claim, and the scheduler chooses among free volumes (WaitForFirstConsumer)"},
 		{"MATCH-017", pvc("1Gi"), pv("a", "1Gi", pvPhase("Failed")), Options{}, "phase Failed, needs Available"},
 		{"MATCH-018", pvc("1Gi", tier), pv("a", "1Gi", pvLabel("tier", "two"), pvLabel("rack", "7")), Options{},
 			"labels rack=7,tier=two, needs tier=one"},
@@ -509,7 +517,8 @@ func TestRejectionText(t *testing.T) {
 				pvRef("data", "u1")(other)
 				pvZone("z9")(other)
 			}
-			d := Best(tt.claim, volumes(tt.volume, other), Options{Delayed: tt.opts.Delayed, Node: tt.opts.Node, Exclude: tt.opts.Exclude, Explain: true})
+			d := Best(tt.claim, volumes(tt.volume, other),
+				Options{Delayed: tt.opts.Delayed, Node: tt.opts.Node, Exclude: tt.opts.Exclude, Explain: true})
 			at := slices.IndexFunc(d.Rejections, func(r Rejection) bool { return r.Volume == tt.volume.Name })
 			require.GreaterOrEqual(t, at, 0, "no rejection for the volume")
 			assert.Equal(t, fmt.Sprintf("%s: %s (%s)", tt.volume.Name, tt.want, tt.rule), d.Rejections[at].String())

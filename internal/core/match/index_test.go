@@ -60,8 +60,10 @@ func walk(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolum
 		for _, v := range group {
 			capacity, request := v.Spec.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
 			reachable := opts.Node == nil || Reaches(v, opts.Node)
-			if opts.Exclude[v.Name] || v.Spec.ClaimRef != nil && !objects.IsMine(v, claim) || capacity.Cmp(request) < 0 || objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(v.Spec.VolumeMode) ||
-				objects.ValueOf(claim.Spec.VolumeAttributesClassName) != objects.ValueOf(v.Spec.VolumeAttributesClassName) || v.DeletionTimestamp != nil {
+			if opts.Exclude[v.Name] || v.Spec.ClaimRef != nil && !objects.IsMine(v, claim) || capacity.Cmp(request) < 0 ||
+				objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(v.Spec.VolumeMode) ||
+				objects.ValueOf(claim.Spec.VolumeAttributesClassName) != objects.ValueOf(v.Spec.VolumeAttributesClassName) ||
+				v.DeletionTimestamp != nil {
 				continue
 			}
 			if objects.IsMine(v, claim) {
@@ -91,8 +93,10 @@ func walk(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolum
 
 // quantities are sizes that differ little, or exceed an integer.
 var quantities = slices.Concat(
-	parseAll("0", "1", "999m", "1000m", "1001m", "1500u", "1.5", "2", "1k", "1Ki", "1024", "1023999m", "1Gi", "1073741824", "1073741824001u", "1G",
-		"9223372036854775807", "9223372036854775806", "9223372036854775806500m", "9223372036854775807001m", "7E", "8Ei", "9E", "10E", "20E", "20000P", "-1", "-1500m", "-1.5", "-2"),
+	parseAll("0", "1", "999m", "1000m", "1001m", "1500u", "1.5", "2", "1k", "1Ki", "1024", "1023999m", "1Gi", "1073741824",
+		"1073741824001u", "1G",
+		"9223372036854775807", "9223372036854775806", "9223372036854775806500m", "9223372036854775807001m", "7E", "8Ei", "9E", "10E", "20E",
+		"20000P", "-1", "-1500m", "-1.5", "-2"),
 	[]resource.Quantity{
 		*resource.NewMilliQuantity(1000, resource.DecimalSI), *resource.NewScaledQuantity(2, resource.Peta),
 		inDecimal("1"), inDecimal("1.5"), inDecimal("-1.5"), inDecimal("20E"), inDecimal("9223372036854775807"),
@@ -123,7 +127,8 @@ var (
 var someSelectors = []*metav1.LabelSelector{nil, nil, {}, &tierOne,
 	{MatchLabels: map[string]string{"tier": "two", "rack": "r1"}},
 	{MatchLabels: map[string]string{"rack": "r9"}},
-	{MatchLabels: map[string]string{"tier": "one"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"r1"}}}},
+	{MatchLabels: map[string]string{"tier": "one"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"r1"}}}},
 	{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"r2"}}}},
 	{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"r1", "r3"}}}},
 	{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpDoesNotExist}}},

@@ -93,7 +93,8 @@ func (r *Request) lostTo(rejection Rejection, pv *corev1.PersistentVolume, best 
 	capacity, smallest := capacityOf(pv), capacityOf(best.pv)
 	switch {
 	case best.unreachable:
-		rejection.Got = fmt.Sprintf("not considered: volume %s is reserved for this claim, and node %s cannot reach it", best.pv.Name, r.opts.Node.Name)
+		rejection.Got = fmt.Sprintf("not considered: volume %s is reserved for this claim, and node %s cannot reach it", best.pv.Name,
+			r.opts.Node.Name)
 	case best.reserved:
 		rejection.Got = fmt.Sprintf("volume %s is reserved for this claim", best.pv.Name)
 	case capacity.Cmp(smallest) == 0:

@@ -55,7 +55,8 @@ func labelMatches(r *corev1.NodeSelectorRequirement, labels map[string]string) b
 		}
 		label, err := strconv.ParseInt(value, 10, 64)
 		bound, err2 := strconv.ParseInt(r.Values[0], 10, 64)
-		return err == nil && err2 == nil && (r.Operator == corev1.NodeSelectorOpGt && label > bound || r.Operator == corev1.NodeSelectorOpLt && label < bound)
+		return err == nil && err2 == nil &&
+			(r.Operator == corev1.NodeSelectorOpGt && label > bound || r.Operator == corev1.NodeSelectorOpLt && label < bound)
 	}
 	return false
 }

@@ -11,7 +11,8 @@ func TestAdmitsNode(t *testing.T) {
 	expression := func(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
 	}
-	field := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}}}
+	field := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
+		Values: []string{"n"}}}}
 	for _, tc := range []struct {
 		rule, name string
 		terms      []corev1.NodeSelectorTerm
@@ -19,7 +20,8 @@ func TestAdmitsNode(t *testing.T) {
 	}{
 		{"MNT-191", "in", []corev1.NodeSelectorTerm{expression("zone", corev1.NodeSelectorOpIn, "a", "b")}, true},
 		{"MNT-191", "not in the set", []corev1.NodeSelectorTerm{expression("zone", corev1.NodeSelectorOpIn, "b")}, false},
-		{"MNT-191", "one of two terms", []corev1.NodeSelectorTerm{expression("zone", corev1.NodeSelectorOpIn, "b"), expression("zone", corev1.NodeSelectorOpExists)}, true},
+		{"MNT-191", "one of two terms",
+			[]corev1.NodeSelectorTerm{expression("zone", corev1.NodeSelectorOpIn, "b"), expression("zone", corev1.NodeSelectorOpExists)}, true},
 		{"MNT-191", "not in", []corev1.NodeSelectorTerm{expression("other", corev1.NodeSelectorOpNotIn, "x")}, true},
 		{"MNT-191", "absent", []corev1.NodeSelectorTerm{expression("zone", corev1.NodeSelectorOpDoesNotExist)}, false},
 		{"MNT-191", "greater", []corev1.NodeSelectorTerm{expression("size", corev1.NodeSelectorOpGt, "9")}, true},

@@ -134,9 +134,12 @@ func TestDefaultClass(t *testing.T) {
 	}{
 		{"PROV-002", "no class", nil, ""},
 		{"PROV-002", "none marked", []*storagev1.StorageClass{class("a", 1)}, ""},
-		{"PROV-002", "the newest", []*storagev1.StorageClass{class("a", 1, ga, "true"), class("b", 3, ga, "true"), class("c", 2, ga, "true"), class("d", 4)}, "b"},
-		{"PROV-002", "ties by name", []*storagev1.StorageClass{class("b", 1, ga, "true"), class("a", 1, ga, "true"), class("c", 1, ga, "true")}, "a"},
-		{"BIND-001i", "only the exact value counts", []*storagev1.StorageClass{class("a", 1, ga, "True"), class("b", 1, ga, "yes"), class("c", 1, ga, "")}, ""},
+		{"PROV-002", "the newest",
+			[]*storagev1.StorageClass{class("a", 1, ga, "true"), class("b", 3, ga, "true"), class("c", 2, ga, "true"), class("d", 4)}, "b"},
+		{"PROV-002", "ties by name",
+			[]*storagev1.StorageClass{class("b", 1, ga, "true"), class("a", 1, ga, "true"), class("c", 1, ga, "true")}, "a"},
+		{"BIND-001i", "only the exact value counts",
+			[]*storagev1.StorageClass{class("a", 1, ga, "True"), class("b", 1, ga, "yes"), class("c", 1, ga, "")}, ""},
 		{"BIND-001i", "the beta key suffices, whatever the other says", []*storagev1.StorageClass{class("a", 1, ga, "false", beta, "true")}, "a"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
@@ -156,6 +159,7 @@ func TestDefaultClass(t *testing.T) {
 func TestDefaultClassWithoutTimestamp(t *testing.T) {
 	marked := map[string]string{AnnDefaultClass: "true"}
 	bare := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: marked}}
-	dated := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: marked, CreationTimestamp: metav1.NewTime(time.Unix(1, 0))}}
+	dated := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: marked,
+		CreationTimestamp: metav1.NewTime(time.Unix(1, 0))}}
 	assert.Equal(t, "b", DefaultClass([]*storagev1.StorageClass{bare, dated}).Name, "PROV-002")
 }

@@ -58,11 +58,13 @@ func TestRepairMigration(t *testing.T) {
 		{"PROV-050", "replaced", claim, map[string]string{ga: ebs, migratedTo: "x"}, map[string]string{ga: ebs, migratedTo: csi}},
 		{"PROV-050", "right already", claim, map[string]string{ga: ebs, migratedTo: csi}, nil},
 		{"PROV-050", "right already", volume, map[string]string{by: ebs, migratedTo: csi}, nil},
-		{"PROV-050", "removed", claim, map[string]string{ga: "kubernetes.io/host-path", migratedTo: csi}, map[string]string{ga: "kubernetes.io/host-path"}},
+		{"PROV-050", "removed", claim, map[string]string{ga: "kubernetes.io/host-path", migratedTo: csi},
+			map[string]string{ga: "kubernetes.io/host-path"}},
 		{"PROV-050", "removed", volume, map[string]string{by: "other", migratedTo: csi}, map[string]string{by: "other"}},
 		{"PROV-050", "an empty migrated-to stays", claim, map[string]string{ga: "other", migratedTo: ""}, nil},
 		{"PROV-052", "the name of the driver is no migrated plugin", claim, map[string]string{ga: csi, beta: csi}, nil},
-		{"PROV-052", "a claim that holds the in-tree name gets migrated-to", claim, map[string]string{ga: ebs, beta: ebs}, map[string]string{ga: ebs, beta: ebs, migratedTo: csi}},
+		{"PROV-052", "a claim that holds the in-tree name gets migrated-to", claim, map[string]string{ga: ebs, beta: ebs},
+			map[string]string{ga: ebs, beta: ebs, migratedTo: csi}},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			given := maps.Clone(tt.before)

@@ -21,13 +21,16 @@ func TestClassOf(t *testing.T) {
 		{"BIND-002", "none", fake.Claim("c", "1Gi", fake.NoClass()), "", false},
 		{"BIND-002", "an explicit none is a class", fake.Claim("c", "1Gi"), "", true},
 		{"BIND-002", "the field", fake.Claim("c", "1Gi", fake.InClass("fast")), "fast", true},
-		{"BIND-002", "the annotation wins", fake.Claim("c", "1Gi", fake.InClass("fast"), fake.Annotations(objects.AnnStorageClass, "slow")), "slow", true},
-		{"BIND-002", "an empty annotation wins, too", fake.Claim("c", "1Gi", fake.InClass("fast"), fake.Annotations(objects.AnnStorageClass, "")), "", true},
+		{"BIND-002", "the annotation wins", fake.Claim("c", "1Gi", fake.InClass("fast"), fake.Annotations(objects.AnnStorageClass, "slow")),
+			"slow", true},
+		{"BIND-002", "an empty annotation wins, too",
+			fake.Claim("c", "1Gi", fake.InClass("fast"), fake.Annotations(objects.AnnStorageClass, "")), "", true},
 	} {
 		require.Equal(t, row.want, objects.ClassOf(row.claim), "%s %s", row.rule, row.name)
 		require.Equal(t, row.has, objects.HasClass(row.claim), "%s %s", row.rule, row.name)
 	}
-	require.Equal(t, "slow", objects.ClassOfVolume(fake.Volume("v", "1Gi", fake.InClass("fast"), fake.Annotations(objects.AnnStorageClass, "slow"))))
+	require.Equal(t, "slow",
+		objects.ClassOfVolume(fake.Volume("v", "1Gi", fake.InClass("fast"), fake.Annotations(objects.AnnStorageClass, "slow"))))
 }
 
 func TestClaimsOf(t *testing.T) {
@@ -58,9 +61,15 @@ func TestTerminated(t *testing.T) {
 		{"RECL-066", "succeeded", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, true},
 		{"RECL-066", "failed", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}, true},
 		{"RECL-066", "deleted, no container known", corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}}, true},
-		{"RECL-066", "deleted, a container waits", corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting}}}, true},
-		{"RECL-066", "deleted, a container runs", corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running}}}, false},
-		{"RECL-066", "deleted, an init container runs", corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{running}}}, false},
+		{"RECL-066", "deleted, a container waits",
+			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
+				Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting}}}, true},
+		{"RECL-066", "deleted, a container runs",
+			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
+				Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running}}}, false},
+		{"RECL-066", "deleted, an init container runs",
+			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
+				Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{running}}}, false},
 	} {
 		require.Equal(t, row.want, objects.Terminated(&row.pod), "%s %s", row.rule, row.name)
 	}

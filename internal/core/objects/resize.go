@@ -35,7 +35,8 @@ func HasCondition(claim *corev1.PersistentVolumeClaim, condition corev1.Persiste
 // MergeResizeConditions returns the conditions of a claim with the added resize conditions, as the expand controller and kubelets
 // merge them (EXP-050): an old condition of the same type and status stays unchanged, including message and time. Other old resize
 // conditions stay only with keepOld. The arguments are not modified.
-func MergeResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool, added ...corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
+func MergeResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool,
+	added ...corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
 	return mergeConditions(old, keepOld, added, func(old, added corev1.PersistentVolumeClaimCondition) bool {
 		// EXP-050: of repeated failures, the first message stays.
 		return old.Status != added.Status
@@ -44,7 +45,8 @@ func MergeResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld 
 
 // ReplaceResizeConditions is MergeResizeConditions as the external resizer does it: an added condition always replaces the old one of its
 // type (EXP-050).
-func ReplaceResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool, added ...corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
+func ReplaceResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool,
+	added ...corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
 	// EXP-050: the external resizer replaces conditions whatever their status is.
 	return mergeConditions(old, keepOld, added, func(_, _ corev1.PersistentVolumeClaimCondition) bool { return true })
 }
@@ -104,7 +106,8 @@ func CopyOfClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeCl
 
 // SetResizeStatus sets the state of the expansion of a copied claim; "" removes the entry, and the map with its last entry.
 func SetResizeStatus(edited *corev1.PersistentVolumeClaim, status corev1.ClaimResourceStatus) {
-	edited.Status.AllocatedResourceStatuses = replaceEntry(edited.Status.AllocatedResourceStatuses, corev1.ResourceStorage, status, status != "")
+	edited.Status.AllocatedResourceStatuses = replaceEntry(edited.Status.AllocatedResourceStatuses, corev1.ResourceStorage, status,
+		status != "")
 }
 
 // SetAllocated sets the target size of the expansion of a copied claim.

@@ -21,7 +21,8 @@ func conditions(message string, list string) []corev1.PersistentVolumeClaimCondi
 		if !ok {
 			status = "True"
 		}
-		made = append(made, corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimConditionType(name), Status: corev1.ConditionStatus(status), Message: message})
+		made = append(made, corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimConditionType(name),
+			Status: corev1.ConditionStatus(status), Message: message})
 	}
 	return made
 }
@@ -45,12 +46,15 @@ func TestMergeResizeConditions(t *testing.T) {
 		{"EXP-050", "the first", "", true, "Resizing", "Resizing=True new", "Resizing=True new"},
 		{"EXP-050", "those of others stay in place", "Other Resizing Another", false, "NodeResizeError",
 			"Other=True old, Another=True old, NodeResizeError=True new", "Other=True old, Another=True old, NodeResizeError=True new"},
-		{"EXP-050", "of the same status", "Other Resizing", false, "Resizing", "Other=True old, Resizing=True old", "Other=True old, Resizing=True new"},
-		{"EXP-050", "of another status", "Resizing=False Other", false, "Resizing", "Resizing=True new, Other=True old", "Resizing=True new, Other=True old"},
+		{"EXP-050", "of the same status", "Other Resizing", false, "Resizing", "Other=True old, Resizing=True old",
+			"Other=True old, Resizing=True new"},
+		{"EXP-050", "of another status", "Resizing=False Other", false, "Resizing", "Resizing=True new, Other=True old",
+			"Resizing=True new, Other=True old"},
 		{"EXP-050", "old ones are kept", "Resizing ControllerResizeError", true, "FileSystemResizePending",
 			"Resizing=True old, ControllerResizeError=True old, FileSystemResizePending=True new",
 			"Resizing=True old, ControllerResizeError=True old, FileSystemResizePending=True new"},
-		{"EXP-003", "all four go, no other does", "Resizing FileSystemResizePending ControllerResizeError NodeResizeError ModifyingVolume", false, "",
+		{"EXP-003", "all four go, no other does", "Resizing FileSystemResizePending ControllerResizeError NodeResizeError ModifyingVolume",
+			false, "",
 			"ModifyingVolume=True old", "ModifyingVolume=True old"},
 	} {
 		old := conditions("old", tt.old)

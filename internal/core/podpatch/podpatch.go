@@ -52,8 +52,8 @@ func Apply(p *engine.Process, pod *corev1.Pod, change Change) error {
 	return err
 }
 
-// WithCondition returns a copy of the conditions that contains this one, and whether that changes status, reason or message (SCHED-230). The transition
-// time is now, unless a condition of the type has the status already.
+// WithCondition returns a copy of the conditions that contains this one, and whether that changes status, reason or message (SCHED-230).
+// The transition time is now, unless a condition of the type has the status already.
 func WithCondition(conditions []corev1.PodCondition, condition corev1.PodCondition, now time.Time) ([]corev1.PodCondition, bool) {
 	condition.LastTransitionTime = metav1.NewTime(now)
 	at := slices.IndexFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })

@@ -197,7 +197,8 @@ func TestBackDoor(t *testing.T) {
 		t.Errorf("API-122: update: %v, want Invalid", err)
 	}
 	obj.Status.Phase = corev1.VolumeAvailable
-	if updated, err := s.Volumes.UpdateStatus(obj); err != nil || updated.Status.Phase != corev1.VolumeAvailable || updated.Labels["a"] != "b" {
+	if updated, err := s.Volumes.UpdateStatus(obj); err != nil || updated.Status.Phase != corev1.VolumeAvailable ||
+		updated.Labels["a"] != "b" {
 		t.Errorf("API-240: status update = %v, %v; want phase and labels written", updated, err)
 	}
 }

@@ -30,7 +30,8 @@ func TestBind(t *testing.T) {
 		p.ResourceVersion, p.Spec.NodeName = "3", "n1"
 		p.Annotations = map[string]string{"by": "me"}
 		p.Labels = map[string]string{corev1.LabelTopologyZone: "z1"} // API-256
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(noon)}}
 	})
 	assert.Empty(t, cmp.Diff(want, bound), "API-262, API-256: generation and the rest stay")
 	assert.Equal(t, []string{"MODIFIED Pod/default/web 3"}, w.changes(), "API-262: one change")
@@ -65,17 +66,20 @@ func TestBindIsRefused(t *testing.T) {
 			`target.kind: Unsupported value: "Pod": supported values: "<empty>", "Node"`},
 		{"API-260", "to a node without a name", "default/web", binding("web", ""), 500, "", "target.name: Required value"},
 		{"API-260", "before the pod is looked for", "default/none", binding("none", ""), 500, "", "target.name: Required value"},
-		{"API-261", "of a pod that is not there", "default/none", binding("none", "n1"), 404, metav1.StatusReasonNotFound, `pods "none" not found`},
+		{"API-261", "of a pod that is not there", "default/none", binding("none", "n1"), 404, metav1.StatusReasonNotFound,
+			`pods "none" not found`},
 		{"API-261", "of a pod that has a node", "default/busy", binding("busy", "n1"), 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on pods/binding "busy": pod busy is already assigned to node "n1"`},
 		{"API-261", "of a pod that goes", "default/going", binding("going", "n1"), 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on pods/binding "going": pod going is being deleted, cannot be assigned to a host`},
 		{"API-261", "of a pod that is held back", "default/gated", binding("gated", "n1"), 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on pods/binding "gated": pod gated has non-empty .spec.schedulingGates`},
-		{"API-261", "of another uid", "default/web", with(binding("web", "n1"), func(b *corev1.Binding) { b.UID = "u" }), 409, metav1.StatusReasonConflict, ""},
+		{"API-261", "of another uid", "default/web", with(binding("web", "n1"), func(b *corev1.Binding) { b.UID = "u" }), 409,
+			metav1.StatusReasonConflict, ""},
 		{"API-261", "of another version", "default/web", with(binding("web", "n1"), func(b *corev1.Binding) { b.ResourceVersion = "77" }),
 			409, metav1.StatusReasonConflict, ""},
-		{"API-020", "of another name", "default/web", binding("busy", "n1"), 400, metav1.StatusReasonBadRequest, "name in URL does not match name in Binding object"},
+		{"API-020", "of another name", "default/web", binding("busy", "n1"), 400, metav1.StatusReasonBadRequest,
+			"name in URL does not match name in Binding object"},
 		{"API-020", "of another namespace", "default/web", with(binding("web", "n1"), func(b *corev1.Binding) { b.Namespace = "x" }), 400,
 			metav1.StatusReasonBadRequest, "the namespace of the provided object does not match the namespace sent on the request"},
 	} {

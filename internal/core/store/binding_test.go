@@ -45,7 +45,8 @@ func TestBindingIsRefused(t *testing.T) {
 		{"API-260", "to no node", nil, func(b *corev1.Binding) { b.Target.Kind = "Pod" }, fault,
 			`target.kind: Unsupported value: "Pod": supported values: "<empty>", "Node"`},
 		{"API-260", "to a node without a name", nil, func(b *corev1.Binding) { b.Target.Name = "" }, fault, "target.name: Required value"},
-		{"API-020", "of another name", nil, func(b *corev1.Binding) { b.Name = "x" }, http.StatusBadRequest, "name in URL does not match name in Binding object"},
+		{"API-020", "of another name", nil, func(b *corev1.Binding) { b.Name = "x" }, http.StatusBadRequest,
+			"name in URL does not match name in Binding object"},
 		{"API-261", "of another uid", nil, func(b *corev1.Binding) { b.UID = "u-2" }, conflict,
 			`Operation cannot be fulfilled on pods "db-0": Precondition failed: UID in precondition: u-2, UID in object meta: u-1`},
 		{"API-261", "of another version", nil, func(b *corev1.Binding) { b.ResourceVersion = "4" }, conflict,
@@ -97,7 +98,8 @@ func TestBinding(t *testing.T) {
 	b, err = bound(pod, binding, node, now)
 	require.NoError(t, err, "API-260: the kind may be empty")
 	assert.Equal(t, pod.Labels, b.Labels, "API-256: admission knows nodes by their kind")
-	assert.Equal(t, []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}, b.Status.Conditions, "API-262")
+	assert.Equal(t, []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+		b.Status.Conditions, "API-262")
 
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: clock(noon)}}
 	b, err = bound(pod, binding, nil, now)

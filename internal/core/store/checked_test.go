@@ -52,7 +52,8 @@ func TestMetadataOnTrust(t *testing.T) {
 			if _, err := s.Pods.Create(pod("p")); err != nil {
 				return nil, err
 			}
-			return s.Bind("default/p", &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: bad}, Target: corev1.ObjectReference{Name: "n"}})
+			return s.Bind("default/p",
+				&corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: bad}, Target: corev1.ObjectReference{Name: "n"}})
 		}, true},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 func TestCSIDriverCreate(t *testing.T) {
 	checkCreates(t, csiDriverStrategy, goodDriver, []row[*csiDriver]{
 		{"API-094", "a good driver", func(*csiDriver) {}, ""},
-		{"API-180", "unknown policy for groups", func(d *csiDriver) { d.Spec.FSGroupPolicy = new(storagev1.FSGroupPolicy("x")) }, "spec.fsGroupPolicy N"},
+		{"API-180", "unknown policy for groups", func(d *csiDriver) { d.Spec.FSGroupPolicy = new(storagev1.FSGroupPolicy("x")) },
+			"spec.fsGroupPolicy N"},
 		{"API-180", "a policy for groups", func(d *csiDriver) { d.Spec.FSGroupPolicy = new(storagev1.FileFSGroupPolicy) }, ""},
 		{"API-181", "unknown mode", func(d *csiDriver) {
 			d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{"Persistent", "x"}
@@ -28,10 +29,12 @@ func TestCSIDriverCreate(t *testing.T) {
 		}, "spec.tokenRequests[1].audience D"},
 		{"API-182", "lifetimes too short and too long", func(d *csiDriver) {
 			d.Spec.TokenRequests = []storagev1.TokenRequest{
-				{Audience: "a", ExpirationSeconds: new(int64(599))}, {ExpirationSeconds: new(int64(1<<32 + 1))}, {Audience: "b", ExpirationSeconds: new(int64(1 << 32))},
+				{Audience: "a", ExpirationSeconds: new(int64(599))}, {ExpirationSeconds: new(int64(1<<32 + 1))},
+				{Audience: "b", ExpirationSeconds: new(int64(1 << 32))},
 			}
 		}, "spec.tokenRequests[0].expirationSeconds I; spec.tokenRequests[1].expirationSeconds I"},
-		{"API-183", "asked all the time", func(d *csiDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = new(int64(9)) }, "spec.nodeAllocatableUpdatePeriodSeconds I"},
+		{"API-183", "asked all the time", func(d *csiDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = new(int64(9)) },
+			"spec.nodeAllocatableUpdatePeriodSeconds I"},
 		{"API-183", "asked often", func(d *csiDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = new(int64(10)) }, ""},
 		{"API-184", "secrets without tokens", func(d *csiDriver) {
 			d.Spec.TokenRequests, d.Spec.ServiceAccountTokenInSecrets = nil, new(false)
@@ -53,7 +56,8 @@ func TestCSIDriverUpdate(t *testing.T) {
 			d.Spec.FSGroupPolicy, d.Spec.RequiresRepublish = new(storagev1.NoneFSGroupPolicy), new(true)
 		}, ""},
 		{"API-233", "no attaching any more", nil, func(d *csiDriver) { d.Spec.AttachRequired = new(false) }, "spec.attachedRequired I"},
-		{"API-233", "another mode", nil, func(d *csiDriver) { d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{"Ephemeral"} }, "spec.volumeLifecycleModes I"},
+		{"API-233", "another mode", nil, func(d *csiDriver) { d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{"Ephemeral"} },
+			"spec.volumeLifecycleModes I"},
 		{"API-101", "what is left out becomes the default", func(d *csiDriver) { d.Spec.AttachRequired = new(false) },
 			func(d *csiDriver) { d.Spec.AttachRequired = nil }, "spec.attachedRequired I"},
 	}, false)
@@ -73,7 +77,8 @@ func TestCSIDriverDefaults(t *testing.T) {
 	defaultDriver(driver)
 	csiDriverStrategy.prepareCreate(driver, metav1.Time{})
 	assert.Equal(t, storagev1.CSIDriverSpec{
-		AttachRequired: new(true), PodInfoOnMount: new(false), StorageCapacity: new(false), RequiresRepublish: new(false), SELinuxMount: new(false),
+		AttachRequired: new(true), PodInfoOnMount: new(false), StorageCapacity: new(false), RequiresRepublish: new(false),
+		SELinuxMount:         new(false),
 		FSGroupPolicy:        new(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy),
 		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
 	}, driver.Spec, "API-094")
@@ -89,7 +94,8 @@ func TestCSINode(t *testing.T) {
 		{"API-100", "no drivers", func(n *csiNode) { n.Spec.Drivers = nil }, ""},
 		{"API-186", "no name", func(n *csiNode) { n.Spec.Drivers[0].Name = "" }, first + ".name R"},
 		{"API-186", "a long name", func(n *csiNode) { n.Spec.Drivers[0].Name = strings.Repeat("a", 64) }, first + ".name L"},
-		{"API-186", "a long bad name", func(n *csiNode) { n.Spec.Drivers[0].Name = strings.Repeat("_", 64) }, first + ".name I; " + first + ".name L"},
+		{"API-186", "a long bad name", func(n *csiNode) { n.Spec.Drivers[0].Name = strings.Repeat("_", 64) },
+			first + ".name I; " + first + ".name L"},
 		{"API-186", "a driver twice", func(n *csiNode) { n.Spec.Drivers[1].Name = n.Spec.Drivers[0].Name }, "spec.drivers[1].name D"},
 		{"API-187", "a driver that does not know the node", func(n *csiNode) { n.Spec.Drivers[0].NodeID = "" }, first + ".nodeID R"},
 		{"API-187", "a long name of the node", func(n *csiNode) { n.Spec.Drivers[0].NodeID = strings.Repeat("n", 257) }, first + ".nodeID I"},
@@ -129,17 +135,20 @@ func TestStorageCapacity(t *testing.T) {
 		{"API-191", "bad labels", func(c *csiStorageCapacity) { c.NodeTopology.MatchLabels["-"] = "" }, "nodeTopology.matchLabels I"},
 		{"API-191", "bad expressions", func(c *csiStorageCapacity) {
 			c.NodeTopology.MatchExpressions = []metav1.LabelSelectorRequirement{
-				{Key: "-", Operator: "x"}, {Key: "a", Operator: metav1.LabelSelectorOpIn}, {Key: "a", Operator: metav1.LabelSelectorOpExists, Values: []string{"b"}},
+				{Key: "-", Operator: "x"}, {Key: "a", Operator: metav1.LabelSelectorOpIn},
+				{Key: "a", Operator: metav1.LabelSelectorOpExists, Values: []string{"b"}},
 			}
 		}, "nodeTopology.matchExpressions[0].key I; nodeTopology.matchExpressions[0].operator I; " +
 			"nodeTopology.matchExpressions[1].values R; nodeTopology.matchExpressions[2].values F"},
 		{"API-191", "a bad value", badTopology, "nodeTopology.matchExpressions[0].values[0] I"},
 		{"API-192", "nothing", func(c *csiStorageCapacity) { c.Capacity = new(apiresource.MustParse("0")) }, ""},
 		{"API-192", "less than nothing", func(c *csiStorageCapacity) { c.Capacity = new(apiresource.MustParse("-1")) }, "capacity I"},
-		{"API-192", "a largest volume of less than nothing", func(c *csiStorageCapacity) { c.MaximumVolumeSize = new(apiresource.MustParse("-1")) }, ""},
+		{"API-192", "a largest volume of less than nothing",
+			func(c *csiStorageCapacity) { c.MaximumVolumeSize = new(apiresource.MustParse("-1")) }, ""},
 	})
 	checkUpdates(t, storageCapacityStrategy, goodCapacity, []change[*csiStorageCapacity]{
-		{"API-235", "another capacity", nil, func(c *csiStorageCapacity) { c.Capacity, c.MaximumVolumeSize = nil, new(apiresource.MustParse("1Gi")) }, ""},
+		{"API-235", "another capacity", nil,
+			func(c *csiStorageCapacity) { c.Capacity, c.MaximumVolumeSize = nil, new(apiresource.MustParse("1Gi")) }, ""},
 		{"API-235", "another class", nil, func(c *csiStorageCapacity) { c.StorageClassName = "slow" }, "storageClassName I"},
 		{"API-235", "another topology", nil, func(c *csiStorageCapacity) { c.NodeTopology = nil }, "nodeTopology I"},
 		{"API-235", "a bad topology that was there", badTopology, func(c *csiStorageCapacity) { c.Capacity = nil }, ""},
@@ -158,7 +167,8 @@ func TestEvent(t *testing.T) {
 		{"in another namespace", "a", "b", "involvedObject.namespace I"},
 		{"of an object without one, elsewhere", "a", "", "involvedObject.namespace I"},
 	} {
-		event := &coreEvent{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace}, InvolvedObject: corev1.ObjectReference{Namespace: test.object}}
+		event := &coreEvent{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace},
+			InvolvedObject: corev1.ObjectReference{Namespace: test.object}}
 		assert.Equal(t, test.want, faults(eventStrategy.validateCreate(event)), "an event %s", test.name)
 		assert.Equal(t, test.want, faults(eventStrategy.validateUpdate(event, event)), "an event %s, updated", test.name)
 	}

@@ -42,10 +42,11 @@ var csiDriverStrategy = strategy[*csiDriver]{
 
 // The values that defaults point to. Stored objects share them; no code writes through these pointers.
 var (
-	yes, no            = true, false
-	defaultFSGroup     = storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
-	persistentVolumes  = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
-	supportedFSGroups  = []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
+	yes, no           = true, false
+	defaultFSGroup    = storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
+	persistentVolumes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	supportedFSGroups = []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy,
+		storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
 	supportedLifecycle = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent}
 )
 
@@ -141,7 +142,8 @@ func validateTokenRequests(requests []storagev1.TokenRequest, path *field.Path) 
 		if seconds := *request.ExpirationSeconds; seconds < minTokenSeconds {
 			errs = append(errs, field.Invalid(path.Index(i).Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"))
 		} else if seconds > maxTokenSeconds {
-			errs = append(errs, field.Invalid(path.Index(i).Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("expirationSeconds"), seconds,
+				"may not specify a duration larger than 2^32 seconds"))
 		}
 	}
 	return errs

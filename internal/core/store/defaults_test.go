@@ -28,7 +28,8 @@ func TestPodDefaults(t *testing.T) {
 	assert.Equal(t, &corev1.PodSecurityContext{}, spec.SecurityContext, "API-098")
 	assert.Empty(t, spec.DeprecatedServiceAccount, "API-098: no account, no copy of it")
 	assert.True(t, *spec.EnableServiceLinks, "API-098")
-	assert.Equal(t, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}, spec.Volumes[2].VolumeSource, "API-096: no source is a directory")
+	assert.Equal(t, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}, spec.Volumes[2].VolumeSource,
+		"API-096: no source is a directory")
 	assert.EqualValues(t, 0o644, *spec.Volumes[3].Secret.DefaultMode, "API-096")
 	template := spec.Volumes[1].Ephemeral.VolumeClaimTemplate.Spec
 	assert.Equal(t, corev1.PersistentVolumeFilesystem, *template.VolumeMode, "API-097")
@@ -61,7 +62,8 @@ func TestPodSourceDefaults(t *testing.T) {
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3600))}}}}}},
 		{"API-096", corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{RadosUser: "me"}},
 			corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{RBDPool: "rbd", RadosUser: "me", Keyring: "/etc/ceph/keyring"}}},
-		{"API-096", corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}}, corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{ISCSIInterface: "default"}}},
+		{"API-096", corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}},
+			corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{ISCSIInterface: "default"}}},
 		{"API-096", corev1.VolumeSource{ScaleIO: &corev1.ScaleIOVolumeSource{}},
 			corev1.VolumeSource{ScaleIO: &corev1.ScaleIOVolumeSource{StorageMode: "ThinProvisioned", FSType: "xfs"}}},
 		{"API-096", corev1.VolumeSource{AzureDisk: &corev1.AzureDiskVolumeSource{}},
@@ -69,7 +71,8 @@ func TestPodSourceDefaults(t *testing.T) {
 				ReadOnly: new(false), Kind: new(corev1.AzureSharedBlobDisk)}}},
 		{"API-096", corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "a:1"}},
 			corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "a:1", PullPolicy: corev1.PullIfNotPresent}}},
-		{"API-096", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d"}}, corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d"}}},
+		{"API-096", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d"}},
+			corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d"}}},
 	} {
 		if diff := cmp.Diff(test.want, defaultPodSource(&test.from)); diff != "" {
 			t.Errorf("%s defaults of %+v:\n%s", test.rule, test.from, diff)
@@ -81,7 +84,8 @@ func TestPodSourceDefaults(t *testing.T) {
 func drawPod(t *rapid.T) *corePod {
 	maybe := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	amount := func() apiresource.Quantity {
-		return apiresource.MustParse(rapid.SampledFrom([]string{"0", "1", "-3", "100u", "1n", "1.0005", "7Gi", "12345678901234567890n"}).Draw(t, "amount"))
+		return apiresource.MustParse(rapid.SampledFrom([]string{"0", "1", "-3", "100u", "1n", "1.0005", "7Gi",
+			"12345678901234567890n"}).Draw(t, "amount"))
 	}
 	list := func() corev1.ResourceList {
 		if maybe("no list") {
@@ -129,8 +133,9 @@ func drawPod(t *rapid.T) *corePod {
 			c.Ports = []corev1.ContainerPort{{ContainerPort: 1, Protocol: "UDP"}, {ContainerPort: 2, Protocol: corev1.Protocol(text("TCP"))}}
 		}
 		if maybe("env") {
-			c.Env = []corev1.EnvVar{{Name: "a"}, {Name: "b", ValueFrom: &corev1.EnvVarSource{FieldRef: ref()}}, {Name: "c", ValueFrom: &corev1.EnvVarSource{
-				FileKeyRef: &corev1.FileKeySelector{}}}}
+			c.Env = []corev1.EnvVar{{Name: "a"}, {Name: "b", ValueFrom: &corev1.EnvVarSource{FieldRef: ref()}},
+				{Name: "c", ValueFrom: &corev1.EnvVarSource{
+					FileKeyRef: &corev1.FileKeySelector{}}}}
 		}
 		if maybe("lifecycle") {
 			c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: get()}}
@@ -202,7 +207,8 @@ func TestDefaultsOnceAreEnough(t *testing.T) {
 
 		node := goodNode()
 		node.Status.Capacity = rapid.SampledFrom([]corev1.ResourceList{nil, {}, amounts("cpu", "100u"), amounts("cpu", "1")}).Draw(t, "capacity")
-		node.Status.Allocatable = rapid.SampledFrom([]corev1.ResourceList{nil, {}, amounts("cpu", "100u"), amounts("cpu", "1")}).Draw(t, "allocatable")
+		node.Status.Allocatable = rapid.SampledFrom([]corev1.ResourceList{nil, {}, amounts("cpu", "100u"), amounts("cpu", "1")}).Draw(t,
+			"allocatable")
 		node.Spec.PodCIDR = rapid.SampledFrom([]string{"", "10.0.0.0/24"}).Draw(t, "range")
 		node.Spec.PodCIDRs = rapid.SampledFrom([][]string{nil, {"10.0.0.0/24"}, {"10.0.1.0/24", "fd00::/64"}}).Draw(t, "ranges")
 		checkDefaults(t, nodeStrategy, node)

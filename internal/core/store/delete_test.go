@@ -171,8 +171,11 @@ func TestPreconditions(t *testing.T) {
 		opts    api.DeleteOptions
 		message string
 	}{
-		{api.DeleteOptions{UID: "u"}, "the UID in the precondition (u) does not match the UID in record (" + string(pv.UID) + "). The object might have been deleted and then recreated"},
-		{api.DeleteOptions{ResourceVersion: "7"}, "the ResourceVersion in the precondition (7) does not match the ResourceVersion in record (1). The object might have been modified"},
+		{api.DeleteOptions{UID: "u"},
+			"the UID in the precondition (u) does not match the UID in record (" + string(pv.UID) +
+				"). The object might have been deleted and then recreated"},
+		{api.DeleteOptions{ResourceVersion: "7"},
+			"the ResourceVersion in the precondition (7) does not match the ResourceVersion in record (1). The object might have been modified"},
 		{api.DeleteOptions{UID: pv.UID, ResourceVersion: "7"}, "the ResourceVersion in the precondition"},
 	} {
 		_, err := w.Volumes.Delete("disk", test.opts)
@@ -272,9 +275,11 @@ func TestDeletePodAgain(t *testing.T) {
 		{"API-065", "shorter", time.Second, new(int64(10)), 10, 10 * time.Second, []string{"MODIFIED Pod/default/web 4"}},
 		{"API-065", "shorter, up to now", 10 * time.Second, new(int64(10)), 10, 10 * time.Second, []string{"MODIFIED Pod/default/web 4"}},
 		{"API-065", "shorter, over already", 20 * time.Second, new(int64(10)), 1, 20 * time.Second, []string{"MODIFIED Pod/default/web 4"}},
-		{"API-065", "over by less than a second", 10*time.Second + time.Millisecond, new(int64(10)), 1, 10 * time.Second, []string{"MODIFIED Pod/default/web 4"}},
+		{"API-065", "over by less than a second", 10*time.Second + time.Millisecond, new(int64(10)), 1, 10 * time.Second,
+			[]string{"MODIFIED Pod/default/web 4"}},
 		{"API-065", "less than nothing", time.Second, new(int64(-1)), 1, time.Second, []string{"MODIFIED Pod/default/web 4"}},
-		{"API-064", "nothing", 20 * time.Second, new(int64(0)), 0, 20 * time.Second, []string{"MODIFIED Pod/default/web 4", "DELETED Pod/default/web 5"}},
+		{"API-064", "nothing", 20 * time.Second, new(int64(0)), 0, 20 * time.Second,
+			[]string{"MODIFIED Pod/default/web 4", "DELETED Pod/default/web 5"}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			w := newFixture(t)

@@ -131,7 +131,8 @@ func TestEqualQuantities(t *testing.T) {
 	} {
 		a, b := corev1.ResourceList{"storage": c.a}, corev1.ResourceList{"storage": c.b}
 		if same, semantics := equalLists(a, b, sameQuantity), equalLists(a, b, equalQuantity); same != c.same || semantics != c.semantics {
-			t.Errorf("API-083: %s and %s: same %v, semantically equal %v; want %v, %v", c.a.String(), c.b.String(), same, semantics, c.same, c.semantics)
+			t.Errorf("API-083: %s and %s: same %v, semantically equal %v; want %v, %v", c.a.String(), c.b.String(), same, semantics, c.same,
+				c.semantics)
 		}
 		if storedEqual(a, b) != c.same || semanticEqual(a, b) != c.semantics {
 			t.Errorf("API-083: %s and %s: the walk disagrees", c.a.String(), c.b.String())

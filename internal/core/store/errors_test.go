@@ -15,7 +15,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// TestErrors: the error that a client receives for each rejection. The store holds disk, class fast (not expandable) and a bound claim data.
+// TestErrors: the error that a client receives for each rejection. The store holds disk, class fast (not expandable) and a bound claim
+// data.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		rule, name string
@@ -32,7 +33,8 @@ func TestErrors(t *testing.T) {
 		{"API-020", "a patch that moves", func(s *store.Store) error {
 			_, err := s.Patch(api.PersistentVolumeClaim, "default/data", []byte(`{"metadata":{"namespace":"other"}}`), api.Main)
 			return err
-		}, apierrors.IsBadRequest, 400, "the namespace of the provided object does not match the namespace sent on the request", metav1.StatusDetails{}},
+		}, apierrors.IsBadRequest, 400, "the namespace of the provided object does not match the namespace sent on the request",
+			metav1.StatusDetails{}},
 		{"API-021", "admission", func(s *store.Store) error {
 			_, err := s.Patch(api.PersistentVolumeClaim, "default/data", []byte(`{"spec":{"resources":{"requests":{"storage":"9Gi"}}}}`), api.Main)
 			return err
@@ -41,7 +43,8 @@ func TestErrors(t *testing.T) {
 		{"API-022", "a get", func(s *store.Store) error {
 			_, err := s.Get(api.PersistentVolumeClaim, "default/none")
 			return err
-		}, apierrors.IsNotFound, 404, `persistentvolumeclaims "none" not found`, metav1.StatusDetails{Kind: "persistentvolumeclaims", Name: "none"}},
+		}, apierrors.IsNotFound, 404, `persistentvolumeclaims "none" not found`,
+			metav1.StatusDetails{Kind: "persistentvolumeclaims", Name: "none"}},
 		{"API-022", "a patch", func(s *store.Store) error {
 			_, err := s.Patch(api.StorageClass, "none", []byte(`{}`), api.Main)
 			return err
@@ -50,11 +53,13 @@ func TestErrors(t *testing.T) {
 		{"API-023", "a name that is taken", func(s *store.Store) error {
 			_, err := s.Create(disk("disk"))
 			return err
-		}, apierrors.IsAlreadyExists, 409, `persistentvolumes "disk" already exists`, metav1.StatusDetails{Kind: "persistentvolumes", Name: "disk"}},
+		}, apierrors.IsAlreadyExists, 409, `persistentvolumes "disk" already exists`,
+			metav1.StatusDetails{Kind: "persistentvolumes", Name: "disk"}},
 		{"API-023", "a name that is given where one could be made", func(s *store.Store) error {
 			_, err := s.Create(with(disk("disk"), func(v *corev1.PersistentVolume) { v.GenerateName = "d-" }))
 			return err
-		}, apierrors.IsAlreadyExists, 409, `persistentvolumes "disk" already exists, the server was not able to generate a unique name for the object`,
+		}, apierrors.IsAlreadyExists, 409,
+			`persistentvolumes "disk" already exists, the server was not able to generate a unique name for the object`,
 			metav1.StatusDetails{Kind: "persistentvolumes", Name: "disk", RetryAfterSeconds: 1}},
 		{"API-024", "a stale version", func(s *store.Store) error {
 			_, err := s.Update(with(class("fast"), func(c *storagev1.StorageClass) { c.ResourceVersion = "77" }))
@@ -88,8 +93,10 @@ func TestErrors(t *testing.T) {
 			`allowedTopologies[0].matchLabelExpressions[0].values[2]: Duplicate value: "x"]`,
 			metav1.StatusDetails{Group: "storage.k8s.io", Kind: "StorageClass", Name: "c", Causes: []metav1.StatusCause{
 				{Type: metav1.CauseTypeFieldValueRequired, Field: "provisioner", Message: "Required value"},
-				{Type: metav1.CauseTypeFieldValueDuplicate, Field: "allowedTopologies[0].matchLabelExpressions[0].values[1]", Message: `Duplicate value: "x"`},
-				{Type: metav1.CauseTypeFieldValueDuplicate, Field: "allowedTopologies[0].matchLabelExpressions[0].values[2]", Message: `Duplicate value: "x"`},
+				{Type: metav1.CauseTypeFieldValueDuplicate, Field: "allowedTopologies[0].matchLabelExpressions[0].values[1]",
+					Message: `Duplicate value: "x"`},
+				{Type: metav1.CauseTypeFieldValueDuplicate, Field: "allowedTopologies[0].matchLabelExpressions[0].values[2]",
+					Message: `Duplicate value: "x"`},
 			}}},
 		{"API-025", "equal entries are one in the message and all in the causes", func(s *store.Store) error {
 			_, err := s.Create(with(disk("d"), func(v *corev1.PersistentVolume) {
@@ -108,14 +115,17 @@ func TestErrors(t *testing.T) {
 			_, err := s.Update(with(disk("disk"), func(v *corev1.PersistentVolume) { v.Spec.CSI.VolumeHandle = "other" }))
 			return err
 		}, apierrors.IsInvalid, 422, "", metav1.StatusDetails{Kind: "PersistentVolume", Name: "disk", Causes: []metav1.StatusCause{
-			{Type: metav1.CauseTypeForbidden, Field: "spec.persistentvolumesource", Message: "Forbidden: spec.persistentvolumesource is immutable after creation"},
+			{Type: metav1.CauseTypeForbidden, Field: "spec.persistentvolumesource",
+				Message: "Forbidden: spec.persistentvolumesource is immutable after creation"},
 		}}},
 		{"API-012, API-026", "a version that is missing goes by the resource", func(s *store.Store) error {
 			_, err := s.Update(driver("csi.example.com"))
 			return err
-		}, apierrors.IsInvalid, 422, `csidrivers.storage.k8s.io "csi.example.com" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
+		}, apierrors.IsInvalid, 422,
+			`csidrivers.storage.k8s.io "csi.example.com" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
 			metav1.StatusDetails{Group: "storage.k8s.io", Kind: "csidrivers", Name: "csi.example.com", Causes: []metav1.StatusCause{
-				{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.resourceVersion", Message: "Invalid value: 0: must be specified for an update"},
+				{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.resourceVersion",
+					Message: "Invalid value: 0: must be specified for an update"},
 			}}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -123,7 +133,8 @@ func TestErrors(t *testing.T) {
 			create(w, disk("disk"))
 			create(w, class("fast"))
 			create(w, driver("csi.example.com"))
-			_, err := w.Claims.UpdateStatus(with(create(w, claim("data")), func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }))
+			_, err := w.Claims.UpdateStatus(with(create(w, claim("data")),
+				func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }))
 			require.NoError(t, err)
 			w.changes()
 			err = test.call(w.Store)

@@ -17,7 +17,8 @@ import (
 
 // FuzzManifests: any bytes give an error or objects, and a store accepts or rejects each object.
 func FuzzManifests(f *testing.F) {
-	for _, seed := range []string{"", classYAML, claimJSON, "---\n" + classYAML + "--- # x\n" + claimJSON, "a: &a [*a]", "{", "%YAML 1.1\n---\n~",
+	for _, seed := range []string{"", classYAML, claimJSON, "---\n" + classYAML + "--- # x\n" + claimJSON, "a: &a [*a]", "{",
+		"%YAML 1.1\n---\n~",
 		`{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","generateName":"n-"}}]}`, "? {a: b}\n: c", "<<: {a: b}",
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: b}], volumes: [{name: v, ephemeral: {}}]}\n",
 		"apiVersion: v1\nkind: PersistentVolume\nmetadata: {generateName: p}\nspec: {capacity: {storage: 1e99}, hostPath: {path: /}}\n",
@@ -67,9 +68,11 @@ func FuzzManifests(f *testing.F) {
 func FuzzMergePatch(f *testing.F) {
 	for _, seed := range []string{`{}`, `null`, `[]`, `{"metadata":null}`, `{"spec":null}`, `{"metadata":{"labels":{"a":"b","c":null}}}`,
 		`{"spec":{"capacity":{"storage":"1e3"}}}`, `{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{}]}}}}`,
-		`{"spec":{"claimRef":{"name":"a"},"mountOptions":["a",null,{"b":null}]}}`, `{"status":{"phase":7}}`, `{"metadata":{"resourceVersion":"0"}}`,
+		`{"spec":{"claimRef":{"name":"a"},"mountOptions":["a",null,{"b":null}]}}`, `{"status":{"phase":7}}`,
+		`{"metadata":{"resourceVersion":"0"}}`,
 		`{"spec":{"containers":[{"name":"main","image":"x"}]}}`, `{"spec":{"tolerations":[{"key":"a","operator":"Exists"}]}}`,
-		`{"metadata":{"finalizers":["a/b"],"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"b"}]}}`, `{"spec":{"volumeName":"x"}}`,
+		`{"metadata":{"finalizers":["a/b"],"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"b"}]}}`,
+		`{"spec":{"volumeName":"x"}}`,
 		`{"metadata":{"annotations":{"a":{"b":{"c":null}}}}}`, `{"spec":{"activeDeadlineSeconds":1e3}}`,
 	} {
 		f.Add([]byte(seed))
@@ -183,7 +186,8 @@ func encode(t *testing.T, obj api.Object) string {
 // FuzzQuantityThroughStore: API-080, API-082, API-084: any text as the capacity of a volume is refused, or stored as a positive
 // quantity that reads back as itself, and writing it back changes nothing.
 func FuzzQuantityThroughStore(f *testing.F) {
-	for _, seed := range []string{"1", "0", "-1Gi", "1.5Gi", "100u", "1e3", "1e99", "9223372036854775808", "12E", "1 Gi", "gb", "\"", "null", "\\u0031"} {
+	for _, seed := range []string{"1", "0", "-1Gi", "1.5Gi", "100u", "1e3", "1e99", "9223372036854775808", "12E", "1 Gi", "gb", "\"",
+		"null", "\\u0031"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

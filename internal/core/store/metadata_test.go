@@ -54,7 +54,8 @@ func TestMetadataOnCreate(t *testing.T) {
 		{"API-035", "a label with two slashes", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a/b/c"] = "" }, "metadata.labels I"},
 		{"API-035", "a label with capitals in the domain", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["A.com/b"] = "" }, "metadata.labels I"},
 		{"API-035", "a label's value with a blank", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = "b c" }, "metadata.labels I"},
-		{"API-035", "a label's value that is too long", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = strings.Repeat("b", 64) }, "metadata.labels I"},
+		{"API-035", "a label's value that is too long", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = strings.Repeat("b", 64) },
+			"metadata.labels I"},
 		{"API-035", "an annotation with a bad key", api.Pod, func(m *metav1.ObjectMeta) { m.Annotations["-a"] = "" }, "metadata.annotations I"},
 		{"API-035", "a letter whose lower case is ASCII", api.Pod, func(m *metav1.ObjectMeta) { m.Annotations["\u212a"] = "" }, ""},
 		{"API-035", "as many annotations as fit", api.Pod, func(m *metav1.ObjectMeta) {
@@ -79,7 +80,8 @@ func TestMetadataOnCreate(t *testing.T) {
 			"metadata.finalizers[1] I"},
 		{"API-037", "a finalizer with a blank", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a b"} },
 			"metadata.finalizers I; metadata.finalizers[0] I"},
-		{"API-037", "a finalizer with two slashes", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a/b/c"} }, "metadata.finalizers I"},
+		{"API-037", "a finalizer with two slashes", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a/b/c"} },
+			"metadata.finalizers I"},
 		{"API-037", "dependents both kept and removed", api.Pod, func(m *metav1.ObjectMeta) {
 			m.Finalizers = []string{"orphan", "foregroundDeletion"}
 		}, "metadata.finalizers I"},

@@ -221,7 +221,8 @@ func validateNodeChange(node, old *coreNode) field.ErrorList {
 	}
 	// API-236: so is the provider ID.
 	if old.Spec.ProviderID != "" && node.Spec.ProviderID != old.Spec.ProviderID {
-		errs = append(errs, field.Forbidden(field.NewPath("spec", "providerID"), `node updates may not change providerID except from "" to valid`))
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "providerID"),
+			`node updates may not change providerID except from "" to valid`))
 	}
 	if node.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "externalID"), "may not be updated"))

@@ -85,7 +85,8 @@ func validateNodeField(req *corev1.NodeSelectorRequirement, at func() *field.Pat
 	switch req.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		if len(req.Values) != 1 {
-			errs = append(errs, field.Required(at().Child("values"), "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+			errs = append(errs, field.Required(at().Child("values"),
+				"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
 		}
 	default:
 		errs = append(errs, field.Invalid(at().Child("operator"), req.Operator, "not a valid selector operator"))

@@ -117,7 +117,8 @@ func validateVolumeSource(spec *corev1.PersistentVolumeSpec, name string, affine
 		}
 	}
 	// API-122: recycling would delete everything on the disk of the node.
-	if spec.HostPath != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && path.Clean(spec.HostPath.Path) == "/" {
+	if spec.HostPath != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle &&
+		path.Clean(spec.HostPath.Path) == "/" {
 		errs = append(errs, field.Forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'"))
 	}
 	return errs
@@ -130,7 +131,8 @@ func volumeSpecShared(volume, old *corePV) bool {
 		return false
 	}
 	a, b := &volume.Spec, &old.Spec
-	return a.PersistentVolumeSource == b.PersistentVolumeSource && sameMap(a.Capacity, b.Capacity) && sameSlice(a.AccessModes, b.AccessModes) &&
+	return a.PersistentVolumeSource == b.PersistentVolumeSource && sameMap(a.Capacity, b.Capacity) &&
+		sameSlice(a.AccessModes, b.AccessModes) &&
 		a.PersistentVolumeReclaimPolicy == b.PersistentVolumeReclaimPolicy && a.StorageClassName == b.StorageClassName &&
 		a.VolumeMode == b.VolumeMode && a.NodeAffinity == b.NodeAffinity && a.VolumeAttributesClassName == b.VolumeAttributesClassName
 }
@@ -155,7 +157,8 @@ func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
 	}
 	// API-213: an affinity may be added, and is immutable then.
 	if was.NodeAffinity != nil && !affinityKept(spec.NodeAffinity, was.NodeAffinity) {
-		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), spec.NodeAffinity, immutable+", except for updating from beta label to GA"))
+		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), spec.NodeAffinity,
+			immutable+", except for updating from beta label to GA"))
 	}
 	// API-214: the attributes class can be changed, but not removed.
 	if was.VolumeAttributesClassName != nil && spec.VolumeAttributesClassName == nil {

@@ -68,7 +68,8 @@ func validateDataSources(spec, old *corev1.PersistentVolumeClaimSpec, path *fiel
 		return nil
 	}
 	// API-227: if a group was stored, any group is valid.
-	anyGroup := old != nil && (old.DataSource != nil && old.DataSource.APIGroup != nil || old.DataSourceRef != nil && old.DataSourceRef.APIGroup != nil)
+	anyGroup := old != nil &&
+		(old.DataSource != nil && old.DataSource.APIGroup != nil || old.DataSourceRef != nil && old.DataSourceRef.APIGroup != nil)
 	var errs field.ErrorList
 	if source != nil {
 		errs = append(errs, validateReference(source.APIGroup, source.Kind, source.Name, anyGroup, path.Child("dataSource"))...)
@@ -108,7 +109,8 @@ func claimSpecShared(claim, old *corePVC) bool {
 	a, b := &claim.Spec, &old.Spec
 	return (a.VolumeName == b.VolumeName || b.VolumeName == "") && claim.GenerateName == "" &&
 		sameSlice(a.AccessModes, b.AccessModes) && a.Selector == b.Selector && sameMap(a.Resources.Limits, b.Resources.Limits) &&
-		equalLists(a.Resources.Requests, b.Resources.Requests, func(a, b apiresource.Quantity) bool { return a == b }) && a.StorageClassName == b.StorageClassName &&
+		equalLists(a.Resources.Requests, b.Resources.Requests, func(a, b apiresource.Quantity) bool { return a == b }) &&
+		a.StorageClassName == b.StorageClassName &&
 		a.VolumeMode == b.VolumeMode && a.DataSource == b.DataSource && a.DataSourceRef == b.DataSourceRef &&
 		a.VolumeAttributesClassName == b.VolumeAttributesClassName &&
 		(sameMap(claim.Annotations, old.Annotations) ||

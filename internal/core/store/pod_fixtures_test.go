@@ -109,7 +109,8 @@ func goodDriver() *csiDriver {
 
 func goodCSINode() *csiNode {
 	return &csiNode{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-		{Name: "csi.example.com", NodeID: "i-1", TopologyKeys: []string{"example.com/zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(16))}},
+		{Name: "csi.example.com", NodeID: "i-1", TopologyKeys: []string{"example.com/zone"},
+			Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(16))}},
 		{Name: "CSI.Other.example.com", NodeID: "i-1"},
 	}}}
 }

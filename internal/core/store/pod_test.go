@@ -17,7 +17,8 @@ func TestPodVolumes(t *testing.T) {
 	gone := "; spec.containers[0].volumeMounts[2].name X" // API-206: the mount of a volume that failed its checks
 	checkCreates(t, podStrategy, goodPod, []row[*corePod]{
 		{"API-196", "a good pod", func(*corePod) {}, ""},
-		{"API-196", "no name", func(p *corePod) { p.Spec.Volumes[2].Name = "" }, "spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".name R"},
+		{"API-196", "no name", func(p *corePod) { p.Spec.Volumes[2].Name = "" },
+			"spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".name R"},
 		{"API-196", "a name with a dot", func(p *corePod) { p.Spec.Volumes[2].Name = "d.r" },
 			"spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".name I"},
 		{"API-196", "a name twice", func(p *corePod) { p.Spec.Volumes[3].Name = "dir" },
@@ -93,7 +94,8 @@ func TestPodVolumes(t *testing.T) {
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(599))}},
 				{
 					ConfigMap: &corev1.ConfigMapProjection{Items: []corev1.KeyToPath{{Key: "k", Path: "p"}}},
-					Secret:    &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Items: []corev1.KeyToPath{{Key: "k", Path: "p"}}},
+					Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"},
+						Items: []corev1.KeyToPath{{Key: "k", Path: "p"}}},
 				},
 				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
 					{Path: "a", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}, {Path: "b"},
@@ -115,11 +117,15 @@ func TestPodMounts(t *testing.T) {
 		{"API-203", "no place", withMount(corev1.VolumeMount{Name: "dir"}), mounts + "[2].mountPath R"},
 		{"API-203", "a place that is taken", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/data"}), mounts + "[2].mountPath I"},
 		{"API-203", "a part that is absolute", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", SubPath: "/a"}), mounts + ".subPath I"},
-		{"API-203", "a part that climbs", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", SubPathExpr: "a/../b"}), mounts + ".subPathExpr I"},
-		{"API-203", "two parts", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", SubPath: "a", SubPathExpr: "b"}), mounts + "[2].subPathExpr I"},
-		{"API-203", "unknown propagation", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", MountPropagation: new(corev1.MountPropagationMode("x"))}),
+		{"API-203", "a part that climbs", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", SubPathExpr: "a/../b"}),
+			mounts + ".subPathExpr I"},
+		{"API-203", "two parts", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", SubPath: "a", SubPathExpr: "b"}),
+			mounts + "[2].subPathExpr I"},
+		{"API-203", "unknown propagation",
+			withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", MountPropagation: new(corev1.MountPropagationMode("x"))}),
 			mounts + ".mountPropagation N"},
-		{"API-203", "propagation to the node", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", MountPropagation: new(corev1.MountPropagationBidirectional)}),
+		{"API-203", "propagation to the node",
+			withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", MountPropagation: new(corev1.MountPropagationBidirectional)}),
 			mounts + ".mountPropagation F"},
 		{"API-203", "propagation to the node by the privileged", func(p *corePod) {
 			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
@@ -130,18 +136,23 @@ func TestPodMounts(t *testing.T) {
 		{"API-203", "read-only throughout but writable", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x",
 			RecursiveReadOnly: new(corev1.RecursiveReadOnlyIfPossible), MountPropagation: new(corev1.MountPropagationHostToContainer)}),
 			mounts + ".recursiveReadOnly F"},
-		{"API-203", "unknown recursion", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", RecursiveReadOnly: new(corev1.RecursiveReadOnlyMode("x"))}),
+		{"API-203", "unknown recursion",
+			withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", RecursiveReadOnly: new(corev1.RecursiveReadOnlyMode("x"))}),
 			mounts + ".recursiveReadOnly N"},
 		{"API-203", "mounted and a device", func(p *corePod) {
 			p.Spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "data", DevicePath: "/scratch"}}
 		}, devices + "[0].devicePath I; " + devices + "[0].name I; " + mounts + "[0].name I; " + mounts + "[1].mountPath I"},
-		{"API-204", "two devices", withDevices(corev1.VolumeDevice{Name: "data", DevicePath: "/dev/a"}, corev1.VolumeDevice{Name: "scratch", DevicePath: "/dev/b"}), ""},
-		{"API-204", "a device of nothing", withDevices(corev1.VolumeDevice{}), devices + "[0].devicePath R; " + devices + "[0].name R; " + devices + "[0].name X"},
-		{"API-204", "a device twice", withDevices(corev1.VolumeDevice{Name: "data", DevicePath: "/dev/a"}, corev1.VolumeDevice{Name: "data", DevicePath: "/dev/a"}),
+		{"API-204", "two devices",
+			withDevices(corev1.VolumeDevice{Name: "data", DevicePath: "/dev/a"}, corev1.VolumeDevice{Name: "scratch", DevicePath: "/dev/b"}), ""},
+		{"API-204", "a device of nothing", withDevices(corev1.VolumeDevice{}),
+			devices + "[0].devicePath R; " + devices + "[0].name R; " + devices + "[0].name X"},
+		{"API-204", "a device twice",
+			withDevices(corev1.VolumeDevice{Name: "data", DevicePath: "/dev/a"}, corev1.VolumeDevice{Name: "data", DevicePath: "/dev/a"}),
 			devices + "[1].devicePath I; " + devices + "[1].name I"},
 		{"API-204", "no such volume", withDevices(corev1.VolumeDevice{Name: "x", DevicePath: "/dev/a"}), devices + "[0].name X"},
 		{"API-204", "a device of a directory", withDevices(corev1.VolumeDevice{Name: "dir", DevicePath: "/dev/a"}), devices + "[0].name I"},
-		{"API-204", "a device that climbs", withDevices(corev1.VolumeDevice{Name: "data", DevicePath: "/dev/../a"}), devices + "[0].devicePath I"},
+		{"API-204", "a device that climbs", withDevices(corev1.VolumeDevice{Name: "data", DevicePath: "/dev/../a"}),
+			devices + "[0].devicePath I"},
 		{"API-205", "a block volume may be mounted as far as the API knows", withTemplate(func(c *corev1.PersistentVolumeClaimTemplate) {
 			c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 		}), ""},
@@ -156,7 +167,8 @@ func TestPodContainers(t *testing.T) {
 			"spec.containers[0].image R; spec.containers[0].name R"},
 		{"API-098", "a bad name, a blank image", func(p *corePod) { p.Spec.Containers[0].Name, p.Spec.Containers[0].Image = "D", " db" },
 			"spec.containers[0].image I; spec.containers[0].name I"},
-		{"API-098", "two of a name", func(p *corePod) { p.Spec.Containers = append(p.Spec.Containers, sidecar, sidecar) }, "spec.containers[2].name D"},
+		{"API-098", "two of a name", func(p *corePod) { p.Spec.Containers = append(p.Spec.Containers, sidecar, sidecar) },
+			"spec.containers[2].name D"},
 		{"API-098", "one before of the name", func(p *corePod) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "db", Image: "i"}}
 		}, "spec.initContainers[0].name D"},
@@ -164,7 +176,8 @@ func TestPodContainers(t *testing.T) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i", LivenessProbe: &corev1.Probe{}}}
 		}, "spec.initContainers[0].livenessProbe F"},
 		{"API-098", "one beside that is probed", func(p *corePod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i", LivenessProbe: &corev1.Probe{}, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i", LivenessProbe: &corev1.Probe{},
+				RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 		}, ""},
 		{"API-098", "unknown policies", func(p *corePod) {
 			p.Spec.RestartPolicy, p.Spec.DNSPolicy, p.Spec.PreemptionPolicy = "x", "x", new(corev1.PreemptionPolicy(""))
@@ -181,9 +194,11 @@ func TestPodContainers(t *testing.T) {
 			"spec.containers[0].ports[2].containerPort R; spec.containers[0].ports[2].name I; spec.containers[0].ports[2].protocol N"},
 		{"API-098", "bad variables", func(p *corePod) { p.Spec.Containers[0].Env = []corev1.EnvVar{{}, {Name: "a=b"}, {Name: "a.b"}} },
 			"spec.containers[0].env[0].name R; spec.containers[0].env[1].name I"},
-		{"API-098", "requests within limits", withResources(amounts("cpu", "1", "example.com/gpu", "1"), amounts("cpu", "500m", "memory", "1Gi")), ""},
+		{"API-098", "requests within limits",
+			withResources(amounts("cpu", "1", "example.com/gpu", "1"), amounts("cpu", "500m", "memory", "1Gi")), ""},
 		{"API-098", "requests beyond limits", withResources(amounts("cpu", "1"), amounts("cpu", "2")), "spec.containers[0].resources.requests I"},
-		{"API-098", "unlimited requests of what cannot be shared", withResources(nil, amounts("example.com/gpu", "1")), "spec.containers[0].resources.limits R"},
+		{"API-098", "unlimited requests of what cannot be shared", withResources(nil, amounts("example.com/gpu", "1")),
+			"spec.containers[0].resources.limits R"},
 		{"API-195", "less than nothing, and half a device", withResources(amounts("cpu", "-1", "example.com/gpu", "1500m"), nil),
 			"spec.containers[0].resources.limits[cpu] I; spec.containers[0].resources.limits[example.com/gpu] I; " +
 				"spec.containers[0].resources.requests[cpu] I; spec.containers[0].resources.requests[example.com/gpu] I"},
@@ -195,7 +210,8 @@ func TestPodContainers(t *testing.T) {
 			"spec.nodeName F; spec.schedulingGates[1] D; spec.schedulingGates[2] I"},
 		{"API-098", "bad names", func(p *corePod) {
 			s := &p.Spec
-			s.NodeName, s.ServiceAccountName, s.PriorityClassName, s.RuntimeClassName, s.Hostname, s.Subdomain = "N", "N", "N", new("N"), "a.b", "a.b"
+			s.NodeName, s.ServiceAccountName, s.PriorityClassName, s.RuntimeClassName, s.Hostname, s.Subdomain = "N", "N", "N", new("N"),
+				"a.b", "a.b"
 		}, "spec.hostname I; spec.nodeName I; spec.priorityClassName I; spec.runtimeClassName I; spec.serviceAccountName I; spec.subdomain I"},
 		{"API-098", "bad choice of nodes", func(p *corePod) {
 			p.Spec.NodeSelector = map[string]string{"a": "-"}
@@ -206,7 +222,8 @@ func TestPodContainers(t *testing.T) {
 		}, "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight I; " +
 			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms R; spec.nodeSelector I"},
 		{"API-098", "bad tolerations", func(p *corePod) {
-			p.Spec.Tolerations = []corev1.Toleration{{}, {Key: "a", Operator: "x"}, {Key: "-", Operator: "Exists", Value: "v", Effect: "x", TolerationSeconds: new(int64(1))}}
+			p.Spec.Tolerations = []corev1.Toleration{{}, {Key: "a", Operator: "x"},
+				{Key: "-", Operator: "Exists", Value: "v", Effect: "x", TolerationSeconds: new(int64(1))}}
 		}, "spec.tolerations[0].operator I; spec.tolerations[1].operator N; spec.tolerations[2].effect I; spec.tolerations[2].effect N; " +
 			"spec.tolerations[2].key I; spec.tolerations[2].operator I"},
 		{"API-098", "a deadline of nothing, and a container for debugging", func(p *corePod) {

@@ -79,7 +79,8 @@ func validateSpecChange(spec, old *corev1.PodSpec) field.ErrorList {
 	rest.SchedulingGates = old.SchedulingGates
 	rest.Tolerations = old.Tolerations
 	// API-237: a negative grace period, which means one second, may be replaced by one second.
-	if grace, was := rest.TerminationGracePeriodSeconds, old.TerminationGracePeriodSeconds; was != nil && *was < 0 && grace != nil && *grace == 1 {
+	if grace, was := rest.TerminationGracePeriodSeconds,
+		old.TerminationGracePeriodSeconds; was != nil && *was < 0 && grace != nil && *grace == 1 {
 		rest.TerminationGracePeriodSeconds = was
 	}
 	var errs field.ErrorList

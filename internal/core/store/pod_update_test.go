@@ -53,7 +53,8 @@ func TestPodUpdate(t *testing.T) {
 			func(p *corePod) { p.Spec.ActiveDeadlineSeconds = new(int64(8)) }, ""},
 		{"API-237", "a later deadline, after which nothing else is looked at", func(p *corePod) { p.Spec.ActiveDeadlineSeconds = new(int64(9)) },
 			func(p *corePod) { p.Spec.ActiveDeadlineSeconds, p.Spec.NodeName = new(int64(10)), "n1" }, "spec.activeDeadlineSeconds I"},
-		{"API-237", "a deadline before the beginning", nil, func(p *corePod) { p.Spec.ActiveDeadlineSeconds = new(int64(-1)) }, "spec.activeDeadlineSeconds I"},
+		{"API-237", "a deadline before the beginning", nil, func(p *corePod) { p.Spec.ActiveDeadlineSeconds = new(int64(-1)) },
+			"spec.activeDeadlineSeconds I"},
 		{"API-237", "no deadline any more", func(p *corePod) { p.Spec.ActiveDeadlineSeconds = new(int64(9)) },
 			func(p *corePod) { p.Spec.ActiveDeadlineSeconds = nil }, "spec.activeDeadlineSeconds I"},
 		{"API-237", "another toleration", nil, func(p *corePod) {
@@ -71,7 +72,8 @@ func TestPodUpdate(t *testing.T) {
 		{"API-237", "a gate less", gated, func(p *corePod) { p.Spec.SchedulingGates = gates("b") }, ""},
 		{"API-237", "a gate more", gated, func(p *corePod) { p.Spec.SchedulingGates = gates("c", "a", "b") }, "spec.schedulingGates[0].name F"},
 		{"API-237", "fewer nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector["zone"] = "z1" }, ""},
-		{"API-237", "other nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector = map[string]string{"disk": "slow"} }, "spec.nodeSelector I"},
+		{"API-237", "other nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector = map[string]string{"disk": "slow"} },
+			"spec.nodeSelector I"},
 		{"API-237", "fewer nodes", nil, func(p *corePod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }, "spec F"},
 		{"API-237", "first terms while gated", gated, required(term("a")), ""},
 		{"API-237", "narrower terms while gated", required(term("a"), term("b")), required(term("a", "x"), term("b")), ""},
@@ -85,7 +87,8 @@ func TestPodUpdate(t *testing.T) {
 		{"API-237", "an empty term grows while gated", required(term()), required(term("a")), terms + "[0] I"},
 		{"API-237", "empty affinity while gated", gated, func(p *corePod) { p.Spec.Affinity = &corev1.Affinity{} }, "spec F"},
 		{"API-237", "no terms any more while gated", required(term("a")), func(p *corePod) { p.Spec.Affinity = nil }, terms + " I"},
-		{"API-237", "affinity to pods while gated", required(term("a")), func(p *corePod) { p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{} }, "spec F"},
+		{"API-237", "affinity to pods while gated", required(term("a")),
+			func(p *corePod) { p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{} }, "spec F"},
 		{"API-237", "a prefix for names", nil, func(p *corePod) { p.GenerateName = "A_" }, "metadata.generateName I"},
 	}, false)
 	pod, old := goodPod(), goodPod()

@@ -56,7 +56,8 @@ func validatePod(pod, old *corePod) field.ErrorList {
 		errs = append(errs, validateTolerations(spec.Tolerations, field.NewPath("spec", "tolerations"))...)
 	}
 	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *deadline, validation.InclusiveRangeError(1, math.MaxInt32)))
+		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *deadline,
+			validation.InclusiveRangeError(1, math.MaxInt32)))
 	}
 	return errs
 }
@@ -169,7 +170,8 @@ func validateGates(gates []corev1.PodSchedulingGate) field.ErrorList {
 
 var (
 	tolerationOperators = []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}
-	allOperators        = []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpGt, corev1.TolerationOpLt}
+	allOperators        = []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpGt,
+		corev1.TolerationOpLt}
 )
 
 func validateTolerations(tolerations []corev1.Toleration, path *field.Path) field.ErrorList {

@@ -71,7 +71,8 @@ func TestRoundToMilli(t *testing.T) {
 var hugeExponent = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
 func FuzzQuantity(f *testing.F) {
-	for _, seed := range []string{"1", "1.5Gi", "-100u", "1e3", "0.0001Ki", ".5", "9223372036854775808", "1e-9", "12E", "7e99", "+1Mi", "1 Gi", "Ki"} {
+	for _, seed := range []string{"1", "1.5Gi", "-100u", "1e3", "0.0001Ki", ".5", "9223372036854775808", "1e-9", "12E", "7e99", "+1Mi",
+		"1 Gi", "Ki"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

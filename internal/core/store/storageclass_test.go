@@ -46,11 +46,13 @@ var classRows = []row[*storageClass]{
 		c.Parameters = many(513)
 		c.Parameters[""] = strings.Repeat("x", 256<<10)
 	}, "parameters L"},
-	{"API-161", "too long, and nameless", func(c *storageClass) { c.Parameters = map[string]string{"": strings.Repeat("x", 256<<10+1)} }, "parameters I; parameters L"},
+	{"API-161", "too long, and nameless", func(c *storageClass) { c.Parameters = map[string]string{"": strings.Repeat("x", 256<<10+1)} },
+		"parameters I; parameters L"},
 	{"API-162", "recycling", func(c *storageClass) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRecycle) }, "reclaimPolicy N"},
 	{"API-162", "retaining", func(c *storageClass) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) }, ""},
 	{"API-162", "an empty policy", func(c *storageClass) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimPolicy("")) }, ""},
-	{"API-163", "unknown mode", func(c *storageClass) { c.VolumeBindingMode = new(storagev1.VolumeBindingMode("Later")) }, "volumeBindingMode N"},
+	{"API-163", "unknown mode", func(c *storageClass) { c.VolumeBindingMode = new(storagev1.VolumeBindingMode("Later")) },
+		"volumeBindingMode N"},
 	{"API-163", "an empty mode", func(c *storageClass) { c.VolumeBindingMode = new(storagev1.VolumeBindingMode("")) }, "volumeBindingMode N"},
 	{"API-163", "waiting", func(c *storageClass) { c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer) }, ""},
 	{"API-164", "no values", topologies([]string{"zone="}), "allowedTopologies[0].matchLabelExpressions[0].values R"},
@@ -83,10 +85,13 @@ var classChanges = []change[*storageClass]{
 		c.Parameters, c.Provisioner = nil, "other.example.com"
 		c.ReclaimPolicy, c.VolumeBindingMode = new(corev1.PersistentVolumeReclaimRetain), new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}, want: "parameters I; provisioner I; reclaimPolicy I; volumeBindingMode I"},
-	{rule: "API-230", name: "left out is the default", before: func(c *storageClass) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) },
-		after: func(c *storageClass) { c.ReclaimPolicy = nil }, want: "reclaimPolicy I"},
-	{rule: "API-230", name: "one parameter", after: func(c *storageClass) { c.Parameters = map[string]string{"tier": "lead"} }, want: "parameters I"},
-	{rule: "API-230", name: "empty parameters for none", before: func(c *storageClass) { c.Parameters = nil }, after: func(c *storageClass) { c.Parameters = map[string]string{} }},
+	{rule: "API-230", name: "left out is the default",
+		before: func(c *storageClass) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) },
+		after:  func(c *storageClass) { c.ReclaimPolicy = nil }, want: "reclaimPolicy I"},
+	{rule: "API-230", name: "one parameter", after: func(c *storageClass) { c.Parameters = map[string]string{"tier": "lead"} },
+		want: "parameters I"},
+	{rule: "API-230", name: "empty parameters for none", before: func(c *storageClass) { c.Parameters = nil },
+		after: func(c *storageClass) { c.Parameters = map[string]string{} }},
 	{rule: "API-230", name: "what may change", after: func(c *storageClass) {
 		c.AllowVolumeExpansion, c.MountOptions = new(true), []string{"ro"}
 		topologies([]string{"zone=a"})(c)
@@ -114,7 +119,8 @@ func TestAttributesClassCreate(t *testing.T) {
 
 var attributesClassChanges = []change[*volumeAttributesClass]{
 	{rule: "API-231", name: "driver", after: func(c *volumeAttributesClass) { c.DriverName = "other" }, want: "driverName F"},
-	{rule: "API-231", name: "parameters", after: func(c *volumeAttributesClass) { c.Parameters = map[string]string{"iops": "1"} }, want: "parameters F"},
+	{rule: "API-231", name: "parameters", after: func(c *volumeAttributesClass) { c.Parameters = map[string]string{"iops": "1"} },
+		want: "parameters F"},
 	{rule: "API-231", name: "no parameters", after: func(c *volumeAttributesClass) { c.Parameters = nil }, want: "parameters F; parameters R"},
 	{rule: "API-231", name: "labels", after: func(c *volumeAttributesClass) { c.Labels = map[string]string{"a": "b"} }},
 }

@@ -17,10 +17,13 @@ func TestDefaultTolerations(t *testing.T) {
 	}{
 		{"NODE-080", "none", nil, []string{notReady, unreachable}},
 		{"NODE-080", "another", []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}, []string{notReady, unreachable}},
-		{"NODE-080", "one of them", []corev1.Toleration{{Key: unreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(5)), Effect: corev1.TaintEffectNoExecute}},
+		{"NODE-080", "one of them",
+			[]corev1.Toleration{{Key: unreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(5)),
+				Effect: corev1.TaintEffectNoExecute}},
 			[]string{notReady}},
 		{"NODE-080", "with a value", []corev1.Toleration{{Key: notReady, Operator: corev1.TolerationOpEqual, Value: "x"}}, []string{unreachable}},
-		{"NODE-080", "for another effect", []corev1.Toleration{{Key: notReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+		{"NODE-080", "for another effect",
+			[]corev1.Toleration{{Key: notReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 			[]string{notReady, unreachable}},
 		{"NODE-080", "of everything", []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, nil},
 	}

@@ -39,7 +39,8 @@ var attachmentRows = []row[*volumeAttachment]{
 		"spec.source.persistentVolumeName I; spec.source.persistentVolumeName R"},
 	{"API-172", "good", inline(func(*corev1.PersistentVolumeSpec) {}), ""},
 	{"API-172", "what belongs to an object", inline(func(s *corev1.PersistentVolumeSpec) {
-		s.ClaimRef, s.Capacity, s.NodeAffinity, s.StorageClassName = &corev1.ObjectReference{}, storageList("-1"), &corev1.VolumeNodeAffinity{}, "Fast"
+		s.ClaimRef, s.Capacity, s.NodeAffinity, s.StorageClassName = &corev1.ObjectReference{}, storageList("-1"),
+			&corev1.VolumeNodeAffinity{}, "Fast"
 	}), inlinePath + ".capacity F; " + inlinePath + ".claimRef F; " + inlinePath + ".nodeAffinity F; " + inlinePath + ".storageClassName F"},
 	{"API-172", "policy and mode", inline(func(s *corev1.PersistentVolumeSpec) {
 		s.PersistentVolumeReclaimPolicy, s.VolumeMode = corev1.PersistentVolumeReclaimDelete, new(corev1.PersistentVolumeBlock)
@@ -55,7 +56,8 @@ var attachmentRows = []row[*volumeAttachment]{
 	{"API-172", "local, which affinity cannot help", inline(func(s *corev1.PersistentVolumeSpec) {
 		s.PersistentVolumeSource = volumeSource{Local: &corev1.LocalVolumeSource{Path: "/a"}}
 	}), inlinePath + ".csi R; " + inlinePath + ".nodeAffinity R"},
-	{"API-172", "the class of attributes is not looked at", inline(func(s *corev1.PersistentVolumeSpec) { s.VolumeAttributesClassName = new("") }), ""},
+	{"API-172", "the class of attributes is not looked at",
+		inline(func(s *corev1.PersistentVolumeSpec) { s.VolumeAttributesClassName = new("") }), ""},
 	{"API-173", "no node", func(a *volumeAttachment) { a.Spec.NodeName = "" }, "spec.nodeName I"},
 	{"API-173", "bad node", func(a *volumeAttachment) { a.Spec.NodeName = "Node" }, "spec.nodeName I"},
 	{"API-170", "good", func(*volumeAttachment) {}, ""},
@@ -97,9 +99,12 @@ func TestAttachmentDefaults(t *testing.T) {
 
 var attachmentChanges = []change[*volumeAttachment]{
 	{rule: "API-232", name: "another node", after: func(a *volumeAttachment) { a.Spec.NodeName = "node-2" }, want: "spec I"},
-	{rule: "API-232", name: "another volume", after: func(a *volumeAttachment) { a.Spec.Source.PersistentVolumeName = new("other") }, want: "spec I"},
-	{rule: "API-232", name: "the same in another notation", before: inline(func(s *corev1.PersistentVolumeSpec) { s.Capacity = storageList("1Gi") }),
-		after: func(a *volumeAttachment) { a.Spec.Source.InlineVolumeSpec.Capacity = storageList("1073741824") }, want: inlinePath + ".capacity F"},
+	{rule: "API-232", name: "another volume", after: func(a *volumeAttachment) { a.Spec.Source.PersistentVolumeName = new("other") },
+		want: "spec I"},
+	{rule: "API-232", name: "the same in another notation",
+		before: inline(func(s *corev1.PersistentVolumeSpec) { s.Capacity = storageList("1Gi") }),
+		after:  func(a *volumeAttachment) { a.Spec.Source.InlineVolumeSpec.Capacity = storageList("1073741824") },
+		want:   inlinePath + ".capacity F"},
 	{rule: "API-232", name: "labels", after: func(a *volumeAttachment) { a.Labels = map[string]string{"a": "b"} }},
 	{rule: "API-232", name: "the status of the request means nothing", after: func(a *volumeAttachment) {
 		a.Status.AttachError = &storagev1.VolumeError{Message: strings.Repeat("x", 1025)}

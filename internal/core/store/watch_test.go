@@ -49,7 +49,8 @@ func TestWatch(t *testing.T) {
 	update(w, with(marked, func(v *corev1.PersistentVolume) { v.Finalizers = nil; label("3")(v) }))
 	create(w, with(disk("disk"), label("4")))
 	// API-070, API-071, API-072, API-075: every change once, in order; nothing for what changes nothing.
-	assert.Equal(t, []string{"ADDED disk 1 0", "MODIFIED disk 3 1", "MODIFIED disk 4 2", "MODIFIED disk 5 2", "DELETED disk 6 2", "ADDED disk 7 4"},
+	assert.Equal(t, []string{"ADDED disk 1 0", "MODIFIED disk 3 1", "MODIFIED disk 4 2", "MODIFIED disk 5 2", "DELETED disk 6 2",
+		"ADDED disk 7 4"},
 		seen, "API-070, API-071, API-072, API-075")
 }
 

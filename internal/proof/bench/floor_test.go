@@ -87,7 +87,8 @@ func newFloor(b *testing.B, n int) *floor {
 func (f *floor) start(a *engine.Actor) {
 	s := f.engine.Store()
 	volumes, claims := engine.NewInformer(a, s.Volumes), engine.NewInformer(a, s.Claims)
-	claimQueue := a.NewQueue(engine.QueueConfig{Name: "claims", Sync: func(p *engine.Process, key string) error { return f.bind(p, claims, key) }})
+	claimQueue := a.NewQueue(engine.QueueConfig{Name: "claims",
+		Sync: func(p *engine.Process, key string) error { return f.bind(p, claims, key) }})
 	volumeQueue := a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: func(*engine.Process, string) error { return nil }})
 	volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Update: func(_, pv *corev1.PersistentVolume) { volumeQueue.Add(pv.Name) },

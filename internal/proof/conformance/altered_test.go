@@ -21,8 +21,9 @@ const alterable = 25
 // absentFields are values for optional fields of an observed object.
 var absentFields = map[string]any{
 	"namespace": "nowhere", "uid": "none", "hasMessage": true, "hasReason": true, "deleting": true,
-	"claimRef": map[string]any{"namespace": "nowhere", "name": "none"}, "volumeName": "none", "annotations": map[string]any{"pv.kubernetes.io/none": "yes"},
-	"capacity": "3Gi", "request": "3Gi", "accessModes": []any{"ReadWriteMany"}, "storageClassName": "none", "reclaimPolicy": "Retain",
+	"claimRef": map[string]any{"namespace": "nowhere", "name": "none"}, "volumeName": "none",
+	"annotations": map[string]any{"pv.kubernetes.io/none": "yes"},
+	"capacity":    "3Gi", "request": "3Gi", "accessModes": []any{"ReadWriteMany"}, "storageClassName": "none", "reclaimPolicy": "Retain",
 	"volumeAttributesClassName": "none",
 }
 

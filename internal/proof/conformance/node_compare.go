@@ -162,7 +162,8 @@ func compareCalls(began int, want, got []NodeObservation) []string {
 			}
 			a, b := base+pair[0], base+pair[1]
 			if partner[a] >= 0 && partner[b] >= 0 && partner[a] >= partner[b] {
-				diffs = append(diffs, fmt.Sprintf("%v at %d ms must come before %v at %d ms", recorded[a].What, recorded[a].at, recorded[b].What, recorded[b].at))
+				diffs = append(diffs,
+					fmt.Sprintf("%v at %d ms must come before %v at %d ms", recorded[a].What, recorded[a].at, recorded[b].What, recorded[b].at))
 			}
 		}
 		base += len(o.Calls)

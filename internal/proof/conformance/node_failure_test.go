@@ -18,8 +18,8 @@ import (
 )
 
 // nodeFailure is what a watcher of a real cluster saw, each second, after the kubelet of n2 was killed, and after it was started again. A
-// Deployment (web) and a StatefulSet (db) had a pod there each. Columns: Ready and the taints of n2; then of each pod its application, node,
-// phase, deletion and Ready. At the end are the Events.
+// Deployment (web) and a StatefulSet (db) had a pod there each. Columns: Ready and the taints of n2; then of each pod its application,
+// node, phase, deletion and Ready. At the end are the Events.
 const nodeFailure = "testdata/node-failure.txt"
 
 // moment is one block of the transcript: the state from so many seconds after the kubelet was killed or started.
@@ -163,7 +163,8 @@ func TestNodeFailure(t *testing.T) {
 	noticed := c.until("NODE-033: the node is not heard of", 100, same(killed[1]))
 	require.InDelta(t, killed[1].second, noticed, 15)
 	// NODE-010, NODE-063: 300 s later.
-	evicted := c.until("NODE-063: the pods are evicted", 400, func(m moment) bool { return strings.Contains(strings.Join(m.pods, "\n"), "DELETING") })
+	evicted := c.until("NODE-063: the pods are evicted", 400,
+		func(m moment) bool { return strings.Contains(strings.Join(m.pods, "\n"), "DELETING") })
 	require.InDelta(t, killed[2].second-killed[1].second, evicted, 2)
 	require.LessOrEqual(t, c.until("the other pod runs", 10, same(killed[3])), 3)
 	require.NoError(t, c.Advance(5*time.Minute))
@@ -187,7 +188,8 @@ func TestNodeFailure(t *testing.T) {
 	require.LessOrEqual(t, c.until("NODE-037: the last taint is gone", 10, func(m moment) bool { return m.node == restarted[3].node }), 6)
 	// The scheduler may choose any node for db.
 	c.until("all pods run", 10, func(m moment) bool {
-		return same(restarted[3])(moment{node: m.node, pods: strings.Split(strings.Replace(strings.Join(m.pods, "\n"), "db n1", "db n2", 1), "\n")})
+		return same(restarted[3])(moment{node: m.node,
+			pods: strings.Split(strings.Replace(strings.Join(m.pods, "\n"), "db n1", "db n2", 1), "\n")})
 	})
 	for _, condition := range must(c.Nodes.Get("n2")).Status.Conditions {
 		if condition.Type != corev1.NodeReady {
@@ -210,7 +212,8 @@ func TestShortFailure(t *testing.T) {
 		fail, repair func(c *volsim.Cluster)
 	}{
 		{"the kubelet restarts", func(c *volsim.Cluster) { must(c.Node("n2")).Stop() }, func(c *volsim.Cluster) { must(c.Node("n2")).Start() }},
-		{"the network comes back", func(c *volsim.Cluster) { must(c.Node("n2")).Partition(true) }, func(c *volsim.Cluster) { must(c.Node("n2")).Partition(false) }},
+		{"the network comes back", func(c *volsim.Cluster) { must(c.Node("n2")).Partition(true) },
+			func(c *volsim.Cluster) { must(c.Node("n2")).Partition(false) }},
 	} {
 		c := must(volsim.New(volsim.Config{}))
 		require.NoError(t, c.Create(fake.Node("n1"), fake.Node("n2"), fake.Pod("db", fake.OnNode("n2"))))

@@ -180,7 +180,8 @@ func TestRecordingsSeeds(t *testing.T) {
 const seedsEach = 5
 
 // latencies are those of the recorded runs.
-var latencies = []time.Duration{time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond}
+var latencies = []time.Duration{time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond,
+	100 * time.Millisecond}
 
 // shuffled returns the options for a seed: in order and without latency for seed zero. With other seeds API calls take time, as in the
 // recorded runs. Without latency a controller could be starved for longer than others need to read and write, and would miss intermediate

@@ -84,7 +84,8 @@ func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 func (g *generator) chance(oneIn int) bool { return g.IntN(oneIn) == 0 }
 
 func (g *generator) modes() []string {
-	return pick(g, []string{"RWO"}, []string{"RWO"}, []string{"RWO"}, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"}, []string{"RWX"}, []string{"RWO", "RWX"}, []string{"RWOP"})
+	return pick(g, []string{"RWO"}, []string{"RWO"}, []string{"RWO"}, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"},
+		[]string{"RWX"}, []string{"RWO", "RWX"}, []string{"RWOP"})
 }
 
 func (g *generator) class() string {

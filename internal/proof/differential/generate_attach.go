@@ -25,8 +25,10 @@ func GenerateAttach(seed uint64) Scenario {
 		modes := fake.Modes(g.modes()...)
 		// Volumes and claims are created bound, so binding does not race.
 		s.Steps = append(s.Steps,
-			Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i+1), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes), Wait: 2 * time.Second},
-			Step{Op: Create, Object: fake.Claim(fmt.Sprintf("default/c%d", i+1), "1Gi", fake.VolumeName(fmt.Sprintf("pv%d", i+1)), modes), Wait: 20 * time.Second})
+			Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i+1), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)),
+				modes), Wait: 2 * time.Second},
+			Step{Op: Create, Object: fake.Claim(fmt.Sprintf("default/c%d", i+1), "1Gi", fake.VolumeName(fmt.Sprintf("pv%d", i+1)), modes),
+				Wait: 20 * time.Second})
 	}
 	moves := []func() Step{
 		g.runPod, g.runPod, g.runPod, g.runPod, g.podStep, g.podStep, g.podStep, g.reportUse, g.reportUse, g.reportUse,
@@ -61,7 +63,8 @@ func (g *generator) runPod() Step {
 
 // reportUse writes which volumes a node reports as mounted.
 func (g *generator) reportUse() Step {
-	used := pick(g, ``, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle2"`)
+	used := pick(g, ``, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle1"`,
+		`"kubernetes.io/csi/`+Driver+`^handle2"`)
 	return Step{Op: Patch, Ref: api.Ref{Kind: api.Node, Key: g.node()}, Sub: api.Status, Patch: `{"status":{"volumesInUse":[` + used + `]}}`}
 }
 
@@ -76,7 +79,8 @@ func (g *generator) nodeStep() Step {
 	case 2:
 		return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}}`}
 	case 3:
-		return Step{Op: Patch, Ref: ref, Sub: api.Status, Patch: `{"status":{"conditions":[{"type":"Ready","status":"` + pick(g, "True", "False", "Unknown") + `"}]}}`}
+		return Step{Op: Patch, Ref: ref, Sub: api.Status,
+			Patch: `{"status":{"conditions":[{"type":"Ready","status":"` + pick(g, "True", "False", "Unknown") + `"}]}}`}
 	}
 	return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":null}}`}
 }
@@ -98,7 +102,9 @@ func (g *generator) driverObject() Step {
 	if g.chance(2) {
 		return Step{Op: Delete, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}}
 	}
-	return Step{Op: Create, Object: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(g.chance(2))}}}
+	return Step{Op: Create,
+		Object: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
+			Spec: storagev1.CSIDriverSpec{AttachRequired: new(g.chance(2))}}}
 }
 
 func (g *generator) deleteAttached() Step {

@@ -83,7 +83,8 @@ func (g *generator) patchClass() Step {
 }
 
 func (g *generator) fault() Step {
-	r := Rule{Actor: pick(g, actors.PersistentVolume, actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.Provisioner(Driver), actors.Ephemeral, actors.Expander), Times: 1 + g.IntN(3)}
+	r := Rule{Actor: pick(g, actors.PersistentVolume, actors.PersistentVolume, actors.PVProtection, actors.PVCProtection,
+		actors.Provisioner(Driver), actors.Ephemeral, actors.Expander), Times: 1 + g.IntN(3)}
 	r.Verb = pick(g, "update", "update", "update-status", "create", "delete", "get", "patch", "patch-status")
 	r.Kind = pick(g, api.PersistentVolume, api.PersistentVolumeClaim)
 	r.Lost = g.chance(4)

@@ -51,7 +51,8 @@ func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
 	none, some, others := Groups()
 	if group := pick(g.generator, -1, none, some, some, others, others); group >= 0 {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(group))}
-		if policy := pick(g.generator, "", corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch, corev1.FSGroupChangeOnRootMismatch); policy != "" {
+		if policy := pick(g.generator, "", corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch,
+			corev1.FSGroupChangeOnRootMismatch); policy != "" {
 			pod.Spec.SecurityContext.FSGroupChangePolicy = new(policy)
 		}
 	}
@@ -64,10 +65,12 @@ func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
 
 // groupPolicy returns an fsGroupPolicy of the driver.
 func (g *kubeletGenerator) groupPolicy() storagev1.FSGroupPolicy {
-	return pick(g.generator, storagev1.FileFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.NoneFSGroupPolicy)
+	return pick(g.generator, storagev1.FileFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy,
+		storagev1.NoneFSGroupPolicy)
 }
 
 // changeGroupPolicy changes the driver's fsGroupPolicy.
 func (g *kubeletGenerator) changeGroupPolicy() Step {
-	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}, Patch: `{"spec":{"fsGroupPolicy":"` + string(g.groupPolicy()) + `"}}`}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver},
+		Patch: `{"spec":{"fsGroupPolicy":"` + string(g.groupPolicy()) + `"}}`}
 }

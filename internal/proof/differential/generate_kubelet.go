@@ -40,7 +40,8 @@ func (g *kubeletGenerator) scenario() Scenario {
 		modes := fake.Modes(g.modes()...)
 		name, claim := fmt.Sprintf("pv%d", i+1), fmt.Sprintf("default/c%d", i+1)
 		kind := g.volumeKind(claim)
-		opts := append([]fake.Option{g.source(name, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
+		opts := append([]fake.Option{g.source(name, fmt.Sprintf("handle%d", i+1)), modes,
+			fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
 		if g.chance(20) {
 			opts = append(opts, fake.FromNodes("n2"))
 		}
@@ -52,7 +53,8 @@ func (g *kubeletGenerator) scenario() Scenario {
 		if g.chance(14) {
 			continue // a claim without a volume, unless that comes later
 		}
-		s.Steps = append(s.Steps, volume, Step{Op: Create, Object: fake.Claim(claim, "1Gi", append(kind, fake.VolumeName(name), modes)...), Wait: 20 * time.Second})
+		s.Steps = append(s.Steps, volume,
+			Step{Op: Create, Object: fake.Claim(claim, "1Gi", append(kind, fake.VolumeName(name), modes)...), Wait: 20 * time.Second})
 	}
 	rare := []func() Step{g.nodeDriverObject, g.advance, g.deleteAttached, g.boundVolume, g.unbind, g.changeNode}
 	if g.groups {
@@ -121,14 +123,16 @@ type kubeletGenerator struct {
 
 func (g *kubeletGenerator) startPod() Step {
 	opts := []fake.Option{fake.OnNode(g.node())}
-	for _, claim := range pick(g.generator, []string{"c1"}, []string{"c1"}, []string{"c1"}, []string{"c2"}, []string{"c2"}, []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c3"}) {
+	for _, claim := range pick(g.generator, []string{"c1"}, []string{"c1"}, []string{"c1"}, []string{"c2"}, []string{"c2"},
+		[]string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c3"}) {
 		opts = append(opts, g.use(claim))
 	}
 	if g.own {
 		opts = g.ownClaim(opts)
 	}
 	if g.chance(5) {
-		opts = append(opts, fake.Annotations(kubeletdefs.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), kubeletdefs.AnnExitPhase, pick(g.generator, "Succeeded", "Failed")))
+		opts = append(opts, fake.Annotations(kubeletdefs.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), kubeletdefs.AnnExitPhase,
+			pick(g.generator, "Succeeded", "Failed")))
 	}
 	pod := fake.Pod(g.newPod(), opts...)
 	if g.growing && g.chance(3) {
@@ -153,7 +157,8 @@ func (g *kubeletGenerator) nodeStorage() Step {
 		if g.growing && g.chance(3) {
 			return string(storage.NodeExpand)
 		}
-		return string(pick(g.generator, storage.Attach, storage.Detach, storage.Stage, storage.Stage, storage.Publish, storage.Publish, storage.Unpublish, storage.Unpublish, storage.Unstage, storage.Unstage))
+		return string(pick(g.generator, storage.Attach, storage.Detach, storage.Stage, storage.Stage, storage.Publish, storage.Publish,
+			storage.Unpublish, storage.Unpublish, storage.Unstage, storage.Unstage))
 	}
 	if fail := op(); !g.chance(3) {
 		step.Setting.Fail = map[string]string{fail: "broken"}
@@ -164,7 +169,8 @@ func (g *kubeletGenerator) nodeStorage() Step {
 	}
 	if g.chance(2) {
 		// No multiple of the loops' period, so that nothing ends at the instant of a pass.
-		step.Setting.Delay = map[string]time.Duration{op(): time.Duration(pick(g.generator, 1, 3, 7, 20, 40, 125))*time.Second + 30*time.Millisecond}
+		step.Setting.Delay = map[string]time.Duration{op(): time.Duration(pick(g.generator, 1, 3, 7, 20, 40, 125))*time.Second +
+			30*time.Millisecond}
 	}
 	if g.limited {
 		g.limit(&step.Setting)
@@ -209,12 +215,15 @@ func (g *kubeletGenerator) boundVolume() Step {
 	if g.chance(2) {
 		return Step{Op: Create, Object: fake.Claim(fmt.Sprintf("default/c%d", i), "1Gi", fake.VolumeName(fmt.Sprintf("pv%d", i)))}
 	}
-	return Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i)), fake.Policy(corev1.PersistentVolumeReclaimRetain))}
+	return Step{Op: Create,
+		Object: fake.Volume(fmt.Sprintf("pv%d", i), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i)),
+			fake.Policy(corev1.PersistentVolumeReclaimRetain))}
 }
 
 // unbind removes the link between a claim and its volume.
 func (g *kubeletGenerator) unbind() Step {
-	volume, claim := api.Ref{Kind: api.PersistentVolume, Key: pick(g.generator, "pv1", "pv2")}, api.Ref{Kind: api.PersistentVolumeClaim, Key: pick(g.generator, "default/c1", "default/c2")}
+	volume, claim := api.Ref{Kind: api.PersistentVolume, Key: pick(g.generator, "pv1", "pv2")},
+		api.Ref{Kind: api.PersistentVolumeClaim, Key: pick(g.generator, "default/c1", "default/c2")}
 	return pick(g.generator,
 		Step{Op: Patch, Ref: volume, Patch: `{"spec":{"claimRef":null}}`},
 		Step{Op: Patch, Ref: volume, Patch: `{"metadata":{"finalizers":null}}`},

@@ -24,7 +24,8 @@ func (g *kubeletGenerator) limit(setting *Setting) {
 
 // watchLimit sets or removes nodeAllocatableUpdatePeriodSeconds of the CSIDriver.
 func (g *kubeletGenerator) watchLimit() Step {
-	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver},
+		Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
 }
 
 // limitPeriod is that period for a new driver, in seconds.

@@ -66,7 +66,8 @@ func (g *kubeletGenerator) inlineVolumes(pod *corev1.Pod) {
 		if g.chance(20) {
 			driver = "other.example.com"
 		}
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver, ReadOnly: new(g.chance(8))}}})
+		pod.Spec.Volumes = append(pod.Spec.Volumes,
+			corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver, ReadOnly: new(g.chance(8))}}})
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name})
 	}
 }
@@ -116,14 +117,16 @@ func GenerateOwnClaims(seed uint64) Scenario {
 
 // ownClaim adds a generic ephemeral volume to a pod. Only one, because the order of several volumes is random upstream.
 func (g *kubeletGenerator) ownClaim(opts []fake.Option) []fake.Option {
-	return append(opts[:1+g.IntN(2)], fake.Ephemeral("own", "1Gi", pick(g.generator, growingClass, growingClass, growingClass, growingClass, growingClass, "unserved")))
+	return append(opts[:1+g.IntN(2)],
+		fake.Ephemeral("own", "1Gi", pick(g.generator, growingClass, growingClass, growingClass, growingClass, growingClass, "unserved")))
 }
 
 // growVolume grows a claim and its volume, like a user and the driver's resizer, up to the node's part. Some resizers stop earlier, or
 // write no status.
 func (g *kubeletGenerator) growVolume() []Step {
 	i := 1 + g.IntN(2)
-	claim, volume := api.Ref{Kind: api.PersistentVolumeClaim, Key: fmt.Sprintf("default/c%d", i)}, api.Ref{Kind: api.PersistentVolume, Key: fmt.Sprintf("pv%d", i)}
+	claim, volume := api.Ref{Kind: api.PersistentVolumeClaim, Key: fmt.Sprintf("default/c%d", i)},
+		api.Ref{Kind: api.PersistentVolume, Key: fmt.Sprintf("pv%d", i)}
 	size := pick(g.generator, "2Gi", "2Gi", "3Gi", "5Gi")
 	status := "NodeResizePending"
 	if g.chance(4) {
@@ -139,7 +142,8 @@ func (g *kubeletGenerator) growVolume() []Step {
 	var steps []Step
 	if g.chance(3) {
 		code := pick(g.generator, "", "", storage.FailedPrecondition, storage.OutOfRange, storage.DeadlineExceeded, storage.Unavailable)
-		steps = append(steps, Step{Op: Storage, Backend: Driver, Setting: Setting{Fail: map[string]string{string(storage.NodeExpand): "cannot grow"}, Code: code}})
+		steps = append(steps,
+			Step{Op: Storage, Backend: Driver, Setting: Setting{Fail: map[string]string{string(storage.NodeExpand): "cannot grow"}, Code: code}})
 	}
 	steps = append(steps, []Step{
 		{Op: Patch, Ref: claim, Patch: fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":%q}}}}`, size)},
@@ -181,7 +185,8 @@ func GenerateNodeVolumes(seed uint64) Scenario {
 		g.blocks = map[string]bool{}
 	}
 	g.attributes = true
-	cannot := pick(g.generator, nil, nil, []storage.Op{storage.Stage}, []storage.Op{storage.NodeExpand}, []storage.Op{storage.Stage, storage.NodeExpand})
+	cannot := pick(g.generator, nil, nil, []storage.Op{storage.Stage}, []storage.Op{storage.NodeExpand},
+		[]storage.Op{storage.Stage, storage.NodeExpand})
 	s := g.scenario()
 	s.Cannot = cannot
 	return s

@@ -40,7 +40,8 @@ func (g *generator) createVolume() Step {
 		opts = append(opts, fake.Labels("tier", "gold"))
 	}
 	if g.chance(8) {
-		opts = append(opts, fake.Annotations("pv.kubernetes.io/provisioned-by", pick(g, InTree, NFS, Driver, "kubernetes.io/aws-ebs", "other.example.com")))
+		opts = append(opts, fake.Annotations("pv.kubernetes.io/provisioned-by",
+			pick(g, InTree, NFS, Driver, "kubernetes.io/aws-ebs", "other.example.com")))
 	}
 	if g.chance(10) {
 		opts = append(opts, fake.Annotations("pv.kubernetes.io/bound-by-controller", "yes"))
@@ -87,7 +88,8 @@ func (g *generator) createClaim() Step {
 	case 1:
 		g.populate(claim)
 	case 2:
-		claim.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: pick(g, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}}}
+		claim.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier",
+			Operator: pick(g, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}}}
 	case 3:
 		claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
 	}

@@ -114,11 +114,13 @@ func (g *schedulingGenerator) nodeLabels(name string) map[string]string {
 
 func (g *schedulingGenerator) node(name string) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: g.nodeLabels(name)}}
-	node.Status.Allocatable = amounts("cpu", pick(g.generator, "1", "4", "4"), "memory", "8Gi", "pods", pick(g.generator, "110", "110", "110", "2"))
+	node.Status.Allocatable = amounts("cpu", pick(g.generator, "1", "4", "4"), "memory", "8Gi", "pods",
+		pick(g.generator, "110", "110", "110", "2"))
 	node.Status.Capacity = node.Status.Allocatable
 	node.Spec.Unschedulable = g.chance(16)
 	if g.chance(12) {
-		node.Spec.Taints = []corev1.Taint{{Key: "only", Value: "some", Effect: pick(g.generator, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule)}}
+		node.Spec.Taints = []corev1.Taint{{Key: "only", Value: "some",
+			Effect: pick(g.generator, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule)}}
 	}
 	return node
 }
@@ -139,7 +141,8 @@ func (g *schedulingGenerator) csiNode(name string) *storagev1.CSINode {
 		}
 		d := storagev1.CSINodeDriver{Name: driver, NodeID: name}
 		if !g.chance(4) {
-			d.Allocatable = &storagev1.VolumeNodeResources{Count: pick(g.generator, nil, new(int32(0)), new(int32(1)), new(int32(1)), new(int32(2)), new(int32(3)), new(int32(20)))}
+			d.Allocatable = &storagev1.VolumeNodeResources{Count: pick(g.generator, nil, new(int32(0)), new(int32(1)), new(int32(1)),
+				new(int32(2)), new(int32(3)), new(int32(20)))}
 		}
 		node.Spec.Drivers = append(node.Spec.Drivers, d)
 	}
@@ -154,7 +157,8 @@ func (g *schedulingGenerator) className() string {
 }
 
 func (g *schedulingGenerator) storageClass(name string) *storagev1.StorageClass {
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Provisioner: pick(g.generator, firstDriver, firstDriver, secondDriver)}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+		Provisioner: pick(g.generator, firstDriver, firstDriver, secondDriver)}
 	class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimDelete)
 	switch name {
@@ -199,6 +203,7 @@ func (g *schedulingGenerator) capacity(name string) *storagev1.CSIStorageCapacit
 	c.NodeTopology = pick(g.generator, nil, &metav1.LabelSelector{}, &metav1.LabelSelector{},
 		&metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelTopologyZone: "a"}},
 		&metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelHostname: "n1"}},
-		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: pick(g.generator, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}}})
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack",
+			Operator: pick(g.generator, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}}})
 	return c
 }

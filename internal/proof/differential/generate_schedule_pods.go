@@ -51,7 +51,8 @@ func (g *schedulingGenerator) podVolume(namespace string) corev1.Volume {
 	case 0:
 		v.Name = "own"
 		v.Ephemeral = &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: amounts("storage", "1Gi")}}}}
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: amounts("storage", "1Gi")}}}}
 	case 1:
 		v.CSI = &corev1.CSIVolumeSource{Driver: pick(g.generator, firstDriver, secondDriver)}
 	case 2:
@@ -78,7 +79,8 @@ func (g *schedulingGenerator) disk(v *corev1.Volume) {
 	case 2:
 		v.ISCSI = &corev1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2000-01.com.example:" + id, ReadOnly: ro}
 	case 3:
-		v.RBD = &corev1.RBDVolumeSource{CephMonitors: pick(g.generator, []string{"m1"}, []string{"m1", "m2"}, []string{"m3"}), RBDImage: id, RBDPool: pick(g.generator, "rbd", "rbd", "q"), ReadOnly: ro}
+		v.RBD = &corev1.RBDVolumeSource{CephMonitors: pick(g.generator, []string{"m1"}, []string{"m1", "m2"}, []string{"m3"}), RBDImage: id,
+			RBDPool: pick(g.generator, "rbd", "rbd", "q"), ReadOnly: ro}
 	}
 }
 
@@ -87,7 +89,8 @@ func (g *schedulingGenerator) placed(name string, n int32) *corev1.Pod {
 	pod := g.pod(pick(g.generator, "default", "default", "default", "other") + "/" + name)
 	pod.Spec.NodeName = pick(g.generator, "n1", "n2", "n3", "n3", "n4")
 	pod.Spec.Priority = new(pick(g.generator, int32(-10), -10, 0, 100) + n)
-	pod.Status.Phase = pick(g.generator, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed)
+	pod.Status.Phase = pick(g.generator, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodPending, corev1.PodSucceeded,
+		corev1.PodFailed)
 	if g.chance(12) {
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.NewTime(Epoch)), new(int64(30))
 	}
@@ -106,7 +109,8 @@ func (g *schedulingGenerator) waiting(name string, priority int32) *corev1.Pod {
 		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 	}
 	if g.chance(12) {
-		pod.Spec.Tolerations = []corev1.Toleration{pick(g.generator, corev1.Toleration{Operator: corev1.TolerationOpExists}, corev1.Toleration{Key: "only", Value: "some"})}
+		pod.Spec.Tolerations = []corev1.Toleration{pick(g.generator, corev1.Toleration{Operator: corev1.TolerationOpExists},
+			corev1.Toleration{Key: "only", Value: "some"})}
 	}
 	if g.chance(12) {
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "a"}
@@ -116,7 +120,8 @@ func (g *schedulingGenerator) waiting(name string, priority int32) *corev1.Pod {
 
 func (g *schedulingGenerator) attachment(name string) *storagev1.VolumeAttachment {
 	a := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
-	a.Spec.Attacher, a.Spec.NodeName = pick(g.generator, firstDriver, firstDriver, secondDriver, "pd.csi.storage.gke.io"), pick(g.generator, "n1", "n2", "n3")
+	a.Spec.Attacher, a.Spec.NodeName = pick(g.generator, firstDriver, firstDriver, secondDriver, "pd.csi.storage.gke.io"),
+		pick(g.generator, "n1", "n2", "n3")
 	a.Spec.Source.PersistentVolumeName = new(pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5", "pv9"))
 	a.Status.Attached = g.chance(2)
 	return a

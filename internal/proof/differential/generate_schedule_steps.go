@@ -16,8 +16,10 @@ import (
 // steps generates what happens after the first scheduling attempt.
 func (g *schedulingGenerator) steps() []Step {
 	changes := []func() Step{
-		g.bind, g.bind, g.bind, g.provision, g.provision, g.provision, g.changeClaim, g.changeClaim, g.changeVolume, g.changeVolume, g.changeClass, g.changeNode, g.changeNode,
-		g.changeCSINode, g.changeDriver, g.changeCapacity, g.endPod, g.endPod, g.remove, g.create, g.create, g.another, g.fault, g.pause, g.changePod,
+		g.bind, g.bind, g.bind, g.provision, g.provision, g.provision, g.changeClaim, g.changeClaim, g.changeVolume, g.changeVolume,
+		g.changeClass, g.changeNode, g.changeNode,
+		g.changeCSINode, g.changeDriver, g.changeCapacity, g.endPod, g.endPod, g.remove, g.create, g.create, g.another, g.fault, g.pause,
+		g.changePod,
 	}
 	var steps []Step
 	if g.chance(6) {
@@ -57,7 +59,8 @@ func (g *schedulingGenerator) bind() Step {
 // provision creates a volume for a claim, or lets the provisioner give up.
 func (g *schedulingGenerator) provision() Step {
 	if g.chance(3) {
-		return g.patch(api.PersistentVolumeClaim, g.known(), api.Main, `{"metadata":{"annotations":{%q:null,"some":%s}}}`, objects.AnnSelectedNode, pick(g.generator, "null", `"x"`))
+		return g.patch(api.PersistentVolumeClaim, g.known(), api.Main, `{"metadata":{"annotations":{%q:null,"some":%s}}}`,
+			objects.AnnSelectedNode, pick(g.generator, "null", `"x"`))
 	}
 	pv := g.volume(pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5", "pv6"))
 	pv.DeletionTimestamp, pv.Finalizers, pv.Status = nil, nil, corev1.PersistentVolumeStatus{}
@@ -90,7 +93,8 @@ func (g *schedulingGenerator) changeClaim() Step {
 	key := g.known()
 	switch g.IntN(4) {
 	case 0:
-		return g.patch(api.PersistentVolumeClaim, key, api.Main, `{"metadata":{"annotations":{%q:%q}}}`, objects.AnnSelectedNode, pick(g.generator, "n1", "n2", "n3"))
+		return g.patch(api.PersistentVolumeClaim, key, api.Main, `{"metadata":{"annotations":{%q:%q}}}`, objects.AnnSelectedNode,
+			pick(g.generator, "n1", "n2", "n3"))
 	case 1:
 		return g.patch(api.PersistentVolumeClaim, key, api.Main, `{"metadata":{"annotations":null}}`)
 	case 2:
@@ -149,7 +153,8 @@ func (g *schedulingGenerator) changeNode() Step {
 	case 3:
 		return g.patch(api.Node, name, api.Main, `{"spec":{"unschedulable":%t}}`, g.chance(2))
 	case 4:
-		return g.patch(api.Node, name, api.Main, `{"spec":{"taints":%s}}`, pick(g.generator, `null`, `[{"key":"only","value":"some","effect":"NoSchedule"}]`, `[{"key":"soft","effect":"PreferNoSchedule"}]`))
+		return g.patch(api.Node, name, api.Main, `{"spec":{"taints":%s}}`,
+			pick(g.generator, `null`, `[{"key":"only","value":"some","effect":"NoSchedule"}]`, `[{"key":"soft","effect":"PreferNoSchedule"}]`))
 	case 5:
 		return g.patch(api.Node, name, api.Status, `{"status":{"allocatable":{"cpu":%q}}}`, pick(g.generator, "1", "2", "4", "8"))
 	}
@@ -168,7 +173,8 @@ func (g *schedulingGenerator) changeCSINode() Step {
 		node.UID = ""
 		return Step{Op: Create, Object: node}
 	case 1:
-		return g.patch(api.CSINode, name, api.Main, `{"metadata":{"annotations":{%q:%q}}}`, "storage.alpha.kubernetes.io/migrated-plugins", pick(g.generator, "example.com/one", "example.com/two"))
+		return g.patch(api.CSINode, name, api.Main, `{"metadata":{"annotations":{%q:%q}}}`, "storage.alpha.kubernetes.io/migrated-plugins",
+			pick(g.generator, "example.com/one", "example.com/two"))
 	}
 	drivers := g.csiNode(name).Spec.Drivers
 	data, err := json.Marshal(drivers)
@@ -241,7 +247,8 @@ func (g *schedulingGenerator) create() Step {
 		obj = pod
 	default:
 		claim := g.claim(pick(g.generator, "default/c1", "default/c2", "default/c3", "default/p-own", "default/nosuch"))
-		claim.DeletionTimestamp, claim.Finalizers, claim.Status, claim.Spec.VolumeAttributesClassName = nil, nil, corev1.PersistentVolumeClaimStatus{}, nil
+		claim.DeletionTimestamp, claim.Finalizers, claim.Status, claim.Spec.VolumeAttributesClassName = nil, nil,
+			corev1.PersistentVolumeClaimStatus{}, nil
 		if claim.Spec.Resources.Requests == nil {
 			claim.Spec.Resources.Requests = amounts("storage", "1Gi")
 		}
@@ -270,7 +277,8 @@ func (g *schedulingGenerator) fault() Step {
 	if kind == api.Pod {
 		verb = pick(g.generator, "bind", "patch-status")
 	}
-	return Step{Op: Fault, Rule: Rule{Actor: actors.Scheduler, Verb: verb, Kind: kind, Times: 1 + g.IntN(2), Lost: g.chance(4), Conflict: g.chance(2)}}
+	return Step{Op: Fault,
+		Rule: Rule{Actor: actors.Scheduler, Verb: verb, Kind: kind, Times: 1 + g.IntN(2), Lost: g.chance(4), Conflict: g.chance(2)}}
 }
 
 func (g *schedulingGenerator) pause() Step { return Step{Op: Advance} }

@@ -27,7 +27,8 @@ func (g *schedulingGenerator) accessModes() []corev1.PersistentVolumeAccessMode 
 	return pick(g.generator,
 		[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
-		[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod})
+		[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod},
+		[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod})
 }
 
 func (g *schedulingGenerator) size() corev1.ResourceList {
@@ -57,10 +58,14 @@ func (g *schedulingGenerator) affinity() *corev1.VolumeNodeAffinity {
 		term := corev1.NodeSelectorTerm{}
 		for range pick(g.generator, 1, 1, 1, 1, 2, 0) {
 			term.MatchExpressions = append(term.MatchExpressions, pick(g.generator,
-				corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{pick(g.generator, "n1", "n2", "n3")}},
-				corev1.NodeSelectorRequirement{Key: corev1.LabelTopologyZone, Operator: pick(g.generator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{"a"}},
-				corev1.NodeSelectorRequirement{Key: "rack", Operator: pick(g.generator, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist)},
-				corev1.NodeSelectorRequirement{Key: "rack", Operator: pick(g.generator, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt), Values: []string{pick(g.generator, "3", "3", "x")}},
+				corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+					Values: []string{pick(g.generator, "n1", "n2", "n3")}},
+				corev1.NodeSelectorRequirement{Key: corev1.LabelTopologyZone,
+					Operator: pick(g.generator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{"a"}},
+				corev1.NodeSelectorRequirement{Key: "rack",
+					Operator: pick(g.generator, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist)},
+				corev1.NodeSelectorRequirement{Key: "rack", Operator: pick(g.generator, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt),
+					Values: []string{pick(g.generator, "3", "3", "x")}},
 			))
 		}
 		if g.chance(12) {
@@ -79,7 +84,8 @@ func (g *schedulingGenerator) zoneLabels() map[string]string {
 		}
 		return labels
 	}
-	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion} {
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone,
+		corev1.LabelFailureDomainBetaRegion} {
 		if g.chance(3) {
 			labels[key] = pick(g.generator, "a", "b", "a__b", "r", "r__s", "a____b", "a__", "__")
 		}
@@ -95,7 +101,8 @@ func (g *schedulingGenerator) volume(name string) *corev1.PersistentVolume {
 	pv.Spec.StorageClassName = g.className()
 	pv.Spec.NodeAffinity = g.affinity()
 	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	pv.Status.Phase = pick(g.generator, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumePending, corev1.VolumeReleased, corev1.VolumeFailed)
+	pv.Status.Phase = pick(g.generator, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable,
+		corev1.VolumePending, corev1.VolumeReleased, corev1.VolumeFailed)
 	switch handle := pick(g.generator, name, name, name, name, "shared"); g.IntN(6) {
 	case 0:
 		pv.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/" + name}
@@ -113,7 +120,8 @@ func (g *schedulingGenerator) volume(name string) *corev1.PersistentVolume {
 		pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: firstDriver, VolumeHandle: handle}
 	}
 	if g.chance(5) {
-		pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: pick(g.generator, "default", "default", "default", "other"), Name: pick(g.generator, "c1", "c2", "c3")}
+		pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: pick(g.generator, "default", "default", "default", "other"),
+			Name: pick(g.generator, "c1", "c2", "c3")}
 		if g.chance(2) {
 			pv.Spec.ClaimRef.UID = pick(g.generator, "gone", types.UID("uid-"+pv.Spec.ClaimRef.Namespace+"-"+pv.Spec.ClaimRef.Name))
 		}
@@ -129,7 +137,8 @@ func (g *schedulingGenerator) volume(name string) *corev1.PersistentVolume {
 
 func (g *schedulingGenerator) claim(key string) *corev1.PersistentVolumeClaim {
 	namespace, name := objects.SplitKey(key)
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name)}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		UID: types.UID("uid-" + namespace + "-" + name)}}
 	claim.Spec.AccessModes = g.accessModes()
 	claim.Spec.Resources.Requests = g.size()
 	claim.Spec.VolumeMode = g.volumeMode()
@@ -161,7 +170,8 @@ func (g *schedulingGenerator) claim(key string) *corev1.PersistentVolumeClaim {
 		claim.DeletionTimestamp, claim.Finalizers = new(metav1.NewTime(Epoch)), []string{"kubernetes.io/pvc-protection"}
 	}
 	if name == "p-own" && !g.chance(6) {
-		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: pick(g.generator, types.UID("uid-default-p"), "uid-default-p", "uid-default-p", "other"), Controller: new(!g.chance(12))}}
+		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p",
+			UID: pick(g.generator, types.UID("uid-default-p"), "uid-default-p", "uid-default-p", "other"), Controller: new(!g.chance(12))}}
 	}
 	return claim
 }
@@ -176,11 +186,13 @@ func (g *schedulingGenerator) pair(claim *corev1.PersistentVolumeClaim, pvs map[
 		if pv.Spec.ClaimRef != nil {
 			return
 		}
-		pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
+		pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace,
+			Name: claim.Name, UID: claim.UID}
 		pv.Status.Phase = corev1.VolumeBound
 	}
 	claim.Spec.VolumeName = name
-	claim.Status.Phase = pick(g.generator, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimPending, corev1.ClaimLost)
+	claim.Status.Phase = pick(g.generator, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimBound, corev1.ClaimBound,
+		corev1.ClaimPending, corev1.ClaimLost)
 	if !g.chance(12) {
 		if claim.Annotations == nil {
 			claim.Annotations = map[string]string{}

@@ -63,13 +63,15 @@ func TestMatch(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d claims with sets of volumes, %d of them matched, %d among several that were equally good; %d checks of one volume", *pairs, matched, ties, checked)
+	t.Logf("%d claims with sets of volumes, %d of them matched, %d among several that were equally good; %d checks of one volume", *pairs,
+		matched, ties, checked)
 	require.Greater(t, matched, *pairs/10, "too few match for this to mean anything")
 }
 
 // agrees asks upstream until it picks the volume that we picked, and returns how often. Upstream sorts the keys of a map, which has few
 // orders of its own, so the index is recreated now and then.
-func agrees(t *testing.T, theirs *upstream.Index, volumes []*corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, delayed bool, got binder.Decision) int {
+func agrees(t *testing.T, theirs *upstream.Index, volumes []*corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, delayed bool,
+	got binder.Decision) int {
 	t.Helper()
 	for asked := 1; ; asked++ {
 		if asked%10 == 0 {
@@ -131,9 +133,11 @@ func randomVolume(r *rand.Rand, name string) *corev1.PersistentVolume {
 	pv.Spec.VolumeMode = randomVolumeMode(r)
 	pv.Spec.StorageClassName = choose(r, "", "", "fast", "slow")
 	pv.Spec.VolumeAttributesClassName = choose(r, nil, nil, nil, nil, new(""), new("gold"))
-	pv.Status.Phase = choose(r, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumePending, corev1.VolumeBound, corev1.VolumeReleased, corev1.VolumeFailed)
+	pv.Status.Phase = choose(r, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable,
+		corev1.VolumePending, corev1.VolumeBound, corev1.VolumeReleased, corev1.VolumeFailed)
 	if r.IntN(5) == 0 {
-		pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: choose(r, "default", "other"), Name: choose(r, "c1", "c2"), UID: types.UID(choose(r, "", "u1", "u2"))}
+		pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: choose(r, "default", "other"), Name: choose(r, "c1", "c2"),
+			UID: types.UID(choose(r, "", "u1", "u2"))}
 	}
 	if r.IntN(12) == 0 {
 		pv.DeletionTimestamp = &metav1.Time{}
@@ -142,7 +146,8 @@ func randomVolume(r *rand.Rand, name string) *corev1.PersistentVolume {
 }
 
 func randomClaim(r *rand.Rand) *corev1.PersistentVolumeClaim {
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: choose(r, "default", "other"), Name: choose(r, "c1", "c2"), UID: types.UID(choose(r, "u1", "u2"))}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: choose(r, "default", "other"),
+		Name: choose(r, "c1", "c2"), UID: types.UID(choose(r, "u1", "u2"))}}
 	legacyClass(r, &claim.ObjectMeta)
 	claim.Spec.AccessModes = randomModes(r)
 	claim.Spec.Resources.Requests = randomSize(r)

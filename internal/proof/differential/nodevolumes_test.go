@@ -64,17 +64,23 @@ func TestNodeVolumesHappen(t *testing.T) {
 		generate func(uint64) differential.Scenario
 		want     []string // texts that must be seen, each in one of 20 scenarios
 	}{
-		{"block", differential.GenerateBlock, []string{"SuccessfulMountVolume", "held: ", "MapVolume.SetUpDevice failed", "MapVolume.MapPodDevice failed"}},
+		{"block", differential.GenerateBlock,
+			[]string{"SuccessfulMountVolume", "held: ", "MapVolume.SetUpDevice failed", "MapVolume.MapPodDevice failed"}},
 		{"node expansion", differential.GenerateNodeExpand, []string{
-			" NodeExpand handle1 end", "NodeExpand handle1 end at n1: ", "FileSystemResizeSuccessful", "VolumeResizeFailed", "NodeResizeInfeasible", "FileSystemResizeFailed",
+			" NodeExpand handle1 end", "NodeExpand handle1 end at n1: ", "FileSystemResizeSuccessful", "VolumeResizeFailed",
+			"NodeResizeInfeasible", "FileSystemResizeFailed",
 		}},
 		{"inline", differential.GenerateInline, []string{"Publish csi-", "Unpublish csi-", "not supported by driver"}},
-		{"faults", differential.GenerateKubeletFaults, []string{"failed to fetch PVC from API server: Internal error", "failed to fetch PV pv1 from API server: Internal error", "has GET error for volume attachment"}},
+		{"faults", differential.GenerateKubeletFaults,
+			[]string{"failed to fetch PVC from API server: Internal error", "failed to fetch PV pv1 from API server: Internal error",
+				"has GET error for volume attachment"}},
 		{"own claims", differential.GenerateOwnClaims, []string{"Publish pvc-", "Unpublish pvc-", "Unstage pvc-"}},
 		{"pod volumes", differential.GeneratePodVolumes, []string{
-			"mounted: /var/lib/kubelet/pods/", "/volume-subpaths/", "/ready", "/wrapped_key/", "kubernetes.io~configmap/settings/", " run in groups [5]", "git-repo volume plugin has been disabled",
+			"mounted: /var/lib/kubelet/pods/", "/volume-subpaths/", "/ready", "/wrapped_key/", "kubernetes.io~configmap/settings/",
+			" run in groups [5]", "git-repo volume plugin has been disabled",
 		}},
-		{"limit", differential.GenerateAttachLimit, []string{"VolumeAttachmentLimitExceeded", "s spec.drivers[0].allocatable.count", "s spec.drivers\n"}},
+		{"limit", differential.GenerateAttachLimit,
+			[]string{"VolumeAttachmentLimitExceeded", "s spec.drivers[0].allocatable.count", "s spec.drivers\n"}},
 		{"groups", differential.GenerateFSGroup, groups},
 	}
 	for _, test := range tests {

@@ -64,7 +64,8 @@ func groupText(group *int64) string {
 }
 
 func (d *nodeDriver) Stage(r storage.NodeRequest) error {
-	d.Asked(NodeRequest{Op: storage.Stage, ID: r.ID, Node: r.Node, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
+	d.Asked(NodeRequest{Op: storage.Stage, ID: r.ID, Node: r.Node, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
+		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
 		Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
@@ -75,8 +76,10 @@ func (d *nodeDriver) Unstage(r storage.NodeRequest) error {
 }
 
 func (d *nodeDriver) Publish(r storage.NodeRequest) error {
-	d.Asked(NodeRequest{Op: storage.Publish, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
-		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group), ReadOnly: r.ReadOnly, Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
+	d.Asked(NodeRequest{Op: storage.Publish, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath, Mode: accessMode(r.Mode),
+		FSType: r.FSType,
+		Block:  r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group), ReadOnly: r.ReadOnly, Options: r.MountOptions,
+		Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
 
@@ -86,6 +89,7 @@ func (d *nodeDriver) Unpublish(r storage.NodeRequest) error {
 }
 
 func (d *nodeDriver) NodeExpand(r storage.NodeRequest) (int64, error) {
-	d.Asked(NodeRequest{Op: storage.NodeExpand, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
+	d.Asked(NodeRequest{Op: storage.NodeExpand, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath,
+		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
 	return r.Size, nil
 }

@@ -69,7 +69,8 @@ func (p *runner) resolveText(patch string) string {
 // err returns the error of the rule.
 func (r Rule) err() error {
 	if r.Conflict {
-		return apierrors.NewConflict(schema.GroupResource{Resource: strings.ToLower(string(r.Kind)) + "s"}, "some", fmt.Errorf("another client was faster"))
+		return apierrors.NewConflict(schema.GroupResource{Resource: strings.ToLower(string(r.Kind)) + "s"}, "some",
+			fmt.Errorf("another client was faster"))
 	}
 	return apierrors.NewInternalError(fmt.Errorf("the storage of the server is broken"))
 }

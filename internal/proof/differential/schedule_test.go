@@ -150,13 +150,17 @@ func TestScheduleHappens(t *testing.T) {
 	const clusters = 1000
 	seen := map[string]int{}
 	wanted := []string{
-		"by VolumeRestrictions: node(s) had no available disk", "by VolumeRestrictions: node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod",
+		"by VolumeRestrictions: node(s) had no available disk",
+		"by VolumeRestrictions: node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod",
 		"by NodeVolumeLimits: node(s) exceed max volume count", "by VolumeBinding: node(s) didn't match PersistentVolume's node affinity",
 		"by VolumeBinding: node(s) didn't find available persistent volumes to bind", "node(s) did not have enough free storage",
 		"by VolumeBinding: pod has unbound immediate PersistentVolumeClaims", "waiting for ephemeral volume controller",
-		"bound to non-existent persistentvolume", "is being deleted", "by VolumeZone: node(s) had no available volume zone", "by VolumeZone: persistentvolume",
-		"no nodes available", "annotations[volume.kubernetes.io/selected-node]", "spec.claimRef", "annotations[pv.kubernetes.io/bound-by-controller]",
-		"Normal Scheduled", "Normal Preempted", "binding volumes: context deadline exceeded", "annotation reset for PVC", "running PreBind plugin",
+		"bound to non-existent persistentvolume", "is being deleted", "by VolumeZone: node(s) had no available volume zone",
+		"by VolumeZone: persistentvolume",
+		"no nodes available", "annotations[volume.kubernetes.io/selected-node]", "spec.claimRef",
+		"annotations[pv.kubernetes.io/bound-by-controller]",
+		"Normal Scheduled", "Normal Preempted", "binding volumes: context deadline exceeded", "annotation reset for PVC",
+		"running PreBind plugin",
 	}
 	for seed := range uint64(clusters) {
 		text := strings.Join(scheduleHere(t, differential.GenerateSchedule(seed+1)), "\n")

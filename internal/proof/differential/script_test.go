@@ -11,8 +11,10 @@ import (
 
 // TestScripts writes scenarios as scripts and runs them.
 func TestScripts(t *testing.T) {
-	for _, generate := range []func(uint64) differential.Scenario{differential.Generate, differential.GenerateAttach, differential.GenerateKubelet, differential.GenerateBlock, differential.GenerateNodeExpand,
-		differential.GenerateInline, differential.GenerateKubeletFaults, differential.GenerateOwnClaims, differential.GeneratePodVolumes, differential.GenerateFSGroup,
+	for _, generate := range []func(uint64) differential.Scenario{differential.Generate, differential.GenerateAttach,
+		differential.GenerateKubelet, differential.GenerateBlock, differential.GenerateNodeExpand,
+		differential.GenerateInline, differential.GenerateKubeletFaults, differential.GenerateOwnClaims, differential.GeneratePodVolumes,
+		differential.GenerateFSGroup,
 		differential.GenerateAttachLimit, differential.GenerateNodeVolumes} {
 		for seed := range uint64(100) {
 			text, err := generate(seed).Script()

@@ -26,7 +26,8 @@ func (r *runner) changeRequest() error {
 // failExpansion makes the driver fail to expand volumes, in the storage system or on the node, or lose its replies.
 func (r *runner) failExpansion() error {
 	match := fake.Match{Target: Driver, Verb: string(pick(r.choose, storage.Expand, storage.NodeExpand))}
-	err := storage.Errorf(pick(r.choose, storage.Internal, storage.DeadlineExceeded, storage.OutOfRange, storage.FailedPrecondition, storage.ResourceExhausted), "cannot grow")
+	err := storage.Errorf(pick(r.choose, storage.Internal, storage.DeadlineExceeded, storage.OutOfRange, storage.FailedPrecondition,
+		storage.ResourceExhausted), "cannot grow")
 	times := 1 + r.choose(3)
 	if r.oneIn(3) {
 		r.Faults.Lose(match, err).Times(times)

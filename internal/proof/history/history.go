@@ -58,8 +58,8 @@ func Config(seed int64) (volsim.Config, []*fake.Memory) {
 		[]*fake.Memory{inTree.Memory, nfs.Memory, driver}
 }
 
-// Run takes random steps in the cluster, and calls afterStep, unless it is nil, after each. A request that the API server rejects is part of the
-// history; an error means that the cluster itself is wrong.
+// Run takes random steps in the cluster, and calls afterStep, unless it is nil, after each. A request that the API server rejects is part
+// of the history; an error means that the cluster itself is wrong.
 func Run(c *volsim.Cluster, choose Choose, opts Options, afterStep func() error) error {
 	r := &runner{Cluster: c, choose: choose, opts: opts}
 	steps := []func() error{
@@ -167,7 +167,8 @@ func (r *runner) claim() string {
 func (r *runner) createVolume() error {
 	opts := []fake.Option{
 		fake.Modes(r.modes()...), fake.InClass(r.class()),
-		fake.Policy(pick(r.choose, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle)),
+		fake.Policy(pick(r.choose, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete,
+			corev1.PersistentVolumeReclaimRecycle)),
 	}
 	name := r.volume()
 	switch r.choose(3) {
@@ -275,7 +276,8 @@ func (r *runner) dropFinalizers() error {
 }
 
 func (r *runner) dropAnnotation() error {
-	return r.onClaim(`{"metadata":{"annotations":{"` + pick(r.choose, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller") + `":null}}}`)
+	return r.onClaim(`{"metadata":{"annotations":{"` +
+		pick(r.choose, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller") + `":null}}}`)
 }
 
 func (r *runner) selectNode() error {
@@ -459,8 +461,8 @@ func (r *runner) crash() error {
 	return nil
 }
 
-// SettleTime is the virtual time after the last fault within which everything that can be bound is bound: the longest backoff of an operation
-// (2m2s), the retries of keys that injected faults delayed, and some resyncs.
+// SettleTime is the virtual time after the last fault within which everything that can be bound is bound: the longest backoff of an
+// operation (2m2s), the retries of keys that injected faults delayed, and some resyncs.
 const SettleTime = 10 * time.Minute
 
 // CleanupTime is the virtual time after SettleTime within which storage that is no longer used is deleted.

@@ -95,7 +95,8 @@ func User(name, node string) *corev1.Pod {
 // Runs marks the containers of a pod as running.
 func Runs(pod *corev1.Pod) *corev1.Pod {
 	pod.Status.Phase = corev1.PodRunning
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	return pod
 }
 
@@ -122,8 +123,9 @@ func Attachment(node string, attached bool) *storagev1.VolumeAttachment {
 	pv := "pv"
 	return &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: objects.AttachmentName("h1", Driver, node), CreationTimestamp: metav1.NewTime(Now.Add(-time.Hour))},
-		Spec:       storagev1.VolumeAttachmentSpec{Attacher: Driver, NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
-		Status:     storagev1.VolumeAttachmentStatus{Attached: attached},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: Driver, NodeName: node,
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
+		Status: storagev1.VolumeAttachmentStatus{Attached: attached},
 	}
 }
 
@@ -169,8 +171,9 @@ const InTree = "kubernetes.io/example"
 
 // recycled returns a Released volume with policy Recycle.
 func recycled(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
-	return fake.Volume(name, size, append([]fake.Option{fake.ForClaim("before", "c0"), fake.Phase("Released"), fake.NFSSource("server", "/share"),
-		fake.Policy(corev1.PersistentVolumeReclaimRecycle)}, opts...)...)
+	return fake.Volume(name, size,
+		append([]fake.Option{fake.ForClaim("before", "c0"), fake.Phase("Released"), fake.NFSSource("server", "/share"),
+			fake.Policy(corev1.PersistentVolumeReclaimRecycle)}, opts...)...)
 }
 
 // set returns a set of backends.

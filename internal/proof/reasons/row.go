@@ -29,8 +29,8 @@ type Row struct {
 	Candidate string
 	// Backends are the storage systems; nil if none is known.
 	Backends *backends.Set
-	// Dumped lists the differences in the command's answer, which derives storage from the dump, and sets what an API server would set; nil for
-	// nothing.
+	// Dumped lists the differences in the command's answer, which derives storage from the dump, and sets what an API server would set; nil
+	// for nothing.
 	Dumped *Dumped
 }
 

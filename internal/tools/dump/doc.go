@@ -8,7 +8,7 @@
 // simulated and fields of a newer API, and reports both.
 //
 // Dump.Start creates the cluster. It infers the storage systems: a CSI driver for each name that an object mentions, with the properties of
-// its CSIDriver and CSINode objects and the attachments of VolumeAttachments. Running containers keep running, with their volumes mounted. A
-// NotReady node counts as disconnected from the API server, with its containers still running. Controllers start with empty memory, as
+// its CSIDriver and CSINode objects and the attachments of VolumeAttachments. Running containers keep running, with their volumes mounted.
+// A NotReady node counts as disconnected from the API server, with its containers still running. Controllers start with empty memory, as
 // after a restart, at the newest timestamp of the dump.
 package dump

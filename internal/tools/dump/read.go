@@ -51,7 +51,8 @@ func Read(data []byte) (*Dump, error) {
 	}
 	d.Dropped = slices.Sorted(maps.Keys(p.dropped))
 	if len(d.Objects) == 0 {
-		return nil, errors.New("read dump: no objects of simulated kinds; create it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
+		return nil,
+			errors.New("read dump: no objects of simulated kinds; create it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
 	}
 	return d, nil
 }

@@ -37,7 +37,8 @@ func TestReadKeepsWhatItKnows(t *testing.T) {
 	for _, obj := range d.Objects {
 		kinds[api.KindOf(obj)]++
 	}
-	require.Equal(t, map[api.Kind]int{"PersistentVolume": 3, "PersistentVolumeClaim": 1, "StorageClass": 1, "Pod": 1, "Node": 3, "CSINode": 3, "CSIDriver": 1}, kinds)
+	require.Equal(t, map[api.Kind]int{"PersistentVolume": 3, "PersistentVolumeClaim": 1, "StorageClass": 1, "Pod": 1, "Node": 3,
+		"CSINode": 3, "CSIDriver": 1}, kinds)
 }
 
 // The end of a grace period is in the future: the time of the deletion request counts.
@@ -54,10 +55,13 @@ metadata: {name: p, creationTimestamp: "2026-01-01T00:00:00Z", deletionTimestamp
 func TestReadTakesWhatKubectlPrints(t *testing.T) {
 	for _, test := range []struct{ name, text string }{
 		{"one object", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"},
-		{"several documents", "---\n# a comment\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"},
-		{"a List", "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n"},
+		{"several documents",
+			"---\n# a comment\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"},
+		{"a List",
+			"apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n"},
 		{"a typed list", "apiVersion: v1\nkind: NodeList\nmetadata: {}\nitems:\n- metadata: {name: n1}\n"},
-		{"JSON", `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "generation": 3}}]}`},
+		{"JSON",
+			`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "generation": 3}}]}`},
 		{"an alias", "apiVersion: v1\nkind: Node\nmetadata: {name: &x n1, labels: {kubernetes.io/hostname: *x}}\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,9 +84,12 @@ func TestReadRejects(t *testing.T) {
 		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "read dump: object without apiVersion or kind"},
 		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "read dump: Node without a name"},
 		{"the same twice", node + "---\n" + node, "read dump: duplicate Node/n1"},
-		{"a wrong type", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec: {accessModes: 3}\n", "PersistentVolumeClaim shop/data: "},
-		{"a quantity without end", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1e999999999}}\n", "PersistentVolume pv: "},
-		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20), "read dump: lists nested deeper than 8"},
+		{"a wrong type", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec: {accessModes: 3}\n",
+			"PersistentVolumeClaim shop/data: "},
+		{"a quantity without end",
+			"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1e999999999}}\n", "PersistentVolume pv: "},
+		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20),
+			"read dump: lists nested deeper than 8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := dump.Read([]byte(test.text))

@@ -86,7 +86,8 @@ func (d *Dump) noFinalizer() bool {
 			return false
 		}
 		_, provisioned := pv.Annotations[objects.AnnProvisionedBy]
-		without = without || provisioned && pv.Status.Phase == corev1.VolumeBound && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+		without = without ||
+			provisioned && pv.Status.Phase == corev1.VolumeBound && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 	}
 	return without
 }

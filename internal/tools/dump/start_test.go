@@ -72,7 +72,8 @@ func TestObjectsKeepTheirState(t *testing.T) {
 // A node that is not ready is disconnected, and its containers keep running.
 func TestSilentNodes(t *testing.T) {
 	c := start(t, "dead-node.yaml")
-	require.Equal(t, []string{"Assumption: node ip-10-0-1-21 is NotReady; we assume it lost its network and its containers still run."}, c.Notes)
+	require.Equal(t, []string{"Assumption: node ip-10-0-1-21 is NotReady; we assume it lost its network and its containers still run."},
+		c.Notes)
 	node, err := c.Node("ip-10-0-1-21")
 	require.NoError(t, err)
 	require.True(t, node.Partitioned())
@@ -123,7 +124,9 @@ items:
 `))
 	require.NoError(t, err)
 	drivers, notes = d.Backends()
-	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
+	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"},
+		names(drivers))
 	require.False(t, backends.Can(drivers[1], storage.Attach))
-	require.Equal(t, []string{"Driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is not simulated: its name is longer than 63 characters."}, notes)
+	require.Equal(t,
+		[]string{"Driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is not simulated: its name is longer than 63 characters."}, notes)
 }

@@ -54,8 +54,8 @@ func dependent(a, b *access) bool {
 	return false
 }
 
-// disturbs reports whether an event affects a dependent actor: it changes an object, which that actor may read, or calls a backend, which that
-// actor may change without a call. Counters, faults and the trace are in the cells of the dependent actor itself.
+// disturbs reports whether an event affects a dependent actor: it changes an object, which that actor may read, or calls a backend, which
+// that actor may change without a call. Counters, faults and the trace are in the cells of the dependent actor itself.
 func (a *access) disturbs() bool {
 	return slices.ContainsFunc(a.cells, func(c cell) bool {
 		return strings.HasPrefix(c.name, storageCell) ||

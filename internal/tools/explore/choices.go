@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// FormatChoices returns choices as ReadChoices reads them: the picked indexes, joined by commas. It omits zeros at the end, because a replay
-// continues in order, but writes at least one zero.
+// FormatChoices returns choices as ReadChoices reads them: the picked indexes, joined by commas. It omits zeros at the end, because a
+// replay continues in order, but writes at least one zero.
 func FormatChoices(choices []engine.Choice) string {
 	end := len(choices)
 	for end > 0 && choices[end-1].Picked == 0 {
@@ -27,7 +27,8 @@ func FormatChoices(choices []engine.Choice) string {
 	return strings.Join(words, ",")
 }
 
-// ReadChoices reads the index picked at each choice: numbers from 0 on, separated by commas or white space. The result is for engine.Replay.
+// ReadChoices reads the index picked at each choice: numbers from 0 on, separated by commas or white space. The result is for
+// engine.Replay.
 func ReadChoices(data []byte) ([]engine.Choice, error) {
 	var choices []engine.Choice
 	for i, word := range strings.FieldsFunc(string(data), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {

@@ -28,30 +28,30 @@
 // # Reduction
 //
 // A few dozen events have more orders than can be run: one volume, one claim and their controller have more than can be counted. Exhaustive
-// therefore skips interleavings that cannot show anything new. [Exploration].Finished means that every outcome and every violation was found.
-// With Options.NoPrune nothing is skipped, which ends for the smallest models only. The reduction has three parts:
+// therefore skips interleavings that cannot show anything new. [Exploration].Finished means that every outcome and every violation was
+// found. With Options.NoPrune nothing is skipped, which ends for the smallest models only. The reduction has three parts:
 //
 // Known states. Nothing is explored from a state that was seen before. A state consists of the virtual time; the objects; the calls that
-// backends received; the undelivered changes of each informer; the queues with their keys and failures; all events that are due, now and later;
-// the memory of each actor; the progress of each process; what the driver of the run may have seen; and what invariants have read. If an actor
-// registers its memory (engine.Actor.Keeps), it is read by reflection. Otherwise everything that the actor's code was called for and has read,
-// in order, represents its memory, because its memory follows from that. The same represents the progress of a process. So two states that
-// can behave differently are never equal.
+// backends received; the undelivered changes of each informer; the queues with their keys and failures; all events that are due, now and
+// later; the memory of each actor; the progress of each process; what the driver of the run may have seen; and what invariants have read.
+// If an actor registers its memory (engine.Actor.Keeps), it is read by reflection. Otherwise everything that the actor's code was called
+// for and has read, in order, represents its memory, because its memory follows from that. The same represents the progress of a process.
+// So two states that can behave differently are never equal.
 //
 // Sleep sets. Of two independent events that are due at once, one order is explored. All states are still visited.
 //
-// Invisible deliveries. A delivery to an independent actor that has no other event due, and cannot get one before it, comes first. This assumes
-// that the kinds of the actor's other informers do not change. If one does, the exploration begins anew without that assumption.
+// Invisible deliveries. A delivery to an independent actor that has no other event due, and cannot get one before it, comes first. This
+// assumes that the kinds of the actor's other informers do not change. If one does, the exploration begins anew without that assumption.
 //
-// The last two parts, and most of the first, need independent actors: their code reads the cluster only through informers, the API server and
-// backends; no other code reads or changes their memory; and the handlers of the informers they start with only read what they get and queue
-// keys. Such actors are declared after a review of their code, not detected: the PersistentVolume controller and the two protection
+// The last two parts, and most of the first, need independent actors: their code reads the cluster only through informers, the API server
+// and backends; no other code reads or changes their memory; and the handlers of the informers they start with only read what they get and
+// queue keys. Such actors are declared after a review of their code, not detected: the PersistentVolume controller and the two protection
 // controllers. All others are taken to depend on each other and on everything. They are explored as completely, but nearly every order of
 // their events counts as a different one.
 //
 // Further assumptions: a resourceVersion is only compared with others of the same object; code uses only differences of effect counters
-// ([engine.Process.Effects]) within one activity; functions in an actor's memory do not change what they refer to; generated names do not matter;
-// and no run ends because of a livelock. The count of an outcome is the number of runs that were made, which says nothing about its
+// ([engine.Process.Effects]) within one activity; functions in an actor's memory do not change what they refer to; generated names do not
+// matter; and no run ends because of a livelock. The count of an outcome is the number of runs that were made, which says nothing about its
 // probability, and the shortest trace is the shortest one among these runs.
 //
 // # Size

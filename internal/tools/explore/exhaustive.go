@@ -43,10 +43,11 @@ type Exploration struct {
 	Bounded string
 }
 
-// Exhaustive explores all interleavings of a model, depth first: it runs the model to its end, goes back to the last choice with an unexplored
-// possibility, takes that, and continues, until there is none. It stores no clusters: each run begins anew and repeats the choices up to that
-// point. It applies the reduction that the package comment describes, unless Options.NoPrune is set. The same model gives the same Exploration
-// each time. It returns an error for negative bounds, for a model that cannot be made, and for one that is not the same each time.
+// Exhaustive explores all interleavings of a model, depth first: it runs the model to its end, goes back to the last choice with an
+// unexplored possibility, takes that, and continues, until there is none. It stores no clusters: each run begins anew and repeats the
+// choices up to that point. It applies the reduction that the package comment describes, unless Options.NoPrune is set. The same model
+// gives the same Exploration each time. It returns an error for negative bounds, for a model that cannot be made, and for one that is not
+// the same each time.
 func Exhaustive(model Model, opts Options) (Exploration, error) {
 	if opts.MaxRuns < 0 || opts.MaxChoices < 0 {
 		return Exploration{}, fmt.Errorf("explore: Options.MaxRuns is %d and MaxChoices %d: set zero or more", opts.MaxRuns, opts.MaxChoices)

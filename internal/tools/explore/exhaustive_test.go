@@ -37,7 +37,8 @@ spec:
 
 // idle names the controllers that have nothing to do if there are only volumes and claims.
 var idle = []string{
-	"kubelet", "attachdetach-controller", "kube-scheduler", "ephemeral-volume-controller", "garbage-collector", "pod-garbage-collector-controller",
+	"kubelet", "attachdetach-controller", "kube-scheduler", "ephemeral-volume-controller", "garbage-collector",
+	"pod-garbage-collector-controller",
 	"persistentvolume-expander-controller", "volumeattributesclass-protection-controller", "recycler-pod-runner",
 	"pv-protection-controller", "pvc-protection-controller", "node-lifecycle-controller", "taint-eviction-controller",
 }
@@ -290,7 +291,8 @@ func sampledIDs(t *testing.T, m Manifest, seeds int) []string {
 
 // TestScriptModel explores a script with its expectations and checks that choices repeat its outcomes.
 func TestScriptModel(t *testing.T) {
-	text := "config without=" + strings.Join(idle, ",") + "\napply -f both.yaml\nadvance 1s\nexpect pvc/data phase=Bound\nadvance 15s\n-- both.yaml --\n" + one
+	text := "config without=" + strings.Join(idle, ",") +
+		"\napply -f both.yaml\nadvance 1s\nexpect pvc/data phase=Bound\nadvance 15s\n-- both.yaml --\n" + one
 	s, err := ReadScript("x.txtar", []byte(text))
 	require.NoError(t, err)
 	x, err := Exhaustive(s.Model(0), Options{MaxRuns: searches(300, DefaultMaxRuns)})

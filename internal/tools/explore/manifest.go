@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// Manifest describes a model: the objects of a manifest are created in a cluster whose controllers have started, and the controllers run until
-// they have settled.
+// Manifest describes a model: the objects of a manifest are created in a cluster whose controllers have started, and the controllers run
+// until they have settled.
 type Manifest struct {
 	// Data has the objects, in YAML or JSON. The storage systems are those that they name.
 	Data []byte
@@ -34,8 +34,8 @@ type Manifest struct {
 // independent names the independent actors, see Run.Independent. Their code was reviewed for it.
 var independent = []string{actors.PersistentVolume, actors.PVProtection, actors.PVCProtection}
 
-// dependentActor returns the actor that an object makes dependent, "" if none: to recycle a volume, the PersistentVolume controller watches a
-// pod without an informer.
+// dependentActor returns the actor that an object makes dependent, "" if none: to recycle a volume, the PersistentVolume controller watches
+// a pod without an informer.
 func dependentActor(obj api.Object) string {
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		return actors.PersistentVolume

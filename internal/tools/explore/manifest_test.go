@@ -64,7 +64,8 @@ func TestDependentActor(t *testing.T) {
 		data := strings.Replace(one, "hostPath: {path: /tmp/only}", "persistentVolumeReclaimPolicy: "+policy+"\n  hostPath: {path: /tmp/only}", 1)
 		w, err := Manifest{Data: []byte(data), Without: idle}.Model()
 		require.NoError(t, err)
-		x := &explorer{model: w, opts: Options{MaxRuns: 20}, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{}, backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{}}
+		x := &explorer{model: w, opts: Options{MaxRuns: 20}, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{},
+			backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{}}
 		x.reset()
 		require.NoError(t, x.explore())
 		require.Equal(t, want, x.dependentActors[actors.PersistentVolume], policy)

@@ -33,8 +33,8 @@ type place struct {
 // within one activity, as it does with engine.Process.Effects.
 const differenceTag = "difference"
 
-// opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic type
-// stands for all its instances.
+// opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic
+// type stands for all its instances.
 var opaque = typeSet(
 	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
 	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[engine.Client[api.Object]](),

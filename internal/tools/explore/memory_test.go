@@ -43,8 +43,8 @@ func functions(t reflect.Type, seen map[reflect.Type]bool) (all []string) {
 	return all
 }
 
-// TestFunctionsInMemory lists the functions in the memory of the PersistentVolume controller. Reflection cannot read what they refer to, so each
-// was reviewed: configuration, hooks of tests, and the orders of trees. None of them changes state.
+// TestFunctionsInMemory lists the functions in the memory of the PersistentVolume controller. Reflection cannot read what they refer to, so
+// each was reviewed: configuration, hooks of tests, and the orders of trees. None of them changes state.
 func TestFunctionsInMemory(t *testing.T) {
 	c, err := volsim.New(volsim.Config{})
 	require.NoError(t, err)
@@ -55,7 +55,8 @@ func TestFunctionsInMemory(t *testing.T) {
 	all := functions(reflect.TypeOf(a.Memory()[0]), map[reflect.Type]bool{})
 	slices.Sort(all)
 	require.Equal(t, []string{
-		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.NestedOperations.Before", "engine.TickerConfig.Pass",
+		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.NestedOperations.Before",
+		"engine.TickerConfig.Pass",
 	}, all)
 }
 

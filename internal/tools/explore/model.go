@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Model makes a cluster that has not run yet. choose is for [engine.Config].Choose, which makes the seed of the engine irrelevant. A model makes
-// the same cluster each time, whose run depends only on the choices.
+// Model makes a cluster that has not run yet. choose is for [engine.Config].Choose, which makes the seed of the engine irrelevant. A model
+// makes the same cluster each time, whose run depends only on the choices.
 type Model func(choose func(n int) int) (*Run, error)
 
 // Run is one run of a model.
@@ -68,8 +68,8 @@ func (r *Run) violations() []check.Violation {
 	return r.Violations()
 }
 
-// Replay runs a model once with these choices, and in order after them. It returns the finished run, for its trace, and the outcome. The caller
-// closes the engine of the run.
+// Replay runs a model once with these choices, and in order after them. It returns the finished run, for its trace, and the outcome. The
+// caller closes the engine of the run.
 func Replay(model Model, choices []engine.Choice) (*Run, Outcome, error) {
 	run, err := model(engine.Replay(choices))
 	if err != nil {

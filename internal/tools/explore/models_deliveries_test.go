@@ -179,7 +179,8 @@ var modelsOfDeliveries = []smallModel{
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
 				delivered, before := uint64(0), p.Effects()
-				engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { delivered = p.Effects() - before }})
+				engine.NewInformer(a,
+					s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { delivered = p.Effects() - before }})
 				p.Sleep(2 * pause)
 				label(p, "c", fmt.Sprint(delivered))
 			})

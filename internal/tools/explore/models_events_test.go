@@ -147,7 +147,8 @@ var modelsOfEvents = []smallModel{
 				return nil
 			}})
 			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
-			engine.NewInformer(a, s.Store().Claims).Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Add: func(*corev1.PersistentVolumeClaim) { q.Add("claim") }})
+			engine.NewInformer(a,
+				s.Store().Claims).Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Add: func(*corev1.PersistentVolumeClaim) { q.Add("claim") }})
 			a.After(2*pause, "report", func(p *proc) { label(p, "c", m.Text) })
 		})
 		s.does("writer", func(p *proc) {

@@ -25,12 +25,14 @@ var modelsOfPast = []smallModel{
 			require.NoError(s.t, err)
 			pv, _ := p.API().Volumes.Get(p, "a")
 			pv = pv.DeepCopy()
-			pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "d", UID: pvc.UID, ResourceVersion: pvc.ResourceVersion}
+			pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "d", UID: pvc.UID,
+				ResourceVersion: pvc.ResourceVersion}
 			_, err = p.API().Volumes.Update(p, pv)
 			require.NoError(s.t, err)
 		})
 		s.does("writer", func(p *proc) {
-			_, err := p.API().Patch(p, api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/d"}, []byte(`{"metadata":{"labels":{"x":"1"}}}`), api.Main)
+			_, err := p.API().Patch(p, api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/d"},
+				[]byte(`{"metadata":{"labels":{"x":"1"}}}`), api.Main)
 			require.NoError(s.t, err)
 		})
 		s.independent("reader", func(a *actor, _ *actorMemory) {

@@ -19,8 +19,8 @@ type node struct {
 	edge   access    // of the event that is explored, once it is known
 }
 
-// sleeper is an event in the sleep set. Its continuations were explored where it came earlier, so it need not be explored until a dependent event
-// has happened.
+// sleeper is an event in the sleep set. Its continuations were explored where it came earlier, so it need not be explored until a dependent
+// event has happened.
 type sleeper struct {
 	id     digest
 	access access
@@ -168,11 +168,12 @@ func (x *explorer) explored(n *node) []int {
 	return all
 }
 
-// invisible reports whether an event may come first because no other code can observe when it comes: it is a delivery to an independent actor
-// that has no other event due, and cannot get one before the delivery. This assumes that kinds of which nothing was written so far do not change.
+// invisible reports whether an event may come first because no other code can observe when it comes: it is a delivery to an independent
+// actor that has no other event due, and cannot get one before the delivery. This assumes that kinds of which nothing was written so far do
+// not change.
 //
-// During Settle a delivery is work, and Settle ends after the last work, so a background event might then come too late. Therefore no background
-// event may be due at this instant; background checks those that are queued later in it.
+// During Settle a delivery is work, and Settle ends after the last work, so a background event might then come too late. Therefore no
+// background event may be due at this instant; background checks those that are queued later in it.
 func (x *explorer) invisible(n *node, i int) bool {
 	t, d := x.tracker, n.events[i].due
 	drive, _ := t.engine.RunMode()

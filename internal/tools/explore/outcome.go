@@ -16,9 +16,9 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Outcome is the result of a run as text: one line per object, then the contents of the storage, then the failures. It has phases, references,
-// conditions, finalizers and attachments. It has no times, resourceVersions, uids and Kubernetes Events, so runs that differ only in these
-// have the same outcome.
+// Outcome is the result of a run as text: one line per object, then the contents of the storage, then the failures. It has phases,
+// references, conditions, finalizers and attachments. It has no times, resourceVersions, uids and Kubernetes Events, so runs that differ
+// only in these have the same outcome.
 type Outcome string
 
 // ID returns a short hash of the outcome, the same on every machine.

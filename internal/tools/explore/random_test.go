@@ -205,7 +205,8 @@ func (a randomActor) write(p *engine.Process, pv *corev1.PersistentVolume) error
 	return nil
 }
 
-func (a randomActor) step(p *engine.Process, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume], queue *engine.Queue, signal *engine.Signal) {
+func (a randomActor) step(p *engine.Process, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume],
+	queue *engine.Queue, signal *engine.Signal) {
 	m := a.memory
 	switch step {
 	case 0: // reads from the API server and writes
@@ -248,7 +249,8 @@ func (a randomActor) step(p *engine.Process, step int, target string, volumes *e
 	case 9:
 		a.Background(0, "background", func(p *engine.Process) { m.note("background %d", len(m.Seen)) })
 	case 11: // writes an object of a kind that no actor reads
-		_, _ = p.API().Patch(p, api.Ref{Kind: api.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), api.Main)
+		_, _ = p.API().Patch(p, api.Ref{Kind: api.Node, Key: "n"},
+			fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), api.Main)
 	case 10:
 		a.After(time.Second, "later", func(p *engine.Process) {
 			if pv, ok := volumes.Get(target); ok {
@@ -292,8 +294,8 @@ var (
 	samples = flag.Int("samples", 60, "number of random orders of each that it runs")
 )
 
-// TestReductionMissesNothing checks on random models that the reduction finds every outcome: the smallest ones are run in every order, the others
-// in random orders.
+// TestReductionMissesNothing checks on random models that the reduction finds every outcome: the smallest ones are run in every order, the
+// others in random orders.
 func TestReductionMissesNothing(t *testing.T) {
 	whole, bound := searches(60, 120), searches(300, 600)
 	var inEveryOrder, finished, several, violated int
@@ -305,7 +307,8 @@ func TestReductionMissesNothing(t *testing.T) {
 		number /= 3
 	}
 	for seed := range int64(number) {
-		w := randomModel{seed: seed, mode: int(seed / 5 % 3), memoryKind: []memoryKind{registered, unregistered, registered, unregistered, undeclared}[seed%5]}
+		w := randomModel{seed: seed, mode: int(seed / 5 % 3),
+			memoryKind: []memoryKind{registered, unregistered, registered, unregistered, undeclared}[seed%5]}
 		x, err := Exhaustive(w.make, Options{MaxRuns: bound})
 		require.NoError(t, err)
 		if !x.Finished {
@@ -330,7 +333,8 @@ func TestReductionMissesNothing(t *testing.T) {
 			require.Contains(t, found(x), one, "%+v", w)
 		}
 	}
-	t.Logf("%d finished, %d of them run in every order, %d with several outcomes, %d with a violation", finished, inEveryOrder, several, violated)
+	t.Logf("%d finished, %d of them run in every order, %d with several outcomes, %d with a violation", finished, inEveryOrder, several,
+		violated)
 	require.Greater(t, finished, number/2)
 	require.Greater(t, inEveryOrder, number/8)
 	require.Greater(t, several, number/8)

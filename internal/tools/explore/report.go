@@ -59,7 +59,8 @@ func (r *Report) add(s sample) {
 func (r *Report) addViolations(s sample) {
 	byName := map[string]Violated{}
 	for _, v := range s.Violations {
-		one := Violated{Invariant: v.Invariant, Forced: v.Forced != "", Count: 1, Seed: s.Seed, Choices: s.Choices, Entries: entries(v), Text: v.String()}
+		one := Violated{Invariant: v.Invariant, Forced: v.Forced != "", Count: 1, Seed: s.Seed, Choices: s.Choices, Entries: entries(v),
+			Text: v.String()}
 		if before, ok := byName[v.Invariant]; !ok || shorter(one, before) {
 			byName[v.Invariant] = one
 		}
@@ -141,7 +142,8 @@ func (r *Report) addViolated(v Violated) {
 	r.Violated = append(r.Violated, v)
 }
 
-// shorter reports whether a is the better example: not forced, then with fewer entries before it, then of the smaller seed or fewer choices.
+// shorter reports whether a is the better example: not forced, then with fewer entries before it, then of the smaller seed or fewer
+// choices.
 func shorter(a, b Violated) bool {
 	if a.Forced != b.Forced {
 		return !a.Forced

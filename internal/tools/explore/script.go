@@ -15,7 +15,8 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// Script is a script prepared for a sweep: it checks every invariant unless the script itself chooses some, and lists the storage at its end.
+// Script is a script prepared for a sweep: it checks every invariant unless the script itself chooses some, and lists the storage at its
+// end.
 type Script struct {
 	script *script.Script
 	shift  int // the number of lines added at its beginning
@@ -109,8 +110,8 @@ func (l Line) failure() string {
 	return fmt.Sprintf("failed: line %d: %s: %s", l.Line, l.Command, l.Text)
 }
 
-// RunSeed runs the script with one seed and returns a report of this run. A failed expectation does not end the run. Any other failure does, and
-// then the outcome lacks the storage.
+// RunSeed runs the script with one seed and returns a report of this run. A failed expectation does not end the run. Any other failure
+// does, and then the outcome lacks the storage.
 func (s *Script) RunSeed(seed int64) Report {
 	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true})
 	if result.Cluster != nil {
@@ -156,7 +157,8 @@ func (s *Script) report(result *script.Result, sample sample) Report {
 		}
 	}
 	for _, f := range result.Failures {
-		l := Line{Line: f.Line - s.shift, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: sample.Seed, Choices: sample.Choices}
+		l := Line{Line: f.Line - s.shift, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: sample.Seed,
+			Choices: sample.Choices}
 		r.Failed = append(r.Failed, l)
 		rest = append(rest, l.failure())
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// segment returns a digest of an event and of everything that it read. What it wrote and requested follows from that, so the digest contains
-// results, not requests.
+// segment returns a digest of an event and of everything that it read. What it wrote and requested follows from that, so the digest
+// contains results, not requests.
 func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 	d := t.before.mix([]byte(t.engine.Now().String()), []byte(t.key))
 	a := f.Event.Actor
@@ -97,8 +97,8 @@ func (t *tracker) readTrace() bool {
 	return read
 }
 
-// entry adds a trace entry to a digest. It omits numbers that differ between runs that differ in nothing else, and the object before a write,
-// which follows from the write before.
+// entry adds a trace entry to a digest. It omits numbers that differ between runs that differ in nothing else, and the object before a
+// write, which follows from the write before.
 func (t *tracker) entry(d digest, e trace.Entry) digest {
 	d = d.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
 		[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))

@@ -18,7 +18,8 @@ type possible struct {
 // ready returns the events that are due now.
 func (t *tracker) ready() []engine.Due { return append(t.engine.Ready(), t.taken...) }
 
-// possibilities returns the events of which one comes next. Of equal events it returns one, because it makes no difference which comes first.
+// possibilities returns the events of which one comes next. Of equal events it returns one, because it makes no difference which comes
+// first.
 func (t *tracker) possibilities() []possible {
 	var all []possible
 	for i, d := range t.ready() {
@@ -59,7 +60,8 @@ func (t *tracker) actor(a *engine.Actor) digest {
 	d := digest{}.mix(out).with(t.now.memories[a.Name()], unordered(procs))
 	for i, v := range a.Views() {
 		for late := range v.Undelivered {
-			d = d.mix(number(i), []byte(late.Type), []byte(late.Key), number(int(late.Written))).with(t.content(late.Object), t.contentOrNone(late.Old))
+			d = d.mix(number(i), []byte(late.Type), []byte(late.Key), number(int(late.Written))).with(t.content(late.Object),
+				t.contentOrNone(late.Old))
 		}
 	}
 	return d

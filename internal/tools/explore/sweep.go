@@ -29,7 +29,8 @@ type Sweep struct {
 	Report `json:"-"`
 }
 
-// Seeds calls yield with each seed of one shard, in order. A shard has every Shards-th seed, so slow seeds in a row are spread over all shards.
+// Seeds calls yield with each seed of one shard, in order. A shard has every Shards-th seed, so slow seeds in a row are spread over all
+// shards.
 func (s *Sweep) Seeds(shard int, yield func(seed int64) bool) {
 	for offset := int64(shard); offset <= s.To-s.From; offset += int64(s.Shards) {
 		if !yield(s.From+offset) || offset > s.To-s.From-int64(s.Shards) {
@@ -103,9 +104,10 @@ func (s *Sweep) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Merge joins the output of the shards of one sweep, in any order, from one stream or several. A shard that occurs twice counts once, and one
-// without an end does not count, as when a pod was lost and its work was repeated. The result of all shards equals that of the whole sweep,
-// byte for byte; [Sweep.Missing] lists missing shards. It returns an error for shards of different sweeps and for lines that are not of a sweep.
+// Merge joins the output of the shards of one sweep, in any order, from one stream or several. A shard that occurs twice counts once, and
+// one without an end does not count, as when a pod was lost and its work was repeated. The result of all shards equals that of the whole
+// sweep, byte for byte; [Sweep.Missing] lists missing shards. It returns an error for shards of different sweeps and for lines that are not
+// of a sweep.
 func Merge(streams ...io.Reader) (*Sweep, error) {
 	var whole *Sweep
 	for _, stream := range streams {

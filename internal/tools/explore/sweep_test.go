@@ -125,8 +125,10 @@ func TestReadScript(t *testing.T) {
 		outcome    string // part of that of seed 1
 	}{
 		{"seeds", "seeds 3..9 some\nnow\n", Script{Range: "3..9", Some: true}, ""},
-		{"invariants of its own", "config seed=3 watch=one-writer\nbackend disk.example.com\n", Script{Chosen: true}, "disk.example.com: 0 volumes, 0 deleted"},
-		{"the storage is read before a stop", "backend disk.example.com\nstop\nexpect pv/a phase=Bound\n", Script{}, "disk.example.com: 0 volumes"},
+		{"invariants of its own", "config seed=3 watch=one-writer\nbackend disk.example.com\n", Script{Chosen: true},
+			"disk.example.com: 0 volumes, 0 deleted"},
+		{"the storage is read before a stop", "backend disk.example.com\nstop\nexpect pv/a phase=Bound\n", Script{},
+			"disk.example.com: 0 volumes"},
 		{"an expectation that fails does not end it", "backend disk.example.com\n\nexpect pv/a phase=Bound\n", Script{},
 			"disk.example.com: 0 volumes, 0 deleted\nfailed: line 3: expect pv/a phase=Bound: persistentvolumes \"a\" not found"},
 		{"a command that fails does", "backend disk.example.com\ndelete pv/a\n", Script{}, "failed: line 2: delete pv/a: "},

@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// tracker follows one run event by event and computes the state of the run at each choice. The package comment says what belongs to a state, and
-// why that is complete.
+// tracker follows one run event by event and computes the state of the run at each choice. The package comment says what belongs to a
+// state, and why that is complete.
 type tracker struct {
 	run             *Run
 	engine          *engine.Engine

@@ -12,8 +12,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// everyOrder runs a model in every order, by the engine's choices alone, without states and events. It returns what was found. complete is false
-// if there are more orders than most.
+// everyOrder runs a model in every order, by the engine's choices alone, without states and events. It returns what was found. complete is
+// false if there are more orders than most.
 func everyOrder(t *testing.T, w Model, most int) (all []string, complete bool) {
 	t.Helper()
 	var path []engine.Choice
@@ -154,8 +154,8 @@ func (a access) String() string {
 	return fmt.Sprint(a.all, a.wide, slices.Compact(all))
 }
 
-// check requires that equal states behave equally, that the order of independent events makes no difference, and that invisible deliveries hide
-// nothing.
+// check requires that equal states behave equally, that the order of independent events makes no difference, and that invisible deliveries
+// hide nothing.
 func (g *tree) check() {
 	g.t.Helper()
 	g.checkStates()
@@ -263,8 +263,8 @@ func statesOf(t *testing.T, w Model, opts Options) map[digest]bool {
 	return all
 }
 
-// exploresAll compares all ways of exploring a model with all its orders, if there are at most so many. It returns what was found, and whether
-// all orders were run.
+// exploresAll compares all ways of exploring a model with all its orders, if there are at most so many. It returns what was found, and
+// whether all orders were run.
 func exploresAll(t *testing.T, w Model, most int) (all []string, complete bool) {
 	t.Helper()
 	all, complete = everyOrder(t, w, most)

@@ -14,8 +14,8 @@ import (
 	coreobjects "github.com/volsim/volsim/internal/core/objects"
 )
 
-// versions are the resourceVersions of an object. A resourceVersion counts the writes to all objects, so it differs between runs that differ in
-// nothing else. A state therefore has only the index of a version among those of its object.
+// versions are the resourceVersions of an object. A resourceVersion counts the writes to all objects, so it differs between runs that
+// differ in nothing else. A state therefore has only the index of a version among those of its object.
 type versions struct {
 	known   []uint64 // ascending; never written to
 	gone    int      // how often the object was deleted
@@ -29,7 +29,8 @@ type objects struct {
 	all     digest
 }
 
-// readStore returns the objects that have changed since the last call, in order. It skips Kubernetes Events, because no controller reads them.
+// readStore returns the objects that have changed since the last call, in order. It skips Kubernetes Events, because no controller reads
+// them.
 func (t *tracker) readStore() (changed []api.Ref) {
 	s := t.engine.Store()
 	if t.now.objects.version == s.Version() && t.now.objects.version != 0 {
@@ -100,8 +101,8 @@ func (t *tracker) versionIndex(ref api.Ref, version string) []byte {
 	return fmt.Appendf(nil, "%d %t", i, exact)
 }
 
-// content returns the digest of an object, with the index of its version in place of the resourceVersion. Stored objects are immutable, so each
-// is read once.
+// content returns the digest of an object, with the index of its version in place of the resourceVersion. Stored objects are immutable, so
+// each is read once.
 func (t *tracker) content(obj api.Object) digest {
 	if coreobjects.IsNil(obj) {
 		return digest{}

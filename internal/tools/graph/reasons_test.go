@@ -40,20 +40,28 @@ func TestReasons(t *testing.T) {
 		{"another actor decided", []trace.Entry{decide("other", "BIND-062", pv)}, writePV, ""},
 		{"the object's own", []trace.Entry{decide("binder", "BIND-062", pv)}, writePV, "BIND-062"},
 		{"that of the claim", []trace.Entry{decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
-		{"the newer one of volume and claim", []trace.Entry{decide("binder", "BIND-062", pv), decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
-		{"of a claim always its own", []trace.Entry{decide("binder", "MATCH-020", pvc), decide("binder", "BIND-065b", pv)}, writePVC, "MATCH-020"},
+		{"the newer one of volume and claim", []trace.Entry{decide("binder", "BIND-062", pv), decide("binder", "MATCH-020", pvc)}, writePV,
+			"MATCH-020"},
+		{"of a claim always its own", []trace.Entry{decide("binder", "MATCH-020", pvc), decide("binder", "BIND-065b", pv)}, writePVC,
+			"MATCH-020"},
 		{"that of the volume, if the claim has none", []trace.Entry{decide("binder", "BIND-065b", pv)}, writePVC, "BIND-065b"},
 		{"an attachment's volume", []trace.Entry{decide("binder", "ATT-068", pv)}, writeVA, "ATT-068"},
 		{"a workload's notes are no decisions", []trace.Entry{decide("binder", "", pv)}, writePV, ""},
-		{"its own activity, whatever others of the actor decide meanwhile", []trace.Entry{by(1, 0, decide("binder", "MATCH-020", pvc)), by(2, 0, decide("binder", "BIND-062", pv))},
+		{"its own activity, whatever others of the actor decide meanwhile",
+			[]trace.Entry{by(1, 0, decide("binder", "MATCH-020", pvc)), by(2, 0, decide("binder", "BIND-062", pv))},
 			by(1, 0, writePV), "MATCH-020"},
-		{"an operation that runs", []trace.Entry{by(2, 1, decide("binder", "RECL-065", pv)), by(3, 0, decide("binder", "BIND-064", pv)), by(3, 0, decide("binder", "RECL-008", pv))},
+		{"an operation that runs",
+			[]trace.Entry{by(2, 1, decide("binder", "RECL-065", pv)), by(3, 0, decide("binder", "BIND-064", pv)),
+				by(3, 0, decide("binder", "RECL-008", pv))},
 			by(2, 1, writePV), "RECL-065"},
-		{"an operation that decides nothing itself", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(3, 0, decide("binder", "BIND-062", pv))}, by(2, 1, writePV), "RECL-004"},
-		{"who asked for who asked", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(2, 1, decide("binder", "BIND-062", pvc2))}, by(3, 2, writePV), "RECL-004"},
+		{"an operation that decides nothing itself",
+			[]trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(3, 0, decide("binder", "BIND-062", pv))}, by(2, 1, writePV), "RECL-004"},
+		{"who asked for who asked", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(2, 1, decide("binder", "BIND-062", pvc2))},
+			by(3, 2, writePV), "RECL-004"},
 		{"no activity that has to do with it decided anything", []trace.Entry{by(1, 0, decide("binder", "BIND-062", pv))}, by(2, 0, writePV), ""},
 		{"a crash", []trace.Entry{decide("binder", "BIND-062", pv), {Type: trace.Crashed, Actor: "binder"}}, writePV, ""},
-		{"no write", []trace.Entry{decide("binder", "BIND-062", pv)}, trace.Entry{Type: trace.Emitted, Actor: "binder", Object: pv, New: &corev1.Pod{}}, ""},
+		{"no write", []trace.Entry{decide("binder", "BIND-062", pv)},
+			trace.Entry{Type: trace.Emitted, Actor: "binder", Object: pv, New: &corev1.Pod{}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var r graph.Reasons
@@ -80,8 +88,10 @@ func TestReasonsOfSeeds(t *testing.T) {
 		claims.Observe(c.Trace())
 		volumes.Observe(c.Trace())
 		require.Contains(t, claims.Transitions(), graph.Transition{From: "Pending", To: "Bound", Reason: "MATCH-020", Count: 2}, "seed %d", seed)
-		require.Contains(t, volumes.Transitions(), graph.Transition{From: "Available", To: "Bound", Reason: "MATCH-020", Count: 2}, "seed %d", seed)
-		require.Contains(t, volumes.Transitions(), graph.Transition{From: "Pending", To: "Available", Reason: "BIND-062", Count: 2}, "seed %d", seed)
+		require.Contains(t, volumes.Transitions(), graph.Transition{From: "Available", To: "Bound", Reason: "MATCH-020", Count: 2},
+			"seed %d", seed)
+		require.Contains(t, volumes.Transitions(), graph.Transition{From: "Pending", To: "Available", Reason: "BIND-062", Count: 2},
+			"seed %d", seed)
 		c.Close()
 	}
 }

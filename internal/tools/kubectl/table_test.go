@@ -78,7 +78,8 @@ func TestPrint(t *testing.T) {
 	claim := fake.Claim("test/data", "5Gi")
 	running := fake.Pod("web", fake.OnNode("n1"))
 	running.Status.Phase = corev1.PodRunning
-	running.Status.ContainerStatuses = []corev1.ContainerStatus{{Ready: true, RestartCount: 2, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	running.Status.ContainerStatuses = []corev1.ContainerStatus{{Ready: true, RestartCount: 2,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	crashed := fake.Pod("job")
 	crashed.Status.Phase = corev1.PodFailed
 	crashed.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}}}
@@ -106,7 +107,8 @@ func TestPrint(t *testing.T) {
 NAME STATUS VOLUME CAPACITY ACCESS MODES STORAGECLASS VOLUMEATTRIBUTESCLASS AGE
 data <unset> 10m
 `},
-		{"wide, without headers", api.PersistentVolumeClaim, []api.Object{claim}, kubectl.Options{Namespaces: true, Wide: true, NoHeaders: true}, `
+		{"wide, without headers", api.PersistentVolumeClaim, []api.Object{claim},
+			kubectl.Options{Namespaces: true, Wide: true, NoHeaders: true}, `
 test data <unset> 10m Filesystem
 `},
 		{"nothing in a namespace", api.PersistentVolumeClaim, nil, kubectl.Options{Namespace: "test"}, `
@@ -160,7 +162,8 @@ func TestDescribe(t *testing.T) {
 	now := born.Add(10 * time.Minute)
 	claim := fake.Claim("data", "5Gi", fake.Annotations("example.com/note", "yes"))
 	claim.DeletionTimestamp = &born
-	claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue}}
+	claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimResizing,
+		Status: corev1.ConditionTrue}}
 	pod := fake.Pod("web", fake.Claims("data"))
 	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disk.example.com"}, Spec: storagev1.CSIDriverSpec{
 		AttachRequired: new(bool), FSGroupPolicy: new(storagev1.FileFSGroupPolicy), TokenRequests: []storagev1.TokenRequest{{Audience: "a"}},
@@ -175,8 +178,10 @@ func TestDescribe(t *testing.T) {
 		{"a claim", claim, []string{
 			"Name: data", "Namespace: default", "Status: Terminating (lasts 10m)", "Annotations: example.com/note: yes", "Used By: web",
 			"Type Status Reason Message", "Resizing True", "Events: <none>"}},
-		{"a pod", pod, []string{"Node: <none>", "/data from data (rw)", "ClaimName: data", "Warning First 9m (x3 over 10m) kubelet, n1 it went wrong..."}},
-		{"a kind without a form of its own", driver, []string{"Kind: CSIDriver", "Attach Required: false", "FS Group Policy: File", "Audience: a", "Volume Lifecycle Modes:\n Persistent"}},
+		{"a pod", pod, []string{"Node: <none>", "/data from data (rw)", "ClaimName: data",
+			"Warning First 9m (x3 over 10m) kubelet, n1 it went wrong..."}},
+		{"a kind without a form of its own", driver,
+			[]string{"Kind: CSIDriver", "Attach Required: false", "FS Group Policy: File", "Audience: a", "Volume Lifecycle Modes:\n Persistent"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder

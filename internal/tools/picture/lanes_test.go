@@ -140,9 +140,11 @@ func TestViolations(t *testing.T) {
 	run, err := samples.Bind()
 	require.NoError(t, err)
 	at := func(d time.Duration, name string) picture.Violation {
-		return picture.Violation{Time: engine.DefaultStart.Add(d), Name: name, Object: api.Ref{Kind: api.Pod, Key: "default/ghost"}, Rules: []string{"BIND-066"}}
+		return picture.Violation{Time: engine.DefaultStart.Add(d), Name: name, Object: api.Ref{Kind: api.Pod, Key: "default/ghost"},
+			Rules: []string{"BIND-066"}}
 	}
-	run.Violations = []picture.Violation{at(time.Hour, "late"), at(-time.Hour, "early"), at(time.Second, "between"), {Time: engine.DefaultStart, Name: "about nothing"}}
+	run.Violations = []picture.Violation{at(time.Hour, "late"), at(-time.Hour, "early"), at(time.Second, "between"),
+		{Time: engine.DefaultStart, Name: "about nothing"}}
 	_, page := draw(t, func() (picture.Run, error) { return run, nil })
 	r := readData(t, page)
 	require.Equal(t, []string{"early", "between", "late"}, r.marks(r.lane(t, "Pod", "default/ghost")))

@@ -81,7 +81,8 @@ func TestWriteIsDeterministic(t *testing.T) {
 func TestWriteIsSelfContained(t *testing.T) {
 	_, page := draw(t, samples.Failover)
 	shell := strings.Replace(page, dataOf(t, page), "", 1)
-	require.Empty(t, regexp.MustCompile(`(?i)https?:|//[a-z]+\.|@import|\burl\(|<link|<iframe|<object|fetch\(|XMLHttpRequest|WebSocket|innerHTML|eval\(`).FindString(shell))
+	require.Empty(t,
+		regexp.MustCompile(`(?i)https?:|//[a-z]+\.|@import|\burl\(|<link|<iframe|<object|fetch\(|XMLHttpRequest|WebSocket|innerHTML|eval\(`).FindString(shell))
 	policy := between(t, page, `http-equiv="Content-Security-Policy" content="`, `"`)
 	require.Contains(t, policy, "default-src 'none'")
 	require.NotContains(t, policy, "unsafe")

@@ -31,7 +31,8 @@ func TestPhases(t *testing.T) {
 	}
 	node := func(status corev1.ConditionStatus, taints ...corev1.Taint) api.Object {
 		n := fake.Node("it")
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: status}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+			{Type: corev1.NodeReady, Status: status}}
 		n.Spec.Taints = taints
 		return n
 	}
@@ -54,7 +55,8 @@ func TestPhases(t *testing.T) {
 		{node(corev1.ConditionTrue), "Ready", "runs"},
 		{node(corev1.ConditionFalse), "NotReady", "bad"},
 		{node(corev1.ConditionUnknown), "Unknown", "bad"},
-		{node(corev1.ConditionTrue, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute}), "Out of service", "bad"},
+		{node(corev1.ConditionTrue, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute}),
+			"Out of service", "bad"},
 		{bare, "No status", "waiting"},
 		{attachment(storagev1.VolumeAttachmentStatus{}), "Attaching", "waiting"},
 		{attachment(storagev1.VolumeAttachmentStatus{Attached: true}), "Attached", "bound"},
@@ -75,7 +77,8 @@ func TestRetries(t *testing.T) {
 	e, err := engine.New(engine.Config{Trace: &trace.Trace{}})
 	require.NoError(t, err)
 	var created api.Object
-	for _, obj := range []api.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Pod("web")} {
+	for _, obj := range []api.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"),
+		fake.Node("n1"), fake.Pod("web")} {
 		created, err = e.API().Create(e.User(), obj, store.CreateOptions{})
 		require.NoError(t, err)
 	}

@@ -92,7 +92,8 @@ func (r *run) lost(e *trace.Entry) {
 		if e.Call.Verb == string(storage.Recycle) {
 			what = "data deleted, volume kept"
 		}
-		o := Outcome{At: e.Time, Kind: Loses, Object: "pv/" + pv.Name, What: fmt.Sprintf("%s (%s in %s)", what, loss.Handle, loss.Backend), Loss: &loss}
+		o := Outcome{At: e.Time, Kind: Loses, Object: "pv/" + pv.Name, What: fmt.Sprintf("%s (%s in %s)", what, loss.Handle, loss.Backend),
+			Loss: &loss}
 		if !r.reportedLosses[o.id()] {
 			r.reportedLosses[o.id()] = true
 			r.outcome(o)

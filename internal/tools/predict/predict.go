@@ -132,7 +132,8 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{}, reportedWarnings: map[string]bool{}, start: c.Now(), observed: c.Trace().Seq()}
+	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{},
+		reportedWarnings: map[string]bool{}, start: c.Now(), observed: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
 		r.volumes[pv.Name] = pv

@@ -55,36 +55,47 @@ func TestPredict(t *testing.T) {
 	}{
 		{name: "nothing happens to a cluster that runs", dump: "running.yaml", steps: "nothing"},
 		{name: "a claim in use stays, and its data is in danger (PROT-026)", dump: "running.yaml", steps: "delete pvc/shop/data-db-0",
-			threatened: []string{disk0}, happens: []string{"0s pvc/shop/data-db-0 is being deleted"}, never: "is deleted", stuck: []string{"pvc/shop/data-db-0"}},
-		{name: "a claim goes with its pod, the data with the claim (RECL-004, XPROV-053)", dump: "running.yaml", steps: "delete pvc/shop/data-db-0 pod/shop/db-0",
-			lost: []string{disk0}, happens: []string{"pod/shop/db-0 has stopped", "pvc/shop/data-db-0 is deleted", "pvc/shop/data-db-0 is created again by its StatefulSet, and is empty", "pod/shop/db-0 is Running"}},
+			threatened: []string{disk0}, happens: []string{"0s pvc/shop/data-db-0 is being deleted"}, never: "is deleted",
+			stuck: []string{"pvc/shop/data-db-0"}},
+		{name: "a claim goes with its pod, the data with the claim (RECL-004, XPROV-053)", dump: "running.yaml",
+			steps: "delete pvc/shop/data-db-0 pod/shop/db-0",
+			lost:  []string{disk0},
+			happens: []string{"pod/shop/db-0 has stopped", "pvc/shop/data-db-0 is deleted",
+				"pvc/shop/data-db-0 is created again by its StatefulSet, and is empty", "pod/shop/db-0 is Running"}},
 		{name: "a volume with policy Retain keeps its data (RECL-002)", dump: "running.yaml", steps: "delete pvc/shop/data-db-1 pod/shop/db-1",
 			happens: []string{"pv/" + disk1 + " is Released"}, never: "data deleted"},
 		{name: "deleting a Bound volume does nothing yet (PROT-011)", dump: "running.yaml", steps: "delete pv/archive",
 			happens: []string{"0s pv/archive is being deleted"}, never: "is deleted", stuck: []string{"pv/archive"}},
 		{name: "a drained node's pod moves with its volume", dump: "running.yaml", steps: "drain node/" + a,
-			happens: []string{"pv/" + disk0 + " is detached from node " + a, "pv/" + disk0 + " is attached to node " + b, "pod/shop/db-0 is Running"}},
+			happens: []string{"pv/" + disk0 + " is detached from node " + a, "pv/" + disk0 + " is attached to node " + b,
+				"pod/shop/db-0 is Running"}},
 		{name: "a cordoned node keeps its pods", dump: "running.yaml", steps: "cordon " + a + " then uncordon " + a},
 		{name: "a lost node's pod hangs (ATT-195)", dump: "running.yaml", steps: "lose " + b,
-			happens: []string{"0s pod/shop/db-1 stops: its node is powered off", "50s node/" + b + " becomes NotReady", "5m50s pod/shop/db-1 is being deleted"}, never: "pod/shop/db-1 is deleted", stuck: []string{"pod/shop/db-1"}},
-		{name: "the out-of-service taint frees it (ATT-196)", dump: "running.yaml", steps: "lose " + b + " then wait 10m then out-of-service " + b,
+			happens: []string{"0s pod/shop/db-1 stops: its node is powered off", "50s node/" + b + " becomes NotReady",
+				"5m50s pod/shop/db-1 is being deleted"}, never: "pod/shop/db-1 is deleted", stuck: []string{"pod/shop/db-1"}},
+		{name: "the out-of-service taint frees it (ATT-196)", dump: "running.yaml",
+			steps:   "lose " + b + " then wait 10m then out-of-service " + b,
 			happens: []string{"10m20s pod/shop/db-1 is deleted", "pv/" + disk1 + " is attached to node " + a, "pod/shop/db-1 is Running"}},
 		{name: "a node that comes back in time keeps its pods", dump: "running.yaml", steps: "cut " + b + " then wait 2m then recover " + b,
 			happens: []string{"50s node/" + b + " becomes NotReady", "node/" + b + " becomes Ready"}, never: "is being deleted"},
 		{name: "a reboot stops containers", dump: "running.yaml", steps: "reboot " + b,
 			happens: []string{"0s pod/shop/db-1 stops, and starts again after the reboot"}},
-		{name: "a pod deleted by force leaves its volume to the six minutes (ATT-064)", dump: "dead-node.yaml", steps: "delete --force " + oldCart,
+		{name: "a pod deleted by force leaves its volume to the six minutes (ATT-064)", dump: "dead-node.yaml",
+			steps:   "delete --force " + oldCart,
 			happens: []string{"0s " + oldCart + " is deleted", "6m0.2s pv/" + wiki + " is detached from node " + b, newCart + " is Running"}},
 		{name: "a node out of service releases its volumes immediately", dump: "dead-node.yaml", steps: "out-of-service " + b,
 			happens: []string{"20s " + oldCart + " is deleted", newCart + " is Running"}},
 		{name: "the last pod takes the data along", dump: "deleted-in-use.yaml", steps: "delete pod/shop/wiki-0",
 			lost: []string{wiki}, happens: []string{"pv/" + wiki + " is deleted"}, stuck: []string{"pod/shop/wiki-0"}},
 		{name: "what is Released is deleted anyway", dump: "released.yaml", steps: "nothing", lost: []string{"~old-nfs", "~" + gone}},
-		{name: "a change of policy saves the data", dump: "released.yaml", steps: "patch pv/" + gone + ` {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`,
-			lost: []string{"~old-nfs"}, prevented: []string{"pv/" + gone}, stuck: []string{"pv/" + gone}},
-		{name: "volumes that are not of CSI", dump: "k3s.yaml", steps: "delete pod/home/notes-6b7f9d8c5-abcde pvc/home/notes", lost: []string{notes},
+		{name: "a change of policy saves the data", dump: "released.yaml",
+			steps: "patch pv/" + gone + ` {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`,
+			lost:  []string{"~old-nfs"}, prevented: []string{"pv/" + gone}, stuck: []string{"pv/" + gone}},
+		{name: "volumes that are not of CSI", dump: "k3s.yaml", steps: "delete pod/home/notes-6b7f9d8c5-abcde pvc/home/notes",
+			lost:    []string{notes},
 			happens: []string{"pod/home/notes-6b7f9d8c5-new1 is created"}, stuck: []string{"pod/home/notes-6b7f9d8c5-new1"}},
-		{name: "a manifest is applied", dump: "waiting-claims.yaml", steps: "apply testdata/gp33.yaml", happens: []string{"0s pvc/shop/typo is Bound", "pod/shop/search-0 is Running"}},
+		{name: "a manifest is applied", dump: "waiting-claims.yaml", steps: "apply testdata/gp33.yaml",
+			happens: []string{"0s pvc/shop/typo is Bound", "pod/shop/search-0 is Running"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, err := predict.Predict(read(t, test.dump), parse(t, test.steps), predict.Options{})
@@ -141,7 +152,8 @@ func TestPredictIsDeterministic(t *testing.T) {
 }
 
 func TestNoReplacements(t *testing.T) {
-	p, err := predict.Predict(read(t, "running.yaml"), parse(t, "delete pod/shop/db-0"), predict.Options{NoReplacements: true, For: time.Minute})
+	p, err := predict.Predict(read(t, "running.yaml"), parse(t, "delete pod/shop/db-0"),
+		predict.Options{NoReplacements: true, For: time.Minute})
 	require.NoError(t, err)
 	for _, o := range p.Outcomes {
 		require.NotEqual(t, "is created", o.What)

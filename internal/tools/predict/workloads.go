@@ -40,13 +40,15 @@ type workloads struct {
 func (o *workloads) nodeWritten(e *trace.Entry) {
 	before, _ := e.Old.(*corev1.Node)
 	after, _ := e.New.(*corev1.Node)
-	if before == nil || after == nil || isReady(before) != isReady(after) || !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+	if before == nil || after == nil || isReady(before) != isReady(after) ||
+		!equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
 		o.changed = true
 	}
 }
 
 func newWorkloads(r *run) *workloads {
-	o := &workloads{unreachable: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{}, replaceable: map[string]*corev1.Pod{}, changed: true}
+	o := &workloads{unreachable: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{},
+		replaceable: map[string]*corev1.Pod{}, changed: true}
 	for _, claim := range r.Claims.List() {
 		o.claims[api.KeyOf(claim)] = claim
 	}
@@ -93,7 +95,8 @@ func (r *run) monitor(node *corev1.Node) error {
 		at := metav1.NewTime(r.Now())
 		for i := range node.Status.Conditions {
 			c := &node.Status.Conditions[i]
-			c.Status, c.Reason, c.Message, c.LastTransitionTime = corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.", at
+			c.Status, c.Reason, c.Message, c.LastTransitionTime = corev1.ConditionUnknown, "NodeStatusUnknown",
+				"Kubelet stopped posting node status.", at
 		}
 		if err := r.UpdateStatus(node); err != nil {
 			return err
@@ -225,7 +228,8 @@ func (r *run) replace() error {
 }
 
 func (r *run) recreate(old *corev1.Pod, kind string) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels, OwnerReferences: old.OwnerReferences}, Spec: *old.Spec.DeepCopy()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels,
+		OwnerReferences: old.OwnerReferences}, Spec: *old.Spec.DeepCopy()}
 	pod.Spec.NodeName = ""
 	if kind == "ReplicaSet" {
 		r.workloads.created++
@@ -270,7 +274,8 @@ func (r *run) recreateClaims(pod *corev1.Pod) error {
 		if _, err := r.Claims.Get(key); err == nil || old == nil {
 			continue
 		}
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels}, Spec: *old.Spec.DeepCopy()}
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels},
+			Spec: *old.Spec.DeepCopy()}
 		claim.Spec.VolumeName = ""
 		if err := r.Create(claim); err != nil {
 			return err

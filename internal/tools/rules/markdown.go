@@ -13,8 +13,8 @@ const notSimulatedFile = "left-out.md"
 // definition matches a line that defines a rule: the ID begins a row of a table, an item of a list, or the line.
 var definition = regexp.MustCompile(`^(?:\| |- )?\*{0,2}((?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|NODE|SCHED)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?)\b`)
 
-// Read reads the rules from the Markdown files of a folder. Of an ID that begins several lines the first line is the definition. It fails if
-// left-out.md names a rule that no file defines.
+// Read reads the rules from the Markdown files of a folder. Of an ID that begins several lines the first line is the definition. It fails
+// if left-out.md names a rule that no file defines.
 func Read(dir fs.FS) ([]Rule, error) {
 	files, err := fs.Glob(dir, "*.md")
 	if err != nil {
@@ -61,8 +61,8 @@ func Read(dir fs.FS) ([]Rule, error) {
 	return rules, nil
 }
 
-// ruleText returns the text of the rule that the first line begins: a row, or a paragraph or item to its end, with the table or list that it
-// announces with a colon.
+// ruleText returns the text of the rule that the first line begins: a row, or a paragraph or item to its end, with the table or list that
+// it announces with a colon.
 func ruleText(lines []string) string {
 	if strings.HasPrefix(lines[0], "|") {
 		return lines[0]

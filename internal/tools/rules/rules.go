@@ -1,8 +1,8 @@
 // Package rules makes the rule catalogue, docs/rules/*.md, readable by programs.
 //
-// Each rule of Kubernetes that volsim simulates has a permanent ID, such as MATCH-020, and is defined once in those files. The files cannot be
-// embedded from here, so catalogue.jsonl is a generated copy of the rules in them, one per line. Run go generate ./internal/tools/rules after
-// a change of docs/rules; TestCatalogue fails until then.
+// Each rule of Kubernetes that volsim simulates has a permanent ID, such as MATCH-020, and is defined once in those files. The files cannot
+// be embedded from here, so catalogue.jsonl is a generated copy of the rules in them, one per line. Run go generate ./internal/tools/rules
+// after a change of docs/rules; TestCatalogue fails until then.
 package rules
 
 import (

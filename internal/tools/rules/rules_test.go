@@ -27,8 +27,8 @@ func TestCatalogue(t *testing.T) {
 	require.Equal(t, want, rules.All(), "catalogue.jsonl is out of date: run go generate ./internal/tools/rules")
 }
 
-// TestRules checks that code and a test name each rule, or left-out.md gives the reason why not; and that nothing names a rule that does not
-// exist.
+// TestRules checks that code and a test name each rule, or left-out.md gives the reason why not; and that nothing names a rule that does
+// not exist.
 func TestRules(t *testing.T) {
 	code, tests := mentions(t)
 	all, err := rules.Read(os.DirFS(folder))

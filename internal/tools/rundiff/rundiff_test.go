@@ -122,7 +122,8 @@ func TestSame(t *testing.T) {
 		{"one script run twice", runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0)},
 		{"another start", runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0, "config ", "config start=2027-05-05T00:00:00Z ")},
 		{"one failure twice", runOf(t, "race.txtar", seedOf(t, true)), runOf(t, "race.txtar", seedOf(t, true))},
-		{"another cluster with the same in it", continued(t, "one.yaml"), continued(t, "one.yaml", strings.Repeat("1", 64), strings.Repeat("2", 64), "1111-", "3333-", "2026-01", "2026-03")},
+		{"another cluster with the same in it", continued(t, "one.yaml"),
+			continued(t, "one.yaml", strings.Repeat("1", 64), strings.Repeat("2", 64), "1111-", "3333-", "2026-01", "2026-03")},
 		{"one dump twice", dumped(t, "one.yaml"), dumped(t, "one.yaml")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,7 +180,8 @@ func TestParting(t *testing.T) {
 	require.Contains(t, first(d.Divergence.A).Text, "fault at disk.example.com Create")
 	require.Contains(t, first(d.Divergence.B).Text, "disk.example.com Create")
 	require.Equal(t, first(d.Divergence.A).At, d.Divergence.At)
-	require.Contains(t, []string{d.Divergence.A[2].Rule, d.Divergence.A[3].Rule}, "XPROV-013f", "the decision before it is there with its rule")
+	require.Contains(t, []string{d.Divergence.A[2].Rule, d.Divergence.A[3].Rule}, "XPROV-013f",
+		"the decision before it is there with its rule")
 }
 
 func TestJSON(t *testing.T) {
@@ -198,7 +200,8 @@ func TestJSON(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(data, &got))
 	require.False(t, got.Same)
-	require.Equal(t, []rundiff.Count{{What: "Warning FailedMount pod/shop/web: no volume pvc-11111111-1111-4111-8111-111111111111", A: 3, B: 4}}, got.Events)
+	require.Equal(t, []rundiff.Count{{What: "Warning FailedMount pod/shop/web: no volume pvc-11111111-1111-4111-8111-111111111111", A: 3,
+		B: 4}}, got.Events)
 	va := got.Objects[len(got.Objects)-1]
 	require.Equal(t, "va/csi-"+strings.Repeat("1", 64), va.Name)
 	require.Equal(t, "va/csi-"+strings.Repeat("2", 64), va.NameInB)
@@ -215,11 +218,16 @@ func TestFields(t *testing.T) {
 		{"a field that is new", "", "spec: {unschedulable: true}", "spec.unschedulable none -> true"},
 		{"a field that is gone", "spec: {podCIDR: x}", "", "spec.podCIDR x -> none"},
 		{"a key that is no word", "", "spec: {}\nstatus: {capacity: {example.com/a: 1}}", `status.capacity[example.com/a] none -> "1"`},
-		{"the value of a time", "spec: {taints: [{key: a, timeAdded: \"2026-01-01T00:00:00Z\"}]}", "spec: {taints: [{key: a, timeAdded: \"2026-02-01T00:00:00Z\"}]}", ""},
-		{"a time that is there", "spec: {taints: [{key: a}]}", "spec: {taints: [{key: a, timeAdded: \"2026-02-01T00:00:00Z\"}]}", `spec.taints[a].timeAdded none -> "(a time)"`},
-		{"a list in another order", "spec: {taints: [{key: a, value: v}, {key: b}]}", "spec: {taints: [{key: b}, {key: a, value: w}]}", "spec.taints[a].value v -> w"},
-		{"a list with keys that are not unique", "spec: {taints: [{key: a, value: v}, {key: a, value: w}]}", "spec: {taints: [{key: a, value: v}, {key: a, value: u}]}", "spec.taints[1].value w -> u"},
-		{"such a list that is longer", "spec: {taints: [{key: a}, {key: a}]}", "spec: {taints: [{key: a}]}", `spec.taints [{"effect":"","key":"a"},{"effect":"","key":"a"}] -> [{"effect":"","key":"a"}]`},
+		{"the value of a time", "spec: {taints: [{key: a, timeAdded: \"2026-01-01T00:00:00Z\"}]}",
+			"spec: {taints: [{key: a, timeAdded: \"2026-02-01T00:00:00Z\"}]}", ""},
+		{"a time that is there", "spec: {taints: [{key: a}]}", "spec: {taints: [{key: a, timeAdded: \"2026-02-01T00:00:00Z\"}]}",
+			`spec.taints[a].timeAdded none -> "(a time)"`},
+		{"a list in another order", "spec: {taints: [{key: a, value: v}, {key: b}]}", "spec: {taints: [{key: b}, {key: a, value: w}]}",
+			"spec.taints[a].value v -> w"},
+		{"a list with keys that are not unique", "spec: {taints: [{key: a, value: v}, {key: a, value: w}]}",
+			"spec: {taints: [{key: a, value: v}, {key: a, value: u}]}", "spec.taints[1].value w -> u"},
+		{"such a list that is longer", "spec: {taints: [{key: a}, {key: a}]}", "spec: {taints: [{key: a}]}",
+			`spec.taints [{"effect":"","key":"a"},{"effect":"","key":"a"}] -> [{"effect":"","key":"a"}]`},
 		{"a set", "status: {volumesInUse: [a, b]}", "status: {volumesInUse: [b, a]}", ""},
 		{"a list of words", "spec: {podCIDRs: [a, b]}", "spec: {podCIDRs: [b, a]}", `spec.podCIDRs ["a","b"] -> ["b","a"]`},
 	} {

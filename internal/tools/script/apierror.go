@@ -56,5 +56,6 @@ func apiError(name, message string, match fake.Match) error {
 	if code.status == 0 {
 		return errors.New(message)
 	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code.status, Reason: metav1.StatusReason(name), Message: message}}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code.status,
+		Reason: metav1.StatusReason(name), Message: message}}
 }

@@ -72,8 +72,10 @@ func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) 
 
 var backendOptions = []backendOption{
 	plainOption("lenient", "allows conflicting use, like a buggy driver, but still records it", fake.Lenient),
-	plainOption("created-only", "has only the volumes that it created; by default it also has every volume that a PersistentVolume names", fake.CreatedOnly),
-	plainOption("provision-only", "can create and delete volumes, nothing else", func() fake.MemoryOption { return fake.Only(storage.Create, storage.Delete) }),
+	plainOption("created-only", "has only the volumes that it created; by default it also has every volume that a PersistentVolume names",
+		fake.CreatedOnly),
+	plainOption("provision-only", "can create and delete volumes, nothing else",
+		func() fake.MemoryOption { return fake.Only(storage.Create, storage.Delete) }),
 	plainOption("without-attach", "needs no attach", func() fake.MemoryOption { return fake.Without(storage.Attach) }),
 	plainOption("without-stage", "needs no staging", func() fake.MemoryOption { return fake.Without(storage.Stage) }),
 	plainOption("offline-expansion", "cannot expand an attached volume", fake.OfflineExpansion),

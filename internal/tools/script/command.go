@@ -39,7 +39,8 @@ var commands []*command
 // init fills commands: its elements refer to functions that use it.
 func init() {
 	for _, part := range [][]*command{
-		setupCommands(), objectCommands(), metadataCommands(), readingCommands(), clusterCommands(), timeCommands(), faultCommands(), nodeCommands(), backendCommands(),
+		setupCommands(), objectCommands(), metadataCommands(), readingCommands(), clusterCommands(), timeCommands(), faultCommands(),
+		nodeCommands(), backendCommands(),
 		expectCommands(), outputCommands(),
 	} {
 		commands = append(commands, part...)

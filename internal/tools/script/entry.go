@@ -31,15 +31,20 @@ type entryField struct {
 var outcomes = []string{"created", "changed", "unchanged", "gone", "refused", "done", "failed", "begun", ""}
 
 var entryFields = []entryField{
-	{name: "actor", help: "the controller, kubelet or user; `user` is the script", read: func(_ *runner, e trace.Entry) string { return e.Actor }},
+	{name: "actor", help: "the controller, kubelet or user; `user` is the script",
+		read: func(_ *runner, e trace.Entry) string { return e.Actor }},
 	{name: "at", help: "time since the start", read: func(r *runner, e trace.Entry) string { return e.Time.Sub(r.start).String() }},
 	{name: "rule", help: "ID of the rule of a decision", read: func(_ *runner, e trace.Entry) string { return e.Rule }},
 	{name: "text", help: "text of a decision, Event or fault", read: func(_ *runner, e trace.Entry) string { return e.Text }},
-	{name: "verb", help: "of a write (`create`, `update`, `update-status`, `patch`, `patch-status`, `delete`) or call (`Create`, `Attach`, …)", read: entryVerb},
+	{name: "verb",
+		help: "of a write (`create`, `update`, `update-status`, `patch`, `patch-status`, `delete`) or call (`Create`, `Attach`, …)",
+		read: entryVerb},
 	{name: "target", help: "the backend of a call, or `api`", read: func(_ *runner, e trace.Entry) string { return e.Call.Target }},
-	{name: "volume", help: "the volume of a call: its handle, or for `Create` its name", read: func(_ *runner, e trace.Entry) string { return e.Call.Key }},
+	{name: "volume", help: "the volume of a call: its handle, or for `Create` its name",
+		read: func(_ *runner, e trace.Entry) string { return e.Call.Key }},
 	{name: "node", help: "the node of a call", read: func(_ *runner, e trace.Entry) string { return e.Call.Node }},
-	{name: "outcome", help: "of a write: `created`, `changed`, `unchanged`, `gone`, `refused`; of a call: `done`, `failed`, `begun`", values: outcomes, read: entryOutcome},
+	{name: "outcome", help: "of a write: `created`, `changed`, `unchanged`, `gone`, `refused`; of a call: `done`, `failed`, `begun`",
+		values: outcomes, read: entryOutcome},
 	{name: "error", help: "the error of a failed write or call", read: func(_ *runner, e trace.Entry) string {
 		if e.Err == nil {
 			return ""
@@ -61,7 +66,8 @@ func entryFieldHelp() string {
 	for _, f := range entryFields {
 		texts = append(texts, "`"+f.name+"` ("+f.help+")")
 	}
-	return strings.Join(texts, ", ") + ". A call has an entry when it begins and one when it ends; only the latter are counted unless `outcome` is given."
+	return strings.Join(texts, ", ") +
+		". A call has an entry when it begins and one when it ends; only the latter are counted unless `outcome` is given."
 }
 
 func entryVerb(_ *runner, e trace.Entry) string {

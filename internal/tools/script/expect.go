@@ -17,15 +17,18 @@ func expectCommands() []*command {
 		name: "expect", group: expectations,
 		usage: []string{
 			"KIND/NAME | KIND NAME [gone] [CONDITION...]", "KIND CONDITION... [count=N]", "event [KIND/NAME] CONDITION... [count=N]",
-			"TYPE [KIND/NAME] CONDITION... [count=N]", "backend NAME CONDITION...", "kubelet NODE CONDITION...", "violation [CONDITION...] [count=N]", "faults used", "now=DURATION",
+			"TYPE [KIND/NAME] CONDITION... [count=N]", "backend NAME CONDITION...", "kubelet NODE CONDITION...",
+			"violation [CONDITION...] [count=N]", "faults used", "now=DURATION",
 		},
 		help: expectHelp(),
 		examples: []string{
-			"expect pvc/data phase=Bound volume=pv1", "expect pvc data .status.capacity.storage=2Gi", "expect pv/pv1 gone", "expect pv phase=Available count=2",
+			"expect pvc/data phase=Bound volume=pv1", "expect pvc data .status.capacity.storage=2Gi", "expect pv/pv1 gone",
+			"expect pv phase=Available count=2",
 			"expect va node=n1 attached=true count=0", `expect pvc/data .metadata.annotations[pv.kubernetes.io/bind-completed]=yes`,
 			"expect event pod/web reason=FailedMount count>=1", "expect write pv/pv1 actor=persistentvolume-controller count=2",
 			"expect call target=disk.example.com verb=Create outcome=failed count=3", "expect decision pvc/data rule=MATCH-012",
-			"expect backend disk.example.com volumes=0 problems=0", "expect backend disk.example.com volume=$HANDLE attached=n1 writer=default/web", "expect now=6m0.1s",
+			"expect backend disk.example.com volumes=0 problems=0",
+			"expect backend disk.example.com volume=$HANDLE attached=n1 writer=default/web", "expect now=6m0.1s",
 		},
 		read: readExpect,
 	}}

@@ -11,11 +11,13 @@ func faultCommands() []*command {
 	return []*command{
 		{
 			name: "fault", group: breaking,
-			usage: []string{"api [VERB] [KIND[/NAME]] [WHO] EFFECT [LIMIT]", "backend NAME|any [OP] [VOLUME] [WHO] EFFECT [LIMIT]", "node NODE WHAT", "clear [VERB...]"},
+			usage: []string{"api [VERB] [KIND[/NAME]] [WHO] EFFECT [LIMIT]", "backend NAME|any [OP] [VOLUME] [WHO] EFFECT [LIMIT]",
+				"node NODE WHAT", "clear [VERB...]"},
 			help: "Injects faults from now on. `fault api` matches calls of controllers to the API server: VERB is one of `get`, `list`, `create`, `update`, `update-status`, `patch`, `patch-status`, `delete`, `bind`. " +
 				"`fault backend` matches calls to storage: OP is an operation (see `backend`), VOLUME the handle of a volume or, for `Create`, its name. WHO is `actor=CONTROLLER`, and for backends `node=NODE` and `pod=NAME`.\n\n" +
 				"EFFECT is one or more of:\n\n" +
-				"- `error=CODE[:MESSAGE]`: the call fails and has no effect. For the API server, CODE is one of " + apiCodeNames() + "; for backends a gRPC code such as `Internal`, `Unavailable`, `ResourceExhausted`.\n" +
+				"- `error=CODE[:MESSAGE]`: the call fails and has no effect. For the API server, CODE is one of " + apiCodeNames() +
+				"; for backends a gRPC code such as `Internal`, `Unavailable`, `ResourceExhausted`.\n" +
 				"- `lose=CODE[:MESSAGE]`: the call takes effect, but its reply is lost and the caller gets this error.\n" +
 				"- `delay=DURATION`: the call takes longer.\n" +
 				"- `crash`: the caller crashes at the call, before it takes effect, or with `effect` afterwards; it restarts at once, or after `restart=DURATION`.\n\n" +
@@ -23,8 +25,10 @@ func faultCommands() []*command {
 				"`fault node NODE` acts at once. WHAT is one of `poweroff`, `start`, `reboot`, `stop-kubelet`, `partition` (the API server is unreachable, storage is not), `heal` (ends the partition), `unregister DRIVER`, `register DRIVER`, " +
 				"`break-disk PATH` and `mend-disk PATH` (changes below the path fail until mended), `shutdown` (graceful: pods end first).\n\n`fault clear` removes all rules, or those of the given verbs.",
 			examples: []string{
-				"fault api update-status pv/pv1 error=Conflict once", "fault api create pv actor=external-provisioner/disk.example.com lose=Timeout times=2",
-				"fault backend disk.example.com Create error=Internal:'on fire' times=3", "fault backend disk.example.com Attach node=n1 delay=2m", "fault api update pv crash restart=5s",
+				"fault api update-status pv/pv1 error=Conflict once",
+				"fault api create pv actor=external-provisioner/disk.example.com lose=Timeout times=2",
+				"fault backend disk.example.com Create error=Internal:'on fire' times=3",
+				"fault backend disk.example.com Attach node=n1 delay=2m", "fault api update pv crash restart=5s",
 				"fault node n1 poweroff", "fault clear",
 			},
 			read: readFault,

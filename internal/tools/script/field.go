@@ -35,7 +35,8 @@ var common = []shorthand{
 	{name: "version", path: ".metadata.resourceVersion"},
 	{name: "finalizers", path: ".metadata.finalizers[*]"},
 	{name: "owner", path: ".metadata.ownerReferences[*].name"},
-	{name: "deleting", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
+	{name: "deleting", values: booleans,
+		read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
 }
 
 // shorthands holds the additional shorthands of each kind.
@@ -75,7 +76,8 @@ var shorthands = map[api.Kind][]shorthand{
 	},
 	api.Node: {
 		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
-		{name: "unschedulable", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
+		{name: "unschedulable", values: booleans,
+			read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
 		{name: "taints", path: ".spec.taints[*].key"},
 		{name: "attached", path: ".status.volumesAttached[*].name"},
 		{name: "inuse", path: ".status.volumesInUse[*]"},
@@ -93,7 +95,8 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "provisioner", path: ".provisioner"},
 		{name: "policy", path: ".reclaimPolicy"},
 		{name: "mode", path: ".volumeBindingMode"},
-		{name: "expandable", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
+		{name: "expandable", values: booleans,
+			read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
 	},
 	api.CSINode: {{name: "drivers", path: ".spec.drivers[*].name"}},
 	api.Event: {

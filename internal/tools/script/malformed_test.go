@@ -62,13 +62,18 @@ var failing = []struct {
 	{"a dollar sign", "set X pvc/$ volume", 1, "use single quotes for a literal $"},
 	{"a variable that makes a command wrong", "set X colour\nexpect pvc/a $X=red", 2, `unknown field "colour" of PersistentVolumeClaim`},
 	{"an object that is not there", "\nexpect pvc/data phase=Bound", 2, `persistentvolumeclaims "data" not found`},
-	{"a value", "apply -f c\nexpect pvc/data phase=Bound class=x\n-- c --\n" + claim, 2, `phase is Pending, want Bound; class is "", want x (`},
-	{"values that cannot be compared", "apply -f c\nexpect pvc/data phase>2\n-- c --\n" + claim, 2, `compare phase: "Pending" and "2" must both be numbers`},
-	{"too few", "apply -f c\nexpect pvc phase=Bound count=2\n-- c --\n" + claim, 2, "0 matching persistentvolumeclaims, want 2; not matching: default/data: phase is Pending, want Bound"},
+	{"a value", "apply -f c\nexpect pvc/data phase=Bound class=x\n-- c --\n" + claim, 2,
+		`phase is Pending, want Bound; class is "", want x (`},
+	{"values that cannot be compared", "apply -f c\nexpect pvc/data phase>2\n-- c --\n" + claim, 2,
+		`compare phase: "Pending" and "2" must both be numbers`},
+	{"too few", "apply -f c\nexpect pvc phase=Bound count=2\n-- c --\n" + claim, 2,
+		"0 matching persistentvolumeclaims, want 2; not matching: default/data: phase is Pending, want Bound"},
 	{"still there", "apply -f c\nexpect pvc/data gone\n-- c --\n" + claim, 2, "it exists and is not being deleted"},
-	{"held", "apply -f c\ndelete pvc/data\nexpect pvc/data gone\n-- c --\n" + claim, 3, "it is being deleted, and finalizers [kubernetes.io/pvc-protection] remain"},
+	{"held", "apply -f c\ndelete pvc/data\nexpect pvc/data gone\n-- c --\n" + claim, 3,
+		"it is being deleted, and finalizers [kubernetes.io/pvc-protection] remain"},
 	{"a success that should be a failure", "! settle", 1, "the command succeeded, but must fail"},
-	{"refused", "create -f c -f c\n-- c --\n" + claim, 1, `c:1: create PersistentVolumeClaim/default/data: persistentvolumeclaims "data" already exists`},
+	{"refused", "create -f c -f c\n-- c --\n" + claim, 1,
+		`c:1: create PersistentVolumeClaim/default/data: persistentvolumeclaims "data" already exists`},
 	{"events", "expect event reason=FailedMount", 1, "0 matching events, want >=1"},
 	{"writes", "expect write count=3", 1, "0 matching entries of the trace, want 3"},
 	{"a backend", "backend a.example.com\nexpect backend a.example.com volumes=1", 2, "volumes is 0, want 1"},
@@ -76,7 +81,8 @@ var failing = []struct {
 	{"no invariant", "expect violation count=0", 1, "no invariant is checked"},
 	{"no match", "get pv\nstdout Bound", 2, "no match in:\nNo resources found"},
 	{"another output", "get pv\ncmp stdout want\n-- want --\nsomething\n", 2, "stdout and want differ:\n- something\n+ No resources found"},
-	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3, "0 objects match, want exactly one"},
+	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3,
+		"0 objects match, want exactly one"},
 	{"a kubelet", "expect kubelet n1 running=true", 1, `node "n1": there is no such node`},
 	{"far away", "advance 1000000h\nadvance 1000000h", 2, "run would exceed 1752000h0m0s of virtual time"},
 }
@@ -118,7 +124,8 @@ func TestManifests(t *testing.T) {
 		})
 	}
 	t.Run("refused", func(t *testing.T) {
-		s, err := script.FromManifests("x.yaml", script.File{Name: "x.yaml", Data: []byte(claim + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: b}\n")})
+		s, err := script.FromManifests("x.yaml",
+			script.File{Name: "x.yaml", Data: []byte(claim + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: b}\n")})
 		require.NoError(t, err)
 		_, err = script.Run(s, script.Options{})
 		require.ErrorContains(t, err, `x.yaml:9: create PersistentVolumeClaim/default/b: PersistentVolumeClaim "b" is invalid: `)

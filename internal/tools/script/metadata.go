@@ -27,9 +27,10 @@ func metadataCommands() []*command {
 		},
 		{
 			name: "taint", group: writing, usage: []string{"node NAME KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},
-			help:     "Adds taints to a node, and removes those followed by a dash.",
-			examples: []string{"taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", "taint node n1 node.kubernetes.io/out-of-service-"},
-			read:     readTaint,
+			help: "Adds taints to a node, and removes those followed by a dash.",
+			examples: []string{"taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+				"taint node n1 node.kubernetes.io/out-of-service-"},
+			read: readTaint,
 		},
 		{
 			name: "cordon", group: writing, usage: []string{"NODE"},

@@ -93,7 +93,8 @@ func readControllers(*Script, []string) (step, error) {
 }
 
 func readDescribe(_ *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "selector", short: "l", value: true})
+	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"},
+		option{long: "selector", short: "l", value: true})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,8 @@ func readDescribe(_ *Script, args []string) (step, error) {
 			if i > 0 {
 				r.printf("\n\n")
 			}
-			if err := kubectl.Describe(&r.printed, r.cluster.Now(), obj, kubectl.Surroundings{Events: r.cluster.Events(), Pods: r.cluster.Pods.List()}); err != nil {
+			if err := kubectl.Describe(&r.printed, r.cluster.Now(), obj,
+				kubectl.Surroundings{Events: r.cluster.Events(), Pods: r.cluster.Pods.List()}); err != nil {
 				return err
 			}
 		}
@@ -119,7 +121,8 @@ func readDescribe(_ *Script, args []string) (step, error) {
 }
 
 func readEvents(_ *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "for", value: true}, option{long: "types", value: true})
+	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "for", value: true},
+		option{long: "types", value: true})
 	if err != nil {
 		return nil, err
 	}

@@ -200,7 +200,8 @@ func joined(failures []*Error) error {
 	return errors.Join(errs...)
 }
 
-// Summary returns the outcome of the run in one line, such as "ok: 121 seeds passed. Line 33 ("data deleted") held for 4 seeds, e.g. --seed 6."
+// Summary returns the outcome of the run in one line, such as "ok: 121 seeds passed. Line 33 ("data deleted") held for 4 seeds, e.g. --seed
+// 6."
 func (r *Result) Summary() string {
 	var text strings.Builder
 	switch failures := len(r.Failures); {
@@ -224,7 +225,8 @@ func (r *Result) Summary() string {
 	}
 	for _, s := range r.Some {
 		if len(s.Seeds) > 0 {
-			fmt.Fprintf(&text, " Line %d (%q) held for %s, e.g. --seed %d.", s.Line, someExpectation(s.Command), count(len(s.Seeds), "seed"), s.Seeds[0])
+			fmt.Fprintf(&text, " Line %d (%q) held for %s, e.g. --seed %d.", s.Line, someExpectation(s.Command),
+				count(len(s.Seeds), "seed"), s.Seeds[0])
 		}
 	}
 	if r.Cluster != nil {

@@ -64,7 +64,8 @@ func TestSeeds(t *testing.T) {
 		require.Empty(t, result.Succeeded)
 	})
 	t.Run("lines that hold with some seeds", func(t *testing.T) {
-		result, err := script.Run(parse(t, lines("seeds 1..40\n", "some expect pvc/data phase=Bound\nsome expect pvc/data phase=Pending")), script.Options{})
+		result, err := script.Run(parse(t, lines("seeds 1..40\n", "some expect pvc/data phase=Bound\nsome expect pvc/data phase=Pending")),
+			script.Options{})
 		require.NoError(t, err)
 		require.Len(t, result.Some, 2)
 		require.Len(t, result.Seeds, len(result.Some[0].Seeds)+len(result.Some[1].Seeds))
@@ -118,7 +119,8 @@ func TestOptions(t *testing.T) {
 		var out bytes.Buffer
 		result, err := script.Run(parse(t, "# A heading.\nadvance 5s\nget pv\n! get pv/a"), script.Options{Out: &out})
 		require.NoError(t, err)
-		require.Equal(t, "# A heading.\n> advance 5s\n> get pv\nNo resources found\n> ! get pv/a\n[persistentvolumes \"a\" not found]\n", out.String())
+		require.Equal(t, "# A heading.\n> advance 5s\n> get pv\nNo resources found\n> ! get pv/a\n[persistentvolumes \"a\" not found]\n",
+			out.String())
 		require.Equal(t, script.Command{Line: 3, Command: "get pv", At: 5 * time.Second, Output: "No resources found\n"}, result.Commands[1])
 	})
 	t.Run("a blank line before a heading that follows a command", func(t *testing.T) {
@@ -135,7 +137,8 @@ func TestOptions(t *testing.T) {
 	})
 	t.Run("progress", func(t *testing.T) {
 		var seen []script.Progress
-		_, err := script.Run(parse(t, "seeds 1..2\nadvance 5s\nnow"), script.Options{Progress: func(p script.Progress) { seen = append(seen, p) }})
+		_, err := script.Run(parse(t, "seeds 1..2\nadvance 5s\nnow"),
+			script.Options{Progress: func(p script.Progress) { seen = append(seen, p) }})
 		require.NoError(t, err)
 		require.Equal(t, []script.Progress{{Line: 2, Seed: 1, Seeds: 2}, {Line: 3, Seed: 1, Seeds: 2, Elapsed: 5 * time.Second},
 			{Line: 2, Seed: 2, Seeds: 2}, {Line: 3, Seed: 2, Seeds: 2, Elapsed: 5 * time.Second}}, seen)
@@ -175,7 +178,8 @@ func TestDeterminism(t *testing.T) {
 // TestAdvance plays the same story through the command and through the cluster itself.
 func TestAdvance(t *testing.T) {
 	for _, seed := range []int64{0, 1, 2} {
-		result, err := script.Run(parse(t, strings.Replace(raced, "advance 1s", "advance 1s\nadvance 0s\nadvance 2h", 1)), script.Options{Seed: &seed})
+		result, err := script.Run(parse(t, strings.Replace(raced, "advance 1s", "advance 1s\nadvance 0s\nadvance 2h", 1)),
+			script.Options{Seed: &seed})
 		require.NoError(t, err)
 		c, err := volsim.New(volsim.Config{Seed: seed})
 		require.NoError(t, err)

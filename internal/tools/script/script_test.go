@@ -20,7 +20,8 @@ func TestReference(t *testing.T) {
 	}
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, script.Reference(), string(data), "docs/scripts.md is not current: run go test ./internal/tools/script -run TestReference -update-scripts")
+	require.Equal(t, script.Reference(), string(data),
+		"docs/scripts.md is not current: run go test ./internal/tools/script -run TestReference -update-scripts")
 }
 
 // updating reports whether the flag -update-scripts of package volsimtest was given.

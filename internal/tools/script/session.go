@@ -13,8 +13,8 @@ type Session struct {
 	runner *runner
 }
 
-// Begin creates the cluster of a script, for tools that observe a run from its beginning. Session.Run then executes the lines once, with the
-// seed of Options or else the first seed of the script; Options.Choose replaces the seed.
+// Begin creates the cluster of a script, for tools that observe a run from its beginning. Session.Run then executes the lines once, with
+// the seed of Options or else the first seed of the script; Options.Choose replaces the seed.
 func Begin(s *Script, opts Options) (*Session, error) {
 	b := newBatch(s, opts)
 	r := &runner{batch: b, script: s, seed: b.seeds().from, seeds: 1, out: opts.Out}

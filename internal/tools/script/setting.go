@@ -39,10 +39,11 @@ func boolSetting(key, help string, field func(*volsim.Config) *bool) setting {
 const lagPrefix = "lag."
 
 var settings = []setting{
-	{"seed", "order of events that are due at the same time: 0, the default, is first in, first out; other values shuffle", func(u *setup, value string) (err error) {
-		u.config.Seed, err = strconv.ParseInt(value, 10, 64)
-		return err
-	}},
+	{"seed", "order of events that are due at the same time: 0, the default, is first in, first out; other values shuffle",
+		func(u *setup, value string) (err error) {
+			u.config.Seed, err = strconv.ParseInt(value, 10, 64)
+			return err
+		}},
 	{"start", "virtual time at which the cluster starts, such as 2026-01-01T00:00:00Z", func(u *setup, value string) (err error) {
 		u.config.Start, err = time.Parse(time.RFC3339, value)
 		return err
@@ -52,26 +53,34 @@ var settings = []setting{
 		u.config.Without = append(u.config.Without, strings.Split(value, ",")...)
 		return nil
 	}},
-	{"check", "`all`, or comma-separated names of invariants: the run fails at the line where one is violated, unless a forced action explains it; see `violations`", func(u *setup, value string) error {
-		found, err := u.watch(value)
-		for _, inv := range found {
-			u.enforced = append(u.enforced, inv.Name)
-		}
-		return err
-	}},
+	{"check",
+		"`all`, or comma-separated names of invariants: the run fails at the line where one is violated, unless a forced action explains it; see `violations`", func(u *setup, value string) error {
+			found, err := u.watch(value)
+			for _, inv := range found {
+				u.enforced = append(u.enforced, inv.Name)
+			}
+			return err
+		}},
 	{"watch", "the same, but violations are only recorded, for `expect violation`", func(u *setup, value string) error {
 		_, err := u.watch(value)
 		return err
 	}},
 	durationSetting("latency", "duration of each API call of a controller", func(c *volsim.Config) *time.Duration { return &c.Latency }),
-	durationSetting("settle-limit", "maximum virtual time of `settle`; default 1h", func(c *volsim.Config) *time.Duration { return &c.SettleLimit }),
-	durationSetting("resync-period", "resync period of the PersistentVolume controller; default 15s", func(c *volsim.Config) *time.Duration { return &c.ResyncPeriod }),
-	boolSetting("disable-provisioning", "disables dynamic provisioning in the PersistentVolume controller", func(c *volsim.Config) *bool { return &c.DisableProvisioning }),
-	boolSetting("manual-nodes", "only `node add` starts kubelets; by default every Node object gets one", func(c *volsim.Config) *bool { return &c.ManualNodes }),
-	boolSetting("no-skipping", "runs all periodic work of controllers and kubelets, also work that would find nothing new; the outcome is the same",
+	durationSetting("settle-limit", "maximum virtual time of `settle`; default 1h",
+		func(c *volsim.Config) *time.Duration { return &c.SettleLimit }),
+	durationSetting("resync-period", "resync period of the PersistentVolume controller; default 15s",
+		func(c *volsim.Config) *time.Duration { return &c.ResyncPeriod }),
+	boolSetting("disable-provisioning", "disables dynamic provisioning in the PersistentVolume controller",
+		func(c *volsim.Config) *bool { return &c.DisableProvisioning }),
+	boolSetting("manual-nodes", "only `node add` starts kubelets; by default every Node object gets one",
+		func(c *volsim.Config) *bool { return &c.ManualNodes }),
+	boolSetting("no-skipping",
+		"runs all periodic work of controllers and kubelets, also work that would find nothing new; the outcome is the same",
 		func(c *volsim.Config) *bool { return &internals.Options(c).NoSkipping }),
-	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m", func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
-	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m", func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
+	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m",
+		func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
+	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m",
+		func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
 	{"attach.disable-sync", "disables that verification", func(u *setup, value string) error {
 		off, err := strconv.ParseBool(value)
 		if err != nil {
@@ -82,12 +91,18 @@ var settings = []setting{
 		}
 		return nil
 	}},
-	boolSetting("attach.disable-force-detach", "`--disable-force-detach-on-timeout`", func(c *volsim.Config) *bool { return &c.Attach.DisableForceDetach }),
-	durationSetting("attacher.timeout", "timeout of calls of the external attacher; default 15s", func(c *volsim.Config) *time.Duration { return &c.Attacher.Timeout }),
-	boolSetting("attacher.read-only", "the driver supports read-only attachments", func(c *volsim.Config) *bool { return &internals.Options(c).Attacher.PublishReadOnly }),
-	durationSetting("provisioner.timeout", "timeout of calls of the external provisioner; default 10s", func(c *volsim.Config) *time.Duration { return &c.Provisioner.Timeout }),
-	boolSetting("provisioner.no-finalizer", "does not set the external finalizer", func(c *volsim.Config) *bool { return &internals.Options(c).Provisioner.NoFinalizer }),
-	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails", func(c *volsim.Config) *bool { return &internals.Options(c).Provisioner.BlockingSave }),
+	boolSetting("attach.disable-force-detach", "`--disable-force-detach-on-timeout`",
+		func(c *volsim.Config) *bool { return &c.Attach.DisableForceDetach }),
+	durationSetting("attacher.timeout", "timeout of calls of the external attacher; default 15s",
+		func(c *volsim.Config) *time.Duration { return &c.Attacher.Timeout }),
+	boolSetting("attacher.read-only", "the driver supports read-only attachments",
+		func(c *volsim.Config) *bool { return &internals.Options(c).Attacher.PublishReadOnly }),
+	durationSetting("provisioner.timeout", "timeout of calls of the external provisioner; default 10s",
+		func(c *volsim.Config) *time.Duration { return &c.Provisioner.Timeout }),
+	boolSetting("provisioner.no-finalizer", "does not set the external finalizer",
+		func(c *volsim.Config) *bool { return &internals.Options(c).Provisioner.NoFinalizer }),
+	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails",
+		func(c *volsim.Config) *bool { return &internals.Options(c).Provisioner.BlockingSave }),
 	{"provisioner", "`csi`, the default, or `library`: the unmodified sig-storage-lib provisioner", func(u *setup, value string) error {
 		switch value {
 		case "csi":
@@ -99,12 +114,18 @@ var settings = []setting{
 		}
 		return nil
 	}},
-	durationSetting("resizer.timeout", "timeout of calls of the external resizer; default 10s", func(c *volsim.Config) *time.Duration { return &c.Resizer.Timeout }),
-	boolSetting("resizer.ignore-use", "retries even if the driver reported that it cannot expand a volume in use", func(c *volsim.Config) *bool { return &internals.Options(c).Resizer.IgnoreUse }),
-	durationSetting("kubelet.group-change", "how long applying the fsGroup of a pod to a volume takes", func(c *volsim.Config) *time.Duration { return &c.Kubelet.GroupChange }),
-	durationSetting("kubelet.stop-time", "how long containers take to exit on SIGTERM", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StopTime }),
-	durationSetting("kubelet.status-period", "how often a kubelet reports the status of its node; default 10s", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StatusPeriod }),
-	durationSetting("kubelet.wait-limit", "how long one sync of a pod waits for its volumes; default 2m3s", func(c *volsim.Config) *time.Duration { return &c.Kubelet.WaitLimit }),
+	durationSetting("resizer.timeout", "timeout of calls of the external resizer; default 10s",
+		func(c *volsim.Config) *time.Duration { return &c.Resizer.Timeout }),
+	boolSetting("resizer.ignore-use", "retries even if the driver reported that it cannot expand a volume in use",
+		func(c *volsim.Config) *bool { return &internals.Options(c).Resizer.IgnoreUse }),
+	durationSetting("kubelet.group-change", "how long applying the fsGroup of a pod to a volume takes",
+		func(c *volsim.Config) *time.Duration { return &c.Kubelet.GroupChange }),
+	durationSetting("kubelet.stop-time", "how long containers take to exit on SIGTERM",
+		func(c *volsim.Config) *time.Duration { return &c.Kubelet.StopTime }),
+	durationSetting("kubelet.status-period", "how often a kubelet reports the status of its node; default 10s",
+		func(c *volsim.Config) *time.Duration { return &c.Kubelet.StatusPeriod }),
+	durationSetting("kubelet.wait-limit", "how long one sync of a pod waits for its volumes; default 2m3s",
+		func(c *volsim.Config) *time.Duration { return &c.Kubelet.WaitLimit }),
 }
 
 func configHelp() string {

@@ -139,8 +139,9 @@ func setupCommands() []*command {
 			name: "backend", group: setups, setup: true, usage: []string{"NAME [OPTION...]"},
 			help: "Adds a storage system. A name that begins with `kubernetes.io/` is an in-tree plugin (`kubernetes.io/nfs` and `kubernetes.io/host-path` behave " +
 				"as in Kubernetes, others can create and delete volumes); any other name is a CSI driver with its sidecars. The options are:\n\n" + backendHelp(),
-			examples: []string{"backend disk.example.com", "backend disk.example.com quota=100Gi latency.Attach=10s lenient", "backend kubernetes.io/nfs"},
-			read:     readBackend,
+			examples: []string{"backend disk.example.com", "backend disk.example.com quota=100Gi latency.Attach=10s lenient",
+				"backend kubernetes.io/nfs"},
+			read: readBackend,
 		},
 	}
 }

@@ -39,8 +39,9 @@ func timeCommands() []*command {
 			name: "wait", group: passing, usage: []string{"--for=CONDITION KIND/NAME... | KIND NAME... [--timeout=30s]"},
 			help: "Runs event by event until every object meets the condition: `delete` (does not exist), `create` (exists), `condition=TYPE[=STATUS]`, `jsonpath={.PATH}[=VALUE]`, or any condition of `expect`. " +
 				"It stops right after the event that fulfills it, and fails after the timeout.",
-			examples: []string{"wait --for=condition=Ready pod/web --timeout=5m", "wait --for=delete pvc/data", "wait --for=phase=Bound pvc/data", "wait --for=jsonpath='{.status.phase}'=Bound pvc/data"},
-			read:     readWait,
+			examples: []string{"wait --for=condition=Ready pod/web --timeout=5m", "wait --for=delete pvc/data",
+				"wait --for=phase=Bound pvc/data", "wait --for=jsonpath='{.status.phase}'=Bound pvc/data"},
+			read: readWait,
 		},
 		{
 			name: "now", group: passing, usage: []string{""}, infallible: true,

@@ -23,7 +23,8 @@ func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
 	b, ok := c.h.Backends.Driver(driver)
 	if !ok || c.h.Unregistered[driver] {
 		// MNT-241, MNT-913: a missing driver may be restarting; the error reveals nothing about the volume.
-		return nil, volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
+		return nil,
+			volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
 	}
 	return b, nil
 }

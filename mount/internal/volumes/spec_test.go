@@ -120,7 +120,8 @@ func TestAccessMode(t *testing.T) {
 }
 
 func TestReadOnlyAndGroup(t *testing.T) {
-	claim := &corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c", ReadOnly: true}}}
+	claim := &corev1.Volume{Name: "data",
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c", ReadOnly: true}}}
 	pv := fake.Volume("pv", "1Gi", fake.Annotations(GIDAnnotation, "1234"))
 	spec := &Spec{VolumeSpec: objects.SpecOfVolume(claim, pv)}
 	want(t, "MNT-073: read only", spec.MountsReadOnly(), true)

@@ -72,7 +72,8 @@ func firstOf(errs ...error) error {
 
 // verb returns the verb of the request, as in api.Call.
 func (r *request) verb() (string, error) {
-	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.method]
+	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch",
+		http.MethodDelete: "delete"}[r.method]
 	switch {
 	case r.method == http.MethodPost && r.sub == "binding" && r.resource.kind == api.Pod:
 		return "bind", nil

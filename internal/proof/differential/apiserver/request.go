@@ -82,7 +82,8 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 }
 
 func notServed(req *http.Request) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", req.URL.Path+" is not served here", 0, true)
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "",
+		req.URL.Path+" is not served here", 0, true)
 }
 
 // selects reports whether the request selects the object.

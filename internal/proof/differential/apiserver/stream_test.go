@@ -24,8 +24,10 @@ func TestMerged(t *testing.T) {
 		{"changed twice", []event{of(watch.Modified, "a", "1", 1), of(watch.Modified, "a", "2", 2)}, []string{"MODIFIED 2"}},
 		{"changed and gone", []event{of(watch.Modified, "a", "1", 1), of(watch.Deleted, "a", "2", 2)}, []string{"DELETED 2"}},
 		{"made and gone", []event{of(watch.Added, "a", "1", 1), of(watch.Deleted, "a", "2", 2)}, nil},
-		{"gone, and another of that name", []event{of(watch.Deleted, "a", "1", 1), of(watch.Added, "b", "2", 2)}, []string{"DELETED 1", "ADDED 2"}},
-		{"two", []event{of(watch.Added, "a", "1", 1), of(watch.Added, "b", "2", 2), of(watch.Modified, "a", "3", 3)}, []string{"ADDED 3", "ADDED 2"}},
+		{"gone, and another of that name", []event{of(watch.Deleted, "a", "1", 1), of(watch.Added, "b", "2", 2)},
+			[]string{"DELETED 1", "ADDED 2"}},
+		{"two", []event{of(watch.Added, "a", "1", 1), of(watch.Added, "b", "2", 2), of(watch.Modified, "a", "3", 3)},
+			[]string{"ADDED 3", "ADDED 2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

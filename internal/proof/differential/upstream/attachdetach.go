@@ -18,7 +18,8 @@ import (
 func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
 	logged := klog.NewContext(ctx, c.eventLogger(actors.AttachDetach))
 	adc, err := attachdetach.NewAttachDetachController(logged, client,
-		shared.Core().V1().Pods(), shared.Core().V1().Nodes(), shared.Core().V1().PersistentVolumeClaims(), shared.Core().V1().PersistentVolumes(),
+		shared.Core().V1().Pods(), shared.Core().V1().Nodes(), shared.Core().V1().PersistentVolumeClaims(),
+		shared.Core().V1().PersistentVolumes(),
 		shared.Storage().V1().CSINodes(), shared.Storage().V1().CSIDrivers(), shared.Storage().V1().VolumeAttachments(),
 		csi.ProbeVolumePlugins(), nil, false, time.Minute, false, attachdetach.DefaultTimerConfig)
 	if err != nil {

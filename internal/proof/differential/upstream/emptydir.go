@@ -28,7 +28,8 @@ func (p *emptyDirPlugin) CanSupport(spec *volume.Spec) bool {
 }
 
 func (p *emptyDirPlugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter, error) {
-	return &emptyDir{machine: p.machine, pod: pod.UID, name: spec.Name(), inMemory: spec.Volume.EmptyDir.Medium == corev1.StorageMediumMemory}, nil
+	return &emptyDir{machine: p.machine, pod: pod.UID, name: spec.Name(),
+		inMemory: spec.Volume.EmptyDir.Medium == corev1.StorageMediumMemory}, nil
 }
 
 func (p *emptyDirPlugin) NewUnmounter(name string, pod types.UID) (volume.Unmounter, error) {

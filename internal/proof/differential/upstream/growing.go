@@ -23,7 +23,8 @@ import (
 )
 
 // prepareExpand returns the expand controller.
-func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
+func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface,
+	shared informers.SharedInformerFactory) (run func(), err error) {
 	logged := klog.NewContext(ctx, c.eventLogger(actors.Expander))
 	plugins := []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}}
 	translator := csitrans.New()
@@ -36,7 +37,8 @@ func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface
 }
 
 // prepareEphemeral returns the ephemeral volume controller with as many workers as in kube-controller-manager.
-func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
+func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interface,
+	shared informers.SharedInformerFactory) (run func(), err error) {
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
 	controller, err := ephemeral.NewController(quiet, client, shared.Core().V1().Pods(), shared.Core().V1().PersistentVolumeClaims())
 	if err != nil {

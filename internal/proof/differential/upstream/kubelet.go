@@ -103,7 +103,8 @@ func (m *machine) start() error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(m.cluster.ctx)
-	k := &kubelet{machine: m, actor: actors.Kubelet(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m}, ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
+	k := &kubelet{machine: m, actor: actors.Kubelet(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m},
+		ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
 	client, err := apiserver.ClientThrough(mortal{k}, k.actor)
 	if err != nil {
 		return err

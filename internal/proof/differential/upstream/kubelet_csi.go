@@ -145,11 +145,13 @@ type csiNode struct {
 }
 
 // NodeGetCapabilities reports staging, expansion and VOLUME_MOUNT_GROUP, according to the scenario.
-func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest, ...grpc.CallOption) (*csipb.NodeGetCapabilitiesResponse, error) {
+func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest,
+	...grpc.CallOption) (*csipb.NodeGetCapabilitiesResponse, error) {
 	resp := &csipb.NodeGetCapabilitiesResponse{}
 	can := func(op storage.Op, what csipb.NodeServiceCapability_RPC_Type) {
 		if !slices.Contains(n.kubelet.cluster.cfg.Cannot, op) {
-			resp.Capabilities = append(resp.Capabilities, &csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: what}}})
+			resp.Capabilities = append(resp.Capabilities,
+				&csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: what}}})
 		}
 	}
 	can(storage.Stage, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
@@ -161,9 +163,11 @@ func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitie
 }
 
 // NodeStageVolume mounts the volume once for the machine.
-func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeStageVolumeResponse, error) {
+func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolumeRequest,
+	_ ...grpc.CallOption) (*csipb.NodeStageVolumeResponse, error) {
 	return &csipb.NodeStageVolumeResponse{}, n.call(ctx, storage.Stage, req.VolumeId, "", func() error {
-		n.asked(differential.NodeRequest{Op: storage.Stage, ID: req.VolumeId, Staging: req.StagingTargetPath, Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
+		n.asked(differential.NodeRequest{Op: storage.Stage, ID: req.VolumeId, Staging: req.StagingTargetPath, Attach: req.PublishContext,
+			Context: req.VolumeContext}, req.VolumeCapability)
 		if err := n.mount(req.VolumeId, req.StagingTargetPath); err != nil || req.VolumeCapability.GetBlock() == nil {
 			return err
 		}
@@ -172,10 +176,12 @@ func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolum
 }
 
 // NodePublishVolume mounts it for a pod.
-func (n *csiNode) NodePublishVolume(ctx context.Context, req *csipb.NodePublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodePublishVolumeResponse, error) {
+func (n *csiNode) NodePublishVolume(ctx context.Context, req *csipb.NodePublishVolumeRequest,
+	_ ...grpc.CallOption) (*csipb.NodePublishVolumeResponse, error) {
 	return &csipb.NodePublishVolumeResponse{}, n.call(ctx, storage.Publish, req.VolumeId, podOf(req.TargetPath), func() error {
-		n.asked(differential.NodeRequest{Op: storage.Publish, ID: req.VolumeId, Path: req.TargetPath, Staging: req.StagingTargetPath, ReadOnly: req.Readonly,
-			Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
+		n.asked(differential.NodeRequest{Op: storage.Publish, ID: req.VolumeId, Path: req.TargetPath, Staging: req.StagingTargetPath,
+			ReadOnly: req.Readonly,
+			Attach:   req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
 		place := func(path string) error { return os.MkdirAll(path, 0o750) }
 		if req.VolumeCapability.GetBlock() != nil {
 			place = touch
@@ -199,7 +205,8 @@ func (n *csiNode) mount(source, target string, options ...string) error {
 }
 
 // NodeUnpublishVolume undoes NodePublishVolume.
-func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnpublishVolumeResponse, error) {
+func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpublishVolumeRequest,
+	_ ...grpc.CallOption) (*csipb.NodeUnpublishVolumeResponse, error) {
 	return &csipb.NodeUnpublishVolumeResponse{}, n.call(ctx, storage.Unpublish, req.VolumeId, podOf(req.TargetPath), func() error {
 		n.asked(differential.NodeRequest{Op: storage.Unpublish, ID: req.VolumeId, Path: req.TargetPath}, nil)
 		if err := n.kubelet.mounter.Unmount(req.TargetPath); err != nil {
@@ -213,7 +220,8 @@ func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpubl
 }
 
 // NodeUnstageVolume undoes NodeStageVolume.
-func (n *csiNode) NodeUnstageVolume(ctx context.Context, req *csipb.NodeUnstageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnstageVolumeResponse, error) {
+func (n *csiNode) NodeUnstageVolume(ctx context.Context, req *csipb.NodeUnstageVolumeRequest,
+	_ ...grpc.CallOption) (*csipb.NodeUnstageVolumeResponse, error) {
 	return &csipb.NodeUnstageVolumeResponse{}, n.call(ctx, storage.Unstage, req.VolumeId, "", func() error {
 		n.asked(differential.NodeRequest{Op: storage.Unstage, ID: req.VolumeId, Staging: req.StagingTargetPath}, nil)
 		return n.kubelet.mounter.Unmount(req.StagingTargetPath)
@@ -229,7 +237,8 @@ func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapa
 		}
 	}
 	if capability != nil {
-		r.Mode, r.FSType, r.Options = capability.AccessMode.Mode.String(), capability.GetMount().GetFsType(), capability.GetMount().GetMountFlags()
+		r.Mode, r.FSType, r.Options = capability.AccessMode.Mode.String(), capability.GetMount().GetFsType(),
+			capability.GetMount().GetMountFlags()
 		r.Block, r.Group = capability.GetBlock() != nil, capability.GetMount().GetVolumeMountGroup()
 	}
 	n.kubelet.cluster.backends[differential.Driver].Asked(r)

@@ -19,7 +19,8 @@ import (
 // nodeExpandWithClient is the CSI plugin's code for expansion, after it has found the driver's client.
 //
 //go:linkname nodeExpandWithClient k8s.io/kubernetes/pkg/volume/csi.(*csiPlugin).nodeExpandWithClient
-func nodeExpandWithClient(plugin unsafe.Pointer, options volume.NodeResizeOptions, source *corev1.CSIPersistentVolumeSource, client clientWords, filesystem bool) (bool, error)
+func nodeExpandWithClient(plugin unsafe.Pointer, options volume.NodeResizeOptions, source *corev1.CSIPersistentVolumeSource,
+	client clientWords, filesystem bool) (bool, error)
 
 // clientWords are the two words of an interface value: the plugin's client, whose type is private.
 type clientWords struct{ table, value unsafe.Pointer }
@@ -39,14 +40,17 @@ func (p *csiPlugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 		return false, err
 	}
 	client := unexported(reflect.ValueOf(attacher).Elem().FieldByName("csiClient"))
-	return nodeExpandWithClient(reflect.ValueOf(p.realCSI).UnsafePointer(), options, pv.Spec.CSI, *(*clientWords)(client.Addr().UnsafePointer()), filesystem)
+	return nodeExpandWithClient(reflect.ValueOf(p.realCSI).UnsafePointer(), options, pv.Spec.CSI,
+		*(*clientWords)(client.Addr().UnsafePointer()), filesystem)
 }
 
 // NodeExpandVolume expands the file system or device.
-func (n *csiNode) NodeExpandVolume(ctx context.Context, req *csipb.NodeExpandVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeExpandVolumeResponse, error) {
+func (n *csiNode) NodeExpandVolume(ctx context.Context, req *csipb.NodeExpandVolumeRequest,
+	_ ...grpc.CallOption) (*csipb.NodeExpandVolumeResponse, error) {
 	size := req.CapacityRange.RequiredBytes
 	return &csipb.NodeExpandVolumeResponse{CapacityBytes: size}, n.call(ctx, storage.NodeExpand, req.VolumeId, "", func() error {
-		n.asked(differential.NodeRequest{Op: storage.NodeExpand, ID: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath, Block: req.VolumeCapability.GetBlock() != nil, Size: size}, nil)
+		n.asked(differential.NodeRequest{Op: storage.NodeExpand, ID: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath,
+			Block: req.VolumeCapability.GetBlock() != nil, Size: size}, nil)
 		return nil
 	})
 }

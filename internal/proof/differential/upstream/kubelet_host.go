@@ -138,7 +138,8 @@ func (h *volumeHost) GetAttachedVolumesFromNodeStatus() (map[corev1.UniqueVolume
 }
 
 // Methods that no plugin here calls.
-func (h *volumeHost) GetServiceAccountTokenFunc() func(string, string, *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+func (h *volumeHost) GetServiceAccountTokenFunc() func(string, string,
+	*authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	return func(string, string, *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 		return nil, errNotHere
 	}

@@ -118,8 +118,9 @@ func (k *kubelet) writeCSINode(ctx context.Context) error {
 	}
 	k.know(node.UID)
 	_, err = csiNodes.Create(ctx, &storagev1.CSINode{
-		ObjectMeta: metav1.ObjectMeta{Name: k.name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}},
-		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}},
+		ObjectMeta: metav1.ObjectMeta{Name: k.name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}},
 	}, metav1.CreateOptions{})
 	return err
 }

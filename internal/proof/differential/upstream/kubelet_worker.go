@@ -213,7 +213,8 @@ func (w *podWorker) waitForVolumes(ctx context.Context) {
 func (w *podWorker) leftovers() bool {
 	k := w.k
 	k.pass(looks)
-	return k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) || k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes"))
+	return k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) ||
+		k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes"))
 }
 
 // leftoverPeriod is how often a terminated pod checks for remaining volumes (MNT-011).
@@ -238,7 +239,8 @@ func (w *podWorker) finish(ctx context.Context) {
 	now := int64(0)
 	for !w.isGone() {
 		pod := w.latest()
-		err := w.k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(w.uid))})
+		err := w.k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(w.uid))})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
 			break
 		}

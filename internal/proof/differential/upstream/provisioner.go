@@ -73,7 +73,8 @@ func (p *sidecar) SupportsBlock(context.Context) bool { return true }
 
 // ShouldProvision reports whether the claim names the driver.
 func (p *sidecar) ShouldProvision(_ context.Context, claim *corev1.PersistentVolumeClaim) bool {
-	for _, key := range []string{storagehelpers.AnnStorageProvisioner, storagehelpers.AnnBetaStorageProvisioner, storagehelpers.AnnMigratedTo} {
+	for _, key := range []string{storagehelpers.AnnStorageProvisioner, storagehelpers.AnnBetaStorageProvisioner,
+		storagehelpers.AnnMigratedTo} {
 		if claim.Annotations[key] == differential.Driver {
 			return true
 		}
@@ -82,7 +83,8 @@ func (p *sidecar) ShouldProvision(_ context.Context, claim *corev1.PersistentVol
 }
 
 // Provision returns the volume that the claim requests.
-func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
+func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume,
+	controller.ProvisioningState, error) {
 	claim := options.PVC
 	if claim.Spec.Selector != nil {
 		return nil, controller.ProvisioningFinished, errors.New("claim Selector is not supported")
@@ -102,9 +104,10 @@ func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOpt
 	pv.Spec.MountOptions = options.StorageClass.MountOptions
 	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(request.Value(), resource.BinarySI)}
-	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: differential.Driver, VolumeHandle: options.PVName, VolumeAttributes: map[string]string{
-		"storage.kubernetes.io/csiProvisionerIdentity": fmt.Sprintf("%d-%s", differential.Epoch.UnixMilli(), differential.Driver),
-	}}
+	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: differential.Driver, VolumeHandle: options.PVName,
+		VolumeAttributes: map[string]string{
+			"storage.kubernetes.io/csiProvisionerIdentity": fmt.Sprintf("%d-%s", differential.Epoch.UnixMilli(), differential.Driver),
+		}}
 	if policy := options.StorageClass.ReclaimPolicy; policy != nil {
 		pv.Spec.PersistentVolumeReclaimPolicy = *policy
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
-// Variation chooses between legal behaviours of API server and goroutines that our order leaves open. The zero value delivers watch events one
-// by one, and lets a controller's workers run as soon as they have a key.
+// Variation chooses between legal behaviours of API server and goroutines that our order leaves open. The zero value delivers watch events
+// one by one, and lets a controller's workers run as soon as they have a key.
 type Variation struct {
 	// Burst says which watch events arrive together.
 	Burst apiserver.Burst
@@ -21,10 +21,10 @@ type Variation struct {
 	Workers bool
 }
 
-// sequencer lets one transition of the real components happen after the other. A transition is a request that takes effect, a storage call, a watch
-// event that arrives, a worker that starts on a key, or a pass of a loop. Each waits for a permit. The sequencer gives the next permit
-// when every goroutine waits, for a permit or for time to pass. So what the components do follows from the order of permits, as far as the
-// goroutines of one component do not race.
+// sequencer lets one transition of the real components happen after the other. A transition is a request that takes effect, a storage call,
+// a watch event that arrives, a worker that starts on a key, or a pass of a loop. Each waits for a permit. The sequencer gives the next
+// permit when every goroutine waits, for a permit or for time to pass. So what the components do follows from the order of permits, as far
+// as the goroutines of one component do not race.
 //
 // It follows our order: what our components read, wrote and called (follow.go). An API server may do the same, because requests and events
 // may take any time.

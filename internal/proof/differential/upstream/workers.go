@@ -36,13 +36,15 @@ func (q permitQueue) Get() (key string, over bool) {
 	return key, over
 }
 
-// sequenceWorkers makes the workers of a controller wait for permits, with Variation.Workers. queues are the names of the fields with its queues.
+// sequenceWorkers makes the workers of a controller wait for permits, with Variation.Workers. queues are the names of the fields with its
+// queues.
 func (c *Cluster) sequenceWorkers(ctx context.Context, component string, controller any, queues ...string) {
 	if c.sequencer == nil || !c.sequencer.variation.Workers {
 		return
 	}
 	for _, name := range queues {
 		field := unexported(reflect.ValueOf(controller).Elem().FieldByName(name))
-		field.Set(reflect.ValueOf(permitQueue{field.Interface().(workqueue.TypedRateLimitingInterface[string]), c.sequencer, component, ctx.Done()}))
+		field.Set(reflect.ValueOf(permitQueue{field.Interface().(workqueue.TypedRateLimitingInterface[string]), c.sequencer, component,
+			ctx.Done()}))
 	}
 }

@@ -56,7 +56,8 @@ func (k Kind) admitPod(in, old runtime.Object, obj api.Object, operation admissi
 	plugin := defaulttolerationseconds.NewDefaultTolerationSeconds()
 	plugin.InspectFeatureGates(nil)
 	gvk := store.GroupVersionKind(k.Kind)
-	asked := admission.NewAttributesRecord(in, old, gvk, obj.GetNamespace(), obj.GetName(), gvk.GroupVersion().WithResource("pods"), "", operation, nil, false, nil)
+	asked := admission.NewAttributesRecord(in, old, gvk, obj.GetNamespace(), obj.GetName(), gvk.GroupVersion().WithResource("pods"), "",
+		operation, nil, false, nil)
 	return plugin.Admit(context.Background(), asked, nil)
 }
 

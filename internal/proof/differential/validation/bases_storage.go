@@ -17,7 +17,8 @@ func storageOf(text string) corev1.ResourceList {
 
 func meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: namespace, Name: name, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}, Finalizers: []string{"example.com/x"},
+		Namespace: namespace, Name: name, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
+		Finalizers:      []string{"example.com/x"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "A", Name: "a", UID: "u", Controller: new(true)}},
 	}
 }
@@ -35,11 +36,14 @@ func volumes() []api.Object {
 	var all []api.Object
 	for _, source := range []corev1.PersistentVolumeSource{
 		{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/a", Type: new(corev1.HostPathDirectory)}},
-		{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "h", FSType: "ext4", VolumeAttributes: map[string]string{"a": "b"},
-			ControllerPublishSecretRef: secret, NodeStageSecretRef: secret.DeepCopy(), NodePublishSecretRef: secret.DeepCopy(), ControllerExpandSecretRef: secret.DeepCopy(), NodeExpandSecretRef: secret.DeepCopy()}},
+		{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "h", FSType: "ext4",
+			VolumeAttributes:           map[string]string{"a": "b"},
+			ControllerPublishSecretRef: secret, NodeStageSecretRef: secret.DeepCopy(), NodePublishSecretRef: secret.DeepCopy(),
+			ControllerExpandSecretRef: secret.DeepCopy(), NodeExpandSecretRef: secret.DeepCopy()}},
 		{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/p"}},
 		{Local: &corev1.LocalVolumeSource{Path: "/mnt/a", FSType: new("ext4")}},
-		{ISCSI: &corev1.ISCSIPersistentVolumeSource{TargetPortal: "t", IQN: "iqn.2001-04.com.example:a", Lun: 1, Portals: []string{"p"}, SecretRef: secret.DeepCopy(), InitiatorName: new("iqn.2001-04.com.example:a")}},
+		{ISCSI: &corev1.ISCSIPersistentVolumeSource{TargetPortal: "t", IQN: "iqn.2001-04.com.example:a", Lun: 1, Portals: []string{"p"},
+			SecretRef: secret.DeepCopy(), InitiatorName: new("iqn.2001-04.com.example:a")}},
 		{FC: &corev1.FCVolumeSource{TargetWWNs: []string{"w"}, Lun: new(int32(1))}},
 		{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "v", Partition: 1}},
 		{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "p"}},
@@ -55,7 +59,8 @@ func volumes() []api.Object {
 		{VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{VolumePath: "v"}},
 		{PhotonPersistentDisk: &corev1.PhotonPersistentDiskVolumeSource{PdID: "p"}},
 		{PortworxVolume: &corev1.PortworxVolumeSource{VolumeID: "v"}},
-		{StorageOS: &corev1.StorageOSPersistentVolumeSource{VolumeName: "v", VolumeNamespace: "default", SecretRef: &corev1.ObjectReference{Name: "s", Namespace: "default"}}},
+		{StorageOS: &corev1.StorageOSPersistentVolumeSource{VolumeName: "v", VolumeNamespace: "default",
+			SecretRef: &corev1.ObjectReference{Name: "s", Namespace: "default"}}},
 		{ScaleIO: &corev1.ScaleIOPersistentVolumeSource{Gateway: "g", System: "s", VolumeName: "v", SecretRef: secret.DeepCopy()}},
 	} {
 		pv := &corev1.PersistentVolume{ObjectMeta: meta("", "pv"), Spec: corev1.PersistentVolumeSpec{
@@ -77,11 +82,13 @@ func claims() []api.Object {
 	base := func() *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: meta("default", "c"), Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: storageOf("1Gi")}, StorageClassName: new("fast"), VolumeMode: new(corev1.PersistentVolumeFilesystem),
+			Resources:   corev1.VolumeResourceRequirements{Requests: storageOf("1Gi")}, StorageClassName: new("fast"),
+			VolumeMode: new(corev1.PersistentVolumeFilesystem),
 		}}
 	}
 	selective := base()
-	selective.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}}
+	selective.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}}
 	selective.Spec.VolumeName = "pv"
 	cloned := base()
 	cloned.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "other"}
@@ -95,7 +102,9 @@ func claims() []api.Object {
 		Phase: corev1.ClaimBound, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Capacity: storageOf("1Gi"),
 		AllocatedResources:               storageOf("2Gi"),
 		AllocatedResourceStatuses:        map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.PersistentVolumeClaimControllerResizeInProgress},
-		CurrentVolumeAttributesClassName: new("gold"), ModifyVolumeStatus: &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold", Status: corev1.PersistentVolumeClaimModifyVolumeInProgress},
+		CurrentVolumeAttributesClassName: new("gold"),
+		ModifyVolumeStatus: &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold",
+			Status: corev1.PersistentVolumeClaimModifyVolumeInProgress},
 		Conditions: []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue}},
 	}
 	return []api.Object{base(), selective, cloned, populated, bound, bound.DeepCopy()}
@@ -103,15 +112,18 @@ func claims() []api.Object {
 
 func classes() []api.Object {
 	return []api.Object{&storagev1.StorageClass{
-		ObjectMeta: meta("", "fast"), Provisioner: "csi.example.com", Parameters: map[string]string{"a": "b"}, ReclaimPolicy: new(corev1.PersistentVolumeReclaimDelete),
-		MountOptions: []string{"ro"}, AllowVolumeExpansion: new(true), VolumeBindingMode: new(storagev1.VolumeBindingImmediate),
-		AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "a", Values: []string{"b", "c"}}, {Key: "b", Values: []string{"b"}}}},
+		ObjectMeta: meta("", "fast"), Provisioner: "csi.example.com", Parameters: map[string]string{"a": "b"},
+		ReclaimPolicy: new(corev1.PersistentVolumeReclaimDelete),
+		MountOptions:  []string{"ro"}, AllowVolumeExpansion: new(true), VolumeBindingMode: new(storagev1.VolumeBindingImmediate),
+		AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "a",
+			Values: []string{"b", "c"}}, {Key: "b", Values: []string{"b"}}}},
 			{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "a", Values: []string{"d"}}}}},
 	}}
 }
 
 func attributesClasses() []api.Object {
-	return []api.Object{&storagev1.VolumeAttributesClass{ObjectMeta: meta("", "gold"), DriverName: "csi.example.com", Parameters: map[string]string{"iops": "100"}}}
+	return []api.Object{&storagev1.VolumeAttributesClass{ObjectMeta: meta("", "gold"), DriverName: "csi.example.com",
+		Parameters: map[string]string{"iops": "100"}}}
 }
 
 func attachments() []api.Object {
@@ -129,20 +141,24 @@ func attachments() []api.Object {
 func drivers() []api.Object {
 	return []api.Object{&storagev1.CSIDriver{ObjectMeta: meta("", "csi.example.com"), Spec: storagev1.CSIDriverSpec{
 		AttachRequired: new(true), PodInfoOnMount: new(false), StorageCapacity: new(true), RequiresRepublish: new(true), SELinuxMount: new(false),
-		FSGroupPolicy: new(storagev1.FileFSGroupPolicy), VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
-		NodeAllocatableUpdatePeriodSeconds: new(int64(30)), TokenRequests: []storagev1.TokenRequest{{Audience: "a", ExpirationSeconds: new(int64(600))}},
+		FSGroupPolicy:                      new(storagev1.FileFSGroupPolicy),
+		VolumeLifecycleModes:               []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
+		NodeAllocatableUpdatePeriodSeconds: new(int64(30)),
+		TokenRequests:                      []storagev1.TokenRequest{{Audience: "a", ExpirationSeconds: new(int64(600))}},
 	}}}
 }
 
 func csiNodes() []api.Object {
 	return []api.Object{&storagev1.CSINode{ObjectMeta: meta("", "n1"), Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-		{Name: "a", NodeID: "b", TopologyKeys: []string{"a"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))}}, {Name: "c", NodeID: "b"},
+		{Name: "a", NodeID: "b", TopologyKeys: []string{"a"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))}},
+		{Name: "c", NodeID: "b"},
 	}}}}
 }
 
 func capacities() []api.Object {
 	return []api.Object{&storagev1.CSIStorageCapacity{
 		ObjectMeta: meta("default", "x"), StorageClassName: "fast", Capacity: new(amount("1Gi")), MaximumVolumeSize: new(amount("1Gi")),
-		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}},
+		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}},
 	}}
 }

@@ -54,14 +54,19 @@ func (k Kind) HasStatus() bool { return k.status != nil }
 // Kinds are all kinds except Events.
 func Kinds() []Kind {
 	return []Kind{
-		{api.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy, persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
-		{api.PersistentVolumeClaim, claims, func() runtime.Object { return &core.PersistentVolumeClaim{} }, persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection"},
+		{api.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy,
+			persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
+		{api.PersistentVolumeClaim, claims, func() runtime.Object { return &core.PersistentVolumeClaim{} }, persistentvolumeclaim.Strategy,
+			persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection"},
 		{api.StorageClass, classes, func() runtime.Object { return &storage.StorageClass{} }, storageclass.Strategy, nil, ""},
-		{api.VolumeAttributesClass, attributesClasses, func() runtime.Object { return &storage.VolumeAttributesClass{} }, volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection"},
-		{api.VolumeAttachment, attachments, func() runtime.Object { return &storage.VolumeAttachment{} }, volumeattachment.Strategy, volumeattachment.StatusStrategy, ""},
+		{api.VolumeAttributesClass, attributesClasses, func() runtime.Object { return &storage.VolumeAttributesClass{} },
+			volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection"},
+		{api.VolumeAttachment, attachments, func() runtime.Object { return &storage.VolumeAttachment{} }, volumeattachment.Strategy,
+			volumeattachment.StatusStrategy, ""},
 		{api.CSIDriver, drivers, func() runtime.Object { return &storage.CSIDriver{} }, csidriver.Strategy, nil, ""},
 		{api.CSINode, csiNodes, func() runtime.Object { return &storage.CSINode{} }, csinode.Strategy, nil, ""},
-		{api.CSIStorageCapacity, capacities, func() runtime.Object { return &storage.CSIStorageCapacity{} }, csistoragecapacity.Strategy, nil, ""},
+		{api.CSIStorageCapacity, capacities, func() runtime.Object { return &storage.CSIStorageCapacity{} }, csistoragecapacity.Strategy,
+			nil, ""},
 		{api.Node, nodes, func() runtime.Object { return &core.Node{} }, noderegistry.Strategy, noderegistry.StatusStrategy, ""},
 		{api.Pod, pods, func() runtime.Object { return &core.Pod{} }, podregistry.Strategy, podregistry.StatusStrategy, ""},
 	}

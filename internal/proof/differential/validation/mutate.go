@@ -30,20 +30,26 @@ func Grow(r *rand.Rand, claim *corev1.PersistentVolumeClaim) {
 
 // Values for strings: valid and invalid names, and words with a meaning in some field.
 var words = []string{
-	"", "a", "A", "data", "scratch", "x", "-", "a.b", "a/b", "a/b/c", "..", "../a", "/abs", "/data", "a b", "db", "n1", "1", "a_b", "a.-b", "é.x", "\u212a",
-	"In", "Exists", "NotIn", "Gt", "NoSchedule", "NoExecute", "Equal", "Always", "Never", "OnFailure", "Block", "Filesystem", "None", "Enabled", "Event", "Managed",
+	"", "a", "A", "data", "scratch", "x", "-", "a.b", "a/b", "a/b/c", "..", "../a", "/abs", "/data", "a b", "db", "n1", "1", "a_b", "a.-b",
+	"é.x", "\u212a",
+	"In", "Exists", "NotIn", "Gt", "NoSchedule", "NoExecute", "Equal", "Always", "Never", "OnFailure", "Block", "Filesystem", "None",
+	"Enabled", "Event", "Managed",
 	"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod", "Retain", "Delete", "Recycle", "Immediate", "WaitForFirstConsumer",
 	"Bound", "Available", "Released", "Pending", "Lost", "ControllerResizeInProgress", "NodeResizePending", "InProgress", "Infeasible",
-	"Persistent", "Ephemeral", "ReadWriteOnceWithFSType", "File", "Bidirectional", "PersistentVolumeClaim", "VolumeSnapshot", "snapshot.storage.k8s.io",
-	"metadata.name", "metadata.labels['a']", "spec.nodeName", "limits.cpu", "v1", "10.0.0.0/24", "kubernetes", "iqn.2001-04.com.example:a", "naa.123", "eui.0123456789abcdef",
+	"Persistent", "Ephemeral", "ReadWriteOnceWithFSType", "File", "Bidirectional", "PersistentVolumeClaim", "VolumeSnapshot",
+	"snapshot.storage.k8s.io",
+	"metadata.name", "metadata.labels['a']", "spec.nodeName", "limits.cpu", "v1", "10.0.0.0/24", "kubernetes", "iqn.2001-04.com.example:a",
+	"naa.123", "eui.0123456789abcdef",
 	"https://x", "h:1", "csi.example.com", "Csi.Example.com", "kubernetes.io/x", "example.com/x", "volume.kubernetes.io/selected-node",
 	strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), strings.Repeat("a", 300), strings.Repeat("a.", 31) + "b",
 }
 
 // Further values for map keys.
-var keys = []string{"cpu", "memory", "storage", "pods", "ephemeral-storage", "example.com/gpu", "Example.com/A", "hugepages-2Mi", "a", "-", "a b", "requests.example.com/x", "volume.beta.kubernetes.io/storage-class"}
+var keys = []string{"cpu", "memory", "storage", "pods", "ephemeral-storage", "example.com/gpu", "Example.com/A", "hugepages-2Mi", "a", "-",
+	"a b", "requests.example.com/x", "volume.beta.kubernetes.io/storage-class"}
 
-var amounts = []string{"0", "1", "-1", "500m", "1Gi", "2Gi", "2Mi", "3Mi", "100u", "1m", "1k", "-0.5", "9223372036854775807", "9223372036854775808", "8Ei", "1e19"}
+var amounts = []string{"0", "1", "-1", "500m", "1Gi", "2Gi", "2Mi", "3Mi", "100u", "1m", "1k", "-0.5", "9223372036854775807",
+	"9223372036854775808", "8Ei", "1e19"}
 
 var numbers = []int64{0, 1, -1, 9, 10, 16, 30, 100, 101, 255, 256, 511, 512, 599, 600, 70000, 1 << 32, 1<<32 + 1}
 
@@ -175,7 +181,8 @@ func (m mutator) changeStruct(v reflect.Value) bool {
 			continue
 		}
 		// A pod's own resources have nothing to do with volumes.
-		if owner := v.Type().Name(); field.Name == "Resources" && (owner == "PodSpec" || owner == "PodStatus") || field.Name == "AllocatedResources" && owner == "PodStatus" {
+		if owner := v.Type().Name(); field.Name == "Resources" && (owner == "PodSpec" || owner == "PodStatus") ||
+			field.Name == "AllocatedResources" && owner == "PodStatus" {
 			continue
 		}
 		if m.change(v.FieldByIndex(field.Index)) {

@@ -40,7 +40,8 @@ func open(t *testing.T, sample func() (picture.Run, error)) *tab {
 	require.NoError(t, picture.Write(f, run))
 	require.NoError(t, f.Close())
 
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(browser(t)), chromedp.WSURLReadTimeout(patience))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(browser(t)),
+		chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)

@@ -49,7 +49,8 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 		return bad;
 	})()`)
 	require.Empty(t, overlaps)
-	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`), "the page is no wider than the window")
+	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`),
+		"the page is no wider than the window")
 }
 
 func TestHoverShowsTheDecisionWithItsRule(t *testing.T) {
@@ -167,7 +168,8 @@ func TestFilters(t *testing.T) {
 	p.click("#clear")
 	require.Equal(t, all.Steps, p.shown().Steps)
 	// By actor.
-	p.do(chromedp.SetValue("#actor", eval[string](p, `[...document.querySelectorAll("#actor option")].find((o) => o.textContent === "attachdetach-controller").value`)))
+	p.do(chromedp.SetValue("#actor",
+		eval[string](p, `[...document.querySelectorAll("#actor option")].find((o) => o.textContent === "attachdetach-controller").value`)))
 	eval[any](p, `document.getElementById("actor").dispatchEvent(new Event("change"))`)
 	byActor := p.shown()
 	require.Less(t, byActor.Steps, all.Steps)
@@ -208,7 +210,8 @@ func TestZoomPanAndAxes(t *testing.T) {
 	// Dragging pans the timeline.
 	p.press("+")
 	before := p.shown().View
-	box := eval[place](p, `(() => { const b = document.getElementById("plot").getBoundingClientRect(); return { x: b.left + b.width / 2, y: b.bottom - 12 }; })()`)
+	box := eval[place](p,
+		`(() => { const b = document.getElementById("plot").getBoundingClientRect(); return { x: b.left + b.width / 2, y: b.bottom - 12 }; })()`)
 	p.do(chromedp.DragAndDropXY(box.X, box.Y, box.X-120, box.Y, 6))
 	require.Greater(t, p.shown().View.From, before.From)
 	require.Equal(t, -1, p.shown().Step, "a drag is no click")
@@ -272,7 +275,8 @@ func TestManyObjects(t *testing.T) {
 	p.press(kb.End)
 	last := p.shown()
 	require.Equal(t, all.Steps-1, last.Step)
-	require.Contains(t, p.text("#labels"), eval[string](p, `document.querySelector("#labels .chosen .name")?.innerText ?? "nothing"`), "the lane of the step is in sight")
+	require.Contains(t, p.text("#labels"), eval[string](p, `document.querySelector("#labels .chosen .name")?.innerText ?? "nothing"`),
+		"the lane of the step is in sight")
 	p.do(chromedp.SetValue("#order", "related"))
 	eval[any](p, `document.getElementById("order").dispatchEvent(new Event("change"))`)
 	require.Contains(t, p.text("#labels .groupLabel"), "data-0")
@@ -328,6 +332,7 @@ func TestNarrow(t *testing.T) {
 	p.press(kb.End)
 	p.shown()
 	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`))
-	require.True(t, eval[bool](p, `document.getElementById("panel").getBoundingClientRect().top >= document.getElementById("timeline").getBoundingClientRect().bottom - 1`))
+	require.True(t, eval[bool](p,
+		`document.getElementById("panel").getBoundingClientRect().top >= document.getElementById("timeline").getBoundingClientRect().bottom - 1`))
 	p.shoot("narrow")
 }

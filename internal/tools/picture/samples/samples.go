@@ -46,7 +46,8 @@ func Failover() (picture.Run, error) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 		return []func() error{
 			func() error {
-				return c.Create(fake.Class("fast", driver), fake.Node("n1"), fake.Node("n2"), fake.Claim("data", "10Gi", fake.InClass("fast")), database("db-0", "n1", "data"))
+				return c.Create(fake.Class("fast", driver), fake.Node("n1"), fake.Node("n2"),
+					fake.Claim("data", "10Gi", fake.InClass("fast")), database("db-0", "n1", "data"))
 			},
 			func() error { return c.Advance(2 * time.Minute) },
 			func() error {
@@ -78,7 +79,8 @@ func Hostile() (picture.Run, error) {
 			func() error {
 				c.Faults.Fail(fake.Match{Verb: string(storage.Create)}, errors.New("quota </script><script>alert('error')</script> & more")).Times(2)
 				return c.Create(fake.Class("fast", driver), fake.Claim("evil", "1Gi", fake.InClass("fast"), fake.Annotations(
-					"markup", "</script><script>alert('annotation')</script><!--", "image", `<img src=x onerror="alert('image')">`, "lines", "a\u2028b\nc: d")))
+					"markup", "</script><script>alert('annotation')</script><!--", "image", `<img src=x onerror="alert('image')">`, "lines",
+					"a\u2028b\nc: d")))
 			},
 			func() error { return c.Advance(time.Minute) },
 		}
