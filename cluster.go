@@ -2,7 +2,6 @@ package volsim
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
@@ -27,7 +27,7 @@ import (
 // Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time. It is not safe for
 // concurrent use. Clusters are independent of each other.
 type Cluster struct {
-	// The API objects, by kind. Get and List are generic alternatives.
+	// The API objects, by kind. Get, List and Objects are generic alternatives, also for kinds that are not listed here.
 
 	Volumes           Table[*corev1.PersistentVolume]
 	Claims            Table[*corev1.PersistentVolumeClaim]
@@ -80,16 +80,16 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("volsim: Config: %w", err)
 	}
 	s := c.engine.Store()
-	c.Volumes = Table[*corev1.PersistentVolume]{s.Volumes}
-	c.Claims = Table[*corev1.PersistentVolumeClaim]{s.Claims}
-	c.Classes = Table[*storagev1.StorageClass]{s.Classes}
-	c.AttributesClasses = Table[*storagev1.VolumeAttributesClass]{s.AttributesClasses}
-	c.Pods = Table[*corev1.Pod]{s.Pods}
-	c.Nodes = Table[*corev1.Node]{s.Nodes}
-	c.Attachments = Table[*storagev1.VolumeAttachment]{s.Attachments}
-	c.CSIDrivers = Table[*storagev1.CSIDriver]{s.CSIDrivers}
-	c.CSINodes = Table[*storagev1.CSINode]{s.CSINodes}
-	c.Capacities = Table[*storagev1.CSIStorageCapacity]{s.Capacities}
+	c.Volumes = tableOf(s.Volumes)
+	c.Claims = tableOf(s.Claims)
+	c.Classes = tableOf(s.Classes)
+	c.AttributesClasses = tableOf(s.AttributesClasses)
+	c.Pods = tableOf(s.Pods)
+	c.Nodes = tableOf(s.Nodes)
+	c.Attachments = tableOf(s.Attachments)
+	c.CSIDrivers = tableOf(s.CSIDrivers)
+	c.CSINodes = tableOf(s.CSINodes)
+	c.Capacities = tableOf(s.Capacities)
 	if c.checker != nil {
 		c.checker.Advance(c.engine.Now())
 		c.engine.AfterEvent(func() { c.checker.Advance(c.engine.Now()) })
@@ -216,7 +216,7 @@ func (c *Cluster) Load(objs ...api.Object) error {
 }
 
 // Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist. A malformed manifest changes nothing. If the
-// server rejects an object, those before it stay, as with kubectl.
+// server rejects an object, those before it stay, as with kubectl. Objects of kinds that are not simulated are stored; see StoredOnly.
 func (c *Cluster) Apply(manifest []byte) error {
 	objs, err := store.ReadManifests(manifest)
 	if err != nil {
@@ -231,7 +231,7 @@ func (c *Cluster) Apply(manifest []byte) error {
 }
 
 func (c *Cluster) apply(obj api.Object) error {
-	stored, err := c.engine.Store().Get(api.KindOf(obj), withNamespace(api.KindOf(obj), api.KeyOf(obj)))
+	stored, err := c.engine.Store().Get(api.KindOf(obj), c.withNamespace(api.KindOf(obj), api.KeyOf(obj)))
 	if err != nil {
 		return c.Create(obj)
 	}
@@ -247,7 +247,7 @@ func (c *Cluster) checkObject(verb string, obj api.Object) error {
 		return fmt.Errorf("%s: the object is nil; pass a pointer to a k8s.io/api type", verb)
 	}
 	if api.KindOf(obj) == "" {
-		return fmt.Errorf("%s: %T is %w; the kinds are %v", verb, obj, api.ErrUnknownKind, store.Kinds())
+		return fmt.Errorf("%s: %T is of an %w; set its apiVersion and kind", verb, obj, api.ErrUnknownKind)
 	}
 	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
 		return fmt.Errorf("%s %s: metadata.name is empty; name the object", verb, api.KindOf(obj))
@@ -263,8 +263,13 @@ func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
 	if err := c.checkObject(verb, obj); err != nil {
 		return nil, err
 	}
-	sent := copyOf(obj)
-	if sent.GetNamespace() == "" && namespaced(api.KindOf(sent)) {
+	sent, err := c.engine.Store().Native(copyOf(obj))
+	if err != nil {
+		return nil, describe(verb, obj, err)
+	}
+	if namespaced := c.namespaced(api.KindOf(sent)); !namespaced {
+		sent.SetNamespace("")
+	} else if sent.GetNamespace() == "" {
 		sent.SetNamespace(metav1.NamespaceDefault)
 	}
 	return sent, nil
@@ -275,8 +280,7 @@ func (c *Cluster) respond(verb string, obj, sent, stored api.Object, err error) 
 	if err != nil {
 		return describe(verb, sent, err)
 	}
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(copyOf(stored)).Elem())
-	return nil
+	return plain.Write(stored, obj)
 }
 
 // describe adds the call to the API server's error.
@@ -285,6 +289,13 @@ func describe(verb string, obj api.Object, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
+}
+
+// StoredOnly lists, by name, the kinds of objects in the cluster for which Kubernetes or an operator has controllers and volsim has none. Such
+// objects are stored and have no effect: a Deployment gets no pods.
+func (c *Cluster) StoredOnly() []api.Kind {
+	s := c.engine.Store()
+	return slices.DeleteFunc(s.Kinds(), func(kind api.Kind) bool { return store.Simulated(kind) || s.Describe(kind).Passive })
 }
 
 // Now returns the virtual time.
@@ -333,7 +344,7 @@ func (c *Cluster) Trace() *trace.Trace {
 
 // Events returns the Kubernetes Events that the API server stores, correlated and counted as client-go does, in the order of their keys.
 func (c *Cluster) Events() []*corev1.Event {
-	return Table[*corev1.Event]{c.engine.Store().Events}.List()
+	return tableOf(c.engine.Store().Events).List()
 }
 
 // Close ends the cluster. It is optional; the memory of a cluster with calls in progress is only freed after Close.

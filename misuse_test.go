@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
@@ -36,8 +37,8 @@ func TestMisuse(t *testing.T) {
 	}{
 		"nil":                 {nil, "the object is nil; pass a pointer to a k8s.io/api type"},
 		"a nil volume":        {missing, "the object is nil; pass a pointer to a k8s.io/api type"},
-		"a secret":            {secret, "*v1.Secret is not simulated; the kinds are [StorageClass "},
-		"something else":      {stranger{secret}, "volsim_test.stranger is not simulated; the kinds are ["},
+		"no kind":             {&unstructured.Unstructured{}, "*unstructured.Unstructured is of an unknown kind; set its apiVersion and kind"},
+		"something else":      {stranger{secret}, "volsim_test.stranger is of an unknown kind; set its apiVersion and kind"},
 		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty; name the object"},
 	}
 	calls := map[string]func(cluster, api.Object) error{
@@ -80,13 +81,16 @@ func TestMisuse(t *testing.T) {
 		{"a crash of nobody", c.Crash("nobody"), `crash "nobody": there is no such controller; there are [`},
 		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller; there are [`},
 		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
-		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: Secret (v1) is not simulated"},
+		{"a manifest of an unknown kind", c.Apply([]byte("apiVersion: v1\nkind: Vault")), `apply: line 1: no matches for kind "Vault" in version "v1"`},
+		{"a manifest of a kind without a definition", c.Apply([]byte("apiVersion: example.com/v1\nkind: Vault\nmetadata: {name: v}")),
+			`create Vault.example.com/v: no matches for kind "Vault" in version "example.com/v1"; ensure CRDs are installed first`},
 		{"a manifest whose end cannot be read", c.Apply([]byte("apiVersion: v1\nkind: Node\nmetadata: {name: new}\n---\nkind: Pod\n")), "apply: line 5: apiVersion or kind is missing"},
 	} {
 		require.Error(t, test.err, test.name)
 		assert.Contains(t, test.err.Error(), test.want, test.name)
 	}
-	require.ErrorIs(t, c.Apply([]byte("apiVersion: v1\nkind: Secret")), api.ErrUnknownKind)
+	require.ErrorIs(t, c.Apply([]byte("apiVersion: v1\nkind: Vault")), api.ErrUnknownKind)
+	require.ErrorIs(t, c.Apply([]byte("apiVersion: example.com/v1\nkind: Vault\nmetadata: {name: v}")), api.ErrUnknownKind)
 	_, err := c.Volumes.Watch(nil)
 	require.EqualError(t, err, "watch PersistentVolume: the function is nil")
 	_, err = c.Explain("default/none")

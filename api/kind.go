@@ -2,18 +2,24 @@ package api
 
 import (
 	"errors"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/volsim/volsim/internal/core/objkinds"
 )
 
-// Kind is the kind of an object, spelled as in the field "kind" of a manifest.
+// Kind is the kind of an object: its name as in the field "kind" of a manifest, followed by a dot and the API group unless that is core or
+// storage.k8s.io. Examples are Pod, StorageClass, Deployment.apps and Backup.example.com.
 type Kind string
 
-// ErrUnknownKind is underneath every error about an object whose kind is not simulated, a Deployment for example.
-var ErrUnknownKind = errors.New("not simulated")
+// ErrUnknownKind is underneath every error about an object whose kind the cluster does not know: one that is neither served by Kubernetes
+// v1.36 nor defined by a CustomResourceDefinition in the cluster.
+var ErrUnknownKind = errors.New("unknown kind")
 
-// The kinds that are simulated.
+// The kinds that are simulated. Objects of all other kinds are stored only: they have metadata, versions and watches, and no effect.
 const (
 	PersistentVolume      Kind = "PersistentVolume"
 	PersistentVolumeClaim Kind = "PersistentVolumeClaim"
@@ -28,7 +34,8 @@ const (
 	Event                 Kind = "Event"
 )
 
-// KindOf returns the kind of a Go object, or "" if its type is not that of a simulated kind.
+// KindOf returns the kind of a Go object: by its type if that is one of k8s.io/api, else by its fields apiVersion and kind. It returns "" for
+// an object without them.
 func KindOf(obj any) Kind {
 	switch obj.(type) {
 	case *corev1.PersistentVolume:
@@ -53,6 +60,23 @@ func KindOf(obj any) Kind {
 		return CSIStorageCapacity
 	case *corev1.Event:
 		return Event
+	}
+	return otherKind(obj)
+}
+
+// otherKind is KindOf for kinds that are not simulated.
+func otherKind(obj any) Kind {
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer {
+		return ""
+	}
+	if gvk, ok := objkinds.OfType(v.Type().Elem().PkgPath(), v.Type().Elem().Name()); ok {
+		return Kind(objkinds.Name(gvk.Group, gvk.Kind))
+	}
+	if o, ok := obj.(runtime.Object); ok && !v.IsNil() {
+		if gvk := o.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
+			return Kind(objkinds.Name(gvk.Group, gvk.Kind))
+		}
 	}
 	return ""
 }

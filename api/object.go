@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Object is an API object: a pointer to a type of k8s.io/api, *corev1.PersistentVolume for example.
+// Object is an API object: a pointer to a type of k8s.io/api, *corev1.PersistentVolume for example, or an
+// *unstructured.Unstructured.
 type Object interface {
 	runtime.Object
 	metav1.Object

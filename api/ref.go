@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/objkinds"
 )
 
 // Ref names an object of any kind.
@@ -49,6 +51,13 @@ func KeyOf(obj Object) string {
 		return Key(obj.Namespace, obj.Name)
 	case *corev1.Event:
 		return Key(obj.Namespace, obj.Name)
+	case *corev1.PersistentVolume, *corev1.Node, *storagev1.StorageClass, *storagev1.VolumeAttachment, *storagev1.CSIDriver, *storagev1.CSINode,
+		*storagev1.VolumeAttributesClass:
+		return obj.GetName()
 	}
-	return obj.GetName()
+	// API-009: the namespace of a cluster-scoped object is ignored. The store clears it for kinds of CustomResourceDefinitions.
+	if kind := objkinds.Get(string(KindOf(obj))); kind != nil && !kind.Namespaced {
+		return obj.GetName()
+	}
+	return Key(obj.GetNamespace(), obj.GetName())
 }

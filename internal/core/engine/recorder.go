@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -96,7 +95,7 @@ func (r *Recorder) StoredFrom(obj api.Object, eventType string) time.Time {
 
 func (r *Recorder) event(obj api.Object, seen message, rec *record, namespace string, now time.Time) *corev1.Event {
 	about := seen.eventKey.subject
-	apiVersion, kind := store.GroupVersionKind(about.ref.Kind).ToAPIVersionAndKind()
+	apiVersion, kind := r.actor.engine.store.GroupVersionKind(about.ref.Kind).ToAPIVersionAndKind()
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.name},
 		InvolvedObject: corev1.ObjectReference{

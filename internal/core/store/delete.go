@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -23,6 +24,10 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	// API-058: preconditions are checked first.
 	if err := t.checkPreconditions(meta, opts); err != nil {
 		return none, err
+	}
+	if t.resource.kind == definitionKind {
+		deleted := t.store.deleteDefinition(any(t).(*Table[*plain.Object]), any(c).(*cell[*plain.Object]))
+		return any(deleted).(T), nil
 	}
 	switch {
 	case !t.resource.graceful:

@@ -2,20 +2,29 @@ package store
 
 import (
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersionKind returns the full name of a kind, in core/v1 or storage.k8s.io/v1, or the zero value for an unknown kind.
+// GroupVersionKind returns the full name of a kind in its preferred version, or the zero value for an unknown kind. It does not know the
+// kinds of CustomResourceDefinitions; see Store.GroupVersionKind.
 func GroupVersionKind(k api.Kind) schema.GroupVersionKind {
-	for _, r := range resources {
-		if r.kind == k {
-			return schema.GroupVersionKind{Group: r.group, Version: "v1", Kind: string(k)}
-		}
+	if r, ok := simulated(k); ok {
+		return schema.GroupVersionKind{Group: r.group, Version: "v1", Kind: string(k)}
+	}
+	if known := objkinds.Get(string(k)); known != nil {
+		return known.GroupVersionKind()
 	}
 	return schema.GroupVersionKind{}
 }
 
-// Kinds lists every simulated kind, in the order in which an administrator would apply them.
+// Simulated reports whether the kind is simulated, so that its objects are of a Go type of k8s.io/api.
+func Simulated(k api.Kind) bool {
+	_, ok := simulated(k)
+	return ok
+}
+
+// Kinds lists every simulated kind, in the order in which an administrator would apply them. Store.Kinds lists the others, too.
 func Kinds() []api.Kind {
 	kinds := make([]api.Kind, len(resources))
 	for i, r := range resources {
@@ -33,7 +42,18 @@ type resource struct {
 	status        bool // has a /status subresource
 	unconditional bool // an update without resourceVersion overwrites (API-012)
 	graceful      bool // deletion has a grace period (API-062)
+	other         bool // is not simulated
+	names         nameRule
 }
+
+// nameRule is the syntax of the names of a kind (API-032).
+type nameRule int
+
+const (
+	subdomainNames nameRule = iota
+	labelNames
+	segmentNames // anything that can be one segment of a path
+)
 
 const storageGroup = "storage.k8s.io"
 
@@ -49,16 +69,25 @@ var resources = []resource{
 	{kind: api.PersistentVolumeClaim, plural: "persistentvolumeclaims", namespaced: true, status: true, unconditional: true},
 	{kind: api.Pod, plural: "pods", namespaced: true, status: true, unconditional: true, graceful: true},
 	{kind: api.VolumeAttachment, group: storageGroup, plural: "volumeattachments", status: true},
-	{kind: api.Event, plural: "events", namespaced: true, unconditional: true},
+	{kind: api.Event, plural: "events", namespaced: true, unconditional: true, names: segmentNames},
+}
+
+// simulated returns the resource of a simulated kind.
+func simulated(k api.Kind) (resource, bool) {
+	for _, r := range resources {
+		if r.kind == k {
+			return r, true
+		}
+	}
+	return resource{}, false
 }
 
 func resourceOf(k api.Kind) resource {
-	for _, r := range resources {
-		if r.kind == k {
-			return r
-		}
+	r, ok := simulated(k)
+	if !ok {
+		panic("store: no resource of kind " + string(k))
 	}
-	panic("store: no resource of kind " + string(k))
+	return r
 }
 
 // groupResource returns the name of the resource in errors: plural, with the group for all but core (API-026).
@@ -67,5 +96,6 @@ func (r resource) groupResource() schema.GroupResource {
 }
 
 func (r resource) groupKind() schema.GroupKind {
-	return schema.GroupKind{Group: r.group, Kind: string(r.kind)}
+	kind, _ := objkinds.Split(string(r.kind))
+	return schema.GroupKind{Group: r.group, Kind: kind}
 }

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -25,7 +29,8 @@ type Manifest struct {
 // ReadManifests reads objects from YAML or JSON: any number of documents, separated by lines of ---, each an object, a List, or a
 // sequence of JSON values. A namespaced object that names no namespace is put into "default", as kubectl does. Unknown and duplicate
 // fields are errors. The first error ends it, and names the line in which its document begins; line numbers within its text count from
-// the beginning of data, too. An object whose kind is not simulated is the error api.ErrUnknownKind.
+// the beginning of data, too. An object of a kind that is not simulated is an *unstructured.Unstructured. If the kind cannot be that of a
+// CustomResourceDefinition either, because Kubernetes serves the API group, it is the error api.ErrUnknownKind.
 func ReadManifests(data []byte) ([]api.Object, error) {
 	var objs []api.Object
 	for _, m := range ScanManifests(data) {
@@ -56,6 +61,7 @@ func decodeManifests(data []byte, depth int) []Manifest {
 	var head struct {
 		APIVersion json.RawMessage `json:"apiVersion"`
 		Kind       json.RawMessage `json:"kind"`
+		Items      json.RawMessage `json:"items"`
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte{'{'}) {
 		return []Manifest{{Err: errors.New("not an object; a manifest needs the fields apiVersion and kind")}}
@@ -64,7 +70,7 @@ func decodeManifests(data []byte, depth int) []Manifest {
 		return []Manifest{{Err: err}}
 	}
 	kind := text(head.Kind)
-	if isList(kind) {
+	if isList(kind) || strings.HasSuffix(kind, "List") && bytes.HasPrefix(head.Items, []byte{'['}) {
 		if depth == maxListDepth {
 			return []Manifest{{Err: fmt.Errorf("lists are nested more than %d deep", maxListDepth)}}
 		}
@@ -74,10 +80,15 @@ func decodeManifests(data []byte, depth int) []Manifest {
 	return []Manifest{{Object: obj, Err: err}}
 }
 
-// isList reports whether the kind is List or the list of a simulated kind, such as PodList.
+// isList reports whether the kind is List or the list of a kind of Kubernetes, such as PodList.
 func isList(kind string) bool {
 	item, ok := strings.CutSuffix(kind, "List")
-	return ok && (item == "" || GroupVersionKind(api.Kind(item)).Kind != "")
+	return ok && (item == "" || isKind(item))
+}
+
+// isKind reports whether Kubernetes has a kind of that name, in any group.
+func isKind(name string) bool {
+	return slices.ContainsFunc(objkinds.All(), func(k *objkinds.Kind) bool { return k.Kind == name })
 }
 
 func decodeList(data []byte, depth int) []Manifest {
@@ -103,6 +114,34 @@ func decodeList(data []byte, depth int) []Manifest {
 	return found
 }
 
+// decodeOther decodes an object of a kind that is not simulated. Of its fields only the metadata are known.
+func decodeOther(data []byte, namespaced bool) (api.Object, error) {
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        metav1.ObjectMeta `json:"metadata"`
+	}
+	var doc map[string]any
+	strict, err := kjson.UnmarshalStrict(data, &doc)
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return nil, err
+	}
+	if metadata, ok := doc["metadata"]; ok {
+		part, err := json.Marshal(map[string]any{"metadata": metadata})
+		if err != nil {
+			return nil, err
+		}
+		strict, err := kjson.UnmarshalStrict(part, &head)
+		if err = errors.Join(append(strict, err)...); err != nil {
+			return nil, fmt.Errorf("%v: %w", doc["kind"], err)
+		}
+	}
+	u := &unstructured.Unstructured{Object: doc}
+	if namespaced && u.GetNamespace() == "" {
+		u.SetNamespace("default")
+	}
+	return u, nil
+}
+
 // text decodes a JSON string. It returns "" for anything else.
 func text(data json.RawMessage) string {
 	var s string
@@ -116,15 +155,23 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	if kind == "" || apiVersion == "" {
 		return nil, fmt.Errorf("apiVersion or kind is missing")
 	}
-	gvk := GroupVersionKind(api.Kind(kind))
-	if gvk.Kind == "" || gvk.GroupVersion().String() != apiVersion {
-		return nil, fmt.Errorf("%s (%s) is %w", kind, apiVersion, api.ErrUnknownKind)
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	obj := newObject(api.Kind(kind))
+	name := objkinds.Name(version.Group, kind)
+	known := objkinds.Get(name)
+	switch {
+	case known == nil && objkinds.IsGroup(version.Group), known != nil && !known.Serves(version.Version):
+		return nil, errNoMatch(version.WithKind(kind))
+	case known == nil || !Simulated(api.Kind(name)):
+		return decodeOther(data, known != nil && known.Namespaced)
+	}
+	obj := newObject(api.Kind(name))
 	if err := decodeStrict(data, obj); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	if resourceOf(api.Kind(kind)).namespaced && obj.GetNamespace() == "" {
+	if known.Namespaced && obj.GetNamespace() == "" {
 		obj.SetNamespace("default")
 	}
 	return obj, nil

@@ -62,9 +62,15 @@ func TestManifests(t *testing.T) {
 		{"an empty list", `{"apiVersion":"v1","kind":"List"}`, nil},
 		{"a namespace of its own", strings.Replace(claimJSON, `"name"`, `"namespace":"team","name"`, 1), []string{"1 PersistentVolumeClaim/team/data"}},
 
-		{"an unknown kind", classYAML + "---\n\napiVersion: v1\nkind: Secret\n", []string{"1 " + class, "7: Secret (v1) is not simulated"}},
+		{"a kind that is not simulated", classYAML + "---\n\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n",
+			[]string{"1 " + class, "7 Secret/default/s"}},
+		{"a custom kind", "apiVersion: example.com/v1\nkind: Vault\nmetadata: {name: v}\n", []string{"1 Vault.example.com/v"}},
+		{"a list of custom objects", "apiVersion: example.com/v1\nkind: VaultList\nitems: [{apiVersion: example.com/v1, kind: Vault, metadata: {name: v}}]\n",
+			[]string{"1 Vault.example.com/v"}},
+		{"unknown metadata", "apiVersion: v1\nkind: Secret\nmetadata: {nam: s}\n", []string{`1: Secret: unknown field "metadata.nam"`}},
+		{"an unknown kind", classYAML + "---\n\napiVersion: v1\nkind: Vault\n", []string{"1 " + class, `7: no matches for kind "Vault" in version "v1"`}},
 		{"a kind of another version", "apiVersion: storage.k8s.io/v1beta1\nkind: StorageClass\n",
-			[]string{"1: StorageClass (storage.k8s.io/v1beta1) is not simulated"}},
+			[]string{`1: no matches for kind "StorageClass" in version "storage.k8s.io/v1beta1"`}},
 		{"no kind", "a: b", []string{"1: apiVersion or kind is missing"}},
 		{"a kind that is no text", "apiVersion: v1\nkind: [Pod]", []string{"1: apiVersion or kind is missing"}},
 		{"no object", "just text", []string{"1: not an object; a manifest needs the fields apiVersion and kind"}},
@@ -113,9 +119,9 @@ func TestReadManifests(t *testing.T) {
 	assert.Equal(t, "default", c.Namespace)
 	assert.Equal(t, "5Gi", c.Spec.Resources.Requests.Storage().String())
 
-	_, err = store.ReadManifests([]byte(classYAML + "---\napiVersion: v1\nkind: Secret\n"))
+	_, err = store.ReadManifests([]byte(classYAML + "---\napiVersion: v1\nkind: Vault\n"))
 	require.ErrorIs(t, err, api.ErrUnknownKind)
-	assert.EqualError(t, err, "line 6: Secret (v1) is not simulated")
+	assert.EqualError(t, err, `line 6: no matches for kind "Vault" in version "v1"`)
 
 	huge, err := store.ReadManifests([]byte(strings.Replace(claimJSON, `"5Gi"`, `1e999`, 1)))
 	require.NoError(t, err, "huge, but a number")

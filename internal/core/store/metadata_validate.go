@@ -27,9 +27,15 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	// longer.
 	case meta.Name == "":
 		errs = append(errs, field.Required(metaPath("name"), "name or generateName is required"))
+	case r.names == segmentNames:
+		if !isSubdomain(meta.Name) {
+			errs = appendInvalid(errs, metaPath("name"), meta.Name, path.IsValidPathSegmentName(meta.Name))
+		}
+	case r.names == labelNames:
+		if !isDNSLabel(meta.Name) {
+			errs = appendInvalid(errs, metaPath("name"), meta.Name, validation.IsDNS1123Label(meta.Name))
+		}
 	case isSubdomain(meta.Name):
-	case r.kind == api.Event:
-		errs = appendInvalid(errs, metaPath("name"), meta.Name, path.IsValidPathSegmentName(meta.Name))
 	default:
 		errs = appendInvalid(errs, metaPath("name"), meta.Name, validation.IsDNS1123Subdomain(meta.Name))
 	}

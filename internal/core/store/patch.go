@@ -60,6 +60,9 @@ func (t *Table[T]) merge(old T, patch []byte) (T, error) {
 // mergeTyped applies the patch to the fields of a copy. It returns false for a patch that needs mergeDocuments.
 func (t *Table[T]) mergeTyped(old T, change map[string]any) (T, bool) {
 	obj := t.strategy.shallow(old)
+	if t.resource.other {
+		return obj, false
+	}
 	// Only mergeDocuments validates these two.
 	for _, name := range [...]string{"apiVersion", "kind"} {
 		if _, ok := change[name]; ok {
@@ -81,6 +84,9 @@ func (t *Table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 		return none, serverError(err.Error())
 	}
 	gvk := GroupVersionKind(t.resource.kind)
+	if t.resource.other {
+		gvk = old.GetObjectKind().GroupVersionKind()
+	}
 	doc["apiVersion"], doc["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	doc = mergePatch(doc, change)
 	merged, err := json.Marshal(doc)

@@ -516,7 +516,8 @@ func TestUntyped(t *testing.T) {
 		assert.Error(t, call(), name)
 		assert.Zero(t, w.Version(), name)
 	}
-	assert.Nil(t, w.List("Secret"))
+	assert.Nil(t, w.List("Vault"))
+	assert.Empty(t, w.List("Secret"))
 	assert.Equal(t, api.Ref{}, api.RefTo(missing))
 	assert.Empty(t, api.RefTo(nil).String())
 	assert.Equal(t, "PersistentVolumeClaim/default/data", api.RefTo(claim("data")).String())

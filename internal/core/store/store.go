@@ -47,6 +47,7 @@ type Store struct {
 	PodsByNode, PodsByClaim *Index[*corev1.Pod]
 
 	tables map[api.Kind]table
+	others others
 }
 
 // New returns an empty store.
@@ -57,7 +58,7 @@ func New(cfg Config) *Store {
 	if cfg.History == 0 {
 		cfg.History = 1000
 	}
-	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, tables: map[api.Kind]table{}}
+	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, tables: map[api.Kind]table{}, others: newOthers(cfg.History)}
 	s.Volumes = newTable(s, api.PersistentVolume, volumeStrategy, cfg.History)
 	s.Claims = newTable(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
 	s.Classes = newTable(s, api.StorageClass, classStrategy, cfg.History)
@@ -86,36 +87,40 @@ type table interface {
 	delete(key string, opts api.DeleteOptions) (api.Object, error)
 	get(key string) (api.Object, error)
 	list() []api.Object
+	// accepts reports whether obj has the Go type of the objects in the table.
+	accepts(obj api.Object) bool
+	watch(from uint64, fn func(api.Change[api.Object])) (stop func(), err error)
 	Len() int
 }
 
-func (s *Store) tableFor(obj api.Object) (table, error) {
+// tableFor returns the table for an object, and the object in the Go type that the table has.
+func (s *Store) tableFor(obj api.Object) (table, api.Object, error) {
 	if objects.IsNil(obj) {
-		return nil, fmt.Errorf("the object is nil: pass a pointer to a k8s.io/api type")
+		return nil, nil, fmt.Errorf("the object is nil: pass a pointer to a k8s.io/api type")
 	}
-	kind := api.KindOf(obj)
-	if kind == "" {
-		return nil, fmt.Errorf("%T is %w: the kinds are %v", obj, api.ErrUnknownKind, Kinds())
+	if t, ok := s.tables[api.KindOf(obj)]; ok && t.accepts(obj) {
+		return t, obj, nil
 	}
-	return s.tables[kind], nil
+	return s.convert(obj)
 }
 
+// tableOf returns the table of a kind, for calls that do not add objects.
 func (s *Store) tableOf(kind api.Kind) (table, error) {
-	t, ok := s.tables[kind]
-	if !ok {
-		return nil, fmt.Errorf("kind %q is %w: the kinds are %v", kind, api.ErrUnknownKind, Kinds())
+	if t, ok := s.tables[kind]; ok {
+		return t, nil
 	}
-	return t, nil
+	return s.emptyTable(kind)
 }
 
-// Create stores a new object of any kind, as Table.Create does.
+// Create stores a new object of any kind, as Table.Create does. Here and in the other methods for objects of any kind, obj may be
+// unstructured; the result has the Go type that the store has for the kind: one of k8s.io/api if it is simulated, else *plain.Object.
 func (s *Store) Create(obj api.Object) (api.Object, error) {
 	return s.CreateWith(obj, CreateOptions{})
 }
 
 // CreateWith is Create with options.
 func (s *Store) CreateWith(obj api.Object, opts CreateOptions) (api.Object, error) {
-	t, err := s.tableFor(obj)
+	t, obj, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +139,7 @@ func (s *Store) UpdateStatus(obj api.Object) (api.Object, error) {
 
 // UpdateWith is Update or UpdateStatus with options.
 func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
-	t, err := s.tableFor(obj)
+	t, obj, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +148,7 @@ func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts UpdateOptio
 
 // Load stores an object of any kind unchanged, as Table.Load does.
 func (s *Store) Load(obj api.Object) (api.Object, error) {
-	t, err := s.tableFor(obj)
+	t, obj, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +180,15 @@ func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 		return nil, err
 	}
 	return t.get(key)
+}
+
+// Watch calls fn with every change of objects of a kind after the version from, as Table.Watch does, until stop is called.
+func (s *Store) Watch(kind api.Kind, from uint64, fn func(api.Change[api.Object])) (stop func(), err error) {
+	t, err := s.tableToWrite(kind)
+	if err != nil {
+		return nil, err
+	}
+	return t.watch(from, fn)
 }
 
 // List returns all objects of a kind in the order of their keys, or nil for an unknown kind.

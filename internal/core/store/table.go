@@ -53,6 +53,9 @@ func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], histo
 // Kind returns the kind of the objects in the table.
 func (t *Table[T]) Kind() api.Kind { return t.resource.kind }
 
+// Namespaced reports whether the objects have a namespace.
+func (t *Table[T]) Namespaced() bool { return t.resource.namespaced }
+
 // Len returns the number of objects.
 func (t *Table[T]) Len() int { return t.cells.Len() }
 

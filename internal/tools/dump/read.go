@@ -130,7 +130,7 @@ func (d *Dump) add(value any, p *pruner, seen map[api.Ref]bool, depth int) error
 		return nil
 	}
 	gvk := store.GroupVersionKind(api.Kind(kind))
-	if gvk.Kind == "" || gvk.GroupVersion().String() != apiVersion {
+	if !store.Simulated(api.Kind(kind)) || gvk.GroupVersion().String() != apiVersion {
 		d.Ignored[apiVersion+" "+kind]++
 		return nil
 	}

@@ -108,6 +108,9 @@ func (s *Script) manifests(files []string) ([]locatedObject, error) {
 			if m.Err != nil {
 				return nil, &fileErrorAt{name, m.Line, inOneLine(m.Err)}
 			}
+			if kind := api.KindOf(m.Object); !store.Simulated(kind) {
+				return nil, &fileErrorAt{name, m.Line, fmt.Errorf("%s is not simulated", kind)}
+			}
 			objs = append(objs, locatedObject{name, m.Line, m.Object})
 		}
 	}

@@ -1,0 +1,157 @@
+// Package plain has objects of kinds without rules of their own: the store keeps them as data, with the metadata of any other object.
+package plain
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/volsim/volsim/api"
+)
+
+// Object is an object of any kind. Its JSON is that of the API.
+type Object struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	// Content are the fields other than apiVersion, kind and metadata. A value is nil, a bool, an int64, a float64, a string, a []any or a
+	// map[string]any, as in an Unstructured.
+	Content map[string]any
+}
+
+// DeepCopyObject returns a copy that shares nothing.
+func (o *Object) DeepCopyObject() runtime.Object {
+	if o == nil {
+		return nil
+	}
+	c := &Object{TypeMeta: o.TypeMeta, Content: runtime.DeepCopyJSON(o.Content)}
+	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return c
+}
+
+// MarshalJSON returns the object as the API server does.
+func (o *Object) MarshalJSON() ([]byte, error) {
+	doc := maps.Clone(o.Content)
+	if doc == nil {
+		doc = map[string]any{}
+	}
+	doc["apiVersion"], doc["kind"], doc["metadata"] = o.APIVersion, o.Kind, &o.ObjectMeta
+	return json.Marshal(doc)
+}
+
+// UnmarshalJSON reads an object. Unknown fields of the metadata are dropped.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
+		return err
+	}
+	var doc map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &doc); err != nil {
+		return err
+	}
+	if doc == nil {
+		return fmt.Errorf("null is not an object")
+	}
+	for _, name := range [...]string{"apiVersion", "kind", "metadata"} {
+		delete(doc, name)
+	}
+	*o = Object{TypeMeta: head.TypeMeta, ObjectMeta: head.Metadata, Content: doc}
+	return nil
+}
+
+// From returns obj as an Object that shares nothing with it. apiVersion and kind are empty if obj, of a Go type, does not name them.
+func From(obj api.Object) (*Object, error) {
+	if o, ok := obj.(*Object); ok {
+		return o.DeepCopyObject().(*Object), nil
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	o := &Object{}
+	if err := o.UnmarshalJSON(data); err != nil {
+		return nil, err
+	}
+	if _, ok := obj.(*unstructured.Unstructured); !ok && isEmpty(o.Content["status"]) {
+		// Go types have a status even if it is not set.
+		delete(o.Content, "status")
+	}
+	return o, nil
+}
+
+// isEmpty reports whether v is an object without fields, or with fields that are all empty.
+func isEmpty(v any) bool {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, value := range fields {
+		if !isEmpty(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Unstructured returns an object of any type as an Unstructured that shares nothing with it.
+func Unstructured(obj api.Object) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := Write(obj, u); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// Write replaces what target points to by a copy of obj, which may have another Go type. A target of a Go type of its kind keeps its
+// apiVersion and kind.
+func Write(obj, target api.Object) error {
+	if reflect.TypeOf(obj) == reflect.TypeOf(target) {
+		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
+		return nil
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return err
+	}
+	if u, ok := target.(*unstructured.Unstructured); ok {
+		var doc map[string]any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &doc); err != nil {
+			return err
+		}
+		gvk := obj.GetObjectKind().GroupVersionKind()
+		if gvk.Empty() {
+			gvk = u.GroupVersionKind()
+		}
+		u.Object = doc
+		u.SetGroupVersionKind(gvk)
+		return nil
+	}
+	value, gvk := reflect.ValueOf(target).Elem(), target.GetObjectKind().GroupVersionKind()
+	value.SetZero()
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, target); err != nil {
+		return err
+	}
+	target.GetObjectKind().SetGroupVersionKind(gvk)
+	return nil
+}
+
+// As returns obj as a T. It returns obj itself if that is its type, else a converted copy.
+func As[T api.Object](obj api.Object) (T, error) {
+	if typed, ok := obj.(T); ok {
+		return typed, nil
+	}
+	var none T
+	typed, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if !ok {
+		return none, fmt.Errorf("%T is not a pointer to a struct", none)
+	}
+	return typed, Write(obj, typed)
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+const (
+	definitionKind      api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
+	definitionFinalizer          = "customresourcecleanup.apiextensions.k8s.io"
+)
+
+// definition contains the fields of a CustomResourceDefinition that define its kind.
+type definition struct {
+	Spec struct {
+		Group      string          `json:"group"`
+		Scope      string          `json:"scope"`
+		Names      definitionNames `json:"names"`
+		Conversion struct {
+			Strategy string `json:"strategy"`
+		} `json:"conversion"`
+		Versions []struct {
+			Name         string `json:"name"`
+			Served       bool   `json:"served"`
+			Storage      bool   `json:"storage"`
+			Subresources struct {
+				Status *struct{} `json:"status"`
+				Scale  *struct{} `json:"scale"`
+			} `json:"subresources"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+type definitionNames struct {
+	Plural     string   `json:"plural"`
+	Singular   string   `json:"singular"`
+	ShortNames []string `json:"shortNames"`
+	Kind       string   `json:"kind"`
+	ListKind   string   `json:"listKind"`
+	Categories []string `json:"categories"`
+}
+
+// readDefinition returns the fields of a CustomResourceDefinition, empty ones where they have another type.
+func readDefinition(obj *plain.Object) definition {
+	var d definition
+	if data, err := json.Marshal(obj.Content); err == nil {
+		_ = json.Unmarshal(data, &d) // what cannot be decoded stays empty, and is then Required
+	}
+	return d
+}
+
+// kind returns the kind that the definition defines.
+func (d definition) kind() *objkinds.Kind {
+	names := d.Spec.Names
+	k := &objkinds.Kind{
+		Group:      d.Spec.Group,
+		Kind:       names.Kind,
+		Plural:     names.Plural,
+		Singular:   names.Singular,
+		Short:      names.ShortNames,
+		Categories: names.Categories,
+		Namespaced: d.Spec.Scope == "Namespaced",
+		Generation: true,
+		Custom:     true,
+	}
+	for _, v := range d.Spec.Versions {
+		if v.Served {
+			k.Versions = append(k.Versions, v.Name)
+		}
+		k.Status = k.Status || v.Subresources.Status != nil
+		k.Scale = k.Scale || v.Subresources.Scale != nil
+	}
+	// API-304: the newest stable version is preferred, then beta, then alpha.
+	slices.SortFunc(k.Versions, func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
+	return k
+}
+
+// validateDefinition validates the fields of a CustomResourceDefinition that define its kind (API-305). It does not validate schemas.
+func validateDefinition(obj *plain.Object) field.ErrorList {
+	d := readDefinition(obj)
+	spec := field.NewPath("spec")
+	var errs field.ErrorList
+	if obj.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
+		errs = append(errs, field.Invalid(metaPath("name"), obj.Name, `must be spec.names.plural+"."+spec.group`))
+	}
+	switch {
+	case d.Spec.Group == "":
+		errs = append(errs, field.Required(spec.Child("group"), ""))
+	case !isSubdomain(d.Spec.Group):
+		errs = appendInvalid(errs, spec.Child("group"), d.Spec.Group, validation.IsDNS1123Subdomain(d.Spec.Group))
+	case !strings.Contains(d.Spec.Group, "."):
+		errs = append(errs, field.Invalid(spec.Child("group"), d.Spec.Group, "should be a domain with at least one dot"))
+	}
+	scopes := []string{"Cluster", "Namespaced"}
+	switch {
+	case d.Spec.Scope == "":
+		errs = append(errs, field.Required(spec.Child("scope"), ""))
+	case !slices.Contains(scopes, d.Spec.Scope):
+		errs = append(errs, field.NotSupported(spec.Child("scope"), d.Spec.Scope, scopes))
+	}
+	storage := 0
+	for i, v := range d.Spec.Versions {
+		if v.Storage {
+			storage++
+		}
+		errs = appendInvalid(errs, spec.Child("versions").Index(i).Child("name"), v.Name, validation.IsDNS1035Label(v.Name))
+	}
+	if storage != 1 {
+		errs = append(errs, field.Invalid(spec.Child("versions"), d.Spec.Versions, "must have exactly one version marked as storage version"))
+	}
+	errs = append(errs, required(spec.Child("names"), "plural", d.Spec.Names.Plural, "kind", d.Spec.Names.Kind)...)
+	return errs
+}
+
+// completeDefinition sets the defaults of the names in a CustomResourceDefinition.
+func completeDefinition(obj *plain.Object) {
+	spec, _ := obj.Content["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	kind, _ := names["kind"].(string)
+	if kind == "" {
+		return
+	}
+	names = maps.Clone(names)
+	for name, value := range map[string]string{"singular": strings.ToLower(kind), "listKind": kind + "List"} {
+		if text, _ := names[name].(string); text == "" {
+			names[name] = value
+		}
+	}
+	spec = maps.Clone(spec)
+	spec["names"] = names
+	if _, ok := spec["conversion"]; !ok {
+		spec["conversion"] = map[string]any{"strategy": "None"}
+	}
+	obj.Content = maps.Clone(obj.Content)
+	obj.Content["spec"] = spec
+}
+
+// acceptDefinition sets the status that the controllers of the API server give a new CustomResourceDefinition.
+func acceptDefinition(obj *plain.Object, now metav1.Time) {
+	d := readDefinition(obj)
+	var stored []any
+	for _, v := range d.Spec.Versions {
+		if v.Storage {
+			stored = append(stored, v.Name)
+		}
+	}
+	spec, _ := obj.Content["spec"].(map[string]any)
+	// API-306: the names are accepted and the kind is served at once.
+	obj.Content = withStatus(obj.Content, map[string]any{"status": map[string]any{
+		"acceptedNames": spec["names"],
+		"conditions": []any{
+			definitionCondition("NamesAccepted", "NoConflicts", "no conflicts found", now),
+			definitionCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
+		},
+		"storedVersions": stored,
+	}})
+}
+
+func definitionCondition(name, reason, message string, now metav1.Time) map[string]any {
+	return map[string]any{
+		"type": name, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.UTC().Format(time.RFC3339),
+	}
+}
+
+// followDefinitions keeps the kinds of CustomResourceDefinitions. t is their table.
+func (s *Store) followDefinitions(t *Table[*plain.Object]) {
+	t.watchers = append(t.watchers, &Watch[*plain.Object]{table: t, fn: func(c api.Change[*plain.Object]) {
+		kind := readDefinition(c.Object).kind()
+		name := api.Kind(kind.Name())
+		if c.Type == api.Deleted {
+			delete(s.others.custom, name)
+			return
+		}
+		if Simulated(name) || kind.Kind == "" {
+			return
+		}
+		s.others.custom[name] = kind
+		if custom, ok := s.others.tables[name]; ok {
+			custom.resource, custom.strategy = otherResource(kind), otherStrategy(kind)
+		}
+	}})
+}
+
+// deleteDefinition deletes a CustomResourceDefinition: first its objects (API-307), then, when the last of them is gone, itself.
+func (s *Store) deleteDefinition(t *Table[*plain.Object], c *cell[*plain.Object]) *plain.Object {
+	custom := s.others.tables[api.Kind(readDefinition(c.obj).kind().Name())]
+	if custom == nil || custom.Len() == 0 {
+		return t.deleteNow(c)
+	}
+	if c.obj.DeletionTimestamp != nil {
+		return c.obj
+	}
+	obj, now := t.strategy.shallow(c.obj), clock(s.now())
+	obj.Finalizers = append(slices.Clone(obj.Finalizers), definitionFinalizer)
+	obj.Content = withCondition(obj.Content,
+		definitionCondition("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", now))
+	obj.DeletionTimestamp, obj.DeletionGracePeriodSeconds = &now, new(int64)
+	obj.Generation++
+	t.put(c, obj)
+	// API-307: the definition stays until a finalizer no longer keeps any of its objects.
+	custom.watchers = append(custom.watchers, &Watch[*plain.Object]{table: custom, fn: func(change api.Change[*plain.Object]) {
+		if change.Type == api.Deleted && custom.Len() == 0 {
+			s.finishDefinition(t, obj)
+		}
+	}})
+	for _, instance := range custom.List() {
+		custom.deleteNow(custom.cellOf(&instance.ObjectMeta))
+	}
+	return obj
+}
+
+// finishDefinition removes the finalizer of a CustomResourceDefinition whose objects are gone.
+func (s *Store) finishDefinition(t *Table[*plain.Object], deleted *plain.Object) {
+	c := t.cellOf(&deleted.ObjectMeta)
+	if c == nil || c.obj.UID != deleted.UID || !slices.Contains(c.obj.Finalizers, definitionFinalizer) {
+		return
+	}
+	obj := t.strategy.shallow(c.obj)
+	obj.Finalizers = slices.DeleteFunc(slices.Clone(obj.Finalizers), func(name string) bool { return name == definitionFinalizer })
+	if !blocked(&obj.ObjectMeta) {
+		t.remove(c)
+		return
+	}
+	t.put(c, obj)
+}
+
+// withCondition returns content with a condition added to its status, or replaced there.
+func withCondition(content map[string]any, condition map[string]any) map[string]any {
+	status, _ := content["status"].(map[string]any)
+	status = maps.Clone(status)
+	if status == nil {
+		status = map[string]any{}
+	}
+	old, _ := status["conditions"].([]any)
+	conditions := slices.DeleteFunc(slices.Clone(old), func(c any) bool {
+		fields, _ := c.(map[string]any)
+		return fields["type"] == condition["type"]
+	})
+	status["conditions"] = append(conditions, condition)
+	return withStatus(content, map[string]any{"status": status})
+}

@@ -1,0 +1,327 @@
+package store
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// others are the kinds that are not simulated. A table for one exists as soon as it is written to or watched.
+type others struct {
+	history int
+	// custom are the kinds that CustomResourceDefinitions define.
+	custom map[api.Kind]*objkinds.Kind
+	tables map[api.Kind]*Table[*plain.Object]
+	// added is called with each new table.
+	added []func(*Table[*plain.Object])
+}
+
+func newOthers(history int) others {
+	return others{history: history, custom: map[api.Kind]*objkinds.Kind{}, tables: map[api.Kind]*Table[*plain.Object]{}}
+}
+
+// Describe returns the facts about a kind, simulated or not, or nil for one that the server does not know.
+func (s *Store) Describe(kind api.Kind) *objkinds.Kind {
+	if known := objkinds.Get(string(kind)); known != nil {
+		return known
+	}
+	return s.others.custom[kind]
+}
+
+// GroupVersionKind returns the full name of a kind in its preferred version, or the zero value for a kind that the server does not know.
+func (s *Store) GroupVersionKind(kind api.Kind) schema.GroupVersionKind {
+	if known := s.Describe(kind); known != nil {
+		return known.GroupVersionKind()
+	}
+	return schema.GroupVersionKind{}
+}
+
+// Kinds lists the simulated kinds, in the order of Kinds, and then the other kinds of which objects exist, by name.
+func (s *Store) Kinds() []api.Kind {
+	kinds := Kinds()
+	for _, kind := range slices.Sorted(maps.Keys(s.others.tables)) {
+		if s.others.tables[kind].Len() > 0 {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// CustomKinds lists the kinds that CustomResourceDefinitions define, by name.
+func (s *Store) CustomKinds() []*objkinds.Kind {
+	var kinds []*objkinds.Kind
+	for _, name := range slices.Sorted(maps.Keys(s.others.custom)) {
+		kinds = append(kinds, s.others.custom[name])
+	}
+	return kinds
+}
+
+// Other returns the table of a kind that is not simulated. It is an error if the kind is simulated, or if the server does not know it.
+func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
+	if Simulated(kind) {
+		return nil, fmt.Errorf("%s is simulated; use its own table", kind)
+	}
+	known := s.Describe(kind)
+	if known == nil {
+		return nil, errNoMatch(s.unknown(kind))
+	}
+	t, ok := s.others.tables[kind]
+	if ok {
+		return t, nil
+	}
+	t = newOther(s, known)
+	s.others.tables[kind], s.tables[kind] = t, t
+	if kind == definitionKind {
+		s.followDefinitions(t)
+	}
+	for _, added := range s.others.added {
+		added(t)
+	}
+	return t, nil
+}
+
+// OnOther calls fn with the table of each kind that is not simulated: those that exist, by name, and later ones when they are made.
+func (s *Store) OnOther(fn func(*Table[*plain.Object])) {
+	for _, kind := range slices.Sorted(maps.Keys(s.others.tables)) {
+		fn(s.others.tables[kind])
+	}
+	s.others.added = append(s.others.added, fn)
+}
+
+// tableToWrite returns the table of a kind. It makes that of a kind that is not simulated.
+func (s *Store) tableToWrite(kind api.Kind) (table, error) {
+	if t, ok := s.tables[kind]; ok {
+		return t, nil
+	}
+	return s.Other(kind)
+}
+
+// emptyTable returns a table without objects for reads of a kind of which no object was ever stored.
+func (s *Store) emptyTable(kind api.Kind) (table, error) {
+	known := s.Describe(kind)
+	if known == nil {
+		return nil, errNoMatch(s.unknown(kind))
+	}
+	return newOther(s, known), nil
+}
+
+// newOther returns a table that is not one of the store's yet.
+func newOther(s *Store, kind *objkinds.Kind) *Table[*plain.Object] {
+	strategy := otherStrategy(kind)
+	if s.asGiven {
+		strategy = strategy.withoutRules()
+	}
+	t := &Table[*plain.Object]{store: s, resource: otherResource(kind), strategy: strategy, removed: map[string]uint32{}}
+	t.history.limit = max(s.others.history, 0)
+	return t
+}
+
+func otherResource(kind *objkinds.Kind) resource {
+	// API-300: the facts about a kind decide how its objects are stored.
+	r := resource{
+		kind:          api.Kind(kind.Name()),
+		group:         kind.Group,
+		plural:        kind.Plural,
+		namespaced:    kind.Namespaced,
+		status:        kind.Status,
+		unconditional: !kind.Conditional && !kind.Custom,
+		other:         true,
+	}
+	switch {
+	case kind.Group == "rbac.authorization.k8s.io", kind.Kind == "IPAddress" && kind.Group == "networking.k8s.io":
+		r.names = segmentNames
+	case r.kind == "Namespace", r.kind == "Service", r.kind == "StatefulSet.apps":
+		r.names = labelNames
+	}
+	return r
+}
+
+// otherStrategy returns the rules that objects of all kinds have (API-300 to API-308). Nothing else about them is validated or defaulted.
+func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
+	s := strategy[*plain.Object]{
+		shallow: func(obj *plain.Object) *plain.Object {
+			c := *obj
+			return &c
+		},
+		prepareCreate: func(obj *plain.Object, _ metav1.Time) {
+			// API-302: a client cannot create an object with a status that has a subresource.
+			if kind.Status {
+				obj.Content = withStatus(obj.Content, nil)
+			}
+			// API-303: generation counts from 1.
+			if kind.Generation {
+				obj.Generation = 1
+			}
+		},
+		prepareUpdate: func(obj, old *plain.Object) {
+			// API-302: an update of the main resource keeps the status.
+			if kind.Status {
+				obj.Content = withStatus(obj.Content, old.Content)
+			}
+		},
+		prepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
+			// API-302: an update of the status keeps everything else. That includes the metadata of a custom object.
+			obj.Content = withStatus(old.Content, obj.Content)
+			if kind.Custom {
+				version, managed := obj.ResourceVersion, obj.ManagedFields
+				obj.ObjectMeta = old.ObjectMeta
+				obj.ResourceVersion, obj.ManagedFields = version, managed
+			}
+		},
+		equal: func(a, b *plain.Object) bool {
+			return a.TypeMeta == b.TypeMeta && reflect.DeepEqual(a.Content, b.Content)
+		},
+	}
+	if kind.Generation {
+		// API-303: a change of anything but metadata and status raises generation.
+		s.specChanged = func(obj, old *plain.Object) bool { return !reflect.DeepEqual(obj.Content, old.Content) }
+	}
+	switch kind.Name() {
+	case "Secret":
+		s.defaults = defaultSecret
+	case string(definitionKind):
+		s.validateCreate = validateDefinition
+		s.validateUpdate = func(obj, _ *plain.Object) field.ErrorList { return validateDefinition(obj) }
+		s.defaults = completeDefinition
+		prepare := s.prepareCreate
+		s.prepareCreate = func(obj *plain.Object, now metav1.Time) {
+			prepare(obj, now)
+			acceptDefinition(obj, now)
+		}
+	}
+	return s
+}
+
+// defaultSecret merges stringData into data and sets the type (API-308).
+func defaultSecret(obj *plain.Object) {
+	text, _ := obj.Content["stringData"].(map[string]any)
+	_, written := obj.Content["stringData"]
+	if kind, _ := obj.Content["type"].(string); kind != "" && !written {
+		return
+	}
+	obj.Content = maps.Clone(obj.Content)
+	if obj.Content == nil {
+		obj.Content = map[string]any{}
+	}
+	delete(obj.Content, "stringData")
+	if kind, _ := obj.Content["type"].(string); kind == "" {
+		obj.Content["type"] = "Opaque"
+	}
+	if len(text) == 0 {
+		return
+	}
+	old, _ := obj.Content["data"].(map[string]any)
+	data := maps.Clone(old)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for name, value := range text {
+		plain, _ := value.(string)
+		data[name] = base64.StdEncoding.EncodeToString([]byte(plain))
+	}
+	obj.Content["data"] = data
+}
+
+// withStatus returns content with the status of other. It modifies neither.
+func withStatus(content, other map[string]any) map[string]any {
+	status, has := other["status"]
+	if old, had := content["status"]; !has && !had || has && had && reflect.DeepEqual(old, status) {
+		return content
+	}
+	content = maps.Clone(content)
+	if content == nil {
+		content = map[string]any{}
+	}
+	delete(content, "status")
+	if has {
+		content["status"] = status
+	}
+	return content
+}
+
+// Native returns obj in the Go type that the store has for its kind: obj itself, or a converted copy.
+func (s *Store) Native(obj api.Object) (api.Object, error) {
+	_, native, err := s.tableFor(obj)
+	return native, err
+}
+
+// convert returns the table for an object of another Go type than that of the table, and the converted object. It makes the table if
+// there is none.
+func (s *Store) convert(obj api.Object) (table, api.Object, error) {
+	kind := api.KindOf(obj)
+	if kind == "" {
+		return nil, nil, fmt.Errorf("%T has no apiVersion and kind, and is not a type of k8s.io/api; set both: %w", obj, api.ErrUnknownKind)
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if t := reflect.TypeOf(obj).Elem(); gvk.Empty() {
+		gvk, _ = objkinds.OfType(t.PkgPath(), t.Name())
+	}
+	known := s.Describe(kind)
+	// API-301: an object needs a kind and a version that the server knows.
+	if known == nil || !known.Serves(gvk.Version) {
+		return nil, nil, errNoMatch(gvk)
+	}
+	t, err := s.tableToWrite(kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	if Simulated(kind) {
+		native := newObject(kind)
+		if err := plain.Write(obj, native); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		return t, native, nil
+	}
+	native, err := plain.From(obj)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", kind, err)
+	}
+	if known.Custom {
+		// API-304: without a webhook, versions of a custom object differ in apiVersion only. It is stored in the preferred one.
+		gvk.Version = known.Version()
+	}
+	native.SetGroupVersionKind(gvk)
+	return t, native, nil
+}
+
+// unknown returns the name of a kind that the server does not know, for errors. Its version is not known either.
+func (s *Store) unknown(kind api.Kind) schema.GroupVersionKind {
+	name, group := objkinds.Split(string(kind))
+	return schema.GroupVersionKind{Group: group, Kind: name}
+}
+
+// noMatch is the error for an object of a kind that the server does not know (API-301). Its text is that of kubectl.
+type noMatch struct{ meta.NoKindMatchError }
+
+func errNoMatch(gvk schema.GroupVersionKind) error {
+	err := &noMatch{meta.NoKindMatchError{GroupKind: gvk.GroupKind()}}
+	if gvk.Version != "" {
+		err.SearchedVersions = []string{gvk.Version}
+	}
+	return err
+}
+
+func (e *noMatch) Error() string {
+	text := e.NoKindMatchError.Error()
+	if objkinds.IsGroup(e.GroupKind.Group) {
+		return text
+	}
+	return text + "; ensure CRDs are installed first"
+}
+
+// Is makes the error an api.ErrUnknownKind.
+func (e *noMatch) Is(target error) bool { return target == api.ErrUnknownKind }
+
+// NewNoMatch returns the error for a kind that the server does not know.
+func NewNoMatch(gvk schema.GroupVersionKind) error { return errNoMatch(gvk) }
