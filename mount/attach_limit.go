@@ -58,8 +58,14 @@ func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) 
 	if !ok || dr.k.node.unregistered[driver] {
 		return
 	}
-	entry := dr.csiDriver(driver, b)
-	err := dr.writeLimit(p, entry)
+	info, _, err := backends.NodeInfo(b, dr.k.node.name)
+	if err != nil {
+		// MNT-361: a failed NodeGetInfo is only logged.
+		p.Decide(rule, dr.k.nodeRef(), "the limit of driver %s stays as it was: %v", driver, err)
+		return
+	}
+	entry := dr.csiDriver(driver, b, info)
+	err = dr.writeLimit(p, entry)
 	for try, pause := 1, firstLimitPause; err != nil && try < limitTries; try, pause = try+1, 5*pause {
 		p.Sleep(pause)
 		err = dr.writeLimit(p, entry)
@@ -85,10 +91,12 @@ func (dr *driverRegistrar) writeLimit(p *engine.Process, entry storagev1.CSINode
 	if at >= 0 {
 		old := updated.Spec.Drivers[at]
 		// MNT-361: an unchanged limit is not written.
-		if equality.Semantic.DeepEqual(old.Allocatable, entry.Allocatable) {
+		if !dr.describes(entry.Name) {
+			entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
+		}
+		if equality.Semantic.DeepEqual(old, entry) {
 			return nil
 		}
-		entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
 		updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
 	}
 	// MNT-353, MNT-361: the changed entry moves to the end.

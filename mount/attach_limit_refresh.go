@@ -81,6 +81,10 @@ func (u *limitWatch) due() bool {
 	if !k.skips() {
 		return true
 	}
+	if k.registrar.describes(u.driver) {
+		// What the driver returns is known only when it is asked.
+		return true
+	}
 	b, _ := k.node.nodes.backends.Driver(u.driver)
 	node, ok := k.actor.Engine().Store().CSINodes.Lookup(k.node.name)
 	if !ok {

@@ -1,10 +1,13 @@
 package mount
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,10 +48,24 @@ func (dr *driverRegistrar) publishDrivers(p *engine.Process) {
 }
 
 func (dr *driverRegistrar) writeCSINode(p *engine.Process) error {
-	drivers := dr.csiDrivers()
+	drivers, failed := dr.csiDrivers(p)
 	if len(drivers) == 0 {
-		return nil
+		return failed
 	}
+	err := dr.writeEntries(p, drivers)
+	if err != nil {
+		for _, d := range drivers {
+			if dr.describes(d.Name) {
+				// MNT-362: the CSINode is part of the registration.
+				dr.k.plugins.Failed[d.Name] = true
+			}
+		}
+	}
+	return errors.Join(err, failed)
+}
+
+// writeEntries writes entries of the CSINode.
+func (dr *driverRegistrar) writeEntries(p *engine.Process, drivers []storagev1.CSINodeDriver) error {
 	old, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
 	if apierrors.IsNotFound(err) {
 		_, err = dr.createCSINode(p, drivers)
@@ -63,16 +80,21 @@ func (dr *driverRegistrar) writeCSINode(p *engine.Process) error {
 		}
 	}
 	// Existing entries stay as they are; only missing drivers are added.
-	updated := old.DeepCopy()
+	updated, changed := old.DeepCopy(), false
 	for _, d := range drivers {
-		if !slices.ContainsFunc(old.Spec.Drivers, func(other storagev1.CSINodeDriver) bool { return other.Name == d.Name }) {
-			updated.Spec.Drivers = append(updated.Spec.Drivers, d)
+		at := slices.IndexFunc(updated.Spec.Drivers, func(other storagev1.CSINodeDriver) bool { return other.Name == d.Name })
+		if at >= 0 {
+			if !dr.describes(d.Name) || equality.Semantic.DeepEqual(updated.Spec.Drivers[at], d) {
+				continue
+			}
+			// MNT-362: the entry of a driver that describes the node is replaced, at the end.
+			updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
 		}
+		updated.Spec.Drivers, changed = append(updated.Spec.Drivers, d), true
 	}
-	if len(updated.Spec.Drivers) == len(old.Spec.Drivers) {
-		return nil
+	if changed {
+		_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
 	}
-	_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
 	return err
 }
 
@@ -95,20 +117,30 @@ func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.
 	return reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
 }
 
-// csiDrivers returns the entries of the CSINode for the drivers of the node, by name.
-func (dr *driverRegistrar) csiDrivers() []storagev1.CSINodeDriver {
-	var drivers []storagev1.CSINodeDriver
+// csiDrivers returns the entries of the CSINode for the drivers of the node, by name, without those that could not be registered.
+func (dr *driverRegistrar) csiDrivers(p *engine.Process) (drivers []storagev1.CSINodeDriver, failed error) {
 	for name, b := range dr.k.node.nodes.backends.All() {
-		if !backends.IsInTree(b) && !dr.k.node.unregistered[name] {
-			drivers = append(drivers, dr.csiDriver(name, b))
+		if backends.IsInTree(b) || dr.k.node.unregistered[name] {
+			continue
 		}
+		info, err := dr.register(p, name, b)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		drivers = append(drivers, dr.csiDriver(name, b, info))
 	}
-	return drivers
+	return drivers, failed
 }
 
-// csiDriver returns the entry for one driver. The ID of the node is its name.
-func (dr *driverRegistrar) csiDriver(name string, b storage.Backend) storagev1.CSINodeDriver {
-	return storagev1.CSINodeDriver{Name: name, NodeID: dr.k.node.name, TopologyKeys: backends.TopologyKeys(b), Allocatable: dr.allocatable(b)}
+// csiDriver returns the entry for one driver.
+func (dr *driverRegistrar) csiDriver(name string, b storage.Backend, info storage.NodeInfo) storagev1.CSINodeDriver {
+	keys := backends.TopologyKeys(b)
+	if dr.describes(name) {
+		// MNT-362: the topology keys are those of the node.
+		keys = slices.Sorted(maps.Keys(info.Topology))
+	}
+	return storagev1.CSINodeDriver{Name: name, NodeID: info.ID, TopologyKeys: keys, Allocatable: dr.allocatable(b)}
 }
 
 // allocatable returns how many volumes of the driver the node can have; nil is no limit.

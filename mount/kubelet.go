@@ -109,6 +109,7 @@ func (n *Node) newKubelet() *kubelet {
 	}
 	k.plugins = &plugin.Host{
 		Node: n.name, Layout: k.layout, Disk: n.disk, Backends: n.nodes.backends, Unregistered: n.unregistered,
+		Failed: map[string]bool{},
 		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, AfterPasses: afterPasses,
 	}
 	k.populator = &populator{k: k, processed: map[types.UID]bool{}}

@@ -74,7 +74,7 @@ type AttachLimiter interface {
 }
 
 // NodeDescriber is a driver that describes its nodes (NodeGetInfo). When the driver registers on a node, the kubelet labels the Node with
-// the topology and writes the ID and the keys of the topology into the CSINode. A node of any other backend has its own name as
+// the topology and writes the ID and the keys of the topology into the CSINode (MNT-362). A node of any other backend has its own name as
 // ID, and the topology keys of the Capabilities; its labels stay as they are.
 type NodeDescriber interface {
 	NodeInfo(node string) (NodeInfo, error)

@@ -21,13 +21,16 @@ type csiPlugin struct{ h *Host }
 // client returns a driver that is registered with the kubelet.
 func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
 	b, ok := c.h.Backends.Driver(driver)
-	if !ok || c.h.Unregistered[driver] {
+	if !ok || !c.h.registered(driver) {
 		// MNT-241, MNT-913: a missing driver may be restarting; the error reveals nothing about the volume.
 		return nil,
 			volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
 	}
 	return b, nil
 }
+
+// registered reports whether the driver is registered with the kubelet.
+func (h *Host) registered(driver string) bool { return !h.Unregistered[driver] && !h.Failed[driver] }
 
 // AttachRequired reports whether volumes of the driver must be attached before they are used.
 func (h *Host) AttachRequired(driver string) bool {

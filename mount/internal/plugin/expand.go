@@ -28,7 +28,7 @@ type (
 func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
 	source := spec.CSI()
 	driver, ok := c.h.Backends.Driver(source.Driver)
-	if !ok || c.h.Unregistered[source.Driver] {
+	if !ok || !c.h.registered(source.Driver) {
 		// MNT-420, MNT-422: the only transient error: nothing is known, and nothing is recorded.
 		return volumes.TransientError{Err: fmt.Errorf("driver name %s not found in the list of registered CSI drivers", source.Driver)}
 	}

@@ -25,6 +25,8 @@ type Host struct {
 	Backends *backends.Set
 	// Unregistered are the CSI drivers that are not registered with the kubelet.
 	Unregistered map[string]bool
+	// Failed are drivers whose registration has failed (MNT-362). The kubelet tries again.
+	Failed map[string]bool
 	// Owners are the groups of the files of volumes, shared by all nodes.
 	Owners *Owners
 	// GroupChange is how long it takes to change the group of the files of a volume; zero is no time.

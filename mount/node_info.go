@@ -1,0 +1,92 @@
+package mount
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
+)
+
+// annNodeIDs is on a Node; the value is a JSON object with the ID of the node at each driver that describes it.
+const annNodeIDs = "csi.volume.kubernetes.io/nodeid"
+
+// describe writes what a driver returns about the node into the Node: the ID into an annotation, the topology into labels (MNT-362).
+func (dr *driverRegistrar) describe(p *engine.Process, driver string, info storage.NodeInfo) error {
+	node, err := dr.k.getNode(p)
+	if err != nil {
+		return fmt.Errorf("error updating Node object with CSI driver node info: %w", err)
+	}
+	meta := map[string]any{}
+	ids := map[string]string{}
+	if old := node.Annotations[annNodeIDs]; old != "" {
+		if err := json.Unmarshal([]byte(old), &ids); err != nil {
+			// MNT-362: an annotation that cannot be read stays.
+			return fmt.Errorf("failed to parse node's %q annotation value (%q) err=%w", annNodeIDs, old, err)
+		}
+	}
+	if ids[driver] != info.ID {
+		ids[driver] = info.ID
+		text, err := json.Marshal(ids)
+		if err != nil {
+			return err
+		}
+		meta["annotations"] = map[string]string{annNodeIDs: string(text)}
+	}
+	labels := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(info.Topology)) {
+		value, exists := node.Labels[key]
+		switch {
+		case exists && value != info.Topology[key]:
+			// MNT-362: a label with another value is an error.
+			return fmt.Errorf("detected topology value collision: driver reported %q:%q but existing label is %q:%q", key, info.Topology[key], key, value)
+		case !exists:
+			labels[key] = info.Topology[key]
+		}
+	}
+	if len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	if len(meta) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return err
+	}
+	// MNT-362: the Node is written before the CSINode, by a patch of its status.
+	_, err = reach(dr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, dr.k.node.name, patch, api.Status) })
+	return err
+}
+
+// describes reports whether the driver describes its nodes.
+func (dr *driverRegistrar) describes(driver string) bool {
+	b, ok := dr.k.node.nodes.backends.Driver(driver)
+	if !ok {
+		return false
+	}
+	_, described := b.(storage.NodeDescriber)
+	return described
+}
+
+// register registers a driver that describes its nodes: it asks the driver and writes the Node. Until that succeeds, the kubelet does not
+// call the driver.
+func (dr *driverRegistrar) register(p *engine.Process, driver string, b storage.Backend) (storage.NodeInfo, error) {
+	delete(dr.k.plugins.Failed, driver)
+	info, described, err := backends.NodeInfo(b, dr.k.node.name)
+	if err == nil && described {
+		err = dr.describe(p, driver, info)
+	}
+	if err != nil {
+		// MNT-362: after an error the driver is not registered, until the next attempt.
+		dr.k.plugins.Failed[driver] = true
+		p.Decide("MNT-362", dr.k.nodeRef(), "driver %s is not registered: %v", driver, err)
+	}
+	return info, err
+}
