@@ -1,0 +1,95 @@
+package csitest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/csi"
+)
+
+// Config says how to reach the driver, and what to run.
+type Config struct {
+	// Controller serves Identity and Controller, and Node for the nodes that Nodes does not list. Required.
+	Controller csi.Conn
+	// Nodes serve Node, by the name of the node. With none, there is one node, n1, which Controller serves. Stories that need more nodes
+	// than there are do not run.
+	Nodes map[string]csi.Conn
+	// Limit is how long a call may take in real time. Zero is 10 s.
+	Limit time.Duration
+
+	// Reset removes all volumes and mounts, between two runs. If it is nil, each run uses new names, and ends with what its story leaves.
+	Reset func() error
+	// Restart kills the driver and starts it again: what it has in memory is lost. node is "" for the controller. Without it the faults that
+	// kill the driver are not injected.
+	Restart func(node string) error
+	// Reboot removes the mounts of a node, as a reboot does. Without it nodes do not reboot.
+	Reboot func(node string)
+	// RemoveNode removes a node from the storage system, as when its virtual machine is deleted. Without it nodes are not removed.
+	RemoveNode func(node string)
+	// Mounts lists what is mounted on the nodes now. Without it mounts are not compared.
+	Mounts func() []Mount
+	// Write and Read access the file system at a path on a node, as a container does. Without them data is not compared.
+	Write func(node, path, data string) error
+	Read  func(node, path string) (data string, err error)
+
+	// Parameters are those of the StorageClass; default none.
+	Parameters map[string]string
+	// Size is the size of volumes in GiB. Zero is 1.
+	Size int
+	// Unsupported lists access modes that the driver does not support, such as "ReadWriteMany", and "Block".
+	Unsupported []string
+
+	// Stories are the names of the stories to run; default all.
+	Stories []string
+	// Seeds is the number of orders in which each story runs without faults. Zero is 3; negative is none.
+	Seeds int
+	// Pairs is the number of pairs of faults for each story, chosen at random. Zero is 20; negative is none.
+	Pairs int
+	// Replay runs only what its text names, as a report prints it: "story", or "story fault@call … seed=n". Default "": everything.
+	Replay string
+	// Progress is called after each story with its name and the number of runs. Default nil: not called.
+	Progress func(story string, runs int)
+}
+
+// Mount is a mount on a node.
+type Mount struct {
+	Node     string // name of the node
+	Path     string // where something is mounted
+	ReadOnly bool   // it cannot be written
+}
+
+// check returns an error for a configuration that does not work, and sets the defaults.
+func (c *Config) check() error {
+	if c.Controller == nil {
+		return errors.New("test a CSI driver: no connection; set Config.Controller")
+	}
+	if c.Seeds == 0 {
+		c.Seeds = 3
+	}
+	if c.Pairs == 0 {
+		c.Pairs = 20
+	}
+	if c.Size == 0 {
+		c.Size = 1
+	}
+	if c.Size < 0 {
+		return fmt.Errorf("test a CSI driver: Config.Size %d; use a number of GiB", c.Size)
+	}
+	for _, name := range c.Stories {
+		if find(name) == nil {
+			return fmt.Errorf("test a CSI driver: there is no story %q; Stories lists them", name)
+		}
+	}
+	return nil
+}
+
+// nodes returns the names of the nodes.
+func (c *Config) nodes() []string {
+	if len(c.Nodes) == 0 {
+		return []string{"n1"}
+	}
+	return slices.Sorted(maps.Keys(c.Nodes))
+}

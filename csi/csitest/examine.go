@@ -1,0 +1,538 @@
+package csitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/storage"
+)
+
+// flaw is one thing that the driver did wrong in one run.
+type flaw struct {
+	kind    flawKind
+	method  string
+	volume  string // volume_id or name
+	detail  string // what the driver did
+	steps   []step // up to the step that shows it
+	path    string // the mount that is wrong, "" if it is not about a mount
+	overlap bool   // the call ran at the same time as another one of its volume
+}
+
+// flawKind says which requirement was broken.
+type flawKind string
+
+// The kinds of flaws.
+const (
+	again       flawKind = "repeat-fails"      // the repetition of a successful call fails
+	undone      flawKind = "undo-fails"        // undoing what is not there fails
+	accepts     flawKind = "accepts"           // a call succeeds that must fail
+	differs     flawKind = "reply-differs"     // the repetition of a call gets another answer
+	duplicate   flawKind = "second-volume"     // one name has two volumes
+	invalid     flawKind = "invalid-reply"     // a reply lacks a required field, or has a wrong value
+	inventories flawKind = "inventory-differs" // the driver has something else than its replies say
+	mounts      flawKind = "mounts-differ"     // the nodes have other mounts than the replies say
+	data        flawKind = "data-lost"         // what was written cannot be read
+	size        flawKind = "size-differs"      // the volume or its file system does not have the reported size
+	stuck       flawKind = "stuck"             // an error that does not go away keeps the story from its end
+	broken      flawKind = "no-reply"          // the driver panics, hangs, or answers garbage
+)
+
+// examiner evaluates the steps of a recording. It is a pure function of them.
+type examiner struct {
+	*shadow
+	answers  map[string]proto.Message // replies to CreateVolume and ControllerPublishVolume, by what was requested
+	data     map[string]string        // by volume in the reference
+	measured map[string]measured      // by volume
+	tainted  map[string]bool          // volumes with a flaw; the reference does not follow them any more
+	assumed  map[int]bool             // for calls whose effect is unknown, by Seq: they took effect
+	unsure   []int                    // calls whose effect is unknown
+	rejected map[string]rejection     // the last error of each volume that is not a flaw by itself
+	flaws    []flaw
+	at       int
+	steps    []step
+	held     []*csi.Call // calls that stay open until another one meets them
+}
+
+// rejection is an error with which the driver answered.
+type rejection struct {
+	at     int
+	method string
+	detail string
+}
+
+// maxUnsure limits how many calls of unknown effect are tried both ways.
+const maxUnsure = 4
+
+// examine returns the flaws that the recording shows. If the effect of calls is unknown, the driver gets the benefit of the doubt.
+func examine(rec *recording, steps []step) []flaw {
+	e := newExaminer(rec, nil)
+	first := e.all(rec, steps)
+	if len(first) == 0 || len(e.unsure) == 0 {
+		return first
+	}
+	unsure := e.unsure[:min(len(e.unsure), maxUnsure)]
+	for set := 1; set < 1<<len(unsure); set++ {
+		assumed := map[int]bool{}
+		for i, seq := range unsure {
+			assumed[seq] = set&(1<<i) != 0
+		}
+		if len(newExaminer(rec, assumed).all(rec, steps)) == 0 {
+			return nil
+		}
+	}
+	return first
+}
+
+func newExaminer(rec *recording, assumed map[int]bool) *examiner {
+	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
+		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}}
+}
+
+func (e *examiner) all(rec *recording, steps []step) []flaw {
+	e.steps = steps
+	for _, s := range steps {
+		if s.Call != nil && s.Call.Fault.Kind == csi.Overlap {
+			e.held = append(e.held, s.Call)
+		}
+	}
+	for i, s := range steps {
+		e.at = i
+		switch {
+		case s.Call != nil:
+			e.call(s.Call)
+		case s.Event != nil:
+			e.happens(s.Event)
+		case s.Listed != nil:
+			e.list(s.Listed)
+		case s.Access != nil:
+			e.access(s.Access)
+		case s.Stats != nil:
+			e.measure(s.Stats)
+		}
+	}
+	if len(e.flaws) == 0 && len(rec.missed) > 0 {
+		e.isStuck(rec)
+	}
+	return e.flaws
+}
+
+// isStuck reports the last error of the driver as the reason why a goal was not reached.
+func (e *examiner) isStuck(rec *recording) {
+	last, volume := rejection{at: -1}, ""
+	for _, v := range slices.Sorted(maps.Keys(e.rejected)) {
+		if r := e.rejected[v]; r.at > last.at {
+			last, volume = r, v
+		}
+	}
+	if last.at < 0 {
+		return
+	}
+	e.flaws = append(e.flaws, flaw{kind: stuck, method: last.method, volume: volume, steps: e.steps[:last.at+1],
+		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
+}
+
+// flaw records a flaw of the step that is being examined.
+func (e *examiner) flaw(kind flawKind, c *csi.Call, volume string, format string, args ...any) {
+	f := flaw{kind: kind, volume: volume, detail: fmt.Sprintf(format, args...), steps: e.steps[:e.at+1]}
+	if c != nil {
+		f.method = c.Method
+		f.overlap = slices.ContainsFunc(c.Replies, func(r csi.Reply) bool { return r.Met != 0 })
+	}
+	if c == nil {
+		f.method, f.overlap = culprit(f)
+	}
+	e.tainted[e.volume(volume)] = true
+	e.flaws = append(e.flaws, f)
+}
+
+// mountFlaw records that a mount is wrong.
+func (e *examiner) mountFlaw(volume, path, format string, args ...any) {
+	before := len(e.flaws)
+	e.flaw(mounts, nil, volume, format, args...)
+	f := &e.flaws[before]
+	f.path = path
+	f.method, f.overlap = culprit(*f)
+}
+
+// call examines a call: its executions in the driver, one after the other. A call that stayed open is examined where it was executed.
+func (e *examiner) call(c *csi.Call) {
+	for _, held := range e.held {
+		for _, reply := range held.Replies {
+			if reply.Met == c.Seq {
+				e.execution(held, reply)
+			}
+		}
+	}
+	if c.Fault.Kind == csi.Overlap && len(c.Replies) > 0 && c.Replies[0].Met != 0 {
+		return
+	}
+	for _, reply := range c.Replies {
+		e.execution(c, reply)
+	}
+}
+
+// transient are codes that ask the caller to try again.
+var transient = []codes.Code{codes.Aborted, codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted}
+
+// execution compares one answer of the driver with that of the reference.
+func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
+	if c.Method == "NodeGetInfo" || c.Method == "ListVolumes" {
+		e.info(c, reply)
+		return
+	}
+	volume := e.volume(c.Volume)
+	if e.tainted[volume] {
+		return
+	}
+	delete(e.rejected, c.Volume)
+	if reply.Status == nil {
+		e.success(c, reply)
+		return
+	}
+	code, text := reply.Status.Code(), reply.Status.Message()
+	answer := fmt.Sprintf("%s answers code %s: %s", c.Method, code, text)
+	switch {
+	case (c.Fault.Kind == csi.Reset || c.Fault.Kind == csi.KilledDuring) && (code == codes.Canceled || code == codes.Unavailable):
+		e.unsure = append(e.unsure, c.Seq)
+		if e.assumed[c.Seq] {
+			e.apply(c.Node, c.Request)
+		}
+		return
+	case slices.Contains(transient, code):
+		e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+		return
+	}
+	o := e.ask(c.Node, c.Request)
+	switch {
+	case o.err == nil && !o.changed && opposite[c.Method]:
+		e.flaw(undone, c, c.Volume, "%s, although there is nothing left to undo", answer)
+	case o.err == nil && !o.changed:
+		e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
+	default:
+		e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+	}
+}
+
+// opposite has the methods that undo others.
+var opposite = map[string]bool{"DeleteVolume": true, "ControllerUnpublishVolume": true, "NodeUnstageVolume": true, "NodeUnpublishVolume": true}
+
+// success examines a call that succeeded in the driver.
+func (e *examiner) success(c *csi.Call, reply csi.Reply) {
+	if reply.Message == nil {
+		e.flaw(broken, c, c.Volume, "%s has neither a reply nor an error", c.Method)
+		return
+	}
+	if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok && !e.created(c, r) {
+		return
+	}
+	o := e.apply(c.Node, c.Request)
+	if o.err != nil {
+		code := storage.CodeOf(o.err)
+		if e.tolerates(c, code) {
+			e.tainted[e.volume(c.Volume)] = e.tainted[e.volume(c.Volume)] || opposite[c.Method]
+			return
+		}
+		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, code, trimStatus(o.err))
+		return
+	}
+	switch r := reply.Message.(type) {
+	case *spec.CreateVolumeResponse:
+		e.same(c, "create "+c.Volume, volumeOf(r))
+	case *spec.ControllerPublishVolumeResponse:
+		e.same(c, attachment(c), r)
+	case *spec.ControllerUnpublishVolumeResponse:
+		delete(e.answers, attachment(c))
+	case *spec.DeleteVolumeResponse:
+		delete(e.answers, "create "+e.volume(c.Volume))
+	case *spec.ControllerExpandVolumeResponse:
+		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.ControllerExpandVolumeRequest).GetCapacityRange())
+	}
+}
+
+// tolerates reports whether a driver may accept what the reference rejects, because it cannot know better.
+func (e *examiner) tolerates(c *csi.Call, code storage.Code) bool {
+	v, _ := e.Volume(e.volume(c.Volume))
+	switch c.Method {
+	case "DeleteVolume":
+		return len(v.Attached) == 0 // a controller does not know what is mounted
+	case "NodeUnstageVolume":
+		return true // Kubernetes does not send it, except by a fault of its own
+	}
+	return code == storage.OutOfRange || code == storage.ResourceExhausted
+}
+
+// volumeOf returns a copy of the volume in a reply without the fields that may change.
+func volumeOf(r *spec.CreateVolumeResponse) *spec.Volume {
+	v := proto.Clone(r.GetVolume()).(*spec.Volume)
+	v.CapacityBytes = 0 // it may have grown
+	return v
+}
+
+func attachment(c *csi.Call) string {
+	node := ""
+	if r, ok := c.Request.(interface{ GetNodeId() string }); ok {
+		node = r.GetNodeId()
+	}
+	return "attach " + c.Volume + " " + node
+}
+
+// same compares an answer with the previous one to the same request.
+func (e *examiner) same(c *csi.Call, key string, answer proto.Message) {
+	was, ok := e.answers[key]
+	if ok && !proto.Equal(was, answer) {
+		e.flaw(differs, c, c.Volume, "%s answers %s, and before it answered %s", c.Method, compact(answer), compact(was))
+		return
+	}
+	e.answers[key] = answer
+}
+
+// created examines the reply to CreateVolume. It returns false after a flaw.
+func (e *examiner) created(c *csi.Call, r *spec.CreateVolumeResponse) bool {
+	id, req := r.GetVolume().GetVolumeId(), c.Request.(*spec.CreateVolumeRequest)
+	if id == "" {
+		e.flaw(invalid, c, c.Volume, "the reply to CreateVolume has an empty volume_id")
+		return false
+	}
+	if name, ok := e.ids[id]; ok && name != req.GetName() {
+		if _, exists := e.Volume(name); exists {
+			e.flaw(duplicate, c, c.Volume, "CreateVolume returns volume_id %s, which volume %s has", id, name)
+			return false
+		}
+	}
+	if was, ok := e.answers["create "+req.GetName()].(*spec.Volume); ok && was.GetVolumeId() != id {
+		e.flaw(duplicate, c, c.Volume, "CreateVolume returns volume_id %s for the name %s, and before it returned %s", id, req.GetName(), was.GetVolumeId())
+		return false
+	}
+	e.ids[id] = req.GetName()
+	return e.sized(c, r.GetVolume().GetCapacityBytes(), req.GetCapacityRange())
+}
+
+// sized compares the size in a reply with the request. It returns false after a flaw.
+func (e *examiner) sized(c *csi.Call, size int64, r *spec.CapacityRange) bool {
+	switch {
+	case size == 0: // unknown
+	case size < r.GetRequiredBytes():
+		e.flaw(invalid, c, c.Volume, "the reply to %s has capacity_bytes %d, less than required_bytes %d", c.Method, size, r.GetRequiredBytes())
+		return false
+	case r.GetLimitBytes() > 0 && size > r.GetLimitBytes():
+		e.flaw(invalid, c, c.Volume, "the reply to %s has capacity_bytes %d, more than limit_bytes %d", c.Method, size, r.GetLimitBytes())
+		return false
+	}
+	return true
+}
+
+// info examines the reply to NodeGetInfo.
+func (e *examiner) info(c *csi.Call, reply csi.Reply) {
+	if r, ok := reply.Message.(*spec.NodeGetInfoResponse); ok && r.GetNodeId() == "" {
+		e.flaw(invalid, c, "", "the reply to NodeGetInfo has an empty node_id")
+	}
+}
+
+// list compares what the driver has with the reference.
+func (e *examiner) list(in *inventory) {
+	if in.Listed {
+		e.listVolumes(in)
+	}
+	if in.Mounted {
+		e.listMounts(in)
+	}
+}
+
+func (e *examiner) listVolumes(in *inventory) {
+	listed := map[string]bool{}
+	for _, entry := range in.Volumes {
+		id := entry.GetVolume().GetVolumeId()
+		name, known := e.ids[id]
+		v, exists := e.Volume(name)
+		if e.tainted[name] {
+			continue
+		}
+		listed[name] = true
+		switch {
+		case !known && e.leaks():
+			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
+		case !known:
+		case !exists:
+			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which DeleteVolume deleted", id)
+		case entry.GetVolume().GetCapacityBytes() > 0 && entry.GetVolume().GetCapacityBytes() < v.Size:
+			e.flaw(size, nil, id, "ListVolumes says that volume %s has %d bytes, and replies said %d", id, entry.GetVolume().GetCapacityBytes(), v.Size)
+		case in.Published:
+			e.listAttached(id, entry.GetStatus().GetPublishedNodeIds())
+		}
+	}
+	for _, v := range e.Volumes() {
+		if !listed[v.ID] && !e.tainted[v.ID] {
+			e.flaw(inventories, nil, v.ID, "ListVolumes lacks volume %s, which CreateVolume created", v.ID)
+		}
+	}
+}
+
+// leaks reports whether each CreateVolume got a definite answer, so that an unknown volume is a leak.
+func (e *examiner) leaks() bool {
+	creates := false
+	for _, s := range e.steps[:e.at] {
+		if s.Call == nil || s.Call.Method != "CreateVolume" {
+			continue
+		}
+		creates = true
+		for _, reply := range s.Call.Replies {
+			if reply.Status != nil && !e.tainted[s.Call.Volume] && reply.Met == 0 {
+				return false
+			}
+		}
+	}
+	return creates
+}
+
+func (e *examiner) listAttached(id string, published []string) {
+	v, _ := e.Volume(e.ids[id])
+	var want, have []string
+	for _, use := range v.Attached {
+		want = append(want, use.Node)
+	}
+	for _, node := range published {
+		have = append(have, e.node(node))
+	}
+	slices.Sort(have)
+	if !slices.Equal(want, have) {
+		e.flaw(inventories, nil, id, "ListVolumes says that volume %s is published to %s, and the replies say %s", id, list(have), list(want))
+	}
+}
+
+// listMounts compares the mounts of the nodes with the reference.
+func (e *examiner) listMounts(in *inventory) {
+	type expected struct{ readOnly, optional bool }
+	want, owner := map[Mount]expected{}, map[Mount]string{}
+	for _, v := range e.Volumes() {
+		for _, use := range v.Staged {
+			at := Mount{Node: use.Node, Path: use.Path}
+			want[at], owner[at] = expected{optional: true}, v.ID
+		}
+		for _, use := range v.Published {
+			at := Mount{Node: use.Node, Path: use.Path}
+			want[at], owner[at] = expected{readOnly: use.ReadOnly}, v.ID
+		}
+	}
+	seen := map[Mount]int{}
+	for _, m := range in.Mounts {
+		at := Mount{Node: m.Node, Path: m.Path}
+		seen[at]++
+		w, ok := want[at]
+		volume := owner[at]
+		if volume == "" {
+			volume = e.pathOwner(m)
+		}
+		switch {
+		case e.tainted[e.volume(volume)]:
+		case !ok:
+			e.mountFlaw(volume, m.Path, "%s on node %s is still mounted, and the replies say that it is not", m.Path, m.Node)
+		case seen[at] == 2:
+			e.mountFlaw(volume, m.Path, "%s on node %s is mounted twice", m.Path, m.Node)
+		case w.readOnly && !m.ReadOnly:
+			e.mountFlaw(volume, m.Path, "%s on node %s can be written, and NodePublishVolume had readonly", m.Path, m.Node)
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(want), func(a, b Mount) int { return strings.Compare(a.Node+" "+a.Path, b.Node+" "+b.Path) }) {
+		if seen[at] == 0 && !want[at].optional && !e.tainted[owner[at]] {
+			e.mountFlaw(owner[at], "", "%s on node %s is not mounted, and NodePublishVolume succeeded", at.Path, at.Node)
+		}
+	}
+}
+
+// pathOwner returns the volume that a path was last used for.
+func (e *examiner) pathOwner(m Mount) string {
+	volume := ""
+	for _, s := range e.steps[:e.at] {
+		if s.Call == nil || s.Call.Node != m.Node {
+			continue
+		}
+		for _, path := range paths(s.Call.Request) {
+			if path == m.Path {
+				volume = s.Call.Volume
+			}
+		}
+	}
+	return volume
+}
+
+// paths returns the paths of a request to a node.
+func paths(request proto.Message) []string {
+	var all []string
+	if r, ok := request.(interface{ GetStagingTargetPath() string }); ok {
+		all = append(all, r.GetStagingTargetPath())
+	}
+	if r, ok := request.(interface{ GetTargetPath() string }); ok {
+		all = append(all, r.GetTargetPath())
+	}
+	return all
+}
+
+// access compares data.
+func (e *examiner) access(a *access) {
+	volume := e.volume(a.Volume)
+	if e.tainted[volume] {
+		return
+	}
+	want, written := e.data[volume]
+	switch {
+	case a.Err != nil:
+		e.flaw(data, nil, a.Volume, "a container cannot use %s on node %s: %v", a.Path, a.Node, a.Err)
+	case a.Write:
+		e.data[volume] = a.Data
+	case written && a.Data != want:
+		e.flaw(data, nil, a.Volume, "a container reads %q at %s on node %s, and %q was written", a.Data, a.Path, a.Node, want)
+	}
+}
+
+// measure compares the size of a file system with what it was before the volume grew.
+func (e *examiner) measure(s *stats) {
+	v, exists := e.Volume(e.volume(s.Volume))
+	if !exists || e.tainted[v.ID] {
+		return
+	}
+	was, ok := e.measured[v.ID]
+	e.measured[v.ID] = measured{total: s.Total, volume: v.Size}
+	if ok && v.Size >= 2*was.volume && s.Total < was.total+was.total/2 {
+		e.flaw(size, nil, s.Volume, "the file system of volume %s has %d bytes after the volume grew to %d, and had %d before", s.Volume, s.Total,
+			v.Size, was.total)
+	}
+}
+
+// measured is the size of a file system and of its volume in the reference at some time, in bytes.
+type measured struct{ total, volume int64 }
+
+// compact renders a message in one line.
+func compact(m proto.Message) string {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	var b bytes.Buffer
+	if err != nil || json.Compact(&b, text) != nil {
+		return "an invalid message"
+	}
+	return b.String()
+}
+
+func list(words []string) string {
+	if len(words) == 0 {
+		return "no node"
+	}
+	return strings.Join(words, ", ")
+}
+
+// trimStatus returns the text of an error without the words of gRPC.
+func trimStatus(err error) string {
+	_, text, ok := strings.Cut(err.Error(), " desc = ")
+	if !ok {
+		return err.Error()
+	}
+	return text
+}

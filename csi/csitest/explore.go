@@ -1,0 +1,156 @@
+package csitest
+
+import (
+	"math/rand"
+	"slices"
+	"strings"
+)
+
+// Check runs the stories against a driver and returns what it found. It returns an error for a configuration that does not work, and for a
+// driver that does not answer at the start.
+func Check(cfg Config) (*Report, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	x := &explorer{cfg: &cfg, report: &Report{}}
+	if cfg.Replay != "" {
+		p, err := parsePlan(cfg.Replay)
+		if err != nil {
+			return nil, err
+		}
+		rec := x.run(p)
+		x.report.finish()
+		return x.report, rec.err
+	}
+	for i := range stories {
+		s := &stories[i]
+		if len(cfg.Stories) > 0 && !slices.Contains(cfg.Stories, s.name) {
+			continue
+		}
+		if err := x.story(s); err != nil {
+			return nil, err
+		}
+	}
+	x.report.finish()
+	return x.report, nil
+}
+
+// explorer runs stories.
+type explorer struct {
+	cfg    *Config
+	report *Report
+	caps   *capabilities
+	number int // of the run
+}
+
+// run executes a plan and adds what it shows to the report.
+func (x *explorer) run(p plan) *recording {
+	x.number++
+	rec := execute(x.cfg, p, x.number)
+	if rec.err == nil {
+		x.report.add(rec, examine(rec, rec.steps))
+	}
+	return rec
+}
+
+// story runs one story: without faults, with each fault at each call, with pairs of faults, and in other orders.
+func (x *explorer) story(s *story) error {
+	if x.caps == nil {
+		caps, err := ask(x.cfg)
+		if err != nil {
+			return err
+		}
+		x.caps = &caps
+	}
+	if missing := s.needs(x.cfg, *x.caps); missing != "" {
+		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: missing})
+		return nil
+	}
+	before, found := x.number, x.report.found
+	first := x.run(plan{story: s})
+	if first.err != nil {
+		return first.err
+	}
+	same, findings := 0, len(x.report.Findings)
+	stopped := false
+	for _, p := range x.plans(s, first) {
+		if same++; len(x.report.Findings) > findings || x.report.found == found {
+			same, findings = 0, len(x.report.Findings)
+		}
+		if stopped = same > enough && x.report.found-found > enough; stopped {
+			break
+		}
+		x.run(p)
+	}
+	x.report.Stories = append(x.report.Stories, StoryResult{Story: s.name, About: s.about, Runs: x.number - before, Failed: x.report.found - found,
+		Stopped: stopped})
+	if x.cfg.Progress != nil {
+		x.cfg.Progress(s.name, x.number-before)
+	}
+	return nil
+}
+
+// enough is the number of failing runs without a new finding after which a story ends: more runs would show the same again.
+const enough = 20
+
+// plans returns all runs of a story but the first: each fault at each call, pairs of faults, and other orders.
+func (x *explorer) plans(s *story, first *recording) []plan {
+	var plans []plan
+	single := x.singles(s, first)
+	for _, f := range single {
+		plans = append(plans, plan{story: s, faults: []fault{f}})
+	}
+	for _, pair := range pairs(s, single, x.cfg.Pairs) {
+		plans = append(plans, plan{story: s, faults: pair})
+	}
+	for seed := range max(x.cfg.Seeds, 0) {
+		p := plan{story: s, seed: int64(seed) + 1}
+		plans = append(plans, p)
+		if len(single) > 0 {
+			p.faults = []fault{single[random(s, p.seed).Intn(len(single))]}
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// singles returns each fault at each call of a run.
+func (x *explorer) singles(s *story, rec *recording) []fault {
+	var all []fault
+	for _, kind := range x.cfg.kinds() {
+		for i, call := range rec.calls {
+			if kind == reboot && !strings.HasPrefix(call.Actor, "kubelet/") {
+				continue
+			}
+			all = append(all, fault{call: i + 1, kind: kind})
+		}
+	}
+	return all
+}
+
+// pairs chooses pairs of faults of two calls.
+func pairs(s *story, single []fault, n int) [][]fault {
+	var all [][]fault
+	source := random(s, 0)
+	for range n {
+		if len(single) < 2 {
+			break
+		}
+		a, b := single[source.Intn(len(single))], single[source.Intn(len(single))]
+		if a.call > b.call {
+			a, b = b, a
+		}
+		if a.call != b.call {
+			all = append(all, []fault{a, b})
+		}
+	}
+	return all
+}
+
+// random returns a source of random numbers that depends on the story and the seed only.
+func random(s *story, seed int64) *rand.Rand {
+	for _, c := range s.name {
+		seed = seed*31 + int64(c)
+	}
+	return rand.New(rand.NewSource(seed))
+}

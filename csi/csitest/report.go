@@ -1,0 +1,126 @@
+package csitest
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Report is what a test of a driver found.
+type Report struct {
+	// Findings are what the driver does wrong, the most frequent ones first.
+	Findings []Finding
+	// Stories are the stories that ran, in order.
+	Stories []StoryResult
+	// Skipped are the stories that did not run, because the driver or the configuration lacks something.
+	Skipped []Skipped
+	// Kubernetes lists known faults of Kubernetes itself that occurred. The driver is not to blame for them.
+	Kubernetes []string
+	// Runs is the number of runs, Calls that of all calls to the driver.
+	Runs, Calls int
+
+	found int // runs with a finding
+}
+
+// StoryResult is the result of one story.
+type StoryResult struct {
+	Story string // its name
+	About string // what happens in it
+	Runs  int
+	// Failed is the number of runs in which the driver did something wrong.
+	Failed int
+	// Stopped: not all runs were made, because the last ones failed and showed nothing new.
+	Stopped bool
+}
+
+// Skipped is a story that did not run.
+type Skipped struct {
+	Story, About string
+	Missing      string // what the driver or the configuration lacks
+}
+
+// Finding is one thing that the driver does wrong.
+type Finding struct {
+	Kind   string // what sort of mistake, such as repeat-fails
+	Method string // the RPC, such as NodeStageVolume; "" if no single one is wrong
+	// Section is the section of the CSI specification that requires otherwise, and Requirement what it requires.
+	Section, Requirement string
+	// Detail is what the driver does.
+	Detail string
+	// Calls are the shortest story that shows it.
+	Calls []CallText
+	// Why says why Kubernetes makes the last call.
+	Why []Reason
+	// Story and Replay are the run that shows it: Config.Replay.
+	Story, Replay string
+	// Runs is the number of runs that show it.
+	Runs int
+}
+
+// Reason is a rule of Kubernetes that leads to a call.
+type Reason struct {
+	Rule string // its ID in docs/rules
+	Text string // in words
+}
+
+// CallText is a call in words.
+type CallText struct {
+	Actor   string // who makes it, such as external-attacher or kubelet/n1
+	Method  string
+	Request string // as JSON
+	Reply   string // as JSON, or the error
+	Note    string // what went wrong on the way, "" for nothing
+}
+
+// add adds the flaws of a run.
+func (r *Report) add(rec *recording, flaws []flaw) {
+	r.Runs++
+	for _, s := range rec.steps {
+		if s.Call != nil {
+			r.Calls++
+		}
+	}
+	for _, text := range rec.known {
+		if !slices.Contains(r.Kubernetes, text) {
+			r.Kubernetes = append(r.Kubernetes, text)
+		}
+	}
+	if len(flaws) > 0 {
+		r.found++
+	}
+	for i, f := range flaws {
+		if i > 0 && slices.ContainsFunc(flaws[:i], func(g flaw) bool { return g.kind == f.kind && g.method == f.method }) {
+			continue
+		}
+		at := slices.IndexFunc(r.Findings, func(g Finding) bool { return g.Kind == string(f.kind) && g.Method == f.method })
+		if at < 0 {
+			r.Findings = append(r.Findings, newFinding(rec, f))
+			continue
+		}
+		known := &r.Findings[at]
+		known.Runs++
+		if len(known.Calls) <= fewCalls || known.Runs > maxShrinks {
+			continue
+		}
+		if shorter := newFinding(rec, f); len(shorter.Calls) < len(known.Calls) {
+			shorter.Runs = known.Runs
+			*known = shorter
+		}
+	}
+}
+
+const (
+	fewCalls   = 5  // a story of so few calls is short enough
+	maxShrinks = 10 // runs of a finding that are tried for a shorter story
+)
+
+func newFinding(rec *recording, f flaw) Finding {
+	steps := shrink(rec, f)
+	section, text := requirement(f)
+	return Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
+		Why: why(rec, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Runs: 1}
+}
+
+func (r *Report) finish() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(b.Runs, a.Runs) })
+	slices.Sort(r.Kubernetes)
+}

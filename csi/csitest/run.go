@@ -1,0 +1,327 @@
+package csitest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
+)
+
+// recording is everything that one run shows of the driver. The evaluation reads nothing else, so it can be repeated without the driver.
+type recording struct {
+	plan   plan
+	caps   capabilities
+	nodes  map[string]string // names of the nodes, by their IDs
+	steps  []step
+	calls  []api.Call // of the control plane, that faults can hit
+	missed []string   // goals of the story that were not reached
+	known  []string   // faults of Kubernetes itself
+	err    error      // the run could not start or continue
+}
+
+// step is a call, or something else that happened. Exactly one of the fields but Actor is set.
+type step struct {
+	Call   *csi.Call
+	Actor  string     // who made the call
+	Event  *event     // something that happens to a node
+	Listed *inventory // what the driver lists
+	Access *access    // a container reads or writes
+	Stats  *stats     // the size of a file system
+}
+
+// event is something that happens to a node.
+type event struct {
+	Node string
+	Gone bool // it is removed from the storage system; else it reboots
+}
+
+// inventory is what the driver has.
+type inventory struct {
+	Volumes   []*spec.ListVolumesResponse_Entry
+	Listed    bool // the driver can list its volumes
+	Published bool // the list has the nodes to which volumes are attached
+	Mounts    []Mount
+	Mounted   bool // Mounts were read
+}
+
+// access is a read or a write of a container.
+type access struct {
+	Node, Path string
+	Volume     string // volume_id
+	Write      bool
+	Data       string
+	Err        error
+}
+
+// stats is a reply to NodeGetVolumeStats, with the size of the volume as Kubernetes knows it.
+type stats struct {
+	Node, Path, Volume string
+	Total              int64
+}
+
+// run is one run of a story.
+type run struct {
+	cfg     *Config
+	plan    plan
+	cluster *volsim.Cluster
+	driver  *csi.Driver
+	rec     *recording
+	prefix  string // of the names of objects
+	nodes   []string
+
+	next    string         // the fault of the wire of the next call
+	actors  map[int]string // who made a call, by its Seq
+	merged  int            // calls that are in rec.steps
+	reboots []string       // nodes that reboot as soon as the event that runs has ended
+	stopped bool           // a goal was not reached, so the story does not continue
+}
+
+// execute runs a plan. The context limits the start only.
+func execute(cfg *Config, p plan, number int) *recording {
+	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}}, nodes: cfg.nodes(), actors: map[int]string{}}
+	if cfg.Reset != nil {
+		if err := cfg.Reset(); err != nil {
+			r.rec.err = fmt.Errorf("reset the driver: %w", err)
+			return r.rec
+		}
+	} else {
+		r.prefix = fmt.Sprintf("r%d-", number)
+	}
+	if r.rec.err = r.start(); r.rec.err != nil {
+		return r.rec
+	}
+	defer r.cluster.Close()
+	p.story.tell(r)
+	r.finish()
+	return r.rec
+}
+
+func (r *run) start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	driver, err := csi.New(ctx, csi.Config{Controller: r.cfg.Controller, Nodes: r.cfg.Nodes, Limit: r.cfg.Limit, Inject: r.onWire,
+		Restart: r.cfg.Restart, Reboot: r.onReboot})
+	if err != nil {
+		return err
+	}
+	r.driver, r.rec.caps = driver, capabilitiesOf(driver)
+	config := volsim.Config{Seed: r.plan.seed, Backends: []storage.Backend{driver}, Injector: injector{r}, Check: check.All()}
+	if r.plan.seed != 0 {
+		config.Latency = 5 * time.Millisecond
+	}
+	if r.cluster, err = volsim.New(config); err != nil {
+		return err
+	}
+	driver.Clock = r.cluster.Now
+	objects := []api.Object{&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()},
+		Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}}
+	for _, name := range r.nodes {
+		objects = append(objects, fake.Node(name))
+	}
+	if err := r.cluster.Create(objects...); err != nil {
+		return err
+	}
+	return r.cluster.Settle()
+}
+
+// injector is asked before each call of the control plane. It counts the calls, and decides about those that the plan names.
+type injector struct{ r *run }
+
+// Inject implements api.Injector.
+func (i injector) Inject(call api.Call) api.Fault {
+	r := i.r
+	if call.Target != r.driver.Name() {
+		return api.Fault{}
+	}
+	r.rec.calls = append(r.rec.calls, call)
+	r.next = ""
+	r.actors[len(r.driver.Calls())+1] = call.Actor
+	switch kind := r.plan.at(len(r.rec.calls)); kind {
+	case "":
+	case crash:
+		return api.Fault{Crash: true, Effect: true, Restart: time.Second}
+	case reboot:
+		if call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/") {
+			r.reboots = append(r.reboots, call.Node)
+		}
+	case "late", "overlap":
+		r.next = kind
+		return api.Fault{Delay: deadline(call.Actor) - 100*time.Millisecond}
+	default:
+		r.next = kind
+	}
+	return api.Fault{}
+}
+
+// deadline is how long a caller waits for an answer.
+func deadline(actor string) time.Duration {
+	switch {
+	case strings.HasPrefix(actor, "kubelet/"):
+		return 2 * time.Minute
+	case strings.HasPrefix(actor, "external-attacher"):
+		return 15 * time.Second
+	}
+	return 10 * time.Second
+}
+
+// onWire returns the fault of the wire for a call.
+func (r *run) onWire(call csi.Call) csi.Fault {
+	if call.Method == "NodeGetInfo" || call.Method == "ListVolumes" {
+		return csi.Fault{}
+	}
+	kind := r.next
+	r.next = ""
+	return wire[kind]
+}
+
+func (r *run) onReboot(node string) {
+	r.record(step{Event: &event{Node: node}})
+	if r.cfg.Reboot != nil {
+		r.cfg.Reboot(node)
+	}
+}
+
+// record adds a step after the calls so far.
+func (r *run) record(s step) {
+	r.merge()
+	r.rec.steps = append(r.rec.steps, s)
+}
+
+// merge adds the new calls to the steps. Open calls may change until the end of the run.
+func (r *run) merge() {
+	n := len(r.driver.Calls())
+	for ; r.merged < n; r.merged++ {
+		r.rec.steps = append(r.rec.steps, step{Call: &csi.Call{Seq: r.merged + 1}})
+	}
+}
+
+// finish ends the run: it delivers open calls, compares once more, and completes the recording.
+func (r *run) finish() {
+	r.merge()
+	var open []int
+	for _, c := range r.driver.Calls() {
+		if c.Open {
+			open = append(open, c.Seq)
+		}
+	}
+	r.driver.Finish()
+	// A call that met no other one is executed now.
+	for _, seq := range open {
+		i := slices.IndexFunc(r.rec.steps, func(s step) bool { return s.Call != nil && s.Call.Seq == seq })
+		late := r.rec.steps[i]
+		r.rec.steps = append(slices.Delete(r.rec.steps, i, i+1), late)
+	}
+	r.compare()
+	calls := r.driver.Calls()
+	for i := range r.rec.steps {
+		s := &r.rec.steps[i]
+		if s.Call == nil {
+			continue
+		}
+		c := calls[s.Call.Seq-1]
+		s.Call, s.Actor = &c, r.actors[c.Seq]
+		if c.Method != "NodeGetInfo" {
+			continue
+		}
+		for _, reply := range c.Replies {
+			if info, ok := reply.Message.(*spec.NodeGetInfoResponse); ok {
+				r.rec.nodes[info.GetNodeId()] = c.Node
+			}
+		}
+	}
+	for _, v := range r.cluster.Violations() {
+		if v.Forced != "" && strings.Contains(v.Forced, "MNT-450") {
+			r.rec.known = append(r.rec.known, v.Text+" (forced: "+v.Forced+")")
+		}
+	}
+	slices.Sort(r.rec.known)
+	r.rec.known = slices.Compact(r.rec.known)
+}
+
+// compare records what the driver has now.
+func (r *run) compare() {
+	if r.rec.err != nil {
+		return
+	}
+	in := &inventory{}
+	if r.rec.caps.List {
+		entries, err := r.list()
+		if err == nil {
+			in.Volumes, in.Listed, in.Published = entries, true, r.rec.caps.ListPublished
+		}
+	}
+	if r.cfg.Mounts != nil {
+		in.Mounts, in.Mounted = r.cfg.Mounts(), true
+	}
+	r.record(step{Listed: in})
+}
+
+// list asks the driver for its volumes.
+func (r *run) list() ([]*spec.ListVolumesResponse_Entry, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var entries []*spec.ListVolumesResponse_Entry
+	for token := ""; ; {
+		reply, err := spec.NewControllerClient(r.cfg.Controller).ListVolumes(ctx, &spec.ListVolumesRequest{StartingToken: token})
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, reply.GetEntries()...)
+		if token = reply.GetNextToken(); token == "" || len(entries) > 100000 {
+			return entries, nil
+		}
+	}
+}
+
+// conn returns the connection to the driver on a node.
+func (r *run) conn(node string) csi.Conn {
+	if c, ok := r.cfg.Nodes[node]; ok {
+		return c
+	}
+	return r.cfg.Controller
+}
+
+// capabilities are those of the driver that stories need.
+type capabilities struct {
+	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
+}
+
+func capabilitiesOf(d *csi.Driver) capabilities {
+	controller, node := d.HasController, d.HasNode
+	return capabilities{
+		Create:        controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME),
+		Attach:        controller(spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME),
+		Expand:        controller(spec.ControllerServiceCapability_RPC_EXPAND_VOLUME),
+		Modify:        controller(spec.ControllerServiceCapability_RPC_MODIFY_VOLUME),
+		List:          controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES),
+		ListPublished: controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES),
+		Stage:         node(spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME),
+		NodeExpand:    node(spec.NodeServiceCapability_RPC_EXPAND_VOLUME),
+		Stats:         node(spec.NodeServiceCapability_RPC_GET_VOLUME_STATS),
+		SingleNodeMultiWriter: controller(spec.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER) &&
+			node(spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER),
+	}
+}
+
+// ask asks the driver for its capabilities.
+func ask(cfg *Config) (capabilities, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	d, err := csi.New(ctx, csi.Config{Controller: cfg.Controller, Nodes: cfg.Nodes, Limit: cfg.Limit})
+	if err != nil {
+		return capabilities{}, err
+	}
+	return capabilitiesOf(d), nil
+}

@@ -1,0 +1,164 @@
+package csitest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/volsim/volsim/csi"
+)
+
+// shrink returns the shortest part of the steps of a flaw that still shows it. It removes steps one by one and evaluates the recorded replies
+// of the others, so the result is the same every time and needs no driver. What explains the flaw stays: the calls in which something went
+// wrong, the creation of the volume, the previous call of the same method, and calls about the same mount.
+func shrink(rec *recording, f flaw) []step {
+	steps := slices.Clone(f.steps)
+	keep := needed(f)
+	silent := *rec
+	silent.missed = nil
+	if f.kind == stuck {
+		return onlyCalls(steps, f, keep)
+	}
+	for again := true; again; {
+		again = false
+		for i := len(steps) - 2; i >= 0; i-- {
+			if keep[stepID(steps[i])] {
+				continue
+			}
+			shorter := slices.Delete(slices.Clone(steps), i, i+1)
+			if shows(&silent, shorter, f) {
+				steps, again = shorter, true
+			}
+		}
+	}
+	return steps
+}
+
+// stepID identifies a step: the Call, or another of its pointers.
+func stepID(s step) any {
+	switch {
+	case s.Call != nil:
+		return s.Call
+	case s.Event != nil:
+		return s.Event
+	case s.Listed != nil:
+		return s.Listed
+	case s.Access != nil:
+		return s.Access
+	}
+	return s.Stats
+}
+
+// needed returns the steps that stay.
+func needed(f flaw) map[any]bool {
+	keep := map[any]bool{}
+	last := f.steps[len(f.steps)-1]
+	if last.Call != nil {
+		if c := previous(f.steps[:len(f.steps)-1], last.Call); c != nil {
+			keep[c] = true
+		}
+	}
+	for _, s := range f.steps {
+		c := s.Call
+		if c == nil {
+			continue
+		}
+		named := nameOf(f, c.Volume) == nameOf(f, f.volume)
+		if named && c.Method == "CreateVolume" || c.Fault != (csi.Fault{}) || f.path != "" && slices.Contains(paths(c.Request), f.path) {
+			keep[c] = true
+		}
+		if named && f.kind != again && f.kind != undone && c.Method == f.method {
+			keep[c] = true
+		}
+	}
+	// A reply that comes at the same time as that of another call belongs to it.
+	for _, s := range f.steps {
+		if s.Call == nil {
+			continue
+		}
+		for _, reply := range s.Call.Replies {
+			for _, other := range f.steps {
+				if reply.Met != 0 && other.Call != nil && other.Call.Seq == reply.Met && keep[s.Call] {
+					keep[other.Call] = true
+				}
+			}
+		}
+	}
+	return keep
+}
+
+// shows reports whether the steps show the same flaw.
+func shows(rec *recording, steps []step, f flaw) bool {
+	return slices.ContainsFunc(examine(rec, steps), func(g flaw) bool {
+		return g.kind == f.kind && g.method == f.method && g.path == f.path && g.detail == f.detail
+	})
+}
+
+// onlyCalls returns the last call of each method to the volume, and those that stay.
+func onlyCalls(steps []step, f flaw, keep map[any]bool) []step {
+	var all []step
+	for i, s := range steps {
+		if s.Call == nil || nameOf(f, s.Call.Volume) != nameOf(f, f.volume) {
+			continue
+		}
+		later := slices.ContainsFunc(steps[i+1:], func(t step) bool { return t.Call != nil && t.Call.Method == s.Call.Method })
+		if !later || keep[s.Call] && s.Call.Fault != (csi.Fault{}) || i == len(steps)-1 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// maxCalls is the number of calls that a report shows.
+const maxCalls = 8
+
+// callTexts describes steps. Of more than maxCalls, the middle is omitted.
+func callTexts(steps []step) []CallText {
+	var all []CallText
+	for _, s := range steps {
+		all = append(all, callText(s))
+	}
+	if len(all) > maxCalls {
+		omitted := len(all) - maxCalls + 1
+		note := CallText{Note: fmt.Sprintf("%d more calls", omitted)}
+		all = slices.Concat(all[:maxCalls/2-1], []CallText{note}, all[len(all)-maxCalls/2:])
+	}
+	return all
+}
+
+func callText(s step) CallText {
+	switch {
+	case s.Event != nil && s.Event.Gone:
+		return CallText{Note: "node " + s.Event.Node + " is removed from the storage system"}
+	case s.Event != nil:
+		return CallText{Note: "node " + s.Event.Node + " loses its mounts"}
+	case s.Listed != nil:
+		return CallText{Note: "volsim compares volumes and mounts with the replies"}
+	case s.Access != nil && s.Access.Write:
+		return CallText{Note: fmt.Sprintf("a container writes %q to %s on node %s", s.Access.Data, s.Access.Path, s.Access.Node)}
+	case s.Access != nil:
+		return CallText{Note: fmt.Sprintf("a container reads %s on node %s: %q", s.Access.Path, s.Access.Node, s.Access.Data)}
+	case s.Stats != nil:
+		return CallText{Note: fmt.Sprintf("NodeGetVolumeStats of volume %s on node %s: %d bytes", s.Stats.Volume, s.Stats.Node, s.Stats.Total)}
+	}
+	c := s.Call
+	text := CallText{Actor: s.Actor, Method: c.Method, Request: compact(c.Request)}
+	for i, reply := range c.Replies {
+		if i > 0 {
+			text.Reply += "; then "
+		}
+		if reply.Status != nil {
+			text.Reply += fmt.Sprintf("code %s: %s", reply.Status.Code(), reply.Status.Message())
+		} else {
+			text.Reply += compact(reply.Message)
+		}
+	}
+	if len(c.Replies) == 0 {
+		text.Reply = "none"
+	}
+	for name, fault := range wire {
+		if fault == c.Fault {
+			text.Note = describe[name]
+		}
+	}
+	return text
+}

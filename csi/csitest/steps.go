@@ -1,0 +1,257 @@
+package csitest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/fake"
+)
+
+// patience is how long a story waits for a goal, in virtual time. It is more than all retries that one or two faults cause.
+const patience = 40 * time.Minute
+
+const className = "csi"
+
+// do changes objects, unless a goal was missed before. A rejected change is an error of the story.
+func (r *run) do(change func() error) {
+	if r.stopped {
+		return
+	}
+	if err := change(); err != nil {
+		r.stopped, r.rec.err = true, err
+	}
+}
+
+func (r *run) create(objs ...api.Object) { r.do(func() error { return r.cluster.Create(objs...) }) }
+
+func (r *run) remove(obj api.Object) { r.do(func() error { return r.cluster.Delete(obj) }) }
+
+// name returns the name of an object in this run.
+func (r *run) name(name string) string { return r.prefix + name }
+
+// node returns the name of a node, counted from 0.
+func (r *run) node(i int) string { return r.nodes[i] }
+
+// class creates the StorageClass of the story.
+func (r *run) class(opts ...fake.Option) {
+	var pairs []string
+	for key, value := range r.cfg.Parameters {
+		pairs = append(pairs, key, value)
+	}
+	r.create(fake.Class(r.name(className), r.driver.Name(), append([]fake.Option{fake.Expandable(), fake.Parameters(pairs...)}, opts...)...))
+}
+
+// claim creates a claim.
+func (r *run) claim(name string, opts ...fake.Option) {
+	r.create(fake.Claim(r.name(name), r.gib(1), append([]fake.Option{fake.InClass(r.name(className))}, opts...)...))
+}
+
+// gib returns a multiple of the size of volumes.
+func (r *run) gib(times int) string { return fmt.Sprintf("%dGi", r.cfg.Size*times) }
+
+// pod creates a pod on a node that uses a claim.
+func (r *run) pod(name string, node int, claim string, opts ...fake.Option) {
+	r.create(fake.Pod(r.name(name), append([]fake.Option{fake.OnNode(r.node(node)), fake.Claims(r.name(claim))}, opts...)...))
+}
+
+// goal waits until something holds. If that takes too long, the story ends.
+func (r *run) goal(text string, holds func() bool) {
+	if r.stopped {
+		return
+	}
+	err := r.cluster.Until(func() bool {
+		r.rebootNodes()
+		return holds()
+	}, patience)
+	if err != nil {
+		r.stopped = true
+		r.rec.missed = append(r.rec.missed, text)
+	}
+}
+
+// pass lets time pass.
+func (r *run) pass(d time.Duration) {
+	if r.stopped {
+		return
+	}
+	end := r.cluster.Now().Add(d)
+	_ = r.cluster.Until(func() bool {
+		r.rebootNodes()
+		return !r.cluster.Now().Before(end)
+	}, d)
+}
+
+func (r *run) rebootNodes() {
+	nodes := r.reboots
+	r.reboots = nil
+	for _, name := range nodes {
+		if node, err := r.cluster.Node(name); err == nil {
+			node.PowerOff()
+			node.Start()
+		}
+	}
+}
+
+func (r *run) bound(claim string) {
+	r.goal("claim "+claim+" is bound", func() bool {
+		c, err := r.cluster.Claims.Get(r.name(claim))
+		return err == nil && c.Status.Phase == corev1.ClaimBound
+	})
+}
+
+func (r *run) running(pods ...string) {
+	for _, pod := range pods {
+		r.goal("pod "+pod+" runs", func() bool {
+			p, err := r.cluster.Pods.Get(r.name(pod))
+			return err == nil && p.Status.Phase == corev1.PodRunning
+		})
+	}
+}
+
+// end deletes a pod and waits until it is gone.
+func (r *run) end(pods ...string) {
+	for _, pod := range pods {
+		r.remove(fake.Pod(r.name(pod)))
+	}
+	for _, pod := range pods {
+		r.goal("pod "+pod+" is gone", func() bool {
+			_, err := r.cluster.Pods.Get(r.name(pod))
+			return err != nil
+		})
+	}
+}
+
+// deleted deletes claims and waits until their volumes are gone.
+func (r *run) deleted(claims ...string) {
+	for _, claim := range claims {
+		r.remove(fake.Claim(r.name(claim), r.gib(1)))
+	}
+	r.goal("the volumes of deleted claims are gone", func() bool { return r.cluster.Volumes.Len() == 0 })
+}
+
+// detached waits until no volume is attached.
+func (r *run) detached() {
+	r.goal("volumes are detached", func() bool { return r.cluster.Attachments.Len() == 0 })
+}
+
+// grow requests more space for a claim.
+func (r *run) grow(claim string, times int) {
+	r.do(func() error {
+		return r.cluster.Patch(fake.Claim(r.name(claim), "1Gi"), `{"spec":{"resources":{"requests":{"storage":"`+r.gib(times)+`"}}}}`)
+	})
+}
+
+// grown waits until a claim has its size.
+func (r *run) grown(claim string, times int) {
+	want := resource.MustParse(r.gib(times))
+	r.goal("claim "+claim+" has "+r.gib(times), func() bool {
+		c, err := r.cluster.Claims.Get(r.name(claim))
+		have := c.Status.Capacity[corev1.ResourceStorage]
+		return err == nil && have.Cmp(want) >= 0
+	})
+}
+
+// handle returns the handle of the volume of a claim, "" if it has none.
+func (r *run) handle(claim string) string {
+	c, err := r.cluster.Claims.Get(r.name(claim))
+	if err != nil || c.Spec.VolumeName == "" {
+		return ""
+	}
+	pv, err := r.cluster.Volumes.Get(c.Spec.VolumeName)
+	if err != nil || pv.Spec.CSI == nil {
+		return ""
+	}
+	return pv.Spec.CSI.VolumeHandle
+}
+
+// target returns where a pod has the volume of a claim: the path of the last NodePublishVolume for it.
+func (r *run) target(pod, claim string) (node, path string) {
+	p, err := r.cluster.Pods.Get(r.name(pod))
+	if err != nil {
+		return "", ""
+	}
+	handle := r.handle(claim)
+	for _, call := range r.driver.Calls() {
+		if req, ok := call.Request.(*spec.NodePublishVolumeRequest); ok && call.Node == p.Spec.NodeName && req.GetVolumeId() == handle &&
+			strings.Contains(req.GetTargetPath(), string(p.UID)) {
+			node, path = call.Node, req.GetTargetPath()
+		}
+	}
+	return node, path
+}
+
+// write writes data from a pod to the volume of a claim.
+func (r *run) write(pod, claim, data string) {
+	node, path := r.target(pod, claim)
+	if r.stopped || r.cfg.Write == nil || path == "" {
+		return
+	}
+	err := r.cfg.Write(node, path, data)
+	r.record(step{Access: &access{Node: node, Path: path, Volume: r.handle(claim), Write: true, Data: data, Err: err}})
+}
+
+// read reads the data of the volume of a claim in a pod.
+func (r *run) read(pod, claim string) {
+	node, path := r.target(pod, claim)
+	if r.stopped || r.cfg.Read == nil || path == "" {
+		return
+	}
+	data, err := r.cfg.Read(node, path)
+	r.record(step{Access: &access{Node: node, Path: path, Volume: r.handle(claim), Data: data, Err: err}})
+}
+
+// measure asks the driver for the size of a file system, as the kubelet does.
+func (r *run) measure(pod, claim string) {
+	node, path := r.target(pod, claim)
+	if r.stopped || !r.rec.caps.Stats || path == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	reply, err := spec.NewNodeClient(r.conn(node)).NodeGetVolumeStats(ctx, &spec.NodeGetVolumeStatsRequest{VolumeId: r.handle(claim), VolumePath: path})
+	if err != nil {
+		return
+	}
+	for _, usage := range reply.GetUsage() {
+		if usage.GetUnit() == spec.VolumeUsage_BYTES {
+			r.record(step{Stats: &stats{Node: node, Path: path, Volume: r.handle(claim), Total: usage.GetTotal()}})
+		}
+	}
+}
+
+// powerOff switches a node off.
+func (r *run) powerOff(i int) {
+	if node, err := r.cluster.Node(r.node(i)); err == nil && !r.stopped {
+		node.PowerOff()
+	}
+}
+
+// powerOn boots a node.
+func (r *run) powerOn(i int) {
+	if node, err := r.cluster.Node(r.node(i)); err == nil && !r.stopped {
+		node.Start()
+	}
+}
+
+// forget forcibly removes a VolumeAttachment, as an administrator does who removes its finalizer.
+func (r *run) forget(node int) {
+	for _, va := range r.cluster.Attachments.List() {
+		if va.Spec.NodeName != r.node(node) {
+			continue
+		}
+		r.do(func() error { return r.cluster.Delete(va) })
+		r.do(func() error {
+			if _, err := r.cluster.Attachments.Get(va.Name); err != nil {
+				return nil
+			}
+			return r.cluster.Patch(va, `{"metadata":{"finalizers":null}}`)
+		})
+	}
+}

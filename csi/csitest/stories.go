@@ -1,0 +1,492 @@
+package csitest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
+)
+
+// story is a sequence of things that users, nodes and time do to a cluster.
+type story struct {
+	name  string
+	about string
+	// needs returns what the driver or the configuration lacks, "" for nothing.
+	needs func(*Config, capabilities) string
+	tell  func(*run)
+}
+
+// Stories returns the names of all stories.
+func Stories() []string {
+	var names []string
+	for _, s := range stories {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func find(name string) *story {
+	for i := range stories {
+		if stories[i].name == name {
+			return &stories[i]
+		}
+	}
+	return nil
+}
+
+// need combines conditions.
+func need(conditions ...func(*Config, capabilities) string) func(*Config, capabilities) string {
+	return func(cfg *Config, caps capabilities) string {
+		for _, c := range conditions {
+			if missing := c(cfg, caps); missing != "" {
+				return missing
+			}
+		}
+		return ""
+	}
+}
+
+func creates(_ *Config, c capabilities) string  { return lacks(c.Create, "CREATE_DELETE_VOLUME") }
+func attaches(_ *Config, c capabilities) string { return lacks(c.Attach, "PUBLISH_UNPUBLISH_VOLUME") }
+func expands(_ *Config, c capabilities) string {
+	return lacks(c.Expand, "EXPAND_VOLUME of the controller")
+}
+func modifies(_ *Config, c capabilities) string  { return lacks(c.Modify, "MODIFY_VOLUME") }
+func reboots(cfg *Config, _ capabilities) string { return lacks(cfg.Reboot != nil, "Config.Reboot") }
+func removes(cfg *Config, _ capabilities) string {
+	return lacks(cfg.RemoveNode != nil, "Config.RemoveNode")
+}
+func twoNodes(cfg *Config, _ capabilities) string {
+	return lacks(len(cfg.nodes()) > 1, "two nodes in Config.Nodes")
+}
+
+func supports(mode string) func(*Config, capabilities) string {
+	return func(cfg *Config, _ capabilities) string {
+		return lacks(!slices.Contains(cfg.Unsupported, mode), mode+" (Config.Unsupported)")
+	}
+}
+
+func lacks(has bool, what string) string {
+	if has {
+		return ""
+	}
+	return what
+}
+
+var stories = []story{
+	{name: "life", about: "a volume is created, used by a pod and deleted", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.write("web", "data", "hello")
+		r.compare()
+		r.end("web")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "restart-pod", about: "a pod ends, and another one reads what it wrote", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.write("web", "data", "hello")
+		r.end("web")
+		r.detached()
+		r.pod("next", 0, "data")
+		r.running("next")
+		r.read("next", "data")
+		r.compare()
+		r.end("next")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "two-pods", about: "two pods of one node share a volume, and one of them ends", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("one", 0, "data")
+		r.running("one")
+		r.write("one", "data", "hello")
+		r.pod("two", 0, "data")
+		r.running("two")
+		r.read("two", "data")
+		r.compare()
+		r.end("one")
+		r.pass(time.Minute)
+		r.compare()
+		r.read("two", "data")
+		r.end("two")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "move", about: "a volume moves to another node with its data", needs: need(creates, twoNodes), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.write("web", "data", "hello")
+		r.end("web")
+		r.pod("next", 1, "data")
+		r.running("next")
+		r.read("next", "data")
+		r.compare()
+		r.end("next")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "shared-writers", about: "pods on two nodes write to one volume", needs: need(creates, twoNodes, supports("ReadWriteMany")),
+		tell: func(r *run) { r.shared("RWX") }},
+	{name: "shared-readers", about: "pods on two nodes read one volume", needs: need(creates, twoNodes, supports("ReadOnlyMany")),
+		tell: func(r *run) { r.shared("ROX") }},
+	{name: "read-only", about: "a pod mounts a volume for reading, beside one that writes", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("writer", 0, "data")
+		r.running("writer")
+		r.write("writer", "data", "hello")
+		r.create(r.readingPod("reader", 0, "data"))
+		r.running("reader")
+		r.read("reader", "data")
+		r.compare()
+		r.end("reader")
+		r.end("writer")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "block", about: "a pod uses a volume as a device", needs: need(creates, supports("Block")), tell: func(r *run) {
+		r.class()
+		r.claim("data", fake.Block())
+		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
+		r.running("web")
+		r.compare()
+		r.end("web")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "one-pod", about: "a ReadWriteOncePod volume", needs: need(creates, supports("ReadWriteOncePod")), tell: func(r *run) {
+		r.class()
+		r.claim("data", fake.Modes("RWOP"))
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.end("web")
+		r.pod("next", 0, "data")
+		r.running("next")
+		r.end("next")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "expand-online", about: "a volume grows while a pod uses it", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.measure("web", "data")
+		r.grow("data", 2)
+		r.grown("data", 2)
+		r.measure("web", "data")
+		r.compare()
+		r.end("web")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "expand-offline", about: "a volume grows before a pod uses it", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("first", 0, "data")
+		r.running("first")
+		r.measure("first", "data")
+		r.write("first", "data", "hello")
+		r.end("first")
+		r.detached()
+		r.grow("data", 2)
+		r.pass(10 * time.Minute)
+		r.compare()
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grown("data", 2)
+		r.measure("web", "data")
+		r.read("web", "data")
+		r.end("web")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "expand-while-ending", about: "a volume grows while its pod ends", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grow("data", 2)
+		r.end("web")
+		r.pod("next", 0, "data")
+		r.running("next")
+		r.grown("data", 2)
+		r.compare()
+		r.end("next")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "kubelet-restart", about: "the kubelet restarts while a pod uses a volume", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.write("web", "data", "hello")
+		r.restartKubelet(0, time.Minute)
+		r.pass(5 * time.Minute)
+		r.read("web", "data")
+		r.compare()
+		r.end("web")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "kubelet-down", about: "a pod is deleted while its kubelet is down", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.stopKubelet(0)
+		r.remove(fake.Pod(r.name("web")))
+		r.pass(30 * time.Second)
+		r.powerOn(0)
+		r.goal("pod web is gone", func() bool { _, err := r.cluster.Pods.Get(r.name("web")); return err != nil })
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "node-reboots", about: "a node reboots while a pod uses a volume", needs: need(creates, reboots), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.write("web", "data", "hello")
+		r.powerOff(0)
+		r.pass(20 * time.Second)
+		r.powerOn(0)
+		r.pass(10 * time.Minute)
+		r.running("web")
+		r.read("web", "data")
+		r.compare()
+		r.end("web")
+		r.detached()
+		r.deleted("data")
+	}},
+	{name: "node-dies-forced", about: "a node dies, its pod is deleted by force, and the volume moves after six minutes",
+		needs: need(creates, reboots, twoNodes), tell: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.pod("web", 0, "data")
+			r.running("web")
+			r.write("web", "data", "hello")
+			r.powerOff(0)
+			r.pass(time.Minute)
+			r.forceDelete("web")
+			r.pod("next", 1, "data")
+			r.running("next")
+			r.read("next", "data")
+			r.compare()
+			r.powerOn(0)
+			r.pass(5 * time.Minute)
+			r.end("next")
+			r.detached()
+			r.deleted("data")
+		}},
+	{name: "node-dies-tainted", about: "a node dies and gets the out-of-service taint, so the volume moves at once",
+		needs: need(creates, reboots, twoNodes), tell: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.pod("web", 0, "data")
+			r.running("web")
+			r.write("web", "data", "hello")
+			r.powerOff(0)
+			r.pass(2 * time.Minute)
+			r.do(func() error {
+				return r.cluster.Patch(fake.Node(r.node(0)),
+					`{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"NoExecute"}]}}`)
+			})
+			r.pod("next", 1, "data")
+			r.running("next")
+			r.read("next", "data")
+			r.compare()
+			r.end("next")
+			r.detached()
+			r.deleted("data")
+		}},
+	{name: "node-removed", about: "the virtual machine of a node and its Node object are deleted, and the volume moves",
+		needs: need(creates, removes, twoNodes), tell: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.pod("web", 0, "data")
+			r.running("web")
+			r.write("web", "data", "hello")
+			r.powerOff(0)
+			r.removeNode(0)
+			r.forceDelete("web")
+			r.remove(fake.Node(r.node(0)))
+			r.pod("next", 1, "data")
+			r.running("next")
+			r.read("next", "data")
+			r.compare()
+			r.end("next")
+			r.detached()
+			r.deleted("data")
+		}},
+	{name: "claim-deleted-early", about: "a claim is deleted while its volume is being created", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pass(time.Second)
+		r.remove(fake.Claim(r.name("data"), r.gib(1)))
+		r.pass(time.Hour)
+	}},
+	{name: "class-replaced", about: "the class gets other parameters while a volume is being created", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pass(500 * time.Millisecond)
+		r.remove(fake.Class(r.name(className), r.driver.Name()))
+		r.class(fake.Parameters("volsim", "other"))
+		r.pass(time.Hour)
+	}},
+	{name: "attachment-forgotten", about: "an administrator removes the finalizer of an attachment, and a pod of another node starts",
+		needs: need(creates, attaches, twoNodes), tell: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.pod("web", 0, "data")
+			r.running("web")
+			r.write("web", "data", "hello")
+			r.stopKubelet(0)
+			r.forceDelete("web")
+			r.forget(0)
+			r.pod("next", 1, "data")
+			r.pass(20 * time.Minute)
+			r.compare()
+		}},
+	{name: "attached-deleted", about: "an administrator removes the finalizer of an attachment, and deletes the claim",
+		needs: need(creates, attaches), tell: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.pod("web", 0, "data")
+			r.running("web")
+			r.stopKubelet(0)
+			r.forceDelete("web")
+			r.forget(0)
+			r.remove(fake.Claim(r.name("data"), r.gib(1)))
+			r.pass(20 * time.Minute)
+			r.compare()
+		}},
+	{name: "attach-cancelled", about: "a pod is deleted while its volume is being attached", needs: need(creates, attaches), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.bound("data")
+		r.pod("web", 0, "data")
+		r.goal("an attachment exists", func() bool { return r.cluster.Attachments.Len() > 0 })
+		r.pass(time.Second)
+		r.forceDelete("web")
+		r.pass(15 * time.Minute)
+		r.detached()
+		r.compare()
+		r.deleted("data")
+	}},
+	{name: "pod-cancelled", about: "a pod is deleted while its volume is being mounted", needs: creates, tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.bound("data")
+		r.pod("web", 0, "data")
+		r.goal("the volume is being mounted", func() bool { return r.called("NodeStageVolume") || r.called("NodePublishVolume") })
+		r.forceDelete("web")
+		r.detached()
+		r.compare()
+		r.deleted("data")
+	}},
+	{name: "mount-lost", about: "the mounts of a node are lost while a pod runs, and a second pod starts there", needs: need(creates, reboots),
+		tell: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.pod("web", 0, "data")
+			r.running("web")
+			r.write("web", "data", "hello")
+			r.loseMounts(0)
+			r.pod("next", 0, "data")
+			r.pass(10 * time.Minute)
+			r.compare()
+		}},
+	{name: "modify", about: "the VolumeAttributesClass of a claim changes", needs: need(creates, modifies), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.bound("data")
+		r.deleted("data")
+	}},
+}
+
+// shared lets pods of two nodes use one volume at once.
+func (r *run) shared(mode string) {
+	r.class()
+	r.claim("data", fake.Modes(mode))
+	r.pod("one", 0, "data")
+	r.pod("two", 1, "data")
+	r.running("one", "two")
+	if mode == "RWX" {
+		r.write("one", "data", "hello")
+		r.read("two", "data")
+	}
+	r.compare()
+	r.end("one")
+	r.goal("one attachment is left", func() bool { return r.cluster.Attachments.Len() <= 1 })
+	r.compare()
+	r.read("two", "data")
+	r.end("two")
+	r.detached()
+	r.deleted("data")
+}
+
+// readingPod returns a pod that mounts a claim for reading.
+func (r *run) readingPod(name string, node int, claim string) api.Object {
+	pod := fake.Pod(r.name(name), fake.OnNode(r.node(node)), fake.Claims(r.name(claim)))
+	for i := range pod.Spec.Volumes {
+		if source := pod.Spec.Volumes[i].PersistentVolumeClaim; source != nil {
+			source.ReadOnly = true
+		}
+	}
+	for i := range pod.Spec.Containers[0].VolumeMounts {
+		pod.Spec.Containers[0].VolumeMounts[i].ReadOnly = true
+	}
+	return pod
+}
+
+func (r *run) stopKubelet(i int) {
+	if node, err := r.cluster.Node(r.node(i)); err == nil && !r.stopped {
+		node.Stop()
+	}
+}
+
+func (r *run) restartKubelet(i int, after time.Duration) {
+	r.stopKubelet(i)
+	r.pass(after)
+	r.powerOn(i)
+}
+
+func (r *run) forceDelete(pod string) {
+	r.do(func() error {
+		return r.cluster.DeleteWith(fake.Pod(r.name(pod)), api.DeleteOptions{GracePeriodSeconds: new(int64)})
+	})
+}
+
+// removeNode removes a node from the storage system.
+func (r *run) removeNode(i int) {
+	if r.stopped {
+		return
+	}
+	r.record(step{Event: &event{Node: r.node(i), Gone: true}})
+	r.cfg.RemoveNode(r.node(i))
+}
+
+// called reports whether the driver got a call of that method.
+func (r *run) called(method string) bool {
+	return slices.ContainsFunc(r.driver.Calls(), func(c csi.Call) bool { return c.Method == method })
+}
+
+// loseMounts removes the mounts of a node without a reboot, as when the container of a driver that mounts without propagation restarts.
+func (r *run) loseMounts(i int) {
+	if !r.stopped {
+		r.onReboot(r.node(i))
+	}
+}

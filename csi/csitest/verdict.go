@@ -1,0 +1,223 @@
+package csitest
+
+import (
+	"fmt"
+	"slices"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/storage"
+)
+
+// requirement returns the section of the CSI specification that a flaw violates, and what it requires.
+func requirement(f flaw) (section, text string) {
+	section = f.method
+	switch {
+	case f.overlap && (f.kind == mounts || f.kind == inventories):
+		return "Concurrency", "while one call of a volume continues, another one must not end as if nothing ran: it waits, or fails with ABORTED; " +
+			"a call that the caller gave up must not take effect after a later one"
+	case f.kind == again && f.method == "CreateVolume":
+		text = "the operation MUST be idempotent: if a volume of that name exists and is compatible with the request, the reply is OK with that volume"
+	case f.kind == again && f.method == "ControllerPublishVolume":
+		text = "the operation MUST be idempotent: if the volume is published at the node in a compatible way, the reply is OK"
+	case f.kind == again && f.method == "ControllerExpandVolume":
+		text = "the operation MUST be idempotent: if the volume already has the requested size, the reply is OK"
+	case f.kind == again && f.method == "NodeStageVolume":
+		text = "the operation MUST be idempotent: if the volume is staged at that path in a compatible way, the reply is OK"
+	case f.kind == again && f.method == "NodePublishVolume":
+		text = "the operation MUST be idempotent: if the volume is published at that path in a compatible way, the reply is OK"
+	case f.kind == again:
+		text = "the operation MUST be idempotent: its repetition is OK"
+	case f.kind == undone && f.method == "DeleteVolume":
+		text = "the operation MUST be idempotent: if the volume does not exist, the reply is OK"
+	case f.kind == undone && f.method == "ControllerUnpublishVolume":
+		text = "the operation MUST be idempotent: if the volume is not published at the node, or one of them does not exist and so cannot be in use, " +
+			"the reply is OK"
+	case f.kind == undone:
+		text = "the operation MUST be idempotent: if there is no mount at that path, the reply is OK"
+	case f.kind == accepts && f.method == "DeleteVolume":
+		section, text = "DeleteVolume Errors", "a volume in use MUST NOT be deleted: the code is FAILED_PRECONDITION"
+	case f.kind == accepts && f.method == "ControllerPublishVolume":
+		section, text = "ControllerPublishVolume Errors",
+			"a volume without a MULTI_NODE capability that is published to another node MUST give FAILED_PRECONDITION"
+	case f.kind == accepts && f.method == "NodePublishVolume":
+		section, text = "RPC Interactions and Reference Counting",
+			"NodeStageVolume succeeds before NodePublishVolume; without a staged volume there is nothing to publish, and the code is FAILED_PRECONDITION"
+	case f.kind == accepts && f.method == "CreateVolume":
+		section, text = "CreateVolume Errors", "a volume of that name that is incompatible with the request MUST give ALREADY_EXISTS"
+	case f.kind == accepts:
+		section, text = f.method+" Errors", "this condition MUST give the code that the table of errors has for it"
+	case f.kind == differs:
+		text = "the operation MUST be idempotent: its repetition has the same effect, so callers may use either reply"
+	case f.kind == duplicate:
+		section, text = "CreateVolume", "the name identifies the volume: a repeated request MUST NOT create a second volume"
+	case f.kind == invalid:
+		text = "required fields MUST be set, and capacity_bytes is within capacity_range"
+	case f.kind == inventories:
+		section, text = "ListVolumes", "the list has every volume that exists, with the nodes at which it is published"
+	case f.kind == mounts && f.method == "NodePublishVolume":
+		text = "the operation MUST be idempotent: one mount at target_path, which is read-only if readonly is true"
+	case f.kind == mounts && f.method == "NodeStageVolume":
+		text = "the operation MUST be idempotent: one mount at staging_target_path, however often it is called"
+	case f.kind == mounts:
+		text = "the reverse operation MUST undo exactly the corresponding call: no mount is left, and no other one is removed"
+	case f.kind == data:
+		section, text = orElse(f.method, "NodeStageVolume"), "a volume keeps its data; a volume that has a file system is not formatted again"
+	case f.kind == size:
+		section, text = orElse(f.method, "ControllerExpandVolume"),
+			"capacity_bytes is the size that the volume has; node_expansion_required is true if its file system must still grow"
+	case f.kind == stuck:
+		section, text = "Timeouts", "an operation may be repeated until it succeeds; an error that never ends leaves the volume unusable"
+	case f.kind == broken:
+		section, text = "RPC Interface", "every call gets a reply or an error with a gRPC code"
+	}
+	return section, text
+}
+
+func orElse(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// culprit names the method that most likely caused a flaw that only a comparison shows: a call that overlapped another one, else the last
+// one of those that can cause it.
+func culprit(f flaw) (method string, overlap bool) {
+	var methods []string
+	switch f.kind {
+	case mounts:
+		methods = []string{"NodeStageVolume", "NodePublishVolume", "NodeUnstageVolume", "NodeUnpublishVolume"}
+	case inventories:
+		methods = []string{"ControllerPublishVolume", "ControllerUnpublishVolume", "CreateVolume", "DeleteVolume"}
+	case size:
+		methods = []string{"ControllerExpandVolume", "NodeExpandVolume"}
+	case data:
+		methods = []string{"NodeStageVolume", "NodePublishVolume"}
+	default:
+		return f.method, f.overlap
+	}
+	for _, s := range slices.Backward(f.steps) {
+		if s.Call == nil || !slices.Contains(methods, s.Call.Method) || !concerns(f, s.Call) {
+			continue
+		}
+		if s.Call.Fault.Kind == csi.Overlap && len(s.Call.Replies) > 0 && s.Call.Replies[0].Met != 0 {
+			return s.Call.Method, true
+		}
+		if method == "" {
+			method = s.Call.Method
+		}
+	}
+	return method, false
+}
+
+// concerns reports whether a call is about the volume of a flaw, and about its path if it has one.
+func concerns(f flaw, c *csi.Call) bool {
+	if f.path != "" && !slices.Contains(paths(c.Request), f.path) {
+		return false
+	}
+	return f.volume == "" || nameOf(f, c.Volume) == nameOf(f, f.volume)
+}
+
+// nameOf returns the name under which the steps created a volume.
+func nameOf(f flaw, volume string) string {
+	for _, s := range f.steps {
+		if s.Call == nil {
+			continue
+		}
+		for _, reply := range s.Call.Replies {
+			if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok && r.GetVolume().GetVolumeId() == volume {
+				return s.Call.Volume
+			}
+		}
+	}
+	return volume
+}
+
+// why says why Kubernetes makes the last call of a story.
+func why(rec *recording, steps []step) []Reason {
+	at := slices.IndexFunc(reversed(steps), func(s step) bool { return s.Call != nil })
+	if at < 0 {
+		return nil
+	}
+	at = len(steps) - 1 - at
+	last := steps[at]
+	var reasons []Reason
+	switch before := previous(steps[:at], last.Call); {
+	case before == nil || before.Err == nil && before.Fault.Kind != csi.Twice && !crashed(rec):
+		if last.Call.Fault.Kind == csi.Twice {
+			return []Reason{{"", "two instances of the caller can be active for a moment while one takes over from the other"}}
+		}
+		reasons = append(reasons, firstCall[last.Call.Method]...)
+	case before.Err == nil && crashed(rec):
+		reasons = append(reasons, Reason{"", fmt.Sprintf("%s restarts and does not know that it has made this call already", last.Actor)})
+		reasons = append(reasons, restarted[last.Call.Method]...)
+	default:
+		reasons = append(reasons, Reason{"", fmt.Sprintf("the caller got %s and does not know whether the call took effect", storage.CodeOf(before.Err))})
+		reasons = append(reasons, retried[last.Call.Method]...)
+	}
+	return reasons
+}
+
+func reversed(steps []step) []step {
+	all := slices.Clone(steps)
+	slices.Reverse(all)
+	return all
+}
+
+// previous returns the last earlier call of the same method to the same volume and node, nil if there is none.
+func previous(steps []step, c *csi.Call) *csi.Call {
+	for _, s := range slices.Backward(steps) {
+		if s.Call != nil && s.Call.Method == c.Method && s.Call.Volume == c.Volume && s.Call.Node == c.Node {
+			return s.Call
+		}
+	}
+	return nil
+}
+
+func crashed(rec *recording) bool {
+	return slices.ContainsFunc(rec.plan.faults, func(f fault) bool { return f.kind == crash || f.kind == reboot })
+}
+
+// retried says why a call is made again after an error, by method.
+var retried = map[string][]Reason{
+	"CreateVolume":              {{"XPROV-032", "external-provisioner repeats CreateVolume with the same name until the answer is definite"}},
+	"DeleteVolume":              {{"XPROV-053", "external-provisioner repeats DeleteVolume until it succeeds"}},
+	"ControllerPublishVolume":   {{"ATT-171", "external-attacher repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
+	"ControllerUnpublishVolume": {{"ATT-171", "external-attacher repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
+	"ControllerExpandVolume":    {{"EXP-025", "external-resizer repeats the call after an error"}},
+	"NodeStageVolume":           {{"MNT-249", "the kubelet does not know whether the volume is staged, and stages it again while a pod needs it"}},
+	"NodePublishVolume":         {{"MNT-249", "the kubelet does not know whether the volume is published, and publishes it again while a pod needs it"}},
+	"NodeUnstageVolume":         {{"MNT-282", "until it succeeds, the kubelet considers the volume as perhaps staged, and unstages it again"}},
+	"NodeUnpublishVolume":       {{"MNT-262", "until it succeeds, the kubelet considers the volume as perhaps published, and unpublishes it again"}},
+	"NodeExpandVolume":          {{"MNT-418", "the kubelet repeats the expansion on the node after an error"}},
+}
+
+// restarted says why a call is made again after its caller restarted, by method.
+var restarted = map[string][]Reason{
+	"CreateVolume":              {{"XPROV-020", "there is no PersistentVolume for the claim yet, so external-provisioner creates the volume"}},
+	"DeleteVolume":              {{"XPROV-055", "the PersistentVolume still exists, so external-provisioner deletes the volume"}},
+	"ControllerPublishVolume":   {{"ATT-172", "the VolumeAttachment is not attached yet, so external-attacher publishes the volume"}},
+	"ControllerUnpublishVolume": {{"ATT-175", "the VolumeAttachment still exists, so external-attacher unpublishes the volume"}},
+	"ControllerExpandVolume":    {{"EXP-021", "the claim requests more than it has, so external-resizer expands the volume"}},
+	"NodeStageVolume":           {{"MNT-455", "a kubelet that restarts stages and publishes every volume of every pod again"}},
+	"NodePublishVolume":         {{"MNT-455", "a kubelet that restarts stages and publishes every volume of every pod again"}},
+	"NodeUnstageVolume":         {{"MNT-459", "a kubelet that restarts unmounts what it finds and no pod needs"}},
+	"NodeUnpublishVolume":       {{"MNT-459", "a kubelet that restarts unmounts what it finds and no pod needs"}},
+	"NodeExpandVolume":          {{"EXP-040", "the PersistentVolume is larger than the kubelet knows, so it expands the file system"}},
+}
+
+// firstCall says why a call is made that was not made before, by method.
+var firstCall = map[string][]Reason{
+	"CreateVolume":              {{"XPROV-013f", "a claim of the driver's StorageClass has no volume"}},
+	"DeleteVolume":              {{"XPROV-052", "the PersistentVolume is Released, and its policy is Delete"}},
+	"ControllerPublishVolume":   {{"ATT-172", "a pod on the node needs the volume, so there is a VolumeAttachment"}},
+	"ControllerUnpublishVolume": {{"ATT-175", "the VolumeAttachment is being deleted, because no pod on the node needs the volume"}},
+	"ControllerExpandVolume":    {{"EXP-021", "the claim requests more than it has"}},
+	"NodeStageVolume":           {{"MNT-196", "a pod of the node needs the volume, and it is not staged"}},
+	"NodePublishVolume":         {{"MNT-197", "a pod of the node needs the volume, which the kubelet has staged"}},
+	"NodeUnstageVolume":         {{"MNT-135", "no pod on the node needs the volume any more"}},
+	"NodeUnpublishVolume":       {{"MNT-262", "the pod has ended"}},
+	"NodeExpandVolume":          {{"EXP-040", "the volume is larger than its file system"}},
+}
