@@ -164,7 +164,7 @@ func (d *Driver) wait(run *running) Reply {
 // interrupt breaks the connection while the driver executes a call, and kills the driver if kill is true.
 func (d *Driver) interrupt(r rpc, kill bool) Reply {
 	run := d.start(r, true)
-	run.gate.reached(run.done, d.overlapDelay())
+	run.gate.reached(run.done, d.overlapDelay(r))
 	run.cancel()
 	run.gate.open()
 	reply := d.wait(run)
@@ -184,8 +184,14 @@ func (r Reply) result() (proto.Message, error) {
 	return nil, storage.Errorf(storage.Code(r.Status.Code().String()), "%s", r.Status.Message())
 }
 
-// overlapDelay is the real time after which a call that does not pause counts as being executed.
-func (d *Driver) overlapDelay() time.Duration { return time.Millisecond }
+// overlapDelay is the real time after which a call that does not pause counts as being executed. A driver in the same process pauses or
+// ends its calls, even if the computer is busy.
+func (d *Driver) overlapDelay(r rpc) time.Duration {
+	if _, ok := d.conn(r.node).(*Server); ok {
+		return 200 * time.Millisecond
+	}
+	return time.Millisecond
+}
 
 // openCall is a call that stays open until another call of its volume meets it.
 type openCall struct {
@@ -209,12 +215,12 @@ func (d *Driver) meet(at int, r rpc) Reply {
 	first := d.open[i]
 	d.open = slices.Delete(d.open, i, i+1)
 	early := d.start(first.rpc, true)
-	early.gate.reached(early.done, d.overlapDelay())
+	early.gate.reached(early.done, d.overlapDelay(first.rpc))
 	late := d.start(r, false)
 	// The later call may wait for the earlier one, as it should if both use one lock.
 	select {
 	case <-late.done:
-	case <-time.After(patience * d.overlapDelay()):
+	case <-time.After(patience):
 	}
 	early.gate.open()
 	reply, old := d.wait(late), d.wait(early)
@@ -224,8 +230,8 @@ func (d *Driver) meet(at int, r rpc) Reply {
 	return reply
 }
 
-// patience is how many times longer than a call takes to be executed a second call may wait for it before it continues.
-const patience = 20
+// patience is the real time that a second call may wait for the first one before that continues.
+const patience = 20 * time.Millisecond
 
 // end records the reply to an open call.
 func (d *Driver) end(at int, reply Reply) {

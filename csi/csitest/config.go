@@ -50,6 +50,8 @@ type Config struct {
 	Pairs int
 	// Replay runs only what its text names, as a report prints it: "story", or "story fault@call … seed=n". Default "": everything.
 	Replay string
+	every  int // inject only each n-th single fault; 0 is each one
+
 	// Progress is called after each story with its name and the number of runs. Default nil: not called.
 	Progress func(story string, runs int)
 }

@@ -1,9 +1,10 @@
 package csitest
 
 import (
+	"flag"
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
 	"github.com/volsim/volsim/csi"
@@ -30,23 +31,44 @@ func testConfig(bugs ...testdriver.Bug) Config {
 	}
 }
 
+var (
+	seeds         = flag.Int("seeds", 1, "orders of each story")
+	pairsOfFaults = flag.Int("pairs", 3, "pairs of faults of each story")
+	every         = flag.Int("every", 3, "inject each n-th single fault")
+)
+
+// Nothing is reported for a driver without bugs.
 func TestCorrectDriver(t *testing.T) {
-	start := time.Now()
-	report, err := Check(testConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d runs, %d calls, %v", report.Runs, report.Calls, time.Since(start))
-	for _, s := range report.Stories {
-		t.Logf("%-25s %4d %d", s.Story, s.Runs, s.Failed)
-	}
-	for _, s := range report.Skipped {
-		t.Logf("skipped %s: %s", s.Story, s.Missing)
-	}
-	for _, k := range report.Kubernetes {
-		t.Log(k)
-	}
+	cfg := testConfig()
+	cfg.Seeds, cfg.Pairs, cfg.every = *seeds, *pairsOfFaults, *every
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.Empty(t, report.Skipped)
 	for _, f := range report.Findings {
-		t.Errorf("%s %s: %s (%d runs; %s)", f.Kind, f.Method, f.Detail, f.Runs, f.Replay)
+		t.Error(f)
+	}
+	t.Logf("%d runs, %d calls", report.Runs, report.Calls)
+}
+
+// Run has a subtest for each story.
+func TestRun(t *testing.T) {
+	cfg := testConfig()
+	cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = []string{"life"}, -1, -1, 20
+	Run(t, cfg)
+}
+
+// A wrong configuration is an error that names the remedy.
+func TestConfigErrors(t *testing.T) {
+	_, err := Check(Config{})
+	require.EqualError(t, err, "test a CSI driver: no connection; set Config.Controller")
+	cfg := testConfig()
+	cfg.Stories = []string{"nonsense"}
+	_, err = Check(cfg)
+	require.EqualError(t, err, `test a CSI driver: there is no story "nonsense"; Stories lists them`)
+	for _, replay := range []string{"nonsense", "life lost@x", "life odd@1", "life seed=x"} {
+		cfg := testConfig()
+		cfg.Replay = replay
+		_, err := Check(cfg)
+		require.ErrorContains(t, err, "replay")
 	}
 }

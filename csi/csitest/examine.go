@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -456,32 +457,35 @@ func (e *examiner) pathOwner(m Mount) string {
 		if s.Call == nil || s.Call.Node != m.Node {
 			continue
 		}
-		for _, path := range paths(s.Call.Request) {
-			if path == m.Path {
-				volume = s.Call.Volume
-			}
+		if path(s.Call.Request) == m.Path {
+			volume = s.Call.Volume
 		}
 	}
 	return volume
 }
 
-// paths returns the paths of a request to a node.
-func paths(request proto.Message) []string {
-	var all []string
-	if r, ok := request.(interface{ GetStagingTargetPath() string }); ok {
-		all = append(all, r.GetStagingTargetPath())
+// path returns the path that a request to a node mounts or unmounts, "" if it does neither.
+func path(request proto.Message) string {
+	switch r := request.(type) {
+	case *spec.NodeStageVolumeRequest:
+		return r.GetStagingTargetPath()
+	case *spec.NodeUnstageVolumeRequest:
+		return r.GetStagingTargetPath()
+	case *spec.NodePublishVolumeRequest:
+		return r.GetTargetPath()
+	case *spec.NodeUnpublishVolumeRequest:
+		return r.GetTargetPath()
 	}
-	if r, ok := request.(interface{ GetTargetPath() string }); ok {
-		all = append(all, r.GetTargetPath())
-	}
-	return all
+	return ""
 }
 
 // access compares data.
 func (e *examiner) access(a *access) {
 	volume := e.volume(a.Volume)
-	if e.tainted[volume] {
-		return
+	v, _ := e.Volume(volume)
+	published := slices.ContainsFunc(v.Published, func(u fake.Use) bool { return u.Node == a.Node && u.Path == a.Path })
+	if e.tainted[volume] || !published {
+		return // without its volume no container runs
 	}
 	want, written := e.data[volume]
 	switch {

@@ -97,7 +97,10 @@ const enough = 20
 func (x *explorer) plans(s *story, first *recording) []plan {
 	var plans []plan
 	single := x.singles(s, first)
-	for _, f := range single {
+	for i, f := range single {
+		if x.cfg.every > 1 && i%x.cfg.every != 0 {
+			continue
+		}
 		plans = append(plans, plan{story: s, faults: []fault{f}})
 	}
 	for _, pair := range pairs(s, single, x.cfg.Pairs) {

@@ -26,6 +26,9 @@ type fault struct {
 const (
 	crash  = "crash"  // the sidecar or kubelet crashes after the call and has not saved the reply
 	reboot = "reboot" // the node reboots after the call
+	// stalled is an overlap of which the repetitions of the call know nothing: they do not reach the driver, so the call meets the one that
+	// undoes it.
+	stalled = "stalled"
 )
 
 // wire has the faults of the wire, by the name that a plan has for them.
@@ -40,6 +43,7 @@ var wire = map[string]csi.Fault{
 	"killed-during": {Kind: csi.KilledDuring},
 	"killed-after":  {Kind: csi.KilledAfter},
 	"overlap":       {Kind: csi.Overlap},
+	stalled:         {Kind: csi.Overlap},
 }
 
 // describe says in words what a fault does.
@@ -54,13 +58,14 @@ var describe = map[string]string{
 	"killed-during": "the driver restarts during the call",
 	"killed-after":  "the driver restarts before it replies",
 	"overlap":       "the call continues after its deadline and meets the next call of the volume",
+	stalled:         "the call continues after its deadline, its repetitions do not reach the driver, and it meets the next other call",
 	crash:           "the caller crashes before it has saved the reply",
 	reboot:          "the node reboots after the call",
 }
 
 // kinds returns the faults that can be injected with this configuration, in a fixed order.
 func (c *Config) kinds() []string {
-	kinds := []string{"lost", "late", "twice", "overlap", crash, "undelivered", "reset"}
+	kinds := []string{"lost", "late", "twice", "overlap", stalled, crash, "undelivered", "reset"}
 	if c.Restart != nil {
 		kinds = append(kinds, "killed-after", "killed-during", "killed-before")
 	}

@@ -117,7 +117,7 @@ func newFinding(rec *recording, f flaw) Finding {
 	steps := shrink(rec, f)
 	section, text := requirement(f)
 	return Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
-		Why: why(rec, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Runs: 1}
+		Why: why(f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Runs: 1}
 }
 
 func (r *Report) finish() {

@@ -31,10 +31,11 @@ type recording struct {
 	err    error      // the run could not start or continue
 }
 
-// step is a call, or something else that happened. Exactly one of the fields but Actor is set.
+// step is a call, or something else that happened. Exactly one of the pointers is set.
 type step struct {
 	Call   *csi.Call
 	Actor  string     // who made the call
+	Crash  bool       // the caller crashed and did not save the reply
 	Event  *event     // something that happens to a node
 	Listed *inventory // what the driver lists
 	Access *access    // a container reads or writes
@@ -81,16 +82,17 @@ type run struct {
 	prefix  string // of the names of objects
 	nodes   []string
 
-	next    string         // the fault of the wire of the next call
-	actors  map[int]string // who made a call, by its Seq
-	merged  int            // calls that are in rec.steps
-	reboots []string       // nodes that reboot as soon as the event that runs has ended
-	stopped bool           // a goal was not reached, so the story does not continue
+	stalled api.Call // a call that continues, and of which no repetition reaches the driver
+	pending []pending
+	callers map[int]pending // who made a call, by its Seq
+	merged  int             // calls that are in rec.steps
+	reboots []string        // nodes that reboot as soon as the event that runs has ended
+	stopped bool            // a goal was not reached, so the story does not continue
 }
 
 // execute runs a plan. The context limits the start only.
 func execute(cfg *Config, p plan, number int) *recording {
-	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}}, nodes: cfg.nodes(), actors: map[int]string{}}
+	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}}, nodes: cfg.nodes(), callers: map[int]pending{}}
 	if cfg.Reset != nil {
 		if err := cfg.Reset(); err != nil {
 			r.rec.err = fmt.Errorf("reset the driver: %w", err)
@@ -146,21 +148,33 @@ func (i injector) Inject(call api.Call) api.Fault {
 		return api.Fault{}
 	}
 	r.rec.calls = append(r.rec.calls, call)
-	r.next = ""
-	r.actors[len(r.driver.Calls())+1] = call.Actor
-	switch kind := r.plan.at(len(r.rec.calls)); kind {
+	p := pending{call: call}
+	defer func() { r.pending = append(r.pending, p) }()
+	kind := r.plan.at(len(r.rec.calls))
+	if same := r.stalled; call.Key == same.Key && kind == "" {
+		if call == same {
+			kind = "undelivered"
+		} else {
+			r.stalled = api.Call{}
+		}
+	}
+	switch kind {
 	case "":
 	case crash:
+		p.crash = true
 		return api.Fault{Crash: true, Effect: true, Restart: time.Second}
 	case reboot:
 		if call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/") {
 			r.reboots = append(r.reboots, call.Node)
 		}
-	case "late", "overlap":
-		r.next = kind
+	case "late", "overlap", stalled:
+		p.wire = kind
+		if kind == stalled {
+			r.stalled = call
+		}
 		return api.Fault{Delay: deadline(call.Actor) - 100*time.Millisecond}
 	default:
-		r.next = kind
+		p.wire = kind
 	}
 	return api.Fault{}
 }
@@ -176,14 +190,33 @@ func deadline(actor string) time.Duration {
 	return 10 * time.Second
 }
 
+// pending is a call of the control plane that the driver has not got yet.
+type pending struct {
+	call  api.Call
+	wire  string // fault of the wire
+	crash bool   // the caller crashes after the call
+}
+
+// methods are the operations of backends, by the RPC that carries them out.
+var methods = map[string]storage.Op{
+	"CreateVolume": storage.Create, "DeleteVolume": storage.Delete, "ControllerPublishVolume": storage.Attach,
+	"ControllerUnpublishVolume": storage.Detach, "ControllerExpandVolume": storage.Expand, "ControllerModifyVolume": storage.Modify,
+	"NodeStageVolume": storage.Stage, "NodeUnstageVolume": storage.Unstage, "NodePublishVolume": storage.Publish,
+	"NodeUnpublishVolume": storage.Unpublish, "NodeExpandVolume": storage.NodeExpand,
+}
+
 // onWire returns the fault of the wire for a call.
 func (r *run) onWire(call csi.Call) csi.Fault {
-	if call.Method == "NodeGetInfo" || call.Method == "ListVolumes" {
+	i := slices.IndexFunc(r.pending, func(p pending) bool {
+		return p.call.Verb == string(methods[call.Method]) && p.call.Key == call.Volume && (call.Node == "" || p.call.Node == call.Node)
+	})
+	if i < 0 {
 		return csi.Fault{}
 	}
-	kind := r.next
-	r.next = ""
-	return wire[kind]
+	p := r.pending[i]
+	r.pending = slices.Delete(r.pending, i, i+1)
+	r.callers[call.Seq] = p
+	return wire[p.wire]
 }
 
 func (r *run) onReboot(node string) {
@@ -231,7 +264,7 @@ func (r *run) finish() {
 			continue
 		}
 		c := calls[s.Call.Seq-1]
-		s.Call, s.Actor = &c, r.actors[c.Seq]
+		s.Call, s.Actor, s.Crash = &c, r.callers[c.Seq].call.Actor, r.callers[c.Seq].crash
 		if c.Method != "NodeGetInfo" {
 			continue
 		}

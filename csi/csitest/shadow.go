@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/proto"
@@ -117,7 +118,7 @@ func (s *shadow) run(m *fake.Memory, node string, request proto.Message) (o outc
 		o.size, _, o.err = m.Expand(storage.ExpandRequest{ID: id, Size: r.GetCapacityRange().GetRequiredBytes(), Limit: r.GetCapacityRange().GetLimitBytes(),
 			VolumeMode: volumeMode(r.GetVolumeCapability())})
 	case *spec.ControllerModifyVolumeRequest:
-		o.err = m.Modify(id, r.GetMutableParameters())
+		o.err = m.Modify(storage.ModifyRequest{ID: id, Parameters: r.GetMutableParameters()})
 	case *spec.NodeStageVolumeRequest:
 		o.err = m.Stage(storage.NodeRequest{ID: id, Node: node, StagingPath: r.GetStagingTargetPath(), Mode: mode(r.GetVolumeCapability()),
 			VolumeMode: volumeMode(r.GetVolumeCapability())})
@@ -125,7 +126,7 @@ func (s *shadow) run(m *fake.Memory, node string, request proto.Message) (o outc
 		o.err = m.Unstage(storage.NodeRequest{ID: id, Node: node, StagingPath: r.GetStagingTargetPath()})
 	case *spec.NodePublishVolumeRequest:
 		o.err = m.Publish(storage.NodeRequest{ID: id, Node: node, StagingPath: r.GetStagingTargetPath(), TargetPath: r.GetTargetPath(),
-			Mode: mode(r.GetVolumeCapability()), VolumeMode: volumeMode(r.GetVolumeCapability()), ReadOnly: r.GetReadonly()})
+			Mode: mode(r.GetVolumeCapability()), VolumeMode: volumeMode(r.GetVolumeCapability()), ReadOnly: r.GetReadonly(), Pod: podOf(r.GetTargetPath())})
 	case *spec.NodeUnpublishVolumeRequest:
 		o.err = m.Unpublish(storage.NodeRequest{ID: id, Node: node, TargetPath: r.GetTargetPath()})
 	case *spec.NodeExpandVolumeRequest:
@@ -135,6 +136,15 @@ func (s *shadow) run(m *fake.Memory, node string, request proto.Message) (o outc
 	after, exists := m.Volume(id)
 	o.changed = existed != exists || !reflect.DeepEqual(before, after)
 	return o
+}
+
+// podOf returns the pod of a target path by its uid: a kubelet publishes volumes below pods/<uid>.
+func podOf(path string) storage.PodRef {
+	words := strings.Split(path, "/")
+	if i := slices.Index(words, "pods"); i >= 0 && i+1 < len(words) {
+		return storage.PodRef{Namespace: "pods", Name: words[i+1]}
+	}
+	return storage.PodRef{Namespace: "path", Name: path}
 }
 
 // happens applies an event of a node.
@@ -156,7 +166,7 @@ func (s *shadow) happens(e *event) {
 
 func createRequest(r *spec.CreateVolumeRequest) storage.CreateRequest {
 	req := storage.CreateRequest{Name: r.GetName(), Size: r.GetCapacityRange().GetRequiredBytes(), Limit: r.GetCapacityRange().GetLimitBytes(),
-		Parameters: maps.Clone(r.GetParameters())}
+		Parameters: maps.Clone(r.GetParameters()), Mutable: maps.Clone(r.GetMutableParameters())}
 	for _, c := range r.GetVolumeCapabilities() {
 		req.Modes = append(req.Modes, mode(c))
 		req.VolumeMode = volumeMode(c)

@@ -57,18 +57,24 @@ func needed(f flaw) map[any]bool {
 			keep[c] = true
 		}
 	}
+	var cause *csi.Call // the last call of the method that is wrong
 	for _, s := range f.steps {
 		c := s.Call
 		if c == nil {
+			keep[stepID(s)] = s.Event != nil || s.Access != nil && f.kind == data
 			continue
 		}
 		named := nameOf(f, c.Volume) == nameOf(f, f.volume)
-		if named && c.Method == "CreateVolume" || c.Fault != (csi.Fault{}) || f.path != "" && slices.Contains(paths(c.Request), f.path) {
+		if named && c.Method == f.method && f.kind != again && f.kind != undone {
+			cause = c
+		}
+		if named && c.Method == "CreateVolume" || s.Crash || c.Fault != (csi.Fault{}) && c.Fault.Kind != csi.NotDelivered ||
+			f.path != "" && path(c.Request) == f.path {
 			keep[c] = true
 		}
-		if named && f.kind != again && f.kind != undone && c.Method == f.method {
-			keep[c] = true
-		}
+	}
+	if cause != nil {
+		keep[cause] = true
 	}
 	// A reply that comes at the same time as that of another call belongs to it.
 	for _, s := range f.steps {
@@ -125,6 +131,19 @@ func callTexts(steps []step) []CallText {
 	return all
 }
 
+// notes says in words what went wrong with a call.
+var notes = map[csi.FaultKind]string{
+	csi.NotDelivered: "the call is not delivered",
+	csi.LostReply:    "the reply is lost",
+	csi.Late:         "the reply arrives after the deadline",
+	csi.Twice:        "the call is delivered twice",
+	csi.Reset:        "the connection breaks during the call",
+	csi.KilledBefore: "the driver restarts before the call",
+	csi.KilledDuring: "the driver restarts during the call",
+	csi.KilledAfter:  "the driver restarts before the caller has the reply",
+	csi.Overlap:      "the call continues after its deadline, while the next one is made",
+}
+
 func callText(s step) CallText {
 	switch {
 	case s.Event != nil && s.Event.Gone:
@@ -155,10 +174,11 @@ func callText(s step) CallText {
 	if len(c.Replies) == 0 {
 		text.Reply = "none"
 	}
-	for name, fault := range wire {
-		if fault == c.Fault {
-			text.Note = describe[name]
-		}
+	if c.Fault.Kind != "" {
+		text.Note = notes[c.Fault.Kind]
+	}
+	if s.Crash {
+		text.Note = describe[crash]
 	}
 	return text
 }

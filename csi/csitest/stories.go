@@ -373,10 +373,11 @@ var stories = []story{
 			r.pass(20 * time.Minute)
 			r.compare()
 		}},
-	{name: "attach-cancelled", about: "a pod is deleted while its volume is being attached", needs: need(creates, attaches), tell: func(r *run) {
+	{name: "attach-cancelled", about: "a pod is deleted while its volume is being attached to a node without kubelet", needs: need(creates, attaches), tell: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
+		r.stopKubelet(0)
 		r.pod("web", 0, "data")
 		r.goal("an attachment exists", func() bool { return r.cluster.Attachments.Len() > 0 })
 		r.pass(time.Second)

@@ -94,11 +94,14 @@ func culprit(f flaw) (method string, overlap bool) {
 	case size:
 		methods = []string{"ControllerExpandVolume", "NodeExpandVolume"}
 	case data:
-		methods = []string{"NodeStageVolume", "NodePublishVolume"}
+		methods = []string{"NodeStageVolume"}
 	default:
 		return f.method, f.overlap
 	}
 	for _, s := range slices.Backward(f.steps) {
+		if f.kind == data && s.Access != nil && s.Access.Write && s.Access.Volume == f.volume {
+			return orElse(method, "NodePublishVolume"), false
+		}
 		if s.Call == nil || !slices.Contains(methods, s.Call.Method) || !concerns(f, s.Call) {
 			continue
 		}
@@ -114,7 +117,7 @@ func culprit(f flaw) (method string, overlap bool) {
 
 // concerns reports whether a call is about the volume of a flaw, and about its path if it has one.
 func concerns(f flaw, c *csi.Call) bool {
-	if f.path != "" && !slices.Contains(paths(c.Request), f.path) {
+	if f.path != "" && path(c.Request) != f.path {
 		return false
 	}
 	return f.volume == "" || nameOf(f, c.Volume) == nameOf(f, f.volume)
@@ -135,22 +138,33 @@ func nameOf(f flaw, volume string) string {
 	return volume
 }
 
-// why says why Kubernetes makes the last call of a story.
-func why(rec *recording, steps []step) []Reason {
-	at := slices.IndexFunc(reversed(steps), func(s step) bool { return s.Call != nil })
+// why says why Kubernetes makes the call that shows a flaw: that of its method, the one that met an open call, or the last one.
+func why(f flaw, steps []step) []Reason {
+	at := -1
+	for i, s := range steps {
+		switch {
+		case s.Call == nil:
+		case at < 0, !f.overlap && s.Call.Method == f.method, !f.overlap && steps[at].Call.Method != f.method:
+			at = i
+		case f.overlap && slices.ContainsFunc(s.Call.Replies, func(r csi.Reply) bool { return r.Met != 0 && s.Call.Fault.Kind != csi.Overlap }):
+			at = i
+		}
+	}
 	if at < 0 {
 		return nil
 	}
-	at = len(steps) - 1 - at
 	last := steps[at]
 	var reasons []Reason
-	switch before := previous(steps[:at], last.Call); {
-	case before == nil || before.Err == nil && before.Fault.Kind != csi.Twice && !crashed(rec):
-		if last.Call.Fault.Kind == csi.Twice {
-			return []Reason{{"", "two instances of the caller can be active for a moment while one takes over from the other"}}
-		}
+	if f.overlap {
+		reasons = append(reasons, Reason{"", "the caller gave up after its timeout and does not know that the call before continues"})
+	}
+	before, crashed := previous(steps[:at], last.Call), slices.ContainsFunc(steps[:at], func(s step) bool { return s.Crash })
+	switch {
+	case last.Call.Fault.Kind == csi.Twice:
+		return []Reason{{"", "two instances of the caller can be active for a moment while one takes over from the other"}}
+	case before == nil || before.Err == nil && !crashed:
 		reasons = append(reasons, firstCall[last.Call.Method]...)
-	case before.Err == nil && crashed(rec):
+	case before.Err == nil:
 		reasons = append(reasons, Reason{"", fmt.Sprintf("%s restarts and does not know that it has made this call already", last.Actor)})
 		reasons = append(reasons, restarted[last.Call.Method]...)
 	default:
@@ -158,12 +172,6 @@ func why(rec *recording, steps []step) []Reason {
 		reasons = append(reasons, retried[last.Call.Method]...)
 	}
 	return reasons
-}
-
-func reversed(steps []step) []step {
-	all := slices.Clone(steps)
-	slices.Reverse(all)
-	return all
 }
 
 // previous returns the last earlier call of the same method to the same volume and node, nil if there is none.
@@ -174,10 +182,6 @@ func previous(steps []step, c *csi.Call) *csi.Call {
 		}
 	}
 	return nil
-}
-
-func crashed(rec *recording) bool {
-	return slices.ContainsFunc(rec.plan.faults, func(f fault) bool { return f.kind == crash || f.kind == reboot })
 }
 
 // retried says why a call is made again after an error, by method.

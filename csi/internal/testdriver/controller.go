@@ -102,7 +102,7 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		return s.created(v), nil
 	}
 	if d.has(CreateTooSmall) {
-		size = size / (10 * gib / 9) * (10 * gib / 9) // rounded down to some unit of the storage system
+		size = size / 1e9 * 1e9 // the storage system counts in GB
 	}
 	d.pause(ctx)
 	d.created++
