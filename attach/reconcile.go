@@ -21,7 +21,7 @@ const (
 
 // reconcile is a pass of the reconciler (ATT-061). Passes are skipped while desired and actual state agree.
 func (c *controller) reconcile(p *engine.Process) {
-	c.catchUp(p.Now())
+	c.countSkippedVerifications(p.Now())
 	// ATT-061: volumes are detached before others are attached, so that a volume that moves is free first.
 	c.detachUndesired(p)
 	c.attachDesired(p)

@@ -19,32 +19,30 @@ type verifier struct {
 	pending bool      // a verification could find a change
 }
 
-// scheduleVerification arms the next verification, because it could find a change.
+// scheduleVerification arms the reconciler for the next verification, because that could find a change.
 func (c *controller) scheduleVerification() {
 	if c.cfg.SyncPeriod < 0 || c.verifier.pending {
 		return
 	}
 	c.verifier.pending = true
-	c.catchUp(c.actor.Engine().Now().Add(1))
+	c.countSkippedVerifications(c.actor.Engine().Now().Add(1))
 	c.awaitVerification()
 }
 
-// awaitVerification arms the reconciler for the next verification.
+// awaitVerification arms the reconciler for the next verification: the first tick more than a period after the last (ATT-120).
 func (c *controller) awaitVerification() {
-	// ATT-120: the next one is at the first tick more than a period after the last.
-	due := c.verifier.last.Add(c.cfg.SyncPeriod)
-	c.reconciler.ArmBackgroundAt(due)
+	c.reconciler.ArmBackgroundAt(c.verifier.last.Add(c.cfg.SyncPeriod))
 }
 
-// catchUp sets the time of the last verification before the given time. Those in between were skipped because they would have found nothing.
-func (c *controller) catchUp(before time.Time) {
-	due := c.reconciler.TickAfter(c.verifier.last.Add(c.cfg.SyncPeriod))
-	if !due.Before(before) {
+// countSkippedVerifications sets the time of the last verification before the given time. Those in between would have found nothing.
+func (c *controller) countSkippedVerifications(before time.Time) {
+	if c.cfg.SyncPeriod < 0 {
 		return
 	}
-	// Later ones have equal distances.
-	apart := c.reconciler.TickAfter(due.Add(c.cfg.SyncPeriod)).Sub(due)
-	c.verifier.last = due.Add(before.Add(-1).Sub(due).Truncate(apart))
+	next := func() time.Time { return c.reconciler.TickAfter(c.verifier.last.Add(c.cfg.SyncPeriod)) }
+	for due := next(); due.Before(before); due = next() {
+		c.verifier.last = due
+	}
 }
 
 // verifyIfDue starts a verification of all nodes if a period has passed (ATT-120).
@@ -53,15 +51,14 @@ func (c *controller) verifyIfDue(p *engine.Process) {
 		return
 	}
 	// ATT-120: a verification is due after strictly more than the period.
-	due := p.Now().Sub(c.verifier.last) > c.cfg.SyncPeriod
-	if due {
-		c.verifier.last = p.Now()
-	}
-	switch {
-	case !c.verifier.pending:
+	if p.Now().Sub(c.verifier.last) <= c.cfg.SyncPeriod {
+		if c.verifier.pending {
+			c.awaitVerification()
+		}
 		return
-	case !due:
-		c.awaitVerification()
+	}
+	c.verifier.last = p.Now()
+	if !c.verifier.pending {
 		return
 	}
 	c.verifier.pending = false

@@ -7,11 +7,21 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// resyncAll is one resync. Upstream queues every claim and every volume; here it queues the dirty ones, because syncing a clean one
+// resyncDirty is one resync. Upstream queues every claim and every volume; here it queues the dirty ones, because syncing a clean one
 // would do nothing (see dirtySet).
+func (c *controller) resyncDirty(*engine.Process) { c.queueDirty() }
+
+// resyncAll is a resync that also syncs the clean objects: an injected fault may hit their reads.
 func (c *controller) resyncAll(*engine.Process) {
+	claims, volumes := c.queueDirty()
+	// In the background, because its reads may take time, and the period counts from the end of the resync.
+	c.actor.Background(0, "full resync", func(p *engine.Process) { c.syncClean(p, claims, volumes) })
+}
+
+// queueDirty queues the dirty objects and returns their keys.
+func (c *controller) queueDirty() (claims, volumes []string) {
 	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
-	claims, volumes := c.dirty.take()
+	claims, volumes = c.dirty.take()
 	for _, key := range claims {
 		if _, ok := c.infClaims.Get(key); ok {
 			c.claimQueue.Add(key)
@@ -22,11 +32,7 @@ func (c *controller) resyncAll(*engine.Process) {
 			c.volumeQueue.Add(name)
 		}
 	}
-	if !c.actor.Skips() {
-		// In the background, because its reads may take time, and the period counts from the end of the resync.
-		c.actor.Background(0, "full resync", func(p *engine.Process) { c.syncClean(p, claims, volumes) })
-		c.resync.ArmBackground()
-	}
+	return claims, volumes
 }
 
 // syncClean syncs what a resync would have skipped: everything but these keys. It has no effect, unless an injected fault hits one of its

@@ -23,9 +23,11 @@ type Actor struct {
 	// crashes is the number of crashes by faults at crashedAt; see restartPause.
 	crashes   int
 	crashedAt time.Duration
-	// See OnResumed.
-	resumed []func()
-	skipped bool // the actor skipped work at the last check
+	// See skipping.go.
+	idle     []*Ticker // those with idle passes
+	skipped  bool      // the actor was allowed to skip at the last check
+	isolated bool
+	resumed  []func()
 }
 
 // NewActor adds an actor and starts it. The engine calls start here and after each crash; it builds the actor's state from nothing. Names
@@ -113,7 +115,7 @@ func (a *Actor) end(self *Process) {
 		stop()
 	}
 	a.stops = nil
-	a.views, a.queues, a.memory, a.resumed = nil, nil, nil, nil
+	a.views, a.queues, a.memory, a.idle, a.resumed, a.isolated = nil, nil, nil, nil, nil, false
 	mine := func(ev event) bool {
 		if ev.owner != a {
 			return false

@@ -27,7 +27,7 @@ type Config struct {
 	Lag map[string]time.Duration
 	// Injector injects faults into API calls of actors and backend calls; nil injects none.
 	Injector api.Injector
-	// NoSkipping runs all periodic work, also work that would find nothing new; see Actor.Skips. The outcome is the same.
+	// NoSkipping runs all periodic work, also work that would find nothing new; see skipping.go. The outcome is the same.
 	NoSkipping bool
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
@@ -211,6 +211,7 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 		}
 		i := 0
 		if e.choices != nil {
+			// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.
 			i = e.choices.pick(e.ready.len())
 		}
 		ev := e.ready.take(i)

@@ -118,10 +118,10 @@ const (
 // RunMode returns the current or last run mode, and its deadline since the start of the engine.
 func (e *Engine) RunMode() (RunMode, time.Duration) { return e.mode, e.deadline }
 
-// beginRun records the run mode and its deadline, and resumes skipped work that a new fault may hit.
+// beginRun records the run mode and its deadline, and requests the idle passes that a new fault may hit.
 func (e *Engine) beginRun(d RunMode, end time.Duration) {
 	e.mode, e.deadline = d, end
-	e.resumeSkipped()
+	e.resumeIdle()
 }
 
 // returns reports the end of a run to the observer.

@@ -1,9 +1,17 @@
 package engine
 
-// Periodic work that would find nothing new is skipped: an actor does not arm its tickers, and a resync omits clean objects. That saves
-// nearly all of the time of an idle cluster, and has no effect, with one exception: a skipped pass makes no requests, so an injected fault
-// cannot hit them and would hit a later request instead. Therefore an armed fault that may hit a request of an actor switches skipping off
-// for this actor. Its passes then run at the times that they would have had all along.
+import (
+	"slices"
+	"time"
+)
+
+// Skipping is decided here, and only here. Periodic work that would find nothing new is skipped: a ticker has a pass only at the ticks for
+// which its controller armed it, because something changed. That saves nearly all of the time of an idle cluster, and has no effect, with
+// one exception: a skipped pass makes no requests, so an injected fault cannot hit them and would hit a later request instead.
+//
+// A ticker whose skipped passes would make requests has a TickerConfig.Idle, which returns when the next of them is due. While a fault that
+// is armed may hit a request of the actor, or with Config.NoSkipping, the actor may not skip: the engine then requests these passes too, in
+// the background, at the times that they would always have had. The other tickers make no requests unless something has changed.
 
 // FaultPredictor is an optional interface of an Injector that knows which actors its faults can hit. Without it every request of every
 // actor may be hit, so nothing is skipped.
@@ -12,12 +20,43 @@ type FaultPredictor interface {
 	Active(actor string) bool
 }
 
-// NoSkipping reports whether Config.NoSkipping is set.
-func (e *Engine) NoSkipping() bool { return e.noSkipping }
+// EveryTick is a TickerConfig.Idle: each tick has a pass that makes requests.
+func EveryTick() (at time.Time, ok bool) { return time.Time{}, true }
 
-// Skips reports whether the actor skips work that would find nothing new.
-func (a *Actor) Skips() bool {
-	skips := a.skips()
+// ArmIdle requests the pass of which TickerConfig.Idle returns the time, if the actor may not skip. The engine calls it when the ticker is
+// created, after each pass, and when the actor may not skip any more. A controller calls it when that time has changed.
+func (t *Ticker) ArmIdle() {
+	if t.cfg.Idle != nil && !t.actor.skips() {
+		t.armIdle()
+	}
+}
+
+// armIdle requests the idle pass. One that was due at this instant is over.
+func (t *Ticker) armIdle() {
+	due, ok := t.cfg.Idle()
+	if !ok {
+		return
+	}
+	at := t.actor.engine.now
+	if t.cfg.Rank > 0 {
+		at++
+	}
+	t.arm(max(at, t.since(due)), false)
+}
+
+// full reports whether a pass omits nothing.
+func (t *Ticker) full() bool { return t.cfg.Full != nil && !t.actor.skips() }
+
+// SetIsolated records whether the actor is cut off from the API server. Then it may skip, because no fault can hit its requests. The
+// default is false.
+func (a *Actor) SetIsolated(isolated bool) {
+	a.isolated = isolated
+	a.resume()
+}
+
+// skips reports whether the actor may skip passes that would find nothing new.
+func (a *Actor) skips() bool {
+	skips := a.maySkip()
 	if skips {
 		a.engine.answers(1)
 	} else {
@@ -26,36 +65,58 @@ func (a *Actor) Skips() bool {
 	return skips
 }
 
-func (a *Actor) skips() bool {
+func (a *Actor) maySkip() bool {
 	e := a.engine
-	if e.noSkipping || e.injector == nil {
+	if e.noSkipping || e.injector == nil || a.isolated {
 		return !e.noSkipping
 	}
 	predictor, ok := e.injector.(FaultPredictor)
 	return ok && !predictor.Active(a.name)
 }
 
-// OnResumed registers fn, which runs when this life of the actor stops skipping: at the beginning of a run of the engine after a fault was
-// armed. fn arms what was skipped.
-func (a *Actor) OnResumed(fn func()) {
-	a.resumed, a.skipped = append(a.resumed, fn), a.skips()
+// Skips reports whether the actor may skip passes that would find nothing new.
+func (a *Actor) Skips() bool { return a.skips() }
+
+// NoSkipping reports whether Config.NoSkipping is set.
+func (e *Engine) NoSkipping() bool { return e.noSkipping }
+
+// OnResumed registers fn, which runs when this life of the actor may not skip any more.
+func (a *Actor) OnResumed(fn func()) { a.resumed, a.skipped = append(a.resumed, fn), a.maySkip() }
+
+// addIdle adds a ticker with idle passes.
+func (a *Actor) addIdle(t *Ticker) {
+	a.idle, a.skipped = append(a.idle, t), a.maySkip()
+	t.ArmIdle()
 }
 
-// resumeSkipped notifies the actors that skip nothing any more.
-func (e *Engine) resumeSkipped() {
+// dropIdle removes a ticker that has ended.
+func (a *Actor) dropIdle(t *Ticker) {
+	a.idle = slices.DeleteFunc(a.idle, func(other *Ticker) bool { return other == t })
+}
+
+// resume requests the idle passes of an actor that may not skip any more.
+func (a *Actor) resume() {
+	if !a.alive || len(a.idle)+len(a.resumed) == 0 {
+		return
+	}
+	skips := a.maySkip()
+	if a.skipped && !skips {
+		for _, t := range slices.Clone(a.idle) {
+			t.armIdle()
+		}
+		for _, fn := range a.resumed {
+			fn()
+		}
+	}
+	a.skipped = skips
+}
+
+// resumeIdle runs at the beginning of a run of the engine: a fault may have been armed since the last one.
+func (e *Engine) resumeIdle() {
 	if e.noSkipping || e.injector == nil {
 		return
 	}
 	for _, a := range e.actors {
-		if !a.alive || len(a.resumed) == 0 {
-			continue
-		}
-		skips := a.skips()
-		if a.skipped && !skips {
-			for _, fn := range a.resumed {
-				fn()
-			}
-		}
-		a.skipped = skips
+		a.resume()
 	}
 }

@@ -1,7 +1,10 @@
 package engine_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -19,53 +22,166 @@ func TestSkips(t *testing.T) {
 		name       string
 		injector   api.Injector
 		noSkipping bool
+		isolated   bool
 		want       bool
 	}{
-		{"no injector", nil, false, true},
-		{"no injector, and no skipping", nil, true, false},
-		{"an injector that cannot predict", engine.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} }), false, false},
-		{"a fault for the actor", &predictor{"kubelet/n1"}, false, false},
-		{"a fault for another actor", &predictor{"kubelet/n2"}, false, true},
-		{"a fault for another actor, and no skipping", &predictor{"kubelet/n2"}, true, false},
+		{name: "no injector", want: true},
+		{name: "no injector, and no skipping", noSkipping: true},
+		{name: "an injector that cannot predict", injector: engine.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} })},
+		{name: "a fault for the actor", injector: &predictor{"kubelet/n1"}},
+		{name: "a fault for the actor, which is cut off", injector: &predictor{"kubelet/n1"}, isolated: true, want: true},
+		{name: "a fault for another actor", injector: &predictor{"kubelet/n2"}, want: true},
+		{name: "a fault for another actor, and no skipping", injector: &predictor{"kubelet/n2"}, noSkipping: true},
+		{name: "no skipping of an actor that is cut off", noSkipping: true, isolated: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := newEngine(t, engine.Config{Injector: tt.injector, NoSkipping: tt.noSkipping})
-			a := startActor(t, e, "kubelet/n1", func(*engine.Actor) {})
-			if got := a.Skips(); got != tt.want {
-				t.Errorf("Skips = %t, want %t", got, tt.want)
+			passes, full := 0, 0
+			startActor(t, e, "kubelet/n1", func(a *engine.Actor) {
+				a.SetIsolated(tt.isolated)
+				ticker := a.NewTicker(engine.TickerConfig{
+					Name: "tick", Period: time.Second, First: time.Second, Idle: engine.EveryTick,
+					Pass: func(*engine.Process) { passes++ },
+					Full: func(*engine.Process) { full++ },
+				})
+				ticker.ArmAt(a.Engine().Now().Add(4500 * ms))
+			})
+			if err := e.Settle(time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			e.Advance(10 * time.Second)
+			wantPasses, wantFull := 1, 0
+			if !tt.want {
+				wantPasses, wantFull = 0, 11 // the first answers the request
+			}
+			if passes != wantPasses || full != wantFull {
+				t.Errorf("%d passes that omit requests and %d full ones, want %d and %d", passes, full, wantPasses, wantFull)
 			}
 		})
 	}
 }
 
-// An actor resumes what it skipped when a fault is armed that may hit it: at the next run, once, in each of its lives.
-func TestOnResumed(t *testing.T) {
-	faults := &predictor{}
-	e := newEngine(t, engine.Config{Injector: faults})
-	resumed := 0
-	a := startActor(t, e, "a", func(a *engine.Actor) { a.OnResumed(func() { resumed++ }) })
-	for _, step := range []struct {
-		name  string
-		actor string
-		want  int
+// The engine requests idle passes, at their ticks, from the time when a fault is armed that may hit the actor until there is none any more.
+func TestIdlePasses(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		idle func() (time.Time, bool)
+		rank int
+		do   func(e *engine.Engine, a *engine.Actor, ticker *engine.Ticker, faults *predictor)
+		want []string
 	}{
-		{"no fault", "", 0},
-		{"a fault for another actor", "b", 0},
-		{"a fault for this one", "a", 1},
-		{"the same fault", "a", 1},
-		{"none any more", "", 1},
-		{"a new one", "a", 2},
+		{
+			name: "none without a fault",
+			do:   func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, _ *predictor) { e.Advance(time.Minute) },
+		},
+		{
+			name: "none for a fault for another actor",
+			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				faults.actor = "b"
+				e.Advance(time.Minute)
+			},
+		},
+		{
+			name: "at each tick while there is a fault",
+			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				e.Advance(10500 * ms)
+				faults.actor = "a"
+				e.Advance(2 * time.Second)
+				faults.actor = ""
+				e.Advance(5 * time.Second)
+				faults.actor = "a"
+				e.Advance(time.Second)
+			},
+			want: []string{"11s", "12s", "13s", "18s"},
+		},
+		{
+			name: "what was due at this instant is over",
+			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				e.Advance(10 * time.Second)
+				faults.actor = "a"
+				e.Advance(1500 * ms)
+			},
+			want: []string{"11s"},
+		},
+		{
+			name: "also if other events come first",
+			rank: 2,
+			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				e.Advance(10 * time.Second)
+				faults.actor = "a"
+				e.Advance(1500 * ms)
+			},
+			want: []string{"11s"},
+		},
+		{
+			name: "only when the ticker says",
+			idle: func() (time.Time, bool) { return engine.DefaultStart.Add(20 * time.Second), true },
+			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				faults.actor = "a"
+				e.Advance(22500 * ms)
+			},
+			want: []string{"21s", "22s"},
+		},
+		{
+			name: "never if the ticker has none",
+			idle: func() (time.Time, bool) { return time.Time{}, false },
+			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				faults.actor = "a"
+				e.Advance(time.Minute)
+			},
+		},
+		{
+			name: "from the end of a time in which the actor was cut off",
+			do: func(e *engine.Engine, a *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				a.SetIsolated(true)
+				faults.actor = "a"
+				e.Advance(5500 * ms)
+				a.SetIsolated(false)
+				e.Advance(time.Second)
+			},
+			want: []string{"6s"},
+		},
+		{
+			name: "none after a stop",
+			do: func(e *engine.Engine, _ *engine.Actor, ticker *engine.Ticker, faults *predictor) {
+				faults.actor = "a"
+				e.Advance(1500 * ms)
+				ticker.Stop()
+				e.Advance(time.Minute)
+			},
+			want: []string{"0s", "1s"},
+		},
+		{
+			name: "in each life of the actor",
+			do: func(e *engine.Engine, a *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				e.Advance(1500 * ms)
+				a.Crash()
+				faults.actor = "a"
+				e.Advance(5 * time.Second)
+				a.Start()
+				e.Advance(time.Second)
+			},
+			want: []string{"6.5s", "7.5s"},
+		},
 	} {
-		faults.actor = step.actor
-		if e.Advance(1); resumed != step.want {
-			t.Errorf("%s: resumed %d times, want %d", step.name, resumed, step.want)
-		}
-	}
-	faults.actor = ""
-	e.Advance(1)
-	a.Crash()
-	faults.actor = "a"
-	if e.Advance(1); resumed != 2 {
-		t.Errorf("resumed %d times without a life, want 2", resumed)
+		t.Run(tt.name, func(t *testing.T) {
+			faults := &predictor{}
+			e := newEngine(t, engine.Config{Injector: faults})
+			if tt.idle == nil {
+				tt.idle = engine.EveryTick
+			}
+			var got []string
+			var ticker *engine.Ticker
+			a := startActor(t, e, "a", func(a *engine.Actor) {
+				ticker = a.NewTicker(engine.TickerConfig{
+					Name: "tick", Period: time.Second, Rank: tt.rank, Idle: tt.idle,
+					Pass: func(*engine.Process) { got = append(got, fmt.Sprint(since(e))) },
+				})
+			})
+			tt.do(e, a, ticker, faults)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("passes at %v, want %v", got, tt.want)
+			}
+		})
 	}
 }

@@ -14,6 +14,7 @@ type Ticker struct {
 	due     time.Duration // of the timer
 	waits   bool          // Settle waits for the timer
 	state   tickerState
+	begun   time.Duration // the tick of the last pass
 	again   tickerRequest // made during a pass
 }
 
@@ -49,12 +50,21 @@ type TickerConfig struct {
 	Rank int
 	// Pass is the work.
 	Pass func(*Process)
+	// Idle returns when the next pass is due that makes requests although nothing has changed; the past is the next tick, see EveryTick. Such
+	// a pass is skipped unless a fault may hit its requests; see skipping.go. ok is false if there is none. The default: there are none.
+	Idle func() (at time.Time, ok bool)
+	// Full replaces Pass while the actor may not skip, for a Pass that omits requests that would find nothing new. The default is Pass.
+	Full func(*Process)
 }
 
 // NewTicker adds a ticker to this life of the actor.
 func (a *Actor) NewTicker(cfg TickerConfig) *Ticker {
 	now := a.engine.now
-	return &Ticker{actor: a, cfg: cfg, created: now, base: now + cfg.First}
+	t := &Ticker{actor: a, cfg: cfg, created: now, base: now + cfg.First}
+	if cfg.Idle != nil {
+		a.addIdle(t)
+	}
+	return t
 }
 
 // Arm requests a pass at the next tick. Arming twice is the same as once.
@@ -77,8 +87,27 @@ func (t *Ticker) TickAfter(at time.Time) time.Time {
 	return t.actor.engine.start.Add(t.tick(t.since(at)))
 }
 
-// Stop withdraws all requests. A pass that has begun goes on.
+// LastTick returns the last tick that is over: its pass has ended or was skipped. Before the first one it returns an earlier time.
+func (t *Ticker) LastTick() time.Time {
+	at := t.actor.engine.now
+	if t.state != tickerIdle {
+		at = t.begun - 1
+	} else if t.timer != nil && t.due == at {
+		at-- // that pass is still to come
+	}
+	last := t.base - t.cfg.Period
+	if at >= t.base {
+		last = at - (at-t.base)%t.cfg.Period
+	}
+	return t.actor.engine.start.Add(last)
+}
+
+// Stop withdraws all requests and ends the idle passes. A pass that has begun goes on.
 func (t *Ticker) Stop() {
+	if t.cfg.Idle != nil {
+		t.cfg.Idle = nil
+		t.actor.dropIdle(t)
+	}
 	t.again = tickerRequest{}
 	if t.timer != nil {
 		t.timer.Stop()
@@ -139,12 +168,17 @@ func (t *Ticker) next(at time.Duration) time.Duration {
 func (t *Ticker) run(p *Process) {
 	e := p.engine
 	t.timer, t.due, t.waits, t.state = nil, 0, false, tickerBegun
-	begin := e.now
+	t.begun = e.now
 	for range t.cfg.Rank {
 		p.Sleep(0)
 	}
 	t.state = tickerActive
-	t.cfg.Pass(p)
+	if t.full() {
+		t.cfg.Full(p)
+	} else {
+		t.cfg.Pass(p)
+	}
+	t.ArmIdle()
 	t.state = tickerIdle
 	if !t.cfg.Fixed {
 		t.base = later(e.now, t.cfg.Period)
@@ -155,7 +189,7 @@ func (t *Ticker) run(p *Process) {
 	r := t.again
 	t.again = tickerRequest{}
 	tick := t.tick(max(r.at, e.now))
-	if t.cfg.Fixed && r.at <= e.now && t.next(begin) <= e.now {
+	if t.cfg.Fixed && r.at <= e.now && t.next(t.begun) <= e.now {
 		tick = e.now // kept
 	}
 	t.request(tick, r.foreground)

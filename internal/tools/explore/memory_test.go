@@ -56,7 +56,7 @@ func TestFunctionsInMemory(t *testing.T) {
 	slices.Sort(all)
 	require.Equal(t, []string{
 		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.NestedOperations.Before",
-		"engine.TickerConfig.Pass",
+		"engine.TickerConfig.Full", "engine.TickerConfig.Idle", "engine.TickerConfig.Pass",
 	}, all)
 }
 
