@@ -58,13 +58,21 @@ type controller struct {
 
 	// known are the uids of the nodes that the last pass saw.
 	known  map[string]types.UID
-	health map[string]*Health
+	health map[string]*nodeHealth
 	// retry are nodes whose pods could not all be marked as not ready (NODE-035).
 	retry map[string]bool
 	// zones are the states of zones; queues has a queue for each zone that there ever was.
 	zones  map[string]ZoneState
 	queues map[string]*taintQueue
-	skip   skipping
+	// changed says that the pass that runs changed what the controller remembers, so the next pass is not skipped.
+	changed   bool
+	everyPass bool
+}
+
+// nodeHealth is the health of a node after the last pass that counts.
+type nodeHealth struct {
+	Health
+	seen time.Time // that pass, which may have been skipped
 }
 
 // New adds the controller.
@@ -81,9 +89,9 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		c = &controller{
 			actor: a, events: a.NewRecorder(component), leases: cfg.Leases, podsByNode: podsByNode,
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
-			known: map[string]types.UID{}, health: map[string]*Health{}, retry: map[string]bool{},
+			known: map[string]types.UID{}, health: map[string]*nodeHealth{}, retry: map[string]bool{},
 			zones: map[string]ZoneState{}, queues: map[string]*taintQueue{},
-			skip: skipping{base: e.Now(), beats: map[string][]beat{}, since: map[string]time.Time{}, none: cfg.everyPass},
+			everyPass: cfg.everyPass,
 		}
 		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers, Sync: c.syncNode})
 		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers, Sync: c.syncPod})
@@ -105,6 +113,11 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 }
 
 func (c *controller) nodeChanged(old, node *corev1.Node) {
+	if old == nil {
+		c.notSeen(node.Name)
+	} else {
+		c.catchUp(old)
+	}
 	c.wakeFor(old, node)
 	// NODE-050: a node that has its taints and labels needs no work.
 	if add, remove := NoScheduleChanges(node); len(add) > 0 || len(remove) > 0 || len(missingLabels(node)) > 0 {
@@ -114,7 +127,7 @@ func (c *controller) nodeChanged(old, node *corev1.Node) {
 
 func (c *controller) nodeDeleted(node *corev1.Node) {
 	delete(c.retry, node.Name)
-	c.observeLast(node)
+	c.catchUp(node)
 	c.monitor.ArmBackground()
 }
 

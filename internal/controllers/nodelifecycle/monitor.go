@@ -22,7 +22,7 @@ const (
 // monitorNodes is a pass over all nodes.
 func (c *controller) monitorNodes(p *engine.Process) {
 	effects := p.Effects()
-	c.skip.changed = false
+	c.changed = false
 	nodes := c.nodes.List()
 	c.register(p, nodes)
 	// The Ready conditions of each zone, nil for none.
@@ -30,7 +30,6 @@ func (c *controller) monitorNodes(p *engine.Process) {
 	// NODE-038: several nodes at the same time.
 	parallel.Do(p, "node health", parallelNodes, len(nodes), func(p *engine.Process, i int) { c.monitorNode(p, nodes[i], zones) })
 	c.handleDisruption(p, nodes, zones)
-	c.skip.base = p.Now()
 	c.scheduleMonitor(nodes, p.Effects() != effects)
 }
 
@@ -43,7 +42,6 @@ func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
 			c.addZone(ZoneOf(node))
 			continue
 		}
-		c.skip.changed = true
 		c.events.Event(p, nodeRef(node.Name, node.UID), corev1.EventTypeNormal, "RegisteredNode", "Node %s event: Registered Node %s in Controller",
 			node.Name, node.Name)
 		c.known[node.Name] = node.UID
@@ -54,7 +52,6 @@ func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
 		if listed[name] {
 			continue
 		}
-		c.skip.changed = true
 		c.events.Event(p, nodeRef(name, c.known[name]), corev1.EventTypeNormal, "RemovingNode", "Node %s event: Removing Node %s from Controller", name, name)
 		delete(c.known, name)
 	}
@@ -69,7 +66,7 @@ func nodeRef(name string, uid types.UID) *corev1.Node {
 func (c *controller) addZone(zone string) {
 	if _, known := c.zones[zone]; !known {
 		c.zones[zone], c.queues[zone] = Initial, newTaintQueue()
-		c.skip.changed = true
+		c.changed = true
 	}
 }
 
@@ -83,6 +80,7 @@ func (c *controller) queue(zone string) *taintQueue {
 
 // monitorNode deals with one node of a pass: its health, its NoExecute taint, and its pods.
 func (c *controller) monitorNode(p *engine.Process, node *corev1.Node, zones map[string][]*corev1.NodeCondition) {
+	c.catchUp(node)
 	node, observed, ready, ok := c.updateHealth(p, node)
 	if !ok {
 		return
@@ -126,16 +124,33 @@ func (c *controller) updateHealth(p *engine.Process, node *corev1.Node) (current
 		node, err = p.API().Nodes.Get(p, name)
 		if err != nil || try == statusTries {
 			p.Decide("NODE-034", nodeRef(name, ""), "the status of the node could not be written: the next pass tries again")
-			c.skip.changed = true
+			c.changed = true
 			return nil, nil, nil, false
 		}
 		p.Sleep(statusPause)
 	}
 }
 
+// observe returns the health of a node after a pass at that time.
+func (c *controller) observe(node *corev1.Node, at time.Time) *nodeHealth {
+	signs := Signs{Created: node.CreationTimestamp.Time, Ready: conditionOf(node.Status.Conditions, corev1.NodeReady)}
+	if lease, ok := c.renewed(node.Name, at); ok {
+		signs.Lease = &lease
+	}
+	h := c.health[node.Name]
+	if h == nil {
+		h = &nodeHealth{Health: Observe(nil, signs, at)}
+		c.health[node.Name] = h
+	} else {
+		h.Health = Observe(&h.Health, signs, at)
+	}
+	h.seen = at
+	return h
+}
+
 // tryUpdateHealth is one try of updateHealth.
 func (c *controller) tryUpdateHealth(p *engine.Process, node *corev1.Node) (observed, ready *corev1.NodeCondition, err error) {
-	h := c.observe(node, conditionOf(node.Status.Conditions, corev1.NodeReady), p.Now())
+	h := c.observe(node, p.Now())
 	observed = conditionOf(node.Status.Conditions, corev1.NodeReady)
 	// NODE-002, NODE-003: strictly later than the grace period.
 	if !p.Now().After(h.Deadline()) {
@@ -180,7 +195,7 @@ func (c *controller) handleDisruption(p *engine.Process, nodes []*corev1.Node, z
 	}
 	d := Disrupt(c.zones, found)
 	if !maps.Equal(d.States, c.zones) {
-		c.skip.changed = true
+		c.changed = true
 	}
 	c.zones = d.States
 	now := p.Now()

@@ -37,9 +37,9 @@ func (c *controller) updateNoExecuteTaint(p *engine.Process, node *corev1.Node, 
 		if !hasTaint(node.Spec.Taints, add) {
 			// NODE-046: a node without the taint goes to the end of the queue, in each pass.
 			queue.remove(node.Name)
-			c.skip.changed = true
+			c.changed = true
 		} else if !queue.known[node.Name] {
-			c.skip.changed = true
+			c.changed = true
 		}
 		queue.add(node.Name, p.Now())
 		c.scheduleTaints()
@@ -54,7 +54,7 @@ func (c *controller) markReachable(p *engine.Process, node *corev1.Node) {
 		}
 	}
 	if c.queue(ZoneOf(node)).remove(node.Name) {
-		c.skip.changed = true
+		c.changed = true
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *controller) removeTaints(p *engine.Process, node *corev1.Node, remove [
 	err := writeTaints(p, node.Name, func(taints []corev1.Taint) ([]corev1.Taint, bool) { return withoutTaints(taints, remove) })
 	if err != nil {
 		p.Decide("NODE-051", node, "the taints could not be removed: %v", err)
-		c.skip.changed = true
+		c.changed = true
 	}
 	return err
 }

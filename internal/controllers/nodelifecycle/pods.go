@@ -1,6 +1,7 @@
 package nodelifecycle
 
 import (
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,12 @@ func (c *controller) markPodsNotReady(p *engine.Process, pods []*corev1.Pod, nod
 	}
 	return ok
 }
+
+// Errors of a sync of a pod.
+var (
+	errNoNode    = errors.New("its node is unknown")
+	errNotMarked = errors.New("it could not be marked as not ready")
+)
 
 // syncPod marks a pod as not ready that has got a node that is not (NODE-036).
 func (c *controller) syncPod(p *engine.Process, key string) error {
