@@ -55,7 +55,8 @@ func (dr *driverRegistrar) watchLimit(driver string) {
 	}
 	u := &limitWatch{k: dr.k, driver: driver}
 	// MNT-359: each tick is a whole number of periods after the begin; of the ticks that come during a call, one is kept.
-	u.ticker = dr.k.actor.NewTicker(engine.TickerConfig{Name: "limit of " + driver, Period: period, First: period, Fixed: true, Pass: u.tick})
+	u.ticker = dr.k.actor.NewTicker(engine.TickerConfig{Name: "limit of " + driver, Period: period, First: period, Fixed: true,
+		Pass: u.tick, Full: u.ask, Idle: engine.EveryTick})
 	dr.limits[driver] = u
 	u.arm()
 }
@@ -74,13 +75,10 @@ func (u *limitWatch) arm() {
 	u.ticker.ArmBackground()
 }
 
-// due reports whether a tick now would change the CSINode, or a pending fault matches its request. [SIM] A kubelet does not watch its
-// CSINode; this only decides which ticks are skipped.
+// due reports whether a tick now would change the CSINode. [SIM] A kubelet does not watch its CSINode; this only decides which ticks are
+// skipped.
 func (u *limitWatch) due() bool {
 	k := u.k
-	if !k.skips() {
-		return true
-	}
 	if k.registrar.describes(u.driver) {
 		// What the driver returns is known only when it is asked.
 		return true
@@ -94,13 +92,20 @@ func (u *limitWatch) due() bool {
 	return at < 0 || !equality.Semantic.DeepEqual(node.Spec.Drivers[at].Allocatable, k.registrar.allocatable(b))
 }
 
-// tick asks the driver, if the tick is due.
+// tick asks the driver, unless nothing would change.
 func (u *limitWatch) tick(p *engine.Process) {
 	if u.due() {
-		u.asking = true
-		u.k.registrar.refreshLimit(p, u.driver, "MNT-359")
-		u.asking = false
+		u.ask(p)
+	} else {
+		u.arm()
 	}
+}
+
+// ask asks the driver.
+func (u *limitWatch) ask(p *engine.Process) {
+	u.asking = true
+	u.k.registrar.refreshLimit(p, u.driver, "MNT-359")
+	u.asking = false
 	u.arm()
 }
 

@@ -3,6 +3,7 @@ package mount
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,8 @@ type volumeExpansion struct {
 	undecided map[string]bool
 	// deferrals are the volumes that the last pass did not expand because no pod may write to them (MNT-406).
 	deferrals map[corev1.UniqueVolumeName]*expansionDeferral
+	// recheck says that the pass that runs checks undecided claims again.
+	recheck bool
 	// everyPass skips none of the passes that check these volumes again. Tests set it.
 	everyPass bool
 }
@@ -60,12 +63,13 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 		return false
 	}
 	// MNT-406, MNT-925: until the claim changes, another attempt would find the same, so it is skipped.
-	key := claimKey(spec)
-	return !ex.undecided[key] || !ex.skips()
+	return !ex.undecided[claimKey(spec)] || ex.recheck || ex.everyPass
 }
 
-// skips reports whether passes that check an undecided claim or a deferral again are skipped.
-func (ex *volumeExpansion) skips() bool { return !ex.everyPass && ex.k.skips() }
+// nextRecheck returns when a pass checks undecided claims and deferrals again: MNT-406, MNT-925: each pass does.
+func (ex *volumeExpansion) nextRecheck() (at time.Time, ok bool) {
+	return time.Time{}, len(ex.undecided) > 0 || len(ex.deferrals) > 0
+}
 
 // claimKey returns the key of the claim of a volume, "" if it has none.
 func claimKey(spec *volumes.Spec) string {
@@ -94,18 +98,19 @@ func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 
 // afterExpansion requests the next pass after an attempt to expand a mounted volume.
 func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim string) {
-	deferral, next := ex.deferrals[name], ex.k.actor.Engine().Now().Add(1)
+	ticker, deferral := ex.k.reconciler.ticker, ex.deferrals[name]
+	next := ex.k.actor.Engine().Now().Add(1)
 	switch {
 	case ex.k.operations.blocked[name]:
-		ex.k.reconciler.ticker.ArmNext()
-	case deferral != nil && ex.skips():
-		// MNT-406: each pass repeats the attempt; those whose Events would not be stored are skipped.
-		ex.k.reconciler.ticker.ArmBackgroundAt(ex.nextDeferral(deferral, next))
-	case deferral != nil, ex.undecided[claim] && !ex.skips():
+		ticker.ArmNext()
+	case (deferral != nil || ex.undecided[claim]) && (ex.everyPass || ticker.ArmIdle()):
 		// MNT-406, MNT-925: each pass repeats the attempt, in the background, because it is likely to find the same.
-		ex.k.reconciler.ticker.ArmBackgroundAt(next)
+		ticker.ArmBackgroundAt(next)
+	case deferral != nil:
+		// MNT-406: passes whose Events would not be stored are skipped.
+		ticker.ArmBackgroundAt(ex.nextDeferral(deferral, next))
 	default:
-		ex.k.reconciler.ticker.ArmNext()
+		ticker.ArmNext()
 	}
 }
 

@@ -81,6 +81,7 @@ func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
 	k.actor, k.events, k.operations.pending = a, a.NewRecorder(component), a.NewNestedOperations()
 	n.kubelet = k
+	a.SetIsolated(n.partitioned)
 	a.OnStop(func() {
 		for _, w := range k.workers {
 			n.nodes.unwatchClaims(w)
@@ -165,7 +166,6 @@ func (k *kubelet) run(p *engine.Process) {
 		Delete: k.podDeleted,
 	})
 	k.watching = true
-	k.actor.OnResumed(k.resumeSkipped)
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
 		// The same kubelet made the last report, and its pods are not new.
@@ -178,25 +178,30 @@ func (k *kubelet) run(p *engine.Process) {
 }
 
 // makeTickers creates the loops of a process that begins to work now. The pause between two passes counts from the end of a pass (MNT-001,
-// MNT-002); passes at which nothing could have changed are not armed.
+// MNT-002); passes at which nothing could have changed are not armed. MNT-014: the other events of an instant come before the passes.
 func (k *kubelet) makeTickers() {
 	// MNT-001: the first pass runs at once, no matter how long registering took.
-	k.reconciler.ticker = k.newTicker("reconciler", 0, passPeriod, rankReconcile, k.reconciler.pass)
+	k.reconciler.ticker = k.actor.NewTicker(engine.TickerConfig{
+		Name: "reconciler", Period: passPeriod, Rank: rankReconcile, Pass: k.reconciler.pass,
+		Full: k.reconciler.fullPass, Idle: k.expansion.nextRecheck,
+	})
 	// MNT-002: the first pass runs one period after the start.
 	firstPopulate := passPeriod
 	if k.resumed {
 		// Its first pass was long ago, so the desired state is complete before the first report.
 		firstPopulate = 0
 	}
-	k.populator.ticker = k.newTicker("populator", firstPopulate, passPeriod, rankPopulator, k.populator.pass)
-	k.housekeeping.ticker = k.newTicker("housekeeping", kubeletdefs.Housekeeping, kubeletdefs.Housekeeping, rankPoll, k.housekeeping.pass)
-	k.status.ticker = k.newTicker("node status", kubeletdefs.StatusDelay, k.cfg.StatusPeriod, rankReport, k.status.pass)
+	k.populator.ticker = k.actor.NewTicker(engine.TickerConfig{
+		Name: "populator", First: firstPopulate, Period: passPeriod, Rank: rankPopulator, Pass: k.populator.pass,
+	})
+	k.housekeeping.ticker = k.actor.NewTicker(engine.TickerConfig{
+		Name: "housekeeping", First: kubeletdefs.Housekeeping, Period: kubeletdefs.Housekeeping, Rank: rankPoll, Pass: k.housekeeping.pass,
+	})
+	k.status.ticker = k.actor.NewTicker(engine.TickerConfig{
+		Name: "node status", First: kubeletdefs.StatusDelay, Period: k.cfg.StatusPeriod, Rank: rankReport, Pass: k.status.pass,
+		Idle: k.status.nextIdleRound,
+	})
 	k.node.disk.OnChange = k.diskChanged
-}
-
-// newTicker creates one of the loops. MNT-014: other events of an instant come before its pass.
-func (k *kubelet) newTicker(name string, first, period time.Duration, rank int, pass func(*engine.Process)) *engine.Ticker {
-	return k.actor.NewTicker(engine.TickerConfig{Name: name, Period: period, First: first, Rank: rank, Pass: pass})
 }
 
 // sorted returns the keys of a map in order.

@@ -85,12 +85,14 @@ func (n *Node) Partition(cut bool) {
 	}
 	n.partitioned = cut
 	if cut && n.kubelet != nil {
+		n.kubeletActor.SetIsolated(true)
 		n.kubelet.stopLease()
 	}
 	switch {
 	case n.kubelet == nil:
 	case !cut:
 		n.kubelet.relist()
+		n.kubeletActor.SetIsolated(false)
 		n.kubelet.resumeLease()
 	case len(n.kubelet.expansion.deferrals) > 0:
 		// MNT-406: during the partition, the next read of the claim fails.

@@ -108,14 +108,16 @@ func (sr *statusReporter) pass(p *engine.Process) {
 		return
 	}
 	// When the Node object comes back, the watch requests the next round.
-	sr.reportMissingNode()
 }
 
-// reportMissingNode requests a round that reads the missing Node object, unless the kubelet skips that: the watch shows when it comes back.
-func (sr *statusReporter) reportMissingNode() {
-	if sr.k.object == nil && !sr.k.skips() {
-		sr.ticker.ArmBackgroundAt(sr.k.actor.Engine().Now().Add(1))
+// nextIdleRound returns when the next round is due that makes requests although nothing has changed.
+func (sr *statusReporter) nextIdleRound() (at time.Time, ok bool) {
+	if sr.k.watching && sr.k.object == nil {
+		// MNT-172: each round reads the missing Node object.
+		return time.Time{}, true
 	}
+	// MNT-008: the next unchanged report.
+	return sr.nextReport(), sr.k.watching && sr.last.known
 }
 
 // seenNode returns the Node object as the watch shows it.
@@ -194,26 +196,30 @@ func (sr *statusReporter) extendHeartbeats() {
 
 // mayBeObserved reports whether an unchanged report could change what the attach/detach controller does. From such a report it learns only
 // that a volume is not in use that it assumes to be (ATT-044). It assumes that at the end of an attachment, and at its start for each
-// VolumeAttachment. So reports are made while there is a VolumeAttachment for a volume that the node does not use, for a while after
-// changes, and while the kubelet skips nothing.
+// VolumeAttachment. So reports are made while there is a VolumeAttachment for a volume that the node does not use, and for a while after
+// changes.
 func (sr *statusReporter) mayBeObserved() bool {
 	now := sr.k.actor.Engine().Now()
-	return sr.k.opts.EveryReport || !sr.k.skips() || sr.last.due || now.Before(sr.last.until) ||
+	return sr.k.opts.EveryReport || sr.last.due || now.Before(sr.last.until) ||
 		sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported)
 }
 
 // scheduleReport schedules the next unchanged report (MNT-008), unless the attach/detach controller could learn nothing from it.
 func (sr *statusReporter) scheduleReport() {
-	if !sr.k.watching || !sr.last.known || !sr.mayBeObserved() {
-		return
+	if sr.k.watching && sr.last.known && sr.mayBeObserved() {
+		sr.ticker.ArmBackgroundAt(sr.nextReport())
 	}
+}
+
+// nextReport returns when the next unchanged report is due.
+func (sr *statusReporter) nextReport() time.Time {
 	now := sr.k.actor.Engine().Now()
 	// Skipped reports would have come every so many rounds.
 	every := (kubeletdefs.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
 	if late := now.Sub(sr.last.sent) / every; late > 0 {
 		sr.last.sent = sr.last.sent.Add(late * every)
 	}
-	sr.ticker.ArmBackgroundAt(sr.last.sent.Add(kubeletdefs.ReportPeriod + 1))
+	return sr.last.sent.Add(kubeletdefs.ReportPeriod + 1)
 }
 
 // bootID returns the ID of the node's current boot.

@@ -5,10 +5,10 @@ import "fmt"
 // podState is the state of a pod on its node. Exactly one applies at a time:
 //
 //	syncing ──sync failed──────► retrying ──due──► syncing
-//	syncing ──sync succeeded──► idle ──something changed──► scheduled ──due──► syncing
-//	syncing, retrying, idle, scheduled ──end requested──► stopping ──containers stopped──► unmounting ──volumes unmounted──► finished
+//	syncing ──sync succeeded──► synced ──due──► syncing
+//	syncing, retrying, synced ──end requested──► stopping ──containers stopped──► unmounting ──volumes unmounted──► finished
 //
-// A pod that is idle has no next sync: a sync would find the same again, so it is skipped until something changes.
+// A periodic sync would find the same again, so it is skipped until something changes.
 type podState int
 
 const (
@@ -16,10 +16,8 @@ const (
 	podSyncing podState = iota
 	// podRetrying: the last sync failed, and the next one is scheduled (MNT-009: RetryPeriod later).
 	podRetrying
-	// podIdle: the last sync succeeded, and nothing has changed since.
-	podIdle
-	// podScheduled: the last sync succeeded, and the next one may find something new (MNT-009: a multiple of SyncPeriod later).
-	podScheduled
+	// podSynced: the last sync succeeded, and the next one comes when it may find something new (MNT-009: a multiple of SyncPeriod later).
+	podSynced
 	// podStopping: the pod gets no more containers and no more volumes; its containers are stopping (MNT-062, MNT-387).
 	podStopping
 	// podUnmounting: no container of the pod runs or ever will; its volumes are unmounted (MNT-387).
@@ -34,7 +32,6 @@ type podEvent int
 const (
 	syncFailed podEvent = iota
 	syncSucceeded
-	somethingChanged // that the next sync may find
 	syncDue
 	endRequested
 	containersStopped
@@ -45,18 +42,14 @@ const (
 var podTransitions = map[podState]map[podEvent]podState{
 	podSyncing: {
 		syncFailed:    podRetrying, // MNT-009: another sync soon
-		syncSucceeded: podIdle,     // MNT-009: syncs that would find nothing new are skipped
+		syncSucceeded: podSynced,   // MNT-009: the periodic sync
 		endRequested:  podStopping, // MNT-356: what the sync waits for is canceled
 	},
 	podRetrying: {
 		syncDue:      podSyncing,
 		endRequested: podStopping,
 	},
-	podIdle: {
-		somethingChanged: podScheduled, // MNT-009: at the time at which the periodic sync would have come
-		endRequested:     podStopping,
-	},
-	podScheduled: {
+	podSynced: {
 		syncDue:      podSyncing,
 		endRequested: podStopping,
 	},

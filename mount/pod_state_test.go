@@ -13,13 +13,11 @@ func TestPodTransitions(t *testing.T) {
 	table := []transition{
 		{"MNT-009", podSyncing, syncFailed, podRetrying},
 		{"MNT-009", podRetrying, syncDue, podSyncing},
-		{"MNT-009", podSyncing, syncSucceeded, podIdle},
-		{"MNT-009", podIdle, somethingChanged, podScheduled},
-		{"MNT-009", podScheduled, syncDue, podSyncing},
+		{"MNT-009", podSyncing, syncSucceeded, podSynced},
+		{"MNT-009", podSynced, syncDue, podSyncing},
 		{"MNT-356", podSyncing, endRequested, podStopping},
 		{"MNT-356", podRetrying, endRequested, podStopping},
-		{"MNT-356", podIdle, endRequested, podStopping},
-		{"MNT-356", podScheduled, endRequested, podStopping},
+		{"MNT-356", podSynced, endRequested, podStopping},
 		{"MNT-387", podStopping, containersStopped, podUnmounting},
 		{"MNT-387", podUnmounting, volumesUnmounted, podFinished},
 	}
@@ -58,8 +56,7 @@ func TestPodStates(t *testing.T) {
 	}{
 		{"MNT-060", podSyncing, false, false},
 		{"MNT-060", podRetrying, false, false},
-		{"MNT-060", podIdle, false, false},
-		{"MNT-060", podScheduled, false, false},
+		{"MNT-060", podSynced, false, false},
 		{"MNT-062", podStopping, true, false},
 		{"MNT-387", podUnmounting, true, true},
 		{"MNT-387", podFinished, true, true},

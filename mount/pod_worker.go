@@ -38,13 +38,16 @@ type podWorker struct {
 	demand, served demand
 	lastSync       time.Time
 	lastError      error
-	next           nextSync
+	// ticker wakes the worker for the next sync; due says that it has.
+	ticker *engine.Ticker
+	due    bool
 }
 
 // newWorker starts a worker for a pod.
 func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	w := &podWorker{k: k, uid: pod.UID, pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
 	k.workers[pod.UID] = w
+	w.makeTicker()
 	k.node.nodes.watchClaims(w)
 	k.actor.Go("pod "+api.KeyOf(pod), w.run)
 	// Containers that ended while no kubelet ran are noticed at once.
@@ -66,6 +69,7 @@ func (w *podWorker) run(p *engine.Process) {
 			w.pause(p, err)
 		}
 	}
+	w.ticker.Stop()
 	w.stopContainers(p)
 	w.waitForVolumes(p)
 	w.finish(p)

@@ -55,6 +55,13 @@ func (rc *reconciler) pass(p *engine.Process) {
 	k.status.reportIfChanged()
 }
 
+// fullPass is a pass that also repeats attempts to expand volumes that would fail as before (MNT-406, MNT-925).
+func (rc *reconciler) fullPass(p *engine.Process) {
+	rc.k.expansion.recheck = true
+	rc.pass(p)
+	rc.k.expansion.recheck = false
+}
+
 // unmountVolumes starts to unmount what pods no longer want.
 func (rc *reconciler) unmountVolumes(p *engine.Process) {
 	op := rc.k.operations

@@ -78,7 +78,7 @@ func (w *fixture) nextSync() {
 	w.Advance(59 * time.Second)
 	want(w.T, "MNT-069: steps before the sync", w.steps(), nil)
 	worker := w.node.kubelet.workers[w.stored("p1").UID]
-	w.Advance(worker.next.due.Sub(w.Now()))
+	w.Advance(worker.ticker.TickAfter(w.Now()).Sub(w.Now()))
 	w.Advance(100 * time.Millisecond)
 }
 

@@ -119,5 +119,4 @@ func (k *kubelet) relist() {
 	k.reconciler.ticker.Arm()
 	k.populator.ticker.Arm()
 	k.housekeeping.ticker.ArmBackground()
-	k.resumeSkipped()
 }

@@ -27,7 +27,6 @@ type Actor struct {
 	idle     []*Ticker // those with idle passes
 	skipped  bool      // the actor was allowed to skip at the last check
 	isolated bool
-	resumed  []func()
 }
 
 // NewActor adds an actor and starts it. The engine calls start here and after each crash; it builds the actor's state from nothing. Names
@@ -115,7 +114,7 @@ func (a *Actor) end(self *Process) {
 		stop()
 	}
 	a.stops = nil
-	a.views, a.queues, a.memory, a.idle, a.resumed, a.isolated = nil, nil, nil, nil, nil, false
+	a.views, a.queues, a.memory, a.idle, a.isolated = nil, nil, nil, nil, false
 	mine := func(ev event) bool {
 		if ev.owner != a {
 			return false

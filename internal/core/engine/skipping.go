@@ -23,25 +23,23 @@ type FaultPredictor interface {
 // EveryTick is a TickerConfig.Idle: each tick has a pass that makes requests.
 func EveryTick() (at time.Time, ok bool) { return time.Time{}, true }
 
-// ArmIdle requests the pass of which TickerConfig.Idle returns the time, if the actor may not skip. The engine calls it when the ticker is
-// created, after each pass, and when the actor may not skip any more. A controller calls it when that time has changed.
-func (t *Ticker) ArmIdle() {
-	if t.cfg.Idle != nil && !t.actor.skips() {
-		t.armIdle()
-	}
-}
+// ArmIdle requests the pass of which TickerConfig.Idle returns the time, if the actor may not skip. It reports whether it did. The engine
+// calls it when the ticker is created, after each pass, and when the actor may not skip any more. A controller calls it when that time has
+// changed.
+func (t *Ticker) ArmIdle() bool { return t.cfg.Idle != nil && !t.actor.skips() && t.armIdle() }
 
-// armIdle requests the idle pass. One that was due at this instant is over.
-func (t *Ticker) armIdle() {
+// armIdle requests the idle pass, if there is one. One that was due at this instant is over.
+func (t *Ticker) armIdle() bool {
 	due, ok := t.cfg.Idle()
 	if !ok {
-		return
+		return false
 	}
 	at := t.actor.engine.now
 	if t.cfg.Rank > 0 {
 		at++
 	}
 	t.arm(max(at, t.since(due)), false)
+	return true
 }
 
 // full reports whether a pass omits nothing.
@@ -74,18 +72,12 @@ func (a *Actor) maySkip() bool {
 	return ok && !predictor.Active(a.name)
 }
 
-// Skips reports whether the actor may skip passes that would find nothing new.
-func (a *Actor) Skips() bool { return a.skips() }
-
-// NoSkipping reports whether Config.NoSkipping is set.
-func (e *Engine) NoSkipping() bool { return e.noSkipping }
-
-// OnResumed registers fn, which runs when this life of the actor may not skip any more.
-func (a *Actor) OnResumed(fn func()) { a.resumed, a.skipped = append(a.resumed, fn), a.maySkip() }
-
 // addIdle adds a ticker with idle passes.
 func (a *Actor) addIdle(t *Ticker) {
-	a.idle, a.skipped = append(a.idle, t), a.maySkip()
+	if len(a.idle) == 0 {
+		a.skipped = a.maySkip()
+	}
+	a.idle = append(a.idle, t)
 	t.ArmIdle()
 }
 
@@ -96,16 +88,13 @@ func (a *Actor) dropIdle(t *Ticker) {
 
 // resume requests the idle passes of an actor that may not skip any more.
 func (a *Actor) resume() {
-	if !a.alive || len(a.idle)+len(a.resumed) == 0 {
+	if !a.alive || len(a.idle) == 0 {
 		return
 	}
 	skips := a.maySkip()
 	if a.skipped && !skips {
 		for _, t := range slices.Clone(a.idle) {
 			t.armIdle()
-		}
-		for _, fn := range a.resumed {
-			fn()
 		}
 	}
 	a.skipped = skips

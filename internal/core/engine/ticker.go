@@ -108,6 +108,16 @@ func (t *Ticker) Stop() {
 		t.cfg.Idle = nil
 		t.actor.dropIdle(t)
 	}
+	t.withdraw()
+}
+
+// Reset withdraws all requests and sets the period: the next tick comes a period from now. ArmIdle requests its idle passes again.
+func (t *Ticker) Reset(period time.Duration) {
+	t.withdraw()
+	t.cfg.Period, t.base = period, later(t.actor.engine.now, period)
+}
+
+func (t *Ticker) withdraw() {
 	t.again = tickerRequest{}
 	if t.timer != nil {
 		t.timer.Stop()

@@ -168,6 +168,19 @@ func TestTicker(t *testing.T) {
 			want: []string{"0s", "350ms"},
 		},
 		{
+			name: "reset it forgets requests, and the next tick is a period away",
+			do: func(e *engine.Engine, t *engine.Ticker) {
+				e.Advance(50 * ms)
+				t.Arm()
+				t.Reset(70 * ms)
+				e.Advance(100 * ms)
+				t.Arm()
+				e.Advance(100 * ms)
+				t.ArmBackground()
+			},
+			want: []string{"190ms", "260ms"},
+		},
+		{
 			name: "stopped it does nothing until it is armed again",
 			do: func(e *engine.Engine, t *engine.Ticker) {
 				e.Advance(50 * ms)
