@@ -23,7 +23,7 @@ var (
 	digests = flag.Bool("digests", false, "have TestDeterminism print the digest of each seed's trace and do nothing else")
 )
 
-// TestDeterminism plays random histories, faults and crashes included: the same seed must give the same bytes, in this process and
+// TestDeterminism runs random histories, faults and crashes included: the same seed must give the same bytes, in this process and
 // in another one.
 func TestDeterminism(t *testing.T) {
 	if *digests {
@@ -50,7 +50,7 @@ func TestDeterminism(t *testing.T) {
 			t.Fatalf("seed %d: two runs in one process differ, first in %q", seed, firstDifference(first, second))
 		}
 		digest := digestOfBytes(first)
-		require.Equal(t, elsewhere[fmt.Sprint(seed)], digest, "seed %d: another process plays it differently", seed)
+		require.Equal(t, elsewhere[fmt.Sprint(seed)], digest, "seed %d: another process has another trace", seed)
 		distinct[digest] = true
 	}
 	require.Len(t, distinct, *seeds, "other seeds give other runs")

@@ -125,7 +125,7 @@ func furnished(t *testing.T) *volsim.Cluster {
 	return c
 }
 
-// everything is what a cluster holds.
+// everything is the content of a cluster.
 func everything(c *volsim.Cluster) []api.Object {
 	var all []api.Object
 	add(&all, c.Volumes)
@@ -189,7 +189,7 @@ func causes(status metav1.Status) string {
 	return strings.Join(slices.Compact(all), "; ")
 }
 
-// verb is a call that is to be refused.
+// verb is a call that fails.
 type verb func(c *volsim.Cluster) error
 
 // creating spoils a good object and creates it.

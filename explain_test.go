@@ -113,7 +113,7 @@ func growing(t *testing.T, used bool, opts ...fake.MemoryOption) *volsim.Cluster
 	return c
 }
 
-// What is said of claims that grow, and of those whose volumes change, is what the controllers make of them.
+// Explanations of claims that are expanded or modified agree with what the controllers do about them.
 func TestExplainWhatGrows(t *testing.T) {
 	const more, gold = `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`, `{"spec":{"volumeAttributesClassName":"gold"}}`
 	for _, tt := range []struct {
@@ -191,7 +191,7 @@ func explained(t *testing.T, c *volsim.Cluster) map[string]explain.Explanation {
 	return all
 }
 
-// whole checks that an explanation is complete: its rules are in the catalogue, and whoever waits knows for whom.
+// whole checks that an explanation is complete: its rules are in the catalogue, and each object that waits names what it waits for.
 func whole(t *testing.T, x *explain.Explanation, known map[string]bool) {
 	t.Helper()
 	require.True(t, known[x.Rule], "no rule %q: %s", x.Rule, x)
@@ -209,7 +209,7 @@ func whole(t *testing.T, x *explain.Explanation, known map[string]bool) {
 	}
 }
 
-// settledForm is what can be seen of the objects that are explained.
+// settledForm returns the visible state of the explained objects.
 func settledForm(c *volsim.Cluster) []string {
 	var lines []string
 	add := func(obj api.Object, more ...any) {

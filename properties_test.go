@@ -31,7 +31,7 @@ func TestHistoriesWithFaults(t *testing.T) {
 	playHistories(t, history.Options{Steps: 40, Faults: true})
 }
 
-func TestHistoriesWithMeddlers(t *testing.T) {
+func TestHistoriesWithUserEdits(t *testing.T) {
 	playHistories(t, history.Options{Steps: 40, Faults: true, UserEdits: true})
 }
 
@@ -96,7 +96,7 @@ func calmDown(c *volsim.Cluster, opts history.Options) error {
 	return nil
 }
 
-// TestHistoriesBySeed plays histories of every sort, -seeds of each: what nobody forces does not happen, and what is forced does.
+// TestHistoriesBySeed runs -seeds histories of each sort: no invariant is violated unless a forced action explains it, and those do occur.
 func TestHistoriesBySeed(t *testing.T) {
 	sorts := []struct {
 		name string
@@ -106,7 +106,7 @@ func TestHistoriesBySeed(t *testing.T) {
 	}{
 		{"gentle users", history.Options{Steps: 60}, nil},
 		{"faults", history.Options{Steps: 60, Faults: true}, nil},
-		{"meddlers", history.Options{Steps: 60, Faults: true, UserEdits: true}, []string{"bound-both-ways"}},
+		{"user edits", history.Options{Steps: 60, Faults: true, UserEdits: true}, []string{"bound-both-ways"}},
 		{"pods", history.Options{Steps: 60, Nodes: true}, nil},
 		{"growing volumes", history.Options{Steps: 60, Nodes: true, Growth: true}, nil},
 		{"growing volumes and faults", history.Options{Steps: 60, Nodes: true, Faults: true, Growth: true}, nil},
@@ -145,7 +145,7 @@ func wrong(p fake.Problem, b storage.Backend, opts history.Options) bool {
 		// A volume that is not attached can be mounted anywhere, whatever its access modes say.
 		return backends.Can(b, storage.Attach)
 	case "RecycledInUse", "DeletedInUse", "DetachedInUse":
-		// Pods that are deleted by force, and nodes that are cut off, hold volumes that nobody knows to be in use.
+		// Pods that are deleted by force, and nodes that are cut off, hold volumes that the API objects do not show as used.
 		return !opts.Nodes || !opts.Faults
 	}
 	return true
@@ -242,7 +242,7 @@ func podsSettled(c *volsim.Cluster) error {
 		if pv.DeletionTimestamp != nil || pv.Spec.CSI != nil && len(pv.Spec.AccessModes) > 1 {
 			continue
 		}
-		if held(c, pod, pv) {
+		if usedByOther(c, pod, pv) {
 			continue // another pod has the volume, as it may
 		}
 		return fmt.Errorf("pod %s on %s is Pending although its claim is bound to %s; %s", key, pod.Spec.NodeName, pv.Name,
@@ -257,7 +257,7 @@ func isBlock(mode *corev1.PersistentVolumeMode) bool {
 
 // lastEvent is the newest event about an object of that name.
 func lastEvent(c *volsim.Cluster, name string) string {
-	last := "no event tells why"
+	last := "no event has the reason"
 	for e := range c.Trace().Entries() {
 		if _, of := objects.SplitKey(e.Object.Key); e.Type == trace.Emitted && of == name {
 			last = e.Reason + ": " + e.Text
@@ -275,7 +275,7 @@ func grown(c *volsim.Cluster) error {
 		}
 		pv, err := c.Volumes.Get(claim.Spec.VolumeName)
 		if err != nil || pv.DeletionTimestamp != nil || pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
-			continue // nobody can expand it
+			continue // no component can expand it
 		}
 		if pending := objects.HasCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending); pending && !running(c, claim) {
 			continue // the rest is for a node to do
@@ -299,7 +299,7 @@ func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op storage.Op)
 		case e.Type == trace.Injected:
 			injected = e.Err
 		case e.Type == trace.Storage && e.Verb == "end":
-			// One that succeeded with an error injected is one of which the caller heard that error.
+			// One that succeeded with an error injected is one whose caller received that error.
 			last, injected = cmp.Or(e.Err, injected), nil
 		}
 	}
@@ -319,8 +319,8 @@ func used(c *volsim.Cluster, claim *corev1.PersistentVolumeClaim) bool {
 	})
 }
 
-// held reports whether another pod keeps this one from the volume: one on another node, or for ReadWriteOncePod any other.
-func held(c *volsim.Cluster, pod *corev1.Pod, pv *corev1.PersistentVolume) bool {
+// usedByOther reports whether another pod prevents this one from using the volume: one on another node, or for ReadWriteOncePod any other.
+func usedByOther(c *volsim.Cluster, pod *corev1.Pod, pv *corev1.PersistentVolume) bool {
 	alone := pv.Spec.AccessModes[0] == corev1.ReadWriteOncePod
 	for _, other := range c.Pods.List() {
 		if other.UID == pod.UID || other.Spec.NodeName == "" || other.Namespace != pod.Namespace ||

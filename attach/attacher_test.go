@@ -171,7 +171,7 @@ func TestAttacherRetries(t *testing.T) {
 			t.Errorf("ATT-171: attempts after a success at %q, want 0, 1, 3 s", got)
 		}
 	})
-	t.Run("another change has it looked at", func(t *testing.T) {
+	t.Run("another change queues it", func(t *testing.T) {
 		w := attacherOnly(t)
 		w.Faults.Fail(matchAttach, fakeInternal)
 		w.request("va", "pv1")
@@ -265,7 +265,7 @@ func TestDetachWithout(t *testing.T) {
 	}
 }
 
-// The finalizer goes first: a crash after that does not have the driver asked again (ATT-175).
+// The finalizer goes first: after a crash the driver is not called again (ATT-175).
 func TestDetachCrash(t *testing.T) {
 	w := attacherOnly(t)
 	va := w.request("va", "pv1")

@@ -373,7 +373,7 @@ func TestTaintRemoved(t *testing.T) {
 	w.want("ATT-197", "50ms node a []", "50ms delete VA h1@a", "50ms Detach h1@a OK")
 }
 
-// A volume that allows one node has one operation in the cluster: the first in order wins, and the other is told when it is attached
+// A volume that allows one node has one operation in the cluster: the first in order wins, and the other gets an Event when it is attached
 // (ATT-068, ATT-081, ATT-088, ATT-212).
 func TestTwoNodes(t *testing.T) {
 	w := newFixture(t)
@@ -391,7 +391,7 @@ func TestTwoNodes(t *testing.T) {
 		"1.05s Attach h1@a OK",
 	)
 	w.Advance(sec)
-	w.want("ATT-071: then b is told",
+	w.want("ATT-071: then b gets its Event",
 		"1.65s default/pa "+attachedText,
 		`1.75s default/pb Warning FailedAttachVolume: Multi-Attach error for volume "pv1" Volume is already used by pod(s) pa`,
 		"1.75s node a [h1]",

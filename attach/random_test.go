@@ -17,8 +17,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// history plays pods that come and go, calls that fail and controllers that crash, in an order that the seed chooses, and returns
-// the trace. Whatever happens, a volume for one node is never said to be attached to two; and in the end what is attached is what pods
+// history runs pods that come and go, calls that fail and controllers that crash, in an order that the seed chooses, and returns
+// the trace. Whatever happens, a volume for one node is never reported as attached to two; in the end the attached volumes are those that pods
 // want.
 func history(t *testing.T, seed int64) string {
 	t.Helper()

@@ -422,7 +422,7 @@ func TestScenario24VolumeDeleted(t *testing.T) {
 	w.main(pv, `{"metadata":{"finalizers":["external-attacher/d"]}}`)
 	w.Advance(minute)
 	if pv, ok := w.Store().Volumes.Lookup("pv1"); !ok || !slices.Contains(pv.Finalizers, "external-attacher/d") {
-		t.Fatalf("ATT-178: the PersistentVolume is %v, want it held by the attacher", pv)
+		t.Fatalf("ATT-178: the PersistentVolume is %v, want the attacher's finalizer on it", pv)
 	}
 	name := "pv1"
 	w.Create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "new"},

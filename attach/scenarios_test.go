@@ -108,7 +108,7 @@ func TestScenario03Variants(t *testing.T) {
 		w.at50()
 		w.pod("p2", "b", "c1")
 		w.Advance(sec)
-		w.want("ATT-072: nobody known", "50ms default/p2 Warning FailedAttachVolume: Multi-Attach error for volume \"pv1\" "+
+		w.want("ATT-072: no pod is known", "50ms default/p2 Warning FailedAttachVolume: Multi-Attach error for volume \"pv1\" "+
 			"Volume is already exclusively attached to one node and can't be attached to another")
 	})
 	t.Run("the blocking pod is in another namespace", func(t *testing.T) {

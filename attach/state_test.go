@@ -80,7 +80,7 @@ var (
 	reportIt step = func(w *actualState, at pair) { w.report(at) }
 	unreport step = func(w *actualState, at pair) { w.unreport(at) }
 	write    step = func(w *actualState, at pair) { w.take(at.node) }
-	soil     step = func(w *actualState, at pair) { w.markDirty(at.node) }
+	dirty    step = func(w *actualState, at pair) { w.markDirty(at.node) }
 )
 
 func TestActualWorld(t *testing.T) {
@@ -115,8 +115,8 @@ func TestActualWorld(t *testing.T) {
 		{"ATT-045", "only a touch clears the request", []step{attachIt, request, uncertainIt, attachIt}, attached, yes, yes, yes, yes},
 		{"ATT-045", "a touch clears the request", []step{attachIt, request, touch}, attached, yes, no, yes, yes},
 		{"ATT-045", "detached clears it too", []step{attachIt, request, detachIt, attachIt}, attached, yes, no, yes, yes},
-		{"ATT-049", "the report stays", []step{attachIt, detachIt, write, soil}, detached, yes, no, no, yes},
-		{"ATT-115", "no report, nothing to write", []step{soil}, detached, no, no, no, no},
+		{"ATT-049", "the report stays", []step{attachIt, detachIt, write, dirty}, detached, yes, no, no, yes},
+		{"ATT-115", "no report, nothing to write", []step{dirty}, detached, no, no, no, no},
 	}
 	for _, tt := range tests {
 		w := newActualState()
@@ -165,7 +165,7 @@ func TestActualWorldShares(t *testing.T) {
 		t.Errorf("ATT-006, ATT-040: the report of m is %v, want v without a path", volumes)
 	}
 	if _, again := w.take("m"); again {
-		t.Error("ATT-113: the report is to be written twice")
+		t.Error("ATT-113: the report would be written twice")
 	}
 }
 

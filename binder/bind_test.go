@@ -146,7 +146,7 @@ func TestClaimStatus(t *testing.T) {
 	}{
 		{rule: "BIND-074", name: "Pending becomes Bound: everything", pv: edit(ours(fake.Modes("RWO", "ROX")), silver),
 			claim: bound(fake.Phase("Pending")), want: "Bound ReadWriteOnce ReadOnlyMany storage=10Gi vac=silver"},
-		{rule: "BIND-074", name: "edge 12: Lost becomes Bound: the attributes class is not told", pv: edit(ours(), silver),
+		{rule: "BIND-074", name: "edge 12: Lost becomes Bound: the status does not show the attributes class", pv: edit(ours(), silver),
 			claim: bound(fake.Phase("Lost")), want: "Bound ReadWriteOnce storage=10Gi"},
 		{rule: "BIND-074", name: "nor if the claim stays Bound", pv: edit(ours(), silver), claim: bound(),
 			want: "Bound ReadWriteOnce storage=10Gi"},
@@ -229,7 +229,7 @@ func TestFailedWrites(t *testing.T) {
 	}{
 		{"BIND-100", "bind, step 1", "PV.U", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U refused"}, "Available none, Pending", []string{"PV.U", "PV.S Bound", "PVC.U", "PVC.S Bound"}},
-		{"BIND-101", "bind, step 2: the volume points at the claim, and has the claim synced", "PV.S", 1,
+		{"BIND-101", "bind, step 2: the volume points at the claim, and queues the claim", "PV.S", 1,
 			[]api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S refused", "PV.S Bound", "PVC.U", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
 		{"BIND-102", "bind, step 3: the volume is Bound, the claim unbound; found by its pointer", "PVC.U", 1,
@@ -251,7 +251,7 @@ func TestFailedWrites(t *testing.T) {
 		{"BIND-107", "unbind, the phase: free by its pointer", "PV.S", 1,
 			[]api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U", "PV.S refused", "PV.S Available"},
 			"Available none, Lost", nil},
-		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1,
+		{"BIND-108", "migrated-to of a volume: the rest of the sync is skipped", "PV.U", 1,
 			[]api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"),
 				fake.Annotations(objects.AnnProvisionedBy, "d", objects.AnnMigratedTo, "x"))},
 			[]string{"PV.U refused"}, "Pending none", []string{"PV.U", "PV.S Available"}},

@@ -130,7 +130,7 @@ func TestOldVersions(t *testing.T) {
 	f.Create(fake.Volume("pv", "10Gi"), fake.Claim("c", "5Gi"))
 	f.Advance(time.Minute)
 	f.want("BIND-022", boundPair("1s")...)
-	// The user undoes what the controller wrote; the controller hears of its own write in between, and takes it as no news.
+	// The user undoes what the controller wrote; the controller receives its own write in between, and ignores it.
 	f.Patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
 	f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
 	f.Advance(time.Minute)
@@ -328,7 +328,7 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestCachesAreNotModified: BIND-026, no write of the controller changes an object that caches or the server held before.
+// TestCachesAreNotModified: BIND-026, no write of the controller changes an object that caches or the server had before.
 func TestCachesAreNotModified(t *testing.T) {
 	f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk))})
 	type seen struct{ obj, copy api.Object }

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// TestServerFacts: BIND-010 to BIND-017, what the controller relies on the API server for. Each row does something and tells what
+// TestServerFacts: BIND-010 to BIND-017, what the controller relies on the API server for. Each row does something and returns what
 // came of it, or the first line of the refusal.
 func TestServerFacts(t *testing.T) {
 	type (

@@ -28,7 +28,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// What the tables of the controller have in common. Their claim is default/c with uid uc, their volume is pv; a log is what was done
+// Objects and helpers of the controller's tables. Their claim is default/c with uid uc, their volume is pv; a log is what was done
 // to the API in order, in the words of docs/rules/binder.md: PV.U and PVC.U for updates, PV.S and PVC.S with the phase for status
 // updates, PV.C and PV.D, EV with object, type, reason and text.
 

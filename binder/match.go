@@ -35,7 +35,7 @@ type Rejection struct {
 	Volume string
 	// Rule is the first rule that rejected it: MATCH-002 to MATCH-020.
 	Rule string
-	// Got describes the volume: "capacity 5Gi". Needed is what the claim needs instead, "at least 10Gi", or "" where Got says it all.
+	// Got describes the volume: "capacity 5Gi". Needed describes what the claim needs instead: "at least 10Gi"; "" if Got suffices.
 	Got, Needed string
 }
 

@@ -69,7 +69,7 @@ func TestProvision(t *testing.T) {
 	}{
 		{rule: "PROV-020", name: "dynamic provisioning is off", cfg: binder.Config{DisableProvisioning: true}, class: gold(driver),
 			claim: wanting()},
-		{rule: "PROV-020", name: "off, and nobody asks for the class", cfg: binder.Config{DisableProvisioning: true}, claim: wanting()},
+		{rule: "PROV-020", name: "off, and the class is not read", cfg: binder.Config{DisableProvisioning: true}, claim: wanting()},
 		{rule: "PROV-021", name: "the class is missing", claim: wanting(),
 			want: []string{provisioningFailed(`storageclass.storage.k8s.io "gold" not found`)}},
 		{rule: "PROV-022", name: "a migrated plugin is its CSI driver's, even if there is such a plugin",
@@ -77,7 +77,7 @@ func TestProvision(t *testing.T) {
 			claim: wanting(), want: []string{"PVC.U", waitsFor("ebs.csi.aws.com")}, ops: 2},
 		{rule: "PROV-023", name: "an in-tree plugin", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)},
 			want: success, ops: 1},
-		{rule: "PROV-024", name: "edge 32: no such plugin, and nobody outside either", class: gold("kubernetes.io/no-provisioner"),
+		{rule: "PROV-024", name: "edge 32: no such plugin, and no external provisioner", class: gold("kubernetes.io/no-provisioner"),
 			claim: wanting(),
 			want:  []string{provisioningFailed("no volume plugin matched name: kubernetes.io/no-provisioner")}},
 		{rule: "PROV-024", name: "a plugin that cannot provision", class: gold("kubernetes.io/nfs"), claim: wanting(),
@@ -112,7 +112,7 @@ func TestProvision(t *testing.T) {
 			want: []string{"PVC.U refused"}, ops: 1},
 		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)),
 			backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
-		{rule: "PROV-042", name: "it cannot be told: no event", class: gold(disk), claim: wanting(namedBy(disk)),
+		{rule: "PROV-042", name: "it cannot be annotated: no event", class: gold(disk), claim: wanting(namedBy(disk)),
 			backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PV.G", 1), ops: 1},
 		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")),
 			claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
@@ -343,7 +343,7 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		{rule: "PROV-048", name: "it cannot be deleted", fails: 5, removal: []error{errors.New("stuck")},
 			want: append(slices.Clone(refused), "50s CALL Delete failed", "1m0s CALL Delete failed", "1m10s CALL Delete failed",
 				"1m20s CALL Delete failed", "1m30s CALL Delete failed", "1m40s "+cleanup("stuck"))},
-		{rule: "PROV-048", name: "nobody can delete it", fails: 5, cannot: true,
+		{rule: "PROV-048", name: "no plugin can delete it", fails: 5, cannot: true,
 			want: append(slices.Clone(refused), "50s "+cleanup("no deletable volume plugin matched"))},
 	}
 	for _, test := range tests {
@@ -397,7 +397,7 @@ func TestSaveProvisionedVolume(t *testing.T) {
 			}
 		})
 	}
-	t.Run("edge 34: a volume that was saved although nobody heard of it sheds its finalizer", func(t *testing.T) {
+	t.Run("edge 34: a volume that was saved although the reply was lost loses its finalizer", func(t *testing.T) {
 		lost := 0
 		cfg := binder.TrialConfig{}
 		cfg.Backends = set(t, fake.InTree(disk))
@@ -463,7 +463,7 @@ func TestAssignedClassIsNotKept(t *testing.T) {
 // TestOperations: BIND-090 to BIND-096 as they show from outside.
 func TestOperations(t *testing.T) {
 	failed := provisioningFailed(`Failed to provision volume with StorageClass "gold": `)
-	t.Run("BIND-094 nobody is told: failures are retried at those resyncs by which the backoff is over", func(t *testing.T) {
+	t.Run("BIND-094 without Events: failures are retried at those resyncs by which the backoff is over", func(t *testing.T) {
 		// BIND-092, BIND-093: 0.5, 1, 2, 4, 8, 16, 32, 64, 122, 122 s.
 		f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.MaxSize("1Gi")))})
 		f.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))

@@ -18,8 +18,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TestFullResync: BIND-032, a resync that skips clean objects has exactly the effects of one that syncs every object.
-func TestFullResync(t *testing.T) {
+// TestResyncSkipsCleanObjects: BIND-032, a resync that skips clean objects has exactly the effects of one that syncs every object.
+func TestResyncSkipsCleanObjects(t *testing.T) {
 	lag := func(d time.Duration) map[string]time.Duration {
 		return map[string]time.Duration{actors.PersistentVolume: d}
 	}
@@ -38,7 +38,7 @@ func TestFullResync(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				picks := rapid.SliceOfN(rapid.IntRange(0, 1<<20), 300, 300).Draw(r, "picks")
 				test.opts.SpansOnly = true
-				play := func(full bool) string {
+				run := func(full bool) string {
 					cfg, _ := history.Config(0)
 					internals.Options(&cfg).NoSkipping, cfg.Lag = full, test.lag
 					// What falls on the instant of a resync by chance comes before or after it as its timer was set earlier or later.
@@ -46,7 +46,7 @@ func TestFullResync(t *testing.T) {
 					cfg.Without = []string{actors.Scheduler, actors.AttachDetach, actors.PodGC, actors.Attacher(history.Driver), volsim.Kubelets}
 					return runPicks(r, cfg, test.opts, picks)
 				}
-				some, all := play(false), play(true)
+				some, all := run(false), run(true)
 				if some != all {
 					r.Fatalf("what a full resync does differs (+ is the full one):\n%s", cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 				}

@@ -41,7 +41,7 @@ func TestSkippedReads(t *testing.T) {
 		{"BIND-061", "by the next resync", false, get, 10*time.Minute + 2*time.Second, 0, 10*time.Minute + 15*time.Second},
 		{"BIND-032", "by each", false, get, 10*time.Minute + 2*time.Second, 3, 11 * time.Minute},
 		{"BIND-032", "of whatever life of the controller", true, get, 10*time.Minute + 2*time.Second, 0, 10*time.Minute + 15*time.Second},
-		{"BIND-061", "and nobody reads another claim", false, fake.Match{Actor: actors.PersistentVolume, Verb: "get", Key: "default/d"},
+		{"BIND-061", "and no sync reads another claim", false, fake.Match{Actor: actors.PersistentVolume, Verb: "get", Key: "default/d"},
 			10 * time.Minute, 0, 0},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestTraces(t *testing.T) {
 		if got := keys(s.volume("pv").Annotations); !slices.Equal(got, []string{objects.AnnProvisionedBy}) {
 			t.Errorf("annotations of the volume: %v", got)
 		}
-		t.Run("T3b BIND-039, BIND-064: its claim is deleted, and the driver is to delete it", func(t *testing.T) {
+		t.Run("T3b BIND-039, BIND-064: its claim is deleted, and the policy is Delete", func(t *testing.T) {
 			s.t = t
 			s.do(s.Delete(claim))
 			s.then("deletion", time.Minute, "1m20s PV.S Released")
@@ -241,7 +241,7 @@ func TestStories(t *testing.T) {
 		}
 	})
 
-	t.Run("edge 17 BIND-068: a provisioned volume that lost the race and is to be kept stays reserved for its claim", func(t *testing.T) {
+	t.Run("edge 17 BIND-068: a provisioned volume that lost the race stays reserved under the policy Retain for its claim", func(t *testing.T) {
 		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Class("gold", driver), fake.Claim("c", "5Gi", fake.InClass("gold"))))
 		s.do(s.Advance(0))
@@ -272,7 +272,7 @@ func TestStories(t *testing.T) {
 		s.then("the next resync", time.Second, "15s PVC.U", "15s "+waitsFor(driver), "15s "+waitsFor(driver))
 	})
 
-	t.Run("edge 37: pairs at peace are left alone, claims that wait are not", func(t *testing.T) {
+	t.Run("edge 37: bound pairs are left alone, claims that wait are not", func(t *testing.T) {
 		for _, full := range []bool{false, true} {
 			var cfg volsim.Config
 			internals.Options(&cfg).NoSkipping = full

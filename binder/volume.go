@@ -122,7 +122,7 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 	if claim.UID == pv.Spec.ClaimRef.UID {
 		return claim, nil
 	}
-	// BIND-061: the cache has another claim of that name, which may be outdated; the API server is asked.
+	// BIND-061: the cache has another claim of that name, and may lag; the API server is asked.
 	live, err := c.api.Claims.Get(p, key)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -68,7 +68,7 @@ func TestSyncVolume(t *testing.T) {
 			ref: "default/c[uc]"},
 		{rule: "BIND-066", name: "edge 19: from Released", pv: ours(fake.Phase("Released"), deleted), claim: bound(),
 			want: []string{"PV.S Bound"}, ref: "default/c[uc]"},
-		{rule: "BIND-066", name: "edge 37: nothing to do for a pair at peace", pv: ours(), claim: bound(), ref: "default/c[uc]"},
+		{rule: "BIND-066", name: "edge 37: nothing to do for a bound pair", pv: ours(), claim: bound(), ref: "default/c[uc]"},
 		{rule: "BIND-066", name: "the claim's phase does not count", pv: ours(fake.Phase("Pending")), claim: bound(fake.Phase("Lost")),
 			want: []string{"PV.S Bound"}, ref: "default/c[uc]"},
 
@@ -117,12 +117,12 @@ func TestClaimOfAVolume(t *testing.T) {
 		want       []string
 	}{
 		{rule: "BIND-061", name: "own says so", phase: "Available", own: "uc", live: "uc", want: []string{"PV.S Bound"}},
-		{rule: "BIND-061", name: "own has it, so nobody else is asked", phase: "Available", own: "uc", broken: true,
+		{rule: "BIND-061", name: "own has it, so nothing else is read", phase: "Available", own: "uc", broken: true,
 			want: []string{"PV.S Bound"}},
-		{rule: "BIND-061", name: "edge 13: own has not heard of the claim, others have", phase: "Available", live: "uc",
+		{rule: "BIND-061", name: "edge 13: own does not have the claim yet, the API server has", phase: "Available", live: "uc",
 			want: []string{"PV.S Bound"}},
-		{rule: "BIND-061", name: "nobody has", phase: "Available", want: []string{"PV.S Released"}},
-		{rule: "BIND-061", name: "nobody has, as far as it can be found out", phase: "Available", broken: true, fails: true},
+		{rule: "BIND-061", name: "neither has", phase: "Available", want: []string{"PV.S Released"}},
+		{rule: "BIND-061", name: "neither cache has, and the live read fails", phase: "Available", broken: true, fails: true},
 		{rule: "BIND-061", name: "edge 13: for a Released volume own is enough", phase: "Released", live: "uc"},
 		{rule: "BIND-061", name: "for a Failed one, too", phase: "Failed", live: "uc", broken: true},
 		{rule: "BIND-061", name: "edge 14: own remembers another claim, the server has the right one", phase: "Released", own: "old",

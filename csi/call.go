@@ -21,13 +21,13 @@ type Call struct {
 	Node string
 	// Volume is the volume_id of the request, or the name if a volume is created; "" if the request has neither.
 	Volume string
-	// Request is what was sent.
+	// Request is the request that was sent.
 	Request proto.Message
-	// Fault is what went wrong at the wire; the zero value is nothing.
+	// Fault is the failure of the connection; the zero value is none.
 	Fault Fault
-	// Replies are what the driver answered: one entry, two if the call was delivered twice, none if it was not delivered.
+	// Replies are the driver's replies: one entry, two if the call was delivered twice, none if it was not delivered.
 	Replies []Reply
-	// Err is what the caller got, nil for success. It differs from the last of Replies if the reply was lost.
+	// Err is the error that the caller got, nil for success. It differs from the last of Replies if the reply was lost.
 	Err error
 	// Open is true while the call stays open (Overlap). Its reply is added when it ends.
 	Open bool
@@ -43,10 +43,10 @@ type Reply struct {
 	Met int
 }
 
-// Fault is what goes wrong with a call at the wire. The zero value is nothing.
+// Fault is a failure of the connection during a call. The zero value is none.
 type Fault struct {
 	Kind FaultKind
-	// Code is what the caller gets with NotDelivered and LostReply; "" is Unavailable.
+	// Code is the status code that the caller gets with NotDelivered and LostReply; "" is Unavailable.
 	Code storage.Code
 }
 

@@ -15,7 +15,7 @@ import (
 type claimSync struct {
 	// rule decides, and text says why.
 	rule, text string
-	// todo is what the user has to do before anything changes; "" if a component acts, or nothing needs doing.
+	// todo is the action that the user must take before anything changes; "" if a component acts, or none is needed.
 	todo string
 	// volume is the volume that the claim has, names or will get; "" if there is none.
 	volume string

@@ -47,7 +47,7 @@ func (ex *volumeExpansion) expand(p *engine.Process, name corev1.UniqueVolumeNam
 	return done, e.req.Size, err
 }
 
-// nodeStep is what this node does about an expansion according to the status of the claim (MNT-412).
+// nodeStep is the step that this node takes in an expansion, according to the status of the claim (MNT-412).
 type nodeStep int
 
 const (

@@ -397,7 +397,7 @@ func TestReports(t *testing.T) {
 	w.Mark()
 	w.Advance(24 * time.Hour)
 	want(t, "MNT-008: nothing to learn again", writes(), 0)
-	// Somebody takes the list away: it comes back, and is reported again.
+	// A user removes the list: it comes back, and is reported again.
 	node, _ := w.Store().Nodes.Get(nodeName)
 	changed := *node
 	changed.Status.VolumesInUse = nil
@@ -419,7 +419,7 @@ func TestReportsBeginWithTheWatch(t *testing.T) {
 	want(t, "MNT-934: the first one does not", len(w.inUse()), 1)
 }
 
-func TestEveryReport(t *testing.T) {
+func TestUnskippedReports(t *testing.T) {
 	w := newFixture(t, func(s *setup) { s.engine.NoSkipping = true })
 	w.Advance(time.Hour)
 	n := 0

@@ -24,7 +24,7 @@ type statusReporter struct {
 	last   report
 }
 
-// report is what the status reporter remembers of its last report.
+// report contains the fields of the last report that the status reporter remembers.
 type report struct {
 	registered bool
 	sent       time.Time

@@ -12,7 +12,7 @@ import (
 type populator struct {
 	k      *kubelet
 	ticker *engine.Ticker
-	// processed says whether the volumes of a pod are in the desired state: true is done, false is to be repeated, absent is a pod that
+	// processed says whether the volumes of a pod are in the desired state: true is done, false is repeated, absent is a pod that
 	// was never processed (MNT-064).
 	processed map[types.UID]bool
 	// hasAddedPods says that all pods known at the start are in the desired state (MNT-063).

@@ -48,7 +48,7 @@ type Access struct {
 	Volume string
 	// Wrote is true for a write, false for a read.
 	Wrote bool
-	// Data is what was written, or what was found.
+	// Data is the content that was written or found.
 	Data storage.Write
 	// Err is the reason why the access failed, nil if it succeeded.
 	Err error

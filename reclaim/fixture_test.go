@@ -105,7 +105,7 @@ func (w *fixture) reclaimAs(pv *corev1.PersistentVolume) error {
 	return err
 }
 
-// writes lists the successful writes since the given point as "verb Kind key", those that changed nothing left out.
+// writes lists the successful writes since the given point as "verb Kind key", without those that changed nothing.
 func (w *fixture) writes(since uint64) []string {
 	var writes []string
 	for entry := range w.Trace().Since(since) {

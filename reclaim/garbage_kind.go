@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// collectable is what the collector needs of each kind of object.
+// collectable is implemented by the collector of one kind of object.
 type collectable interface {
 	kind() api.Kind
 	namespaced() bool

@@ -54,7 +54,7 @@ func (r *podRunner) sync(p *engine.Process, key string) error {
 	if err := r.run(p, pod); err != nil {
 		status = corev1.PodStatus{Phase: corev1.PodFailed, Message: err.Error()}
 	}
-	// No version: whoever else writes to the pod, this is how it ended.
+	// No version: this write wins over concurrent ones.
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"phase": status.Phase, "message": status.Message}})
 	if err != nil {
 		return err

@@ -245,7 +245,7 @@ func TestClaimProtection(t *testing.T) {
 	}
 }
 
-// PROT-021: which changes of a pod have its claims looked at again.
+// PROT-021: which changes of a pod queue its claims.
 func TestClaimProtectionPodEvents(t *testing.T) {
 	running := newPod("p", "c1")
 	succeeded := newPod("p", "c1")

@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// provisionState is what a provisioning error means for the asset.
+// provisionState says what a provisioning error means for the asset.
 type provisionState string
 
 const (

@@ -716,7 +716,7 @@ func TestProvisionTopology(t *testing.T) {
 	}{
 		{rule: "XPROV-031", name: "the selected node's place comes first", objects: cluster, class: class(delayed),
 			claim: wantedClaim(onNode("n2")), requisite: "a b c", preferred: "b c a"},
-		{rule: "XPROV-031", name: "of the allowed places", objects: cluster, class: class(delayed, allowed("c", "b")),
+		{rule: "XPROV-031", name: "of the allowed topologies", objects: cluster, class: class(delayed, allowed("c", "b")),
 			claim: wantedClaim(onNode("n2")), requisite: "b c", preferred: "b c"},
 		{rule: "XPROV-031", name: "without a node the claims of a set go round", objects: cluster, class: class(), claim: wantedClaim(),
 			requisite: "a b c", preferred: ""},
@@ -770,7 +770,7 @@ func TestProvisionTopology(t *testing.T) {
 			}
 		})
 	}
-	t.Run("XPROV-031 the places of a set", func(t *testing.T) {
+	t.Run("XPROV-031 the topologies of a set", func(t *testing.T) {
 		var first []string
 		for i := range 3 {
 			d := &driver{topology: true}
@@ -781,7 +781,7 @@ func TestProvisionTopology(t *testing.T) {
 			first = append(first, d.requests[0].Preferred[0][zone])
 		}
 		slices.Sort(first)
-		equal(t, "first places", first, []string{"a", "b", "c"})
+		equal(t, "first topologies", first, []string{"a", "b", "c"})
 	})
 }
 

@@ -169,8 +169,8 @@ func TestRecyclerPod(t *testing.T) {
 	}
 }
 
-// podWorld recycles by pod; nobody runs the pods unless runner is set.
-func podWorld(t *testing.T, runner bool, b *plugin) *fixture {
+// podFixture recycles by pod; the pods run only if runner is set.
+func podFixture(t *testing.T, runner bool, b *plugin) *fixture {
 	t.Helper()
 	b.name, b.byPod = "kubernetes.io/host-path", true
 	w := newFixture(t, options.Reclaimer{}, b)
@@ -188,7 +188,7 @@ func (w *fixture) recyclerPod() *corev1.Pod {
 
 // R5: Released, pod, pod Succeeded, pod deleted, Event VolumeRecycled, unbind.
 func TestRecycleByPod(t *testing.T) {
-	w := podWorld(t, true, &plugin{})
+	w := podFixture(t, true, &plugin{})
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}
@@ -244,7 +244,7 @@ func TestRecyclerPodOutcome(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := podWorld(t, false, &plugin{})
+			w := podFixture(t, false, &plugin{})
 			if test.prepare != nil {
 				test.prepare(w)
 			}
@@ -276,7 +276,7 @@ func TestRecyclerPodOutcome(t *testing.T) {
 
 // RECL-072: Events about the pod show on the volume, repetitions do not; Events about others do not either.
 func TestRecyclerPodEvents(t *testing.T) {
-	w := podWorld(t, false, &plugin{})
+	w := podFixture(t, false, &plugin{})
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}
@@ -308,7 +308,7 @@ func TestPodRunnerDeadline(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.rule, " ", test.delay), func(t *testing.T) {
-			w := podWorld(t, true, &plugin{delay: map[storage.Op]time.Duration{storage.Recycle: test.delay}})
+			w := podFixture(t, true, &plugin{delay: map[storage.Op]time.Duration{storage.Recycle: test.delay}})
 			if err := w.reclaim("pv1"); err != nil {
 				t.Fatalf("Reclaim: %v", err)
 			}
@@ -324,14 +324,14 @@ func TestPodRunnerDeadline(t *testing.T) {
 // The runner reports what the plugin says, retries a write, and leaves other pods alone.
 func TestPodRunner(t *testing.T) {
 	t.Run("RECL-072 failure", func(t *testing.T) {
-		w := podWorld(t, true, &plugin{err: map[storage.Op]error{storage.Recycle: errors.New("disk full")}})
+		w := podFixture(t, true, &plugin{err: map[storage.Op]error{storage.Recycle: errors.New("disk full")}})
 		if err := w.reclaim("pv1"); err != nil {
 			t.Fatalf("Reclaim: %v", err)
 		}
 		equal(t, "events", w.events(0), []string{"Warning VolumeFailedRecycle: Recycle failed: failed to recycle volume: disk full"})
 	})
 	t.Run("RECL-072 the write fails once", func(t *testing.T) {
-		w := podWorld(t, true, &plugin{})
+		w := podFixture(t, true, &plugin{})
 		failures := 1
 		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "patch-status" && failures > 0 {
@@ -348,12 +348,12 @@ func TestPodRunner(t *testing.T) {
 		}
 	})
 	t.Run("RECL-070 other pods", func(t *testing.T) {
-		w := podWorld(t, true, &plugin{})
+		w := podFixture(t, true, &plugin{})
 		w.Load(newPod("p", "c1"))
 		w.settle()
 		equal(t, "writes", w.writes(0), nil)
 	})
-	t.Run("RECL-070 a pod that nobody can serve", func(t *testing.T) {
+	t.Run("RECL-070 a pod that cannot be scheduled", func(t *testing.T) {
 		w := newFixture(t, options.Reclaimer{})
 		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, nil))
 		w.Load(reclaim.RecyclerPod(newVolume(), "default"))
@@ -367,7 +367,7 @@ func TestPodRunner(t *testing.T) {
 
 // A crash of the controller while the pod runs leaves the pod behind; the next life finds it and tries again (RECL-071).
 func TestRecycleCrash(t *testing.T) {
-	w := podWorld(t, false, &plugin{})
+	w := podFixture(t, false, &plugin{})
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}

@@ -61,7 +61,7 @@ func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	return text.String(), w
 }
 
-// Whatever the order of what happens at once, and whoever crashes, everything ends where it should, and the same seed is the same
+// Whatever the order of events at one instant, and whichever controller crashes, everything ends where it should, and the same seed is the same
 // run.
 func TestSeedsAndCrashes(t *testing.T) {
 	for _, crash := range []int{0, 2, 3, 7} {

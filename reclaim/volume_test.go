@@ -258,7 +258,7 @@ func TestFindDeleter(t *testing.T) {
 		{rule: "RECL-035", name: "by source", pv: newVolume(), want: "kubernetes.io/host-path"},
 		{rule: "RECL-036", name: "NFS is known but cannot delete", pv: newVolume(nfs),
 			err: `error getting deleter volume plugin for volume "pv1": no deletable volume plugin matched`},
-		{rule: "RECL-036", name: "iSCSI is nobody's", pv: newVolume(iscsi),
+		{rule: "RECL-036", name: "iSCSI has no deleter", pv: newVolume(iscsi),
 			err: `error getting deleter volume plugin for volume "pv1": no volume plugin matched`},
 	}
 	for _, test := range tests {

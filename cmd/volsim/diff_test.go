@@ -35,12 +35,12 @@ func TestDiff(t *testing.T) {
 		{"two dumps", "", []string{"-f", "../../internal/tools/rundiff/testdata/one.yaml", "-f",
 			"../../internal/tools/rundiff/testdata/other.yaml"}, 1, []string{"    metadata.deletionTimestamp none -> "}},
 		{"one dump twice", "", []string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml"}, 0, []string{"no difference"}},
-		{"one dump, played on", "",
+		{"one dump, continued", "",
 			[]string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml", "--until", "1m", "--seed-a", "2", "--seed-b", "2"}, 0,
 			[]string{"seed 2, 1m0s later"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play(tt.stdin, append([]string{"diff"}, tt.args...)...)
+			status, out, errOut := shell(tt.stdin, append([]string{"diff"}, tt.args...)...)
 			require.Equal(t, tt.status, status, out+errOut)
 			require.NotContains(t, errOut, "exit status")
 			for _, want := range tt.want {
@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffJSON(t *testing.T) {
-	status, out, errOut := play(runClaim, "diff", diffFlaky, "-", "-o", "json")
+	status, out, errOut := shell(runClaim, "diff", diffFlaky, "-", "-o", "json")
 	require.Equal(t, 1, status, errOut)
 	require.Empty(t, errOut)
 	var got struct {
@@ -99,7 +99,7 @@ func TestDiffErrors(t *testing.T) {
 		{"a script that cannot be read", []string{script, malformed}, "c.txt:1: conquer: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play("", append([]string{"diff"}, tt.args...)...)
+			status, out, errOut := shell("", append([]string{"diff"}, tt.args...)...)
 			require.Equal(t, exitUsage, status, "as with diff, trouble is 2")
 			require.Empty(t, out)
 			oneLine(t, errOut)

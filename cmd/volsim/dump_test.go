@@ -59,7 +59,7 @@ func inTestdata(args []string) []string {
 func TestAnswers(t *testing.T) {
 	for _, tt := range answers {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play("", inTestdata(tt.args)...)
+			status, out, errOut := shell("", inTestdata(tt.args)...)
 			require.Zero(t, status, errOut)
 			require.Equal(t, tt.errOut, errOut)
 			file := filepath.Join("testdata", "answers", tt.name+".txt")
@@ -83,7 +83,7 @@ func TestAnswersForPrograms(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			read := func(format string, unmarshal func([]byte, any) error) any {
 				args := inTestdata(tt.args)
-				status, out, errOut := play("", append([]string{args[0], "-o", format}, args[1:]...)...)
+				status, out, errOut := shell("", append([]string{args[0], "-o", format}, args[1:]...)...)
 				require.Zero(t, status, errOut)
 				var value any
 				require.NoError(t, unmarshal([]byte(out), &value), out)
@@ -99,7 +99,7 @@ func TestAnswersForPrograms(t *testing.T) {
 func TestDumpFromStandardInput(t *testing.T) {
 	data, err := os.ReadFile("testdata/dead-node.yaml")
 	require.NoError(t, err)
-	status, out, errOut := play(string(data), "explain", "-f", "-", "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "-o", "json",
+	status, out, errOut := shell(string(data), "explain", "-f", "-", "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "-o", "json",
 		"pod/shop/cart-7c6d9f5b8-m4n7q")
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, `"now": "2026-11-20T10:00:00Z"`)
@@ -137,7 +137,7 @@ func TestDumpMistakes(t *testing.T) {
 			want: "invalid --for 0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play(tt.stdin, tt.args...)
+			status, out, errOut := shell(tt.stdin, tt.args...)
 			require.Equal(t, tt.status, status, errOut)
 			require.Empty(t, out)
 			lines := strings.Split(strings.TrimSuffix(errOut, "\n"), "\n")

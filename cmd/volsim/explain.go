@@ -75,7 +75,7 @@ func newExplain() *cobra.Command {
 type answer struct {
 	Now          time.Time             `json:"now"`
 	Explanations []explain.Explanation `json:"explanations"`
-	// Ahead is the simulated time; Outcomes is what happened in it to the explained objects and those they wait for.
+	// Ahead is the simulated time. Outcomes lists what happened in it to the explained objects and those they wait for.
 	Ahead    predict.Span      `json:"ahead,omitzero"`
 	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`

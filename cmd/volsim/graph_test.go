@@ -35,7 +35,7 @@ func TestGraph(t *testing.T) {
 			[]string{"graph", "-", "--kind", "PVC", "--recordings", recordingFolder + "/pv-racy.jsonl.gz"}, []string{"    Pending --> Bound: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play(tt.stdin, tt.args...)
+			status, out, errOut := shell(tt.stdin, tt.args...)
 			require.Zero(t, status, errOut)
 			for _, want := range tt.want {
 				require.Contains(t, out, want)
@@ -62,7 +62,7 @@ func TestGraphErrors(t *testing.T) {
 			"stdin:1: expect claim data phase=Bound: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play(tt.stdin, tt.args...)
+			status, out, errOut := shell(tt.stdin, tt.args...)
 			require.Equal(t, tt.status, status)
 			require.Empty(t, out)
 			require.Contains(t, errOut, tt.want)

@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// play runs one command line as a shell would.
-func play(stdin string, args ...string) (status int, out, errOut string) {
+// shell runs one command line as a shell would.
+func shell(stdin string, args ...string) (status int, out, errOut string) {
 	var stdout, stderr bytes.Buffer
 	status = execute(args, strings.NewReader(stdin), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
 func TestVersion(t *testing.T) {
-	status, out, errOut := play("", "version")
+	status, out, errOut := shell("", "version")
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "Kubernetes v1.36.3: ")
 }
@@ -24,7 +24,7 @@ func TestVersion(t *testing.T) {
 // TestOneDash: flags may be spelled as those of Go's own commands are.
 func TestOneDash(t *testing.T) {
 	const script = "../../examples/sweep/race.txtar"
-	status, want, errOut := play("", "sweep", "--quiet", "--seeds=1..20", "--shard", "0/2", "-o", "json", script)
+	status, want, errOut := shell("", "sweep", "--quiet", "--seeds=1..20", "--shard", "0/2", "-o", "json", script)
 	require.Zero(t, status, errOut)
 	require.NotEmpty(t, want)
 	for _, args := range [][]string{
@@ -32,14 +32,14 @@ func TestOneDash(t *testing.T) {
 		{"sweep", "-q", "-seeds", "1..20", "-shard=0/2", "-output=json", script},
 		{"sweep", "-q", "-seeds", "1..20", "-shard=0/2", "-ojson", "--", script},
 	} {
-		status, out, errOut := play("", args...)
+		status, out, errOut := shell("", args...)
 		require.Zero(t, status, errOut)
 		require.Equal(t, want, out, args)
 	}
-	status, _, errOut = play("", "sweep", "-conquer", script)
+	status, _, errOut = shell("", "sweep", "-conquer", script)
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errOut, "-conquer")
-	status, _, errOut = play("", "version", "--", "-quiet")
+	status, _, errOut = shell("", "version", "--", "-quiet")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errOut, `"-quiet"`)
 }
@@ -55,7 +55,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "an argument too many", args: []string{"version", "now"}, want: `unknown command "now" for "volsim version"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, out, errOut := play("", tt.args...)
+			status, out, errOut := shell("", tt.args...)
 			require.Equal(t, exitUsage, status)
 			require.Empty(t, out)
 			require.Contains(t, errOut, tt.want)

@@ -28,7 +28,7 @@ func testConsole(t *testing.T, file string, commands int) {
 		line, rest, _ := strings.Cut(part, "\n")
 		_, after, found := strings.Cut("\n"+rest, "\n```\n")
 		require.True(t, found, line)
-		status, out, errOut := play("", strings.Fields(strings.ReplaceAll(line, "cmd/volsim/", ""))...)
+		status, out, errOut := shell("", strings.Fields(strings.ReplaceAll(line, "cmd/volsim/", ""))...)
 		require.Zero(t, status, errOut)
 		current += fence + line + "\n" + errOut + out + "```\n" + after
 	}

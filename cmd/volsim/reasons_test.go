@@ -20,7 +20,7 @@ func TestReasons(t *testing.T) {
 			for _, row := range rows {
 				t.Run(row.Rule+" "+row.Name, func(t *testing.T) {
 					require.NoError(t, os.WriteFile(file, row.Dump(t), 0o600))
-					status, out, errOut := play("", "explain", "-f", file, "--ahead", "0s", "--now",
+					status, out, errOut := shell("", "explain", "-f", file, "--ahead", "0s", "--now",
 						reasons.Now.Format("2006-01-02T15:04:05Z"), "-o", "json", row.Ask)
 					require.Zero(t, status, errOut)
 					var got answer
@@ -39,7 +39,7 @@ func TestExplainAllKeepsCircles(t *testing.T) {
 		if row.Name != "SCHED-102: no local volume is left" {
 			continue
 		}
-		status, out, errOut := play(string(row.Dump(t)), "explain", "-f", "-", "--ahead", "0s")
+		status, out, errOut := shell(string(row.Dump(t)), "explain", "-f", "-", "--ahead", "0s")
 		require.Zero(t, status, errOut)
 		require.True(t, strings.HasPrefix(out, "pod/default/p has no phase\n"), out)
 		require.Equal(t, 1, strings.Count(out, "pod/default/p has no phase\n"), out)

@@ -37,7 +37,7 @@ func oneLine(t *testing.T, errOut string) {
 	require.NotContains(t, errOut, ".go:")
 }
 
-// TestRunMalformed plays what cannot be read: each ends with one line that says where and why.
+// TestRunMalformed runs malformed scripts: each ends with one line that says where and why.
 func TestRunMalformed(t *testing.T) {
 	data, err := os.ReadFile("../../internal/tools/script/testdata/malformed.yaml")
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestRunMalformed(t *testing.T) {
 	for _, tt := range scripts {
 		t.Run(tt.Name, func(t *testing.T) {
 			file := write(t, t.TempDir(), "x.txtar", tt.Script)
-			status, out, errOut := play("", "run", file)
+			status, out, errOut := shell("", "run", file)
 			require.Equal(t, exitFailed, status)
 			require.Empty(t, out)
 			oneLine(t, errOut)
@@ -92,7 +92,7 @@ func TestRunManifestMalformed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := write(t, t.TempDir(), "x.yaml", tt.manifest)
-			status, _, errOut := play("", "run", "-q", file)
+			status, _, errOut := shell("", "run", "-q", file)
 			require.Equal(t, exitFailed, status)
 			oneLine(t, errOut)
 			require.Regexp(t, `x\.yaml:\d+: `, errOut)
@@ -125,7 +125,7 @@ func TestRunUsage(t *testing.T) {
 			"x.html: no such file or directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, _, errOut := play("", tt.args...)
+			status, _, errOut := shell("", tt.args...)
 			require.Equal(t, tt.status, status)
 			oneLine(t, errOut)
 			require.Contains(t, errOut, tt.want)
@@ -137,14 +137,14 @@ func TestRunScript(t *testing.T) {
 	const script = "# A story.\nget pv\ncmp stdout want\nadvance 5s\nexpect pv/a phase=Bound\n-- want --\nNo resources found\n"
 	file := write(t, t.TempDir(), "story.txtar", script)
 	t.Run("text", func(t *testing.T) {
-		status, out, errOut := play("", "run", file)
+		status, out, errOut := shell("", "run", file)
 		require.Equal(t, exitFailed, status)
 		require.Equal(t, "volsim: "+file+":5: expect pv/a phase=Bound: persistentvolumes \"a\" not found\n", errOut)
 		require.Equal(t, "# A story.\n> get pv\nNo resources found\n> cmp stdout want\n> advance 5s\n> expect pv/a phase=Bound\n"+file+
 			": 1 failure, seed 0, 5s of virtual time\n", out)
 	})
 	t.Run("json", func(t *testing.T) {
-		status, out, _ := play("", "run", "-o", "json", "--seed", "7", "--until", "1m", file)
+		status, out, _ := shell("", "run", "-o", "json", "--seed", "7", "--until", "1m", file)
 		require.Equal(t, exitFailed, status)
 		var report runReport
 		require.NoError(t, json.Unmarshal([]byte(out), &report))
@@ -156,27 +156,27 @@ func TestRunScript(t *testing.T) {
 		require.Equal(t, "5s", report.Commands[2].At)
 	})
 	t.Run("yaml", func(t *testing.T) {
-		_, out, _ := play("", "run", "-o", "yaml", file)
+		_, out, _ := shell("", "run", "-o", "yaml", file)
 		var report runReport
 		require.NoError(t, yaml.Unmarshal([]byte(out), &report))
 		require.Equal(t, file, report.Script)
 		require.Len(t, report.Commands, 4)
 	})
 	t.Run("a diff stands above the line", func(t *testing.T) {
-		status, _, errOut := play(strings.Replace(script, "resources found", "such luck", 1), "run", "-q", "-")
+		status, _, errOut := shell(strings.Replace(script, "resources found", "such luck", 1), "run", "-q", "-")
 		require.Equal(t, exitFailed, status)
 		require.Equal(t, "- No such luck\n+ No resources found\nvolsim: stdin:3: cmp stdout want: stdout and want differ\n", errOut)
 	})
 	t.Run("update", func(t *testing.T) {
 		file := write(t, t.TempDir(), "x.txtar", "get pv\ncmp stdout want\n-- want --\nold\n")
-		status, _, errOut := play("", "run", "-q", "--update", file)
+		status, _, errOut := shell("", "run", "-q", "--update", file)
 		require.Zero(t, status, errOut)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, "get pv\ncmp stdout want\n-- want --\nNo resources found\n", string(data))
 	})
 	t.Run("until, log and trace", func(t *testing.T) {
-		status, out, errOut := play("apply -f c\n-- c --\n"+runClaim, "run", "-q", "--until", "1h", "--log", "-", "--trace", "-", "-")
+		status, out, errOut := shell("apply -f c\n-- c --\n"+runClaim, "run", "-q", "--until", "1h", "--log", "-", "--trace", "-", "-")
 		require.Zero(t, status, errOut)
 		require.Contains(t, out, "stdin: ok, seed 0, 1h0m0s of virtual time\n")
 		require.Contains(t, out, "pv_controller.go] ")
@@ -184,21 +184,21 @@ func TestRunScript(t *testing.T) {
 	})
 	t.Run("a picture", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "x.html")
-		status, _, errOut := play("now", "run", "-q", "--html", file, "-")
+		status, _, errOut := shell("now", "run", "-q", "--html", file, "-")
 		require.Zero(t, status, errOut)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Contains(t, string(data), "<html")
 	})
 	t.Run("commands", func(t *testing.T) {
-		status, out, errOut := play("", "run", "--help-commands")
+		status, out, errOut := shell("", "run", "--help-commands")
 		require.Zero(t, status, errOut)
 		require.Contains(t, out, "  advance DURATION\n")
 	})
 }
 
 func TestRunManifest(t *testing.T) {
-	status, out, errOut := play(runClaim, "run", "-")
+	status, out, errOut := shell(runClaim, "run", "-")
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "> apply -f stdin\npersistentvolumeclaim/data created\n")
 	require.Contains(t, out, "persistentvolumeclaim/data   Pending")
@@ -207,7 +207,7 @@ func TestRunManifest(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "1.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: disk.example.com\n")
 	write(t, dir, "2.yaml", strings.Replace(runClaim, `""`, "fast", 1))
-	status, out, errOut = play("", "run", dir)
+	status, out, errOut = shell("", "run", dir)
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "> backend disk.example.com\n")
 	require.Regexp(t, "persistentvolumeclaim/data   Bound    pvc-", out)
@@ -218,7 +218,7 @@ func TestRunDirectory(t *testing.T) {
 	write(t, dir, "a.txtar", "now\n")
 	write(t, dir, "b.txtar", "expect pv/a phase=Bound\n")
 	write(t, dir, "c.yaml", runClaim)
-	status, out, errOut := play("", "run", "-q", dir)
+	status, out, errOut := shell("", "run", "-q", dir)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, out, "a.txtar: ok, seed 0")
 	require.Contains(t, out, "b.txtar: 1 failure")

@@ -18,45 +18,45 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "race.txtar", sweepRace)
 	t.Run("both outcomes, whatever the number of cores", func(t *testing.T) {
-		status, out, errOut := play("", "sweep", "-q", "--seeds", "1..60", file)
+		status, out, errOut := shell("", "sweep", "-q", "--seeds", "1..60", file)
 		require.Zero(t, status, errOut)
 		require.Contains(t, out, file+": 60 seeds of 1..60: 2 outcomes, 0 invariants violated\n")
 		require.Contains(t, out, "phase=Bound")
 		require.Contains(t, out, "phase=Pending")
 		require.Contains(t, out, "replay: volsim run --seed ")
 		for _, cores := range []string{"1", "7"} {
-			_, again, _ := play("", "sweep", "-q", "--seeds", "1..60", "--cores", cores, file)
+			_, again, _ := shell("", "sweep", "-q", "--seeds", "1..60", "--cores", cores, file)
 			require.Equal(t, out, again)
 		}
 	})
 	t.Run("shards merged are the whole", func(t *testing.T) {
-		_, whole, _ := play("", "sweep", "-q", "-o", "json", "--seeds", "1..50", file)
+		_, whole, _ := shell("", "sweep", "-q", "-o", "json", "--seeds", "1..50", file)
 		var files []string
 		for _, shard := range []string{"0/3", "1/3"} {
-			status, out, errOut := play("", "sweep", "-q", "-o", "json", "--seeds", "1..50", "--shard", shard, file)
+			status, out, errOut := shell("", "sweep", "-q", "-o", "json", "--seeds", "1..50", "--shard", shard, file)
 			require.Zero(t, status, errOut)
 			files = append(files, write(t, dir, strings.Replace(shard, "/", "-", 1), out))
 		}
-		status, _, errOut := play("", append([]string{"sweep", "--merge"}, files...)...)
+		status, _, errOut := shell("", append([]string{"sweep", "--merge"}, files...)...)
 		require.Equal(t, exitFailed, status)
 		require.Equal(t, "volsim: missing shards [2] of 3; run them and merge again\n", errOut)
 		t.Setenv(jobIndex, "2")
-		_, last, _ := play("", "sweep", "-q", "-o", "json", "--seeds", "1..50", "--shard", "job/3", file)
-		status, merged, errOut := play(last, append([]string{"sweep", "-o", "json", "--merge", "-"}, files...)...)
+		_, last, _ := shell("", "sweep", "-q", "-o", "json", "--seeds", "1..50", "--shard", "job/3", file)
+		status, merged, errOut := shell(last, append([]string{"sweep", "-o", "json", "--merge", "-"}, files...)...)
 		require.Zero(t, status, errOut)
 		require.Equal(t, whole, merged)
 	})
 	t.Run("runs that fail", func(t *testing.T) {
 		failing := strings.Replace(sweepRace, "-- both", "expect pvc/data phase=Bound\n-- both", 1)
-		status, out, errOut := play(failing, "sweep", "-q", "--seeds", "1..40", "-")
+		status, out, errOut := shell(failing, "sweep", "-q", "--seeds", "1..40", "-")
 		require.Equal(t, exitFailed, status)
 		require.Regexp(t, `^volsim: stdin: \d+ of 40 runs failed\n$`, errOut)
 		require.Contains(t, out, "\nline 3 failed in ")
-		status, _, errOut = play("seeds 1..40 some\n"+failing, "sweep", "-q", "-")
+		status, _, errOut = shell("seeds 1..40 some\n"+failing, "sweep", "-q", "-")
 		require.Zero(t, status, errOut)
 	})
 	t.Run("a manifest", func(t *testing.T) {
-		status, out, errOut := play(sweepVolume+"---\n"+runClaim, "sweep", "-q", "--seeds", "1..5", "-")
+		status, out, errOut := shell(sweepVolume+"---\n"+runClaim, "sweep", "-q", "--seeds", "1..5", "-")
 		require.Zero(t, status, errOut)
 		require.Contains(t, out, "kubernetes.io/host-path: 0 volumes, 0 deleted")
 	})
@@ -64,7 +64,7 @@ func TestSweep(t *testing.T) {
 
 func TestSweepExhaustive(t *testing.T) {
 	model := write(t, t.TempDir(), "model.yaml", sweepVolume+"---\n"+runClaim)
-	status, out, errOut := play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "-o", "json", model)
+	status, out, errOut := shell("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "-o", "json", model)
 	require.Zero(t, status, errOut)
 	var report explorationReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
@@ -72,7 +72,7 @@ func TestSweepExhaustive(t *testing.T) {
 	require.Equal(t, "200 runs", report.Bounded)
 	require.NotEmpty(t, report.Outcomes)
 
-	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "--without", "kubelet", model)
+	status, out, errOut = shell("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "--without", "kubelet", model)
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "not finished, stopped at 200 runs")
 	_, replay, found := strings.Cut(out, "replay: volsim sweep --choices ")
@@ -80,7 +80,7 @@ func TestSweepExhaustive(t *testing.T) {
 	choices, rest, _ := strings.Cut(replay, " --without kubelet "+model+"\n")
 	wanted, _, _ := strings.Cut(rest, "\n\noutcome")
 	trace := filepath.Join(t.TempDir(), "trace")
-	status, out, errOut = play(choices, "sweep", "--choices", "-", "--trace", trace, "--without", "kubelet", model)
+	status, out, errOut = shell(choices, "sweep", "--choices", "-", "--trace", trace, "--without", "kubelet", model)
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, strings.TrimSuffix(wanted, "\n"))
 	data, err := os.ReadFile(trace)
@@ -93,11 +93,11 @@ const sweepSmall = "config without=kubelet,node-lifecycle-controller,taint-evict
 	"pod-garbage-collector-controller,persistentvolume-expander-controller,volumeattributesclass-protection-controller,recycler-pod-runner," +
 	"pv-protection-controller,pvc-protection-controller\n" + sweepRace
 
-// TestSweepExhaustiveScript: a script is played in every order, and what is shown is a command that repeats it.
+// TestSweepExhaustiveScript: a script runs in every order, and the output has a command that repeats each.
 func TestSweepExhaustiveScript(t *testing.T) {
 	dir := t.TempDir()
 	failing := write(t, dir, "failing.txtar", strings.Replace(sweepSmall, "-- both", "expect pvc/data phase=Bound\nadvance 20s\n-- both", 1))
-	status, out, errOut := play("", "sweep", "-q", "--exhaustive", failing)
+	status, out, errOut := shell("", "sweep", "-q", "--exhaustive", failing)
 	require.Equal(t, exitFailed, status)
 	require.Regexp(t, "^volsim: "+failing+": runs failed, for example outcome [0-9a-f]{8}\n$", errOut)
 	require.Contains(t, out, failing+": finished: ")
@@ -107,7 +107,7 @@ func TestSweepExhaustiveScript(t *testing.T) {
 	_, command, _ := strings.Cut(line, "replay: volsim ")
 	command, _, _ = strings.Cut(command, "\n")
 	trace := filepath.Join(dir, "trace")
-	status, _, errOut = play("", append(strings.Fields(command), "-q", "--trace", trace)...)
+	status, _, errOut = shell("", append(strings.Fields(command), "-q", "--trace", trace)...)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, errOut, "failing.txtar:4: expect pvc/data phase=Bound: phase is Pending")
 	data, err := os.ReadFile(trace)
@@ -116,12 +116,12 @@ func TestSweepExhaustiveScript(t *testing.T) {
 		"BIND-058 PersistentVolumeClaim/default/data: synchronizing unbound PersistentVolumeClaim: no volume found")
 
 	for _, choices := range []string{"0,0", "0 0", write(t, dir, "choices", "0\n0\n")} {
-		status, out, errOut = play("", "run", "--choices", choices, failing)
+		status, out, errOut = shell("", "run", "--choices", choices, failing)
 		require.NotContains(t, errOut, "choices")
 		require.Contains(t, out, "as chosen", status)
 	}
 	alone := strings.Replace(sweepSmall, sweepVolume+"---\n", "", 1)
-	status, out, _ = play(alone, "sweep", "-q", "--exhaustive", "--until", "20s", "-")
+	status, out, _ = shell(alone, "sweep", "-q", "--exhaustive", "--until", "20s", "-")
 	require.Zero(t, status)
 	require.Regexp(t, `replay: volsim run --choices [0-9,]+ --until 20s -\n`, out)
 	model := write(t, dir, "model.yaml", runClaim)
@@ -136,20 +136,20 @@ func TestSweepExhaustiveScript(t *testing.T) {
 		{[]string{"--choices", filepath.Join(dir, "none"), failing}, "none: no such file"},
 		{[]string{"--choices", failing, failing}, `choice 1 is "config": want a number from 0 on`},
 	} {
-		status, _, errOut := play("", append([]string{"run"}, tt.args...)...)
+		status, _, errOut := shell("", append([]string{"run"}, tt.args...)...)
 		require.NotZero(t, status)
 		oneLine(t, errOut)
 		require.Contains(t, errOut, tt.want)
 	}
 	some := write(t, dir, "some.txtar",
 		"seeds 1..9\n"+strings.Replace(sweepSmall, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
-	status, out, errOut = play("", "sweep", "-q", "--exhaustive", some)
+	status, out, errOut = shell("", "sweep", "-q", "--exhaustive", some)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, errOut, "some.txtar:6: some expect pvc/data phase=Lost: holds in no order")
 	require.Regexp(t, `line 5 held in \d+ runs: some expect pvc/data phase=Pending; replay: volsim run --choices [0-9,]+ `, out)
 	some = write(t, dir, "alone.txtar",
 		"seeds 1..9\n"+strings.Replace(alone, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
-	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "-o", "json", some)
+	status, out, errOut = shell("", "sweep", "-q", "--exhaustive", "-o", "json", some)
 	require.Zero(t, status, errOut)
 	var report explorationReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
@@ -189,7 +189,7 @@ func TestSweepMistakes(t *testing.T) {
 		{"a file that is not there", []string{"--merge", filepath.Join(dir, "none")}, exitFailed, "none: no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, _, errOut := play("", append([]string{"sweep"}, tt.args...)...)
+			status, _, errOut := shell("", append([]string{"sweep"}, tt.args...)...)
 			require.Equal(t, tt.status, status, errOut)
 			oneLine(t, errOut)
 			require.Contains(t, errOut, tt.want)

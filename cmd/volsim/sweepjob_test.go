@@ -18,7 +18,7 @@ import (
 
 const sweepFolder = "../../examples/sweep/"
 
-// TestSweepJob plays what the pods of the Job in examples/sweep would play, one after the other, and merges their logs: a Job as the API
+// TestSweepJob runs the command of each pod of the Job in examples/sweep, one after the other, and merges their logs: a Job as the API
 // server takes it, whose command volsim takes, with a share for each index.
 func TestSweepJob(t *testing.T) {
 	data, err := os.ReadFile(sweepFolder + "job.yaml")
@@ -50,14 +50,14 @@ func TestSweepJob(t *testing.T) {
 		case arg == inPod:
 			arg = sweepFolder + "race.txtar"
 		case strings.HasPrefix(arg, "--seeds="):
-			arg = "--seeds=1..160" // what the Job plays takes a while
+			arg = "--seeds=1..160" // the seeds of the Job take a while
 		}
 		args = append(args, arg)
 	}
 	var logs bytes.Buffer
 	for index := range int(*job.Spec.Completions) {
 		t.Setenv(jobIndex, strconv.Itoa(index))
-		status, out, errOut := play("", args...)
+		status, out, errOut := shell("", args...)
 		require.Zero(t, status, errOut)
 		require.Empty(t, errOut, "what kubectl logs shows is JSON lines only")
 		for line := range strings.Lines(out) {
@@ -65,12 +65,12 @@ func TestSweepJob(t *testing.T) {
 		}
 		logs.WriteString(out)
 	}
-	status, merged, errOut := play(logs.String(), "sweep", "--merge", "-o", "json", "-")
+	status, merged, errOut := shell(logs.String(), "sweep", "--merge", "-o", "json", "-")
 	require.Zero(t, status, errOut)
 	t.Setenv(jobIndex, "")
-	_, whole, _ := play("", "sweep", "-q", "-o", "json", "--seeds=1..160", sweepFolder+"race.txtar")
+	_, whole, _ := shell("", "sweep", "-q", "-o", "json", "--seeds=1..160", sweepFolder+"race.txtar")
 	require.Equal(t, whole, merged)
-	status, report, errOut := play(logs.String(), "sweep", "--merge", "-")
+	status, report, errOut := shell(logs.String(), "sweep", "--merge", "-")
 	require.Zero(t, status, errOut)
 	require.Contains(t, report, "race.txtar: 160 seeds of 1..160: 2 outcomes, 0 invariants violated\n")
 }

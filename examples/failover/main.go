@@ -204,7 +204,7 @@ func (s *simulation) show() {
 	}
 }
 
-// phaseChange is what a write says about the phase of a pod, "" if nothing.
+// phaseChange describes how a write changes the phase of a pod; "" if it does not.
 func phaseChange(e trace.Entry) string {
 	before, _ := e.Old.(*corev1.Pod)
 	after, _ := e.New.(*corev1.Pod)

@@ -227,7 +227,7 @@ func TestCrashAndLostReply(t *testing.T) {
 	}
 }
 
-// The claim has changed meanwhile: the resizer does not call the driver for an outdated claim.
+// The claim has changed meanwhile: the resizer does not call the driver for an old version of the claim.
 func TestConflictBeforeTheCall(t *testing.T) {
 	w := newFixture(t)
 	w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"},

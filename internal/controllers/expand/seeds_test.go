@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// troubled is a world in which two sizes and two classes are asked for, while calls fail, replies are lost, events come late and the
+// troubled is a fixture in which two sizes and two classes are asked for, while calls fail, replies are lost, events come late and the
 // sidecar crashes.
 func troubled(t *testing.T, seed int64) *fixture {
 	t.Helper()
@@ -54,7 +54,7 @@ func TestManyOrders(t *testing.T) {
 			t.Errorf("EXP-020: seed %d: the request is %s, the state %s, the size %d", seed, request, w.state(), v.Size)
 		}
 		for _, condition := range claim.Status.Conditions {
-			// VAC-011: one that the sidecar had not heard of when it was done may stay.
+			// VAC-011: one that the sidecar had not received when it was done may stay.
 			if condition.Type != corev1.PersistentVolumeClaimVolumeModifyVolumeError {
 				t.Errorf("EXP-024: seed %d: the claim still has condition %s", seed, condition.Type)
 			}

@@ -153,7 +153,7 @@ func TestPresetNode(t *testing.T) {
 	w.Advance(time.Hour)
 	w.want("SCHED-020")
 	c, _ := w.Store().Claims.Get("default/c")
-	require.Empty(t, c.Annotations, "SCHED-020: nobody chose a node for the claim")
+	require.Empty(t, c.Annotations, "SCHED-020: no node is chosen for the claim")
 	require.Empty(t, w.pod("other").Spec.NodeName, "SCHED-020: another scheduler's")
 }
 

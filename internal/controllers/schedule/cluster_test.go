@@ -24,7 +24,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// newCluster is a world with the PersistentVolume controller, the controller of ephemeral claims, and a CSI driver with its
+// newCluster is an engine with the PersistentVolume controller, the controller of ephemeral claims, and a CSI driver with its
 // provisioner.
 func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *fixture {
 	t.Helper()
@@ -43,7 +43,7 @@ func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *fixture 
 
 // TestCluster: pods with all kinds of claims are bound to nodes for every seed; and the same seed gives the same run.
 func TestCluster(t *testing.T) {
-	play := func(seed int64) (*fixture, string) {
+	run := func(seed int64) (*fixture, string) {
 		w := newCluster(t, schedule.Config{}, engine.Config{Seed: seed})
 		require.NoError(t, w.Settle(time.Minute))
 		w.create(fake.Class("local", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()),
@@ -69,7 +69,7 @@ func TestCluster(t *testing.T) {
 		return w, out.String()
 	}
 	for seed := range int64(12) {
-		w, text := play(seed)
+		w, text := run(seed)
 		claims := map[string]string{}
 		nodes := map[string]int{}
 		for _, pod := range w.Store().Pods.List() {
@@ -86,7 +86,7 @@ func TestCluster(t *testing.T) {
 			claims[claim.Spec.VolumeName] = claim.Name
 		}
 		if seed < 3 {
-			_, again := play(seed)
+			_, again := run(seed)
 			require.Equal(t, text, again, "seed %d", seed)
 		}
 	}

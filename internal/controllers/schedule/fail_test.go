@@ -42,7 +42,7 @@ func TestReports(t *testing.T) {
 	require.Equal(t, []string{
 		"5m30.5s default/p FailedScheduling: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
 		"5m30.5s patch-status Pod/default/p",
-	}, w.log(), "SCHED-252: the new claim has it tried at once; SCHED-231: for another reason")
+	}, w.log(), "SCHED-252: the new claim makes it active at once; SCHED-231: for another reason")
 	require.Equal(t, condition.LastTransitionTime, scheduled(w.pod("p")).LastTransitionTime, "SCHED-230: it is still not scheduled")
 
 	w.bound("c", "v1")

@@ -163,7 +163,7 @@ func TestFindNode(t *testing.T) {
 		{"SCHED-181", "not one whose node was deleted",
 			objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi"),
 				fake.Pod("holder", fake.OnNode("gone"), fake.Claims("c"))}, pod, "n1"},
-		{"SCHED-182", "nobody uses it", objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi")}, pod, "n1"},
+		{"SCHED-182", "no pod uses it", objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi")}, pod, "n1"},
 		{"SCHED-183", "the disk is there for another pod", objs{n1, with(fake.Pod("holder", fake.OnNode("n1")), inline(gce("d", false)))},
 			with(fake.Pod("p"), inline(gce("d", true))),
 			"0/1 nodes are available: 1 node(s) had no available disk." + victims},

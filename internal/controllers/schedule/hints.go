@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// verb is what happened to an object.
+// verb is the kind of change to an object.
 type verb int
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// TestHints: whether a change has a pod tried again that the plugin turned down.
+// TestHints: whether a change requeues a pod that the plugin rejected.
 func TestHints(t *testing.T) {
 	pod := fake.Pod("p", uid("p"), fake.Claims("c"))
 	scratch := fake.Pod("p", fake.Ephemeral("s", "1Gi", "wait"))
@@ -70,7 +70,7 @@ func TestHints(t *testing.T) {
 		{"SCHED-267", "another pod", volumeRestrictions, pod, remove(fake.Pod("h", fake.Claims("d"))), false},
 		{"SCHED-268", "the claim is there", volumeRestrictions, pod, add(fake.Claim("c", "1Gi")), true},
 		{"SCHED-278", "it changed", volumeRestrictions, pod, update(fake.Claim("c", "1Gi"), fake.Claim("c", "2Gi")), false},
-		{"SCHED-278", "VolumeBinding would hear of it", volumeBinding, scratch, update(fake.Claim("p-s", "1Gi"), fake.Claim("p-s", "2Gi")), true},
+		{"SCHED-278", "VolumeBinding would be notified", volumeBinding, scratch, update(fake.Claim("p-s", "1Gi"), fake.Claim("p-s", "2Gi")), true},
 		{"SCHED-268", "not one of an ephemeral volume", volumeRestrictions, scratch, add(fake.Claim("p-s", "1Gi")), false},
 		{"SCHED-268", "a node", volumeRestrictions, pod, add(labeled), true},
 		{"SCHED-268", "its labels", volumeRestrictions, pod, update(fake.Node("n"), labeled), false},
@@ -134,7 +134,7 @@ func TestHints(t *testing.T) {
 	} {
 		item := &queuedPod{pod: tc.pod, plugins: []string{tc.plugin}}
 		if got := worthRetry(item, tc.change); got != tc.want {
-			t.Errorf("%s: %s hears of %v %s (%s): %v, want %v", tc.rule, tc.plugin, tc.change.what, tc.change.kind, tc.name, got, tc.want)
+			t.Errorf("%s: %s is notified of %v %s (%s): %v, want %v", tc.rule, tc.plugin, tc.change.what, tc.change.kind, tc.name, got, tc.want)
 		}
 		if got := Requeues(tc.plugin, tc.pod, tc.change.old, tc.change.new); got != tc.want {
 			t.Errorf("%s: Requeues(%s, %s) = %v, want %v", tc.rule, tc.plugin, tc.name, got, tc.want)

@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 			fake.Pod("p", fake.Claims("w")), ""},
 		{"SCHED-212", "nor one that is no CSI volume",
 			objs{csiNode("n1", map[string]int32{"d": 0}), fake.Volume("v", "1Gi"), boundClaim("w", "v")}, fake.Pod("p", fake.Claims("w")), ""},
-		{"SCHED-213", "nobody knows the limit", append(objs{on("q", "a"), on("r", "b")}, held...), pod, ""},
+		{"SCHED-213", "the limit is unknown", append(objs{on("q", "a"), on("r", "b")}, held...), pod, ""},
 		{"SCHED-214", "two pods, one volume", append(objs{limit, on("q", "a"), on("r", "a")}, held...), pod, ""},
 		{"SCHED-214", "a claim that is missing is not counted", append(objs{limit, on("q", "a"), on("r", "nosuch")}, held...), pod, ""},
 		{"SCHED-214", "attachments count", append(objs{limit, attachment("x", "d", "n1", "a"), attachment("y", "d", "n1", "b")}, held...),

@@ -79,7 +79,7 @@ func (o *offer) on(node *corev1.Node, taken map[string]bool) (*corev1.Persistent
 		case match.Reaches(pv, node):
 			return pv, nil
 		default:
-			// SCHED-084: then no other will do.
+			// SCHED-084: then no other fits.
 			return nil, nil
 		}
 	}

@@ -42,7 +42,7 @@ func TestReserve(t *testing.T) {
 	assumed, _ := f.volumes.get("v1")
 	require.Equal(t, "c", assumed.Spec.ClaimRef.Name, "SCHED-132: later cycles see it")
 	stored, _ := f.inf.volumes.Get("v1")
-	require.Nil(t, stored.Spec.ClaimRef, "SCHED-132: and nobody else")
+	require.Nil(t, stored.Spec.ClaimRef, "SCHED-132: not the stored volume")
 
 	// Another pod with the claim goes to the node for which the claim will be provisioned.
 	other := fake.Pod("q", fake.Claims("e"))

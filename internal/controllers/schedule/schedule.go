@@ -90,7 +90,7 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 		p.Decide("SCHED-086", b.claim, "gets volume %s on node %s", b.pv.Name, node.Name)
 	}
 	for _, claim := range c.found[node.Name].provisions {
-		p.Decide("SCHED-100", claim, "is to be provisioned for node %s", node.Name)
+		p.Decide("SCHED-100", claim, "will be provisioned for node %s", node.Name)
 	}
 	return node.Name, nil
 }

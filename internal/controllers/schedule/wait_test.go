@@ -155,7 +155,7 @@ func TestLag(t *testing.T) {
 	w.Advance(2 * time.Second)
 	w.create(fake.Pod("p", fake.Claims("s")), fake.Pod("q", fake.Claims("d")))
 	w.Advance(1199 * time.Millisecond)
-	w.want("SCHED-031: the scheduler knows what it was told")
+	w.want("SCHED-031: the scheduler knows what its watch has delivered")
 	w.Advance(time.Millisecond) // 3.2 s
 	require.NotEmpty(t, w.log())
 	w.Advance(1100 * time.Millisecond) // 4.3 s
@@ -164,8 +164,8 @@ func TestLag(t *testing.T) {
 	w.create(w.volumeFor("v9", "d"))
 	w.bound("d", "v9")
 	w.Advance(1100 * time.Millisecond) // 5.4 s
-	w.want("SCHED-031: bound, and nobody knows")
-	w.Advance(time.Second) // 6.4 s: told at 5.5 s, seen at 6.2 s
+	w.want("SCHED-031: bound, but no watch event yet")
+	w.Advance(time.Second) // 6.4 s: written at 5.5 s, seen at 6.2 s
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	require.Equal(t, "n1", w.pod("q").Spec.NodeName)
 }

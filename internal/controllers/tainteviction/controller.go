@@ -165,7 +165,7 @@ func (c *controller) cancel(p *engine.Process, key string) {
 	}
 }
 
-// podRef is what Events name: a pod without uid and version (NODE-067).
+// podRef returns the pod that Events refer to: without uid and version (NODE-067).
 func podRef(key string) *corev1.Pod {
 	namespace, name, _ := strings.Cut(key, "/")
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}

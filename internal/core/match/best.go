@@ -134,7 +134,7 @@ func (c candidate) before(other candidate) bool {
 	return Compare(c.pv, other.pv) < 0
 }
 
-// Compare orders volumes that fit: negative if a is to be preferred to b.
+// Compare orders volumes that fit: negative if a is preferred to b.
 func Compare(a, b *corev1.PersistentVolume) int {
 	// MATCH-020: the smaller wins; a claim must not take a large volume while a small one fits.
 	capacity := capacityOf(a)

@@ -76,7 +76,7 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// BenchmarkIndexPut fills an index with free volumes. bytes/volume is what the index needs for each beside the object.
+// BenchmarkIndexPut fills an index with free volumes. bytes/volume is the memory that the index needs for each, beside the object.
 func BenchmarkIndexPut(b *testing.B) {
 	for _, n := range benchSizes {
 		vs := benchVolumes(n)

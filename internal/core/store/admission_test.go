@@ -170,7 +170,7 @@ func TestResizeAdmission(t *testing.T) {
 		}
 	}
 
-	// API-221: the expansion of an unbound claim is Invalid before admission hears of it; were it not, admission would refuse it.
+	// API-221: the expansion of an unbound claim is Invalid; admission, which comes later, would forbid it.
 	s := New(Config{})
 	stored := mustCreate(t, s, goodClaim()).DeepCopyObject().(*corePVC)
 	stored.Spec.Resources.Requests = storageList("20Gi")
@@ -213,7 +213,7 @@ func TestSpareWrites(t *testing.T) {
 		written    bool
 	}{
 		{"API-014", "a copy", func(*corePV) {}, false},
-		{"API-101", "what is defaulted, left out", func(v *corePV) { v.Spec.VolumeMode = nil }, false},
+		{"API-101", "a missing field with a default", func(v *corePV) { v.Spec.VolumeMode = nil }, false},
 		{"API-014", "empty for none", func(v *corePV) { v.Spec.MountOptions = []string{} }, false},
 		{"API-210", "a status", func(v *corePV) { v.Status.Phase = "Odd" }, false},
 		{"API-081", "the same text", func(v *corePV) { v.Spec.Capacity = storageList("10240Mi") }, false},

@@ -72,7 +72,7 @@ func TestBindIsRefused(t *testing.T) {
 			`Operation cannot be fulfilled on pods/binding "busy": pod busy is already assigned to node "n1"`},
 		{"API-261", "of a pod that goes", "default/going", binding("going", "n1"), 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on pods/binding "going": pod going is being deleted, cannot be assigned to a host`},
-		{"API-261", "of a pod that is held back", "default/gated", binding("gated", "n1"), 409, metav1.StatusReasonConflict,
+		{"API-261", "of a pod with a scheduling gate", "default/gated", binding("gated", "n1"), 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on pods/binding "gated": pod gated has non-empty .spec.schedulingGates`},
 		{"API-261", "of another uid", "default/web", with(binding("web", "n1"), func(b *corev1.Binding) { b.UID = "u" }), 409,
 			metav1.StatusReasonConflict, ""},

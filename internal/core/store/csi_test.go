@@ -58,7 +58,7 @@ func TestCSIDriverUpdate(t *testing.T) {
 		{"API-233", "no attaching any more", nil, func(d *csiDriver) { d.Spec.AttachRequired = new(false) }, "spec.attachedRequired I"},
 		{"API-233", "another mode", nil, func(d *csiDriver) { d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{"Ephemeral"} },
 			"spec.volumeLifecycleModes I"},
-		{"API-101", "what is left out becomes the default", func(d *csiDriver) { d.Spec.AttachRequired = new(false) },
+		{"API-101", "missing fields get their defaults", func(d *csiDriver) { d.Spec.AttachRequired = new(false) },
 			func(d *csiDriver) { d.Spec.AttachRequired = nil }, "spec.attachedRequired I"},
 	}, false)
 

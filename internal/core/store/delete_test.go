@@ -22,7 +22,7 @@ func TestDeleteWithoutGrace(t *testing.T) {
 	status := w.refused("API-050", err, http.StatusNotFound, metav1.StatusReasonNotFound, 0)
 	assert.Equal(t, `storageclasses.storage.k8s.io "fast" not found`, status.Message, "API-050, API-022")
 
-	// API-051: without finalizers it is gone at once; API-060: whoever depends on it is left alone.
+	// API-051: without finalizers it is gone at once; API-060: its dependents are left alone.
 	sc := create(w, class("fast"))
 	create(w, with(claim("data"), func(c *corev1.PersistentVolumeClaim) {
 		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass", Name: "fast", UID: sc.UID}}
@@ -254,7 +254,7 @@ func TestPodGrace(t *testing.T) {
 				return
 			}
 			assert.Equal(t, []string{"MODIFIED Pod/default/web 2"}, w.changes(), "API-063")
-			assert.Equal(t, 1, w.Pods.Len(), "API-063: it stays until somebody says it has gone")
+			assert.Equal(t, 1, w.Pods.Len(), "API-063: it stays until it is deleted with grace period 0")
 		})
 	}
 }
@@ -336,7 +336,7 @@ func TestHalfDeleted(t *testing.T) {
 		{"API-053", "marked without grace", earlier, nil, []string{hold}, []string{"MODIFIED"}, earlier},
 		{"API-053", "marked in full", earlier, new(int64(0)), []string{hold}, nil, earlier},
 		{"API-052", "marked for later", later, new(int64(0)), []string{hold}, []string{"MODIFIED"}, metav1.NewTime(noon)},
-		{"API-051", "held by nothing", earlier, nil, nil, []string{"DELETED"}, earlier},
+		{"API-051", "without finalizers", earlier, nil, nil, []string{"DELETED"}, earlier},
 	} {
 		for _, obj := range []api.Object{class("a"), running("a")} {
 			t.Run(test.rule+" "+test.name+", a "+string(api.KindOf(obj)), func(t *testing.T) {

@@ -184,7 +184,7 @@ func running(name string) *corev1.Pod {
 }
 
 func event(name string) *corev1.Event {
-	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Reason: "Told",
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Reason: "Emitted",
 		InvolvedObject: corev1.ObjectReference{Namespace: "default"}}
 }
 

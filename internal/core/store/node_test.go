@@ -50,7 +50,7 @@ func TestNodeUpdate(t *testing.T) {
 		{"API-236", "another range", placed, func(n *coreNode) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "", []string{"10.0.1.0/24"} },
 			"spec.podCIDRs F"},
 		{"API-236", "another old identity", nil, func(n *coreNode) { n.Spec.DoNotUseExternalID = "x" }, "spec.externalID F"},
-		{"API-236", "a status that nobody sees", nil, func(n *coreNode) { n.Status.Capacity = amounts("cpu", "-1") }, ""},
+		{"API-236", "a status that is ignored", nil, func(n *coreNode) { n.Status.Capacity = amounts("cpu", "-1") }, ""},
 		{"API-033", "a prefix for names", nil, func(n *coreNode) { n.GenerateName = "A_" }, "metadata.generateName I"},
 	}, false)
 	checkUpdates(t, nodeStrategy, goodNode, []change[*coreNode]{
@@ -59,7 +59,7 @@ func TestNodeUpdate(t *testing.T) {
 		{"API-245", "an address twice", nil, func(n *coreNode) {
 			n.Status.Addresses = []corev1.NodeAddress{{Type: "Hostname", Address: "n1"}, {Type: "Hostname", Address: "n1"}}
 		}, "status.addresses[1] D"},
-		{"API-245", "a spec that nobody sees", placed, func(n *coreNode) { n.Spec.ProviderID = "p://2" }, ""},
+		{"API-245", "a spec that is ignored", placed, func(n *coreNode) { n.Spec.ProviderID = "p://2" }, ""},
 	}, true)
 }
 

@@ -1,6 +1,6 @@
 package store
 
-// CreateOptions changes how an object is created. The zero value is what a client sends by default.
+// CreateOptions changes how an object is created. The zero value is the default of clients.
 type CreateOptions struct {
 	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Defaults and admission still
 	// apply. Use it to study what controllers do with objects that should not exist.
@@ -9,7 +9,7 @@ type CreateOptions struct {
 	DryRun bool
 }
 
-// UpdateOptions changes how an object is updated. The zero value is what a client sends by default.
+// UpdateOptions changes how an object is updated. The zero value is the default of clients.
 type UpdateOptions struct {
 	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Conflicts, defaults and
 	// admission still apply.

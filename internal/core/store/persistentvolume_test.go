@@ -115,7 +115,7 @@ var volumeRows = []row[*corePV]{
 		v.Spec.ClaimRef = &corev1.ObjectReference{Name: "Not A Name"}
 		v.Spec.MountOptions = []string{"", "hard"}
 	}, ""},
-	{"API-133", "mount options that nobody heeds", func(v *corePV) {
+	{"API-133", "mount options that the source ignores", func(v *corePV) {
 		v.Annotations = map[string]string{corev1.MountOptionAnnotation: ""}
 	}, "metadata.annotations.volume.beta.kubernetes.io/mount-options F"},
 	{"API-133", "mount options of NFS", func(v *corePV) {
@@ -221,7 +221,7 @@ var volumeChanges = []change[*corePV]{
 	}), after: csi(func(s *corev1.CSIPersistentVolumeSource) { s.ControllerExpandSecretRef = nil }), want: "spec.persistentvolumesource F"},
 	{rule: "API-212", name: "another mode", after: func(v *corePV) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
 		want: "volumeMode I"},
-	{rule: "API-101", name: "a mode left out is Filesystem", before: func(v *corePV) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
+	{rule: "API-101", name: "a missing mode is Filesystem", before: func(v *corePV) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
 		after: func(v *corePV) { v.Spec.VolumeMode = nil }, want: "volumeMode I"},
 	{rule: "API-213", name: "affinity added", after: near(affinity("zone", corev1.NodeSelectorOpExists))},
 	{rule: "API-213", name: "affinity changed", before: near(affinity("zone", corev1.NodeSelectorOpExists)),
@@ -334,7 +334,7 @@ func TestVolumeStatus(t *testing.T) {
 		{"API-241", "new phase, no time", corev1.VolumeBound, nil, &now},
 		{"API-241", "new phase, old time", corev1.VolumeBound, &earlier, &now},
 		{"API-241", "new phase, another time", corev1.VolumeBound, &other, &other},
-		{"API-240", "a phase that nobody knows", "Odd", nil, &now},
+		{"API-240", "an unknown phase", "Odd", nil, &now},
 	} {
 		old, obj := goodVolume(), goodVolume()
 		old.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &earlier}

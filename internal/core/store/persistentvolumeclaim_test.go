@@ -229,7 +229,7 @@ var claimChanges = []change[*corePVC]{
 	{rule: "API-225", name: "another mode", before: boundClaim,
 		after: asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeMode = new(corev1.PersistentVolumeBlock) }),
 		want:  "spec F; volumeMode I"},
-	{rule: "API-101", name: "a mode left out is Filesystem",
+	{rule: "API-101", name: "a missing mode is Filesystem",
 		before: asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeMode = new(corev1.PersistentVolumeBlock) }),
 		after:  asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeMode = nil }), want: "spec F; volumeMode I"},
 	{rule: "API-226", name: "limits", before: boundClaim,
@@ -324,7 +324,7 @@ var claimStatusChanges = []change[*corePVC]{
 		s.Capacity = corev1.ResourceList{"storage": apiresource.MustParse("-1"), "cpu": apiresource.MustParse("-1")}
 	}), want: "status.capacity[cpu] I; status.capacity[storage] I"},
 	{rule: "API-242", name: "resize", after: resizing("storage", corev1.PersistentVolumeClaimNodeResizePending)},
-	{rule: "API-242", name: "resize of somebody's resource",
+	{rule: "API-242", name: "resize of a custom resource",
 		after: resizing("example.com/x", corev1.PersistentVolumeClaimControllerResizeInfeasible)},
 	{rule: "API-242", name: "unknown state", after: resizing("storage", "Odd"), want: "status.allocatedResourceStatuses N"},
 	{rule: "API-242", name: "bad key", after: resizing("a/b/c", corev1.PersistentVolumeClaimNodeResizePending),

@@ -508,7 +508,7 @@ func TestUntyped(t *testing.T) {
 		"delete another kind":  func() error { _, err := w.Delete("Secret", "a", api.DeleteOptions{}); return err },
 		"get another kind":     func() error { _, err := w.Get("Secret", "a"); return err },
 		"bind nothing":         func() error { _, err := w.Bind("default/web", nil); return err },
-		"watch for nobody": func() error {
+		"watch without a handler": func() error {
 			_, err := w.Volumes.Watch(store.WatchOptions[*corev1.PersistentVolume]{}, nil)
 			return err
 		},

@@ -113,7 +113,7 @@ func TestPodMounts(t *testing.T) {
 	checkCreates(t, podStrategy, goodPod, []row[*corePod]{
 		{"API-203", "no name", withMount(corev1.VolumeMount{MountPath: "/x"}), mounts + "[2].name R; " + mounts + "[2].name X"},
 		{"API-203", "no such volume", withMount(corev1.VolumeMount{Name: "x", MountPath: "/x"}), mounts + "[2].name X"},
-		{"API-203", "a volume at two places", withMount(corev1.VolumeMount{Name: "data", MountPath: "/x"}), ""},
+		{"API-203", "a volume at two paths", withMount(corev1.VolumeMount{Name: "data", MountPath: "/x"}), ""},
 		{"API-203", "no place", withMount(corev1.VolumeMount{Name: "dir"}), mounts + "[2].mountPath R"},
 		{"API-203", "a place that is taken", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/data"}), mounts + "[2].mountPath I"},
 		{"API-203", "a part that is absolute", withMount(corev1.VolumeMount{Name: "dir", MountPath: "/x", SubPath: "/a"}), mounts + ".subPath I"},

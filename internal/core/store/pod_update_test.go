@@ -108,7 +108,7 @@ func TestPodStatus(t *testing.T) {
 	}
 	checkUpdates(t, podStrategy, goodPod, []change[*corePod]{
 		{"API-244", "another phase", stored, func(p *corePod) { p.Status.Phase = corev1.PodFailed }, ""},
-		{"API-244", "a spec and an owner that nobody sees", stored, func(p *corePod) { p.Spec.NodeName, p.OwnerReferences = "n1", nil }, ""},
+		{"API-244", "a spec and an owner that are ignored", stored, func(p *corePod) { p.Spec.NodeName, p.OwnerReferences = "n1", nil }, ""},
 		{"API-244", "another class", stored, func(p *corePod) { p.Status.QOSClass = corev1.PodQOSGuaranteed }, "status.qosClass I"},
 		{"API-244", "no class", stored, func(p *corePod) { p.Status.QOSClass = "" }, ""},
 		{"API-244", "a generation before the first", stored, func(p *corePod) {
@@ -116,7 +116,7 @@ func TestPodStatus(t *testing.T) {
 		}, "status.conditions[0].observedGeneration I; status.observedGeneration I"},
 		{"API-244", "a condition without a type", stored, func(p *corePod) { p.Status.Conditions[0].Type = "" }, "status.conditions[0].Type I"},
 		{"API-244", "a nomination", stored, func(p *corePod) { p.Status.NominatedNodeName = "n1" }, ""},
-		{"API-244", "a nomination of nobody", stored, func(p *corePod) { p.Status.NominatedNodeName = "N" }, "status.nominatedNodeName I"},
+		{"API-244", "a nomination of a name that is invalid", stored, func(p *corePod) { p.Status.NominatedNodeName = "N" }, "status.nominatedNodeName I"},
 		{"API-244", "a nomination too late", func(p *corePod) { p.Spec.NodeName = "n1" },
 			func(p *corePod) { p.Status.NominatedNodeName = "n2" }, "status.nominatedNodeName F"},
 	}, true)

@@ -85,7 +85,7 @@ var classChanges = []change[*storageClass]{
 		c.Parameters, c.Provisioner = nil, "other.example.com"
 		c.ReclaimPolicy, c.VolumeBindingMode = new(corev1.PersistentVolumeReclaimRetain), new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}, want: "parameters I; provisioner I; reclaimPolicy I; volumeBindingMode I"},
-	{rule: "API-230", name: "left out is the default",
+	{rule: "API-230", name: "missing fields get their defaults",
 		before: func(c *storageClass) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) },
 		after:  func(c *storageClass) { c.ReclaimPolicy = nil }, want: "reclaimPolicy I"},
 	{rule: "API-230", name: "one parameter", after: func(c *storageClass) { c.Parameters = map[string]string{"tier": "lead"} },

@@ -105,7 +105,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	return obj, nil
 }
 
-// complete fills in what the request leaves out, and puts back what it may not change.
+// complete fills in the fields that the request omits, and restores those that it may not change.
 func (t *Table[T]) complete(obj, old T, sub api.Subresource) {
 	if t.strategy.defaults != nil {
 		t.strategy.defaults(obj)

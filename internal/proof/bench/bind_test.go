@@ -33,7 +33,7 @@ var bindCases = []bindCase{
 		size := fmt.Sprintf("%dMi", i+1)
 		return fake.Volume(volumeName(i), size, fake.InClass("disk")), fake.Claim(claimName(i), size, fake.InClass("disk"))
 	}, all},
-	// All of one size: only names tell the volumes apart.
+	// All of one size: only names distinguish the volumes.
 	{"equal/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "1Gi")
 	}, all},

@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// nodeFailure is what a watcher of a real cluster saw, each second, after the kubelet of n2 was killed, and after it was started again. A
+// nodeFailure lists what was observed on a real cluster, each second, after the kubelet of n2 was killed, and after it was started again. A
 // Deployment (web) and a StatefulSet (db) had a pod there each. Columns: Ready and the taints of n2; then of each pod its application,
 // node, phase, deletion and Ready. At the end are the Events.
 const nodeFailure = "testdata/node-failure.txt"
@@ -205,7 +205,7 @@ func must[T any](obj T, err error) T {
 	return obj
 }
 
-// TestShortFailure: a kubelet that comes back before its pods are evicted has them ready again (NODE-091).
+// TestShortFailure: a kubelet that comes back before its pods are evicted marks them ready again (NODE-091).
 func TestShortFailure(t *testing.T) {
 	for _, act := range []struct {
 		name         string

@@ -102,7 +102,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 			SyncPeriod:         seconds(s.Controller.ReconcilerSyncSeconds),
 			DisableForceDetach: s.Controller.DisableForceDetachOnTimeout,
 		},
-		// The external attacher of the recordings is simple, and has all the time in the world.
+		// The external attacher of the recordings is simple, and has no time limit.
 		Attacher: volsim.SidecarConfig{Timeout: -1},
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),

@@ -22,7 +22,7 @@ func newKubeletGenerator(seed, stream uint64) *kubeletGenerator {
 	return &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, stream)), made: map[api.Kind][]string{}}}
 }
 
-// scenario generates a scenario with the generator's extra topics.
+// scenario generates a scenario with the generator's extra features.
 func (g *kubeletGenerator) scenario() Scenario {
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true, Kubelets: true}
 	if g.chance(3) || g.inline || g.groups && g.chance(2) || g.limited {

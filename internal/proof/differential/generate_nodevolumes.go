@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// The generators below extend GenerateKubelet by one topic each.
+// The generators below extend GenerateKubelet by one feature each.
 
 // GenerateBlock returns the scenario of a seed with block volumes.
 func GenerateBlock(seed uint64) Scenario {
@@ -177,7 +177,7 @@ func (g *kubeletGenerator) readOnly(pod *corev1.Pod) {
 	}
 }
 
-// GenerateNodeVolumes returns the scenario of a seed with a mix of all topics, and drivers with limited capabilities.
+// GenerateNodeVolumes returns the scenario of a seed with a mix of all features, and drivers with limited capabilities.
 func GenerateNodeVolumes(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 11)
 	g.growing, g.inline, g.failing, g.own = g.chance(2), g.chance(3), g.chance(3), g.chance(3)

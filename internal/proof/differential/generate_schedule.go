@@ -27,7 +27,7 @@ func GenerateSchedule(seed uint64) Scheduling {
 	g.some(&g.volumes, []string{"pv1", "pv2", "pv3", "pv4", "pv5"}, 5, 6)
 	g.some(&g.claims, []string{"default/c1", "default/c2", "default/c3", "default/p-own", "other/c1"}, 5, 5)
 	g.some(&g.classes, []string{"wait", "static", "now"}, 3, 6)
-	// Most scenarios are about one or two topics.
+	// Most scenarios are about one or two features.
 	g.about = pick(g.generator, "bound", "bound", "static", "static", "provision", "provision", "limits", "disks", "anything", "anything")
 	g.sort = g.IntN(4)
 	if g.chance(40) {

@@ -61,7 +61,7 @@ func NewOurs(opts Options) (*Ours, error) {
 	cfg := volsim.Config{
 		Seed: opts.Seed, Latency: opts.Latency, Start: Epoch,
 		Backends: []storage.Backend{&inTree{backend(InTree)}, &nfs{backend(NFS)}, &driver{backend(Driver)}},
-		// What the CSI sidecar adds to the library is left out as far as that can be.
+		// What the CSI sidecar adds to the library is omitted as far as possible.
 		Provisioner: volsim.SidecarConfig{Timeout: -1},
 		Attacher:    volsim.SidecarConfig{Timeout: -1},
 	}

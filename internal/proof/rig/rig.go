@@ -1,4 +1,4 @@
-// Package rig is what the tests of controllers share: an engine whose calls can fail, edits that fail the test, and a log.
+// Package rig is the test fixture of controllers: an engine whose calls can fail, edits that fail the test, and a log.
 //
 // A package's fixture embeds a Rig and adds its controllers, its usual objects, and the format of a line of the log.
 package rig

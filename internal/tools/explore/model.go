@@ -32,7 +32,7 @@ type Run struct {
 	Ordered bool
 	// Injects must be true if faults are injected: which call fails may depend on all calls before.
 	Injects bool
-	// Waits reports, while Until drives the engine, whether its condition may still become true. Nil: it may.
+	// Waits reports, while Until runs the engine, whether its condition may still become true. Nil: it may.
 	Waits func() bool
 	// Report, if not nil, replaces the report made of the objects, Backends and Violations at the end of the run.
 	Report func(failure error, choices []engine.Choice) Report

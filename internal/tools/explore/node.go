@@ -159,7 +159,7 @@ func (x *explorer) explored(n *node) []int {
 		all[i] = i
 		if !x.opts.NoPrune && !x.opts.noReduction && !x.opts.noInvisible && len(n.events) > 1 && x.invisible(n, i) {
 			x.assumed = true
-			if drive, _ := x.tracker.engine.RunMode(); drive == engine.Settling {
+			if mode, _ := x.tracker.engine.RunMode(); mode == engine.Settling {
 				x.assumedQuiet[x.tracker.engine.Now()] = true
 			}
 			return []int{i}
@@ -176,9 +176,9 @@ func (x *explorer) explored(n *node) []int {
 // background event may be due at this instant; background checks those that are queued later in it.
 func (x *explorer) invisible(n *node, i int) bool {
 	t, d := x.tracker, n.events[i].due
-	drive, _ := t.engine.RunMode()
-	settling := drive == engine.Settling
-	if d.Kind != engine.DueDelivery || !settling && drive != engine.Advancing && !t.waitsForTime(drive) {
+	mode, _ := t.engine.RunMode()
+	settling := mode == engine.Settling
+	if d.Kind != engine.DueDelivery || !settling && mode != engine.Advancing && !t.waitsForTime(mode) {
 		return false
 	}
 	if settling && x.backgroundAt[t.engine.Now()] || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
@@ -200,7 +200,7 @@ func (x *explorer) invisible(n *node, i int) bool {
 // background records an instant at which a background event is queued during Settle, and refutes the assumption that there is none.
 func (x *explorer) background(f *engine.Footprint) {
 	now := x.tracker.engine.Now()
-	if drive, _ := x.tracker.engine.RunMode(); drive != engine.Settling || len(f.Queued) == 0 || x.backgroundAt[now] {
+	if mode, _ := x.tracker.engine.RunMode(); mode != engine.Settling || len(f.Queued) == 0 || x.backgroundAt[now] {
 		return
 	}
 	for _, d := range x.tracker.engine.Ready() {

@@ -280,8 +280,8 @@ func exploresAll(t *testing.T, w Model, most int) (all []string, complete bool) 
 			require.True(t, x.Finished)
 			require.Equal(t, all, found(x), name)
 		}
-		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noReduction: true})), "merging leaves out no state")
-		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noInvisible: true})), "sleep sets leave out no state")
+		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noReduction: true})), "merging skips no state")
+		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noInvisible: true})), "sleep sets skip no state")
 	}
 	return all, complete
 }

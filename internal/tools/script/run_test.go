@@ -157,7 +157,7 @@ func TestViolation(t *testing.T) {
 	require.ErrorContains(t, err, "x.txtar:10: advance 10m: invariant deleted-pods-go violated: pod default/web still exists")
 }
 
-// TestDeterminism plays every script twice: what a person sees is the same bytes.
+// TestDeterminism runs every script twice: the output is byte-identical.
 func TestDeterminism(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestAdvance plays the same story through the command and through the cluster itself.
+// TestAdvance runs the same history by commands and by the methods of the cluster.
 func TestAdvance(t *testing.T) {
 	for _, seed := range []int64{0, 1, 2} {
 		result, err := script.Run(parse(t, strings.Replace(raced, "advance 1s", "advance 1s\nadvance 0s\nadvance 2h", 1)),

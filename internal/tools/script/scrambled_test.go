@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// TestScrambled plays the lines of all scripts in random order, over the files of one of them. Hardly anything is as expected then, but
+// TestScrambled runs the lines of all scripts in random order, over the files of one of them. Hardly anything is as expected then, but
 // every failure is one of a line, and nothing panics.
 func TestScrambled(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -33,7 +33,7 @@ func TestScrambled(t *testing.T) {
 			}
 		}
 	}
-	played := 0
+	commands := 0
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
 		archive := archives[random.IntN(len(archives))]
@@ -60,9 +60,9 @@ func TestScrambled(t *testing.T) {
 		}
 		require.NotNil(t, result.Cluster)
 		result.Cluster.Close()
-		played += len(result.Commands)
+		commands += len(result.Commands)
 	}
-	require.Greater(t, played, 1000)
+	require.Greater(t, commands, 1000)
 }
 
 func parsed(archive *txtar.Archive, text string) (*script.Script, error) {

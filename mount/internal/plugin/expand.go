@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// ExpandRequest is what NodeExpand is called with: the paths of the volume on the node, and the requested size in bytes.
+// ExpandRequest is the argument of NodeExpand: the paths of the volume on the node, and the requested size in bytes.
 type ExpandRequest struct {
 	VolumePath, StagingPath string
 	Size                    int64

@@ -39,7 +39,7 @@ type Host struct {
 	AfterPasses func(p *engine.Process)
 }
 
-// API is what plugins need of the API server.
+// API is the part of the API server that plugins use.
 type API interface {
 	// CSIDriver returns the object of that name as the kubelet has cached it, nil if there is none.
 	CSIDriver(name string) *storagev1.CSIDriver
@@ -49,7 +49,7 @@ type API interface {
 	Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any)
 }
 
-// Plugin is what a volume plugin does on a node. Methods with a Process may take time.
+// Plugin is the node part of a volume plugin. Methods with a Process may take time.
 type Plugin interface {
 	// WaitForAttach returns the device path of an attached volume, and an error for any other. It does not wait.
 	WaitForAttach(p *engine.Process, spec *volumes.Spec, devicePath string) (string, error)

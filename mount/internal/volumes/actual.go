@@ -33,7 +33,7 @@ const (
 	MountUncertain PodState = "VolumeMountUncertain"
 )
 
-// Actual is what a kubelet knows to be mounted, or must assume to be mounted (MNT-100). Build it with NewActual.
+// Actual contains the volumes that a kubelet knows to be mounted, or must assume to be mounted (MNT-100). Build it with NewActual.
 type Actual struct {
 	volumes btree.Map[corev1.UniqueVolumeName, *ActualVolume]
 	// Reconstructed are the volumes found on the disk, with the pods they were found for (MNT-106).
@@ -168,7 +168,7 @@ func (a *Actual) DeviceReconstructed(name corev1.UniqueVolumeName) bool {
 	return ok
 }
 
-// Gap is what a desired pair lacks (MNT-108).
+// Gap is the next thing that a desired pair lacks (MNT-108).
 type Gap int
 
 const (

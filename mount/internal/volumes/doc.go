@@ -1,6 +1,6 @@
 // Package volumes holds what the volume manager of a kubelet knows, and decides from it what to do next.
 //
-// Desired is the state that the pods of the node ask for. Actual is what is mounted, or may be mounted. PlanMount, PlanUnmount,
+// Desired is the state that the pods of the node ask for. Actual contains the volumes that are mounted, or may be. PlanMount, PlanUnmount,
 // PlanExpansion and PlanDevice compare the two for one volume and return the next Step; they are pure functions. DeviceAfterFailure
 // and PodAfterFailure decide what a failed operation leaves in Actual.
 //

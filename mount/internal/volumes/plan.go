@@ -1,6 +1,6 @@
 package volumes
 
-// Step is what the reconciler does next about a volume. The zero value is no step.
+// Step is the reconciler's next action on a volume. The zero value is none.
 type Step string
 
 const (

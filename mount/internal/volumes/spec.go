@@ -67,7 +67,7 @@ func CapacityOf(pv *corev1.PersistentVolume) int64 {
 	return size.Value()
 }
 
-// Identity is what the volume manager determines once, when a pod first uses a volume on the node.
+// Identity contains the facts that the volume manager determines once, when a pod first uses a volume on the node.
 type Identity struct {
 	Name            corev1.UniqueVolumeName
 	Attachable      bool
