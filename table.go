@@ -72,7 +72,7 @@ func (t converted[T]) List() []T {
 func (t converted[T]) Len() int { return len(t.store.List(t.kind)) }
 
 func (t converted[T]) watch(fn func(api.Change[T])) (func(), error) {
-	return t.store.Watch(t.kind, 0, func(c api.Change[api.Object]) {
+	return t.store.Watch(t.kind, store.WatchOptions[api.Object]{}, func(c api.Change[api.Object]) {
 		seen := api.Change[T]{Type: c.Type, Key: c.Key, Object: t.must(c.Object), Version: c.Version}
 		if c.Old != nil {
 			seen.Old = t.must(c.Old)

@@ -56,7 +56,7 @@ func (s *state) deletedByForce(uid types.UID) (string, []trace.Entry) {
 
 // noteUserEdit records edits by users of fields that belong to controllers: references, finalizers, annotations, status.
 func (s *state) noteUserEdit(e trace.Entry) {
-	if e.Actor != api.User {
+	if !api.IsUser(e.Actor) {
 		return
 	}
 	if e.Verb == "load" || strings.HasSuffix(e.Verb, "-status") {

@@ -23,12 +23,12 @@ var expandedFirst = Invariant{
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolume:
 				old, _ := e.Old.(*corev1.PersistentVolume)
-				if old != nil && old.UID == obj.UID && e.Actor != api.User {
+				if old != nil && old.UID == obj.UID && !api.IsUser(e.Actor) {
 					s.checkGrown(inv, old, obj, e)
 				}
 			case *corev1.PersistentVolumeClaim:
 				old, _ := e.Old.(*corev1.PersistentVolumeClaim)
-				if old != nil && old.UID == obj.UID && e.Actor != api.User {
+				if old != nil && old.UID == obj.UID && !api.IsUser(e.Actor) {
 					s.checkShown(inv, old, obj, e)
 				}
 			}
@@ -115,7 +115,7 @@ var allocatedEnough = Invariant{
 			if !known {
 				asked[uid] = append(asked[uid], request)
 			}
-			if e.Actor != api.User {
+			if !api.IsUser(e.Actor) {
 				s.checkAllocated(inv, claim, asked[uid], e)
 			}
 		}}

@@ -142,7 +142,7 @@ func (l *leaks) notePolicy(e trace.Entry) {
 	switch {
 	case pv == nil:
 		delete(l.policies, e.Object.Key)
-	case old != nil && e.Actor == api.User && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
+	case old != nil && api.IsUser(e.Actor) && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
 		l.policies[e.Object.Key] = e
 	}
 }

@@ -18,7 +18,7 @@ var knownPhases = Invariant{
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
-			if !known || e.Old == nil || e.New == nil || e.Actor == api.User || e.Old.GetUID() != e.New.GetUID() {
+			if !known || e.Old == nil || e.New == nil || api.IsUser(e.Actor) || e.Old.GetUID() != e.New.GetUID() {
 				return
 			}
 			from, to := phaseOf(e.Old), phaseOf(e.New)

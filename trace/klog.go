@@ -21,7 +21,7 @@ import (
 func (t *Trace) WriteLog(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for e := range t.Entries() {
-		if e.Actor == api.User || e.Type == Injected {
+		if api.IsUser(e.Actor) || e.Type == Injected {
 			continue
 		}
 		severity, file, text := logLine(e)

@@ -204,6 +204,12 @@ func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Ob
 	return obj, nil
 }
 
+// Write makes any write of one object in the name of p: fn makes it in the store and returns the object of the answer. verb is that of the
+// trace.
+func (server *API) Write(p *Process, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
+	return server.write(p, verb, ref, fn)
+}
+
 // Create stores a new object of any kind in the name of p.
 func (server *API) Create(p *Process, obj api.Object, opts store.CreateOptions) (api.Object, error) {
 	return server.write(p, "create", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.CreateWith(obj, opts) })

@@ -122,6 +122,12 @@ func New(cfg Config) (*Engine, error) {
 // User is the process in whose name the caller of the engine uses the API. It never waits.
 func (e *Engine) User() *Process { return e.user }
 
+// Client returns a process like User for a client with a name of its own, which appears in the trace as user/NAME.
+func (e *Engine) Client(name string) *Process {
+	name = api.User + "/" + name
+	return &Process{engine: e, name: name, actor: &Actor{engine: e, name: name, alive: true}, inline: true}
+}
+
 // Now is the virtual time.
 func (e *Engine) Now() time.Time { return e.start.Add(e.now) }
 

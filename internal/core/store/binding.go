@@ -53,7 +53,9 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 		return nil, err
 	}
 	// The labels and annotations that come with a binding are not validated.
-	c.validMeta, c.validSpec = false, false
+	if !s.dry {
+		c.validMeta, c.validSpec = false, false
+	}
 	s.Pods.put(c, b)
 	return b, nil
 }

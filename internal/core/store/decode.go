@@ -19,7 +19,7 @@ import (
 // decodeTyped decodes an object from JSON as the API server does: names are case-sensitive, unknown fields are dropped.
 func decodeTyped[T api.Object](data []byte) (T, error) {
 	var none T
-	if err := checkQuantities(data, reflect.TypeFor[T]()); err != nil {
+	if err := CheckQuantities(data, reflect.TypeFor[T]()); err != nil {
 		return none, err
 	}
 	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
@@ -31,7 +31,7 @@ func decodeTyped[T api.Object](data []byte) (T, error) {
 
 // decodeStrict decodes JSON into obj. Unknown and duplicate fields are errors.
 func decodeStrict(data []byte, obj api.Object) error {
-	if err := checkQuantities(data, reflect.TypeOf(obj)); err != nil {
+	if err := CheckQuantities(data, reflect.TypeOf(obj)); err != nil {
 		return err
 	}
 	strict, err := kjson.UnmarshalStrict(data, obj)
@@ -90,9 +90,9 @@ func mayHideExponent(data []byte) bool {
 	return false
 }
 
-// checkQuantities rejects JSON for the type t with a quantity whose exponent is out of range. It decodes the JSON only if that contains
+// CheckQuantities rejects JSON for the type t with a quantity whose exponent is out of range. It decodes the JSON only if that contains
 // something that could be a long exponent.
-func checkQuantities(data []byte, t reflect.Type) error {
+func CheckQuantities(data []byte, t reflect.Type) error {
 	if !mayHideExponent(data) {
 		return nil
 	}

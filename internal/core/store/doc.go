@@ -15,7 +15,7 @@
 // contain the etcd key.
 //
 // Not simulated: namespaces as objects (API-010), authentication, quota, webhooks and custom resources, server-side apply, strategic
-// merge patches and JSON patches, managedFields, validation of pods that does not concern volumes, dry runs of updates and deletes,
+// merge patches and JSON patches, managedFields, validation of pods that does not concern volumes,
 // propagation policies other than Background (API-059), and admission that adds to nodes and pods without regard to volumes (API-257).
 // [Config].AsGiven and SkipValidation disable rules, for studies of objects that should not exist.
 //

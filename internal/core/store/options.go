@@ -14,4 +14,6 @@ type UpdateOptions struct {
 	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Conflicts, defaults and
 	// admission still apply.
 	SkipValidation bool
+	// Patched: the object is the stored one with a patch applied, so another uid is an invalid change and not a Conflict; default false.
+	Patched bool
 }

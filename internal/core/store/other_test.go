@@ -45,7 +45,7 @@ func TestOtherKind(t *testing.T) {
 	_, err := w.Get("ConfigMap", "default/settings")
 	assert.Equal(t, `configmaps "settings" not found`, w.refused("API-300", err, http.StatusNotFound, metav1.StatusReasonNotFound, 0).Message)
 	var seen []string
-	stop, err := w.Watch("ConfigMap", 0, func(c api.Change[api.Object]) { seen = append(seen, string(c.Type)+" "+c.Key) })
+	stop, err := w.Watch("ConfigMap", store.WatchOptions[api.Object]{}, func(c api.Change[api.Object]) { seen = append(seen, string(c.Type)+" "+c.Key) })
 	require.NoError(t, err)
 
 	first := made(w, settings("settings"))

@@ -30,6 +30,7 @@ type Store struct {
 	version uint64 // API-005: one counter for all kinds
 	objects int
 	asGiven bool
+	dry     bool // see DryRun
 
 	Volumes           *Table[*corev1.PersistentVolume]
 	Claims            *Table[*corev1.PersistentVolumeClaim]
@@ -89,7 +90,8 @@ type table interface {
 	list() []api.Object
 	// accepts reports whether obj has the Go type of the objects in the table.
 	accepts(obj api.Object) bool
-	watch(from uint64, fn func(api.Change[api.Object])) (stop func(), err error)
+	at(version uint64) ([]api.Object, error)
+	watch(opts WatchOptions[api.Object], fn func(api.Change[api.Object])) (stop func(), err error)
 	Len() int
 }
 
@@ -180,15 +182,6 @@ func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 		return nil, err
 	}
 	return t.get(key)
-}
-
-// Watch calls fn with every change of objects of a kind after the version from, as Table.Watch does, until stop is called.
-func (s *Store) Watch(kind api.Kind, from uint64, fn func(api.Change[api.Object])) (stop func(), err error) {
-	t, err := s.tableToWrite(kind)
-	if err != nil {
-		return nil, err
-	}
-	return t.watch(from, fn)
 }
 
 // List returns all objects of a kind in the order of their keys, or nil for an unknown kind.

@@ -160,6 +160,9 @@ func (t *Table[T]) Load(obj T) (T, error) {
 
 // insert stores a new object with the next version and notifies watchers. valid reports that it has passed validation.
 func (t *Table[T]) insert(key string, obj T, valid bool) {
+	if t.store.dry {
+		return
+	}
 	c := &cell[T]{obj: obj, validMeta: valid, validSpec: valid}
 	c.Key = key
 	t.cells.Put(c)
@@ -172,6 +175,10 @@ func (t *Table[T]) insert(key string, obj T, valid bool) {
 // put replaces the object of a cell by obj, with the next version, and notifies watchers.
 func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
+	if t.store.dry {
+		metaOf(obj).ResourceVersion = metaOf(old).ResourceVersion
+		return
+	}
 	c.obj = obj
 	t.stamp(obj)
 	t.notify(c, &api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
@@ -188,6 +195,9 @@ func (t *Table[T]) stamp(obj T) {
 func (t *Table[T]) remove(c *cell[T]) T {
 	old := c.obj
 	last := t.strategy.shallow(old)
+	if t.store.dry {
+		return last
+	}
 	t.stamp(last)
 	t.cells.Delete(c)
 	var none T

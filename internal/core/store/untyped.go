@@ -54,20 +54,6 @@ func (t *Table[T]) accepts(obj api.Object) bool {
 	return ok
 }
 
-func (t *Table[T]) watch(from uint64, fn func(api.Change[api.Object])) (stop func(), err error) {
-	w, err := t.Watch(WatchOptions[T]{From: from}, func(c api.Change[T]) {
-		seen := api.Change[api.Object]{Type: c.Type, Key: c.Key, Object: c.Object, Version: c.Version}
-		if !absent(c.Old) {
-			seen.Old = c.Old
-		}
-		fn(seen)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return w.Stop, nil
-}
-
 func (t *Table[T]) typed(obj api.Object) (T, error) {
 	typed, ok := obj.(T)
 	if !ok {

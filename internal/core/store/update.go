@@ -55,7 +55,7 @@ func (t *Table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (
 		return none, t.notFound(api.Key(meta.Namespace, meta.Name))
 	}
 	// API-013: the uid is compared before the version.
-	if stored := metaOf(c.obj).UID; meta.UID != "" && meta.UID != stored {
+	if stored := metaOf(c.obj).UID; meta.UID != "" && meta.UID != stored && !opts.Patched {
 		return none, t.conflict(meta.Name, errUID(meta.UID, stored))
 	}
 	return t.replace(c, obj, sub, opts.SkipValidation)
@@ -94,12 +94,14 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
 		return old, nil
 	}
-	c.validMeta = validated
-	if sub == api.Main {
-		c.validSpec = validated
-	}
-	if validated {
-		t.validAnnotations = meta.Annotations
+	if !t.store.dry {
+		c.validMeta = validated
+		if sub == api.Main {
+			c.validSpec = validated
+		}
+		if validated {
+			t.validAnnotations = meta.Annotations
+		}
 	}
 	t.put(c, obj)
 	return obj, nil

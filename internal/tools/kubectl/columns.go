@@ -2,14 +2,13 @@ package kubectl
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -20,145 +19,246 @@ var namespaced = map[api.Kind]bool{
 	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
 }
 
-// column is one column of the table of a kind.
-type column struct {
-	header string
-	wide   bool // with -o wide only
-	cell   func(obj api.Object, now time.Time) string
+// Column is one column of the table of a kind, as in the Tables of an API server.
+type Column struct {
+	Name string
+	// Type is the type of the cells: string, integer or boolean. Format is "name" for names.
+	Type, Format string
+	// Wide: -o wide only.
+	Wide bool
+	// Field is the field of the object, as a pointer to its struct and its name in JSON, whose documentation describes the column; or else
+	// Description does.
+	Field       any
+	FieldName   string
+	Description string
+	// Cell returns the cell of an object: a string, an int64 or a bool. Ages are relative to now.
+	Cell func(obj api.Object, now time.Time) any
 }
 
-// of returns a column for objects of one type.
-func of[T api.Object](header string, cell func(T) string) column {
-	return column{header: header, cell: func(obj api.Object, _ time.Time) string { return cell(obj.(T)) }}
+// header returns the title that kubectl prints.
+func (c Column) header() string { return strings.ToUpper(c.Name) }
+
+// Columns returns the columns of a kind, nil for a kind without a table.
+func Columns(kind api.Kind) []Column { return layouts[kind] }
+
+// of returns a column for objects of one type. source is the struct whose field, or else the sentence that describes the column.
+func of[T api.Object](name string, source any, fieldName string, cell func(T) any) Column {
+	c := Column{Name: name, Type: "string", Cell: func(obj api.Object, _ time.Time) any { return cell(obj.(T)) }}
+	if text, ok := source.(string); ok {
+		c.Description = text
+	} else {
+		c.Field, c.FieldName = source, fieldName
+	}
+	return c
 }
 
 // wide returns a column that -o wide adds.
-func wide[T api.Object](header string, cell func(T) string) column {
-	c := of(header, cell)
-	c.wide = true
+func wide[T api.Object](name string, source any, fieldName string, cell func(T) any) Column {
+	c := of(name, source, fieldName, cell)
+	c.Wide = true
+	return c
+}
+
+// typed returns the column with another type.
+func (c Column) typed(name string) Column {
+	c.Type = name
+	return c
+}
+
+func (c Column) formatted(name string) Column {
+	c.Format = name
 	return c
 }
 
 var (
-	nameColumn = column{header: "NAME", cell: func(obj api.Object, _ time.Time) string { return obj.GetName() }}
-	ageColumn  = column{header: "AGE", cell: func(obj api.Object, now time.Time) string { return Age(now, obj) }}
+	nameColumn = Column{
+		Name: "Name", Type: "string", Format: "name", Field: metav1.ObjectMeta{}, FieldName: "name",
+		Cell: func(obj api.Object, _ time.Time) any { return obj.GetName() },
+	}
+	ageColumn = Column{
+		Name: "Age", Type: "string", Field: metav1.ObjectMeta{}, FieldName: "creationTimestamp",
+		Cell: func(obj api.Object, now time.Time) any { return Age(now, obj) },
+	}
 )
 
 // layouts has the columns of each kind.
-var layouts = map[api.Kind][]column{
+var layouts = map[api.Kind][]Column{
 	api.PersistentVolume: {
 		nameColumn,
-		of("CAPACITY", func(pv *corev1.PersistentVolume) string { return storage(pv.Spec.Capacity) }),
-		of("ACCESS MODES", func(pv *corev1.PersistentVolume) string { return AccessModes(pv.Spec.AccessModes) }),
-		of("RECLAIM POLICY", func(pv *corev1.PersistentVolume) string { return string(pv.Spec.PersistentVolumeReclaimPolicy) }),
-		of("STATUS", func(pv *corev1.PersistentVolume) string { return status(pv, string(pv.Status.Phase)) }),
-		of("CLAIM", func(pv *corev1.PersistentVolume) string { return claimOf(pv) }),
-		of("STORAGECLASS", func(pv *corev1.PersistentVolume) string { return pv.Spec.StorageClassName }),
-		of("VOLUMEATTRIBUTESCLASS", func(pv *corev1.PersistentVolume) string { return orUnset(pv.Spec.VolumeAttributesClassName) }),
-		of("REASON", func(pv *corev1.PersistentVolume) string { return pv.Status.Reason }),
+		of("Capacity", corev1.PersistentVolumeSpec{}, "capacity", func(pv *corev1.PersistentVolume) any { return storage(pv.Spec.Capacity) }),
+		of("Access Modes", corev1.PersistentVolumeSpec{}, "accessModes", func(pv *corev1.PersistentVolume) any {
+			return AccessModes(pv.Spec.AccessModes)
+		}),
+		of("Reclaim Policy", corev1.PersistentVolumeSpec{}, "persistentVolumeReclaimPolicy", func(pv *corev1.PersistentVolume) any {
+			return string(pv.Spec.PersistentVolumeReclaimPolicy)
+		}),
+		of("Status", corev1.PersistentVolumeStatus{}, "phase", func(pv *corev1.PersistentVolume) any {
+			return status(pv, string(pv.Status.Phase))
+		}),
+		of("Claim", corev1.PersistentVolumeSpec{}, "claimRef", func(pv *corev1.PersistentVolume) any { return claimOf(pv) }),
+		of("StorageClass", "StorageClass of the pv", "", func(pv *corev1.PersistentVolume) any { return objects.ClassOfVolume(pv) }),
+		of("VolumeAttributesClass", "VolumeAttributesClass of the pv", "", func(pv *corev1.PersistentVolume) any {
+			return orUnset(pv.Spec.VolumeAttributesClassName)
+		}),
+		of("Reason", corev1.PersistentVolumeStatus{}, "reason", func(pv *corev1.PersistentVolume) any { return pv.Status.Reason }),
 		ageColumn,
-		wide("VOLUMEMODE", func(pv *corev1.PersistentVolume) string { return volumeMode(pv.Spec.VolumeMode) }),
+		wide("VolumeMode", corev1.PersistentVolumeSpec{}, "volumeMode", func(pv *corev1.PersistentVolume) any {
+			return volumeMode(pv.Spec.VolumeMode)
+		}),
 	},
 	api.PersistentVolumeClaim: {
 		nameColumn,
-		of("STATUS", func(pvc *corev1.PersistentVolumeClaim) string { return status(pvc, string(pvc.Status.Phase)) }),
-		of("VOLUME", func(pvc *corev1.PersistentVolumeClaim) string { return pvc.Spec.VolumeName }),
-		of("CAPACITY", func(pvc *corev1.PersistentVolumeClaim) string {
+		of("Status", corev1.PersistentVolumeClaimStatus{}, "phase", func(pvc *corev1.PersistentVolumeClaim) any {
+			return status(pvc, string(pvc.Status.Phase))
+		}),
+		of("Volume", corev1.PersistentVolumeClaimSpec{}, "volumeName", func(pvc *corev1.PersistentVolumeClaim) any { return pvc.Spec.VolumeName }),
+		of("Capacity", corev1.PersistentVolumeClaimStatus{}, "capacity", func(pvc *corev1.PersistentVolumeClaim) any {
 			if pvc.Spec.VolumeName == "" {
 				return ""
 			}
 			return storage(pvc.Status.Capacity)
 		}),
-		of("ACCESS MODES", func(pvc *corev1.PersistentVolumeClaim) string {
+		of("Access Modes", corev1.PersistentVolumeClaimStatus{}, "accessModes", func(pvc *corev1.PersistentVolumeClaim) any {
 			if pvc.Spec.VolumeName == "" {
 				return ""
 			}
 			return AccessModes(pvc.Status.AccessModes)
 		}),
-		of("STORAGECLASS", func(pvc *corev1.PersistentVolumeClaim) string { return deref(pvc.Spec.StorageClassName, "") }),
-		of("VOLUMEATTRIBUTESCLASS", func(pvc *corev1.PersistentVolumeClaim) string { return orUnset(pvc.Spec.VolumeAttributesClassName) }),
+		of("StorageClass", "StorageClass of the pvc", "", func(pvc *corev1.PersistentVolumeClaim) any { return objects.ClassOf(pvc) }),
+		of("VolumeAttributesClass", "VolumeAttributesClass of the pvc", "", func(pvc *corev1.PersistentVolumeClaim) any {
+			return orUnset(pvc.Spec.VolumeAttributesClassName)
+		}),
 		ageColumn,
-		wide("VOLUMEMODE", func(pvc *corev1.PersistentVolumeClaim) string { return volumeMode(pvc.Spec.VolumeMode) }),
+		wide("VolumeMode", corev1.PersistentVolumeClaimSpec{}, "volumeMode", func(pvc *corev1.PersistentVolumeClaim) any {
+			return volumeMode(pvc.Spec.VolumeMode)
+		}),
 	},
 	api.StorageClass: {
-		{header: "NAME", cell: func(obj api.Object, _ time.Time) string {
-			if obj.GetAnnotations()[objects.AnnDefaultClass] == "true" {
-				return obj.GetName() + " (default)"
-			}
-			return obj.GetName()
-		}},
-		of("PROVISIONER", func(c *storagev1.StorageClass) string { return c.Provisioner }),
-		of("RECLAIMPOLICY", func(c *storagev1.StorageClass) string {
+		{
+			Name: "Name", Type: "string", Format: "name", Field: metav1.ObjectMeta{}, FieldName: "name",
+			Cell: func(obj api.Object, _ time.Time) any {
+				annotations := obj.GetAnnotations()
+				if annotations[objects.AnnDefaultClass] == "true" || annotations[objects.AnnBetaDefaultClass] == "true" {
+					return obj.GetName() + " (default)"
+				}
+				return obj.GetName()
+			},
+		},
+		of("Provisioner", storagev1.StorageClass{}, "provisioner", func(c *storagev1.StorageClass) any { return c.Provisioner }),
+		of("ReclaimPolicy", storagev1.StorageClass{}, "reclaimPolicy", func(c *storagev1.StorageClass) any {
 			return string(deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete))
 		}),
-		of("VOLUMEBINDINGMODE", func(c *storagev1.StorageClass) string {
+		of("VolumeBindingMode", storagev1.StorageClass{}, "volumeBindingMode", func(c *storagev1.StorageClass) any {
 			return string(deref(c.VolumeBindingMode, storagev1.VolumeBindingImmediate))
 		}),
-		of("ALLOWVOLUMEEXPANSION", func(c *storagev1.StorageClass) string { return fmt.Sprint(deref(c.AllowVolumeExpansion, false)) }),
+		of("AllowVolumeExpansion", storagev1.StorageClass{}, "allowVolumeExpansion", func(c *storagev1.StorageClass) any {
+			return deref(c.AllowVolumeExpansion, false)
+		}),
 		ageColumn,
 	},
 	api.Pod: {
 		nameColumn,
-		of("READY", readyContainers),
-		of("STATUS", podStatus),
-		of("RESTARTS", restarts),
+		of("Ready", "The aggregate readiness state of this pod for accepting traffic.", "", func(pod *corev1.Pod) any {
+			return summarize(pod).containers
+		}),
+		of("Status", "The aggregate status of the containers in this pod.", "", func(pod *corev1.Pod) any { return summarize(pod).status }),
+		{
+			Name: "Restarts", Type: "string",
+			Description: "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+			Cell:        func(obj api.Object, now time.Time) any { return summarize(obj.(*corev1.Pod)).restarted(now) },
+		},
 		ageColumn,
-		wide("IP", func(pod *corev1.Pod) string { return orNone(pod.Status.PodIP) }),
-		wide("NODE", func(pod *corev1.Pod) string { return orNone(pod.Spec.NodeName) }),
-		wide("NOMINATED NODE", func(pod *corev1.Pod) string { return orNone(pod.Status.NominatedNodeName) }),
-		wide("READINESS GATES", func(pod *corev1.Pod) string { return "<none>" }),
+		wide("IP", corev1.PodStatus{}, "podIP", func(pod *corev1.Pod) any {
+			if len(pod.Status.PodIPs) == 0 {
+				return "<none>"
+			}
+			return orNone(pod.Status.PodIPs[0].IP)
+		}),
+		wide("Node", corev1.PodSpec{}, "nodeName", func(pod *corev1.Pod) any { return orNone(pod.Spec.NodeName) }),
+		wide("Nominated Node", corev1.PodStatus{}, "nominatedNodeName", func(pod *corev1.Pod) any {
+			return orNone(pod.Status.NominatedNodeName)
+		}),
+		wide("Readiness Gates", corev1.PodSpec{}, "readinessGates", readinessGates),
 	},
 	api.Node: {
 		nameColumn,
-		of("STATUS", nodeStatus),
-		of("ROLES", nodeRoles),
+		of("Status", "The status of the node", "", func(n *corev1.Node) any { return nodeStatus(n) }),
+		of("Roles", "The roles of the node", "", func(n *corev1.Node) any { return nodeRoles(n) }),
 		ageColumn,
-		of("VERSION", func(n *corev1.Node) string { return n.Status.NodeInfo.KubeletVersion }),
-		wide("INTERNAL-IP", func(n *corev1.Node) string { return address(n, corev1.NodeInternalIP) }),
-		wide("EXTERNAL-IP", func(n *corev1.Node) string { return address(n, corev1.NodeExternalIP) }),
-		wide("OS-IMAGE", func(n *corev1.Node) string { return cmp.Or(n.Status.NodeInfo.OSImage, "<unknown>") }),
-		wide("KERNEL-VERSION", func(n *corev1.Node) string { return cmp.Or(n.Status.NodeInfo.KernelVersion, "<unknown>") }),
-		wide("CONTAINER-RUNTIME", func(n *corev1.Node) string { return cmp.Or(n.Status.NodeInfo.ContainerRuntimeVersion, "<unknown>") }),
+		of("Version", corev1.NodeSystemInfo{}, "kubeletVersion", func(n *corev1.Node) any { return n.Status.NodeInfo.KubeletVersion }),
+		wide("Internal-IP", corev1.NodeStatus{}, "addresses", func(n *corev1.Node) any { return address(n, corev1.NodeInternalIP) }),
+		wide("External-IP", corev1.NodeStatus{}, "addresses", func(n *corev1.Node) any { return address(n, corev1.NodeExternalIP) }),
+		wide("OS-Image", corev1.NodeSystemInfo{}, "osImage", func(n *corev1.Node) any {
+			return cmp.Or(n.Status.NodeInfo.OSImage, "<unknown>")
+		}),
+		wide("Kernel-Version", corev1.NodeSystemInfo{}, "kernelVersion", func(n *corev1.Node) any {
+			version := cmp.Or(n.Status.NodeInfo.KernelVersion, "<unknown>")
+			if architecture := n.Status.NodeInfo.Architecture; architecture != "" {
+				version += " (" + architecture + ")"
+			}
+			return version
+		}),
+		wide("Container-Runtime", corev1.NodeSystemInfo{}, "containerRuntimeVersion", func(n *corev1.Node) any {
+			return cmp.Or(n.Status.NodeInfo.ContainerRuntimeVersion, "<unknown>")
+		}),
 	},
 	api.VolumeAttachment: {
 		nameColumn,
-		of("ATTACHER", func(va *storagev1.VolumeAttachment) string { return va.Spec.Attacher }),
-		of("PV", func(va *storagev1.VolumeAttachment) string { return deref(va.Spec.Source.PersistentVolumeName, "") }),
-		of("NODE", func(va *storagev1.VolumeAttachment) string { return va.Spec.NodeName }),
-		of("ATTACHED", func(va *storagev1.VolumeAttachment) string { return fmt.Sprint(va.Status.Attached) }),
+		of("Attacher", storagev1.VolumeAttachmentSpec{}, "attacher", func(va *storagev1.VolumeAttachment) any {
+			return va.Spec.Attacher
+		}).formatted("name"),
+		of("PV", storagev1.VolumeAttachmentSource{}, "persistentVolumeName", func(va *storagev1.VolumeAttachment) any {
+			return deref(va.Spec.Source.PersistentVolumeName, "")
+		}),
+		of("Node", storagev1.VolumeAttachmentSpec{}, "nodeName", func(va *storagev1.VolumeAttachment) any { return va.Spec.NodeName }),
+		of("Attached", storagev1.VolumeAttachmentStatus{}, "attached", func(va *storagev1.VolumeAttachment) any {
+			return va.Status.Attached
+		}).typed("boolean"),
 		ageColumn,
 	},
 	api.CSIDriver: {
 		nameColumn,
-		of("ATTACHREQUIRED", func(d *storagev1.CSIDriver) string { return fmt.Sprint(deref(d.Spec.AttachRequired, true)) }),
-		of("PODINFOONMOUNT", func(d *storagev1.CSIDriver) string { return fmt.Sprint(deref(d.Spec.PodInfoOnMount, false)) }),
-		of("STORAGECAPACITY", func(d *storagev1.CSIDriver) string { return fmt.Sprint(deref(d.Spec.StorageCapacity, false)) }),
-		of("TOKENREQUESTS", func(d *storagev1.CSIDriver) string {
+		of("AttachRequired", storagev1.CSIDriverSpec{}, "attachRequired", func(d *storagev1.CSIDriver) any {
+			return deref(d.Spec.AttachRequired, true)
+		}).typed("boolean"),
+		of("PodInfoOnMount", storagev1.CSIDriverSpec{}, "podInfoOnMount", func(d *storagev1.CSIDriver) any {
+			return deref(d.Spec.PodInfoOnMount, false)
+		}).typed("boolean"),
+		of("StorageCapacity", storagev1.CSIDriverSpec{}, "storageCapacity", func(d *storagev1.CSIDriver) any {
+			return deref(d.Spec.StorageCapacity, false)
+		}).typed("boolean"),
+		of("TokenRequests", storagev1.CSIDriverSpec{}, "tokenRequests", func(d *storagev1.CSIDriver) any {
 			if d.Spec.TokenRequests == nil {
 				return "<unset>"
 			}
 			return joined(d.Spec.TokenRequests, func(r storagev1.TokenRequest) string { return r.Audience })
 		}),
-		of("REQUIRESREPUBLISH", func(d *storagev1.CSIDriver) string { return fmt.Sprint(deref(d.Spec.RequiresRepublish, false)) }),
-		of("MODES", func(d *storagev1.CSIDriver) string {
+		of("RequiresRepublish", storagev1.CSIDriverSpec{}, "requiresRepublish", func(d *storagev1.CSIDriver) any {
+			return deref(d.Spec.RequiresRepublish, false)
+		}).typed("boolean"),
+		of("Modes", storagev1.CSIDriverSpec{}, "volumeLifecycleModes", func(d *storagev1.CSIDriver) any {
 			return orNone(joined(d.Spec.VolumeLifecycleModes, func(m storagev1.VolumeLifecycleMode) string { return string(m) }))
 		}),
 		ageColumn,
 	},
 	api.CSINode: {
 		nameColumn,
-		of("DRIVERS", func(n *storagev1.CSINode) string { return fmt.Sprint(len(n.Spec.Drivers)) }),
+		of("Drivers", "Drivers indicates the number of CSI drivers registered on the node", "", func(n *storagev1.CSINode) any {
+			return int64(len(n.Spec.Drivers))
+		}).typed("integer"),
 		ageColumn,
 	},
 	api.VolumeAttributesClass: {
 		nameColumn,
-		of("DRIVERNAME", func(c *storagev1.VolumeAttributesClass) string { return c.DriverName }),
+		of("DriverName", storagev1.VolumeAttributesClass{}, "driverName", func(c *storagev1.VolumeAttributesClass) any { return c.DriverName }),
 		ageColumn,
 	},
 	api.CSIStorageCapacity: {
 		nameColumn,
-		of("STORAGECLASSNAME", func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName }),
-		of("CAPACITY", func(c *storagev1.CSIStorageCapacity) string {
+		of("StorageClassName", storagev1.CSIStorageCapacity{}, "storageClassName", func(c *storagev1.CSIStorageCapacity) any {
+			return c.StorageClassName
+		}),
+		of("Capacity", storagev1.CSIStorageCapacity{}, "capacity", func(c *storagev1.CSIStorageCapacity) any {
 			if c.Capacity == nil {
 				return "<unset>"
 			}
@@ -166,16 +266,35 @@ var layouts = map[api.Kind][]column{
 		}),
 	},
 	api.Event: {
-		{header: "LAST SEEN", cell: func(obj api.Object, now time.Time) string { return since(now, lastSeen(obj.(*corev1.Event))) }},
-		of("TYPE", func(e *corev1.Event) string { return e.Type }),
-		of("REASON", func(e *corev1.Event) string { return e.Reason }),
-		of("OBJECT", func(e *corev1.Event) string {
-			return strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
+		{
+			Name: "Last Seen", Type: "string", Field: corev1.Event{}, FieldName: "lastTimestamp",
+			Cell: func(obj api.Object, now time.Time) any { return since(now, lastObserved(obj.(*corev1.Event))) },
+		},
+		of("Type", corev1.Event{}, "type", func(e *corev1.Event) any { return e.Type }),
+		of("Reason", corev1.Event{}, "reason", func(e *corev1.Event) any { return e.Reason }),
+		of("Object", corev1.Event{}, "involvedObject", func(e *corev1.Event) any {
+			kind := strings.ToLower(e.InvolvedObject.Kind)
+			if e.InvolvedObject.Name == "" {
+				return kind
+			}
+			return kind + "/" + e.InvolvedObject.Name
 		}),
-		wide("SOURCE", eventSource),
-		of("MESSAGE", func(e *corev1.Event) string { return strings.TrimSpace(e.Message) }),
-		wide("COUNT", func(e *corev1.Event) string { return fmt.Sprint(max(e.Count, 1)) }),
-		wide("NAME", func(e *corev1.Event) string { return e.Name }),
+		wide("Subobject", corev1.ObjectReference{}, "fieldPath", func(e *corev1.Event) any { return e.InvolvedObject.FieldPath }),
+		wide("Source", corev1.Event{}, "source", func(e *corev1.Event) any { return eventSource(e) }),
+		of("Message", corev1.Event{}, "message", func(e *corev1.Event) any { return strings.TrimSpace(e.Message) }),
+		{
+			Name: "First Seen", Type: "string", Wide: true, Field: corev1.Event{}, FieldName: "firstTimestamp",
+			Cell: func(obj api.Object, now time.Time) any { return since(now, firstObserved(obj.(*corev1.Event))) },
+		},
+		wide("Count", corev1.Event{}, "count", func(e *corev1.Event) any {
+			switch {
+			case e.Series != nil:
+				return int64(e.Series.Count)
+			default:
+				return int64(max(e.Count, 1))
+			}
+		}),
+		wide("Name", metav1.ObjectMeta{}, "name", func(e *corev1.Event) any { return e.Name }).formatted("name"),
 	},
 }
 
@@ -186,11 +305,9 @@ func claimOf(pv *corev1.PersistentVolume) string {
 	return ""
 }
 
+// storage returns the size in a list of resources; without one it is 0.
 func storage(list corev1.ResourceList) string {
-	size, ok := list[corev1.ResourceStorage]
-	if !ok {
-		return ""
-	}
+	size := list[corev1.ResourceStorage]
 	return size.String()
 }
 
@@ -206,42 +323,6 @@ func volumeMode(mode *corev1.PersistentVolumeMode) string {
 		return "<unset>"
 	}
 	return string(*mode)
-}
-
-func readyContainers(pod *corev1.Pod) string {
-	ready := 0
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Ready && c.State.Running != nil {
-			ready++
-		}
-	}
-	return fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers))
-}
-
-func restarts(pod *corev1.Pod) string {
-	n := int32(0)
-	for _, c := range pod.Status.ContainerStatuses {
-		n += c.RestartCount
-	}
-	return fmt.Sprint(n)
-}
-
-// podStatus returns the phase, or something more exact: why the first container waits, how it ended, or that the pod is being deleted.
-func podStatus(pod *corev1.Pod) string {
-	text := cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
-	for _, c := range slices.Backward(pod.Status.ContainerStatuses) {
-		switch {
-		case c.State.Waiting != nil && c.State.Waiting.Reason != "":
-			text = c.State.Waiting.Reason
-		case c.State.Terminated != nil:
-			text = cmp.Or(c.State.Terminated.Reason, fmt.Sprintf("ExitCode:%d", c.State.Terminated.ExitCode))
-		}
-	}
-	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	if pod.DeletionTimestamp != nil && !ended {
-		return "Terminating"
-	}
-	return text
 }
 
 func nodeStatus(n *corev1.Node) string {
@@ -262,12 +343,17 @@ func nodeStatus(n *corev1.Node) string {
 func nodeRoles(n *corev1.Node) string {
 	const prefix = "node-role.kubernetes.io/"
 	var roles []string
-	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
-		if role, ok := strings.CutPrefix(key, prefix); ok && role != "" {
+	for key, value := range n.Labels {
+		role, ok := strings.CutPrefix(key, prefix)
+		if key == "kubernetes.io/role" {
+			role, ok = value, true
+		}
+		if ok && role != "" {
 			roles = append(roles, role)
 		}
 	}
-	return orNone(strings.Join(roles, ","))
+	slices.Sort(roles)
+	return orNone(strings.Join(slices.Compact(roles), ","))
 }
 
 func address(n *corev1.Node, kind corev1.NodeAddressType) string {

@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,13 +33,29 @@ func inOrderOfTime(objs []api.Object) []api.Object {
 	return sorted
 }
 
-func eventSource(e *corev1.Event) string {
-	component := e.Source.Component
-	if component == "" {
-		component = e.ReportingController
+// firstObserved returns when an Event was first seen.
+func firstObserved(e *corev1.Event) metav1.Time {
+	if e.FirstTimestamp.IsZero() {
+		return metav1.Time{Time: e.EventTime.Time}
 	}
-	if e.Source.Host != "" {
-		component += ", " + e.Source.Host
+	return e.FirstTimestamp
+}
+
+// lastObserved returns when an Event was last seen, also one of a series.
+func lastObserved(e *corev1.Event) metav1.Time {
+	switch {
+	case e.Series != nil:
+		return metav1.Time{Time: e.Series.LastObservedTime.Time}
+	case e.LastTimestamp.IsZero():
+		return firstObserved(e)
+	}
+	return e.LastTimestamp
+}
+
+func eventSource(e *corev1.Event) string {
+	component := cmp.Or(e.Source.Component, e.ReportingController)
+	if host := cmp.Or(e.Source.Host, e.ReportingInstance); host != "" {
+		component += ", " + host
 	}
 	return component
 }

@@ -81,30 +81,30 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	withNamespace := opts.Namespaces && namespaced[kind]
 	columns := layouts[kind]
-	line := func(first string, cell func(column) string) {
+	line := func(first string, cell func(Column) string) {
 		var cells []string
 		if withNamespace {
 			cells = append(cells, first)
 		}
 		for _, c := range columns {
-			if !c.wide || opts.Wide {
+			if !c.Wide || opts.Wide {
 				cells = append(cells, cell(c))
 			}
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	if !opts.NoHeaders {
-		line("NAMESPACE", func(c column) string { return c.header })
+		line("NAMESPACE", Column.header)
 	}
 	if kind == api.Event {
 		objs = inOrderOfTime(objs)
 	}
 	for _, obj := range objs {
-		line(obj.GetNamespace(), func(c column) string {
-			if c.header == "NAME" && prefixed {
+		line(obj.GetNamespace(), func(c Column) string {
+			if c.Name == "Name" && prefixed {
 				return resourceName(kind) + "/" + obj.GetName()
 			}
-			return oneLine(c.cell(obj, now))
+			return oneLine(fmt.Sprint(c.Cell(obj, now)))
 		})
 	}
 	return t.Flush()

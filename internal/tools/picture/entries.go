@@ -6,9 +6,6 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// user is the actor whose writes have their own mark.
-const user = api.User
-
 // entry adds an entry of the trace.
 func (b *builder) entry(e trace.Entry) {
 	b.reasons.Add(e)
@@ -59,7 +56,7 @@ func (b *builder) decision(e trace.Entry, r row) {
 
 func (b *builder) writeEntry(e trace.Entry, r row) {
 	r.mark, r.head, r.text = markWrite, e.Verb, outcome(e)
-	if e.Actor == user {
+	if api.IsUser(e.Actor) {
 		r.mark = markUser
 	}
 	i := b.add(r)

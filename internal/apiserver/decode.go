@@ -1,0 +1,219 @@
+package apiserver
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// codec decodes request bodies.
+type codec struct {
+	scheme *runtime.Scheme
+}
+
+func newCodec() *codec {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // the groups have disjoint types
+		}
+	}
+	return &codec{scheme}
+}
+
+// schemeName is the name of kube-apiserver's scheme in its errors.
+const schemeName = "pkg/api/legacyscheme/scheme.go:30"
+
+// maxExpansion is how large, in bytes, a body in YAML may become when its aliases are expanded.
+const maxExpansion = 16 << 20
+
+// body is a request body to decode.
+type body struct {
+	data        []byte
+	contentType string
+	// validation is the value of the parameter fieldValidation; "" is Warn.
+	validation string
+}
+
+// strict reports whether unknown and duplicate fields are looked for.
+func (b body) strict() bool { return b.validation != metav1.FieldValidationIgnore }
+
+// decode decodes a body whose default kind is gvk, and that must be of that kind. The strings are warnings. The object names no kind, as
+// stored objects do.
+func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []string, error) {
+	mediaType, err := mediaTypeOf(b.contentType)
+	if err != nil {
+		return nil, nil, err
+	}
+	obj, actual, err := c.read(b, mediaType, gvk)
+	var warnings []string
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && b.validation != metav1.FieldValidationStrict {
+		warnings, err = fieldWarnings(strict.Errors()), nil
+	}
+	if err == nil && actual.GroupKind() != gvk.GroupKind() && actual.GroupVersion() == gvk.GroupVersion() {
+		err = fmt.Errorf("converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"),
+			internalPackage(gvk.Group), gvk.Kind)
+	}
+	if err != nil {
+		return nil, nil, decodeError(err, actual, gvk, b.data)
+	}
+	if actual.GroupVersion() != gvk.GroupVersion() {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			actual.GroupVersion(), gvk.GroupVersion()))
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, warnings, nil
+}
+
+// read decodes a body of any kind.
+func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
+	if mediaType == runtime.ContentTypeProtobuf {
+		return c.named(protobuf.NewSerializer(c.scheme, c.scheme).Decode(b.data, &gvk, nil))
+	}
+	data := b.data
+	if mediaType == runtime.ContentTypeYAML {
+		if err := store.CheckAliases(data, maxExpansion); err != nil {
+			return nil, nil, err
+		}
+		altered, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			return nil, nil, err
+		}
+		data = altered
+	}
+	if into, err := c.scheme.New(gvk); err == nil {
+		if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
+			return nil, &gvk, err
+		}
+	}
+	// The serializer looks for duplicate fields in the text as it was sent.
+	options := json.SerializerOptions{Yaml: mediaType == runtime.ContentTypeYAML, Strict: b.strict()}
+	return c.named(json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, options).Decode(b.data, &gvk, nil))
+}
+
+// named names kube-apiserver's scheme in the error for an unknown kind.
+func (c *codec) named(obj runtime.Object, actual *schema.GroupVersionKind, err error) (runtime.Object, *schema.GroupVersionKind, error) {
+	if err != nil && actual != nil && runtime.IsNotRegisteredError(err) {
+		err = runtime.NewNotRegisteredErrForKind(schemeName, *actual)
+	}
+	return obj, actual, err
+}
+
+// internalPackage returns the name of the package of a group's internal types, which appears in errors.
+func internalPackage(group string) string {
+	if group == "" {
+		return "core"
+	}
+	name, _, _ := strings.Cut(group, ".")
+	return name
+}
+
+// decodeError returns the server's error for a body that cannot be decoded.
+func decodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, data []byte) error {
+	if actual != nil && actual.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", actual.Kind, actual.Version, want.Kind, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(data)))
+}
+
+// summary returns the beginning of a body, for errors.
+func summary(data []byte) string {
+	const longest = 30
+	text, more := string(data), ""
+	if len(data) > longest {
+		text, more = text[:longest], " ..."
+	}
+	switch {
+	case len(data) == 0:
+		return "<empty>"
+	case data[0] == '{':
+		return text + more
+	}
+	return hex.EncodeToString([]byte(text)) + more
+}
+
+// fieldWarnings returns the warnings for unknown and duplicate fields. Errors of the YAML parser are several in one.
+func fieldWarnings(errs []error) []string {
+	var warnings []string
+	for _, err := range errs {
+		text := err.Error()
+		list, ok := strings.CutPrefix(text, "yaml: unmarshal errors:\n")
+		if !ok {
+			list, ok = strings.CutPrefix(text, "error converting YAML to JSON: yaml: unmarshal errors:\n")
+		}
+		if !ok {
+			warnings = append(warnings, text)
+			continue
+		}
+		for line := range strings.SplitSeq(list, "\n") {
+			warnings = append(warnings, strings.TrimSpace(line))
+		}
+	}
+	return warnings
+}
+
+// object decodes the body of a create or an update.
+func (s *Server) object(r *request, validation string) (api.Object, error) {
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, validation}, r.resource.gvk())
+	if err != nil {
+		return nil, err
+	}
+	r.warnings = append(r.warnings, warnings...)
+	return normalized(obj.(api.Object)), nil
+}
+
+// normalized returns obj without differences that the store does not distinguish.
+func normalized(obj api.Object) api.Object {
+	if node, ok := obj.(*storagev1.CSINode); ok {
+		for i := range node.Spec.Drivers {
+			if len(node.Spec.Drivers[i].TopologyKeys) == 0 {
+				node.Spec.Drivers[i].TopologyKeys = nil
+			}
+		}
+	}
+	return obj
+}
+
+// checkIdentity checks the namespace and the name of a body against the path, and fills in the namespace. The body of a create needs no
+// name.
+func (r *request) checkIdentity(obj metav1.Object) error {
+	if err := r.checkNamespace(obj); err != nil {
+		return err
+	}
+	switch name := obj.GetName(); {
+	case name == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", r.name, errNoName))
+	case name != r.name:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
+	}
+	return nil
+}
+
+var errNoName = errors.New("name must be provided")
+
+func (r *request) checkNamespace(obj metav1.Object) error {
+	switch namespace := obj.GetNamespace(); {
+	case namespace == r.namespace:
+	case namespace == "" || r.namespace == "":
+		obj.SetNamespace(r.namespace)
+	default:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+
+	"github.com/volsim/volsim/api"
+)
+
+// deletion reads the options of a delete, from its body or else its query.
+func (s *Server) deletion(r *request) (metav1.DeleteOptions, error) {
+	if len(r.body) == 0 {
+		var opts metav1.DeleteOptions
+		err := parameters(r.query, &opts, metav1validation.ValidateDeleteOptions)
+		return opts, err
+	}
+	mediaType, err := mediaTypeOf(r.contentType)
+	if err != nil {
+		return metav1.DeleteOptions{}, err
+	}
+	obj, _, err := s.codec.read(body{r.body, r.contentType, metav1.FieldValidationIgnore}, mediaType, coreGroup.WithKind("DeleteOptions"))
+	if err != nil {
+		return metav1.DeleteOptions{}, apierrors.NewBadRequest(err.Error())
+	}
+	opts, ok := obj.(*metav1.DeleteOptions)
+	if !ok {
+		return metav1.DeleteOptions{}, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+	}
+	return *opts, invalidOptions(opts, metav1validation.ValidateDeleteOptions(opts))
+}
+
+func (s *Server) delete(r *request) ([]byte, int, error) {
+	opts, err := s.deletion(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	dryRun := len(opts.DryRun) > 0
+	obj, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
+		return s.store.Delete(r.resource.kind, r.key(), deleteOptions(opts))
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	gone := s.gone(r, obj, dryRun)
+	code := http.StatusOK
+	if orphan := opts.OrphanDependents; !gone && orphan != nil && !*orphan {
+		code = http.StatusAccepted
+	}
+	if gone && !r.resource.keepsDeleted {
+		data, err := json.Marshal(metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+			Details: &metav1.StatusDetails{Name: obj.GetName(), Group: r.resource.Group, Kind: r.resource.Resource, UID: obj.GetUID()},
+		})
+		return data, code, err
+	}
+	data, err := s.represent(r, obj)
+	return data, code, err
+}
+
+// gone reports whether a delete removed the object, and not only marked it.
+func (s *Server) gone(r *request, deleted api.Object, dryRun bool) bool {
+	if dryRun {
+		grace := deleted.GetDeletionGracePeriodSeconds()
+		return len(deleted.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+	}
+	stored, err := s.store.Get(r.resource.kind, r.key())
+	return err != nil || stored.GetUID() != deleted.GetUID()
+}
+
+// deleteCollection deletes the objects that the request selects, one by one, and returns them as they were.
+func (s *Server) deleteCollection(r *request) ([]byte, error) {
+	opts, err := s.deletion(r)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.page(r)
+	if err != nil {
+		return nil, err
+	}
+	one := *r
+	one.verb = verbDelete
+	for _, obj := range page.items {
+		ref := api.RefTo(obj)
+		_, err := s.write(&one, ref, len(opts.DryRun) > 0, func() (api.Object, error) {
+			return s.store.Delete(ref.Kind, ref.Key, deleteOptions(opts))
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	return s.representList(r, page.items, page.meta)
+}

@@ -1,0 +1,246 @@
+package apiserver
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/volsim/volsim/api"
+)
+
+// discoveryGroup is the group of the newer form of discovery: one document for all groups.
+var discoveryGroup = schema.GroupVersion{Group: "apidiscovery.k8s.io", Version: "v2"}
+
+func isDiscovery(as schema.GroupVersionKind) bool {
+	return as == discoveryGroup.WithKind("APIGroupDiscoveryList")
+}
+
+// serveDiscovery answers requests that are not for objects: discovery, version and health. It returns nil for others.
+func (s *Server) serveDiscovery(req *http.Request) *answer {
+	path := strings.TrimSuffix(req.URL.Path, "/")
+	document, convertible := s.document(path)
+	if document == nil {
+		return nil
+	}
+	if req.Method != http.MethodGet {
+		return failure(req, nil, errMethod())
+	}
+	f, err := negotiate(req, convertible)
+	if err != nil {
+		return failure(req, nil, err)
+	}
+	contentType := f.contentType()
+	value := document(f)
+	if text, ok := value.(string); ok {
+		return &answer{code: http.StatusOK, contentType: "text/plain; charset=utf-8", data: []byte(text)}
+	}
+	if f.as != nil {
+		contentType += ";g=" + f.as.Group + ";v=" + f.as.Version + ";as=" + f.as.Kind
+	}
+	data, err := json.Marshal(value)
+	if err == nil {
+		data, err = f.write(data)
+	}
+	if err != nil {
+		return failure(req, nil, err)
+	}
+	a := &answer{code: http.StatusOK, contentType: contentType, data: data}
+	if convertible(discoveryGroup.WithKind("APIGroupDiscoveryList")) {
+		a.header = http.Header{"Vary": {"Accept"}}
+	}
+	return a
+}
+
+// document returns the function that makes the document at a path, in a format, and the types to which it can be converted. It returns
+// nil for a path without one.
+func (s *Server) document(path string) (make func(format) any, convertible func(schema.GroupVersionKind) bool) {
+	fixed := func(value any) func(format) any { return func(format) any { return value } }
+	switch path {
+	case "/api":
+		return func(f format) any {
+			if f.as != nil {
+				return s.groupDiscovery(func(group string) bool { return group == "" })
+			}
+			return s.coreVersions()
+		}, isDiscovery
+	case "/apis":
+		return func(f format) any {
+			if f.as != nil {
+				return s.groupDiscovery(func(group string) bool { return group != "" })
+			}
+			return s.groupList()
+		}, isDiscovery
+	case "/version":
+		return fixed(serverVersion), nothingConvertible
+	case "/healthz", "/livez", "/readyz":
+		return fixed("ok"), nothingConvertible
+	case "":
+		return fixed(metav1.RootPaths{Paths: s.paths()}), nothingConvertible
+	}
+	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
+		for _, gv := range s.groupVersions() {
+			switch group {
+			case "":
+			case gv.Group:
+				return fixed(groupOf(gv)), nothingConvertible
+			case gv.String():
+				return fixed(s.resourceList(gv)), nothingConvertible
+			}
+		}
+	}
+	if path == "/api/v1" {
+		return fixed(s.resourceList(coreGroup)), nothingConvertible
+	}
+	return nil, nil
+}
+
+// serverVersion is the version of Kubernetes that the server simulates.
+var serverVersion = version.Info{
+	Major: "1", Minor: "36", EmulationMajor: "1", EmulationMinor: "36", MinCompatibilityMajor: "1", MinCompatibilityMinor: "35",
+	GitVersion: "v1.36.3", GitCommit: "", GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
+	GoVersion: "go1.26.0", Compiler: "gc", Platform: "linux/amd64",
+}
+
+// groupVersions lists the groups that have resources, core first, then by name.
+func (s *Server) groupVersions() []schema.GroupVersion {
+	var found []schema.GroupVersion
+	for _, r := range s.resources {
+		if gv := r.GroupVersion(); !slices.Contains(found, gv) {
+			found = append(found, gv)
+		}
+	}
+	return found
+}
+
+// paths lists the paths of the root document.
+func (s *Server) paths() []string {
+	paths := []string{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"}
+	for _, gv := range s.groupVersions() {
+		if gv.Group != "" {
+			paths = append(paths, "/apis/"+gv.Group, "/apis/"+gv.String())
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (s *Server) coreVersions() metav1.APIVersions {
+	return metav1.APIVersions{
+		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
+		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: "127.0.0.1"}},
+	}
+}
+
+func (s *Server) groupList() metav1.APIGroupList {
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for _, gv := range s.groupVersions() {
+		if gv.Group != "" {
+			group := groupOf(gv)
+			group.TypeMeta = metav1.TypeMeta{}
+			list.Groups = append(list.Groups, group)
+		}
+	}
+	return list
+}
+
+func groupOf(gv schema.GroupVersion) metav1.APIGroup {
+	v := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+	return metav1.APIGroup{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: gv.Group,
+		Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v,
+	}
+}
+
+// resourceList lists the resources and subresources of a group.
+func (s *Server) resourceList(gv schema.GroupVersion) metav1.APIResourceList {
+	list := metav1.APIResourceList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: []metav1.APIResource{},
+	}
+	if gv.Group == "" {
+		list.TypeMeta.APIVersion = ""
+	}
+	for _, r := range s.resources {
+		if r.GroupVersion() != gv {
+			continue
+		}
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: r.Resource, SingularName: r.singular, Namespaced: r.namespaced, Kind: string(r.kind), Verbs: r.verbs(),
+			ShortNames: r.shortNames, Categories: r.categories, StorageVersionHash: storageVersionHash(r.gvk()),
+		})
+		for _, sub := range r.allSubresources() {
+			resource := metav1.APIResource{Name: r.Resource + "/" + sub.name, Namespaced: r.namespaced, Kind: sub.kind.Kind, Verbs: sub.verbs}
+			if sub.kind.GroupVersion() != gv {
+				resource.Group, resource.Version = sub.kind.Group, sub.kind.Version
+			}
+			list.APIResources = append(list.APIResources, resource)
+		}
+	}
+	return list
+}
+
+// allSubresources returns the subresources with status, in the order of their names.
+func (r *resource) allSubresources() []subresource {
+	subs := slices.Clone(r.subresources)
+	if r.status {
+		subs = append(subs, subresource{string(api.Status), r.gvk(), []string{verbGet, verbPatch, verbUpdate}})
+	}
+	slices.SortFunc(subs, func(a, b subresource) int { return strings.Compare(a.name, b.name) })
+	return subs
+}
+
+// storageVersionHash identifies the version in which a kind is stored.
+func storageVersionHash(gvk schema.GroupVersionKind) string {
+	sum := sha256.Sum256([]byte(gvk.Group + "/" + gvk.Version + "/" + gvk.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+// groupDiscovery returns the newer form of discovery for some groups.
+func (s *Server) groupDiscovery(wanted func(group string) bool) apidiscoveryv2.APIGroupDiscoveryList {
+	list := apidiscoveryv2.APIGroupDiscoveryList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: discoveryGroup.String()},
+		Items:    []apidiscoveryv2.APIGroupDiscovery{},
+	}
+	for _, gv := range s.groupVersions() {
+		if !wanted(gv.Group) {
+			continue
+		}
+		group := apidiscoveryv2.APIGroupDiscovery{}
+		group.Name = gv.Group
+		v := apidiscoveryv2.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
+		for _, r := range s.resources {
+			if r.GroupVersion() == gv {
+				v.Resources = append(v.Resources, r.discovery())
+			}
+		}
+		group.Versions = []apidiscoveryv2.APIVersionDiscovery{v}
+		list.Items = append(list.Items, group)
+	}
+	return list
+}
+
+func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
+	kind := func(gvk schema.GroupVersionKind) *metav1.GroupVersionKind {
+		return &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+	}
+	d := apidiscoveryv2.APIResourceDiscovery{
+		Resource: r.Resource, ResponseKind: kind(r.gvk()), Scope: apidiscoveryv2.ScopeCluster, SingularResource: r.singular,
+		Verbs: r.verbs(), ShortNames: r.shortNames, Categories: r.categories,
+	}
+	if r.namespaced {
+		d.Scope = apidiscoveryv2.ScopeNamespace
+	}
+	for _, sub := range r.allSubresources() {
+		d.Subresources = append(d.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+			Subresource: sub.name, ResponseKind: kind(sub.kind), Verbs: sub.verbs,
+		})
+	}
+	return d
+}

@@ -1,0 +1,20 @@
+// Package apiserver serves a cluster to the clients of Kubernetes: kubectl, client-go, controller-runtime.
+//
+// A [Server] is an http.Handler with the paths, the bytes and the errors of kube-apiserver v1.36.3, and an http.RoundTripper for clients of
+// the same process, which need no port. It reads the store of a [Backend] and writes through it, so every write passes the defaults, the
+// admission and the validation of package store, and appears in the trace.
+//
+// What a request goes through:
+//
+//   - request.go: path and query, parsed once into a request; resource.go: the table of resources;
+//   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
+//   - objects.go, patch.go, delete.go, list.go: the verbs; selectors.go: label and field selectors;
+//   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
+//   - discovery.go: the groups and resources.
+//
+// One lock serializes all requests, and whoever runs the engine of the cluster takes it, too (see [Server.Do]). Requests can be slowed down,
+// and the order of deliveries determined, through [Hooks]. The server never waits with its lock held, so it works inside a bubble of
+// testing/synctest.
+//
+// Not simulated: authentication and authorization, answers in protobuf or CBOR, proxies, exec, attach, port-forward and logs.
+package apiserver

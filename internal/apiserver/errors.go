@@ -1,0 +1,41 @@
+package apiserver
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errNoRoute is the error for a path that no resource has. Its answer is a text, and not a Status.
+var errNoRoute = errors.New("404 page not found")
+
+// statusOf returns the Status for an error. An error that is none of Kubernetes' has code 500 and no reason.
+func statusOf(err error) *metav1.Status {
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		status = known.Status()
+	}
+	if status.Code == 0 {
+		status.Code = http.StatusInternalServerError
+	}
+	status.Kind, status.APIVersion = "Status", "v1"
+	return &status
+}
+
+// serverError returns the error that the routes of a server give: a Status without the name of a resource.
+func serverError(code int, message string) error {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+}
+
+func errMethod() error { return serverError(http.StatusMethodNotAllowed, "405: Method Not Allowed") }
+
+// mediaError returns the error of a failed negotiation.
+func mediaError(code int, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	}}
+}

@@ -1,0 +1,233 @@
+package apiserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+)
+
+type fieldErrors = field.ErrorList
+
+// parseVersion reads a resourceVersion. "" and "0" are zero.
+func parseVersion(text string) (uint64, error) {
+	if text == "" || text == "0" {
+		return 0, nil
+	}
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, versionError{field.Invalid(field.NewPath("resourceVersion"), text, err.Error())}
+	}
+	return v, nil
+}
+
+// versionError is the error for a resourceVersion that is no number. Reads answer with code 500, watches with Invalid.
+type versionError struct{ field *field.Error }
+
+func (err versionError) Error() string { return err.field.Error() }
+
+// list returns the objects that the request selects.
+func (s *Server) list(r *request) ([]byte, error) {
+	page, err := s.page(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.representList(r, page.items, page.meta)
+}
+
+// representList returns the JSON of a list, in the type that the request asks for.
+func (s *Server) representList(r *request, items []api.Object, meta metav1.ListMeta) ([]byte, error) {
+	if r.format.as != nil {
+		return s.convertList(r, items, meta)
+	}
+	list := objectList{
+		TypeMeta: metav1.TypeMeta{Kind: string(r.resource.kind) + "List", APIVersion: r.resource.GroupVersion().String()},
+		ListMeta: meta, Items: items,
+	}
+	if items == nil {
+		list.Items = []api.Object{}
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("encode a list of %s: %w", r.resource.Resource, err)
+	}
+	return data, nil
+}
+
+// objectList is a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind.
+type objectList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []api.Object `json:"items"`
+}
+
+// page is one page of a list.
+type page struct {
+	items []api.Object
+	meta  metav1.ListMeta
+}
+
+// page returns the page of a list that the request asks for.
+func (s *Server) page(r *request) (page, error) {
+	version, start, err := s.listFrom(r)
+	if err != nil {
+		return page{}, err
+	}
+	objs, err := s.objectsAt(r, version)
+	if err != nil {
+		return page{}, err
+	}
+	if version == 0 {
+		version = s.store.Version()
+	}
+	p := page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}}
+	limit := r.list.Limit
+	if r.list.ResourceVersion == "0" {
+		limit = 0 // the server answers from its cache, in one page
+	}
+	objs = r.inNamespace(objs, start)
+	for i, obj := range objs {
+		if !r.selector.matches(obj) {
+			continue
+		}
+		p.items = append(p.items, obj)
+		if limit == 0 || int64(len(p.items)) < limit || i+1 == len(objs) {
+			continue
+		}
+		p.meta.Continue = encodeContinue(continueToken{APIVersion: continueVersion, ResourceVersion: int64(version), StartKey: r.keyIn(obj) + "\x00"})
+		if r.selector.labels.Empty() && r.selector.fields.Empty() {
+			p.meta.RemainingItemCount = new(int64(len(objs)) - limit)
+		}
+		break
+	}
+	return p, nil
+}
+
+// listFrom returns the version of a list, zero for the newest, and the key at which the page begins.
+func (s *Server) listFrom(r *request) (version uint64, start string, err error) {
+	asked, err := parseVersion(r.list.ResourceVersion)
+	if err != nil {
+		return 0, "", err
+	}
+	if current := s.store.Version(); asked > current {
+		return 0, "", tooLarge(asked, current)
+	}
+	if r.list.Continue != "" {
+		if r.list.ResourceVersion != "" && r.list.ResourceVersion != "0" {
+			return 0, "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		token, err := decodeContinue(r.list.Continue)
+		if err != nil {
+			return 0, "", apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
+		}
+		return uint64(max(token.ResourceVersion, 0)), token.StartKey, nil
+	}
+	exact := r.list.ResourceVersionMatch == metav1.ResourceVersionMatchExact || r.list.ResourceVersionMatch == "" && r.list.Limit > 0
+	if exact {
+		return asked, "", nil
+	}
+	return 0, "", nil
+}
+
+const (
+	tooOldContinue = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the " +
+		"continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned " +
+		"and now may show up in the list."
+	tooOldList = "The resourceVersion for the provided list is too old."
+)
+
+// objectsAt returns all objects of the resource at a version; zero is now.
+func (s *Server) objectsAt(r *request, version uint64) ([]api.Object, error) {
+	if version == 0 || version == s.store.Version() {
+		return s.store.List(r.resource.kind), nil
+	}
+	objs, err := s.store.At(r.resource.kind, version)
+	if err == nil || !apierrors.IsResourceExpired(err) {
+		return objs, err
+	}
+	if r.list.Continue == "" {
+		return nil, apierrors.NewResourceExpired(tooOldList)
+	}
+	expired := apierrors.NewResourceExpired(tooOldContinue)
+	if token, err := decodeContinue(r.list.Continue); err == nil {
+		token.ResourceVersion = -1
+		expired.ErrStatus.ListMeta.Continue = encodeContinue(token)
+	}
+	return nil, expired
+}
+
+// inNamespace returns the objects of the namespace of the request, from the key start on.
+func (r *request) inNamespace(objs []api.Object, start string) []api.Object {
+	if r.namespace == "" && start == "" {
+		return objs
+	}
+	var some []api.Object
+	for _, obj := range objs {
+		if (r.namespace == "" || obj.GetNamespace() == r.namespace) && r.keyIn(obj) >= start {
+			some = append(some, obj)
+		}
+	}
+	return some
+}
+
+// keyIn returns the key of an object within the collection of the request.
+func (r *request) keyIn(obj api.Object) string {
+	if r.namespace != "" {
+		return obj.GetName()
+	}
+	return api.KeyOf(obj)
+}
+
+// continueToken is where the next page of a list begins.
+type continueToken struct {
+	APIVersion string `json:"v"`
+	// ResourceVersion is the version of the list; -1 is the newest.
+	ResourceVersion int64  `json:"rv"`
+	StartKey        string `json:"start"`
+}
+
+const continueVersion = "meta.k8s.io/v1"
+
+func encodeContinue(token continueToken) string {
+	data, err := json.Marshal(token)
+	if err != nil {
+		panic(err) // strings and numbers can be encoded
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+func decodeContinue(text string) (continueToken, error) {
+	var token continueToken
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &token)
+	}
+	switch {
+	case err != nil:
+		return token, fmt.Errorf("continue key is not valid: %v", err)
+	case token.APIVersion != continueVersion:
+		return token, fmt.Errorf("continue key is not valid: server does not recognize this encoded version %s", token.APIVersion)
+	case token.ResourceVersion == 0:
+		return token, errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+	case token.StartKey == "":
+		return token, errors.New("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+	}
+	key := token.StartKey
+	if !strings.HasPrefix(key, "/") {
+		key = "/" + key
+	}
+	if path.Clean(key) != key {
+		return token, errors.New("continue key is not valid: " + token.StartKey)
+	}
+	return token, nil
+}

@@ -1,0 +1,198 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// call makes a read or a write through the backend.
+func (s *Server) call(r *request, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
+	return s.cfg.Backend.Call(api.Call{
+		Actor: r.actor, Target: api.APIServer, Verb: r.callVerb(), Kind: string(ref.Kind), Key: ref.Key,
+	}, fn)
+}
+
+// write makes a write through the backend. A dry run does everything but the write, and leaves no record.
+func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Object, error)) (obj api.Object, err error) {
+	if dryRun {
+		s.store.DryRun(func() { obj, err = fn() })
+		return obj, err
+	}
+	return s.call(r, ref, fn)
+}
+
+// represent returns the JSON of one object, in the type that the request asks for.
+func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
+	if r.format.as != nil {
+		return s.convert(r, obj)
+	}
+	return r.resource.encode(obj)
+}
+
+func (s *Server) get(r *request) ([]byte, int, error) {
+	var opts metav1.GetOptions
+	if err := parameters(r.query, &opts, func(*metav1.GetOptions) (none fieldErrors) { return none }); err != nil {
+		return nil, 0, err
+	}
+	if err := s.checkVersion(opts.ResourceVersion); err != nil {
+		return nil, 0, err
+	}
+	obj, err := s.call(r, r.ref(), func() (api.Object, error) { return s.store.Get(r.resource.kind, r.key()) })
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := s.represent(r, obj)
+	return data, http.StatusOK, err
+}
+
+func (s *Server) create(r *request) ([]byte, int, error) {
+	var opts metav1.CreateOptions
+	if err := parameters(r.query, &opts, metav1validation.ValidateCreateOptions); err != nil {
+		return nil, 0, err
+	}
+	switch r.subresource {
+	case "binding":
+		return s.bind(r, opts)
+	case "eviction":
+		return s.evict(r, opts)
+	}
+	obj, err := s.object(r, opts.FieldValidation)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := r.checkNamespace(obj); err != nil {
+		return nil, 0, err
+	}
+	dryRun := len(opts.DryRun) > 0
+	ref := api.Ref{Kind: r.resource.kind, Key: api.Key(r.namespace, obj.GetName())}
+	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := s.represent(r, created)
+	return data, http.StatusCreated, err
+}
+
+func (s *Server) update(r *request) ([]byte, int, error) {
+	var opts metav1.UpdateOptions
+	if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
+		return nil, 0, err
+	}
+	obj, err := s.object(r, opts.FieldValidation)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := r.checkIdentity(obj); err != nil {
+		return nil, 0, err
+	}
+	updated, err := s.write(r, r.ref(), len(opts.DryRun) > 0, func() (api.Object, error) {
+		return s.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := s.represent(r, updated)
+	return data, http.StatusOK, err
+}
+
+// success is the answer to a write that returns no object.
+func success() ([]byte, int, error) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated,
+	}
+	data, err := json.Marshal(status)
+	return data, http.StatusCreated, err
+}
+
+func (s *Server) bind(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, coreGroup.WithKind("Binding"))
+	if err != nil {
+		return nil, 0, err
+	}
+	r.warnings = append(r.warnings, warnings...)
+	binding := obj.(*corev1.Binding)
+	if err := r.checkNamespace(binding); err != nil {
+		return nil, 0, err
+	}
+	_, err = s.write(r, r.ref(), len(opts.DryRun) > 0, func() (api.Object, error) { return s.store.Bind(r.key(), binding) })
+	if err != nil {
+		return nil, 0, err
+	}
+	return success()
+}
+
+// evict deletes a pod. Disruption budgets are not simulated.
+func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, policyv1.SchemeGroupVersion.WithKind("Eviction"))
+	if err != nil {
+		return nil, 0, err
+	}
+	r.warnings = append(r.warnings, warnings...)
+	eviction := obj.(*policyv1.Eviction)
+	if err := r.checkNamespace(eviction); err != nil {
+		return nil, 0, err
+	}
+	if eviction.Name != r.name {
+		return nil, 0, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	given := metav1.DeleteOptions{}
+	if eviction.DeleteOptions != nil {
+		given = *eviction.DeleteOptions
+	}
+	dryRun := len(opts.DryRun) > 0 || len(given.DryRun) > 0
+	_, err = s.write(r, r.ref(), dryRun, func() (api.Object, error) { return s.store.Delete(r.resource.kind, r.key(), deleteOptions(given)) })
+	if err != nil {
+		return nil, 0, err
+	}
+	return success()
+}
+
+// deleteOptions converts the options of a delete.
+func deleteOptions(given metav1.DeleteOptions) api.DeleteOptions {
+	opts := api.DeleteOptions{GracePeriodSeconds: given.GracePeriodSeconds}
+	if p := given.Preconditions; p != nil {
+		opts.UID, opts.ResourceVersion = deref(p.UID), deref(p.ResourceVersion)
+	}
+	return opts
+}
+
+func deref[T types.UID | string](p *T) T {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// checkVersion checks the resourceVersion of a read: the server cannot answer with a state that is yet to come.
+func (s *Server) checkVersion(text string) error {
+	v, err := parseVersion(text)
+	if err != nil {
+		return err
+	}
+	if current := s.store.Version(); v > current {
+		return tooLarge(v, current)
+	}
+	return nil
+}
+
+// tooLarge returns the error for a resourceVersion that the server has not reached.
+func tooLarge(asked, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
+	return err
+}

@@ -1,0 +1,227 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// maxPatchOperations bounds the operations of a JSON patch, as kube-apiserver does.
+const maxPatchOperations = 10_000
+
+func init() {
+	// A JSON patch of a few bytes can double a document again and again.
+	jsonpatch.AccumulatedCopySizeLimit = defaultBodyLimit
+}
+
+// patchTypes are the media types of patches.
+var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType}
+
+// patch applies a patch to the newest version of an object.
+func (s *Server) patch(r *request) ([]byte, int, error) {
+	contentType, _, _ := strings.Cut(r.contentType, ";")
+	patchType := types.PatchType(strings.TrimSpace(contentType))
+	if !slices.Contains(patchTypes, patchType) {
+		return nil, 0, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
+	}
+	var opts metav1.PatchOptions
+	validate := func(opts *metav1.PatchOptions) fieldErrors {
+		return metav1validation.ValidatePatchOptions(opts, patchType)
+	}
+	if err := parameters(r.query, &opts, validate); err != nil {
+		return nil, 0, err
+	}
+	p := patch{server: s, request: r, patchType: patchType, validation: opts.FieldValidation}
+	patched, err := s.write(r, r.ref(), len(opts.DryRun) > 0, p.apply)
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := s.represent(r, patched)
+	return data, http.StatusOK, err
+}
+
+// patch is a patch of one object.
+type patch struct {
+	server     *Server
+	request    *request
+	patchType  types.PatchType
+	validation string // the parameter fieldValidation
+}
+
+func (p patch) apply() (api.Object, error) {
+	r := p.request
+	old, err := p.server.store.Get(r.resource.kind, r.key())
+	if err != nil {
+		return nil, err
+	}
+	var obj api.Object
+	if p.patchType == types.StrategicMergePatchType {
+		obj, err = p.strategic(old)
+	} else {
+		obj, err = p.document(old)
+	}
+	if err != nil {
+		return nil, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if err := r.checkIdentity(obj); err != nil {
+		return nil, err
+	}
+	return p.server.store.UpdateWith(normalized(obj), api.Subresource(r.subresource), store.UpdateOptions{Patched: true})
+}
+
+// document applies a JSON patch or a JSON merge patch.
+func (p patch) document(old api.Object) (api.Object, error) {
+	r := p.request
+	data, err := encodeObject(old, r.resource.gvk())
+	if err != nil {
+		return nil, err
+	}
+	patched, strict, err := p.patchDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	obj, _, err := p.server.codec.read(body{patched, "", p.validation}, runtime.ContentTypeJSON, r.resource.gvk())
+	unknown, isStrict := runtime.AsStrictDecodingError(err)
+	if isStrict {
+		strict, err = append(strict, unknown.Errors()...), nil
+	}
+	decoded, ok := obj.(api.Object)
+	if err == nil && (!ok || reflect.TypeOf(obj) != reflect.TypeOf(old)) {
+		err = fmt.Errorf("converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"),
+			internalPackage(r.resource.Group), r.resource.kind)
+	}
+	if err != nil {
+		return nil, p.invalid(string(patched), err)
+	}
+	return decoded, p.report(string(patched), strict)
+}
+
+// patchDocument applies the patch to the JSON of an object. The second result is what fieldValidation is about.
+func (p patch) patchDocument(data []byte) ([]byte, []error, error) {
+	patchData := p.request.body
+	var strict []error
+	if p.patchType == types.MergePatchType {
+		if p.strict() {
+			var err error
+			if strict, err = kjson.UnmarshalStrict(patchData, &map[string]any{}); err != nil {
+				return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+			}
+		}
+		patched, err := jsonpatch.MergePatch(data, patchData)
+		if err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		return patched, strict, nil
+	}
+	if p.strict() {
+		var operations []struct {
+			Op    string `json:"op"`
+			Path  string `json:"path"`
+			From  string `json:"from"`
+			Value any    `json:"value"`
+		}
+		var err error
+		if strict, err = kjson.UnmarshalStrict(patchData, &operations); err != nil {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
+		for i, err := range strict {
+			strict[i] = fmt.Errorf("json patch %v", err)
+		}
+	}
+	operations, err := jsonpatch.DecodePatch(patchData)
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	if n := len(operations); n > maxPatchOperations {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(
+			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, n))
+	}
+	patched, err := operations.Apply(data)
+	if err != nil {
+		return nil, nil, serverError(http.StatusUnprocessableEntity, err.Error())
+	}
+	return patched, strict, nil
+}
+
+// strategic applies a strategic merge patch.
+func (p patch) strategic(old api.Object) (api.Object, error) {
+	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+	if err != nil {
+		return nil, err
+	}
+	changes := map[string]any{}
+	var strict []error
+	if p.strict() {
+		strict, err = kjson.UnmarshalStrict(p.request.body, &changes)
+	} else {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(p.request.body, &changes)
+	}
+	if err == nil {
+		err = store.CheckQuantities(p.request.body, reflect.TypeOf(old))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	text := fmt.Sprintf("%+v", changes) // the patch is consumed
+	patched, err := strategicpatch.StrategicMergeMapPatch(original, changes, p.request.resource.empty())
+	if err != nil {
+		return nil, strategicError(err)
+	}
+	obj := p.request.resource.empty()
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, p.strict())
+	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
+		strict, err = append(strict, unknown.Errors()...), nil
+	}
+	if err != nil {
+		return nil, p.invalid(text, err)
+	}
+	return obj, p.report(text, strict)
+}
+
+func strategicError(err error) error {
+	switch err {
+	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
+		return apierrors.NewBadRequest(err.Error())
+	case mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys:
+		return serverError(http.StatusUnprocessableEntity, err.Error())
+	}
+	return err
+}
+
+func (p patch) strict() bool { return p.validation != metav1.FieldValidationIgnore }
+
+// report makes unknown and duplicate fields an error or warnings, as fieldValidation says. text is the patch, or what it led to.
+func (p patch) report(text string, strict []error) error {
+	if len(strict) == 0 || !p.strict() {
+		return nil
+	}
+	if p.validation == metav1.FieldValidationStrict {
+		return p.invalid(text, runtime.NewStrictDecodingError(strict))
+	}
+	p.request.warnings = append(p.request.warnings, fieldWarnings(strict)...)
+	return nil
+}
+
+// invalid returns the error for a patch whose result cannot be decoded: Invalid, without a kind and a name (API-016).
+func (p patch) invalid(text string, why error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", fieldErrors{field.Invalid(field.NewPath("patch"), text, why.Error())})
+}

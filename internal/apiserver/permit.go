@@ -1,0 +1,75 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/api"
+)
+
+// Transition is about to happen: a request takes effect, or a watch event arrives.
+type Transition struct {
+	// Component is the client: it sends the request or receives the event.
+	Component string
+	// Verb of the request, as in api.Call, or "list"; "" for a watch event.
+	Verb string
+	// Object of the request or event. A list has no key.
+	Object api.Ref
+	// Number of the change that a watch event reports, among all changes of its kind, from 1.
+	Number int
+	// Order sorts watch events by the order of the changes.
+	Order uint64
+}
+
+// Burst says which events of a watch arrive together.
+type Burst int
+
+// The bursts.
+const (
+	// Alone delivers one event.
+	Alone Burst = iota
+	// Together delivers all events that exist by then.
+	Together
+	// Merged delivers the net change of each object: one event or none, as when a watch breaks and begins again with a list.
+	Merged
+)
+
+// Permit allows a transition to happen. Its fields only matter for watch events.
+type Permit struct {
+	Burst Burst
+	// Until is the Number of the last event that may arrive in the burst; zero is no limit.
+	Until int
+}
+
+// awaitPermit waits until the request may take effect. Writes of Events and the beginnings of watches need no permit.
+func (s *Server) awaitPermit(req *http.Request, r *request) {
+	if s.cfg.Hooks.Await == nil || r.resource.kind == api.Event {
+		return
+	}
+	t := Transition{Component: r.actor, Verb: r.callVerb(), Object: r.ref()}
+	if r.verb == verbList {
+		t.Object.Key = ""
+	}
+	if t.Verb == verbCreate {
+		var meta metav1.PartialObjectMetadata
+		if json.Unmarshal(r.body, &meta) == nil {
+			t.Object.Key = api.Key(r.namespace, meta.Name)
+		}
+	}
+	s.cfg.Hooks.Await(t, req.Context().Done())
+}
+
+// callVerb returns the verb of the request as in api.Call, with the subresource: bind, update-status, patch-status.
+func (r *request) callVerb() string {
+	switch {
+	case r.subresource == "" || r.verb == verbGet:
+		return r.verb
+	case r.subresource == "binding":
+		return "bind"
+	case r.subresource == "eviction":
+		return verbDelete
+	}
+	return r.verb + "-" + r.subresource
+}

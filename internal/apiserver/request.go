@@ -1,0 +1,253 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	internalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+)
+
+// Verbs of requests.
+const (
+	verbGet              = "get"
+	verbList             = "list"
+	verbWatch            = "watch"
+	verbCreate           = "create"
+	verbUpdate           = "update"
+	verbPatch            = "patch"
+	verbDelete           = "delete"
+	verbDeleteCollection = "deletecollection"
+)
+
+// request is a parsed request for objects.
+type request struct {
+	actor       string // in whose name it writes
+	manager     string // the owner of the fields that it writes, for managedFields
+	verb        string
+	resource    *resource
+	subresource string // "" for none
+	namespace   string // "" for none, or for all
+	name        string // "" for a collection
+	query       url.Values
+	contentType string // header Content-Type
+	body        []byte
+	format      format
+	list        internalversion.ListOptions // of a list, a watch and a deletecollection
+	selector    selector                    // of a list, a watch and a deletecollection
+	warnings    []string                    // headers of the answer
+}
+
+func (r *request) key() string { return api.Key(r.namespace, r.name) }
+
+func (r *request) ref() api.Ref { return api.Ref{Kind: r.resource.kind, Key: r.key()} }
+
+// route is a parsed path of an object or a collection.
+type route struct {
+	gvr         schema.GroupVersionResource
+	namespace   string
+	namespaced  bool // it names a namespace
+	name        string
+	subresource string
+	watch       bool // it is a path of the deprecated form /api/v1/watch/…
+}
+
+// parsePath reads /api/VERSION or /apis/GROUP/VERSION, then perhaps namespaces/NAMESPACE, then RESOURCE[/NAME[/SUBRESOURCE]].
+func parsePath(text string) (route, bool) {
+	parts := strings.Split(strings.TrimPrefix(text, "/"), "/")
+	if len(parts) > 1 && parts[len(parts)-1] == "" {
+		parts = parts[:len(parts)-1] // one slash may follow
+	}
+	if slices.Contains(parts, "") {
+		return route{}, false
+	}
+	var p route
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		p.gvr.Version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		p.gvr.Group, p.gvr.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return route{}, false
+	}
+	if parts[0] == "watch" && len(parts) > 1 {
+		p.watch, parts = true, parts[1:]
+	}
+	// A namespace is an object, too: namespaces/NAME and its subresources.
+	if parts[0] == "namespaces" && len(parts) >= 3 && parts[2] != "status" && parts[2] != "finalize" {
+		p.namespace, p.namespaced, parts = parts[1], true, parts[2:]
+	}
+	if len(parts) > 3 {
+		return route{}, false
+	}
+	p.gvr.Resource = parts[0]
+	if len(parts) > 1 {
+		p.name = parts[1]
+	}
+	if len(parts) > 2 {
+		p.subresource = parts[2]
+	}
+	return p, true
+}
+
+// parse reads a request for objects. Its errors are those of the server, or errNoRoute.
+func (s *Server) parse(req *http.Request) (*request, error) {
+	p, ok := parsePath(req.URL.Path)
+	if !ok {
+		return nil, errNoRoute
+	}
+	res := s.resource(p.gvr)
+	if res == nil || p.namespaced && !res.namespaced {
+		return nil, errNoRoute
+	}
+	r := &request{
+		resource: res, subresource: p.subresource, namespace: p.namespace, name: p.name,
+		query: req.URL.Query(), contentType: req.Header.Get("Content-Type"),
+	}
+	if err := r.setVerb(req, p); err != nil {
+		return nil, err
+	}
+	r.manager = managerOf(r.query.Get("fieldManager"), req.UserAgent())
+	r.actor = s.cfg.Actor(req, r.manager)
+	var err error
+	if r.format, err = negotiate(req, convertibleObject); err != nil {
+		return nil, err
+	}
+	if r.verb == verbList || r.verb == verbWatch || r.verb == verbDeleteCollection {
+		if err := r.parseListOptions(); err != nil {
+			return nil, err
+		}
+	}
+	r.body, err = s.readBody(req)
+	return r, err
+}
+
+// setVerb derives the verb of the request from its method and its path.
+func (r *request) setVerb(req *http.Request, p route) error {
+	collection := r.name == ""
+	if r.resource.namespaced && !p.namespaced {
+		// Across namespaces there are lists and watches only.
+		if !collection {
+			return errNoRoute
+		}
+		if req.Method != http.MethodGet {
+			return errMethod()
+		}
+	}
+	if p.watch {
+		if req.Method != http.MethodGet || r.subresource != "" {
+			return errNoRoute
+		}
+		r.verb = verbWatch
+		return nil
+	}
+	switch {
+	case r.subresource != "":
+		return r.setSubresourceVerb(req.Method)
+	case collection:
+		r.verb = map[string]string{http.MethodGet: verbList, http.MethodPost: verbCreate, http.MethodDelete: verbDeleteCollection}[req.Method]
+	default:
+		r.verb = map[string]string{
+			http.MethodGet: verbGet, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch, http.MethodDelete: verbDelete,
+		}[req.Method]
+	}
+	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
+		r.verb = verbWatch
+	}
+	if r.verb == "" {
+		return errMethod()
+	}
+	return nil
+}
+
+func (r *request) setSubresourceVerb(method string) error {
+	verbs := []string{verbGet, verbUpdate, verbPatch}
+	if sub := r.resource.subresource(r.subresource); sub != nil {
+		verbs = sub.verbs
+	} else if r.subresource != string(api.Status) || !r.resource.status {
+		return errNoRoute
+	}
+	r.verb = map[string]string{
+		http.MethodGet: verbGet, http.MethodPost: verbCreate, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch,
+	}[method]
+	if !slices.Contains(verbs, r.verb) {
+		return errMethod()
+	}
+	return nil
+}
+
+// managerOf returns the owner of the fields that a request writes: its fieldManager, or the name of the client.
+func managerOf(fieldManager, userAgent string) string {
+	if fieldManager != "" {
+		return fieldManager
+	}
+	const longest = 128 // bytes, as for a fieldManager
+	name, _, _ := strings.Cut(userAgent, "/")
+	if name = strings.ToValidUTF8(name, ""); len(name) > longest {
+		name = strings.ToValidUTF8(name[:longest], "")
+	}
+	return name
+}
+
+// parameters decodes query parameters into options of package metav1, and validates them.
+func parameters[T runtime.Object](query url.Values, into T, validate func(T) field.ErrorList) error {
+	if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return invalidOptions(into, validate(into))
+}
+
+// invalidOptions returns the error for options that failed validation, nil if they passed.
+func invalidOptions(options runtime.Object, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", options), "*v1.")
+	kind = strings.TrimPrefix(kind, "*internalversion.")
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+func (r *request) parseListOptions() error {
+	if err := internalscheme.ParameterCodec.DecodeParameters(r.query, metav1.SchemeGroupVersion, &r.list); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	const watchLists = true
+	internalversion.SetListOptionsDefaults(&r.list, watchLists)
+	if r.verb == verbWatch {
+		r.list.Watch = true // a path of the form /watch/… has no parameter
+	}
+	if err := invalidOptions(&r.list, internalvalidation.ValidateListOptions(&r.list, watchLists)); err != nil {
+		return err
+	}
+	var err error
+	r.selector, err = newSelector(r)
+	return err
+}
+
+// readBody reads the body of a request up to the limit.
+func (s *Server) readBody(req *http.Request) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(req.Body, s.cfg.BodyLimit+1))
+	if err = errors.Join(err, req.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	if int64(len(data)) > s.cfg.BodyLimit {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", s.cfg.BodyLimit))
+	}
+	return data, nil
+}

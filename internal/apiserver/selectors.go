@@ -1,0 +1,84 @@
+package apiserver
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/volsim/volsim/api"
+)
+
+// selector selects objects of one resource by namespace, labels and fields.
+type selector struct {
+	resource  *resource
+	namespace string // "" is all
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+// newSelector returns the selector of a list, a watch or a deletecollection. A field that the kind does not have is a BadRequest.
+func newSelector(r *request) (selector, error) {
+	s := selector{resource: r.resource, namespace: r.namespace, labels: labels.Everything(), fields: fields.Everything()}
+	if r.list.LabelSelector != nil {
+		s.labels = r.list.LabelSelector
+	}
+	if r.list.FieldSelector != nil {
+		var err error
+		if s.fields, err = r.list.FieldSelector.Transform(r.resource.fieldLabel); err != nil {
+			return selector{}, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	// A watch of one object has its name in the path.
+	if r.name != "" {
+		if s.fields.Empty() {
+			s.fields = fields.OneTermEqualSelector("metadata.name", r.name)
+		} else if name, ok := s.fields.RequiresExactMatch("metadata.name"); !ok || name != r.name {
+			return selector{}, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+		}
+	}
+	return s, nil
+}
+
+// fieldLabel checks the name of a field in a selector, and returns the one under which its value is found.
+func (r *resource) fieldLabel(label, value string) (string, string, error) {
+	if label == "metadata.name" || label == "metadata.namespace" && (r.namespaced || r.selectable == nil) {
+		return label, value, nil
+	}
+	if r.selectable == nil {
+		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
+	}
+	// Old clients use another name of the field.
+	if r.kind == api.Pod && label == "spec.host" {
+		label = "spec.nodeName"
+	}
+	if _, ok := r.selectable(r.empty())[label]; !ok {
+		return "", "", fmt.Errorf("field label not supported: %s", label)
+	}
+	return label, value, nil
+}
+
+// matches reports whether the request selects the object.
+func (s selector) matches(obj api.Object) bool {
+	if s.namespace != "" && obj.GetNamespace() != s.namespace {
+		return false
+	}
+	if !s.labels.Matches(labels.Set(obj.GetLabels())) {
+		return false
+	}
+	return s.fields.Empty() || s.fields.Matches(s.resource.fieldsOf(obj))
+}
+
+// fieldsOf returns the values of the fields that a selector may name.
+func (r *resource) fieldsOf(obj api.Object) fields.Set {
+	set := fields.Set{}
+	if r.selectable != nil {
+		set = r.selectable(obj)
+	}
+	set["metadata.name"] = obj.GetName()
+	if r.namespaced {
+		set["metadata.namespace"] = obj.GetNamespace()
+	}
+	return set
+}

@@ -1,0 +1,316 @@
+package apiserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Backend is the cluster behind a server. The server calls it with its lock held.
+type Backend interface {
+	// Store contains the objects. The server reads it, and writes to it within Call only.
+	Store() *store.Store
+	// Now is the clock of the cluster.
+	Now() time.Time
+	// Call makes a read or a write of one object in the name of call.Actor: fn does it, and returns the object of the answer. Call may add
+	// faults and records. The key of a create with a generated name ends with a slash, or is empty.
+	Call(call api.Call, fn func() (api.Object, error)) (api.Object, error)
+}
+
+// Config configures a server.
+type Config struct {
+	// Backend is the cluster; it must be set.
+	Backend Backend
+	// BodyLimit is the largest request body in bytes. Zero is 3 MiB, as in Kubernetes.
+	BodyLimit int64
+	// Actor returns in whose name a request writes, given the manager of its fields: the parameter fieldManager, or else the name of the
+	// client in User-Agent. Nil is that manager.
+	Actor func(req *http.Request, manager string) string
+	// WatchTimeout is how long, in real time, a watch lasts that names no timeoutSeconds. Zero is 30 minutes; negative is forever, also for
+	// watches that do.
+	WatchTimeout time.Duration
+	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
+	Wrote func()
+	// Hooks slow requests down and order deliveries. The zero value does neither.
+	Hooks Hooks
+}
+
+// Hooks determine when requests take effect and when events arrive.
+type Hooks struct {
+	// Delay returns how long a request waits before it takes effect, and again before its answer arrives; Lag how long a watch event takes.
+	// Both get the actor and are called from any goroutine. Nil is no time.
+	Delay, Lag func(actor string) time.Duration
+	// Await returns when a transition may happen, or when it is canceled. Nil lets all of them happen at once.
+	Await func(what Transition, canceled <-chan struct{}) Permit
+}
+
+const defaultBodyLimit = 3 << 20
+
+const defaultWatchTimeout = 30 * time.Minute
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	cfg   Config
+	codec *codec
+
+	mu        sync.Mutex // guards the cluster and everything below
+	store     *store.Store
+	resources []*resource
+}
+
+// New returns a server.
+func New(cfg Config) *Server {
+	if cfg.BodyLimit == 0 {
+		cfg.BodyLimit = defaultBodyLimit
+	}
+	if cfg.Actor == nil {
+		cfg.Actor = func(_ *http.Request, manager string) string { return manager }
+	}
+	if cfg.WatchTimeout == 0 {
+		cfg.WatchTimeout = defaultWatchTimeout
+	}
+	if cfg.Wrote == nil {
+		cfg.Wrote = func() {}
+	}
+	none := func(string) time.Duration { return 0 }
+	if cfg.Hooks.Delay == nil {
+		cfg.Hooks.Delay = none
+	}
+	if cfg.Hooks.Lag == nil {
+		cfg.Hooks.Lag = none
+	}
+	s := &Server{cfg: cfg, codec: newCodec(), store: cfg.Backend.Store(), resources: newResources()}
+	if cfg.Hooks.Await != nil {
+		for _, r := range s.resources {
+			s.count(r)
+		}
+	}
+	return s
+}
+
+// Do calls fn with the server's lock held: no request is served meanwhile. fn must not wait.
+func (s *Server) Do(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fn()
+}
+
+// count counts the changes of a resource from now on, in the order in which watches see them. It must be called before any watch.
+func (s *Server) count(r *resource) {
+	_, err := s.store.Watch(r.kind, store.WatchOptions[api.Object]{}, func(api.Change[api.Object]) { r.changes++ })
+	if err != nil {
+		panic(err) // a watch from now on needs no history
+	}
+}
+
+// Changes returns the number of changes of a kind so far. It needs Hooks.Await.
+func (s *Server) Changes(kind api.Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.resources {
+		if r.kind == kind {
+			return r.changes
+		}
+	}
+	return 0
+}
+
+func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
+	for _, r := range s.resources {
+		if r.GroupVersionResource == gvr {
+			return r
+		}
+	}
+	return nil
+}
+
+// answer is the answer to a request: data, or a stream.
+type answer struct {
+	code        int
+	contentType string
+	warnings    []string
+	header      http.Header // further headers, nil for none
+	data        []byte
+	stream      *stream
+}
+
+// header returns the headers of an answer.
+func (a *answer) headers() http.Header {
+	h := http.Header{}
+	h.Set("Cache-Control", "no-cache, private")
+	h.Set("Content-Type", a.contentType)
+	for _, text := range a.warnings {
+		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			h.Add("Warning", value)
+		}
+	}
+	for name, values := range a.header {
+		h[name] = values
+	}
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	a, err := s.serve(req)
+	if err != nil {
+		return // the client gave up
+	}
+	h := w.Header()
+	for name, values := range a.headers() {
+		h[name] = values
+	}
+	if a.stream == nil {
+		h.Set("Content-Length", fmt.Sprint(len(a.data)))
+	}
+	w.WriteHeader(a.code)
+	if a.stream == nil {
+		_, _ = w.Write(a.data) // a client that is gone does not need it
+		return
+	}
+	a.stream.copyTo(w)
+}
+
+// RoundTrip implements http.RoundTripper: it answers a request of the same process.
+func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, err := s.serve(req)
+	if err != nil {
+		return nil, err
+	}
+	resp := &http.Response{
+		StatusCode: a.code, Status: fmt.Sprintf("%d %s", a.code, http.StatusText(a.code)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.headers(), Request: req, ContentLength: -1,
+	}
+	if a.stream != nil {
+		resp.Body = a.stream
+		return resp, nil
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(a.data)), int64(len(a.data))
+	return resp, nil
+}
+
+// serve answers any request. The error is that of a request whose client gave up.
+func (s *Server) serve(req *http.Request) (*answer, error) {
+	if a := s.serveDiscovery(req); a != nil {
+		return a, nil
+	}
+	r, err := s.parse(req)
+	if err != nil {
+		return failure(req, r, err), nil
+	}
+	if err := s.sleep(req, r); err != nil {
+		return nil, err
+	}
+	if r.verb == verbWatch {
+		a, err := s.startWatch(req, r)
+		if err != nil {
+			return failure(req, r, err), nil
+		}
+		return a, nil
+	}
+	s.awaitPermit(req, r)
+	a, err := s.execute(r)
+	if sleepErr := s.sleep(req, r); sleepErr != nil {
+		return nil, sleepErr
+	}
+	if err != nil {
+		return failure(req, r, err), nil
+	}
+	return a, nil
+}
+
+// execute carries out a request for objects, except a watch.
+func (s *Server) execute(r *request) (*answer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.verb != verbGet && r.verb != verbList {
+		defer s.cfg.Wrote()
+	}
+	data, code, err := s.handle(r)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = r.format.write(data); err != nil {
+		return nil, err
+	}
+	return &answer{code: code, contentType: r.format.contentType(), warnings: r.warnings, data: data}, nil
+}
+
+// handle carries out a request and returns the JSON of its answer.
+func (s *Server) handle(r *request) ([]byte, int, error) {
+	switch r.verb {
+	case verbList:
+		data, err := s.list(r)
+		return data, http.StatusOK, err
+	case verbGet:
+		return s.get(r)
+	case verbCreate:
+		return s.create(r)
+	case verbUpdate:
+		return s.update(r)
+	case verbPatch:
+		return s.patch(r)
+	case verbDelete:
+		return s.delete(r)
+	default:
+		data, err := s.deleteCollection(r)
+		return data, http.StatusOK, err
+	}
+}
+
+// sleep waits before a request takes effect or its answer arrives, or until the client gives up.
+func (s *Server) sleep(req *http.Request, r *request) error {
+	return sleep(req.Context().Done(), s.cfg.Hooks.Delay(r.actor), req.Context().Err)
+}
+
+func sleep(done <-chan struct{}, d time.Duration, err func() error) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-done:
+		return err()
+	}
+}
+
+// failure answers with a Status, or with a text for a path that does not exist.
+func failure(req *http.Request, r *request, err error) *answer {
+	if err == errNoRoute {
+		return &answer{
+			code: http.StatusNotFound, contentType: "text/plain; charset=utf-8", data: []byte(errNoRoute.Error() + "\n"),
+			header: http.Header{"X-Content-Type-Options": {"nosniff"}},
+		}
+	}
+	status := statusOf(err)
+	f, negotiateErr := negotiate(req, convertibleObject)
+	if negotiateErr != nil {
+		f = format{}
+	}
+	data, err := json.Marshal(status)
+	if err == nil {
+		data, err = f.write(data)
+	}
+	if err != nil {
+		panic(err) // a Status can always be encoded
+	}
+	a := &answer{code: int(status.Code), contentType: f.contentType(), data: data}
+	if r != nil {
+		a.warnings = r.warnings
+	}
+	return a
+}

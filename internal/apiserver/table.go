@@ -1,0 +1,178 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/kubectl"
+)
+
+// Objects as Tables and as PartialObjectMetadata.
+
+// convert returns the JSON of an object in the type that the request asks for.
+func (s *Server) convert(r *request, obj api.Object) ([]byte, error) {
+	switch r.format.as.Kind {
+	case "Table":
+		opts, err := tableOptions(r)
+		if err != nil {
+			return nil, err
+		}
+		return s.table(r, []api.Object{obj}, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()}, opts)
+	case "PartialObjectMetadata":
+		return json.Marshal(partial(obj, r.format.as.GroupVersion()))
+	}
+	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (*%s.%s)",
+		internalPackage(r.resource.Group), r.resource.kind))
+}
+
+// convertList is convert for a list.
+func (s *Server) convertList(r *request, items []api.Object, list metav1.ListMeta) ([]byte, error) {
+	switch r.format.as.Kind {
+	case "Table":
+		opts, err := tableOptions(r)
+		if err != nil {
+			return nil, err
+		}
+		return s.table(r, items, list, opts)
+	case "PartialObjectMetadataList":
+		gv := r.format.as.GroupVersion()
+		partials := metav1.PartialObjectMetadataList{
+			TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: gv.String()}, ListMeta: list,
+			Items: []metav1.PartialObjectMetadata{},
+		}
+		for _, obj := range items {
+			partials.Items = append(partials.Items, *partial(obj, gv))
+		}
+		return json.Marshal(partials)
+	}
+	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s.%sList)",
+		internalPackage(r.resource.Group), r.resource.kind))
+}
+
+func errNotConvertible(message string) error {
+	return mediaError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, message)
+}
+
+func tableOptions(r *request) (metav1.TableOptions, error) {
+	var opts metav1.TableOptions
+	if err := internalscheme.ParameterCodec.DecodeParameters(r.query, metav1.SchemeGroupVersion, &opts); err != nil {
+		return opts, err
+	}
+	switch errs := metav1validation.ValidateTableOptions(&opts); len(errs) {
+	case 0:
+		return opts, nil
+	case 1:
+		return opts, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: %v", errs[0]))
+	default:
+		return opts, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: %v", errs))
+	}
+}
+
+// table returns the JSON of a Table.
+func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
+	columns := kubectl.Columns(r.resource.kind)
+	table := metav1.Table{
+		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list,
+		ColumnDefinitions: []metav1.TableColumnDefinition{}, Rows: []metav1.TableRow{},
+	}
+	if !opts.NoHeaders {
+		table.ColumnDefinitions = definitions(columns)
+	}
+	for _, obj := range items {
+		row := metav1.TableRow{Conditions: rowConditions(obj)}
+		for _, c := range columns {
+			row.Cells = append(row.Cells, c.Cell(obj, s.cfg.Backend.Now()))
+		}
+		switch opts.IncludeObject {
+		case metav1.IncludeNone:
+		case metav1.IncludeObject:
+			data, err := encodeObject(obj, r.resource.gvk())
+			if err != nil {
+				return nil, err
+			}
+			row.Object = runtime.RawExtension{Raw: data}
+		default:
+			row.Object = runtime.RawExtension{Object: partial(obj, r.format.as.GroupVersion())}
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return json.Marshal(table)
+}
+
+// definitions describes the columns of a table.
+func definitions(columns []kubectl.Column) []metav1.TableColumnDefinition {
+	defs := make([]metav1.TableColumnDefinition, len(columns))
+	for i, c := range columns {
+		defs[i] = metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description}
+		if c.Field != nil {
+			defs[i].Description = swaggerDoc(reflect.TypeOf(c.Field))[c.FieldName]
+		}
+		if c.Wide {
+			defs[i].Priority = 1
+		}
+	}
+	return defs
+}
+
+// swaggerDoc returns what the authors of an API type say about its fields, by their names in JSON; "" is the type itself.
+func swaggerDoc(t reflect.Type) map[string]string {
+	if documented, ok := reflect.New(t).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
+		return documented.SwaggerDoc()
+	}
+	return nil
+}
+
+// rowConditions marks the rows of pods that have ended.
+func rowConditions(obj api.Object) []metav1.TableRowCondition {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	message := ""
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		message = "The pod has completed successfully."
+	case corev1.PodFailed:
+		message = "The pod failed."
+	default:
+		return nil
+	}
+	return []metav1.TableRowCondition{{
+		Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(pod.Status.Phase), Message: message,
+	}}
+}
+
+// partial returns the metadata of an object.
+func partial(obj api.Object, gv schema.GroupVersion) *metav1.PartialObjectMetadata {
+	p := meta.AsPartialObjectMetadata(obj)
+	p.SetGroupVersionKind(gv.WithKind("PartialObjectMetadata"))
+	return p
+}
+
+// watchConverter returns the encoder of a watch whose events have another type. Only the first Table has headers.
+func (s *Server) watchConverter(r *request) (encoder, error) {
+	if r.format.as.Kind != "Table" {
+		return func(obj api.Object) ([]byte, error) { return json.Marshal(partial(obj, r.format.as.GroupVersion())) }, nil
+	}
+	opts, err := tableOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	return func(obj api.Object) ([]byte, error) {
+		data, err := s.table(r, []api.Object{obj}, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()}, opts)
+		opts.NoHeaders = true
+		return data, err
+	}, nil
+}

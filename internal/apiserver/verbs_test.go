@@ -1,0 +1,394 @@
+package apiserver_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// must sends a request that must succeed, and returns the answer.
+func (f *fixture) must(line, body string, headers ...string) string {
+	f.t.Helper()
+	resp, got := f.request(line, body, headers...)
+	require.Less(f.t, resp.StatusCode, 300, "%s: %s", line, got)
+	return got
+}
+
+// names returns the names of the items of a list, and its metadata.
+func (f *fixture) names(line string) ([]string, metav1.ListMeta) {
+	f.t.Helper()
+	var list metav1.PartialObjectMetadataList
+	require.NoError(f.t, json.Unmarshal([]byte(f.must(line, "")), &list))
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Name)
+	}
+	return names, list.ListMeta
+}
+
+func named(manifest, name string) string { return strings.Replace(manifest, `"data"`, `"`+name+`"`, 1) }
+
+func TestList(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		f.must("POST "+claims, named(claim, name))
+	}
+	f.must("PATCH "+claims+"/b", `{"metadata":{"labels":{"app":"web"}}}`, "Content-Type: application/merge-patch+json")
+
+	first, meta := f.names("GET " + claims + "?limit=2")
+	require.Equal(t, []string{"a", "b"}, first)
+	require.Equal(t, int64(3), *meta.RemainingItemCount)
+	// A change between two pages does not show.
+	f.must("DELETE "+claims+"/c", "")
+	f.must("PATCH "+claims+"/c", `{"metadata":{"finalizers":null}}`, "Content-Type: application/merge-patch+json")
+	f.must("POST "+claims, named(claim, "bb"))
+	second, next := f.names("GET " + claims + "?limit=2&continue=" + meta.Continue)
+	require.Equal(t, []string{"c", "d"}, second)
+	require.Equal(t, meta.ResourceVersion, next.ResourceVersion)
+	third, last := f.names("GET " + claims + "?limit=2&continue=" + next.Continue)
+	require.Equal(t, []string{"e"}, third)
+	require.Empty(t, last.Continue)
+
+	for query, want := range map[string][]string{
+		"":                                   {"a", "b", "bb", "d", "e"},
+		"?labelSelector=app":                 {"b"},
+		"?labelSelector=app!%3Dweb":          {"a", "bb", "d", "e"},
+		"?fieldSelector=metadata.name%3Dd":   {"d"},
+		"?limit=2&resourceVersion=0":         {"a", "b", "bb", "d", "e"},
+		"?resourceVersion=3&limit=9":         {"a", "b", "c"},
+		"?resourceVersion=3":                 {"a", "b", "bb", "d", "e"},
+		"?fieldSelector=metadata.name%21%3D": {"a", "b", "bb", "d", "e"},
+	} {
+		got, _ := f.names("GET " + claims + query)
+		require.Equal(t, want, got, query)
+		all, _ := f.names("GET " + strings.Replace(claims, "/namespaces/default", "", 1) + query)
+		require.Equal(t, want, all, "all namespaces%s", query)
+	}
+	exact, meta := f.names("GET " + claims + "?resourceVersion=2&resourceVersionMatch=Exact")
+	require.Equal(t, []string{"a", "b"}, exact)
+	require.Equal(t, "2", meta.ResourceVersion)
+}
+
+func TestExpired(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+claims, named(claim, "a"))
+	f.must("POST "+claims, named(claim, "b"))
+	_, meta := f.names("GET " + claims + "?limit=1")
+	for i := range 1001 { // the store remembers 1,000 changes
+		f.must("PATCH "+claims+"/a", fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, i), "Content-Type: application/merge-patch+json")
+	}
+	f.expect("GET "+claims+"?resourceVersion=2&resourceVersionMatch=Exact", "", 410,
+		failure("The resourceVersion for the provided list is too old.", `"reason":"Expired","code":410`))
+	resp, got := f.request("GET "+claims+"?limit=1&continue="+meta.Continue, "")
+	require.Equal(t, 410, resp.StatusCode)
+	var status metav1.Status
+	require.NoError(t, json.Unmarshal([]byte(got), &status))
+	rest, _ := f.names("GET " + claims + "?limit=1&continue=" + status.Continue)
+	require.Equal(t, []string{"b"}, rest, "the new token leads to the rest, whatever changed")
+
+	resp, got = f.request("GET "+claims+"?watch=1&resourceVersion=2", "")
+	require.Equal(t, 200, resp.StatusCode)
+	require.Equal(t, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",`+
+		`"message":"too old resource version: 2 (3)","reason":"Expired","code":410}}`+"\n", got)
+}
+
+func TestPatches(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+pods, pod)
+	patch := func(kind, body string) string {
+		t.Helper()
+		return f.must("PATCH "+pods+"/web", body, "Content-Type: application/"+kind+"+json")
+	}
+	labels := func(data string) map[string]string {
+		var obj metav1.PartialObjectMetadata
+		require.NoError(t, json.Unmarshal([]byte(data), &obj))
+		return obj.Labels
+	}
+	require.Equal(t, map[string]string{"app": "web", "a": "1"}, labels(patch("json-patch", `[{"op":"add","path":"/metadata/labels/a","value":"1"}]`)))
+	require.Equal(t, map[string]string{"app": "web"}, labels(patch("merge-patch", `{"metadata":{"labels":{"a":null}}}`)))
+	// A strategic patch merges containers by their names.
+	require.Contains(t, patch("strategic-merge-patch", `{"spec":{"containers":[{"name":"c","image":"web:2"}]}}`), `"image":"web:2"`)
+
+	version := internals.Engine(f.cluster).Store().Version()
+	invalid := func(message string) string {
+		quoted, err := json.Marshal(message)
+		require.NoError(t, err)
+		return failure(` "" is invalid: patch: `+message, `"reason":"Invalid","details":{"causes":[{"reason":"FieldValueInvalid","message":`+
+			string(quoted)+`,"field":"patch"}]},"code":422`)
+	}
+	tests := []struct {
+		kind, body, query string
+		code              int
+		want              string
+	}{
+		{
+			"json-patch", `[{"op":"test","path":"/metadata/name","value":"x"}]`, "", 422,
+			failure(`the server rejected our request due to an error in our request`, `"reason":"Invalid","details":{},"code":422`),
+		},
+		{"json-patch", `{`, "", 400, failure("error decoding patch: unexpected end of JSON input", `"reason":"BadRequest","code":400`)},
+		{
+			"merge-patch", `{"metadata":{"name":"other"}}`, "", 400,
+			failure("the name of the object (other) does not match the name on the URL (web)", `"reason":"BadRequest","code":400`),
+		},
+		{
+			"strategic-merge-patch", `{"spec":{"nodes":1}}`, "?fieldValidation=Strict", 422,
+			invalid(`Invalid value: "map[spec:map[nodes:1]]": strict decoding error: unknown field "spec.nodes"`),
+		},
+		{
+			"strategic-merge-patch", `{"spec":{"containers":1}}`, "", 422,
+			invalid(`Invalid value: "map[spec:map[containers:1]]": cannot restore slice from int64`),
+		},
+	}
+	for _, test := range tests {
+		resp, got := f.request("PATCH "+pods+"/web"+test.query, test.body, "Content-Type: application/"+test.kind+"+json")
+		require.Equal(t, test.want+"\n", got, test.body)
+		require.Equal(t, test.code, resp.StatusCode, test.body)
+	}
+	require.Equal(t, version, internals.Engine(f.cluster).Store().Version(), "a rejected patch stored something")
+}
+
+func TestWarnings(t *testing.T) {
+	f := newFixture(t)
+	resp, _ := f.request("POST "+claims, strings.Replace(claim, `"spec":{`, `"spec":{"size":1,`, 1))
+	require.Equal(t, 201, resp.StatusCode)
+	require.Equal(t, []string{`299 - "unknown field \"spec.size\""`}, resp.Header.Values("Warning"))
+	resp, _ = f.request("POST "+claims, "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: x}\nspec:\n  accessModes: [ReadWriteOnce]\n"+
+		"  size: 1\n  resources: {requests: {storage: 1Gi}}\n", "Content-Type: application/yaml")
+	require.Equal(t, 201, resp.StatusCode)
+	require.Equal(t, []string{`299 - "unknown field \"spec.size\""`}, resp.Header.Values("Warning"))
+	resp, _ = f.request("PATCH "+claims+"/x?fieldValidation=Ignore", `{"spec":{"size":2}}`, "Content-Type: application/merge-patch+json")
+	require.Equal(t, 200, resp.StatusCode)
+	require.Empty(t, resp.Header.Values("Warning"))
+}
+
+func TestDryRun(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+claims, claim)
+	f.must("POST "+classes, class)
+	version := internals.Engine(f.cluster).Store().Version()
+	for _, request := range []struct{ line, body, contentType string }{
+		{"POST " + claims + "?dryRun=All", named(claim, "other"), "application/json"},
+		{"PATCH " + claims + "/data?dryRun=All", `{"metadata":{"labels":{"a":"b"}}}`, "application/merge-patch+json"},
+		{"PUT " + classes + "/fast?dryRun=All", strings.Replace(class, `"name"`, `"labels":{"a":"b"},"name"`, 1), "application/json"},
+		{"DELETE " + claims + "/data?dryRun=All", "", "application/json"},
+		{"DELETE " + classes + "/fast", `{"dryRun":["All"]}`, "application/json"},
+		{"DELETE " + claims + "?dryRun=All", "", "application/json"},
+	} {
+		f.must(request.line, request.body, "Content-Type: "+request.contentType)
+		require.Equal(t, version, internals.Engine(f.cluster).Store().Version(), request.line)
+	}
+	require.Contains(t, f.must("PATCH "+claims+"/data?dryRun=All", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type: application/merge-patch+json"),
+		`"resourceVersion":"1","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"}`)
+	require.NotContains(t, f.must("POST "+claims+"?dryRun=All", named(claim, "other")), "resourceVersion")
+}
+
+func TestDelete(t *testing.T) {
+	f := newFixture(t)
+	// Some kinds answer with the object, some with a Status.
+	f.must("POST /api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}`)
+	f.expect("DELETE /api/v1/nodes/n1", "", 200,
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"n1","kind":"nodes","uid":"{uid}"}}`)
+	f.must("POST "+classes, class)
+	f.expect("DELETE "+classes+"/fast", `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"x"}}`, 409,
+		failure(`Operation cannot be fulfilled on StorageClass.storage.k8s.io "fast": the UID in the precondition (x) does not match the UID in record `+
+			`(`+f.uid(classes+"/fast")+`). The object might have been deleted and then recreated`,
+			`"reason":"Conflict","details":{"name":"fast","group":"storage.k8s.io","kind":"StorageClass"},"code":409`))
+	require.Contains(t, f.must("DELETE "+classes+"/fast", ""), `"kind":"StorageClass"`)
+	for _, name := range []string{"a", "b", "c"} {
+		f.must("POST "+pods, strings.ReplaceAll(strings.Replace(pod, `"name":"web"`, `"name":"`+name+`"`, 1), `"app":"web"`, `"app":"`+name+`"`))
+	}
+	require.Contains(t, f.must("DELETE "+pods+"?labelSelector=app+in+(a,b)", ""), `"kind":"PodList"`)
+	left, _ := f.names("GET " + pods)
+	require.Equal(t, []string{"c"}, left)
+}
+
+func TestBinding(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+pods, pod)
+	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"web"},"target":{"kind":"Node","name":"n1"}}`
+	f.expect("POST "+pods+"/web/binding", binding, 201, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}`)
+	names, _ := f.names("GET " + pods + "?fieldSelector=spec.nodeName%3Dn1")
+	require.Equal(t, []string{"web"}, names)
+	f.expect("POST "+pods+"/web/binding", binding, 409, failure(
+		`Operation cannot be fulfilled on pods/binding "web": pod web is already assigned to node "n1"`,
+		`"reason":"Conflict","details":{"name":"web","kind":"pods/binding"},"code":409`))
+}
+
+func TestFormats(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+classes, class)
+	require.Equal(t, "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  creationTimestamp: \"2026-01-01T00:00:00Z\"\n  name: fast\n"+
+		"  resourceVersion: \"1\"\n  uid: "+f.uid(classes+"/fast")+"\nprovisioner: example.com/disk\nreclaimPolicy: Delete\nvolumeBindingMode: Immediate\n",
+		f.must("GET "+classes+"/fast", "", "Accept: application/yaml"))
+	require.True(t, strings.HasPrefix(f.must("GET "+classes+"/fast", "", "User-Agent: curl/8"), "{\n  \"kind\": \"StorageClass\",\n"))
+	// JSON where protobuf is preferred.
+	require.Contains(t, f.must("GET "+classes+"/fast", "", "Accept: application/vnd.kubernetes.protobuf,application/json"), `{"kind":"StorageClass"`)
+
+	table := func(accept string) metav1.Table {
+		t.Helper()
+		var table metav1.Table
+		require.NoError(t, json.Unmarshal([]byte(f.must("GET "+classes, "", "Accept: "+accept)), &table))
+		return table
+	}
+	got := table("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+	require.Equal(t, "Table", got.Kind)
+	require.Equal(t, []any{"fast", "example.com/disk", "Delete", "Immediate", false, "0s"}, got.Rows[0].Cells)
+	require.Equal(t, metav1.TableColumnDefinition{
+		Name: "Provisioner", Type: "string", Description: "provisioner indicates the type of the provisioner.",
+	}, got.ColumnDefinitions[1])
+	require.Contains(t, string(got.Rows[0].Object.Raw), `"kind":"PartialObjectMetadata"`)
+	require.Contains(t, f.must("GET "+classes+"/fast", "", "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
+		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"fast"`)
+	f.expect("GET "+classes, "", 406, failure("you requested PartialObjectMetadata, but the requested object is a list (*storage.StorageClassList)",
+		`"reason":"NotAcceptable","code":406`), "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
+}
+
+// watcher reads the events of a watch.
+type watcher struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	cancel func()
+}
+
+func (f *fixture) watch(path, accept string) *watcher {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://volsim.invalid"+path, nil)
+	require.NoError(f.t, err)
+	req.Header.Set("Accept", accept)
+	resp, err := f.server.RoundTrip(req)
+	require.NoError(f.t, err)
+	require.Equal(f.t, 200, resp.StatusCode)
+	f.t.Cleanup(func() {
+		cancel()
+		require.NoError(f.t, resp.Body.Close())
+	})
+	return &watcher{f.t, bufio.NewScanner(resp.Body), cancel}
+}
+
+// next returns the type, the name and the version of the next event.
+func (w *watcher) next() string {
+	w.t.Helper()
+	require.True(w.t, w.lines.Scan(), "the watch ended")
+	var event struct {
+		Type   string
+		Object metav1.PartialObjectMetadata
+	}
+	require.NoError(w.t, json.Unmarshal(w.lines.Bytes(), &event))
+	return strings.TrimSpace(fmt.Sprint(event.Type, " ", event.Object.Name, " ", event.Object.ResourceVersion))
+}
+
+func TestWatch(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+claims, named(claim, "a"))
+	f.must("POST "+claims, named(claim, "b"))
+	fromStart, fromNow := f.watch(claims+"?watch=1", ""), f.watch(claims+"?watch=true&resourceVersion=2", "")
+	exact := f.watch(claims+"?watch=1&resourceVersion=1", "")
+	initial := f.watch(claims+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "")
+	one := f.watch(claims+"?watch=1&fieldSelector=metadata.name%3Db&resourceVersion=2", "")
+	f.must("PATCH "+claims+"/b", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type: application/merge-patch+json")
+	require.Equal(t, []string{"ADDED a 1", "ADDED b 2", "MODIFIED b 3"}, []string{fromStart.next(), fromStart.next(), fromStart.next()})
+	require.Equal(t, "MODIFIED b 3", fromNow.next())
+	require.Equal(t, []string{"ADDED b 2", "MODIFIED b 3"}, []string{exact.next(), exact.next()})
+	require.Equal(t, []string{"ADDED a 1", "ADDED b 2", "BOOKMARK  2", "MODIFIED b 3"}, []string{initial.next(), initial.next(), initial.next(), initial.next()})
+	require.Equal(t, "MODIFIED b 3", one.next())
+
+	// A watch that expires ends with a bookmark.
+	_, got := f.request("GET "+classes+"?watch=1&resourceVersion=3&timeoutSeconds=1&allowWatchBookmarks=true", "")
+	require.Equal(t, `{"type":"BOOKMARK","object":{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1","metadata":{"resourceVersion":"3"},`+
+		`"provisioner":""}}`+"\n", got)
+}
+
+func TestWatchTables(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+classes, class)
+	w := f.watch(classes+"?watch=1", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	f.must("POST "+classes, strings.Replace(class, "fast", "slow", 1))
+	for i, name := range []string{"fast", "slow"} {
+		require.True(t, w.lines.Scan())
+		var event struct{ Object metav1.Table }
+		require.NoError(t, json.Unmarshal(w.lines.Bytes(), &event))
+		require.Equal(t, name, event.Object.Rows[0].Cells[0])
+		require.Equal(t, i == 0, len(event.Object.ColumnDefinitions) > 0, "only the first table has headers")
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	f := newFixture(t)
+	require.Contains(t, f.must("GET /api", ""), `{"kind":"APIVersions","versions":["v1"]`)
+	require.Contains(t, f.must("GET /apis", ""), `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"storage.k8s.io","versions":`)
+	require.Contains(t, f.must("GET /api/v1", ""), `{"name":"pods/binding","singularName":"","namespaced":true,"kind":"Binding","verbs":["create"]}`)
+	require.Contains(t, f.must("GET /version", ""), `"gitVersion":"v1.36.3"`)
+	resp, got := f.request("GET /apis", "", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json")
+	require.Equal(t, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", resp.Header.Get("Content-Type"))
+	require.Contains(t, got, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2"`)
+	// Every resource of the store is in the table, under the same name.
+	for _, kind := range store.Kinds() {
+		gvk := store.GroupVersionKind(kind)
+		path := "/api/v1"
+		if gvk.Group != "" {
+			path = "/apis/" + gvk.GroupVersion().String()
+		}
+		require.Contains(t, f.must("GET "+path, ""), `"kind":"`+string(kind)+`"`)
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	f := newFixture(t)
+	f.server = apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster)), BodyLimit: 10})
+	f.expect("POST "+claims, claim, 413, failure("Request entity too large: limit is 10", `"reason":"RequestEntityTooLarge","code":413`))
+}
+
+// FuzzRequests sends any requests: none may panic, and a rejected one may not store anything.
+func FuzzRequests(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"POST", claims, claim, "application/json"},
+		{"PATCH", claims + "/data?force=true", `{"spec":{"resources":{"requests":{"storage":"1e999999999"}}}}`, "application/merge-patch+json"},
+		{"PATCH", pods + "/web", `[{"op":"copy","from":"","path":"/a"}]`, "application/json-patch+json"},
+		{"PATCH", pods + "/web/status", `{"status":{"conditions":[{"$patch":"delete","type":"Ready"}]}}`, "application/strategic-merge-patch+json"},
+		{"GET", claims + "?limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", ""},
+		{"DELETE", claims + "?labelSelector=a+in+(b)&dryRun=All", `{"gracePeriodSeconds":-1}`, "application/yaml"},
+		{"POST", "/api/v1/namespaces/default/pods/web/binding", `a: &a [*a]`, "application/yaml"},
+		{"GET", "/apis/storage.k8s.io/v1/watch/csinodes?resourceVersion=x&timeoutSeconds=1", "", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	f.Fuzz(func(t *testing.T, method, path, body, contentType string) {
+		req, err := http.NewRequest(method, "http://volsim.invalid", strings.NewReader(body))
+		if err != nil || !strings.HasPrefix(path, "/") {
+			t.Skip("not a request")
+		}
+		if req.URL, err = req.URL.Parse(path); err != nil {
+			t.Skip("not a path")
+		}
+		req.Header.Set("Content-Type", contentType)
+		fx := newFixture(t)
+		fx.must("POST "+claims, claim)
+		fx.must("POST "+pods, pod)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		before := internals.Engine(fx.cluster).Store().Version()
+		resp, err := fx.server.RoundTrip(req.WithContext(ctx))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			require.Equal(t, before, internals.Engine(fx.cluster).Store().Version(), "a rejected request stored something")
+		}
+		if resp.ContentLength >= 0 {
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, err)
+		}
+	})
+}
