@@ -7,20 +7,19 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// capability returns a volume capability.
-func (d *Driver) capability(mode corev1.PersistentVolumeAccessMode, multiWriter bool, volumeMode corev1.PersistentVolumeMode, fsType string,
+// capability returns a volume capability. multiWriter: the service has the capability SINGLE_NODE_MULTI_WRITER.
+func capability(mode corev1.PersistentVolumeAccessMode, multiWriter bool, volumeMode corev1.PersistentVolumeMode, fsType string,
 	flags []string, group string) *spec.VolumeCapability {
 	c := &spec.VolumeCapability{AccessMode: &spec.VolumeCapability_AccessMode{Mode: accessMode(mode, multiWriter)}}
 	if volumeMode == corev1.PersistentVolumeBlock {
 		c.AccessType = &spec.VolumeCapability_Block{Block: &spec.VolumeCapability_BlockVolume{}}
 		return c
 	}
-	c.AccessType = &spec.VolumeCapability_Mount{Mount: &spec.VolumeCapability_MountVolume{FsType: fsType, MountFlags: flags,
-		VolumeMountGroup: group}}
+	c.AccessType = &spec.VolumeCapability_Mount{Mount: &spec.VolumeCapability_MountVolume{FsType: fsType, MountFlags: flags, VolumeMountGroup: group}}
 	return c
 }
 
-// accessMode returns the mode of CSI. multiWriter: the service has the capability SINGLE_NODE_MULTI_WRITER.
+// accessMode returns the mode of CSI for a mode of the API (ATT-176, MNT-309).
 func accessMode(mode corev1.PersistentVolumeAccessMode, multiWriter bool) spec.VolumeCapability_AccessMode_Mode {
 	switch {
 	case mode == corev1.ReadOnlyMany:
@@ -42,32 +41,51 @@ func (d *Driver) multiWriter() bool {
 
 // Create implements storage.Provisioner with CreateVolume.
 func (d *Driver) Create(req storage.CreateRequest) (storage.Volume, error) {
+	secrets, err := d.secrets(req.Secret)
+	if err != nil {
+		return storage.Volume{}, err
+	}
+	r := &spec.CreateVolumeRequest{
+		Name: req.Name, Parameters: req.Parameters, MutableParameters: req.Mutable, Secrets: secrets, VolumeContentSource: contentSource(req),
+		CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit},
+	}
 	modes := req.Modes
 	if len(modes) == 0 {
 		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
-	r := &spec.CreateVolumeRequest{
-		Name: req.Name, Parameters: req.Parameters,
-		CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit},
-	}
 	for _, mode := range modes {
-		r.VolumeCapabilities = append(r.VolumeCapabilities, d.capability(mode, d.multiWriter(), req.VolumeMode, "", req.MountOptions, ""))
+		r.VolumeCapabilities = append(r.VolumeCapabilities, capability(mode, d.multiWriter(), req.VolumeMode, req.FSType, req.MountOptions, ""))
 	}
 	if len(req.Requisite) > 0 || len(req.Preferred) > 0 {
 		r.AccessibilityRequirements = &spec.TopologyRequirement{Requisite: topologies(req.Requisite), Preferred: topologies(req.Preferred)}
 	}
-	reply, err := d.invoke(rpc{method: spec.Controller_CreateVolume_FullMethodName, volume: req.Name, request: r,
-		reply: &spec.CreateVolumeResponse{}})
+	reply, err := call[*spec.CreateVolumeResponse](d, "", r)
 	if err != nil {
 		return storage.Volume{}, err
 	}
-	volume := reply.(*spec.CreateVolumeResponse).GetVolume()
-	v := storage.Volume{ID: volume.GetVolumeId(), Size: volume.GetCapacityBytes(), Context: volume.GetVolumeContext(),
-		Content: volume.GetContentSource() != nil}
+	volume := reply.GetVolume()
+	v := storage.Volume{
+		ID: volume.GetVolumeId(), Size: volume.GetCapacityBytes(), Context: volume.GetVolumeContext(), Content: volume.GetContentSource() != nil,
+	}
 	for _, t := range volume.GetAccessibleTopology() {
 		v.Topology = append(v.Topology, t.GetSegments())
 	}
 	return v, nil
+}
+
+// contentSource returns what the new volume is a copy of, nil for an empty volume.
+func contentSource(req storage.CreateRequest) *spec.VolumeContentSource {
+	switch {
+	case req.Content == nil || req.ContentID == "":
+		return nil
+	case req.Content.Kind == "VolumeSnapshot":
+		return &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Snapshot{
+			Snapshot: &spec.VolumeContentSource_SnapshotSource{SnapshotId: req.ContentID},
+		}}
+	}
+	return &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Volume{
+		Volume: &spec.VolumeContentSource_VolumeSource{VolumeId: req.ContentID},
+	}}
 }
 
 func topologies(segments []storage.Segment) []*spec.Topology {
@@ -80,89 +98,90 @@ func topologies(segments []storage.Segment) []*spec.Topology {
 
 // Delete implements storage.Provisioner with DeleteVolume.
 func (d *Driver) Delete(req storage.DeleteRequest) error {
-	_, err := d.invoke(rpc{method: spec.Controller_DeleteVolume_FullMethodName, volume: req.ID,
-		request: &spec.DeleteVolumeRequest{VolumeId: req.ID}, reply: &spec.DeleteVolumeResponse{}})
+	// A secret that is gone does not prevent the deletion (XPROV-057).
+	secrets, _ := d.secrets(req.Secret)
+	_, err := call[*spec.DeleteVolumeResponse](d, "", &spec.DeleteVolumeRequest{VolumeId: req.ID, Secrets: secrets})
 	return err
 }
 
 // Attach implements storage.Attacher with ControllerPublishVolume.
 func (d *Driver) Attach(req storage.NodeRequest) (map[string]string, error) {
-	id, err := d.nodeID(req.Node)
+	secrets, err := d.secrets(req.Secret)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := d.invoke(rpc{method: spec.Controller_ControllerPublishVolume_FullMethodName, volume: req.ID,
-		request: &spec.ControllerPublishVolumeRequest{
-			VolumeId: req.ID, NodeId: id, Readonly: req.ReadOnly, VolumeContext: req.Context,
-			VolumeCapability: d.capability(req.Mode, d.multiWriter(), req.VolumeMode, req.FSType, req.MountOptions, ""),
-		},
-		reply: &spec.ControllerPublishVolumeResponse{}})
-	if err != nil {
-		return nil, err
-	}
-	return reply.(*spec.ControllerPublishVolumeResponse).GetPublishContext(), nil
+	reply, err := call[*spec.ControllerPublishVolumeResponse](d, "", &spec.ControllerPublishVolumeRequest{
+		VolumeId: req.ID, NodeId: req.NodeID, Readonly: req.ReadOnly, VolumeContext: req.Context, Secrets: secrets,
+		VolumeCapability: capability(req.Mode, d.multiWriter(), req.VolumeMode, req.FSType, req.MountOptions, ""),
+	})
+	return reply.GetPublishContext(), err
 }
 
 // Detach implements storage.Attacher with ControllerUnpublishVolume.
 func (d *Driver) Detach(req storage.NodeRequest) error {
-	id := ""
-	if req.Node != "" {
-		var err error
-		if id, err = d.nodeID(req.Node); err != nil {
-			return err
-		}
+	secrets, err := d.secrets(req.Secret)
+	if err != nil {
+		return err
 	}
-	_, err := d.invoke(rpc{method: spec.Controller_ControllerUnpublishVolume_FullMethodName, volume: req.ID,
-		request: &spec.ControllerUnpublishVolumeRequest{VolumeId: req.ID, NodeId: id}, reply: &spec.ControllerUnpublishVolumeResponse{}})
+	_, err = call[*spec.ControllerUnpublishVolumeResponse](d, "", &spec.ControllerUnpublishVolumeRequest{
+		VolumeId: req.ID, NodeId: req.NodeID, Secrets: secrets,
+	})
 	return err
 }
 
 // Expand implements storage.Expander with ControllerExpandVolume.
 func (d *Driver) Expand(req storage.ExpandRequest) (int64, bool, error) {
-	reply, err := d.invoke(rpc{method: spec.Controller_ControllerExpandVolume_FullMethodName, volume: req.ID,
-		request: &spec.ControllerExpandVolumeRequest{
-			VolumeId: req.ID, CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit},
-		},
-		reply: &spec.ControllerExpandVolumeResponse{}})
+	secrets, err := d.secrets(req.Secret)
 	if err != nil {
 		return 0, false, err
 	}
-	expanded := reply.(*spec.ControllerExpandVolumeResponse)
-	return expanded.GetCapacityBytes(), expanded.GetNodeExpansionRequired(), nil
+	reply, err := call[*spec.ControllerExpandVolumeResponse](d, "", &spec.ControllerExpandVolumeRequest{
+		VolumeId: req.ID, CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit}, Secrets: secrets,
+		VolumeCapability: capability(req.Mode, d.multiWriter(), req.VolumeMode, req.FSType, req.MountOptions, ""),
+	})
+	return reply.GetCapacityBytes(), reply.GetNodeExpansionRequired(), err
 }
 
 // Modify implements storage.Modifier with ControllerModifyVolume.
 func (d *Driver) Modify(req storage.ModifyRequest) error {
-	_, err := d.invoke(rpc{method: spec.Controller_ControllerModifyVolume_FullMethodName, volume: req.ID,
-		request: &spec.ControllerModifyVolumeRequest{VolumeId: req.ID, MutableParameters: req.Parameters},
-		reply:   &spec.ControllerModifyVolumeResponse{}})
+	secrets, err := d.secrets(req.Secret)
+	if err != nil {
+		return err
+	}
+	_, err = call[*spec.ControllerModifyVolumeResponse](d, "", &spec.ControllerModifyVolumeRequest{
+		VolumeId: req.ID, MutableParameters: req.Parameters, Secrets: secrets,
+	})
 	return err
 }
 
 // Published implements storage.PublishedLister with ListVolumes. A driver without LIST_VOLUMES_PUBLISHED_NODES gives Unimplemented.
 func (d *Driver) Published() (map[string][]string, error) {
-	if !d.controller[spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
+	if !d.controller[spec.ControllerServiceCapability_RPC_LIST_VOLUMES] ||
+		!d.controller[spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
 		return nil, storage.Errorf(storage.Unimplemented, "driver %s does not list the nodes of its volumes", d.name)
 	}
 	names := map[string]string{}
 	for name, info := range d.infos {
 		names[info.GetNodeId()] = name
 	}
-	published := map[string][]string{}
+	published, seen := map[string][]string{}, map[string]bool{}
 	for token := ""; ; {
-		reply, err := d.invoke(rpc{method: spec.Controller_ListVolumes_FullMethodName, request: &spec.ListVolumesRequest{StartingToken: token},
-			reply: &spec.ListVolumesResponse{}})
+		list, err := call[*spec.ListVolumesResponse](d, "", &spec.ListVolumesRequest{StartingToken: token})
 		if err != nil {
 			return nil, err
 		}
-		list := reply.(*spec.ListVolumesResponse)
 		for _, entry := range list.GetEntries() {
-			for _, id := range entry.GetStatus().GetPublishedNodeIds() {
-				published[entry.GetVolume().GetVolumeId()] = append(published[entry.GetVolume().GetVolumeId()], names[id])
+			id := entry.GetVolume().GetVolumeId()
+			for _, node := range entry.GetStatus().GetPublishedNodeIds() {
+				published[id] = append(published[id], names[node])
 			}
 		}
-		if token = list.GetNextToken(); token == "" {
+		switch token = list.GetNextToken(); {
+		case token == "":
 			return published, nil
+		case seen[token]:
+			return nil, storage.Errorf(storage.Internal, "ListVolumes returned the token %q twice", token)
 		}
+		seen[token] = true
 	}
 }

@@ -27,6 +27,11 @@ type Config struct {
 	// Restart kills the driver process and starts it again, for the faults KilledBefore, KilledDuring and KilledAfter. node is that of the
 	// call, "" for the controller. It returns when the driver serves again. If it is nil, those faults only reset the connection.
 	Restart func(node string) error
+	// Secrets are the contents of Secrets, by namespace/name. A call with a Secret that is missing fails before the driver receives it.
+	Secrets map[string]map[string]string
+	// Root is a directory for the volumes of all nodes: paths in requests are below Root/NAME OF THE NODE, and the directories that a kubelet
+	// creates are created there. By default, "", paths are those of a kubelet, and nothing is created.
+	Root string
 	// Reboot is called when a node reboots, after which nothing is staged or published there. Nil does nothing.
 	Reboot func(node string)
 }
@@ -42,10 +47,11 @@ type Driver struct {
 	plugin     map[spec.PluginCapability_Service_Type]bool
 	controller map[spec.ControllerServiceCapability_RPC_Type]bool
 	node       map[spec.NodeServiceCapability_RPC_Type]bool
-	infos      map[string]*spec.NodeGetInfoResponse // by node
-	calls      []Call
-	open       []openCall
-	slow       bool // the reply to the last call arrives after the deadline
+	infos      map[string]*spec.NodeGetInfoResponse // by node, the last replies
+	// topologyKeys are those of the first node, none for a driver without topology.
+	topologyKeys []string
+	calls        []Call
+	open         []openCall
 }
 
 var _ interface {
@@ -58,6 +64,7 @@ var _ interface {
 	storage.Modifier
 	storage.Rebooter
 	storage.AttachLimiter
+	storage.NodeDescriber
 	storage.PublishedLister
 	storage.Describer
 } = &Driver{}
@@ -89,7 +96,7 @@ func New(ctx context.Context, cfg Config) (*Driver, error) {
 	if len(names) > 0 {
 		onNode = cfg.Nodes[names[0]]
 	}
-	return d, d.readNodeCapabilities(ctx, onNode)
+	return d, d.describeNode(ctx, onNode)
 }
 
 // defaultLimit is the default of Config.Limit.
@@ -126,7 +133,8 @@ func (d *Driver) identify(ctx context.Context, conn Conn) error {
 	return nil
 }
 
-func (d *Driver) readNodeCapabilities(ctx context.Context, conn Conn) error {
+// describeNode reads the capabilities and the topology of a node.
+func (d *Driver) describeNode(ctx context.Context, conn Conn) error {
 	node, err := spec.NewNodeClient(conn).NodeGetCapabilities(ctx, &spec.NodeGetCapabilitiesRequest{})
 	if err != nil {
 		return fmt.Errorf("ask driver %s for the capabilities of its nodes: %w", d.name, err)
@@ -134,6 +142,14 @@ func (d *Driver) readNodeCapabilities(ctx context.Context, conn Conn) error {
 	for _, c := range node.GetCapabilities() {
 		d.node[c.GetRpc().GetType()] = true
 	}
+	if !d.plugin[spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS] {
+		return nil
+	}
+	info, err := spec.NewNodeClient(conn).NodeGetInfo(ctx, &spec.NodeGetInfoRequest{})
+	if err != nil {
+		return fmt.Errorf("ask driver %s for the topology of a node: %w", d.name, err)
+	}
+	d.topologyKeys = slices.Sorted(maps.Keys(info.GetAccessibleTopology().GetSegments()))
 	return nil
 }
 
@@ -159,7 +175,13 @@ func (d *Driver) HasPlugin(c spec.PluginCapability_Service_Type) bool { return d
 
 // Capabilities implements storage.Describer.
 func (d *Driver) Capabilities() storage.Capabilities {
-	c := storage.Capabilities{MountGroup: d.node[spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP]}
+	c := storage.Capabilities{
+		MountGroup:            d.node[spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP],
+		WithoutClone:          !d.controller[spec.ControllerServiceCapability_RPC_CLONE_VOLUME],
+		SingleNodeMultiWriter: d.multiWriter(),
+		PublishReadOnly:       d.controller[spec.ControllerServiceCapability_RPC_PUBLISH_READONLY],
+		TopologyKeys:          d.topologyKeys,
+	}
 	without := func(has bool, ops ...storage.Op) {
 		if !has {
 			c.Without = append(c.Without, ops...)

@@ -1,8 +1,7 @@
 package csi
 
 import (
-	"maps"
-	"slices"
+	"math"
 	"strconv"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -10,44 +9,23 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// info asks a node for its ID, its topology and its limit, once.
-func (d *Driver) info(node string) (*spec.NodeGetInfoResponse, error) {
-	if info, ok := d.infos[node]; ok {
-		return info, nil
-	}
-	reply, err := d.invoke(rpc{node: node, method: spec.Node_NodeGetInfo_FullMethodName, request: &spec.NodeGetInfoRequest{},
-		reply: &spec.NodeGetInfoResponse{}})
+// NodeInfo implements storage.NodeDescriber with NodeGetInfo. The kubelet calls it when the driver registers on a node.
+func (d *Driver) NodeInfo(node string) (storage.NodeInfo, error) {
+	info, err := call[*spec.NodeGetInfoResponse](d, node, &spec.NodeGetInfoRequest{})
 	if err != nil {
-		return nil, err
+		return storage.NodeInfo{}, err
 	}
-	d.infos[node] = reply.(*spec.NodeGetInfoResponse)
-	return d.infos[node], nil
+	d.infos[node] = info
+	return storage.NodeInfo{ID: info.GetNodeId(), Topology: info.GetAccessibleTopology().GetSegments()}, nil
 }
 
-// nodeID returns the name of a node at the driver.
-func (d *Driver) nodeID(node string) (string, error) {
-	info, err := d.info(node)
-	return info.GetNodeId(), err
-}
-
-// AttachLimit implements storage.AttachLimiter with NodeGetInfo.
+// AttachLimit implements storage.AttachLimiter with the last reply to NodeGetInfo.
 func (d *Driver) AttachLimit(node string) int32 {
-	info, err := d.info(node)
-	if err != nil || info.GetMaxVolumesPerNode() <= 0 {
+	limit := d.infos[node].GetMaxVolumesPerNode()
+	if limit <= 0 {
 		return -1
 	}
-	return int32(info.GetMaxVolumesPerNode())
-}
-
-// topologyKeys returns the keys of the topology of the known nodes.
-func (d *Driver) topologyKeys() []string {
-	keys := map[string]bool{}
-	for _, info := range d.infos {
-		for key := range info.GetAccessibleTopology().GetSegments() {
-			keys[key] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(keys))
+	return int32(min(limit, math.MaxInt32))
 }
 
 // nodeCapability returns the volume capability of a request to a node.
@@ -56,58 +34,64 @@ func (d *Driver) nodeCapability(req storage.NodeRequest) *spec.VolumeCapability 
 	if req.Group != nil {
 		group = strconv.FormatInt(*req.Group, 10)
 	}
-	return d.capability(req.Mode, d.node[spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER], req.VolumeMode, req.FSType,
-		req.MountOptions, group)
+	multiWriter := d.node[spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER]
+	return capability(req.Mode, multiWriter, req.VolumeMode, req.FSType, req.MountOptions, group)
 }
 
 // Stage implements storage.Stager with NodeStageVolume.
 func (d *Driver) Stage(req storage.NodeRequest) error {
-	_, err := d.invoke(rpc{node: req.Node, method: spec.Node_NodeStageVolume_FullMethodName, volume: req.ID,
-		request: &spec.NodeStageVolumeRequest{
-			VolumeId: req.ID, PublishContext: req.AttachContext, StagingTargetPath: req.StagingPath, VolumeCapability: d.nodeCapability(req),
-			VolumeContext: req.Context,
-		},
-		reply: &spec.NodeStageVolumeResponse{}})
+	secrets, err := d.secrets(req.Secret)
+	if err != nil {
+		return err
+	}
+	_, err = call[*spec.NodeStageVolumeResponse](d, req.Node, &spec.NodeStageVolumeRequest{
+		VolumeId: req.ID, PublishContext: req.AttachContext, StagingTargetPath: d.path(req.Node, req.StagingPath),
+		VolumeCapability: d.nodeCapability(req), VolumeContext: req.Context, Secrets: secrets,
+	})
 	return err
 }
 
 // Unstage implements storage.Stager with NodeUnstageVolume.
 func (d *Driver) Unstage(req storage.NodeRequest) error {
-	_, err := d.invoke(rpc{node: req.Node, method: spec.Node_NodeUnstageVolume_FullMethodName, volume: req.ID,
-		request: &spec.NodeUnstageVolumeRequest{VolumeId: req.ID, StagingTargetPath: req.StagingPath}, reply: &spec.NodeUnstageVolumeResponse{}})
+	_, err := call[*spec.NodeUnstageVolumeResponse](d, req.Node, &spec.NodeUnstageVolumeRequest{
+		VolumeId: req.ID, StagingTargetPath: d.path(req.Node, req.StagingPath),
+	})
 	return err
 }
 
 // Publish implements storage.Publisher with NodePublishVolume.
 func (d *Driver) Publish(req storage.NodeRequest) error {
-	_, err := d.invoke(rpc{node: req.Node, method: spec.Node_NodePublishVolume_FullMethodName, volume: req.ID,
-		request: &spec.NodePublishVolumeRequest{
-			VolumeId: req.ID, PublishContext: req.AttachContext, StagingTargetPath: req.StagingPath, TargetPath: req.TargetPath,
-			VolumeCapability: d.nodeCapability(req), Readonly: req.ReadOnly, VolumeContext: req.Context,
-		},
-		reply: &spec.NodePublishVolumeResponse{}})
+	secrets, err := d.secrets(req.Secret)
+	if err != nil {
+		return err
+	}
+	_, err = call[*spec.NodePublishVolumeResponse](d, req.Node, &spec.NodePublishVolumeRequest{
+		VolumeId: req.ID, PublishContext: req.AttachContext, StagingTargetPath: d.path(req.Node, req.StagingPath),
+		TargetPath: d.path(req.Node, req.TargetPath), VolumeCapability: d.nodeCapability(req), Readonly: req.ReadOnly,
+		VolumeContext: req.Context, Secrets: secrets,
+	})
 	return err
 }
 
 // Unpublish implements storage.Publisher with NodeUnpublishVolume.
 func (d *Driver) Unpublish(req storage.NodeRequest) error {
-	_, err := d.invoke(rpc{node: req.Node, method: spec.Node_NodeUnpublishVolume_FullMethodName, volume: req.ID,
-		request: &spec.NodeUnpublishVolumeRequest{VolumeId: req.ID, TargetPath: req.TargetPath}, reply: &spec.NodeUnpublishVolumeResponse{}})
+	_, err := call[*spec.NodeUnpublishVolumeResponse](d, req.Node, &spec.NodeUnpublishVolumeRequest{
+		VolumeId: req.ID, TargetPath: d.path(req.Node, req.TargetPath),
+	})
 	return err
 }
 
 // NodeExpand implements storage.NodeExpander with NodeExpandVolume.
 func (d *Driver) NodeExpand(req storage.NodeRequest) (int64, error) {
-	reply, err := d.invoke(rpc{node: req.Node, method: spec.Node_NodeExpandVolume_FullMethodName, volume: req.ID,
-		request: &spec.NodeExpandVolumeRequest{
-			VolumeId: req.ID, VolumePath: req.TargetPath, StagingTargetPath: req.StagingPath,
-			CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size}, VolumeCapability: d.nodeCapability(req),
-		},
-		reply: &spec.NodeExpandVolumeResponse{}})
+	secrets, err := d.secrets(req.Secret)
 	if err != nil {
 		return 0, err
 	}
-	return reply.(*spec.NodeExpandVolumeResponse).GetCapacityBytes(), nil
+	reply, err := call[*spec.NodeExpandVolumeResponse](d, req.Node, &spec.NodeExpandVolumeRequest{
+		VolumeId: req.ID, VolumePath: d.path(req.Node, req.TargetPath), StagingTargetPath: d.path(req.Node, req.StagingPath),
+		CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size}, VolumeCapability: d.nodeCapability(req), Secrets: secrets,
+	})
+	return reply.GetCapacityBytes(), err
 }
 
 // Reboot implements storage.Rebooter.

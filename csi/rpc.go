@@ -3,7 +3,6 @@ package csi
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
@@ -16,11 +15,10 @@ import (
 
 // rpc is one call to the driver.
 type rpc struct {
+	rpcMethod
 	node    string // "" for a call of a sidecar
-	method  string // full name
 	volume  string
 	request proto.Message
-	reply   proto.Message // an empty message of the type of the reply
 }
 
 // conn returns the connection for calls of a node; "" is the controller.
@@ -31,9 +29,15 @@ func (d *Driver) conn(node string) Conn {
 	return d.cfg.Controller
 }
 
-// invoke makes a call with its fault, records it, and returns what the caller gets.
-func (d *Driver) invoke(r rpc) (proto.Message, error) {
-	c := Call{Seq: len(d.calls) + 1, Method: path.Base(r.method), Node: r.node, Volume: r.volume, Request: r.request}
+// Call makes any call of CSI, such as &csi.ListVolumesRequest{}, and returns the reply. node is the node whose driver is called, "" for the
+// controller. The call gets its fault and is recorded like those of the sidecars and the kubelet.
+func (d *Driver) Call(node string, request proto.Message) (proto.Message, error) {
+	method, err := methodOf(request)
+	if err != nil {
+		return nil, err
+	}
+	r := rpc{method, node, volumeOf(request), request}
+	c := Call{Seq: len(d.calls) + 1, Method: r.name, Node: r.node, Volume: r.volume, Request: r.request}
 	if d.Clock != nil {
 		c.At = d.Clock()
 	}
@@ -42,7 +46,13 @@ func (d *Driver) invoke(r rpc) (proto.Message, error) {
 	}
 	at := len(d.calls)
 	d.calls = append(d.calls, c)
-	message, err := d.deliver(at, r)
+	var message proto.Message
+	if err = d.before(request); err == nil {
+		message, err = d.deliver(at, r)
+	}
+	if err == nil {
+		err = d.after(request)
+	}
 	d.calls[at].Err = err
 	return message, err
 }
@@ -70,8 +80,7 @@ func (d *Driver) deliver(at int, r rpc) (proto.Message, error) {
 		return nil, lost(code, "the reply was lost")
 	case Late:
 		send()
-		d.slow = true
-		return nil, lost(storage.DeadlineExceeded, "context deadline exceeded")
+		return nil, d.late(r)
 	case Twice:
 		send()
 		return send().result()
@@ -92,8 +101,7 @@ func (d *Driver) deliver(at int, r rpc) (proto.Message, error) {
 		return nil, lost(storage.Unavailable, "error reading from server: EOF")
 	case Overlap:
 		d.hold(at, r)
-		d.slow = true
-		return nil, lost(storage.DeadlineExceeded, "context deadline exceeded")
+		return nil, d.late(r)
 	}
 	return nil, storage.Errorf(storage.Internal, "inject a fault into %s: there is no fault %q", d.calls[at].Method, fault.Kind)
 }
@@ -126,7 +134,7 @@ func (d *Driver) start(r rpc, paused bool) *running {
 		ctx = context.WithValue(ctx, gateKey{}, run.gate)
 	}
 	conn := d.conn(r.node)
-	out := r.reply.ProtoReflect().New().Interface()
+	out := r.reply.New().Interface()
 	go func() {
 		defer close(run.done)
 		defer cancel()
@@ -135,7 +143,7 @@ func (d *Driver) start(r rpc, paused bool) *running {
 			run.reply = Reply{Status: status.New(codes.Unavailable, "there is no connection to the driver")}
 			return
 		}
-		if err := conn.Invoke(ctx, r.method, r.request, out); err != nil {
+		if err := conn.Invoke(ctx, r.full, r.request, out); err != nil {
 			run.reply = Reply{Status: status.Convert(err)}
 			return
 		}
@@ -181,7 +189,7 @@ func (r Reply) result() (proto.Message, error) {
 	if r.Status == nil {
 		return r.Message, nil
 	}
-	return nil, storage.Errorf(storage.Code(r.Status.Code().String()), "%s", r.Status.Message())
+	return nil, statusError{r.Status}
 }
 
 // overlapDelay is the real time after which a call that does not pause counts as being executed. A driver in the same process pauses or

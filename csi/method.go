@@ -1,0 +1,67 @@
+package csi
+
+import (
+	"fmt"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// rpcMethod is a method of CSI.
+type rpcMethod struct {
+	name  string // such as NodeStageVolume
+	full  string // such as /csi.v1.Node/NodeStageVolume
+	reply protoreflect.MessageType
+}
+
+// rpcMethods are the methods of all services without streams, by the name of the request.
+var rpcMethods = allMethods()
+
+func allMethods() map[protoreflect.FullName]rpcMethod {
+	methods := map[protoreflect.FullName]rpcMethod{}
+	services := (&spec.GetPluginInfoRequest{}).ProtoReflect().Descriptor().ParentFile().Services()
+	for i := range services.Len() {
+		service := services.Get(i)
+		for j := range service.Methods().Len() {
+			m := service.Methods().Get(j)
+			reply, err := protoregistry.GlobalTypes.FindMessageByName(m.Output().FullName())
+			if err != nil || m.IsStreamingServer() {
+				continue
+			}
+			methods[m.Input().FullName()] = rpcMethod{string(m.Name()), fmt.Sprintf("/%s/%s", service.FullName(), m.Name()), reply}
+		}
+	}
+	return methods
+}
+
+// methodOf returns the method that a request is for.
+func methodOf(request proto.Message) (rpcMethod, error) {
+	m, ok := rpcMethods[request.ProtoReflect().Descriptor().FullName()]
+	if !ok {
+		return m, fmt.Errorf("make a call with a %T: it is no request of CSI", request)
+	}
+	return m, nil
+}
+
+// volumeOf returns the volume that a request is about: its volume_id, its source_volume_id, or the name if it has none; else "".
+func volumeOf(request proto.Message) string {
+	m := request.ProtoReflect()
+	for _, name := range []protoreflect.Name{"volume_id", "source_volume_id", "name"} {
+		if f := m.Descriptor().Fields().ByName(name); f != nil && f.Kind() == protoreflect.StringKind && !f.IsList() {
+			return m.Get(f).String()
+		}
+	}
+	return ""
+}
+
+// call makes a call and returns its reply. node is that of the kubelet, "" for a sidecar.
+func call[R proto.Message](d *Driver, node string, request proto.Message) (R, error) {
+	var none R
+	reply, err := d.Call(node, request)
+	if err != nil {
+		return none, err
+	}
+	return reply.(R), nil
+}
