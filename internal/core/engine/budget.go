@@ -1,12 +1,15 @@
 package engine
 
 import (
-	"github.com/volsim/volsim/api"
+	"errors"
 	"time"
+
+	"github.com/volsim/volsim/api"
 )
 
 // BackendWithin is Backend for a caller that waits at most budget. A call that takes longer, by itself or by an injected delay, ends at
-// that moment with the error late and has no effect (MNT-006).
+// that moment with the error late and has no effect (MNT-006). After an error of fn with a method ReplyAfter, the caller waits for that
+// long, at most for the rest of the budget: the call takes effect, and its reply arrives later.
 func (p *Process) BackendWithin(call api.Call, latency, budget time.Duration, late error, fn func() error) error {
 	if p.inline {
 		err := fn()
@@ -51,6 +54,12 @@ func (p *Process) BackendWithin(call api.Call, latency, budget time.Duration, la
 		return fault.Err
 	}
 	err := fn()
+	if wait := min(replyAfter(err), budget-delay); wait > 0 {
+		if delay <= 0 {
+			p.traceCall(call, "begin", nil)
+		}
+		p.Sleep(wait)
+	}
 	p.traceCall(call, "end", err)
 	if f := p.engine.footprint; f != nil {
 		f.Calls = append(f.Calls, Effect{Process: p, Call: call, Err: err})
@@ -59,4 +68,16 @@ func (p *Process) BackendWithin(call api.Call, latency, budget time.Duration, la
 		return lost
 	}
 	return err
+}
+
+// replyAfter returns how long after its effect the reply to a call arrives.
+func replyAfter(err error) time.Duration {
+	type lateReply interface {
+		error
+		ReplyAfter() time.Duration
+	}
+	if late, ok := errors.AsType[lateReply](err); ok {
+		return late.ReplyAfter()
+	}
+	return 0
 }
