@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -19,7 +17,6 @@ import (
 // end.
 type Script struct {
 	script *script.Script
-	shift  int // the number of lines added at its beginning
 	last   int // the line that lists the storage
 	// Range is the range of a seeds command, as FROM..TO; "" without one.
 	Range string
@@ -29,68 +26,32 @@ type Script struct {
 	Some bool
 }
 
-// watchLine is inserted before a script that chooses no invariants.
-const watchLine = "config watch=all"
-
 // ReadScript reads a script. It returns the errors of script.Parse.
 func ReadScript(name string, data []byte) (*Script, error) {
-	if _, err := script.Parse(name, data); err != nil {
+	parsed, err := script.Parse(name, data)
+	if err != nil {
 		return nil, err
 	}
-	return readScript(name, data)
+	return newScript(parsed)
 }
 
 // ReadManifests makes a script of manifests, as script.FromManifests does, whose errors it has.
 func ReadManifests(name string, files ...script.File) (*Script, error) {
-	plain, err := script.FromManifests(name, files...)
+	parsed, err := script.FromManifests(name, files...)
 	if err != nil {
 		return nil, err
 	}
-	// The result of a run has the text of the script.
-	seed := int64(0)
-	result, _ := script.Run(plain, script.Options{Seed: &seed})
-	if result.Cluster != nil {
-		result.Cluster.Close()
-	}
-	return readScript(name, result.Archive)
+	return newScript(parsed)
 }
 
-func readScript(name string, data []byte) (*Script, error) {
-	s := &Script{}
-	archive := txtar.Parse(data)
-	lines := strings.Split(strings.TrimRight(string(archive.Comment), "\n"), "\n")
-	// Lines after a stop are not run.
-	if i := slices.IndexFunc(lines, func(text string) bool { return verb(text) == "stop" }); i >= 0 {
-		lines = lines[:i]
-	}
-	for _, text := range lines {
-		switch words := strings.Fields(text); verb(text) {
-		case "seeds":
-			s.Range, s.Some = words[1], len(words) > 2 && words[2] == "some"
-		case "config":
-			s.Chosen = s.Chosen || strings.Contains(text, " check=") || strings.Contains(text, " watch=")
-		}
-	}
-	lines = append(lines, "backends")
-	if !s.Chosen {
-		lines, s.shift = append([]string{watchLine}, lines...), 1
-	}
-	archive.Comment = []byte(strings.Join(lines, "\n") + "\n")
-	parsed, err := script.Parse(name, txtar.Format(archive))
+func newScript(parsed *script.Script) (*Script, error) {
+	swept, last, err := parsed.ForSweep()
 	if err != nil {
-		return nil, fmt.Errorf("explore: prepare %s for a sweep: %w", name, err)
+		return nil, fmt.Errorf("explore: prepare %s for a sweep: %w", parsed.Name, err)
 	}
-	s.script, s.last = parsed, len(lines)
+	s := &Script{script: swept, last: last, Chosen: parsed.NamesInvariants()}
+	s.Range, s.Some = parsed.Seeds()
 	return s, nil
-}
-
-// verb returns the first word of a line.
-func verb(text string) string {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return ""
-	}
-	return words[0]
 }
 
 // Line is a line of a script that failed, or an expectation that must hold with some seed.
@@ -157,13 +118,13 @@ func (s *Script) report(result *script.Result, sample sample) Report {
 		}
 	}
 	for _, f := range result.Failures {
-		l := Line{Line: f.Line - s.shift, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: sample.Seed,
+		l := Line{Line: f.Line, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: sample.Seed,
 			Choices: sample.Choices}
 		r.Failed = append(r.Failed, l)
 		rest = append(rest, l.failure())
 	}
 	for _, some := range result.Some {
-		l := Line{Line: some.Line - s.shift, Command: some.Command, Count: len(some.Seeds)}
+		l := Line{Line: some.Line, Command: some.Command, Count: len(some.Seeds)}
 		if l.Count > 0 {
 			l.Seed, l.Choices = sample.Seed, sample.Choices
 		}
