@@ -89,7 +89,7 @@ func TestSweepExhaustive(t *testing.T) {
 }
 
 // sweepSmall is sweepRace with only the controllers that it needs.
-const sweepSmall = "config without=kubelet,node-lifecycle-controller,taint-eviction-controller,kube-scheduler,attachdetach-controller,ephemeral-volume-controller,garbage-collector," +
+const sweepSmall = "config without=kubelet,kube-scheduler,attachdetach-controller,ephemeral-volume-controller,garbage-collector," +
 	"pod-garbage-collector-controller,persistentvolume-expander-controller,volumeattributesclass-protection-controller,recycler-pod-runner," +
 	"pv-protection-controller,pvc-protection-controller\n" + sweepRace
 

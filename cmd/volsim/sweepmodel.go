@@ -19,6 +19,8 @@ type swept struct {
 	model explore.Model
 	// script is the source of the model; nil for a manifest.
 	script *explore.Script
+	// nodes is true if the model has nodes, and therefore the controllers that act on failing nodes.
+	nodes bool
 }
 
 // model returns the model of a script or a manifest.
@@ -30,11 +32,12 @@ func (f *sweepFlags) model(cmd *cobra.Command, arg string) (swept, error) {
 	if !script.IsManifest(name, data) {
 		return f.scriptModel(cmd, name, data)
 	}
-	m, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.Model()
+	m := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}
+	model, err := m.Model()
 	if err != nil {
 		return swept{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return swept{name: name, model: m}, nil
+	return swept{name: name, model: model, nodes: m.HasNodes()}, nil
 }
 
 func (f *sweepFlags) scriptModel(cmd *cobra.Command, name string, data []byte) (swept, error) {
@@ -48,7 +51,7 @@ func (f *sweepFlags) scriptModel(cmd *cobra.Command, name string, data []byte) (
 	if err != nil {
 		return swept{}, err
 	}
-	return swept{name, script.Model(f.until), script}, nil
+	return swept{name, script.Model(f.until), script, script.HasNodes()}, nil
 }
 
 func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/explore"
 )
@@ -148,6 +149,9 @@ func (f *sweepFlags) reportExploration(w io.Writer, s swept, x explore.Explorati
 	}
 	out.printf("%s: %s: %s, %s (%d pruned): %s, %s violated\n", s.name, status, plural(x.States, "state"), plural(x.Runs, "run"), x.Pruned,
 		plural(len(x.Outcomes), "outcome"), plural(len(x.Violated), "invariant"))
+	if !s.nodes {
+		out.printf("no nodes, so these controllers did not run: %s\n", strings.Join(actors.NodeFailure, ", "))
+	}
 	command := "volsim sweep"
 	if s.script != nil {
 		command = "volsim run"

@@ -40,7 +40,7 @@ var idle = []string{
 	"kubelet", "attachdetach-controller", "kube-scheduler", "ephemeral-volume-controller", "garbage-collector",
 	"pod-garbage-collector-controller",
 	"persistentvolume-expander-controller", "volumeattributesclass-protection-controller", "recycler-pod-runner",
-	"pv-protection-controller", "pvc-protection-controller", "node-lifecycle-controller", "taint-eviction-controller",
+	"pv-protection-controller", "pvc-protection-controller",
 }
 
 func ids(all []Found) (ids []string) {

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,16 @@ func dependentActor(obj api.Object) string {
 	return ""
 }
 
+// HasNodes reports whether the manifest has nodes. If it does not, its model has no controllers that act on failing nodes.
+func (m Manifest) HasNodes() bool {
+	d, err := dump.Read(m.Data)
+	return err == nil && hasNodes(d)
+}
+
+func hasNodes(d *dump.Dump) bool {
+	return slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return api.KindOf(obj) == api.Node })
+}
+
 // Model returns the model. It returns an error for a manifest that cannot be read, an unknown controller, and two invariants with one name.
 func (m Manifest) Model() (Model, error) {
 	d, err := dump.Read(m.Data)
@@ -61,6 +72,9 @@ func (m Manifest) Model() (Model, error) {
 func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 	backends, _ := d.Backends()
 	cfg := volsim.Config{Seed: m.Seed, Backends: backends, Without: m.Without, Check: m.Check}
+	if !hasNodes(d) {
+		cfg.Without = append(slices.Clone(cfg.Without), actors.NodeFailure...)
+	}
 	// Skipped reports are communication between actors outside the API server, which a state does not include.
 	internals.Options(&cfg).Kubelet.EveryReport = true
 	started := m.Starting

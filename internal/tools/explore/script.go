@@ -54,6 +54,9 @@ func newScript(parsed *script.Script) (*Script, error) {
 	return s, nil
 }
 
+// HasNodes reports whether the script creates nodes. If it does not, its model has no controllers that act on failing nodes.
+func (s *Script) HasNodes() bool { return s.script.HasNodes() }
+
 // Line is a line of a script that failed, or an expectation that must hold with some seed.
 type Line struct {
 	Line    int    `json:"line"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
@@ -47,6 +48,10 @@ func (s *Script) newCluster(seed int64, choose func(n int) int) (*volsim.Cluster
 		return nil, nil, err
 	}
 	u.config.Seed, internals.Options(&u.config).Choose = seed, choose
+	if choose != nil && !s.HasNodes() {
+		// Without nodes these controllers do nothing, but there are far fewer orders to explore without them.
+		u.config.Without = append(u.config.Without, actors.NodeFailure...)
+	}
 	c, err := volsim.New(u.config)
 	return c, u, err
 }
