@@ -15,6 +15,7 @@ import (
 
 // expansionDeferral is a volume that a pass did not expand because its pods may only read (MNT-406). Each following pass finds the same
 // and repeats the Events. Passes whose Events client-go would drop as too many (BIND-004) are skipped; the next pass counts them.
+// The engine cannot skip these passes for the kubelet, because their Events change the counts of later ones.
 type expansionDeferral struct {
 	pod   *corev1.Pod
 	claim *corev1.PersistentVolumeClaim

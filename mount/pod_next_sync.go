@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// Upstream syncs every pod once a minute. For a pod that runs well, such a sync finds the same again, so it is skipped until something changes
-// that it reads. It then comes at the time that the periodic sync would have had.
+// Upstream syncs every pod once a minute. For a pod that runs well, such a sync finds the same again, so it is skipped until something
+// changes that it reads. It then comes at the time that the periodic sync would have had.
 
 // demand is why a sync is needed, in increasing order of urgency. There is more than one reason because Settle waits for some syncs only.
 type demand int

@@ -11,8 +11,8 @@ import (
 )
 
 // A pass of the monitor finds something new only if a node has changed, if a grace period has ended, or if the pass before did something.
-// So the monitor is armed for these passes only. The others would only have seen that nodes are alive, and would have made no requests that a
-// fault could hit; catchUp computes what they would have seen.
+// So the monitor is armed for these passes only. The others would only have seen that nodes are alive, and would have made no requests that
+// a fault could hit; catchUp computes what they would have seen.
 
 // wakeFor requests a pass if the change of a node can matter to it.
 func (c *controller) wakeFor(old, node *corev1.Node) {
@@ -83,7 +83,8 @@ func (c *controller) renewing(node string) bool {
 }
 
 // catchUp observes a node as the skipped passes would have, all of which saw this version of it. Only three of them can change its health:
-// the first, which sees its heartbeat; the second, which sees its lease anew (NODE-032); and the first that sees the last renewal (NODE-031).
+// the first, which sees its heartbeat; the second, which sees its lease anew (NODE-032); and the first that sees the last renewal
+// (NODE-031).
 func (c *controller) catchUp(node *corev1.Node) {
 	h := c.health[node.Name]
 	if h == nil {

@@ -14,7 +14,7 @@
 // seed and are recorded, so that a run can be replayed ([Replay]).
 //
 // An [Actor] is one component. It has what client-go gives a controller: [Informer], [Queue] with rate limits, [Recorder] for Events;
-// what the volume controllers add: [NestedOperations] with exponential backoff, and [Loop] and [Ticker] for periodic passes; and
+// what the volume controllers add: [NestedOperations] with exponential backoff, and [Ticker] for periodic passes; and
 // [Signal] for processes that wait. A [Process] is one activity of an actor, written as straight-line code; it is suspended where the
 // real one waits. A crash ends an actor with all its processes, timers and caches; the objects stay.
 //
