@@ -45,9 +45,10 @@ type Reply struct {
 
 // Fault is a failure of the connection during a call. The zero value is none.
 type Fault struct {
-	Kind FaultKind
+	// Kind says what goes wrong; "" is nothing.
+	Kind FaultKind `json:"kind"`
 	// Code is the status code that the caller gets with NotDelivered and LostReply; "" is Unavailable.
-	Code storage.Code
+	Code storage.Code `json:"code,omitempty"`
 }
 
 // FaultKind names a fault at the wire.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/storage"
 )
@@ -32,6 +33,9 @@ type Config struct {
 	// Root is a directory for the volumes of all nodes: paths in requests are below Root/NAME OF THE NODE, and the directories that a kubelet
 	// creates are created there. By default, "", paths are those of a kubelet, and nothing is created.
 	Root string
+	// Replay takes the place of the driver: its replies are the answers to the same calls in the same order, and its faults are those of the
+	// calls. Controller, Nodes, Inject and Restart are not used. A call that differs from the recording fails with code Internal.
+	Replay *Recording
 	// Reboot is called when a node reboots, after which nothing is staged or published there. Nil does nothing.
 	Reboot func(node string)
 }
@@ -50,6 +54,7 @@ type Driver struct {
 	infos      map[string]*spec.NodeGetInfoResponse // by node, the last replies
 	// topologyKeys are those of the first node, none for a driver without topology.
 	topologyKeys []string
+	setup        []Call // of New
 	calls        []Call
 	open         []openCall
 }
@@ -81,31 +86,55 @@ func New(ctx context.Context, cfg Config) (*Driver, error) {
 	if cfg.Limit == 0 {
 		d.cfg.Limit = defaultLimit
 	}
-	names := slices.Sorted(maps.Keys(cfg.Nodes))
-	first := cfg.Controller
-	if first == nil && len(names) > 0 {
-		first = cfg.Nodes[names[0]]
+	controller, node := "", ""
+	if names := slices.Sorted(maps.Keys(cfg.Nodes)); len(names) > 0 {
+		node = names[0]
 	}
-	if first == nil {
+	switch {
+	case cfg.Replay != nil:
+	case cfg.Controller == nil && node == "":
 		return nil, errors.New("connect to a CSI driver: no connection; set Config.Controller or Config.Nodes")
+	case cfg.Controller == nil:
+		controller = node
 	}
-	if err := d.identify(ctx, first); err != nil {
+	if err := d.identify(ctx, controller); err != nil {
 		return nil, err
 	}
-	onNode := first
-	if len(names) > 0 {
-		onNode = cfg.Nodes[names[0]]
-	}
-	return d, d.describeNode(ctx, onNode)
+	return d, d.describeNode(ctx, node)
 }
 
 // defaultLimit is the default of Config.Limit.
 const defaultLimit = 10 * time.Second
 
+// ask makes a call before the cluster begins. It has no fault.
+func ask[R proto.Message](ctx context.Context, d *Driver, node string, request proto.Message) (R, error) {
+	var none R
+	method, err := methodOf(request)
+	if err != nil {
+		return none, err
+	}
+	at := len(d.setup)
+	c := Call{Seq: at + 1, Method: method.name, Node: node, Request: request}
+	switch {
+	case d.cfg.Replay == nil:
+		c.Replies = []Reply{d.wait(ctx, d.start(rpc{method, node, "", request}, false))}
+	case at < len(d.cfg.Replay.Setup) && d.cfg.Replay.Setup[at].Method == c.Method:
+		c = d.cfg.Replay.Setup[at]
+	default:
+		return none, fmt.Errorf("replay: the recording does not begin with %s", c.Method)
+	}
+	message, err := c.Replies[0].result()
+	c.Err = err
+	d.setup = append(d.setup, c)
+	if err != nil {
+		return none, err
+	}
+	return message.(R), nil
+}
+
 // identify reads the name and the capabilities of the controller.
-func (d *Driver) identify(ctx context.Context, conn Conn) error {
-	identity := spec.NewIdentityClient(conn)
-	info, err := identity.GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
+func (d *Driver) identify(ctx context.Context, node string) error {
+	info, err := ask[*spec.GetPluginInfoResponse](ctx, d, node, &spec.GetPluginInfoRequest{})
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask the driver for its name: %w", err)
@@ -113,7 +142,7 @@ func (d *Driver) identify(ctx context.Context, conn Conn) error {
 		return errors.New("ask the driver for its name: the reply to GetPluginInfo has an empty name")
 	}
 	d.name, d.version = info.GetName(), info.GetVendorVersion()
-	plugin, err := identity.GetPluginCapabilities(ctx, &spec.GetPluginCapabilitiesRequest{})
+	plugin, err := ask[*spec.GetPluginCapabilitiesResponse](ctx, d, node, &spec.GetPluginCapabilitiesRequest{})
 	if err != nil {
 		return fmt.Errorf("ask driver %s for its capabilities: %w", d.name, err)
 	}
@@ -123,7 +152,7 @@ func (d *Driver) identify(ctx context.Context, conn Conn) error {
 	if !d.plugin[spec.PluginCapability_Service_CONTROLLER_SERVICE] {
 		return nil
 	}
-	controller, err := spec.NewControllerClient(conn).ControllerGetCapabilities(ctx, &spec.ControllerGetCapabilitiesRequest{})
+	controller, err := ask[*spec.ControllerGetCapabilitiesResponse](ctx, d, node, &spec.ControllerGetCapabilitiesRequest{})
 	if err != nil {
 		return fmt.Errorf("ask driver %s for the capabilities of its controller: %w", d.name, err)
 	}
@@ -134,18 +163,18 @@ func (d *Driver) identify(ctx context.Context, conn Conn) error {
 }
 
 // describeNode reads the capabilities and the topology of a node.
-func (d *Driver) describeNode(ctx context.Context, conn Conn) error {
-	node, err := spec.NewNodeClient(conn).NodeGetCapabilities(ctx, &spec.NodeGetCapabilitiesRequest{})
+func (d *Driver) describeNode(ctx context.Context, node string) error {
+	capabilities, err := ask[*spec.NodeGetCapabilitiesResponse](ctx, d, node, &spec.NodeGetCapabilitiesRequest{})
 	if err != nil {
 		return fmt.Errorf("ask driver %s for the capabilities of its nodes: %w", d.name, err)
 	}
-	for _, c := range node.GetCapabilities() {
+	for _, c := range capabilities.GetCapabilities() {
 		d.node[c.GetRpc().GetType()] = true
 	}
 	if !d.plugin[spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS] {
 		return nil
 	}
-	info, err := spec.NewNodeClient(conn).NodeGetInfo(ctx, &spec.NodeGetInfoRequest{})
+	info, err := ask[*spec.NodeGetInfoResponse](ctx, d, node, &spec.NodeGetInfoRequest{})
 	if err != nil {
 		return fmt.Errorf("ask driver %s for the topology of a node: %w", d.name, err)
 	}

@@ -11,9 +11,10 @@ import (
 
 // rpcMethod is a method of CSI.
 type rpcMethod struct {
-	name  string // such as NodeStageVolume
-	full  string // such as /csi.v1.Node/NodeStageVolume
-	reply protoreflect.MessageType
+	name string // such as NodeStageVolume
+	full string // such as /csi.v1.Node/NodeStageVolume
+	// request and reply are the types of the messages.
+	request, reply protoreflect.MessageType
 }
 
 // rpcMethods are the methods of all services without streams, by the name of the request.
@@ -27,10 +28,11 @@ func allMethods() map[protoreflect.FullName]rpcMethod {
 		for j := range service.Methods().Len() {
 			m := service.Methods().Get(j)
 			reply, err := protoregistry.GlobalTypes.FindMessageByName(m.Output().FullName())
-			if err != nil || m.IsStreamingServer() {
+			request, requestErr := protoregistry.GlobalTypes.FindMessageByName(m.Input().FullName())
+			if err != nil || requestErr != nil || m.IsStreamingServer() {
 				continue
 			}
-			methods[m.Input().FullName()] = rpcMethod{string(m.Name()), fmt.Sprintf("/%s/%s", service.FullName(), m.Name()), reply}
+			methods[m.Input().FullName()] = rpcMethod{string(m.Name()), fmt.Sprintf("/%s/%s", service.FullName(), m.Name()), request, reply}
 		}
 	}
 	return methods

@@ -41,12 +41,17 @@ func (d *Driver) Call(node string, request proto.Message) (proto.Message, error)
 	if d.Clock != nil {
 		c.At = d.Clock()
 	}
-	if d.cfg.Inject != nil {
+	if d.cfg.Inject != nil && d.cfg.Replay == nil {
 		c.Fault = d.cfg.Inject(c)
 	}
 	at := len(d.calls)
 	d.calls = append(d.calls, c)
 	var message proto.Message
+	if d.cfg.Replay != nil {
+		message, err = d.replay(at, r)
+		d.calls[at].Err = err
+		return message, err
+	}
 	if err = d.before(request); err == nil {
 		message, err = d.deliver(at, r)
 	}
@@ -152,18 +157,21 @@ func (d *Driver) start(r rpc, paused bool) *running {
 	return run
 }
 
-// wait waits for the end of a call, at most Config.Limit.
-func (d *Driver) wait(run *running) Reply {
-	if d.cfg.Limit < 0 {
-		<-run.done
-		return run.reply
+// wait waits for the end of a call, at most Config.Limit, and until ctx is done.
+func (d *Driver) wait(ctx context.Context, run *running) Reply {
+	var expired <-chan time.Time
+	if d.cfg.Limit > 0 {
+		limit := time.NewTimer(d.cfg.Limit)
+		defer limit.Stop()
+		expired = limit.C
 	}
-	limit := time.NewTimer(d.cfg.Limit)
-	defer limit.Stop()
 	select {
 	case <-run.done:
 		return run.reply
-	case <-limit.C:
+	case <-ctx.Done():
+		run.cancel()
+		return Reply{Status: status.FromContextError(ctx.Err())}
+	case <-expired:
 		run.cancel()
 		return Reply{Status: status.New(codes.DeadlineExceeded, fmt.Sprintf("the driver did not reply within %v of real time", d.cfg.Limit))}
 	}
@@ -175,7 +183,7 @@ func (d *Driver) interrupt(r rpc, kill bool) Reply {
 	run.gate.reached(run.done, d.overlapDelay(r))
 	run.cancel()
 	run.gate.open()
-	reply := d.wait(run)
+	reply := d.wait(context.Background(), run)
 	if kill {
 		if err := d.restart(r.node); err != nil {
 			reply = Reply{Status: status.New(codes.Unavailable, err.Error())}
@@ -218,7 +226,7 @@ func (d *Driver) hold(at int, r rpc) {
 func (d *Driver) meet(at int, r rpc) Reply {
 	i := slices.IndexFunc(d.open, func(o openCall) bool { return o.volume == r.volume })
 	if i < 0 || r.volume == "" {
-		return d.wait(d.start(r, false))
+		return d.wait(context.Background(), d.start(r, false))
 	}
 	first := d.open[i]
 	d.open = slices.Delete(d.open, i, i+1)
@@ -231,7 +239,7 @@ func (d *Driver) meet(at int, r rpc) Reply {
 	case <-time.After(patience):
 	}
 	early.gate.open()
-	reply, old := d.wait(late), d.wait(early)
+	reply, old := d.wait(context.Background(), late), d.wait(context.Background(), early)
 	reply.Met, old.Met = d.calls[at].Seq, d.calls[first.at].Seq
 	reply.Met, old.Met = old.Met, reply.Met
 	d.end(first.at, old)
@@ -252,6 +260,6 @@ func (d *Driver) Finish() {
 	open := d.open
 	d.open = nil
 	for _, o := range open {
-		d.end(o.at, d.wait(d.start(o.rpc, false)))
+		d.end(o.at, d.wait(context.Background(), d.start(o.rpc, false)))
 	}
 }
