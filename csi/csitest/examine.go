@@ -61,7 +61,8 @@ type examiner struct {
 	flaws    []flaw
 	at       int
 	steps    []step
-	held     []*csi.Call // calls that stay open until another one meets them
+	before   map[string]bool // IDs of volumes of earlier runs
+	held     []*csi.Call     // calls that stay open until another one meets them
 }
 
 // rejection is an error with which the driver answered.
@@ -96,7 +97,7 @@ func examine(rec *recording, steps []step) []flaw {
 
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
-		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}}
+		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before}
 }
 
 func (e *examiner) all(rec *recording, steps []step) []flaw {
@@ -360,6 +361,7 @@ func (e *examiner) listVolumes(in *inventory) {
 		}
 		listed[name] = true
 		switch {
+		case e.before[id]:
 		case !known && e.leaks():
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
 		case !known:

@@ -25,10 +25,11 @@ type recording struct {
 	caps   capabilities
 	nodes  map[string]string // names of the nodes, by their IDs
 	steps  []step
-	calls  []api.Call // of the control plane, that faults can hit
-	missed []string   // goals of the story that were not reached
-	known  []string   // faults of Kubernetes itself
-	err    error      // the run could not start or continue
+	calls  []api.Call      // of the control plane, that faults can hit
+	missed []string        // goals of the story that were not reached
+	known  []string        // faults of Kubernetes itself
+	before map[string]bool // IDs of volumes that the driver had before the run
+	err    error           // the run could not start or continue
 }
 
 // step is a call, or something else that happened. Exactly one of the pointers is set.
@@ -127,6 +128,16 @@ func (r *run) start() error {
 		return err
 	}
 	driver.Clock = r.cluster.Now
+	if r.cfg.Reset == nil && r.rec.caps.List {
+		entries, err := r.list()
+		if err != nil {
+			return fmt.Errorf("list the volumes of the driver: %w", err)
+		}
+		r.rec.before = map[string]bool{}
+		for _, entry := range entries {
+			r.rec.before[entry.GetVolume().GetVolumeId()] = true
+		}
+	}
 	objects := []api.Object{&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()},
 		Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}}
 	for _, name := range r.nodes {

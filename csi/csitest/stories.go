@@ -27,6 +27,14 @@ func Stories() []string {
 	return names
 }
 
+// About says in a sentence what happens in a story; "" for a name that no story has.
+func About(story string) string {
+	if s := find(story); s != nil {
+		return s.about
+	}
+	return ""
+}
+
 func find(name string) *story {
 	for i := range stories {
 		if stories[i].name == name {

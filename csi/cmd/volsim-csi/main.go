@@ -1,0 +1,191 @@
+// Command volsim-csi tests a CSI driver, in any language, against everything that Kubernetes does to it:
+//
+//	volsim-csi test --endpoint unix:///run/disk/csi.sock
+//
+// It is a command of its own, and not part of volsim, so that volsim does not depend on gRPC. Package csitest does the same in Go tests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/csi/csitest"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// Exit statuses.
+const (
+	passed = 0 // the driver does nothing wrong
+	found  = 1 // there are findings
+	failed = 2 // the test could not run
+)
+
+const usage = `volsim-csi tests a CSI driver against everything that Kubernetes does to it.
+
+  volsim-csi test --endpoint unix:///PATH [flags]   runs the stories against the driver
+  volsim-csi stories                                lists the stories
+
+Exit status 0: the driver does nothing wrong; 1: there are findings; 2: the test could not run.
+`
+
+func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(stderr, usage)
+		return failed
+	}
+	switch args[0] {
+	case "test":
+		status, err := test(args[1:], stdout, stderr)
+		if err != nil && !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(stderr, "volsim-csi: %v\n", err)
+			return failed
+		}
+		return status
+	case "stories":
+		for _, name := range csitest.Stories() {
+			fmt.Fprintf(stdout, "%-22s %s\n", name, csitest.About(name))
+		}
+		return passed
+	case "help", "-h", "--help":
+		fmt.Fprint(stdout, usage)
+		return passed
+	}
+	fmt.Fprintf(stderr, "volsim-csi: unknown command %q\n\n%s", args[0], usage)
+	return failed
+}
+
+// pairsFlag collects NAME=VALUE flags.
+type pairsFlag map[string]string
+
+func (p pairsFlag) String() string { return "" }
+
+func (p pairsFlag) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("%q is not of the form name=value", text)
+	}
+	p[name] = value
+	return nil
+}
+
+func test(args []string, stdout, stderr io.Writer) (int, error) {
+	fs := flag.NewFlagSet("volsim-csi test", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	nodes, parameters := pairsFlag{}, pairsFlag{}
+	endpoint := fs.String("endpoint", "", "socket of the driver, such as unix:///run/disk/csi.sock: Identity and Controller, and Node without --node")
+	fs.Var(nodes, "node", "node and the socket of the driver there, such as n1=unix:///run/n1/csi.sock; repeat it for more nodes")
+	fs.Var(parameters, "parameter", "parameter of the StorageClass, such as type=ssd; repeat it for more")
+	restart := fs.String("restart", "", "command that kills the driver and starts it again; it has the node as NODE in its environment")
+	reset := fs.String("reset", "", "command that removes all volumes and mounts, run before each run; default: each run uses new names")
+	stories := fs.String("stories", "", "stories to run, separated by commas; default all")
+	unsupported := fs.String("unsupported", "", "what the driver does not support, separated by commas: ReadWriteMany, ReadOnlyMany, ReadWriteOncePod, Block")
+	size := fs.Int("size", 1, "size of volumes in GiB")
+	seeds := fs.Int("seeds", 3, "number of orders in which each story runs")
+	pairs := fs.Int("pairs", 20, "number of pairs of faults for each story")
+	limit := fs.Duration("limit", 10*time.Second, "real time that a call may take")
+	replay := fs.String("replay", "", "run only what the replay line of a report names, such as \"life lost@3\"")
+	junit := fs.String("junit", "", "file for the report as JUnit XML")
+	jsonFile := fs.String("json", "", "file for the report as JSON")
+	if err := fs.Parse(args); err != nil {
+		return failed, err
+	}
+	if fs.NArg() > 0 {
+		return failed, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if *endpoint == "" {
+		return failed, errors.New("no driver; give --endpoint unix:///PATH")
+	}
+	if os.Geteuid() == 0 {
+		fmt.Fprintln(stderr, "warning: running as root; the driver mounts what the stories ask for at the paths that it gets")
+	}
+	cfg := csitest.Config{Parameters: parameters, Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
+		Stories: words(*stories), Unsupported: words(*unsupported)}
+	var err error
+	if cfg.Controller, err = csi.Dial(*endpoint); err != nil {
+		return failed, err
+	}
+	for name, socket := range nodes {
+		if cfg.Nodes == nil {
+			cfg.Nodes = map[string]csi.Conn{}
+		}
+		if cfg.Nodes[name], err = csi.Dial(socket); err != nil {
+			return failed, fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	if *restart != "" {
+		cfg.Restart = func(node string) error { return command(*restart, node, stderr) }
+	}
+	if *reset != "" {
+		cfg.Reset = func() error { return command(*reset, "", stderr) }
+	}
+	cfg.Progress = func(story string, runs int) { fmt.Fprintf(stderr, "%-22s %d runs\n", story, runs) }
+	report, err := csitest.Check(cfg)
+	if err != nil {
+		return failed, err
+	}
+	if err := report.WriteText(stdout); err != nil {
+		return failed, err
+	}
+	if err := writeFile(*junit, report.WriteJUnit); err != nil {
+		return failed, err
+	}
+	if err := writeFile(*jsonFile, report.WriteJSON); err != nil {
+		return failed, err
+	}
+	if len(report.Findings) > 0 {
+		return found, nil
+	}
+	return passed, nil
+}
+
+// orNone returns n as a field of Config, in which 0 is the default and negative none.
+func orNone(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// words returns the words of a list with commas.
+func words(list string) []string {
+	return slices.DeleteFunc(strings.Split(list, ","), func(word string) bool { return word == "" })
+}
+
+// commandLimit is the real time that a command may take.
+const commandLimit = time.Minute
+
+// command runs a command with a shell.
+func command(line, node string, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sh", "-c", line)
+	c.Env = append(os.Environ(), "NODE="+node)
+	c.Stderr = stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("run %q: %w", line, err)
+	}
+	return nil
+}
+
+// writeFile writes a report to a file, unless the name is empty.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/volsim/volsim/csi/internal/testdriver"
+)
+
+// serve serves a test driver on a unix socket and returns its endpoint.
+func serve(t *testing.T, bugs ...testdriver.Bug) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "csi.sock")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	server := grpc.NewServer()
+	testdriver.New(bugs...).Register(server, "n1")
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	return "unix://" + path
+}
+
+func TestCommand(t *testing.T) {
+	junit := filepath.Join(t.TempDir(), "report.xml")
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		stdout string
+		stderr string
+	}{
+		{"a correct driver", []string{"test", "--endpoint", serve(t), "--stories", "life,move", "--seeds", "1", "--pairs", "0", "--junit", junit}, passed,
+			"passed: life", "runs"},
+		{"a wrong driver", []string{"test", "--endpoint", serve(t, testdriver.StageAgainFails), "--replay", "life lost@3"}, found,
+			"section NodeStageVolume: the operation MUST be idempotent", ""},
+		{"no driver", []string{"test", "--endpoint", "unix:///nothing/csi.sock"}, failed, "", "connection error"},
+		{"no endpoint", []string{"test"}, failed, "", "give --endpoint"},
+		{"a wrong node", []string{"test", "--endpoint", serve(t), "--node", "n1"}, failed, "", "name=value"},
+		{"the stories", []string{"stories"}, passed, "life ", ""},
+		{"no command", nil, failed, "", "volsim-csi test"},
+		{"an unknown command", []string{"check"}, failed, "", `unknown command "check"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, tt.status, run(tt.args, &stdout, &stderr), "%s\n%s", &stdout, &stderr)
+			require.Contains(t, stdout.String(), tt.stdout)
+			require.Contains(t, stderr.String(), tt.stderr)
+		})
+	}
+	report, err := os.ReadFile(junit)
+	require.NoError(t, err)
+	require.Contains(t, string(report), `<testcase name="life"`)
+}
