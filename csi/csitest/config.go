@@ -37,6 +37,8 @@ type Config struct {
 
 	// Parameters are those of the StorageClass; default none.
 	Parameters map[string]string
+	// Attributes are parameters of a VolumeAttributesClass to which volumes can be modified; default none: volumes are not modified.
+	Attributes map[string]string
 	// Size is the size of volumes in GiB. Zero is 1.
 	Size int
 	// Unsupported lists access modes that the driver does not support, such as "ReadWriteMany", and "Block".

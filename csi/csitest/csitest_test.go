@@ -14,13 +14,15 @@ import (
 // testConfig returns a configuration with all hooks for the test driver with two nodes.
 func testConfig(bugs ...testdriver.Bug) Config {
 	d := testdriver.New(bugs...)
+	d.AttachLimit = 3
 	on := func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) }
 	n1 := on("n1")
 	return Config{
 		Controller: n1, Nodes: map[string]csi.Conn{"n1": n1, "n2": on("n2")},
-		Reset:   func() error { d.Reset(); return nil },
-		Restart: func(string) error { d.Restart(); return nil },
-		Reboot:  d.Reboot, RemoveNode: d.RemoveNode, Write: d.Write, Read: d.Read,
+		Attributes: map[string]string{"iops": "1000"},
+		Reset:      func() error { d.Reset(); return nil },
+		Restart:    func(string) error { d.Restart(); return nil },
+		Reboot:     d.Reboot, RemoveNode: d.RemoveNode, Write: d.Write, Read: d.Read,
 		Mounts: func() []Mount {
 			var mounts []Mount
 			for _, m := range d.Mounts() {
@@ -33,8 +35,8 @@ func testConfig(bugs ...testdriver.Bug) Config {
 
 var (
 	seeds         = flag.Int("seeds", 1, "orders of each story")
-	pairsOfFaults = flag.Int("pairs", 3, "pairs of faults of each story")
-	every         = flag.Int("every", 3, "inject each n-th single fault")
+	pairsOfFaults = flag.Int("pairs", 1, "pairs of faults of each story")
+	every         = flag.Int("every", 6, "inject each n-th single fault")
 )
 
 // Nothing is reported for a driver without bugs.
@@ -44,6 +46,7 @@ func TestCorrectDriver(t *testing.T) {
 	report, err := Check(cfg)
 	require.NoError(t, err)
 	require.Empty(t, report.Skipped)
+	require.GreaterOrEqual(t, len(report.Stories), 50)
 	for _, f := range report.Findings {
 		t.Error(f)
 	}

@@ -84,6 +84,7 @@ type run struct {
 	nodes   []string
 
 	stalled api.Call // a call that continues, and of which no repetition reaches the driver
+	stalls  int      // how many repetitions of it are still to come
 	pending []pending
 	callers map[int]pending // who made a call, by its Seq
 	merged  int             // calls that are in rec.steps
@@ -162,11 +163,13 @@ func (i injector) Inject(call api.Call) api.Fault {
 	p := pending{call: call}
 	defer func() { r.pending = append(r.pending, p) }()
 	kind := r.plan.at(len(r.rec.calls))
-	if same := r.stalled; call.Key == same.Key && kind == "" {
-		if call == same {
+	if r.stalls > 0 && call.Key == r.stalled.Key {
+		r.stalls--
+		switch {
+		case call != r.stalled:
+			r.stalls = 0
+		case kind == "":
 			kind = "undelivered"
-		} else {
-			r.stalled = api.Call{}
 		}
 	}
 	switch kind {
@@ -181,7 +184,7 @@ func (i injector) Inject(call api.Call) api.Fault {
 	case "late", "overlap", stalled:
 		p.wire = kind
 		if kind == stalled {
-			r.stalled = call
+			r.stalled, r.stalls = call, maxStalls
 		}
 		return api.Fault{Delay: deadline(call.Actor) - 100*time.Millisecond}
 	default:
@@ -189,6 +192,9 @@ func (i injector) Inject(call api.Call) api.Fault {
 	}
 	return api.Fault{}
 }
+
+// maxStalls is how many repetitions of a stalled call do not reach the driver.
+const maxStalls = 8
 
 // deadline is how long a caller waits for an answer.
 func deadline(actor string) time.Duration {
@@ -339,6 +345,7 @@ func (r *run) conn(node string) csi.Conn {
 
 // capabilities are those of the driver that stories need.
 type capabilities struct {
+	Limit                                                                                                int32 // volumes per node; not positive: none
 	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
 }
 
@@ -367,5 +374,7 @@ func ask(cfg *Config) (capabilities, error) {
 	if err != nil {
 		return capabilities{}, err
 	}
-	return capabilitiesOf(d), nil
+	caps := capabilitiesOf(d)
+	caps.Limit = d.AttachLimit(cfg.nodes()[0])
+	return caps, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/api"
@@ -31,7 +32,15 @@ func (r *run) do(change func() error) {
 
 func (r *run) create(objs ...api.Object) { r.do(func() error { return r.cluster.Create(objs...) }) }
 
-func (r *run) remove(obj api.Object) { r.do(func() error { return r.cluster.Delete(obj) }) }
+// remove deletes an object, if it exists.
+func (r *run) remove(obj api.Object) {
+	r.do(func() error {
+		if err := r.cluster.Delete(obj); !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
+	})
+}
 
 // name returns the name of an object in this run.
 func (r *run) name(name string) string { return r.prefix + name }

@@ -1,0 +1,154 @@
+package csitest
+
+import (
+	"time"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// expansionStories are about volumes that grow.
+var expansionStories = []story{
+	{name: "expand-online", about: "a volume grows while a pod uses it", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.measure("web", "data")
+		r.grow("data", 2)
+		r.grown("data", 2)
+		r.measure("web", "data")
+		r.compare()
+		r.finishLife("web")
+	}},
+	{name: "expand-offline", about: "a volume grows between two pods", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("first", 0, "data")
+		r.running("first")
+		r.measure("first", "data")
+		r.write("first", "data", "hello")
+		r.end("first")
+		r.detached()
+		r.grow("data", 2)
+		r.pass(10 * time.Minute)
+		r.compare()
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grown("data", 2)
+		r.measure("web", "data")
+		r.read("web", "data")
+		r.finishLife("web")
+	}},
+	{name: "expand-unused", about: "a volume grows before its first pod", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.bound("data")
+		r.grow("data", 2)
+		r.pass(time.Minute)
+		r.compare()
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grown("data", 2)
+		r.finishLife("web")
+	}},
+	{name: "expand-while-ending", about: "a volume grows while its pod ends", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grow("data", 2)
+		r.end("web")
+		r.pod("next", 0, "data")
+		r.running("next")
+		r.grown("data", 2)
+		r.compare()
+		r.finishLife("next")
+	}},
+	{name: "expand-twice", about: "a volume grows, and again before the first expansion has ended", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.measure("web", "data")
+		r.grow("data", 2)
+		r.pass(50 * time.Millisecond)
+		r.grow("data", 3)
+		r.grown("data", 3)
+		r.measure("web", "data")
+		r.compare()
+		r.finishLife("web")
+	}},
+	{name: "expand-shared", about: "a volume grows while pods on two nodes use it", needs: need(creates, expands, twoNodes, supports("ReadWriteMany")),
+		tell: func(r *run) {
+			r.class()
+			r.claim("data", fake.Modes("RWX"))
+			r.pod("one", 0, "data")
+			r.pod("two", 1, "data")
+			r.running("one", "two")
+			r.grow("data", 2)
+			r.grown("data", 2)
+			r.compare()
+			r.end("one")
+			r.finishLife("two")
+		}},
+	{name: "expand-block", about: "a device grows while a pod uses it", needs: need(creates, expands, supports("Block")), tell: func(r *run) {
+		r.class()
+		r.claim("data", fake.Block())
+		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
+		r.running("web")
+		r.grow("data", 2)
+		r.grown("data", 2)
+		r.compare()
+		r.finishLife("web")
+	}},
+	{name: "expand-and-delete", about: "a claim is deleted while its volume grows", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.bound("data")
+		r.grow("data", 2)
+		r.pass(50 * time.Millisecond)
+		r.deleted("data")
+	}},
+	{name: "expand-too-much", about: "a request for too much space fails and is taken back", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.do(func() error {
+			return r.cluster.Patch(fake.Claim(r.name("data"), "1Gi"), `{"spec":{"resources":{"requests":{"storage":"1000000Ti"}}}}`)
+		})
+		r.pass(5 * time.Minute)
+		r.grow("data", 2)
+		r.grown("data", 2)
+		r.compare()
+		r.finishLife("web")
+	}},
+	{name: "expand-kubelet-down", about: "a volume grows while the kubelet is down", needs: need(creates, expands), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.measure("web", "data")
+		r.stopKubelet(0)
+		r.grow("data", 2)
+		r.pass(time.Minute)
+		r.powerOn(0)
+		r.grown("data", 2)
+		r.measure("web", "data")
+		r.compare()
+		r.finishLife("web")
+	}},
+	{name: "expand-and-move", about: "a volume grows while it moves to another node", needs: need(creates, expands, twoNodes), tell: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grow("data", 2)
+		r.end("web")
+		r.pod("next", 1, "data")
+		r.running("next")
+		r.grown("data", 2)
+		r.compare()
+		r.finishLife("next")
+	}},
+}
