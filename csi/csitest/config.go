@@ -35,6 +35,9 @@ type Config struct {
 	Write func(node, path, data string) error
 	Read  func(node, path string) (data string, err error)
 
+	// Root is a directory for the volumes of all nodes: paths in requests are below Root/NAME OF THE NODE, and volsim creates the directories
+	// there that a kubelet creates. Default "": paths are those of a kubelet, and nothing is created.
+	Root string
 	// Parameters are those of the StorageClass; default none.
 	Parameters map[string]string
 	// Attributes are parameters of a VolumeAttributesClass to which volumes can be modified; default none: volumes are not modified.

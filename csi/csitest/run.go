@@ -116,7 +116,7 @@ func (r *run) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	driver, err := csi.New(ctx, csi.Config{Controller: r.cfg.Controller, Nodes: r.cfg.Nodes, Limit: r.cfg.Limit, Inject: r.onWire,
-		Restart: r.cfg.Restart, Reboot: r.onReboot})
+		Restart: r.cfg.Restart, Reboot: r.onReboot, Root: r.cfg.Root})
 	if err != nil {
 		return err
 	}
@@ -181,12 +181,9 @@ func (i injector) Inject(call api.Call) api.Fault {
 		if call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/") {
 			r.reboots = append(r.reboots, call.Node)
 		}
-	case "late", "overlap", stalled:
+	case stalled:
 		p.wire = kind
-		if kind == stalled {
-			r.stalled, r.stalls = call, maxStalls
-		}
-		return api.Fault{Delay: deadline(call.Actor) - 100*time.Millisecond}
+		r.stalled, r.stalls = call, maxStalls
 	default:
 		p.wire = kind
 	}
@@ -195,17 +192,6 @@ func (i injector) Inject(call api.Call) api.Fault {
 
 // maxStalls is how many repetitions of a stalled call do not reach the driver.
 const maxStalls = 8
-
-// deadline is how long a caller waits for an answer.
-func deadline(actor string) time.Duration {
-	switch {
-	case strings.HasPrefix(actor, "kubelet/"):
-		return 2 * time.Minute
-	case strings.HasPrefix(actor, "external-attacher"):
-		return 15 * time.Second
-	}
-	return 10 * time.Second
-}
 
 // pending is a call of the control plane that the driver has not got yet.
 type pending struct {
@@ -374,7 +360,10 @@ func ask(cfg *Config) (capabilities, error) {
 	if err != nil {
 		return capabilities{}, err
 	}
-	caps := capabilitiesOf(d)
-	caps.Limit = d.AttachLimit(cfg.nodes()[0])
+	caps, node := capabilitiesOf(d), cfg.nodes()[0]
+	if _, err := d.NodeInfo(node); err != nil {
+		return capabilities{}, fmt.Errorf("ask the driver about node %s: %w", node, err)
+	}
+	caps.Limit = d.AttachLimit(node)
 	return caps, nil
 }

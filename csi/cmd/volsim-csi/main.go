@@ -87,6 +87,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	fs.Var(parameters, "parameter", "parameter of the StorageClass, such as type=ssd; repeat it for more")
 	restart := fs.String("restart", "", "command that kills the driver and starts it again; it has the node as NODE in its environment")
 	reset := fs.String("reset", "", "command that removes all volumes and mounts, run before each run; default: each run uses new names")
+	root := fs.String("dir", "", "directory below which the driver mounts; default: the paths of a kubelet, below /var/lib/kubelet")
 	stories := fs.String("stories", "", "stories to run, separated by commas; default all")
 	unsupported := fs.String("unsupported", "", "what the driver does not support, separated by commas: ReadWriteMany, ReadOnlyMany, ReadWriteOncePod, Block")
 	size := fs.Int("size", 1, "size of volumes in GiB")
@@ -109,7 +110,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 		fmt.Fprintln(stderr, "warning: running as root; the driver mounts what the stories ask for at the paths that it gets")
 	}
 	cfg := csitest.Config{Parameters: parameters, Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
-		Stories: words(*stories), Unsupported: words(*unsupported)}
+		Root: *root, Stories: words(*stories), Unsupported: words(*unsupported)}
 	var err error
 	if cfg.Controller, err = csi.Dial(*endpoint); err != nil {
 		return failed, err
