@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -51,7 +52,7 @@ func checkMatch(m Match) error {
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
 		return fmt.Errorf("there is no verb %q; backends have %v, the API server %v", m.Verb, backends.Ops(), apiVerbs)
-	case m.Kind != "" && !slices.Contains(store.Kinds(), api.Kind(m.Kind)):
+	case m.Kind != "" && objkinds.Get(m.Kind) == nil && !strings.Contains(m.Kind, "."):
 		return fmt.Errorf("there is no kind %q; write it as in a manifest, one of %v", m.Kind, store.Kinds())
 	case server && backend:
 		return fmt.Errorf("no call matches; the API server has the target %q, lower-case verbs and kinds, a backend has its name as target, "+

@@ -72,7 +72,7 @@ func TestRunManifestMalformed(t *testing.T) {
 		{"JSON that ends early", `{"kind": "Pod"`, ":1: "},
 		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", ":1: "},
 		{"no version", "kind: Pod\nmetadata: {name: a}\n", ":1: "},
-		{"an unknown kind", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", "Deployment"},
+		{"an unknown kind", "apiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", "Daemon"},
 		{"the version of another kind", "apiVersion: apps/v1\nkind: Pod\nmetadata: {name: a}\n", ":1: "},
 		{"the second document", runClaim + "---\nkind: Pod\n", ":9: "},
 		{"an unknown field", runClaim + "  colour: red\n", "colour"},

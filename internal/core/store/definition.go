@@ -251,3 +251,15 @@ func withCondition(content map[string]any, condition map[string]any) map[string]
 	status["conditions"] = append(conditions, condition)
 	return withStatus(content, map[string]any{"status": status})
 }
+
+// KindOfDefinition returns the kind that a CustomResourceDefinition defines, or nil for any other object.
+func KindOfDefinition(obj api.Object) *objkinds.Kind {
+	if obj == nil || api.KindOf(obj) != definitionKind {
+		return nil
+	}
+	o, err := plain.From(obj)
+	if err != nil {
+		return nil
+	}
+	return readDefinition(o).kind()
+}

@@ -268,6 +268,9 @@ func (s *Store) convert(obj api.Object) (table, api.Object, error) {
 		gvk, _ = objkinds.OfType(t.PkgPath(), t.Name())
 	}
 	known := s.Describe(kind)
+	if known != nil && gvk.Version == "" {
+		gvk.Version = known.Version() // only the name of the object is used
+	}
 	// API-301: an object needs a kind and a version that the server knows.
 	if known == nil || !known.Serves(gvk.Version) {
 		return nil, nil, errNoMatch(gvk)

@@ -66,7 +66,7 @@ func newModel(t *testing.T, build func(s *fixture), change ...func(*engine.Confi
 		begun = true
 		s.run.Report = func(failure error, choices []engine.Choice) Report {
 			var out strings.Builder
-			for _, kind := range kindsOfOutcome() {
+			for _, kind := range kindsOfOutcome(e.Store()) {
 				for _, obj := range e.Store().List(kind) {
 					fmt.Fprintf(&out, "%s %v\n", api.RefTo(obj), obj.GetLabels())
 				}

@@ -41,7 +41,7 @@ type Run struct {
 // outcome returns the outcome of the run.
 func (r *Run) outcome(failure error) Outcome {
 	var objects []api.Object
-	for _, kind := range kindsOfOutcome() {
+	for _, kind := range kindsOfOutcome(r.Engine.Store()) {
 		objects = append(objects, r.Engine.Store().List(kind)...)
 	}
 	var failures []string

@@ -170,6 +170,6 @@ func firstLine(text string) string {
 }
 
 // kindsOfOutcome returns the kinds that belong to an outcome: all but Events, whose number depends on the number of retries.
-func kindsOfOutcome() []api.Kind {
-	return slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
+func kindsOfOutcome(s *store.Store) []api.Kind {
+	return slices.DeleteFunc(s.Kinds(), func(k api.Kind) bool { return k == api.Event })
 }

@@ -39,7 +39,7 @@ func (t *tracker) readStore() (changed []api.Ref) {
 	o := &t.now.objects
 	o.version = s.Version()
 	seen := map[api.Ref]bool{}
-	for _, kind := range kindsOfOutcome() {
+	for _, kind := range kindsOfOutcome(s) {
 		for _, obj := range s.List(kind) {
 			ref := api.RefTo(obj)
 			seen[ref] = true

@@ -12,11 +12,15 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 )
 
-// namespaced lists the kinds that get a namespace column with -A.
-var namespaced = map[api.Kind]bool{
-	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
+// namespaced reports whether the kind gets a namespace column with -A. objs are objects of the kind; they decide for a custom kind.
+func namespaced(kind api.Kind, objs []api.Object) bool {
+	if known := objkinds.Get(string(kind)); known != nil {
+		return known.Namespaced
+	}
+	return len(objs) > 0 && objs[0].GetNamespace() != ""
 }
 
 // Column is one column of the table of a kind, as in the Tables of an API server.
@@ -38,8 +42,13 @@ type Column struct {
 // header returns the title that kubectl prints.
 func (c Column) header() string { return strings.ToUpper(c.Name) }
 
-// Columns returns the columns of a kind, nil for a kind without a table.
-func Columns(kind api.Kind) []Column { return layouts[kind] }
+// Columns returns the columns of a kind.
+func Columns(kind api.Kind) []Column {
+	if columns, ok := layouts[kind]; ok {
+		return columns
+	}
+	return otherColumns(kind)
+}
 
 // of returns a column for objects of one type. source is the struct whose field, or else the sentence that describes the column.
 func of[T api.Object](name string, source any, fieldName string, cell func(T) any) Column {

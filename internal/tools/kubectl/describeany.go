@@ -17,6 +17,9 @@ import (
 func (d *description) other(obj api.Object) {
 	d.meta(obj)
 	gvk := store.GroupVersionKind(api.KindOf(obj))
+	if gvk.Empty() {
+		gvk = obj.GetObjectKind().GroupVersionKind()
+	}
 	d.field("API Version", "%s", gvk.GroupVersion())
 	d.field("Kind", "%s", gvk.Kind)
 	data, err := json.Marshal(obj)

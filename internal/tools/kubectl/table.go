@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -70,7 +71,7 @@ func Print(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object, opts
 
 func anyNamespaced(kinds []api.Kind) bool {
 	for _, kind := range kinds {
-		if namespaced[kind] {
+		if namespaced(kind, nil) {
 			return true
 		}
 	}
@@ -79,8 +80,8 @@ func anyNamespaced(kinds []api.Kind) bool {
 
 func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixed bool, opts Options) error {
 	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
-	withNamespace := opts.Namespaces && namespaced[kind]
-	columns := layouts[kind]
+	withNamespace := opts.Namespaces && namespaced(kind, objs)
+	columns := Columns(kind)
 	line := func(first string, cell func(Column) string) {
 		var cells []string
 		if withNamespace {
@@ -121,7 +122,11 @@ func oneLine(cell string) string {
 
 // resourceName returns the part of a name before the slash, for tables of several kinds.
 func resourceName(kind api.Kind) string {
-	name := strings.ToLower(string(kind))
+	first, _ := objkinds.Split(string(kind))
+	name := strings.ToLower(first)
+	if _, group := objkinds.Split(string(kind)); group != "" {
+		return name + "." + group
+	}
 	if group := store.GroupVersionKind(kind).Group; group != "" {
 		name += "." + group
 	}

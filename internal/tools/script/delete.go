@@ -88,13 +88,13 @@ func (d *deletion) readTargets(s *Script, a arguments) (err error) {
 		if len(a.rest) != 1 {
 			return usageOf("delete", "--all takes one kind and no names")
 		}
-		d.kind, err = kindOf(a.rest[0])
+		d.kind, err = s.kindOf(a.rest[0])
 		return err
 	}
 	if len(a.rest) == 0 {
 		return usageOf("delete", "missing object: want KIND/NAME or -f FILE")
 	}
-	d.refs, err = refsOf(a.rest, a.get("namespace", ""))
+	d.refs, err = s.refsOf(a.rest, a.get("namespace", ""))
 	return err
 }
 
@@ -102,7 +102,7 @@ func (d deletion) run(r *runner) error {
 	refs := d.refs
 	if d.all {
 		for _, obj := range r.list(d.kind) {
-			if ref := api.RefTo(obj); !namespaced[d.kind] || obj.GetNamespace() == d.namespace {
+			if ref := api.RefTo(obj); !r.script.namespaced(d.kind) || obj.GetNamespace() == d.namespace {
 				refs = append(refs, ref)
 			}
 		}

@@ -72,9 +72,9 @@ func readExpect(s *Script, args []string) (step, error) {
 	}
 	switch first, rest := words[0], words[1:]; {
 	case first == "event" || first == "events":
-		return readExpectEvent(rest, a.get("namespace", ""))
+		return readExpectEvent(s, rest, a.get("namespace", ""))
 	case isEntryType(first):
-		return readExpectEntry(first, rest, a.get("namespace", ""))
+		return readExpectEntry(s, first, rest, a.get("namespace", ""))
 	case first == "violation" || first == "violations":
 		return readExpectViolation(rest)
 	case first == "backend":
@@ -87,7 +87,7 @@ func readExpect(s *Script, args []string) (step, error) {
 		}
 		return expectFaultsUsed, nil
 	}
-	return readExpectObject(words, a.get("namespace", ""))
+	return readExpectObject(s, words, a.get("namespace", ""))
 }
 
 func readExpectNow(c condition) (step, error) {
@@ -144,14 +144,14 @@ func takeCount(words []string) (count condition, rest []string, given bool, err 
 // countHolds compares a number with the condition on count.
 func countHolds(count condition, n int) (bool, error) { return count.holds(strconv.Itoa(n)) }
 
-func readExpectObject(words []string, namespace string) (step, error) {
+func readExpectObject(s *Script, words []string, namespace string) (step, error) {
 	count, rest, counted, err := takeCount(words)
 	if err != nil {
 		return nil, err
 	}
 	gone := slices.Contains(rest, "gone")
 	rest = slices.DeleteFunc(rest, func(w string) bool { return w == "gone" || w == "exists" })
-	t, err := readTarget(rest, namespace)
+	t, err := readTarget(s, rest, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -231,12 +231,12 @@ func countError(count condition, n int, what string, others []string) error {
 	return errors.New(text)
 }
 
-func readExpectEvent(words []string, namespace string) (step, error) {
+func readExpectEvent(s *Script, words []string, namespace string) (step, error) {
 	count, rest, _, err := takeCount(words)
 	if err != nil {
 		return nil, err
 	}
-	about, rest, err := takeRef(rest, namespace)
+	about, rest, err := takeRef(s, rest, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -269,14 +269,14 @@ func readExpectEvent(words []string, namespace string) (step, error) {
 }
 
 // takeRef splits off the first word if it names an object.
-func takeRef(words []string, namespace string) (api.Ref, []string, error) {
+func takeRef(s *Script, words []string, namespace string) (api.Ref, []string, error) {
 	if len(words) == 0 {
 		return api.Ref{}, nil, nil
 	}
 	if _, isCondition, _ := readCondition(words[0]); isCondition || !strings.Contains(words[0], "/") {
 		return api.Ref{}, words, nil
 	}
-	ref, err := refOf(words[0], namespace)
+	ref, err := s.refOf(words[0], namespace)
 	return ref, words[1:], err
 }
 

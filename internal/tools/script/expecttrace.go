@@ -25,9 +25,9 @@ type entryFilter struct {
 }
 
 // readFilter reads [KIND/NAME] CONDITION...
-func readFilter(sort string, words []string, namespace string) (f entryFilter, err error) {
+func readFilter(s *Script, sort string, words []string, namespace string) (f entryFilter, err error) {
 	f.entryType = sort
-	if f.about, words, err = takeRef(words, namespace); err != nil {
+	if f.about, words, err = takeRef(s, words, namespace); err != nil {
 		return f, err
 	}
 	for _, w := range words {
@@ -68,12 +68,12 @@ func (f entryFilter) matches(r *runner, e trace.Entry) (bool, error) {
 	return true, nil
 }
 
-func readExpectEntry(sort string, words []string, namespace string) (step, error) {
+func readExpectEntry(s *Script, sort string, words []string, namespace string) (step, error) {
 	count, rest, _, err := takeCount(words)
 	if err != nil {
 		return nil, err
 	}
-	f, err := readFilter(sort, rest, namespace)
+	f, err := readFilter(s, sort, rest, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func readTrace(s *Script, args []string) (step, error) {
 			}
 		}
 	}
-	f, err := readFilter(sort, words, a.get("namespace", ""))
+	f, err := readFilter(s, sort, words, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}

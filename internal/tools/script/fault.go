@@ -68,12 +68,12 @@ func readFault(s *Script, args []string) (step, error) {
 	}
 	switch args[0] {
 	case "api":
-		return readFaultRule(args[1:], faultRule{api: true, match: fake.Match{Target: api.APIServer}})
+		return readFaultRule(args[1:], faultRule{script: s, api: true, match: fake.Match{Target: api.APIServer}})
 	case "backend":
 		if len(args) < 2 {
 			return nil, usageOf("fault", "missing backend")
 		}
-		f := faultRule{match: fake.Match{Target: args[1]}}
+		f := faultRule{script: s, match: fake.Match{Target: args[1]}}
 		if args[1] == "any" {
 			f.match.Target = ""
 		} else if u, err := s.newSetup(-1); err == nil && u.backends[args[1]] == nil {

@@ -15,6 +15,7 @@ import (
 
 // faultRule is a parsed fault rule.
 type faultRule struct {
+	script      *Script
 	api         bool
 	match       fake.Match
 	pod         api.Ref // its uid is looked up when the rule is added
@@ -76,7 +77,7 @@ func (f *faultRule) settings() map[string]func(string) error {
 		"actor": func(v string) error { f.match.Actor = v; return nil },
 		"node":  func(v string) error { f.match.Node = v; return nil },
 		"pod": func(v string) (err error) {
-			f.pod, err = refTo(api.Pod, v, "")
+			f.pod, err = f.script.refTo(api.Pod, v, "")
 			return err
 		},
 		"error": func(v string) error { return f.setError(v) },
@@ -111,17 +112,17 @@ func (f *faultRule) settings() map[string]func(string) error {
 func (f *faultRule) setPosition(position int, w string) error {
 	if f.api {
 		kind, name, hasName := strings.Cut(w, "/")
-		if k, err := kindOf(kind); err == nil {
+		if k, err := f.script.kindOf(kind); err == nil {
 			f.match.Kind = string(k)
 			if hasName {
-				ref, err := refTo(k, name, "")
+				ref, err := f.script.refTo(k, name, "")
 				f.match.Key = ref.Key
 				return err
 			}
 			return nil
 		}
 		if hasName || position > 0 {
-			_, err := kindOf(kind)
+			_, err := f.script.kindOf(kind)
 			return err
 		}
 		f.match.Verb = w

@@ -12,13 +12,13 @@ import (
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
-func readGet(_ *Script, args []string) (step, error) {
+func readGet(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "output", short: "o", value: true},
 		option{long: "selector", short: "l", value: true}, option{long: "no-headers"})
 	if err != nil {
 		return nil, err
 	}
-	q, err := readQuery(a)
+	q, err := readQuery(s, a)
 	if err != nil {
 		return nil, err
 	}

@@ -1,16 +1,20 @@
 package script
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -29,13 +33,43 @@ var kindNames = map[api.Kind][]string{
 	api.Event:                 {"events", "event", "ev"},
 }
 
-// namespaced holds the kinds with a namespace.
-var namespaced = map[api.Kind]bool{
-	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
+// describe returns the facts about a kind: one of Kubernetes, or one that a file of the script defines. It returns nil for others.
+func (s *Script) describe(kind api.Kind) *objkinds.Kind {
+	if known := objkinds.Get(string(kind)); known != nil || s == nil {
+		return known
+	}
+	for _, custom := range s.customKinds() {
+		if custom.Name() == string(kind) {
+			return custom
+		}
+	}
+	return nil
 }
 
-// kindOf returns the kind with this name.
-func kindOf(name string) (api.Kind, error) {
+// customKinds returns the kinds of the CustomResourceDefinitions in the files of the script.
+func (s *Script) customKinds() []*objkinds.Kind {
+	var kinds []*objkinds.Kind
+	for _, f := range s.archive.Files {
+		if !bytes.Contains(f.Data, []byte("CustomResourceDefinition")) {
+			continue
+		}
+		for _, m := range store.ScanManifests(f.Data) {
+			if kind := store.KindOfDefinition(m.Object); kind != nil {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
+}
+
+// namespaced reports whether objects of the kind have a namespace.
+func (s *Script) namespaced(kind api.Kind) bool {
+	known := s.describe(kind)
+	return known != nil && known.Namespaced
+}
+
+// kindOf returns the kind with this name, as kubectl accepts it: plural, singular or short, with or without version and group.
+func (s *Script) kindOf(name string) (api.Kind, error) {
 	short := strings.ToLower(name)
 	for _, suffix := range []string{".storage.k8s.io", ".v1", ".v1.storage.k8s.io"} {
 		short = strings.TrimSuffix(short, suffix)
@@ -45,22 +79,47 @@ func kindOf(name string) (api.Kind, error) {
 			return kind, nil
 		}
 	}
+	short = strings.ToLower(name)
+	for _, kind := range slices.Concat(objkinds.All(), s.customKinds()) {
+		for _, known := range kind.Names() {
+			rest, ok := strings.CutPrefix(short, known)
+			if ok && (rest == "" || rest == "."+kind.Group || rest == strings.TrimSuffix("."+kind.Version()+"."+kind.Group, ".")) {
+				return api.Kind(kind.Name()), nil
+			}
+		}
+	}
 	var known []string
 	for _, kind := range store.Kinds() {
 		names := kindNames[kind]
 		known = append(known, names[min(2, len(names)-1)])
 	}
-	return "", fmt.Errorf("%s is not simulated: want one of the kinds %s", name, strings.Join(known, ", "))
+	return "", fmt.Errorf("the server doesn't have a resource type %q; it has %s, and the other kinds of Kubernetes", name, strings.Join(known, ", "))
 }
 
 // plural returns the plural name of a kind with its API group.
-func plural(kind api.Kind) string { return withGroup(kind, kindNames[kind][0]) }
+func plural(kind api.Kind) string {
+	if names := kindNames[kind]; names != nil {
+		return withGroup(kind, names[0])
+	}
+	if known := objkinds.Get(string(kind)); known != nil {
+		return withGroup(kind, known.Plural)
+	}
+	name, _ := objkinds.Split(string(kind))
+	return withGroup(kind, strings.ToLower(name)+"s")
+}
 
 // singular returns the singular name of a kind with its API group, as kubectl prints it before a name.
-func singular(kind api.Kind) string { return withGroup(kind, strings.ToLower(string(kind))) }
+func singular(kind api.Kind) string {
+	name, _ := objkinds.Split(string(kind))
+	return withGroup(kind, strings.ToLower(name))
+}
 
 func withGroup(kind api.Kind, name string) string {
-	if group := store.GroupVersionKind(kind).Group; group != "" {
+	_, group := objkinds.Split(string(kind))
+	if group == "" {
+		group = store.GroupVersionKind(kind).Group
+	}
+	if group != "" {
 		return name + "." + group
 	}
 	return name
@@ -70,7 +129,7 @@ func withGroup(kind api.Kind, name string) string {
 const defaultNamespace = "default"
 
 // refTo returns the reference to an object of this kind named "name" or "namespace/name".
-func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
+func (s *Script) refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 	ns, base, qualified := strings.Cut(name, "/")
 	if !qualified {
 		ns, base = "", name
@@ -78,9 +137,9 @@ func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 	switch {
 	case base == "" || strings.Contains(base, "/") || qualified && ns == "":
 		return api.Ref{}, fmt.Errorf("invalid object %q: want KIND/NAME or KIND/NAMESPACE/NAME", string(kind)+"/"+name)
-	case !namespaced[kind] && qualified:
+	case !s.namespaced(kind) && qualified:
 		return api.Ref{}, fmt.Errorf("invalid object: %s has no namespace; write %s/%s", kind, singular(kind), base)
-	case !namespaced[kind]:
+	case !s.namespaced(kind):
 		return api.Ref{Kind: kind, Key: base}, nil
 	case qualified && namespace != "" && namespace != ns:
 		return api.Ref{}, fmt.Errorf("object %s is in namespace %s, but -n is %s", name, ns, namespace)
@@ -93,27 +152,27 @@ func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 }
 
 // refOf reads KIND/NAME or KIND/NAMESPACE/NAME.
-func refOf(word, namespace string) (api.Ref, error) {
+func (s *Script) refOf(word, namespace string) (api.Ref, error) {
 	kindName, name, ok := strings.Cut(word, "/")
 	if !ok {
 		return api.Ref{}, fmt.Errorf("invalid object %q: want KIND/NAME or KIND/NAMESPACE/NAME", word)
 	}
-	kind, err := kindOf(kindName)
+	kind, err := s.kindOf(kindName)
 	if err != nil {
 		return api.Ref{}, err
 	}
-	return refTo(kind, name, namespace)
+	return s.refTo(kind, name, namespace)
 }
 
 // refsOf reads one or more objects in the forms of kubectl: KIND NAME..., or KIND/NAME...
-func refsOf(words []string, namespace string) ([]api.Ref, error) {
+func (s *Script) refsOf(words []string, namespace string) ([]api.Ref, error) {
 	var refs []api.Ref
 	if len(words) == 0 {
 		return nil, fmt.Errorf("missing object: want KIND/NAME or KIND NAME")
 	}
 	if strings.Contains(words[0], "/") {
 		for _, w := range words {
-			ref, err := refOf(w, namespace)
+			ref, err := s.refOf(w, namespace)
 			if err != nil {
 				return nil, err
 			}
@@ -121,7 +180,7 @@ func refsOf(words []string, namespace string) ([]api.Ref, error) {
 		}
 		return refs, nil
 	}
-	kind, err := kindOf(words[0])
+	kind, err := s.kindOf(words[0])
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +188,7 @@ func refsOf(words []string, namespace string) ([]api.Ref, error) {
 		return nil, fmt.Errorf("missing name of the %s", kind)
 	}
 	for _, name := range words[1:] {
-		ref, err := refTo(kind, name, namespace)
+		ref, err := s.refTo(kind, name, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -209,9 +268,23 @@ var tables = map[api.Kind]kindTable{
 	},
 }
 
+// newObject returns an object that has only this kind.
+func newObject(kind api.Kind) api.Object {
+	if table, ok := tables[kind]; ok {
+		return table.named()
+	}
+	name, group := objkinds.Split(string(kind))
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Kind: name})
+	if gvk := store.GroupVersionKind(kind); !gvk.Empty() {
+		u.SetGroupVersionKind(gvk)
+	}
+	return u
+}
+
 // emptyObject returns an object that has only this kind, namespace and name.
 func emptyObject(ref api.Ref) api.Object {
-	obj := tables[ref.Kind].named()
+	obj := newObject(ref.Kind)
 	namespace, name := objects.SplitKey(ref.Key)
 	obj.SetNamespace(namespace)
 	obj.SetName(name)

@@ -111,7 +111,7 @@ func TestManifests(t *testing.T) {
 	}{
 		{"empty", "", 1, "manifest contains no object"},
 		{"no YAML", "a: b: c", 1, "x.yaml:1: "},
-		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", 9, "Deployment"},
+		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", 9, "Daemon"},
 		{"an unknown field", claim + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\ncolour: red\n", 9, "colour"},
 		{"a driver's name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n", 1, "api"},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // File is a manifest.
@@ -114,4 +115,22 @@ func IsManifest(name string, data []byte) bool {
 		return line == "---" || strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") || isField && !strings.Contains(key, " ")
 	}
 	return false
+}
+
+// StoredOnly lists the kinds of objects in the files for which Kubernetes or an operator has controllers and volsim has none, by name.
+func (s *Script) StoredOnly() []string {
+	var kinds []string
+	for _, f := range s.archive.Files {
+		for _, m := range store.ScanManifests(f.Data) {
+			kind := api.KindOf(m.Object)
+			if m.Err != nil || store.Simulated(kind) {
+				continue
+			}
+			if known := s.describe(kind); known == nil || !known.Passive {
+				kinds = append(kinds, string(kind))
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }

@@ -55,7 +55,7 @@ func metadataCommands() []*command {
 
 // readMetadata reads label and annotate.
 func readMetadata(name, where, verb string) func(*Script, []string) (step, error) {
-	return func(_ *Script, args []string) (step, error) {
+	return func(s *Script, args []string) (step, error) {
 		a, err := readArguments(args, namespaceOption, option{long: "overwrite"})
 		if err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 		if first < 1 {
 			return nil, usageOf(name, "missing object, or KEY=VALUE or KEY- to set or remove")
 		}
-		refs, err := refsOf(a.rest[:first], a.get("namespace", ""))
+		refs, err := s.refsOf(a.rest[:first], a.get("namespace", ""))
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ type taintChange struct {
 	remove bool
 }
 
-func readTaint(_ *Script, args []string) (step, error) {
+func readTaint(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, option{long: "overwrite"})
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func readTaint(_ *Script, args []string) (step, error) {
 	if len(words) < 3 {
 		return nil, usageOf("taint", "missing node or taints")
 	}
-	if kind, err := kindOf(words[0]); err != nil || kind != api.Node {
+	if kind, err := s.kindOf(words[0]); err != nil || kind != api.Node {
 		return nil, usageOf("taint", "invalid object: only nodes have taints")
 	}
 	var changes []taintChange
@@ -172,7 +172,7 @@ func readTaintChange(w string) (c taintChange, err error) {
 }
 
 func readCordon(name string, unschedulable bool) func(*Script, []string) (step, error) {
-	return func(_ *Script, args []string) (step, error) {
+	return func(s *Script, args []string) (step, error) {
 		if len(args) != 1 {
 			return nil, usageOf(name, "want one node")
 		}

@@ -86,7 +86,7 @@ func (r *runner) addNode(name string, labels []string, resources corev1.Resource
 	return r.cluster.Create(node)
 }
 
-func readExit(_ *Script, args []string) (step, error) {
+func readExit(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func readExit(_ *Script, args []string) (step, error) {
 	if n := len(a.rest); n > 0 && slices.Contains([]string{"Succeeded", "Failed"}, a.rest[n-1]) {
 		phase, a.rest = corev1.PodPhase(a.rest[n-1]), a.rest[:n-1]
 	}
-	refs, err := refsOf(a.rest, a.get("namespace", ""))
+	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}

@@ -108,8 +108,8 @@ func (s *Script) manifests(files []string) ([]locatedObject, error) {
 			if m.Err != nil {
 				return nil, &fileErrorAt{name, m.Line, inOneLine(m.Err)}
 			}
-			if kind := api.KindOf(m.Object); !store.Simulated(kind) {
-				return nil, &fileErrorAt{name, m.Line, fmt.Errorf("%s is not simulated", kind)}
+			if m.Object.GetNamespace() == "" && s.namespaced(api.KindOf(m.Object)) {
+				m.Object.SetNamespace(defaultNamespace)
 			}
 			objs = append(objs, locatedObject{name, m.Line, m.Object})
 		}

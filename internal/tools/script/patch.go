@@ -39,7 +39,7 @@ func readPatch(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs, err := refsOf(a.rest, a.get("namespace", ""))
+	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type query struct {
 }
 
 // readQuery reads KIND[,KIND] [NAME...], KIND/NAME... or all.
-func readQuery(a arguments) (q query, err error) {
+func readQuery(s *Script, a arguments) (q query, err error) {
 	if q.selector, err = readSelector(a); err != nil {
 		return q, err
 	}
@@ -38,11 +38,11 @@ func readQuery(a arguments) (q query, err error) {
 	first, names := a.rest[0], a.rest[1:]
 	switch severalKinds := strings.Contains(first, ","); {
 	case strings.Contains(first, "/") || len(names) > 0 && !severalKinds:
-		err = q.addObjects(a)
+		err = q.addObjects(s, a)
 	case first == "all" && len(names) == 0:
 		q.kinds = slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
 	default:
-		err = q.addKinds(first, names, a.get("namespace", ""))
+		err = q.addKinds(s, first, names, a.get("namespace", ""))
 	}
 	return q, err
 }
@@ -60,8 +60,8 @@ func readSelector(a arguments) (labels.Selector, error) {
 }
 
 // addObjects adds the objects of KIND/NAME... or KIND NAME...
-func (q *query) addObjects(a arguments) (err error) {
-	if q.refs, err = refsOf(a.rest, a.get("namespace", "")); err != nil {
+func (q *query) addObjects(s *Script, a arguments) (err error) {
+	if q.refs, err = s.refsOf(a.rest, a.get("namespace", "")); err != nil {
 		return err
 	}
 	for _, ref := range q.refs {
@@ -73,9 +73,9 @@ func (q *query) addObjects(a arguments) (err error) {
 }
 
 // addKinds adds the kinds of KIND,KIND and, with names, the objects of each kind with these names.
-func (q *query) addKinds(kinds string, names []string, namespace string) error {
+func (q *query) addKinds(s *Script, kinds string, names []string, namespace string) error {
 	for name := range strings.SplitSeq(kinds, ",") {
-		kind, err := kindOf(name)
+		kind, err := s.kindOf(name)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (q *query) addKinds(kinds string, names []string, namespace string) error {
 	}
 	for _, kind := range q.kinds {
 		for _, name := range names {
-			ref, err := refTo(kind, name, namespace)
+			ref, err := s.refTo(kind, name, namespace)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (q query) find(r *runner) ([]api.Object, error) {
 	}
 	for _, kind := range q.kinds {
 		for _, obj := range r.list(kind) {
-			inNamespace := !namespaced[kind] || q.namespace == "" || obj.GetNamespace() == q.namespace
+			inNamespace := !r.script.namespaced(kind) || q.namespace == "" || obj.GetNamespace() == q.namespace
 			if inNamespace && q.selector.Matches(labels.Set(obj.GetLabels())) {
 				objs = append(objs, obj)
 			}

@@ -92,13 +92,13 @@ func readControllers(*Script, []string) (step, error) {
 	}, nil
 }
 
-func readDescribe(_ *Script, args []string) (step, error) {
+func readDescribe(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"},
 		option{long: "selector", short: "l", value: true})
 	if err != nil {
 		return nil, err
 	}
-	q, err := readQuery(a)
+	q, err := readQuery(s, a)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func readDescribe(_ *Script, args []string) (step, error) {
 	}, nil
 }
 
-func readEvents(_ *Script, args []string) (step, error) {
+func readEvents(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "for", value: true},
 		option{long: "types", value: true})
 	if err != nil {
@@ -135,7 +135,7 @@ func readEvents(_ *Script, args []string) (step, error) {
 	}
 	var about api.Ref
 	if a.has("for") {
-		if about, err = refOf(a.get("for", ""), a.get("namespace", "")); err != nil {
+		if about, err = s.refOf(a.get("for", ""), a.get("namespace", "")); err != nil {
 			return nil, err
 		}
 	}
@@ -165,12 +165,12 @@ func readEvents(_ *Script, args []string) (step, error) {
 	}, nil
 }
 
-func readExplain(_ *Script, args []string) (step, error) {
+func readExplain(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption)
 	if err != nil {
 		return nil, err
 	}
-	refs, err := refsOf(a.rest, a.get("namespace", ""))
+	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}

@@ -224,7 +224,15 @@ func (r *runner) progress() {
 
 // get returns an object of the cluster.
 func (r *runner) get(ref api.Ref) (api.Object, error) {
-	obj, err := tables[ref.Kind].get(r.cluster, ref.Key)
+	table, ok := tables[ref.Kind]
+	if !ok {
+		obj, err := r.cluster.Objects(ref.Kind).Get(ref.Key)
+		if err != nil {
+			return nil, err
+		}
+		return obj, nil
+	}
+	obj, err := table.get(r.cluster, ref.Key)
 	if err != nil {
 		return nil, notFound(ref)
 	}
@@ -232,4 +240,9 @@ func (r *runner) get(ref api.Ref) (api.Object, error) {
 }
 
 // list returns all objects of a kind.
-func (r *runner) list(kind api.Kind) []api.Object { return tables[kind].list(r.cluster) }
+func (r *runner) list(kind api.Kind) []api.Object {
+	if table, ok := tables[kind]; ok {
+		return table.list(r.cluster)
+	}
+	return asObjects(r.cluster.Objects(kind).List())
+}

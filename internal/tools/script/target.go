@@ -16,23 +16,23 @@ type target struct {
 }
 
 // readTarget reads KIND/NAME CONDITION..., KIND NAME CONDITION... or KIND CONDITION...
-func readTarget(words []string, namespace string) (w target, err error) {
+func readTarget(s *Script, words []string, namespace string) (w target, err error) {
 	if len(words) == 0 {
 		return w, errors.New("missing object: want KIND/NAME or KIND NAME")
 	}
 	first, rest := words[0], words[1:]
 	if strings.Contains(first, "/") {
-		if w.ref, err = refOf(first, namespace); err != nil {
+		if w.ref, err = s.refOf(first, namespace); err != nil {
 			return w, err
 		}
 		w.kind = w.ref.Kind
 	} else {
-		if w.kind, err = kindOf(first); err != nil {
+		if w.kind, err = s.kindOf(first); err != nil {
 			return w, err
 		}
 		if len(rest) > 0 {
 			if _, isCondition, _ := readCondition(rest[0]); !isCondition {
-				if w.ref, err = refTo(w.kind, rest[0], namespace); err != nil {
+				if w.ref, err = s.refTo(w.kind, rest[0], namespace); err != nil {
 					return w, err
 				}
 				rest = rest[1:]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-func readSet(_ *Script, args []string) (step, error) {
+func readSet(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption)
 	if err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func readSet(_ *Script, args []string) (step, error) {
 		}, nil
 	}
 	last := len(a.rest) - 1
-	target, err := readTarget(a.rest[1:last], a.get("namespace", ""))
+	target, err := readTarget(s, a.rest[1:last], a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}

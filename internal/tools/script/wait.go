@@ -23,7 +23,7 @@ func readTimeout(a arguments) (time.Duration, error) {
 	return positiveDuration(a.get("timeout", ""))
 }
 
-func readWait(_ *Script, args []string) (step, error) {
+func readWait(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, timeoutOption, option{long: "for", value: true})
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func readWait(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs, err := refsOf(a.rest, a.get("namespace", ""))
+	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,119 @@
+package kubectl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// field returns a column for objects of a kind that is not simulated.
+func field(name, description string, cell func(content map[string]any) string) Column {
+	return Column{Name: name, Type: "string", Description: description, Cell: func(obj api.Object, _ time.Time) any {
+		u, err := plain.Unstructured(obj)
+		if err != nil {
+			return "<unknown>"
+		}
+		return cell(u.Object)
+	}}
+}
+
+// otherColumns returns the columns of a kind that is not simulated: those of kubectl for some, else name and age.
+func otherColumns(kind api.Kind) []Column {
+	columns, ok := otherLayouts[kind]
+	if !ok {
+		return []Column{nameColumn, ageColumn}
+	}
+	return columns
+}
+
+var otherLayouts = map[api.Kind][]Column{
+	"ConfigMap": {
+		nameColumn,
+		field("Data", "Number of items of data", func(c map[string]any) string { return strconv.Itoa(size(c, "data") + size(c, "binaryData")) }),
+		ageColumn,
+	},
+	"Secret": {
+		nameColumn,
+		field("Type", "Type", func(c map[string]any) string { return text(c, "type") }),
+		field("Data", "Number of items of data", func(c map[string]any) string { return strconv.Itoa(size(c, "data")) }),
+		ageColumn,
+	},
+	"Service": {
+		nameColumn,
+		field("Type", "Type", func(c map[string]any) string { return orElse(text(c, "spec", "type"), "ClusterIP") }),
+		field("Cluster-IP", "Address within the cluster", func(c map[string]any) string { return orElse(text(c, "spec", "clusterIP"), "<none>") }),
+		field("External-IP", "Address outside the cluster", func(c map[string]any) string { return orElse(text(c, "spec", "externalName"), "<none>") }),
+		field("Port(s)", "Ports", func(c map[string]any) string { return ports(c) }),
+		ageColumn,
+		wideField("Selector", "Labels of the pods", func(c map[string]any) string { return entries(c, "spec", "selector") }),
+	},
+	"CustomResourceDefinition.apiextensions.k8s.io": {
+		nameColumn,
+		field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") }),
+	},
+}
+
+func wideField(name, description string, cell func(content map[string]any) string) Column {
+	c := field(name, description, cell)
+	c.Wide = true
+	return c
+}
+
+// at returns the value at a path of fields.
+func at(content map[string]any, path ...string) any {
+	var v any = content
+	for _, name := range path {
+		fields, _ := v.(map[string]any)
+		v = fields[name]
+	}
+	return v
+}
+
+func text(content map[string]any, path ...string) string {
+	s, _ := at(content, path...).(string)
+	return s
+}
+
+func size(content map[string]any, path ...string) int {
+	fields, _ := at(content, path...).(map[string]any)
+	return len(fields)
+}
+
+func orElse(text, missing string) string {
+	if text == "" {
+		return missing
+	}
+	return text
+}
+
+// ports lists the ports of a Service: 80/TCP, or 80:30080/TCP with a node port.
+func ports(content map[string]any) string {
+	list, _ := at(content, "spec", "ports").([]any)
+	var all []string
+	for _, item := range list {
+		port, _ := item.(map[string]any)
+		s := fmt.Sprint(port["port"])
+		if node := port["nodePort"]; node != nil {
+			s += fmt.Sprintf(":%v", node)
+		}
+		protocol, _ := port["protocol"].(string)
+		all = append(all, s+"/"+orElse(protocol, "TCP"))
+	}
+	return orElse(strings.Join(all, ","), "<none>")
+}
+
+// entries lists the entries of a map as KEY=VALUE, in order.
+func entries(content map[string]any, path ...string) string {
+	fields, _ := at(content, path...).(map[string]any)
+	var all []string
+	for key, value := range fields {
+		all = append(all, fmt.Sprintf("%s=%v", key, value))
+	}
+	slices.Sort(all)
+	return orElse(strings.Join(all, ","), "<none>")
+}
