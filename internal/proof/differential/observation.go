@@ -30,7 +30,8 @@ type Observation struct {
 	Objects []string
 	// Events is the sorted set of emitted Events, before client-go drops any.
 	Events []string
-	// Writes are the controllers' effective writes in order, with the changed fields; for a CSINode also with the second.
+	// Writes are the controllers' effective writes in order, with the changed fields; those to CSINodes and those of
+	// NodeActors also with the second.
 	Writes []string
 	// Calls are the storage calls, with the second in which they began and ended.
 	Calls []string
@@ -124,10 +125,11 @@ func describe(obj api.Object) ([]string, error) {
 	return lines, nil
 }
 
-// describeWrite returns actor, verb, object and changed fields of a write. A CSINode contains no time of its own.
+// describeWrite returns actor, verb, object and changed fields of a write. Some also have the second,
+// because their objects do not contain all times.
 func describeWrite(start time.Time, e trace.Entry) string {
 	what := subjectOf(e) + " " + e.Verb
-	if e.Object.Kind == api.CSINode {
+	if e.Object.Kind == api.CSINode || slices.Contains(NodeActors, e.Actor) {
 		what += fmt.Sprintf(" at %ds", int(e.Time.Sub(start).Seconds()))
 	}
 	switch {

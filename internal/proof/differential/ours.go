@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
@@ -31,8 +32,8 @@ type Options struct {
 	Watch bool
 	// NoTrace disables the trace. Then only objects can be observed.
 	NoTrace bool
-	// Attach and Kubelets are those of the scenario.
-	Attach, Kubelets bool
+	// Attach, Kubelets and Nodes are those of the scenario.
+	Attach, Kubelets, Nodes bool
 	// Cannot, MountGroup and GroupChange are those of the scenario.
 	Cannot      []storage.Op
 	MountGroup  bool
@@ -47,6 +48,7 @@ type Ours struct {
 	machines []string       // nodes with a kubelet, by name
 	seen     uint64         // of the trace
 	order    *orderRecorder // nil without Options.Watch
+	leases   *leases.Book   // nil unless Options.Nodes
 	// injector of the driver on nodes.
 	injector api.Injector
 }
@@ -89,7 +91,7 @@ func NewOurs(opts Options) (*Ours, error) {
 		return nil, err
 	}
 	cfg.Without = slices.DeleteFunc(all.Controllers(), func(name string) bool {
-		return slices.Contains(Actors, name) || opts.Attach && slices.Contains(AttachActors, name)
+		return !opts.Nodes && (slices.Contains(Actors, name) || opts.Attach && slices.Contains(AttachActors, name))
 	})
 	if !opts.Kubelets {
 		cfg.Without = append(cfg.Without, volsim.Kubelets)
@@ -97,10 +99,18 @@ func NewOurs(opts Options) (*Ours, error) {
 	if opts.Watch {
 		w.order, cfg.Injector = &orderRecorder{}, w
 	}
-	if w.cluster, err = volsim.New(cfg); err != nil || !opts.Watch {
+	if w.cluster, err = volsim.New(cfg); err != nil {
 		return w, err
 	}
-	return w, w.order.observe(internals.Engine(w.cluster))
+	if opts.Watch {
+		if err := w.order.observe(internals.Engine(w.cluster)); err != nil {
+			return w, err
+		}
+	}
+	if opts.Nodes {
+		return w, w.startNodes(internals.Engine(w.cluster))
+	}
+	return w, nil
 }
 
 // Actors are the controllers of both sides.
@@ -184,6 +194,9 @@ func (w *Ours) Fail(r Rule) error { return r.Add(w.cluster.Faults) }
 
 // Machine stops or starts a node or its kubelet.
 func (w *Ours) Machine(node string, what MachineOp) error {
+	if w.leases != nil {
+		return Renew(w.leases, node, what, internals.Engine(w.cluster).Now())
+	}
 	n, err := w.cluster.Node(node)
 	if err != nil {
 		return err

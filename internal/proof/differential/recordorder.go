@@ -2,9 +2,11 @@ package differential
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
@@ -139,7 +141,8 @@ func (t *orderRecorder) view(f *engine.Footprint) {
 			needed[kind] = n
 		}
 	}
-	if len(needed) == 0 {
+	pass := slices.ContainsFunc(f.Processes, isPass)
+	if len(needed) == 0 && !pass {
 		return
 	}
 	// No controller acts because a class changed, but what it does with other objects may depend on it.
@@ -150,7 +153,18 @@ func (t *orderRecorder) view(f *engine.Footprint) {
 		t.viewed[actor] = map[api.Kind]int{}
 	}
 	maps.Copy(t.viewed[actor], needed)
-	t.actions = append(t.actions, Action{Time: t.engine.Now(), Actor: actor, Seen: needed})
+	t.actions = append(t.actions, Action{Time: t.engine.Now(), Actor: actor, Seen: needed, Pass: pass})
+}
+
+// isPass reports whether a process is a pass that waits for its permit on the real side.
+func isPass(p *engine.Process) bool {
+	switch p.Actor().Name() {
+	case actors.NodeLifecycle:
+		return p.String() == "node monitor"
+	case actors.PodGC:
+		return p.String() == "collect"
+	}
+	return false
 }
 
 // entry records an entry of the trace, and returns the request that it reports.

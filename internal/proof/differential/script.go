@@ -2,6 +2,7 @@ package differential
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,8 +20,11 @@ import (
 )
 
 // Script writes the scenario as a script (docs/scripts.md), so that volsim's tools can show it. Storage behaves slightly differently
-// there: settings become faults.
+// there: settings become faults. A scenario with Nodes has leases without kubelets, which no script can have: it is only described.
 func (s Scenario) Script() (string, error) {
+	if s.Nodes {
+		return s.describe(), nil
+	}
 	w := scriptWriter{settings: map[string]Setting{}, limits: map[string]int32{}}
 	without, err := s.without()
 	if err != nil {
@@ -49,6 +53,38 @@ func (s Scenario) Script() (string, error) {
 	}
 	w.archive.Comment = []byte(w.commands.String())
 	return string(txtar.Format(&w.archive)), nil
+}
+
+// describe returns the steps, with the objects that they create.
+func (s Scenario) describe() string {
+	var text strings.Builder
+	at := s.Lead + CollectorStart
+	for i, step := range s.Steps {
+		what := fmt.Sprintf("%s %s %s", step.Op, nameOf(step.Ref), step.Sub)
+		switch step.Op {
+		case Create:
+			what = fmt.Sprintf("create %s", api.RefTo(step.Object))
+		case Power:
+			what = fmt.Sprintf("lease %s %s", step.Node, step.Machine)
+		case Fault:
+			what = fmt.Sprintf("fault %+v", step.Rule)
+		case Advance:
+			what = "nothing"
+		}
+		fmt.Fprintf(&text, "# step %d at %v: %s %s, then %v; settles: %v\n", i, at, what, step.Patch, step.Wait, step.Settle)
+		if at += step.Wait; step.Settle {
+			at += SettleTime
+		}
+		if step.Object == nil {
+			continue
+		}
+		data, err := json.Marshal(step.Object)
+		if err != nil {
+			data = []byte(err.Error())
+		}
+		fmt.Fprintf(&text, "%s\n", data)
+	}
+	return text.String()
 }
 
 // without lists the controllers that do not run.

@@ -50,6 +50,9 @@ const (
 	PowerOff    MachineOp = "poweroff"     // nothing stays but files
 	Start       MachineOp = "start"
 	Reboot      MachineOp = "reboot" // PowerOff and Start
+	// Reconnect ends the failure of a kubelet that StopKubelet cut off from the API server, in a scenario with Nodes: it renews its lease
+	// at the next try.
+	Reconnect MachineOp = "reconnect"
 )
 
 // SettleTime is longer than any backoff of a failing operation.
@@ -93,6 +96,9 @@ type Scenario struct {
 	Attach bool
 	// Kubelets runs a kubelet for each Node that is created.
 	Kubelets bool
+	// Nodes runs the controllers of failing nodes and no others (NodeActors). There are no kubelets: StopKubelet, Start and Reconnect only
+	// affect the leases of nodes, and steps report the status of nodes and pods.
+	Nodes bool
 	// Cannot lists node capabilities that Driver lacks: "Stage", "NodeExpand".
 	Cannot []storage.Op
 	// MountGroup: Driver has VOLUME_MOUNT_GROUP.

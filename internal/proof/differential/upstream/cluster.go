@@ -21,6 +21,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
@@ -39,6 +40,8 @@ type Config struct {
 	// Zero is differential.Phase.
 	Kubelets bool
 	Phase    time.Duration
+	// Nodes is that of the scenario.
+	Nodes bool
 	// Cannot, MountGroup and GroupChange are those of the scenario.
 	Cannot      []storage.Op
 	MountGroup  bool
@@ -75,6 +78,7 @@ type Cluster struct {
 	random  *rand.Rand
 	entries []trace.Entry    // since the last observation
 	groups  map[string]int64 // groups that the files of volumes belong to
+	leases  leases.Book      // of a scenario with Nodes
 }
 
 var _ differential.Side = (*Cluster)(nil)
@@ -96,7 +100,11 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	c.server = apiserver.New(served)
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	if err := c.start(c.ctx); err != nil {
+	start := c.start
+	if cfg.Nodes {
+		start = c.startNodeControllers
+	}
+	if err := start(c.ctx); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -110,7 +118,7 @@ func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
 		return nil
 	}
 	slowness := map[string]int64{}
-	for _, name := range slices.Concat(differential.Actors, differential.AttachActors, kubeletActors) {
+	for _, name := range slices.Concat(differential.Actors, differential.AttachActors, differential.NodeActors, kubeletActors) {
 		slowness[name] = int64(d) / []int64{1, 1, 10, 100, 1_000_000}[c.random.IntN(5)]
 	}
 	return func(component string) time.Duration {

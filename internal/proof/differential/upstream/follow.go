@@ -79,6 +79,9 @@ func (s *sequencer) transitionFor(a *ordered) *transition {
 				}
 			}
 			a.done = true
+			if a.Pass {
+				return s.passOf(a.Actor)
+			}
 			return s.workerOf(a.Actor)
 		}
 		s.until = a.Seen
@@ -122,7 +125,7 @@ func (s *sequencer) setOrder(actions []differential.Action) {
 			}
 			for j := i - 1; j >= 0 && actions[j].Time.Equal(a.Time); j-- {
 				if other := actions[j]; other.Actor == a.Actor && other.IsView() {
-					a.Seen = union(a.Seen, other.Seen)
+					a.Seen, a.Pass = union(a.Seen, other.Seen), a.Pass || other.Pass
 				} else if other.Actor == a.Actor {
 					break
 				}
@@ -158,7 +161,16 @@ func (s *sequencer) workerOf(component string) *transition {
 	return s.waiting[i]
 }
 
-// select_ returns the waiting transitions that match.
+// passOf returns the pass of a component that waits; nil if none does.
+func (s *sequencer) passOf(component string) *transition {
+	i := slices.IndexFunc(s.waiting, func(t *transition) bool { return loopOf(t) >= 0 && t.Component == component })
+	if i < 0 {
+		return nil
+	}
+	return s.waiting[i]
+}
+
+// those returns the waiting transitions that match.
 func (s *sequencer) those(match func(*transition) bool) []*transition {
 	return slices.DeleteFunc(slices.Clone(s.waiting), func(t *transition) bool { return !match(t) })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
-// loop is a loop of a kubelet. Passes due at the same instant run in this order if a sequencer decides.
+// loop is a loop of a component. Passes due at the same instant run in this order if a sequencer decides.
 type loop int
 
 const (
@@ -27,12 +27,15 @@ const (
 	ends
 	// looks are the checks of pods that wait until volumes are mounted or unmounted.
 	looks
+	// monitor and collector are the loops of the node lifecycle controller and of the pod garbage collector.
+	monitor
+	collector
 )
 
 // passVerb is the verb of the transition in which a pass begins. Its object names the loop.
 const passVerb = "pass"
 
-var loopNames = []api.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
+var loopNames = []api.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks", monitor: "monitor", collector: "collector"}
 
 // loopOf returns the loop of a pass, -1 for other transitions.
 func loopOf(t *transition) loop {

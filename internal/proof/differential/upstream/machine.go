@@ -42,6 +42,9 @@ func (c *Cluster) phase(node string) time.Duration {
 
 // Machine stops or starts a node or its kubelet.
 func (c *Cluster) Machine(node string, what differential.MachineOp) error {
+	if c.cfg.Nodes {
+		return c.renew(node, what)
+	}
 	m := c.machines[node]
 	if m == nil {
 		return fmt.Errorf("node %q: there is no such node", node)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -278,8 +279,11 @@ func (p nameScore) Score(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, nod
 
 func (nameScore) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// Unjittered removes the random part of client-go's backoff.
-func Unjittered() { retry.DefaultBackoff.Jitter = 0 }
+// Unjittered removes the random part of the backoff of client-go, and of controllers that change nodes.
+func Unjittered() {
+	retry.DefaultBackoff.Jitter = 0
+	controller.UpdateTaintBackoff.Jitter, controller.UpdateLabelBackoff.Jitter = 0, 0
+}
 
 // SignalsOutside makes the Go runtime start its signal goroutine now: a scheduler asks for signals, and inside a bubble that goroutine
 // would never end.

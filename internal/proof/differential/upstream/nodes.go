@@ -1,0 +1,211 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+	_ "unsafe" // for go:linkname
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
+	"k8s.io/kubernetes/pkg/controller/podgc"
+	"k8s.io/kubernetes/pkg/controller/tainteviction"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+)
+
+// startNodeControllers runs the node lifecycle controller, the taint eviction controller and the pod garbage collector, each with informers of
+// its own and with the settings of kube-controller-manager.
+func (c *Cluster) startNodeControllers(ctx context.Context) error {
+	var runs []func()
+	for _, name := range differential.NodeActors {
+		client, err := c.server.Client(name)
+		if err != nil {
+			return err
+		}
+		shared := informers.NewSharedInformerFactory(client, 12*time.Hour)
+		logged := klog.NewContext(ctx, c.eventLogger(name))
+		pods, nodes := shared.Core().V1().Pods(), shared.Core().V1().Nodes()
+		start := differential.NodesStart
+		var run func()
+		switch name {
+		case actors.NodeLifecycle:
+			real, err := nodelifecycle.NewNodeLifecycleController(logged, leaseInformer{cluster: c}, pods, nodes, daemonSetInformer{}, client,
+				5*time.Second, 60*time.Second, 50*time.Second, 0.1, 0.01, 50, 0.55)
+			if err != nil {
+				return fmt.Errorf("node lifecycle controller: %w", err)
+			}
+			fields := reflect.ValueOf(real).Elem()
+			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c} })
+			setField(fields, "getPodsAssignedToNode", sortedPods)
+			run = func() { real.Run(logged) }
+		case actors.TaintEviction:
+			if err := controller.AddPodNodeNameIndexer(pods.Informer()); err != nil {
+				return fmt.Errorf("taint eviction controller: %w", err)
+			}
+			real, err := tainteviction.New(logged, client, pods, nodes, name)
+			if err != nil {
+				return fmt.Errorf("taint eviction controller: %w", err)
+			}
+			setField(reflect.ValueOf(real).Elem(), "getPodsAssignedToNode", func(list tainteviction.GetPodsByNodeNameFunc) tainteviction.GetPodsByNodeNameFunc {
+				return sortedPods(list)
+			})
+			run = func() { real.Run(logged) }
+		case actors.PodGC:
+			real := podgc.NewPodGC(logged, client, pods, nodes, differential.TerminatedThreshold)
+			setField(reflect.ValueOf(real).Elem(), "podLister", func(l corelisters.PodLister) corelisters.PodLister { return passPods{l, c} })
+			start, run = differential.CollectorStart, func() { real.Run(logged) }
+		}
+		shared.StartWithContext(klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet")))
+		c.running.Go(shared.Shutdown)
+		// The informers have synced by then.
+		runs = append(runs, func() {
+			if sleepUntil(ctx, start) == nil {
+				run()
+			}
+		})
+	}
+	for _, run := range runs {
+		c.running.Go(run)
+	}
+	time.Sleep(differential.CollectorStart)
+	return nil
+}
+
+// setField replaces an unexported field.
+func setField[T any](fields reflect.Value, name string, change func(T) T) {
+	field := unexported(fields.FieldByName(name))
+	field.Set(reflect.ValueOf(change(field.Interface().(T))))
+}
+
+// passes returns when a pass of a loop may begin. A sequencer lets it begin when our order says so, or after everything else due at the
+// instant.
+func (c *Cluster) passes(component string, l loop) {
+	if c.sequencer != nil {
+		c.sequencer.await(apiserver.Transition{Component: component, Verb: passVerb, Object: api.Ref{Kind: loopNames[l]}}, c.ctx.Done())
+	}
+}
+
+// passNodes lists nodes by name. The node lifecycle controller lists them only at the beginning of a pass.
+type passNodes struct {
+	corelisters.NodeLister
+	cluster *Cluster
+}
+
+func (l passNodes) List(selector labels.Selector) ([]*corev1.Node, error) {
+	l.cluster.passes(actors.NodeLifecycle, monitor)
+	found, err := l.NodeLister.List(selector)
+	return byKey(found), err
+}
+
+// passPods lists pods by key. The collector lists them only at the beginning of a pass.
+type passPods struct {
+	corelisters.PodLister
+	cluster *Cluster
+}
+
+func (l passPods) List(selector labels.Selector) ([]*corev1.Pod, error) {
+	l.cluster.passes(actors.PodGC, collector)
+	found, err := l.PodLister.List(selector)
+	return byKey(found), err
+}
+
+// sortedPods lists the pods of a node by key. Unmodified, they come from a map.
+func sortedPods(list func(node string) ([]*corev1.Pod, error)) func(node string) ([]*corev1.Pod, error) {
+	return func(node string) ([]*corev1.Pod, error) {
+		found, err := list(node)
+		return byKey(found), err
+	}
+}
+
+// queueNow is the clock of the queues of nodes that wait for a taint.
+//
+//go:linkname queueNow k8s.io/kubernetes/pkg/controller/nodelifecycle/scheduler.now
+var queueNow func() time.Time
+
+// OrderedQueues lets the queues of nodes that wait for a taint have the order in which the nodes were added, also of those that were added
+// at the same instant of a bubble. Outside of one, there are no two such.
+func OrderedQueues() {
+	var mu sync.Mutex
+	var last time.Time
+	queueNow = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		if !now.After(last) && last.Sub(now) < time.Millisecond {
+			now = last.Add(1)
+		}
+		last = now
+		return now
+	}
+}
+
+// synced is an informer that is never asked for anything but whether it has synced.
+type synced struct{ cache.SharedIndexInformer }
+
+func (synced) HasSynced() bool { return true }
+
+// daemonSetInformer is an informer of no DaemonSets: the controller only waits for it.
+type daemonSetInformer struct{}
+
+func (daemonSetInformer) Informer() cache.SharedIndexInformer { return synced{} }
+func (daemonSetInformer) Lister() appslisters.DaemonSetLister { return nil }
+
+// leaseInformer returns Leases as the cluster's book has them: no time passes between a renewal and its arrival.
+type leaseInformer struct {
+	cluster *Cluster
+}
+
+func (leaseInformer) Informer() cache.SharedIndexInformer { return synced{} }
+func (l leaseInformer) Lister() coordinationlisters.LeaseLister {
+	return leaseLister{cluster: l.cluster}
+}
+
+type leaseLister struct {
+	coordinationlisters.LeaseLister // other methods are never called
+	cluster                         *Cluster
+}
+
+func (l leaseLister) Leases(string) coordinationlisters.LeaseNamespaceLister {
+	return namespacedLeases{cluster: l.cluster}
+}
+
+type namespacedLeases struct {
+	coordinationlisters.LeaseNamespaceLister // other methods are never called
+	cluster                                  *Cluster
+}
+
+// Get returns the lease of a node.
+func (l namespacedLeases) Get(node string) (*coordinationv1.Lease, error) {
+	l.cluster.mu.Lock()
+	defer l.cluster.mu.Unlock()
+	at, ok := l.cluster.leases.Renewed(node, time.Now())
+	if !ok {
+		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), node)
+	}
+	renewed := metav1.NewMicroTime(at)
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}, nil
+}
+
+// renew changes how the kubelet of a node renews its lease.
+func (c *Cluster) renew(node string, what differential.MachineOp) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return differential.Renew(&c.leases, node, what, time.Now())
+}
