@@ -16,7 +16,7 @@ import (
 const (
 	monitorPeriod = 5 * time.Second        // NODE-001: --node-monitor-period, from the end of a pass to the next
 	taintPeriod   = 100 * time.Millisecond // NODE-006: from the end of a pass that adds NoExecute taints to the next
-	taintOffset   = 50 * time.Millisecond  // NODE-006: Config.TaintOffset by default
+	taintOffset   = 50 * time.Millisecond  // NODE-006: from the first pass of the monitor to the first of this loop
 	nodeWorkers   = 8                      // NODE-007
 	podWorkers    = 4                      // NODE-007
 )
@@ -38,8 +38,6 @@ type Leases interface {
 type Config struct {
 	// Leases are the leases of nodes. Nil: there are no kubelets, and every lease counts as renewed (NODE-023).
 	Leases Leases
-	// TaintOffset is the time from the first pass of the monitor to the first of the loop that adds NoExecute taints. Zero is 50 ms (NODE-006).
-	TaintOffset time.Duration
 	// everyPass runs every pass, for tests of those that are skipped.
 	everyPass bool
 }
@@ -63,9 +61,11 @@ type controller struct {
 	health map[string]*nodeHealth
 	// retry are nodes whose pods could not all be marked as not ready (NODE-035).
 	retry map[string]bool
-	// zones are the states of zones; queues has a queue for each zone that there ever was.
+	// zones are the states of zones; queues has a queue for each zone that there ever was, and order has those zones in the order of their
+	// first nodes.
 	zones  map[string]ZoneState
 	queues map[string]*taintQueue
+	order  []string
 	// changed says that the pass that runs changed what the controller remembers, so the next pass is not skipped.
 	changed   bool
 	everyPass bool
@@ -79,9 +79,6 @@ type nodeHealth struct {
 
 // New adds the controller.
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
-	if cfg.TaintOffset == 0 {
-		cfg.TaintOffset = taintOffset
-	}
 	s := e.Store()
 	podsByNode := s.Pods.NewIndexWith(
 		func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
@@ -101,7 +98,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers, Sync: c.syncNode})
 		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers, Sync: c.syncPod})
 		// NODE-006: SIM: the passes of the two are never at the same instant.
-		c.tainter = a.NewTicker(engine.TickerConfig{Name: "NoExecute taints", Period: taintPeriod, First: cfg.TaintOffset, Pass: c.addNoExecuteTaints})
+		c.tainter = a.NewTicker(engine.TickerConfig{Name: "NoExecute taints", Period: taintPeriod, First: taintOffset, Pass: c.addNoExecuteTaints})
 		c.monitor = a.NewTicker(engine.TickerConfig{Name: "node monitor", Period: monitorPeriod, Pass: c.monitorNodes})
 		c.nodes.Handle(engine.Handler[*corev1.Node]{
 			Add:    func(node *corev1.Node) { c.nodeChanged(nil, node) },
@@ -141,7 +138,11 @@ func (c *controller) podChanged(old, pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || old != nil && old.Spec.NodeName == pod.Spec.NodeName {
 		return
 	}
-	if h := c.health[pod.Spec.NodeName]; h != nil && isNotReady(h.Ready) {
+	h := c.health[pod.Spec.NodeName]
+	if h == nil {
+		return
+	}
+	if _, known := c.nodes.Get(pod.Spec.NodeName); !known || isNotReady(h.Ready) {
 		c.podQueue.Add(api.KeyOf(pod))
 	}
 }

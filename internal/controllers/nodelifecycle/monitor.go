@@ -65,7 +65,8 @@ func nodeRef(name string, uid types.UID) *corev1.Node {
 // addZone adds a zone without a state, with a new queue (NODE-040).
 func (c *controller) addZone(zone string) {
 	if _, known := c.zones[zone]; !known {
-		c.zones[zone], c.queues[zone] = Initial, newTaintQueue()
+		c.zones[zone] = Initial
+		c.addQueue(zone)
 		c.changed = true
 	}
 }
@@ -73,9 +74,17 @@ func (c *controller) addZone(zone string) {
 // queue returns the queue of a zone.
 func (c *controller) queue(zone string) *taintQueue {
 	if c.queues[zone] == nil {
-		c.queues[zone] = newTaintQueue()
+		c.addQueue(zone)
 	}
 	return c.queues[zone]
+}
+
+// addQueue gives a zone an empty queue.
+func (c *controller) addQueue(zone string) {
+	if c.queues[zone] == nil {
+		c.order = append(c.order, zone)
+	}
+	c.queues[zone] = newTaintQueue()
 }
 
 // monitorNode deals with one node of a pass: its health, its NoExecute taint, and its pods.

@@ -2,8 +2,6 @@ package nodelifecycle
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,7 +58,8 @@ func (c *controller) markReachable(p *engine.Process, node *corev1.Node) {
 
 // addNoExecuteTaints is a pass over the queues of all zones (NODE-046).
 func (c *controller) addNoExecuteTaints(p *engine.Process) {
-	for _, zone := range slices.Sorted(maps.Keys(c.queues)) {
+	// NODE-046: SIM: zones in the order of their first nodes.
+	for _, zone := range c.order {
 		c.queues[zone].try(p.Now, func(name string) (bool, time.Duration) { return c.addNoExecuteTaint(p, name) })
 	}
 	c.scheduleTaints()

@@ -50,18 +50,20 @@ var (
 func (c *controller) syncPod(p *engine.Process, key string) error {
 	pod, ok := c.pods.Get(key)
 	if !ok {
-		return nil
+		return engine.Gone
 	}
 	// NODE-036: what the last pass saw of the node counts.
 	h := c.health[pod.Spec.NodeName]
 	if h == nil {
-		return nil
+		return engine.Gone
 	}
+	// NODE-036: a node that no longer exists may come back, and need not.
 	if _, ok := c.nodes.Get(pod.Spec.NodeName); !ok {
-		return errNoNode
+		return &engine.Retry{Err: errNoNode, Background: true}
 	}
 	if isNotReady(h.Ready) && !c.markPodsNotReady(p, []*corev1.Pod{pod}, pod.Spec.NodeName) {
 		return errNotMarked
 	}
-	return nil
+	// NODE-036: a success does not reset the backoff.
+	return engine.Gone
 }

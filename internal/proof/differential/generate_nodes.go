@@ -385,7 +385,7 @@ func (g *nodeGenerator) failRequests() {
 	case 0:
 		r.Lost = true
 	case 1:
-		r.Conflict = true
+		r.Conflict = verb != "get"
 	}
 	if g.chance(2) {
 		r.Key = g.node()

@@ -24,9 +24,8 @@ const (
 	firstNodeStep = 512 * time.Millisecond
 )
 
-// TaintOffset is the time from the first pass of the monitor to the first effective one that adds taints: upstream both loops begin at the
-// same instant, and the monitor comes last.
-const TaintOffset = 100 * time.Millisecond
+// TaintOffset is the time from the first pass of the monitor to the first of the loop that adds taints, as on our side (NODE-006).
+const TaintOffset = 50 * time.Millisecond
 
 // TerminatedThreshold is how many finished pods the collector leaves in a scenario with Nodes.
 const TerminatedThreshold = 3
@@ -35,7 +34,7 @@ const TerminatedThreshold = 3
 func (w *Ours) startNodes(e *engine.Engine) error {
 	w.leases = &leases.Book{}
 	e.Advance(NodesStart)
-	if _, err := nodelifecycle.New(e, nodelifecycle.Config{Leases: w.leases, TaintOffset: TaintOffset}); err != nil {
+	if _, err := nodelifecycle.New(e, nodelifecycle.Config{Leases: w.leases}); err != nil {
 		return err
 	}
 	if _, err := tainteviction.New(e); err != nil {

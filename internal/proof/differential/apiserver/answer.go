@@ -43,11 +43,12 @@ func (s *Server) answer(r *request) ([]byte, int, error) {
 		return nil, 0, fault.Err
 	}
 	if r.method == http.MethodGet {
-		if obj, err = s.store.Get(ref.Kind, ref.Key); err != nil {
+		obj, err = s.store.Get(ref.Kind, ref.Key)
+		if err = firstOf(fault.Err, err); err != nil {
 			return nil, 0, err
 		}
 		data, err := r.resource.encode(obj)
-		return data, http.StatusOK, firstOf(fault.Err, err)
+		return data, http.StatusOK, err
 	}
 	code := http.StatusOK
 	if r.method == http.MethodPost {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -13,14 +14,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	nodetopology "k8s.io/component-helpers/node/topology"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
+	"k8s.io/kubernetes/pkg/controller/nodelifecycle/scheduler"
 	"k8s.io/kubernetes/pkg/controller/podgc"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
 
@@ -52,9 +59,11 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 				return fmt.Errorf("node lifecycle controller: %w", err)
 			}
 			fields := reflect.ValueOf(real).Elem()
-			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c} })
+			zones := &zoneForgetter{states: unexported(fields.FieldByName("zoneStates")).Interface().(map[string]nodelifecycle.ZoneState)}
+			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c, zones} })
+			setField(fields, "computeZoneStateFunc", zones.beforeStates)
 			setField(fields, "getPodsAssignedToNode", sortedPods)
-			run = func() { real.Run(logged) }
+			run = func() { runNodeLifecycle(logged, real, client) }
 		case actors.TaintEviction:
 			if err := controller.AddPodNodeNameIndexer(pods.Informer()); err != nil {
 				return fmt.Errorf("taint eviction controller: %w", err)
@@ -88,6 +97,48 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 	return nil
 }
 
+//go:linkname doNodeProcessingPassWorker k8s.io/kubernetes/pkg/controller/nodelifecycle.(*Controller).doNodeProcessingPassWorker
+func doNodeProcessingPassWorker(nc *nodelifecycle.Controller, ctx context.Context)
+
+//go:linkname doPodProcessingWorker k8s.io/kubernetes/pkg/controller/nodelifecycle.(*Controller).doPodProcessingWorker
+func doPodProcessingWorker(nc *nodelifecycle.Controller, ctx context.Context)
+
+//go:linkname doNoExecuteTaintingPass k8s.io/kubernetes/pkg/controller/nodelifecycle.(*Controller).doNoExecuteTaintingPass
+func doNoExecuteTaintingPass(nc *nodelifecycle.Controller, ctx context.Context)
+
+//go:linkname monitorNodeHealth k8s.io/kubernetes/pkg/controller/nodelifecycle.(*Controller).monitorNodeHealth
+func monitorNodeHealth(nc *nodelifecycle.Controller, ctx context.Context) error
+
+// runNodeLifecycle runs the controller like its method Run, except that its two loops do not begin at the same instant. In a real process
+// their passes are never at the same instant.
+func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface) {
+	fields := reflect.ValueOf(nc).Elem()
+	broadcaster := unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
+	broadcaster.StartStructuredLogging(3)
+	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	defer broadcaster.Shutdown()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, queue := range []string{"nodeUpdateQueue", "podUpdateQueue"} {
+		defer unexported(fields.FieldByName(queue)).Interface().(interface{ ShutDown() }).ShutDown()
+	}
+	for range 8 {
+		running.Go(func() { doNodeProcessingPassWorker(nc, ctx) })
+	}
+	for range 4 {
+		running.Go(func() { doPodProcessingWorker(nc, ctx) })
+	}
+	running.Go(func() {
+		if sleepUntil(ctx, differential.TaintOffset) == nil {
+			wait.UntilWithContext(ctx, func(ctx context.Context) { doNoExecuteTaintingPass(nc, ctx) }, scheduler.NodeEvictionPeriod)
+		}
+	})
+	running.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = monitorNodeHealth(nc, ctx) }, 5*time.Second)
+	})
+	<-ctx.Done()
+}
+
 // setField replaces an unexported field.
 func setField[T any](fields reflect.Value, name string, change func(T) T) {
 	field := unexported(fields.FieldByName(name))
@@ -106,12 +157,38 @@ func (c *Cluster) passes(component string, l loop) {
 type passNodes struct {
 	corelisters.NodeLister
 	cluster *Cluster
+	zones   *zoneForgetter
 }
 
 func (l passNodes) List(selector labels.Selector) ([]*corev1.Node, error) {
 	l.cluster.passes(actors.NodeLifecycle, monitor)
 	found, err := l.NodeLister.List(selector)
+	l.zones.begin(found)
 	return byKey(found), err
+}
+
+// zoneForgetter makes a pass forget zones without nodes before it compares states. Unmodified, it does so in the order of a map until it finds
+// a zone that is not fully disrupted; both are legal (NODE-048).
+type zoneForgetter struct {
+	states map[string]nodelifecycle.ZoneState
+	counts map[string]bool // zones with a node that counts, in the pass that runs
+}
+
+func (z *zoneForgetter) begin(nodes []*corev1.Node) {
+	z.counts = map[string]bool{}
+	for _, node := range nodes {
+		if _, excluded := node.Labels["node.kubernetes.io/exclude-disruption"]; !excluded {
+			z.counts[nodetopology.GetZoneKey(node)] = true
+		}
+	}
+}
+
+// beforeStates forgets zones when the pass computes the first state of a zone.
+func (z *zoneForgetter) beforeStates(compute func([]*corev1.NodeCondition) (int, nodelifecycle.ZoneState)) func([]*corev1.NodeCondition) (int, nodelifecycle.ZoneState) {
+	return func(conditions []*corev1.NodeCondition) (int, nodelifecycle.ZoneState) {
+		maps.DeleteFunc(z.states, func(zone string, _ nodelifecycle.ZoneState) bool { return !z.counts[zone] })
+		return compute(conditions)
+	}
 }
 
 // passPods lists pods by key. The collector lists them only at the beginning of a pass.
