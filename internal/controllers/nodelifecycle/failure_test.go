@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
@@ -200,6 +202,37 @@ func TestFaults(t *testing.T) {
 	)
 }
 
+func TestPodsOfMissingNode(t *testing.T) {
+	f := newFixture(t, "nodes")
+	f.node("", "n1", "n2")
+	f.until(7)
+	f.Delete(api.Node, "n2")
+	f.pod("late", "n2", 300)
+	f.until(13)
+	f.node("", "n2")
+	f.ready("n2", "False")
+	f.until(14)
+	f.Mark()
+	f.until(18)
+	f.log("NODE-036: the pod is tried again after 5 ms, 10 ms and so on up to 5.12 s, and now the node is known", append(registered("15", "n2"),
+		"15.05 n2 False not-ready:NoSchedule not-ready:NoExecute",
+		"17.235 default/late Running Ready=False",
+		"17.235 Warning NodeNotReady default/late: Node is not ready",
+	)...)
+	f.DeleteNow(api.Pod, "default/late")
+	f.until(60)
+	f.Mark()
+	f.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("broken")).Times(1)
+	f.pod("late", "n2", 300)
+	f.until(80)
+	f.log("NODE-036: a success does not reset the delay, which is 10.24 s now",
+		"60 update-status default/late failed",
+		"60 Warning NodeNotReady default/late: Node is not ready",
+		"70.24 default/late Running Ready=False",
+		"70.24 Warning NodeNotReady default/late: Node is not ready",
+	)
+}
+
 func TestLabels(t *testing.T) {
 	f := newFixture(t, "nodes")
 	f.node("", "n1")
@@ -208,6 +241,13 @@ func TestLabels(t *testing.T) {
 	node, _ := f.Store().Nodes.Lookup("n1")
 	if node.Labels["beta.kubernetes.io/os"] != "linux" || node.Labels["beta.kubernetes.io/arch"] != "amd64" {
 		t.Errorf("NODE-052: the labels are %v", node.Labels)
+	}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n1", errors.New("another client was faster"))
+	f.Faults.Fail(fake.Match{Verb: "patch", Kind: "Node", Key: "n1"}, conflict).Times(1)
+	f.Patch(api.Node, "n1", `{"metadata":{"labels":{"kubernetes.io/os":"windows"}}}`)
+	f.until(3)
+	if node, _ = f.Store().Nodes.Lookup("n1"); node.Labels["beta.kubernetes.io/os"] != "linux" {
+		t.Errorf("NODE-053: after a conflict the labels are %v", node.Labels)
 	}
 	f.Patch(api.Node, "n1", `{"metadata":{"labels":{"node.kubernetes.io/exclude-disruption":""}}}`)
 	f.node("", "n2", "n3")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -50,19 +49,15 @@ func missingLabels(node *corev1.Node) map[string]string {
 	return missing
 }
 
-// writeLabels sets labels of a node (NODE-052).
+// writeLabels sets labels of a node, in one try (NODE-052, NODE-053).
 func (c *controller) writeLabels(p *engine.Process, name string, labels map[string]string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
 	if err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
-		if _, err = p.API().Nodes.Get(p, name); err == nil {
-			_, err = p.API().Nodes.Patch(p, name, patch, api.Main)
-		}
-		if !apierrors.IsConflict(err) || try == taintTries {
-			return err
-		}
-		p.Sleep(taintPause)
+	if _, err := p.API().Nodes.Get(p, name); err != nil {
+		return err
 	}
+	_, err = p.API().Nodes.Patch(p, name, patch, api.Main)
+	return err
 }

@@ -228,8 +228,11 @@ var userTaints = []corev1.Taint{
 	{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 }
 
-// taint replaces the taints of a node.
+// taint replaces the taints of a node, at an instant of its own: of two changes of a pod and its node at one instant, the real taint
+// eviction controller cancels the eviction of the first and begins another (NODE-064).
 func (g *nodeGenerator) taint() {
+	g.wait(1)
+	defer g.wait(1)
 	taints := []corev1.Taint{pick(g.generator, userTaints...)}
 	if other := pick(g.generator, userTaints...); g.chance(3) && other.Key != taints[0].Key {
 		taints = append(taints, other)
@@ -238,6 +241,8 @@ func (g *nodeGenerator) taint() {
 }
 
 func (g *nodeGenerator) untaint() {
+	g.wait(1)
+	defer g.wait(1)
 	g.patch(api.Ref{Kind: api.Node, Key: g.node()}, api.Main, map[string]any{"spec": map[string]any{"taints": nil}})
 }
 

@@ -268,8 +268,12 @@ type namespacedLeases struct {
 	cluster                                  *Cluster
 }
 
-// Get returns the lease of a node.
+// Get returns the lease of a node. A pass asks for it when it begins to work on a node. With a sequencer it waits for a permit, so that nodes
+// come one after the other, as on our side (NODE-038).
 func (l namespacedLeases) Get(node string) (*coordinationv1.Lease, error) {
+	if s := l.cluster.sequencer; s != nil {
+		s.await(apiserver.Transition{Component: actors.NodeLifecycle, Verb: workVerb, Object: api.Ref{Kind: api.Node, Key: node}}, l.cluster.ctx.Done())
+	}
 	l.cluster.mu.Lock()
 	defer l.cluster.mu.Unlock()
 	at, ok := l.cluster.leases.Renewed(node, time.Now())
