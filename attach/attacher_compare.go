@@ -10,13 +10,16 @@ import (
 
 // compare queues the VolumeAttachments whose status differs from what the driver reports (ATT-181). It does not change the status.
 func (a *attacher) compare(p *engine.Process) {
-	a.reconciler.ArmBackground()
 	lister, ok := a.backend.(storage.PublishedLister)
 	if !ok {
 		return
 	}
 	var published map[string][]string
 	err := backends.Safely(a.driver, "Published", func() (err error) { published, err = lister.Published(); return err })
+	if storage.CodeOf(err) == storage.Unimplemented {
+		return // ATT-181: a driver that does not list its volumes is not asked again.
+	}
+	a.reconciler.ArmBackground()
 	if err != nil {
 		return // ATT-181: the next comparison retries.
 	}

@@ -350,6 +350,8 @@ type spy struct {
 	*fake.Memory
 	requests  []storage.NodeRequest
 	published map[string][]string
+	lists     int // calls of Published
+	listErr   error
 }
 
 func (s *spy) Attach(req storage.NodeRequest) (map[string]string, error) {
@@ -358,7 +360,24 @@ func (s *spy) Attach(req storage.NodeRequest) (map[string]string, error) {
 	return map[string]string{"lun": "7"}, err
 }
 
-func (s *spy) Published() (map[string][]string, error) { return s.published, nil }
+func (s *spy) Published() (map[string][]string, error) {
+	s.lists++
+	return s.published, s.listErr
+}
+
+// A driver without the capability is asked once, one that fails every minute (ATT-181).
+func TestCompareFails(t *testing.T) {
+	for code, want := range map[storage.Code]int{storage.Unimplemented: 1, storage.Unavailable: 5} {
+		driver := &spy{Memory: fake.CSI(driver), listErr: storage.Errorf(code, "no list")}
+		w := prepare(t)
+		w.backend = driver
+		w.start()
+		w.Advance(5*minute + sec)
+		if driver.lists != want && driver.lists != want+1 {
+			t.Errorf("ATT-181: after %s the driver is asked %d times in 5 minutes, want %d", code, driver.lists, want)
+		}
+	}
+}
 
 // What the driver is asked, and what becomes of its answer (ATT-172, ATT-176, ATT-180).
 func TestAttachRequest(t *testing.T) {

@@ -87,7 +87,7 @@ type NodeInfo struct {
 }
 
 // PublishedLister lists the nodes to which each volume is attached, by handle (LIST_VOLUMES_PUBLISHED_NODES). The external attacher
-// compares VolumeAttachments with that list at intervals (ATT-181).
+// compares VolumeAttachments with that list at intervals (ATT-181), unless Published returns code [Unimplemented].
 type PublishedLister interface {
 	Published() (map[string][]string, error)
 }
