@@ -47,6 +47,9 @@ func TestCorrectDriver(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, report.Skipped)
 	require.GreaterOrEqual(t, len(report.Stories), 50)
+	for _, s := range report.Stories {
+		require.Empty(t, s.Incomplete, s.Story)
+	}
 	for _, f := range report.Findings {
 		t.Error(f)
 	}

@@ -83,11 +83,22 @@ func (x *explorer) story(s *story) error {
 		x.run(p)
 	}
 	x.report.Stories = append(x.report.Stories, StoryResult{Story: s.name, About: s.about, Runs: x.number - before, Failed: x.report.found - found,
-		Stopped: stopped})
+		Stopped: stopped, Incomplete: first.incomplete(x.report.found > found)})
 	if x.cfg.Progress != nil {
 		x.cfg.Progress(s.name, x.number-before)
 	}
 	return nil
+}
+
+// incomplete says why a run ended early, "" if it did not or the driver is to blame.
+func (rec *recording) incomplete(flawed bool) string {
+	switch {
+	case flawed:
+		return ""
+	case rec.cut == "" && len(rec.missed) > 0:
+		return rec.missed[0] + ": not reached"
+	}
+	return rec.cut
 }
 
 // enough is the number of failing runs without a new finding after which a story ends: more runs would show the same again.

@@ -30,6 +30,8 @@ type StoryResult struct {
 	Failed int
 	// Stopped: not all runs were made, because the last ones failed and showed nothing new.
 	Stopped bool
+	// Incomplete says why the run without faults ended early although the driver did nothing wrong, "" if it did not.
+	Incomplete string
 }
 
 // Skipped is a story that did not run.

@@ -29,6 +29,7 @@ type recording struct {
 	missed []string        // goals of the story that were not reached
 	known  []string        // faults of Kubernetes itself
 	before map[string]bool // IDs of volumes that the driver had before the run
+	cut    string          // why the story ended early, "" if it did not
 	err    error           // the run could not start or continue
 }
 
@@ -129,7 +130,7 @@ func (r *run) start() error {
 		return err
 	}
 	driver.Clock = r.cluster.Now
-	if r.cfg.Reset == nil && r.rec.caps.List {
+	if r.rec.caps.List {
 		entries, err := r.list()
 		if err != nil {
 			return fmt.Errorf("list the volumes of the driver: %w", err)

@@ -20,13 +20,13 @@ const patience = 40 * time.Minute
 
 const className = "csi"
 
-// do changes objects, unless a goal was missed before. A rejected change is an error of the story.
+// do changes objects, unless a goal was missed before. A change that the API server rejects ends the story.
 func (r *run) do(change func() error) {
 	if r.stopped {
 		return
 	}
 	if err := change(); err != nil {
-		r.stopped, r.rec.err = true, err
+		r.stopped, r.rec.cut = true, err.Error()
 	}
 }
 

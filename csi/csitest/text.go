@@ -34,6 +34,11 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 	}
+	for _, s := range r.Stories {
+		if s.Incomplete != "" {
+			fmt.Fprintf(&b, "incomplete: %s: %s\n", s.Story, s.Incomplete)
+		}
+	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(&b, "not asked: %s (%s): no %s\n", s.Story, s.About, s.Missing)
 	}
