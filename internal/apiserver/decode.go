@@ -7,8 +7,22 @@ import (
 	"reflect"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -29,12 +44,55 @@ type codec struct {
 
 func newCodec() *codec {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, storagev1.AddToScheme, admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv2.AddToScheme,
+		batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
+		flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
+		resourcev1.AddToScheme, schedulingv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			panic(err) // the groups have disjoint types
 		}
 	}
 	return &codec{scheme}
+}
+
+// newTyped returns an empty object of a kind of the scheme.
+func (c *codec) newTyped(gvk schema.GroupVersionKind) api.Object {
+	obj, err := c.scheme.New(gvk)
+	if err != nil {
+		panic(err) // the caller asked the scheme before
+	}
+	return obj.(api.Object)
+}
+
+// presentable returns a stored object in the Go type of answers. Custom objects have that of the store, with the version of the resource.
+func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
+	data, ok := obj.(*plain.Object)
+	switch {
+	case !ok:
+		return obj, nil
+	case r.typed:
+		typed := c.newTyped(r.gvk())
+		return typed, plain.Write(data, typed)
+	}
+	versioned := *data
+	versioned.SetGroupVersionKind(r.gvk())
+	return &versioned, nil
+}
+
+// storable returns a decoded object in the Go type of the store.
+func (r *resource) storable(obj api.Object) (api.Object, error) {
+	if r.simulated {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		return normalized(obj), nil
+	}
+	data, err := plain.From(obj)
+	if err != nil {
+		return nil, err
+	}
+	data.SetGroupVersionKind(r.empty().GetObjectKind().GroupVersionKind())
+	return data, nil
 }
 
 // schemeName is the name of kube-apiserver's scheme in its errors.
@@ -54,8 +112,8 @@ type body struct {
 // strict reports whether unknown and duplicate fields are looked for.
 func (b body) strict() bool { return b.validation != metav1.FieldValidationIgnore }
 
-// decode decodes a body whose default kind is gvk, and that must be of that kind. The strings are warnings. The object names no kind, as
-// stored objects do.
+// decode decodes a body whose default kind is gvk, and that must be of that kind.
+// The strings are warnings.
 func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []string, error) {
 	mediaType, err := mediaTypeOf(b.contentType)
 	if err != nil {
@@ -77,7 +135,6 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
 			actual.GroupVersion(), gvk.GroupVersion()))
 	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, warnings, nil
 }
 
@@ -97,14 +154,37 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 		}
 		data = altered
 	}
-	if into, err := c.scheme.New(gvk); err == nil {
-		if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
-			return nil, &gvk, err
-		}
+	into, err := c.scheme.New(gvk)
+	if err != nil {
+		return readPlain(data, gvk)
+	}
+	if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
+		return nil, &gvk, err
 	}
 	// The serializer looks for duplicate fields in the text as it was sent.
 	options := json.SerializerOptions{Yaml: mediaType == runtime.ContentTypeYAML, Strict: b.strict()}
 	return c.named(json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, options).Decode(b.data, &gvk, nil))
+}
+
+// readPlain decodes an object of a kind without a Go type, whose default kind is gvk.
+func readPlain(data []byte, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
+	actual := gvk
+	given, err := json.DefaultMetaFactory.Interpret(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if given.Kind != "" {
+		actual.Kind = given.Kind
+	}
+	if given.Version != "" {
+		actual.Group, actual.Version = given.Group, given.Version
+	}
+	obj := &plain.Object{}
+	if err := obj.UnmarshalJSON(data); err != nil {
+		return nil, &actual, err
+	}
+	obj.SetGroupVersionKind(actual)
+	return obj, &actual, nil
 }
 
 // named names kube-apiserver's scheme in the error for an unknown kind.
@@ -175,7 +255,7 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 		return nil, err
 	}
 	r.warnings = append(r.warnings, warnings...)
-	return normalized(obj.(api.Object)), nil
+	return r.resource.storable(obj.(api.Object))
 }
 
 // normalized returns obj without differences that the store does not distinguish.

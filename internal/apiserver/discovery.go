@@ -26,7 +26,9 @@ func isDiscovery(as schema.GroupVersionKind) bool {
 // serveDiscovery answers requests that are not for objects: discovery, version and health. It returns nil for others.
 func (s *Server) serveDiscovery(req *http.Request) *answer {
 	path := strings.TrimSuffix(req.URL.Path, "/")
+	s.mu.Lock()
 	document, convertible := s.document(path)
+	s.mu.Unlock()
 	if document == nil {
 		return nil
 	}
@@ -38,7 +40,9 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 		return failure(req, nil, err)
 	}
 	contentType := f.contentType()
+	s.mu.Lock()
 	value := document(f)
+	s.mu.Unlock()
 	if text, ok := value.(string); ok {
 		return &answer{code: http.StatusOK, contentType: "text/plain; charset=utf-8", data: []byte(text)}
 	}
@@ -60,7 +64,7 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 }
 
 // document returns the function that makes the document at a path, in a format, and the types to which it can be converted. It returns
-// nil for a path without one.
+// nil for a path without one. The caller has the lock.
 func (s *Server) document(path string) (make func(format) any, convertible func(schema.GroupVersionKind) bool) {
 	fixed := func(value any) func(format) any { return func(format) any { return value } }
 	switch path {
@@ -112,7 +116,7 @@ var serverVersion = version.Info{
 // groupVersions lists the groups that have resources, core first, then by name.
 func (s *Server) groupVersions() []schema.GroupVersion {
 	var found []schema.GroupVersion
-	for _, r := range s.resources {
+	for _, r := range s.allResources() {
 		if gv := r.GroupVersion(); !slices.Contains(found, gv) {
 			found = append(found, gv)
 		}
@@ -167,12 +171,12 @@ func (s *Server) resourceList(gv schema.GroupVersion) metav1.APIResourceList {
 	if gv.Group == "" {
 		list.TypeMeta.APIVersion = ""
 	}
-	for _, r := range s.resources {
+	for _, r := range s.allResources() {
 		if r.GroupVersion() != gv {
 			continue
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: r.Resource, SingularName: r.singular, Namespaced: r.namespaced, Kind: string(r.kind), Verbs: r.verbs(),
+			Name: r.Resource, SingularName: r.singular, Namespaced: r.namespaced, Kind: r.kindName, Verbs: r.verbs(),
 			ShortNames: r.shortNames, Categories: r.categories, StorageVersionHash: storageVersionHash(r.gvk()),
 		})
 		for _, sub := range r.allSubresources() {
@@ -215,7 +219,7 @@ func (s *Server) groupDiscovery(wanted func(group string) bool) apidiscoveryv2.A
 		group := apidiscoveryv2.APIGroupDiscovery{}
 		group.Name = gv.Group
 		v := apidiscoveryv2.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
-		for _, r := range s.resources {
+		for _, r := range s.allResources() {
 			if r.GroupVersion() == gv {
 				v.Resources = append(v.Resources, r.discovery())
 			}

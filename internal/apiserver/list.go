@@ -50,11 +50,14 @@ func (s *Server) representList(r *request, items []api.Object, meta metav1.ListM
 		return s.convertList(r, items, meta)
 	}
 	list := objectList{
-		TypeMeta: metav1.TypeMeta{Kind: string(r.resource.kind) + "List", APIVersion: r.resource.GroupVersion().String()},
-		ListMeta: meta, Items: items,
+		TypeMeta: metav1.TypeMeta{Kind: r.resource.kindName + "List", APIVersion: r.resource.GroupVersion().String()},
+		ListMeta: meta, Items: make([]any, len(items)),
 	}
-	if items == nil {
-		list.Items = []api.Object{}
+	for i, obj := range items {
+		var err error
+		if list.Items[i], err = s.codec.presentable(r.resource, obj); err != nil {
+			return nil, err
+		}
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
@@ -63,11 +66,12 @@ func (s *Server) representList(r *request, items []api.Object, meta metav1.ListM
 	return data, nil
 }
 
-// objectList is a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind.
+// objectList is a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except
+// custom objects.
 type objectList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
-	Items           []api.Object `json:"items"`
+	Items           []any `json:"items"`
 }
 
 // page is one page of a list.

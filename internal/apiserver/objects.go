@@ -37,7 +37,7 @@ func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
 	if r.format.as != nil {
 		return s.convert(r, obj)
 	}
-	return r.resource.encode(obj)
+	return s.encode(r.resource, obj)
 }
 
 func (s *Server) get(r *request) ([]byte, int, error) {

@@ -38,7 +38,7 @@ var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, ty
 func (s *Server) patch(r *request) ([]byte, int, error) {
 	contentType, _, _ := strings.Cut(r.contentType, ";")
 	patchType := types.PatchType(strings.TrimSpace(contentType))
-	if !slices.Contains(patchTypes, patchType) {
+	if !slices.Contains(patchTypes, patchType) || patchType == types.StrategicMergePatchType && !r.resource.typed {
 		return nil, 0, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
 	var opts metav1.PatchOptions
@@ -80,17 +80,23 @@ func (p patch) apply() (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if obj, err = r.resource.storable(obj); err != nil {
+		return nil, err
+	}
 	if err := r.checkIdentity(obj); err != nil {
 		return nil, err
 	}
-	return p.server.store.UpdateWith(normalized(obj), api.Subresource(r.subresource), store.UpdateOptions{Patched: true})
+	return p.server.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{Patched: true})
 }
 
 // document applies a JSON patch or a JSON merge patch.
 func (p patch) document(old api.Object) (api.Object, error) {
 	r := p.request
-	data, err := encodeObject(old, r.resource.gvk())
+	current, err := p.server.codec.presentable(r.resource, old)
+	if err != nil {
+		return nil, err
+	}
+	data, err := encodeObject(current, r.resource.gvk())
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +110,9 @@ func (p patch) document(old api.Object) (api.Object, error) {
 		strict, err = append(strict, unknown.Errors()...), nil
 	}
 	decoded, ok := obj.(api.Object)
-	if err == nil && (!ok || reflect.TypeOf(obj) != reflect.TypeOf(old)) {
+	if err == nil && (!ok || reflect.TypeOf(obj) != reflect.TypeOf(current)) {
 		err = fmt.Errorf("converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"),
-			internalPackage(r.resource.Group), r.resource.kind)
+			internalPackage(r.resource.Group), r.resource.kindName)
 	}
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
@@ -163,10 +169,15 @@ func (p patch) patchDocument(data []byte) ([]byte, []error, error) {
 
 // strategic applies a strategic merge patch.
 func (p patch) strategic(old api.Object) (api.Object, error) {
-	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+	current, err := p.server.codec.presentable(p.request.resource, old)
 	if err != nil {
 		return nil, err
 	}
+	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(current)
+	if err != nil {
+		return nil, err
+	}
+	obj := p.server.codec.newTyped(p.request.resource.gvk())
 	changes := map[string]any{}
 	var strict []error
 	if p.strict() {
@@ -175,17 +186,16 @@ func (p patch) strategic(old api.Object) (api.Object, error) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(p.request.body, &changes)
 	}
 	if err == nil {
-		err = store.CheckQuantities(p.request.body, reflect.TypeOf(old))
+		err = store.CheckQuantities(p.request.body, reflect.TypeOf(obj))
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	text := fmt.Sprintf("%+v", changes) // the patch is consumed
-	patched, err := strategicpatch.StrategicMergeMapPatch(original, changes, p.request.resource.empty())
+	patched, err := strategicpatch.StrategicMergeMapPatch(original, changes, p.server.codec.newTyped(p.request.resource.gvk()))
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	obj := p.request.resource.empty()
 	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, p.strict())
 	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
 		strict, err = append(strict, unknown.Errors()...), nil

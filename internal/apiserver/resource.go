@@ -2,27 +2,38 @@ package apiserver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // resource is one row of the table of resources: a kind under its name in paths.
 type resource struct {
 	schema.GroupVersionResource
 	kind         api.Kind
+	kindName     string // as in objects
 	singular     string
 	shortNames   []string
 	categories   []string
 	namespaced   bool
 	status       bool // it has the subresource status
 	subresources []subresource
+	// simulated kinds have Go types in the store, the others are plain data. typed kinds have a Go type in requests and answers. custom kinds
+	// are those of CustomResourceDefinitions.
+	simulated, typed, custom bool
 	// keepsDeleted reports that the answer to a delete is the deleted object, and not a Status.
 	keepsDeleted bool
 	// empty returns an object to decode into.
@@ -45,72 +56,86 @@ type subresource struct {
 	verbs []string
 }
 
-var (
-	coreGroup    = schema.GroupVersion{Version: "v1"}
-	storageGroup = schema.GroupVersion{Group: "storage.k8s.io", Version: "v1"}
-)
+var coreGroup = schema.GroupVersion{Version: "v1"}
 
-// newResources returns the table of resources in the order of discovery: by group, then by name.
-func newResources() []*resource {
-	return []*resource{
-		{
-			GroupVersionResource: coreGroup.WithResource("events"), kind: api.Event, singular: "event", shortNames: []string{"ev"},
-			namespaced: true, empty: func() api.Object { return &corev1.Event{} }, selectable: eventFields,
-		},
-		{
-			GroupVersionResource: coreGroup.WithResource("nodes"), kind: api.Node, singular: "node", shortNames: []string{"no"},
-			status: true, empty: func() api.Object { return &corev1.Node{} },
-			selectable: func(obj api.Object) fields.Set {
-				return fields.Set{"spec.unschedulable": fmt.Sprint(obj.(*corev1.Node).Spec.Unschedulable)}
-			},
-		},
-		{
-			GroupVersionResource: coreGroup.WithResource("persistentvolumeclaims"), kind: api.PersistentVolumeClaim,
-			singular: "persistentvolumeclaim", shortNames: []string{"pvc"}, namespaced: true, status: true, keepsDeleted: true,
-			empty: func() api.Object { return &corev1.PersistentVolumeClaim{} },
-		},
-		{
-			GroupVersionResource: coreGroup.WithResource("persistentvolumes"), kind: api.PersistentVolume, singular: "persistentvolume",
-			shortNames: []string{"pv"}, status: true, keepsDeleted: true, empty: func() api.Object { return &corev1.PersistentVolume{} },
-		},
-		{
-			GroupVersionResource: coreGroup.WithResource("pods"), kind: api.Pod, singular: "pod", shortNames: []string{"po"},
-			categories: []string{"all"}, namespaced: true, status: true, keepsDeleted: true,
-			subresources: []subresource{
-				{"binding", coreGroup.WithKind("Binding"), []string{"create"}},
-				{"eviction", schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{"create"}},
-			},
-			empty: func() api.Object { return &corev1.Pod{} }, selectable: podFields,
-		},
-		{
-			GroupVersionResource: storageGroup.WithResource("csidrivers"), kind: api.CSIDriver, singular: "csidriver", keepsDeleted: true,
-			empty: func() api.Object { return &storagev1.CSIDriver{} },
-		},
-		{
-			GroupVersionResource: storageGroup.WithResource("csinodes"), kind: api.CSINode, singular: "csinode", keepsDeleted: true,
-			empty: func() api.Object { return &storagev1.CSINode{} },
-		},
-		{
-			GroupVersionResource: storageGroup.WithResource("csistoragecapacities"), kind: api.CSIStorageCapacity,
-			singular: "csistoragecapacity", namespaced: true, empty: func() api.Object { return &storagev1.CSIStorageCapacity{} },
-		},
-		{
-			GroupVersionResource: storageGroup.WithResource("storageclasses"), kind: api.StorageClass, singular: "storageclass",
-			shortNames: []string{"sc"}, keepsDeleted: true, empty: func() api.Object { return &storagev1.StorageClass{} },
-		},
-		{
-			GroupVersionResource: storageGroup.WithResource("volumeattachments"), kind: api.VolumeAttachment, singular: "volumeattachment",
-			status: true, keepsDeleted: true, empty: func() api.Object { return &storagev1.VolumeAttachment{} },
-		},
-		{
-			GroupVersionResource: storageGroup.WithResource("volumeattributesclasses"), kind: api.VolumeAttributesClass,
-			singular: "volumeattributesclass", shortNames: []string{"vac"}, keepsDeleted: true,
-			empty: func() api.Object { return &storagev1.VolumeAttributesClass{} },
+// newResources returns the table of resources in the order of discovery: by group, then by name. It has the kinds that Kubernetes serves;
+// custom kinds come and go with their definitions.
+func newResources(c *codec) []*resource {
+	var list []*resource
+	for _, kind := range objkinds.All() {
+		r := newResource(kind, kind.Version())
+		r.typed = c.scheme.Recognizes(r.gvk())
+		r.complete(c)
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list, func(a, b *resource) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
+	})
+	return list
+}
+
+// newResource returns the resource of a kind in one version.
+func newResource(kind *objkinds.Kind, version string) *resource {
+	gvk := schema.GroupVersionKind{Group: kind.Group, Version: version, Kind: kind.Kind}
+	stored := kind.GroupVersionKind()
+	return &resource{
+		GroupVersionResource: gvk.GroupVersion().WithResource(kind.Plural), kind: api.Kind(kind.Name()), kindName: kind.Kind,
+		singular: kind.Names()[1], shortNames: kind.Short, categories: kind.Categories, namespaced: kind.Namespaced, status: kind.Status,
+		custom: kind.Custom,
+		empty: func() api.Object {
+			return &plain.Object{TypeMeta: metav1.TypeMeta{Kind: stored.Kind, APIVersion: stored.GroupVersion().String()}}
 		},
 	}
 }
 
-func (r *resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithKind(string(r.kind)) }
+// complete adds what only some kinds have.
+func (r *resource) complete(c *codec) {
+	gvk := r.gvk()
+	if store.Simulated(r.kind) {
+		r.simulated = true
+		r.empty = func() api.Object { return c.newTyped(gvk) }
+	}
+	switch r.kind {
+	case api.PersistentVolume, api.PersistentVolumeClaim, api.CSIDriver, api.CSINode, api.StorageClass, api.VolumeAttachment,
+		api.VolumeAttributesClass, "Namespace", "PodTemplate", "ResourceQuota", "Service", "ServiceAccount":
+		r.keepsDeleted = true
+	case api.Event:
+		r.selectable = eventFields
+	case api.Node:
+		r.selectable = func(obj api.Object) fields.Set {
+			return fields.Set{"spec.unschedulable": fmt.Sprint(obj.(*corev1.Node).Spec.Unschedulable)}
+		}
+	case api.Pod:
+		r.keepsDeleted, r.selectable = true, podFields
+		r.subresources = []subresource{
+			{"binding", coreGroup.WithKind("Binding"), []string{verbCreate}},
+			{"eviction", schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{verbCreate}},
+		}
+	}
+	switch r.kind {
+	case "Namespace":
+		r.selectable = contentFields("status.phase")
+	case "Secret":
+		r.selectable = contentFields("type")
+	case "Service":
+		r.selectable = contentFields("spec.clusterIP", "spec.type")
+	}
+	r.keepsDeleted = r.keepsDeleted || r.Group == "resource.k8s.io"
+}
+
+// contentFields returns the function that selects fields of objects that are plain data.
+func contentFields(paths ...string) func(api.Object) fields.Set {
+	return func(obj api.Object) fields.Set {
+		set := fields.Set{}
+		for _, path := range paths {
+			text, _, _ := unstructured.NestedString(obj.(*plain.Object).Content, strings.Split(path, ".")...)
+			set[path] = text
+		}
+		return set
+	}
+}
+
+func (r *resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithKind(r.kindName) }
 
 // verbs lists the verbs of the resource, in the order of discovery.
 func (r *resource) verbs() []string {
@@ -128,18 +153,22 @@ func (r *resource) subresource(name string) *subresource {
 }
 
 // encode returns the JSON of a stored object with its kind. The caller has the server's lock.
-func (r *resource) encode(obj api.Object) ([]byte, error) {
+func (s *Server) encode(r *resource, obj api.Object) ([]byte, error) {
 	if obj == r.last {
 		return r.encoded, nil
 	}
-	data, err := encodeObject(obj, r.gvk())
+	value, err := s.codec.presentable(r, obj)
+	if err != nil {
+		return nil, err
+	}
+	data, err := encodeObject(value, r.gvk())
 	if err == nil {
 		r.last, r.encoded = obj, data
 	}
 	return data, err
 }
 
-// encodeObject returns the JSON of an object with the kind, which stored objects do not name.
+// encodeObject returns the JSON of an object with the kind, which stored objects of Go types do not name.
 func encodeObject(obj any, gvk schema.GroupVersionKind) ([]byte, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

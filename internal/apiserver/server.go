@@ -66,6 +66,8 @@ type Server struct {
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
 	resources []*resource
+	custom    map[schema.GroupVersionResource]*resource // those that were used
+	documents map[schema.GroupVersion][]byte            // OpenAPI
 }
 
 // New returns a server.
@@ -89,10 +91,14 @@ func New(cfg Config) *Server {
 	if cfg.Hooks.Lag == nil {
 		cfg.Hooks.Lag = none
 	}
-	s := &Server{cfg: cfg, codec: newCodec(), store: cfg.Backend.Store(), resources: newResources()}
+	codec := newCodec()
+	s := &Server{cfg: cfg, codec: codec, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
+		documents: map[schema.GroupVersion][]byte{}}
 	if cfg.Hooks.Await != nil {
 		for _, r := range s.resources {
-			s.count(r)
+			if r.simulated {
+				s.count(r)
+			}
 		}
 	}
 	return s
@@ -125,13 +131,33 @@ func (s *Server) Changes(kind api.Kind) int {
 	return 0
 }
 
+// resource returns the resource of that name, or nil.
 func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
-	for _, r := range s.resources {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.allResources() {
 		if r.GroupVersionResource == gvr {
 			return r
 		}
 	}
 	return nil
+}
+
+// allResources returns the table of resources followed by those of custom kinds. The caller has the lock.
+func (s *Server) allResources() []*resource {
+	all := s.resources
+	for _, kind := range s.store.CustomKinds() {
+		for _, version := range kind.Versions {
+			r := newResource(kind, version)
+			if known := s.custom[r.GroupVersionResource]; known != nil && known.namespaced == r.namespaced && known.kind == r.kind {
+				all = append(all[:len(all):len(all)], known)
+				continue
+			}
+			s.custom[r.GroupVersionResource] = r
+			all = append(all[:len(all):len(all)], r)
+		}
+	}
+	return all
 }
 
 // answer is the answer to a request: data, or a stream.
@@ -203,6 +229,9 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 // serve answers any request. The error is that of a request whose client gave up.
 func (s *Server) serve(req *http.Request) (*answer, error) {
 	if a := s.serveDiscovery(req); a != nil {
+		return a, nil
+	}
+	if a := s.serveOpenAPI(req); a != nil {
 		return a, nil
 	}
 	r, err := s.parse(req)

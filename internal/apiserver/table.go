@@ -34,7 +34,7 @@ func (s *Server) convert(r *request, obj api.Object) ([]byte, error) {
 		return json.Marshal(partial(obj, r.format.as.GroupVersion()))
 	}
 	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (*%s.%s)",
-		internalPackage(r.resource.Group), r.resource.kind))
+		internalPackage(r.resource.Group), r.resource.kindName))
 }
 
 // convertList is convert for a list.
@@ -58,7 +58,7 @@ func (s *Server) convertList(r *request, items []api.Object, list metav1.ListMet
 		return json.Marshal(partials)
 	}
 	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s.%sList)",
-		internalPackage(r.resource.Group), r.resource.kind))
+		internalPackage(r.resource.Group), r.resource.kindName))
 }
 
 func errNotConvertible(message string) error {
@@ -98,7 +98,7 @@ func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opt
 		switch opts.IncludeObject {
 		case metav1.IncludeNone:
 		case metav1.IncludeObject:
-			data, err := encodeObject(obj, r.resource.gvk())
+			data, err := s.encode(r.resource, obj)
 			if err != nil {
 				return nil, err
 			}

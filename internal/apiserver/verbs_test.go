@@ -328,7 +328,7 @@ func TestWatchTables(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	f := newFixture(t)
 	require.Contains(t, f.must("GET /api", ""), `{"kind":"APIVersions","versions":["v1"]`)
-	require.Contains(t, f.must("GET /apis", ""), `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"storage.k8s.io","versions":`)
+	require.Contains(t, f.must("GET /apis", ""), `{"name":"storage.k8s.io","versions":[{"groupVersion":"storage.k8s.io/v1"`)
 	require.Contains(t, f.must("GET /api/v1", ""), `{"name":"pods/binding","singularName":"","namespaced":true,"kind":"Binding","verbs":["create"]}`)
 	require.Contains(t, f.must("GET /version", ""), `"gitVersion":"v1.36.3"`)
 	resp, got := f.request("GET /apis", "", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json")
@@ -343,6 +343,36 @@ func TestDiscovery(t *testing.T) {
 		}
 		require.Contains(t, f.must("GET "+path, ""), `"kind":"`+string(kind)+`"`)
 	}
+}
+
+// TestOtherKinds checks kinds that are plain data: with a Go type, and those of definitions.
+func TestOtherKinds(t *testing.T) {
+	f := newFixture(t)
+	deployments := "/apis/apps/v1/namespaces/default/deployments"
+	deployment := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +
+		`"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web"}]}}}}`
+	stored := `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"default","uid":"{uid}","resourceVersion":"1",` +
+		`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":` +
+		`{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web","resources":{}}]}},"strategy":{}},"status":{}}`
+	f.expect("POST "+deployments, deployment, 201, stored)
+	f.expect("GET "+deployments+"/web", "", 200, stored)
+	require.Contains(t, f.must("PATCH "+deployments+"/web", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"web:2"}]}}}}`,
+		"Content-Type: application/strategic-merge-patch+json"), `{"name":"c","image":"web:2","resources":{}}`)
+	f.expect("POST "+deployments+"?fieldValidation=Strict", strings.Replace(deployment, `"spec":{"sel`, `"spec":{"size":1,"sel`, 1), 400, failure(
+		`Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.size"`, `"reason":"BadRequest","code":400`))
+	require.Contains(t, f.must("GET "+deployments, ""), `"items":[{"metadata":`)
+
+	widgets := "/apis/example.com/v1/namespaces/default/widgets"
+	f.expect("GET "+widgets, "", 404, "404 page not found")
+	f.must("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"apiVersion":"apiextensions.k8s.io/v1",
+		"kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	_, got := f.request("POST "+widgets, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":1}}`)
+	require.Contains(t, got, `"spec":{"size":1}`)
+	require.Contains(t, f.must("GET /apis/example.com/v1", ""), `{"name":"widgets","singularName":"widget","namespaced":true,"kind":"Widget"`)
+	require.Contains(t, f.must("PATCH "+widgets+"/w", `{"spec":{"size":2}}`, "Content-Type: application/merge-patch+json"), `"spec":{"size":2}`)
+	require.Contains(t, f.must("GET "+widgets, ""), `"items":[{"apiVersion":"example.com/v1","kind":"Widget"`)
 }
 
 func TestBodyLimit(t *testing.T) {

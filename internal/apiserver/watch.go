@@ -103,7 +103,7 @@ type encoder func(api.Object) ([]byte, error)
 
 func (s *Server) watchEncoder(r *request) (encoder, error) {
 	if r.format.as == nil {
-		return r.resource.encode, nil
+		return func(obj api.Object) ([]byte, error) { return s.encode(r.resource, obj) }, nil
 	}
 	return s.watchConverter(r)
 }

@@ -1,0 +1,434 @@
+package apiserver
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// object is a JSON object. Its keys are encoded in the order of their names.
+type object = map[string]any
+
+// serveOpenAPI answers requests for the index of OpenAPI documents and for the documents. It returns nil for other paths.
+func (s *Server) serveOpenAPI(req *http.Request) *answer {
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(req.URL.Path, "/"), "/openapi/v3")
+	if !ok || rest != "" && rest[0] != '/' {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rest == "" {
+		data, err := s.openAPIIndex()
+		if err != nil {
+			return failure(req, nil, err)
+		}
+		return &answer{code: http.StatusOK, contentType: runtime.ContentTypeJSON, data: data}
+	}
+	for _, gv := range s.groupVersions() {
+		if rest != "/"+pathOf(gv) {
+			continue
+		}
+		data, hash, err := s.openAPIDocument(gv)
+		if err != nil {
+			return failure(req, nil, err)
+		}
+		if given := req.URL.Query().Get("hash"); given != "" && given != hash {
+			location := *req.URL
+			location.RawQuery = "hash=" + hash
+			return &answer{
+				code: http.StatusMovedPermanently, contentType: "text/plain; charset=utf-8", header: http.Header{"Location": {location.String()}},
+			}
+		}
+		return &answer{code: http.StatusOK, contentType: runtime.ContentTypeJSON, data: data, header: http.Header{"Etag": {`"` + hash + `"`}}}
+	}
+	return failure(req, nil, errNoRoute)
+}
+
+// pathOf returns the path of a group in one version: api/v1 or apis/GROUP/VERSION.
+func pathOf(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
+}
+
+func (s *Server) openAPIIndex() ([]byte, error) {
+	paths := object{}
+	for _, gv := range s.groupVersions() {
+		_, hash, err := s.openAPIDocument(gv)
+		if err != nil {
+			return nil, err
+		}
+		paths[pathOf(gv)] = object{"serverRelativeURL": "/openapi/v3/" + pathOf(gv) + "?hash=" + hash}
+	}
+	return json.Marshal(object{"paths": paths})
+}
+
+// openAPIDocument returns the document of a group in one version, and its hash. Documents of groups with Go types do not change.
+func (s *Server) openAPIDocument(gv schema.GroupVersion) (data []byte, hash string, err error) {
+	if known, ok := s.documents[gv]; ok {
+		return known, hashOf(known), nil
+	}
+	d := document{codec: s.codec, schemas: object{}}
+	paths, custom := object{}, false
+	for _, r := range s.allResources() {
+		if r.GroupVersion() == gv {
+			d.addPaths(paths, r)
+			custom = custom || r.custom
+		}
+	}
+	data, err = json.Marshal(object{
+		"openapi": "3.0.0", "info": object{"title": "Kubernetes", "version": serverVersion.GitVersion}, "paths": paths,
+		"components": object{"schemas": d.schemas},
+	})
+	if err == nil && !custom {
+		s.documents[gv] = data
+	}
+	return data, hashOf(data), err
+}
+
+func hashOf(data []byte) string { return fmt.Sprintf("%X", sha256.Sum256(data)) }
+
+// document collects the schemas that an OpenAPI document needs.
+type document struct {
+	codec   *codec
+	schemas object
+}
+
+// addPaths adds the paths of a resource.
+func (d document) addPaths(paths object, r *resource) {
+	root := "/" + pathOf(r.GroupVersion()) + "/"
+	if r.namespaced {
+		paths[root+r.Resource] = d.pathItem(r, r.gvk(), nil, verbList)
+		root += "namespaces/{namespace}/"
+	}
+	var inPath []string
+	if r.namespaced {
+		inPath = append(inPath, "namespace")
+	}
+	paths[root+r.Resource] = d.pathItem(r, r.gvk(), inPath, verbList, verbCreate, verbDeleteCollection)
+	inPath = append(slices.Clip(inPath), "name")
+	paths[root+r.Resource+"/{name}"] = d.pathItem(r, r.gvk(), inPath, verbGet, verbUpdate, verbPatch, verbDelete)
+	for _, sub := range r.allSubresources() {
+		paths[root+r.Resource+"/{name}/"+sub.name] = d.pathItem(r, sub.kind, inPath, sub.verbs...)
+	}
+}
+
+// methods are the HTTP methods of verbs, in lower case.
+var methods = map[string]string{
+	verbGet: "get", verbList: "get", verbCreate: "post", verbUpdate: "put", verbPatch: "patch", verbDelete: "delete",
+	verbDeleteCollection: "delete",
+}
+
+// actions are what OpenAPI documents call the verbs of which the name differs.
+var actions = map[string]string{verbCreate: "post", verbUpdate: "put"}
+
+// pathItem describes a path: the operations for the verbs on objects of a kind, and the parameters in the path.
+func (d document) pathItem(r *resource, gvk schema.GroupVersionKind, inPath []string, verbs ...string) object {
+	item := object{}
+	var parameters []object
+	for _, name := range inPath {
+		parameters = append(parameters, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string", "uniqueItems": true}})
+	}
+	parameters = append(parameters, query("pretty", "string"))
+	item["parameters"] = parameters
+	for _, verb := range verbs {
+		action := verb
+		if known, ok := actions[verb]; ok {
+			action = known
+		}
+		result := d.kind(r, gvk)
+		switch verb {
+		case verbList:
+			result = d.listOf(r, gvk)
+		case verbDelete, verbDeleteCollection:
+			if !r.keepsDeleted || verb == verbDeleteCollection {
+				result = d.reference(reflect.TypeFor[metav1.Status]())
+			}
+		}
+		operation := object{
+			"operationId":         verb + strings.Join(strings.Split(r.Group, "."), "") + r.Version + r.kindName + gvk.Kind,
+			"parameters":          d.parameters(verb),
+			"responses":           object{"200": object{"description": "OK", "content": object{runtime.ContentTypeJSON: object{"schema": result}}}},
+			"tags":                []string{strings.ReplaceAll(pathOf(r.GroupVersion())[len("api"):], "/", "_")},
+			"x-kubernetes-action": action,
+			"x-kubernetes-group-version-kind": object{
+				"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind,
+			},
+		}
+		if body := d.requestBody(verb, r, gvk); body != nil {
+			operation["requestBody"] = body
+		}
+		item[methods[verb]] = operation
+	}
+	return item
+}
+
+func query(name, kind string) object {
+	return object{"name": name, "in": "query", "schema": object{"type": kind, "uniqueItems": true}}
+}
+
+// parameters describes the query parameters of a verb.
+func (d document) parameters(verb string) []object {
+	kinds := map[string]string{
+		"limit": "integer", "timeoutSeconds": "integer", "gracePeriodSeconds": "integer", "watch": "boolean", "allowWatchBookmarks": "boolean",
+		"sendInitialEvents": "boolean", "force": "boolean", "orphanDependents": "boolean",
+	}
+	names := map[string][]string{
+		verbCreate: {"dryRun", "fieldManager", "fieldValidation"}, verbUpdate: {"dryRun", "fieldManager", "fieldValidation"},
+		verbPatch:  {"dryRun", "fieldManager", "fieldValidation", "force"},
+		verbDelete: {"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"},
+		verbList: {
+			"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch",
+			"sendInitialEvents", "timeoutSeconds", "watch",
+		},
+		verbDeleteCollection: {
+			"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "orphanDependents", "propagationPolicy",
+			"resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds",
+		},
+	}
+	list := []object{}
+	for _, name := range names[verb] {
+		kind := kinds[name]
+		if kind == "" {
+			kind = "string"
+		}
+		list = append(list, query(name, kind))
+	}
+	return list
+}
+
+func (d document) requestBody(verb string, r *resource, gvk schema.GroupVersionKind) object {
+	content := object{}
+	switch verb {
+	case verbCreate, verbUpdate:
+		content["*/*"] = object{"schema": d.kind(r, gvk)}
+	case verbDelete, verbDeleteCollection:
+		content["*/*"] = object{"schema": d.reference(reflect.TypeFor[metav1.DeleteOptions]())}
+		return object{"content": content}
+	case verbPatch:
+		for _, patchType := range patchTypes {
+			content[string(patchType)] = object{"schema": d.reference(reflect.TypeFor[metav1.Patch]())}
+		}
+	default:
+		return nil
+	}
+	return object{"content": content, "required": true}
+}
+
+// kind returns the reference to the schema of a kind. Kinds without a Go type may have any fields.
+func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
+	if obj, err := d.codec.scheme.New(gvk); err == nil {
+		t := reflect.TypeOf(obj).Elem()
+		reference := d.reference(t)
+		d.schemas[schemaName(t)].(object)["x-kubernetes-group-version-kind"] = []object{{
+			"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind,
+		}}
+		return reference
+	}
+	group := strings.Split(gvk.Group, ".")
+	slices.Reverse(group)
+	name := strings.Join(append(group, gvk.Version, gvk.Kind), ".")
+	d.schemas[name] = object{
+		"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+		"properties": object{
+			"apiVersion": object{"type": "string"}, "kind": object{"type": "string"},
+			"metadata": object{"allOf": []object{d.reference(reflect.TypeFor[metav1.ObjectMeta]())}, "default": object{}},
+		},
+		"x-kubernetes-group-version-kind": []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}},
+	}
+	return refTo(name)
+}
+
+// listOf returns the reference to the schema of a list.
+func (d document) listOf(r *resource, gvk schema.GroupVersionKind) object {
+	list := gvk
+	list.Kind += "List"
+	if d.codec.scheme.Recognizes(list) {
+		return d.kind(r, list)
+	}
+	return d.kind(r, gvk)
+}
+
+func refTo(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// schemaName returns the name of the schema of a Go type: io.k8s.api.core.v1.Pod for example.
+func schemaName(t reflect.Type) string {
+	domain, path, _ := strings.Cut(t.PkgPath(), "/")
+	parts := strings.Split(domain, ".")
+	slices.Reverse(parts)
+	return strings.Join(parts, ".") + "." + strings.ReplaceAll(path, "/", ".") + "." + t.Name()
+}
+
+// reference returns the reference to the schema of a struct, and adds the schema to the document.
+func (d document) reference(t reflect.Type) object {
+	name := schemaName(t)
+	if _, ok := d.schemas[name]; ok {
+		return refTo(name)
+	}
+	s := object{}
+	d.schemas[name] = s // it may refer to itself
+	docs := swaggerDoc(t)
+	if text := docs[""]; text != "" {
+		s["description"] = text
+	}
+	if special, ok := specialSchemas[t]; ok {
+		for key, value := range special {
+			s[key] = value
+		}
+		return refTo(name)
+	}
+	s["type"] = "object"
+	properties, required := object{}, []string{}
+	d.addFields(t, properties, &required)
+	if len(properties) > 0 {
+		s["properties"] = properties
+	}
+	if len(required) > 0 {
+		slices.Sort(required)
+		s["required"] = required
+	}
+	if slices.Contains(atomicStructs, t.Name()) {
+		s["x-kubernetes-map-type"] = "atomic"
+	}
+	return refTo(name)
+}
+
+// specialSchemas are those of types that encode themselves.
+var specialSchemas = map[reflect.Type]object{
+	reflect.TypeFor[apiresource.Quantity](): {"oneOf": []object{{"type": "string"}, {"type": "number"}}},
+	reflect.TypeFor[intstr.IntOrString]():   {"format": "int-or-string", "oneOf": []object{{"type": "integer"}, {"type": "string"}}},
+	reflect.TypeFor[metav1.Time]():          {"type": "string", "format": "date-time"},
+	reflect.TypeFor[metav1.MicroTime]():     {"type": "string", "format": "date-time"},
+	reflect.TypeFor[metav1.Duration]():      {"type": "string"},
+	reflect.TypeFor[metav1.FieldsV1]():      {"type": "object"},
+	reflect.TypeFor[runtime.RawExtension](): {"type": "object"},
+	reflect.TypeFor[metav1.Patch]():         {"type": "object"},
+}
+
+// atomicStructs are the structs that an apply replaces as a whole, which their Go types do not say.
+var atomicStructs = []string{
+	"ConfigMapKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector", "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference",
+	"OwnerReference", "ResourceFieldSelector", "SecretKeySelector", "SecretReference", "TopologySelectorTerm", "TypedLocalObjectReference",
+}
+
+// listKeys are the keys of lists that are maps, and not only by their patchMergeKey: by struct and field.
+var listKeys = map[string][]string{
+	"Container.ports": {"containerPort", "protocol"}, "EphemeralContainer.ports": {"containerPort", "protocol"},
+	"ServiceSpec.ports": {"port", "protocol"}, "PodSpec.topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
+	"ResourceRequirements.claims": {"name"},
+}
+
+// setLists are the lists that are sets.
+var setLists = []string{"ObjectMeta.finalizers", "NodeSpec.podCIDRs"}
+
+// addFields adds the fields of a struct, and the names of those that are required.
+func (d document) addFields(t reflect.Type, properties object, required *[]string) {
+	docs := swaggerDoc(t)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+			continue
+		case name == "" && f.Anonymous:
+			d.addFields(f.Type, properties, required)
+			continue
+		case name == "":
+			continue
+		}
+		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		property := d.field(f.Type, !optional)
+		if text := docs[name]; text != "" {
+			property["description"] = text
+		}
+		d.addMergeFacts(property, t, f, name)
+		properties[name] = property
+		if !optional {
+			*required = append(*required, name)
+		}
+	}
+}
+
+// addMergeFacts adds how patches and applies merge a field.
+func (d document) addMergeFacts(property object, t reflect.Type, f reflect.StructField, name string) {
+	strategy, key := f.Tag.Get("patchStrategy"), f.Tag.Get("patchMergeKey")
+	if strategy != "" {
+		property["x-kubernetes-patch-strategy"] = strategy
+	}
+	if key != "" {
+		property["x-kubernetes-patch-merge-key"] = key
+	}
+	if f.Type.Kind() != reflect.Slice || property["type"] != "array" {
+		return
+	}
+	keys := listKeys[t.Name()+"."+name]
+	if keys == nil && key != "" {
+		keys = []string{key}
+	}
+	switch {
+	case keys != nil:
+		property["x-kubernetes-list-type"], property["x-kubernetes-list-map-keys"] = "map", keys
+	case slices.Contains(setLists, t.Name()+"."+name):
+		property["x-kubernetes-list-type"] = "set"
+	default:
+		property["x-kubernetes-list-type"] = "atomic"
+	}
+}
+
+// field returns the schema of a field. withDefault adds the zero value that a missing field has.
+func (d document) field(t reflect.Type, withDefault bool) object {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return d.field(t.Elem(), false)
+	case reflect.Struct:
+		_, special := specialSchemas[t]
+		s := object{"allOf": []object{d.reference(t)}}
+		if !special {
+			s["default"] = object{}
+		}
+		return s
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return object{"type": "string", "format": "byte"}
+		}
+		return object{"type": "array", "items": d.field(t.Elem(), true)}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": d.field(t.Elem(), true)}
+	}
+	kind, format, zero := primitive(t)
+	s := object{"type": kind}
+	if format != "" {
+		s["format"] = format
+	}
+	if withDefault {
+		s["default"] = zero
+	}
+	return s
+}
+
+func primitive(t reflect.Type) (kind, format string, zero any) {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "boolean", "", false
+	case reflect.Int32, reflect.Uint32:
+		return "integer", "int32", 0
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "integer", "int64", 0
+	case reflect.Float32, reflect.Float64:
+		return "number", "double", 0
+	case reflect.String:
+		return "string", "", ""
+	}
+	return "object", "", object{}
+}
