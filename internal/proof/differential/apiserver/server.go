@@ -1,33 +1,39 @@
 package apiserver
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
-	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
+)
+
+// What determines when requests take effect and when events arrive; see package internal/apiserver.
+type (
+	Transition = apiserver.Transition
+	Permit     = apiserver.Permit
+	Burst      = apiserver.Burst
+)
+
+// The bursts.
+const (
+	Alone    = apiserver.Alone
+	Together = apiserver.Together
+	Merged   = apiserver.Merged
 )
 
 // Config configures a server. The zero value answers immediately and reports nothing.
 type Config struct {
 	// Now is the server's clock; nil is time.Now.
 	Now func() time.Time
-	// Delay returns how long a request of a component waits before it takes effect, and again before its answer arrives; Lag how long a
-	// watch event takes. Both are called from any goroutine. Nil is no delay.
+	// Delay, Lag and Await are those of apiserver.Hooks. Actors are the names of components.
 	Delay, Lag func(component string) time.Duration
-	// Await returns when a transition may happen, or when it is canceled. Nil lets all of them happen at once.
-	Await func(what Transition, canceled <-chan struct{}) Permit
+	Await      func(what Transition, canceled <-chan struct{}) Permit
 	// Inject is called before each request except lists and watches, and may make it fail. The server's lock is held. Nil injects
 	// nothing.
 	Inject func(api.Call) api.Fault
@@ -38,24 +44,17 @@ type Config struct {
 
 // Server answers requests from a store. It is safe for concurrent use.
 type Server struct {
-	cfg Config
-
-	mu        sync.Mutex // guards the store and everything below
-	store     *store.Store
-	resources []*resource
+	*apiserver.Server
+	backend *backend
 }
+
+// history is how many changes of a kind a watch can go back: clients list and then watch, with delays in between.
+const history = 100_000
 
 // New returns a server with an empty store.
 func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	none := func(string) time.Duration { return 0 }
-	if cfg.Delay == nil {
-		cfg.Delay = none
-	}
-	if cfg.Lag == nil {
-		cfg.Lag = none
 	}
 	if cfg.Inject == nil {
 		cfg.Inject = func(api.Call) api.Fault { return api.Fault{} }
@@ -63,16 +62,17 @@ func New(cfg Config) *Server {
 	if cfg.Wrote == nil {
 		cfg.Wrote = func(trace.Entry) {}
 	}
-	s := &Server{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history})}
-	s.resources = resourcesOf(s.store)
-	for _, r := range s.resources {
-		r.count()
+	b := &backend{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history})}
+	return &Server{
+		Server: apiserver.New(apiserver.Config{
+			Backend:      b,
+			Actor:        func(req *http.Request, _ string) string { return req.UserAgent() },
+			WatchTimeout: -1,
+			Hooks:        apiserver.Hooks{Delay: cfg.Delay, Lag: cfg.Lag, Await: cfg.Await},
+		}),
+		backend: b,
 	}
-	return s
 }
-
-// history is how many changes of a kind a watch can go back: clients list and then watch, with delays in between.
-const history = 100_000
 
 // Client returns a clientset for the component of that name, without rate limit.
 func (s *Server) Client(component string) (kubernetes.Interface, error) {
@@ -82,7 +82,7 @@ func (s *Server) Client(component string) (kubernetes.Interface, error) {
 // ClientThrough is Client with a transport of the caller between clientset and server.
 func ClientThrough(transport http.RoundTripper, component string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{
-		Host:          "http://" + host,
+		Host:          "http://apiserver.invalid",
 		Transport:     transport,
 		UserAgent:     component,
 		QPS:           -1,
@@ -90,94 +90,51 @@ func ClientThrough(transport http.RoundTripper, component string) (kubernetes.In
 	})
 }
 
-const host = "apiserver.invalid"
-
 // Do calls fn with exclusive access to the store. fn must not wait.
 func (s *Server) Do(fn func(*store.Store)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fn(s.store)
+	s.Server.Do(func() { fn(s.backend.store) })
 }
 
-// Changes returns the number of changes of a kind so far.
-func (s *Server) Changes(kind api.Kind) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.resources {
-		if r.kind == kind {
-			return r.changes
-		}
+// backend is a store with faults and a record.
+type backend struct {
+	cfg   Config
+	store *store.Store
+}
+
+func (b *backend) Store() *store.Store { return b.store }
+
+func (b *backend) Now() time.Time { return b.cfg.Now() }
+
+func (b *backend) Call(call api.Call, fn func() (api.Object, error)) (api.Object, error) {
+	ref := api.Ref{Kind: api.Kind(call.Kind), Key: call.Key}
+	fault := b.cfg.Inject(call)
+	if fault.Err != nil && !fault.Effect {
+		b.report(call, ref, nil, nil, fault.Err)
+		return nil, fault.Err
 	}
-	return 0
+	old := b.stored(ref)
+	obj, err := fn()
+	if err == nil {
+		ref = api.RefTo(obj) // its name may be generated
+	}
+	b.report(call, ref, old, b.stored(ref), err)
+	if fault.Err != nil {
+		return nil, fault.Err
+	}
+	return obj, err
 }
 
-// RoundTrip implements http.RoundTripper.
-func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
-	r, err := s.parse(req)
+func (b *backend) stored(ref api.Ref) api.Object {
+	obj, err := b.store.Get(ref.Kind, ref.Key)
 	if err != nil {
-		return failed(req, err)
-	}
-	if r.watch {
-		return s.startWatch(req, r)
-	}
-	if err := s.sleep(req); err != nil {
-		return nil, err
-	}
-	s.awaitPermit(req, r)
-	data, code, err := s.answer(r)
-	if sleepErr := s.sleep(req); sleepErr != nil {
-		return nil, sleepErr
-	}
-	if err != nil {
-		return failed(req, err)
-	}
-	return respond(req, code, data), nil
-}
-
-// sleep waits for the given time, or until the caller gives up.
-func (s *Server) sleep(req *http.Request) error {
-	return sleep(req.Context().Done(), s.cfg.Delay(req.UserAgent()), req.Context().Err)
-}
-
-func sleep(done <-chan struct{}, d time.Duration, err func() error) error {
-	if d <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-done:
-		return err()
-	}
+	return obj
 }
 
-// failed answers with a Status.
-func failed(req *http.Request, err error) (*http.Response, error) {
-	var status metav1.Status
-	if api, ok := err.(apierrors.APIStatus); ok {
-		status = api.Status()
-	} else {
-		status = apierrors.NewInternalError(err).ErrStatus
-	}
-	status.Kind, status.APIVersion = "Status", "v1"
-	data, err := json.Marshal(status)
-	if err != nil {
-		return nil, fmt.Errorf("encode status: %w", err)
-	}
-	return respond(req, int(status.Code), data), nil
-}
-
-func respond(req *http.Request, code int, data []byte) *http.Response {
-	return response(req, code, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
-}
-
-func response(req *http.Request, code int, body io.ReadCloser, length int64) *http.Response {
-	return &http.Response{
-		StatusCode: code, Status: http.StatusText(code),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   body, ContentLength: length, Request: req,
+// report reports a write.
+func (b *backend) report(call api.Call, ref api.Ref, old, now api.Object, err error) {
+	if call.Verb != "get" {
+		b.cfg.Wrote(trace.Entry{Time: b.cfg.Now(), Actor: call.Actor, Type: trace.Write, Verb: call.Verb, Object: ref, Old: old, New: now, Err: err})
 	}
 }
