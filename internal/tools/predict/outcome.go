@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,7 +127,6 @@ func (r *run) written(e *trace.Entry) {
 		o.Object, o.What = attachmentChange(e)
 	case api.Node:
 		o.What = nodeChange(e)
-		r.workloads.nodeWritten(e)
 	}
 	if o.What != "" {
 		r.outcome(o)
@@ -232,4 +232,10 @@ func backendOf(pv *corev1.PersistentVolume) string {
 		return "kubernetes.io/nfs"
 	}
 	return "kubernetes.io/host-path"
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -139,11 +139,6 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		r.volumes[pv.Name] = pv
 	}
 	r.workloads = newWorkloads(r)
-	for _, node := range c.Nodes.List() {
-		if !isReady(node) {
-			r.workloads.unreachable[node.Name] = r.start
-		}
-	}
 	stop, err := c.Pods.Watch(func(change api.Change[*corev1.Pod]) {
 		r.podRemoved = r.podRemoved || change.Object.DeletionTimestamp != nil || change.Type == api.Deleted
 	})
@@ -163,17 +158,17 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 	return r, nil
 }
 
-// advance advances virtual time, and reconciles workloads regularly and when a pod is deleted.
+// advance advances virtual time, and replaces pods regularly and when a pod is deleted.
 func (r *run) advance(d time.Duration) error {
 	end := r.Now().Add(d)
 	for {
 		r.observe()
 		r.podRemoved = false
-		if err := r.reconcile(); err != nil {
+		if err := r.replace(); err != nil {
 			return err
 		}
 		r.observe()
-		left := min(end.Sub(r.Now()), monitorPeriod)
+		left := min(end.Sub(r.Now()), replacePeriod)
 		if left <= 0 {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
@@ -158,6 +159,12 @@ func parseDelete(args []string) (func(*run) error, error) {
 			if force {
 				opts.GracePeriodSeconds = new(int64)
 			}
+			// A kubelet that starts after the deletion would register its node again.
+			if ref.Kind == api.Node {
+				if err := r.Advance(0); err != nil {
+					return err
+				}
+			}
 			if err := r.DeleteWith(emptyObject(ref), opts); err != nil {
 				return err
 			}
@@ -243,7 +250,6 @@ func (r *run) drain(node string) error {
 // lose powers off the node.
 func (r *run) lose(node string) error {
 	r.stop(node, "stops: its node is powered off")
-	r.workloads.unreachable[node] = r.Now()
 	return r.node(node, (*mount.Node).PowerOff)
 }
 
@@ -267,13 +273,11 @@ func (r *run) stop(node, what string) {
 
 // cut disconnects the node from the API server; its containers keep running.
 func (r *run) cut(node string) error {
-	r.workloads.unreachable[node] = r.Now()
 	return r.node(node, func(n *mount.Node) { n.Partition(true) })
 }
 
 // recover reconnects and starts the node.
 func (r *run) recover(node string) error {
-	delete(r.workloads.unreachable, node)
 	return r.node(node, func(n *mount.Node) {
 		n.Partition(false)
 		n.Start()
@@ -293,4 +297,21 @@ func (r *run) node(name string, do func(*mount.Node)) error {
 // outOfService adds the taint by which an administrator declares the node powered off.
 func (r *run) outOfService(name string) error {
 	return r.taint(name, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+}
+
+// taint adds a taint to a node if it is missing.
+func (r *run) taint(name string, taint corev1.Taint) error {
+	node, err := r.Nodes.Get(name)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+		return nil
+	}
+	if taint.TimeAdded == nil {
+		at := metav1.NewTime(r.Now())
+		taint.TimeAdded = &at
+	}
+	node.Spec.Taints = append(node.Spec.Taints, taint)
+	return r.Update(node)
 }
