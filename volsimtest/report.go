@@ -27,10 +27,13 @@ func (c *Cluster) use(kind api.Kind, key string) {
 	}
 }
 
-// report logs the objects that the test used last. Without any it logs the end of the trace.
+// report logs the fault rules that never applied, and the objects that the test used last. Without any it logs the end of the trace.
 func (c *Cluster) report() {
 	c.t.Helper()
 	var out strings.Builder
+	if unused := c.Faults.Unused(); len(unused) > 0 {
+		out.WriteString("Fault rules that never applied:\n  " + strings.Join(unused, "\n  ") + "\n\n")
+	}
 	for _, ref := range c.used {
 		c.describe(&out, ref)
 	}

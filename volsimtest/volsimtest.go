@@ -10,8 +10,9 @@
 //		require.Equal(t, "snug", c.Claim("data").Spec.VolumeName)
 //	}
 //
-// At the end of the test it reports the violations of invariants as errors. If the test failed, it also logs the objects that the test
-// used last: each as YAML, why it is in its state, and the last lines of the trace about it.
+// At the end of the test it reports the violations of invariants, and the rules of Cluster.Faults that are invalid, as errors. If the test
+// failed, it also logs the fault rules that never applied, and the objects that the test used last: each as YAML, why it is in its state,
+// and the last lines of the trace about it.
 //
 // [RunScripts] runs scripts as tests, and [TestBackend] tests a storage backend.
 package volsimtest
@@ -42,7 +43,7 @@ type Cluster struct {
 // New returns a new cluster, which is closed at the end of the test. It takes at most one configuration; none is the zero Config.
 //
 // If Config.Check is nil, New sets it to check.All. At the end of the test, each violation that no user or fault forced (check.Unforced) is
-// an error of the test. Set Config.Check to an empty slice to check nothing.
+// an error of the test. Set Config.Check to an empty slice to check nothing. An invalid rule of Cluster.Faults is an error of the test, too.
 func New(t testing.TB, cfg ...volsim.Config) *Cluster {
 	t.Helper()
 	if len(cfg) > 1 {
@@ -67,11 +68,14 @@ func New(t testing.TB, cfg ...volsim.Config) *Cluster {
 // reported has the tests for which a cluster has reported: only the newest one does.
 var reported sync.Map
 
-// end finishes the test: it reports violations and, if the test failed, what the objects that it used look like.
+// end finishes the test: it reports violations, invalid fault rules and, if the test failed, the objects that it used.
 func (c *Cluster) end() {
 	c.t.Helper()
 	for _, violation := range check.Unforced(c.Violations()) {
 		c.t.Errorf("an invariant was broken: %v", violation)
+	}
+	if err := c.Faults.Err(); err != nil {
+		c.t.Errorf("invalid rules of Faults: %v", err)
 	}
 	if c.t.Failed() {
 		if _, done := reported.LoadOrStore(c.t, true); !done {

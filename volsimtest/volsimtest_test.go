@@ -1,6 +1,7 @@
 package volsimtest_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -206,5 +207,29 @@ func TestViolationsFailTheTest(t *testing.T) {
 			require.Contains(t, log, "an invariant was broken: ")
 			require.Contains(t, log, "claim default/data is Lost")
 		}
+	}
+}
+
+// TestFaultRules: an invalid rule fails the test, and a failed test lists the rules that never applied.
+func TestFaultRules(t *testing.T) {
+	log, failed := record(func(t testing.TB) {
+		c := volsimtest.New(t)
+		c.Faults.Fail(fake.Match{Verb: "frobnicate"}, errors.New("no"))
+	})
+	require.True(t, failed)
+	require.Contains(t, log, "invalid rules of Faults: ")
+	require.Contains(t, log, "frobnicate")
+
+	for _, fails := range []bool{false, true} {
+		log, failed := record(func(t testing.TB) {
+			c := volsimtest.New(t)
+			c.Faults.Fail(fake.Match{Verb: "create", Kind: "Pod"}, errors.New("no"))
+			c.Settle()
+			if fails {
+				t.Errorf("it fails")
+			}
+		})
+		require.Equal(t, fails, failed)
+		require.Equal(t, fails, strings.Contains(log, "Fault rules that never applied:\n"), log)
 	}
 }
