@@ -80,16 +80,13 @@ type nodeHealth struct {
 // New adds the controller.
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	s := e.Store()
-	podsByNode := s.Pods.NewIndexWith(
-		func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
-		func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
 	var c *controller
 	if cfg.Leases != nil {
 		cfg.Leases.OnChange(func(node string) { c.leaseChanged(node) })
 	}
 	return e.NewActor(actors.NodeLifecycle, func(a *engine.Actor) {
 		c = &controller{
-			actor: a, events: a.NewRecorder(component), leases: cfg.Leases, podsByNode: podsByNode,
+			actor: a, events: a.NewRecorder(component), leases: cfg.Leases, podsByNode: s.PodsByNode,
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
 			known: map[string]types.UID{}, health: map[string]*nodeHealth{}, retry: map[string]bool{},
 			zones: map[string]ZoneState{}, queues: map[string]*taintQueue{},
