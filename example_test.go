@@ -76,8 +76,8 @@ func Example_invariant() {
 	for _, violation := range c.Violations() {
 		fmt.Println(violation)
 	}
-	// Output: +100ms protected-while-used: PersistentVolume pv is gone while claim default/data is bound to it (forced: a user edited
-	// PersistentVolume/pv)
+	// Output:
+	// +100ms protected-while-used: PersistentVolume pv is gone while claim default/data is bound to it (forced: a user edited PersistentVolume/pv)
 	//   +100ms user: patch PersistentVolume/pv: gone
 	// +100ms no-lost-claims: claim default/data is Lost
 	//   +100ms persistentvolume-controller: update-status PersistentVolumeClaim/default/data: status.accessModes ["ReadWriteOnce"] -> none, status.capacity.storage 10Gi -> none, status.phase Bound -> Lost

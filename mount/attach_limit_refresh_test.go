@@ -235,7 +235,7 @@ func TestLimitPeriodOwner(t *testing.T) {
 	want(t, "MNT-361: ID", w.csiNode().Spec.Drivers[0].NodeID, nodeName)
 }
 
-// MNT-359: ticks that would find nothing new are not played, but for one that a fault waits for, and those of a driver that does not tell
+// MNT-359: ticks that would find nothing new are skipped, except one that a fault may hit, and those of a driver that does not report
 // when its limit changes.
 func TestLimitPeriodIdle(t *testing.T) {
 	quiet := func(w *fixture) bool {

@@ -60,7 +60,7 @@ func TestDeferredAgain(t *testing.T) {
 		do         func(*fixture)
 		after      time.Duration
 		want       []string
-		passes     int // are played for that at most, and the mount
+		passes     int // at most so many run, and the mount
 	}{
 		// The first is of the mount, the second of the first pass after it.
 		{"MNT-395", "at once", nil, 0, []string{"c1: 2 until 0s", "p1: 2 until 0s"}, 2},

@@ -28,7 +28,7 @@ type predicting struct{ counting }
 
 func (*predicting) Active(string) bool { return false }
 
-// Requests that would find nothing new are left out, and made at their times when a fault waits for them, whenever that came to be: a
+// Requests that would find nothing new are skipped, and made at their times when a fault may hit them, whenever that was armed: a
 // minute after the last sync of a pod, and 100 ms at most, for the populator reads; at the rounds of a node's status.
 func TestFaultsHitSkippedRequests(t *testing.T) {
 	get := func(kind api.Kind, key string) fake.Match {
@@ -52,7 +52,7 @@ func TestFaultsHitSkippedRequests(t *testing.T) {
 			after: 150 * time.Second, want: 3 * minute},
 		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(api.PersistentVolumeClaim, "default/c1"), skip: 4,
 			after: 150 * time.Second, want: 7 * minute},
-		{rule: "MNT-069", name: "nobody reads another claim", match: get(api.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
+		{rule: "MNT-069", name: "no request reads another claim", match: get(api.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
 		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(api.PersistentVolumeClaim, "default/c1"),
 			after:  150 * time.Second,
 			before: func(w *fixture) { w.forceDelete("p1") }},
@@ -123,7 +123,7 @@ func TestFaultBehindAPartition(t *testing.T) {
 	want(t, "MNT-009: faults met", rule.Fired(), 1)
 }
 
-// Of an injector that cannot tell, any call may be the one that fails, so all are made. One that can costs an idle node nothing.
+// An injector without FaultPredictor may fail any call, so all are made. One with it costs an idle node nothing.
 func TestFaultPredictor(t *testing.T) {
 	without, with := &counting{}, &predicting{}
 	for _, tt := range []struct {

@@ -13,27 +13,27 @@ func Example() {
 	// == 1. Add the volume
 	// No claim uses it: it is Available.
 	//
-	// $ kubectl get pv,pvc -A    # 0s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Available
-	// <unset>                          0s
+	// $ kubectl get pv,pvc -A    # 0s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM   STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Available                          <unset>                          0s
 	//
 	// PersistentVolume/pv3 is new
 	//
 	// == 2. Add the claim
 	// It is Pending until the controller syncs it. The volume fits: both are Bound.
 	//
-	// $ kubectl get pv,pvc -A    # 0s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Available
-	// <unset>                          0s
+	// $ kubectl get pv,pvc -A    # 0s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM   STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Available                          <unset>                          0s
 	//
 	// NAMESPACE   NAME                            STATUS    VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
 	// test        persistentvolumeclaim/myclaim   Pending                                                     <unset>                 0s
 	//
 	// PersistentVolumeClaim/test/myclaim is new
 	//
-	// $ kubectl get pv,pvc -A    # 0s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Bound
-	// test/myclaim                  <unset>                          0s
+	// $ kubectl get pv,pvc -A    # 0s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Bound    test/myclaim                  <unset>                          0s
 	//
 	// NAMESPACE   NAME                            STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
 	// test        persistentvolumeclaim/myclaim   Bound    pv3      5Gi        RWO,ROX,RWX                   <unset>                 0s
@@ -57,9 +57,9 @@ func Example() {
 	// The finalizer kubernetes.io/pv-protection protects a bound volume. It is only marked as deleted (kubectl prints
 	// Terminating), and the claim stays Bound.
 	//
-	// $ kubectl get pv,pvc -A    # 0s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS        CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Terminating
-	// test/myclaim                  <unset>                          0s
+	// $ kubectl get pv,pvc -A    # 0s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS        CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Terminating   test/myclaim                  <unset>                          0s
 	//
 	// NAMESPACE   NAME                            STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
 	// test        persistentvolumeclaim/myclaim   Bound    pv3      5Gi        RWO,ROX,RWX                   <unset>                 0s
@@ -71,7 +71,7 @@ func Example() {
 	//
 	// $ kubectl get pv,pvc -A    # 0s after the start
 	// NAMESPACE   NAME                            STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
-	// test        persistentvolumeclaim/myclaim   Lost     pv3                                               <unset>                 0s
+	// test        persistentvolumeclaim/myclaim   Lost     pv3      0                                        <unset>                 0s
 	//
 	// PersistentVolumeClaim/test/myclaim: status.accessModes ["ReadWriteOnce","ReadOnlyMany","ReadWriteMany"] -> none
 	// PersistentVolumeClaim/test/myclaim: status.capacity.storage 5Gi -> none
@@ -81,9 +81,9 @@ func Example() {
 	// == 4. Add the volume again
 	// A Lost claim can recover: at the next resync it binds to a volume with the name in its spec.
 	//
-	// $ kubectl get pv,pvc -A    # 15s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Bound
-	// test/myclaim                  <unset>                          15s
+	// $ kubectl get pv,pvc -A    # 15s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Bound    test/myclaim                  <unset>                          15s
 	//
 	// NAMESPACE   NAME                            STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
 	// test        persistentvolumeclaim/myclaim   Bound    pv3      5Gi        RWO,ROX,RWX                   <unset>                 15s
@@ -96,9 +96,9 @@ func Example() {
 	// == 5. Delete the claim
 	// The volume is Released. Its policy is Recycle, so a recycler pod starts to scrub it.
 	//
-	// $ kubectl get pv,pvc -A    # 16s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS     CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Released
-	// test/myclaim                  <unset>                          16s
+	// $ kubectl get pv,pvc -A    # 16s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS     CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Released   test/myclaim                  <unset>                          16s
 	//
 	// PersistentVolume/pv3: status.phase Bound -> Released
 	// PersistentVolumeClaim/test/myclaim is gone
@@ -106,9 +106,9 @@ func Example() {
 	// == 6. The storage does not answer
 	// Recycling fails, and the volume is Failed. Its status and an Event contain the reason.
 	//
-	// $ kubectl get pv,pvc -A    # 1m16s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Failed
-	// test/myclaim                  <unset>                          76s
+	// $ kubectl get pv,pvc -A    # 1m16s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Failed   test/myclaim                  <unset>                          76s
 	//
 	// PersistentVolume/pv3: status.lastPhaseTransitionTime 2026-01-01T00:00:15Z -> 2026-01-01T00:01:15Z
 	// PersistentVolume/pv3: status.message none -> "Recycle failed: failed to recycle volume: nfs.example.com does not answer"
@@ -121,9 +121,9 @@ func Example() {
 	// == 7. The administrator removes claimRef
 	// The volume is no longer reserved for a claim: it is Available again, with its data.
 	//
-	// $ kubectl get pv,pvc -A    # 2m15s after the start NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM
-	// STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Available
-	// <unset>                          2m15s
+	// $ kubectl get pv,pvc -A    # 2m15s after the start
+	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS      CLAIM   STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
+	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Available                          <unset>                          2m15s
 	//
 	// PersistentVolume/pv3: spec.claimRef.apiVersion v1 -> none
 	// PersistentVolume/pv3: spec.claimRef.kind PersistentVolumeClaim -> none

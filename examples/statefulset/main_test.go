@@ -52,9 +52,7 @@ func Example() {
 	// db-1   Pending   -     data-db-1   Bound    west   version 32
 	// db-2   Running   n3    data-db-2   Bound    south  version 32
 	//
-	// FailedScheduling: 0/3 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 2 Insufficient cpu. no new claims to
-	// deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming
-	// pod.
+	// FailedScheduling: 0/3 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 2 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.
 	//
 	// == The claim is deleted
 	// The pod runs again only after its claim is deleted, with an empty volume in another zone. The reclaim policy of the class is
