@@ -49,6 +49,8 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Code is the status code that the caller gets with NotDelivered and LostReply; "" is Unavailable.
 	Code storage.Code `json:"code,omitempty"`
+	// Until is the method of the call that meets the open call with Overlap, such as DeleteVolume; "" is any call of the volume.
+	Until string `json:"until,omitempty"`
 }
 
 // FaultKind names a fault at the wire.
@@ -71,7 +73,7 @@ const (
 	KilledBefore FaultKind = "driver killed before the call"
 	KilledDuring FaultKind = "driver killed during the call"
 	KilledAfter  FaultKind = "driver killed before the reply"
-	// Overlap: the call stays open. The caller gets DeadlineExceeded when its timeout is over, and the next call of the same volume meets the
-	// call in the driver.
+	// Overlap: the call stays open. The caller gets DeadlineExceeded when its timeout is over, and the next call of the same volume (Until)
+	// meets the call in the driver.
 	Overlap FaultKind = "overlap"
 )

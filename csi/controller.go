@@ -64,6 +64,7 @@ func (d *Driver) Create(req storage.CreateRequest) (storage.Volume, error) {
 		return storage.Volume{}, err
 	}
 	volume := reply.GetVolume()
+	d.names[volume.GetVolumeId()] = req.Name
 	v := storage.Volume{
 		ID: volume.GetVolumeId(), Size: volume.GetCapacityBytes(), Context: volume.GetVolumeContext(), Content: volume.GetContentSource() != nil,
 	}

@@ -54,7 +54,8 @@ type Driver struct {
 	infos      map[string]*spec.NodeGetInfoResponse // by node, the last replies
 	// topologyKeys are those of the first node, none for a driver without topology.
 	topologyKeys []string
-	setup        []Call // of New
+	setup        []Call            // of New
+	names        map[string]string // of created volumes, by their volume_id
 	calls        []Call
 	open         []openCall
 }
@@ -82,6 +83,7 @@ func New(ctx context.Context, cfg Config) (*Driver, error) {
 		controller: map[spec.ControllerServiceCapability_RPC_Type]bool{},
 		node:       map[spec.NodeServiceCapability_RPC_Type]bool{},
 		infos:      map[string]*spec.NodeGetInfoResponse{},
+		names:      map[string]string{},
 	}
 	if cfg.Limit == 0 {
 		d.cfg.Limit = defaultLimit

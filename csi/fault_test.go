@@ -168,6 +168,21 @@ func TestOverlap(t *testing.T) {
 	require.False(t, met[0].Open)
 }
 
+// An open call may wait for one method: here the first CreateVolume is executed together with DeleteVolume.
+func TestOverlapUntil(t *testing.T) {
+	c, driver := start(t, newDisk("n1"), on("CreateVolume", csi.Fault{Kind: csi.Overlap, Until: "DeleteVolume"}))
+	claim := fake.Claim("data", "1Gi", fake.InClass("fast"))
+	require.NoError(t, c.Create(claim))
+	require.NoError(t, c.Advance(10*time.Minute))
+	require.Equal(t, []string{"NodeGetInfo", "CreateVolume: DeadlineExceeded", "CreateVolume"}, methods(driver.Calls()))
+	require.True(t, driver.Calls()[1].Open)
+	require.NoError(t, c.Delete(claim))
+	require.NoError(t, c.Advance(10*time.Minute))
+	calls := driver.Calls()
+	require.Equal(t, "DeleteVolume", methods(calls)[3])
+	require.Equal(t, calls[3].Seq, calls[1].Replies[0].Met)
+}
+
 // A call that waits for the other one, as with a lock per volume, ends after it.
 func TestOverlapWithLock(t *testing.T) {
 	d := newDisk("n1")

@@ -224,7 +224,10 @@ func (d *Driver) hold(at int, r rpc) {
 // meet sends a call. If another call of the volume is open, the driver executes both at the same time: the open one first, until it pauses
 // or for a moment; then this one.
 func (d *Driver) meet(at int, r rpc) Reply {
-	i := slices.IndexFunc(d.open, func(o openCall) bool { return o.volume == r.volume })
+	i := slices.IndexFunc(d.open, func(o openCall) bool {
+		until := d.calls[o.at].Fault.Until
+		return d.nameOf(o.volume) == d.nameOf(r.volume) && (until == "" || until == r.name)
+	})
 	if i < 0 || r.volume == "" {
 		return d.wait(context.Background(), d.start(r, false))
 	}
@@ -248,6 +251,14 @@ func (d *Driver) meet(at int, r rpc) Reply {
 
 // patience is the real time that a second call may wait for the first one before that continues.
 const patience = 20 * time.Millisecond
+
+// nameOf returns the name with which a volume was created, or the volume itself if it is not known.
+func (d *Driver) nameOf(volume string) string {
+	if name, ok := d.names[volume]; ok {
+		return name
+	}
+	return volume
+}
 
 // end records the reply to an open call.
 func (d *Driver) end(at int, reply Reply) {
