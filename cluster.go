@@ -1,12 +1,14 @@
 package volsim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
@@ -67,14 +69,15 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	c.engine, err = engine.New(engine.Config{
-		Seed:       cfg.Seed,
-		Choose:     cfg.internal.Choose,
-		Start:      cfg.Start,
-		Latency:    cfg.Latency,
-		Lag:        cfg.Lag,
-		Injector:   c.injector(),
-		NoSkipping: cfg.internal.NoSkipping,
-		Trace:      trace,
+		Seed:             cfg.Seed,
+		Choose:           cfg.internal.Choose,
+		Start:            cfg.Start,
+		Latency:          cfg.Latency,
+		Lag:              cfg.Lag,
+		Injector:         c.injector(),
+		NoSkipping:       cfg.internal.NoSkipping,
+		StrictNamespaces: cfg.StrictNamespaces,
+		Trace:            trace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config: %w", err)
@@ -115,7 +118,7 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		if sent[i], err = c.request("create", obj); err != nil {
 			return err
 		}
-		if _, err := c.engine.Store().CreateWith(sent[i], store.CreateOptions{DryRun: true}); err != nil {
+		if _, err := c.engine.Store().CreateWith(sent[i], store.CreateOptions{DryRun: true}); err != nil && !isMissing(err, given) {
 			return describe("create", sent[i], err)
 		}
 		ref := api.RefTo(sent[i])
@@ -131,6 +134,16 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		}
 	}
 	return nil
+}
+
+// isMissing reports whether the error is about a namespace that is missing, and is given in the same call.
+func isMissing(err error, given map[api.Ref]bool) bool {
+	status := apierrors.APIStatus(nil)
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	details := status.Status().Details
+	return details.Kind == "namespaces" && given[api.Ref{Kind: store.NamespaceKind, Key: details.Name}]
 }
 
 // create creates one object.

@@ -48,6 +48,9 @@ type Config struct {
 	// Without lists controllers that do not run, by name; Kubelets stands for the kubelets of all nodes. Cluster.Controllers returns the
 	// names. The default is none.
 	Without []string
+	// StrictNamespaces: an object can be created only in a namespace that exists as an object, as in a real cluster, which begins with
+	// default, kube-system, kube-public and kube-node-lease. By default, false, a namespace that never was an object exists, too.
+	StrictNamespaces bool
 	// ManualNodes: only Cluster.AddNode adds nodes with a kubelet. By default, false, every Node object has one. A Node object without a
 	// kubelet keeps the status that the test writes.
 	ManualNodes bool

@@ -7,6 +7,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/controllers/namespace"
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
 	"github.com/volsim/volsim/internal/controllers/podgc"
 	"github.com/volsim/volsim/internal/controllers/schedule"
@@ -15,8 +16,10 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/sidecar"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -70,6 +73,7 @@ func (c *Cluster) controllers() []component {
 			return err
 		}},
 		c.reclaiming(actors.RecyclerPodRunner),
+		{actors.Namespace, c.followNamespaces},
 	}
 	// Each CSI driver has its own sidecars.
 	for name, driver := range c.backends.All() {
@@ -144,6 +148,19 @@ func (c *Cluster) startControllers() error {
 			return fmt.Errorf("volsim: start %s: %w", part.name, err)
 		}
 	}
+	return nil
+}
+
+// followNamespaces starts the namespace controller when the first namespace is stored. Without namespaces it would have nothing to do.
+func (c *Cluster) followNamespaces() error {
+	c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
+		if table.Kind() != store.NamespaceKind {
+			return
+		}
+		if _, err := namespace.New(c.engine, table); err != nil {
+			panic(fmt.Sprintf("volsim: start %s: %v", actors.Namespace, err)) // checked by Config.Without and AddController
+		}
+	})
 	return nil
 }
 

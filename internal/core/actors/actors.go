@@ -18,6 +18,7 @@ const (
 	NodeLifecycle    = "node-lifecycle-controller"
 	TaintEviction    = "taint-eviction-controller"
 	Expander         = "persistentvolume-expander-controller"
+	Namespace        = "namespace-controller"
 	VACProtection    = "volumeattributesclass-protection-controller"
 )
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -237,6 +239,49 @@ func (server *API) Patch(p *Process, ref api.Ref, patch []byte, sub api.Subresou
 // Delete deletes an object of any kind in the name of p.
 func (server *API) Delete(p *Process, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
 	return server.write(p, "delete", ref, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
+}
+
+// List reads all objects of a kind in the namespace from the server; "" is all namespaces.
+func (server *API) List(p *Process, kind api.Kind, namespace string) ([]api.Object, error) {
+	call := api.Call{Target: api.APIServer, Verb: "list", Kind: string(kind), Key: namespace}
+	fault, err := p.before(call, p.engine.latency)
+	if err != nil {
+		return nil, err
+	}
+	objs := slices.DeleteFunc(server.engine.store.List(kind), func(obj api.Object) bool {
+		return namespace != "" && obj.GetNamespace() != namespace
+	})
+	if p.engine.footprint != nil {
+		noteList(p, call, objs)
+	}
+	if lost := p.after(fault); lost != nil {
+		return nil, lost
+	}
+	return objs, nil
+}
+
+// Get reads the newest version of an object of any kind from the server.
+func (server *API) Get(p *Process, ref api.Ref) (api.Object, error) {
+	call := api.Call{Target: api.APIServer, Verb: "get", Kind: string(ref.Kind), Key: ref.Key}
+	fault, err := p.before(call, p.engine.latency)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := server.engine.store.Get(ref.Kind, ref.Key)
+	if p.engine.footprint != nil {
+		p.noteRead(call, err, obj)
+	}
+	if lost := p.after(fault); lost != nil {
+		return nil, lost
+	}
+	return obj, err
+}
+
+// FinalizeNamespace is store.Store.FinalizeNamespace.
+func (server *API) FinalizeNamespace(p *Process, name, version string, finalizers []string) (api.Object, error) {
+	return server.write(p, "update", api.Ref{Kind: store.NamespaceKind, Key: name}, func() (api.Object, error) {
+		return server.engine.store.FinalizeNamespace(name, version, finalizers)
+	})
 }
 
 // Bind gives a pod a node in the name of p; see store.Store.Bind.

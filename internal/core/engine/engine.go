@@ -29,6 +29,8 @@ type Config struct {
 	Injector api.Injector
 	// NoSkipping runs all periodic work, also work that would find nothing new; see skipping.go. The outcome is the same.
 	NoSkipping bool
+	// StrictNamespaces is that of store.Config.
+	StrictNamespaces bool
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
 	// History is store.Config.History.
@@ -113,7 +115,7 @@ func New(cfg Config) (*Engine, error) {
 	if e.trace != nil && e.trace.Start.IsZero() {
 		e.trace.Start = e.start
 	}
-	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven})
+	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces})
 	e.api = newAPI(e)
 	e.user = &Process{engine: e, name: api.User, actor: &Actor{engine: e, name: api.User, alive: true}, inline: true}
 	return e, nil

@@ -33,7 +33,7 @@ type Kind struct {
 	Generation bool
 	// Conditional reports whether an update must name the resourceVersion that it is based on.
 	Conditional bool
-	// Passive reports whether no controller of Kubernetes reconciles objects of the kind.
+	// Passive reports whether no controller of Kubernetes reconciles objects of the kind, or volsim has that controller.
 	Passive bool
 	// Custom marks the kind of a CustomResourceDefinition.
 	Custom bool

@@ -6,7 +6,7 @@ var kinds = []Kind{
 	{Kind: "Endpoints", Plural: "endpoints", Short: []string{"ep"}, Namespaced: true},
 	{Kind: "Event", Plural: "events", Short: []string{"ev"}, Namespaced: true, Passive: true},
 	{Kind: "LimitRange", Plural: "limitranges", Short: []string{"limits"}, Namespaced: true},
-	{Kind: "Namespace", Plural: "namespaces", Short: []string{"ns"}, Status: true},
+	{Kind: "Namespace", Plural: "namespaces", Short: []string{"ns"}, Status: true, Passive: true},
 	{Kind: "Node", Plural: "nodes", Short: []string{"no"}, Status: true},
 	{Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims", Short: []string{"pvc"}, Namespaced: true, Status: true},
 	{Kind: "PersistentVolume", Plural: "persistentvolumes", Short: []string{"pv"}, Status: true},

@@ -27,6 +27,11 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	versioned := versionOf(obj) != 0
 	clearServerFields(meta)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
+	if t.resource.namespaced {
+		if err := t.store.admitNamespace(t.resource, meta); err != nil {
+			return none, err
+		}
+	}
 	if t.strategy.admitCreate != nil {
 		if err := t.strategy.admitCreate(t.store, obj); err != nil {
 			return none, err

@@ -25,8 +25,15 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	if err := t.checkPreconditions(meta, opts); err != nil {
 		return none, err
 	}
-	if t.resource.kind == definitionKind {
+	switch t.resource.kind {
+	case definitionKind:
 		deleted := t.store.deleteDefinition(any(t).(*Table[*plain.Object]), any(c).(*cell[*plain.Object]))
+		return any(deleted).(T), nil
+	case NamespaceKind:
+		deleted, err := t.store.deleteNamespace(any(t).(*Table[*plain.Object]), any(c).(*cell[*plain.Object]))
+		if err != nil {
+			return none, err
+		}
 		return any(deleted).(T), nil
 	}
 	switch {

@@ -82,8 +82,11 @@ func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
 	}
 	t = newOther(s, known)
 	s.others.tables[kind], s.tables[kind] = t, t
-	if kind == definitionKind {
+	switch kind {
+	case definitionKind:
 		s.followDefinitions(t)
+	case NamespaceKind:
+		s.namespaces = t
 	}
 	for _, added := range s.others.added {
 		added(t)
@@ -190,6 +193,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 	switch kind.Name() {
 	case "Secret":
 		s.defaults = defaultSecret
+	case string(NamespaceKind):
+		s = namespaceStrategy(s)
 	case string(definitionKind):
 		s.validateCreate = validateDefinition
 		s.validateUpdate = func(obj, _ *plain.Object) field.ErrorList { return validateDefinition(obj) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
@@ -19,6 +20,9 @@ type Config struct {
 	// AsGiven disables defaults, admission and validation: objects are stored as given, including their status. It is for tables of
 	// cases that no API server would accept. Versions, finalizers and watches work as usual. The default is false.
 	AsGiven bool
+	// StrictNamespaces: an object can be created only in a namespace that exists as an object. By default, false, a namespace that never was
+	// an object exists, too (NS-010).
+	StrictNamespaces bool
 }
 
 // Store holds the objects of one cluster and applies the API server's rules to every write (docs/rules/api.md).
@@ -49,6 +53,9 @@ type Store struct {
 
 	tables map[api.Kind]table
 	others others
+	// namespaces is nil until a namespace is stored.
+	namespaces       *Table[*plain.Object]
+	strictNamespaces bool
 }
 
 // New returns an empty store.
@@ -59,7 +66,7 @@ func New(cfg Config) *Store {
 	if cfg.History == 0 {
 		cfg.History = 1000
 	}
-	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, tables: map[api.Kind]table{}, others: newOthers(cfg.History)}
+	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, tables: map[api.Kind]table{}, others: newOthers(cfg.History)}
 	s.Volumes = newTable(s, api.PersistentVolume, volumeStrategy, cfg.History)
 	s.Claims = newTable(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
 	s.Classes = newTable(s, api.StorageClass, classStrategy, cfg.History)
@@ -71,6 +78,9 @@ func New(cfg Config) *Store {
 	s.CSINodes = newTable(s, api.CSINode, csiNodeStrategy, cfg.History)
 	s.Capacities = newTable(s, api.CSIStorageCapacity, storageCapacityStrategy, cfg.History)
 	s.Events = newTable(s, api.Event, eventStrategy, cfg.History)
+	if cfg.StrictNamespaces {
+		s.createNamespaces()
+	}
 	s.PodsByNode = s.Pods.NewIndexWith(nodeOf, sameNode)
 	s.PodsByClaim = s.Pods.NewIndexWith(objects.ClaimsOf, sameVolumes)
 	return s

@@ -84,7 +84,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 			return none, err
 		}
 	}
-	if releases(oldMeta, meta) {
+	if releases(oldMeta, meta) && (t.strategy.keeps == nil || !t.strategy.keeps(obj)) {
 		// API-056: watchers see what was stored, the caller what it sent.
 		t.remove(c)
 		meta.ResourceVersion = oldMeta.ResourceVersion

@@ -52,6 +52,11 @@ var otherLayouts = map[api.Kind][]Column{
 		ageColumn,
 		wideField("Selector", "Labels of the pods", func(c map[string]any) string { return entries(c, "spec", "selector") }),
 	},
+	"Namespace": {
+		nameColumn,
+		field("Status", "The status of the namespace", func(c map[string]any) string { return text(c, "status", "phase") }),
+		ageColumn,
+	},
 	"CustomResourceDefinition.apiextensions.k8s.io": {
 		nameColumn,
 		field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") }),
