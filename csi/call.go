@@ -41,6 +41,8 @@ type Reply struct {
 	Status *status.Status
 	// Met is the Seq of the call that the driver executed at the same time, zero for none.
 	Met int
+	// Broken: the driver did not answer. It panicked, did not reply in time, or returned neither a reply nor an error; Status says which.
+	Broken bool
 }
 
 // Fault is a failure of the connection during a call. The zero value is none.

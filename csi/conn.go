@@ -80,7 +80,7 @@ func (s *Server) Invoke(ctx context.Context, name string, request, reply any, _ 
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			err = status.Errorf(codes.Internal, "the driver panicked: %v", value)
+			err = brokenError{status.Newf(codes.Internal, "the driver panicked: %v", value)}
 		}
 	}()
 	decode := func(into any) error {
@@ -96,11 +96,20 @@ func (s *Server) Invoke(ctx context.Context, name string, request, reply any, _ 
 	}
 	message, ok := out.(proto.Message)
 	if !ok || !message.ProtoReflect().IsValid() {
-		return status.Errorf(codes.Internal, "the driver returned neither a reply nor an error")
+		return brokenError{status.New(codes.Internal, "the driver returned neither a reply nor an error")}
 	}
 	proto.Merge(reply.(proto.Message), message)
 	return nil
 }
+
+// brokenError is the error of a call that the driver did not answer.
+type brokenError struct{ status *status.Status }
+
+// Error formats the error as gRPC does.
+func (e brokenError) Error() string { return e.status.Err().Error() }
+
+// GRPCStatus returns code and message.
+func (e brokenError) GRPCStatus() *status.Status { return e.status }
 
 // NewStream implements [Conn]. The services that Kubernetes calls have no streams.
 func (s *Server) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {

@@ -2,6 +2,7 @@ package csi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -143,13 +144,14 @@ func (d *Driver) start(r rpc, paused bool) *running {
 	go func() {
 		defer close(run.done)
 		defer cancel()
-		run.reply = Reply{Status: status.New(codes.Internal, "the driver ended the goroutine of the call")}
+		run.reply = Reply{Status: status.New(codes.Internal, "the driver ended the goroutine of the call"), Broken: true}
 		if conn == nil {
 			run.reply = Reply{Status: status.New(codes.Unavailable, "there is no connection to the driver")}
 			return
 		}
 		if err := conn.Invoke(ctx, r.full, r.request, out); err != nil {
-			run.reply = Reply{Status: status.Convert(err)}
+			_, broken := errors.AsType[brokenError](err)
+			run.reply = Reply{Status: status.Convert(err), Broken: broken}
 			return
 		}
 		run.reply = Reply{Message: out}
@@ -173,7 +175,7 @@ func (d *Driver) wait(ctx context.Context, run *running) Reply {
 		return Reply{Status: status.FromContextError(ctx.Err())}
 	case <-expired:
 		run.cancel()
-		return Reply{Status: status.New(codes.DeadlineExceeded, fmt.Sprintf("the driver did not reply within %v of real time", d.cfg.Limit))}
+		return Reply{Status: status.New(codes.DeadlineExceeded, fmt.Sprintf("the driver did not reply within %v of real time", d.cfg.Limit)), Broken: true}
 	}
 }
 

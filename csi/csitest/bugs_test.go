@@ -3,6 +3,7 @@ package csitest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,6 +52,9 @@ func TestBugs(t *testing.T) {
 		{testdriver.PublishIgnoresReadOnly, "read-only", mounts, "NodePublishVolume"},
 		{testdriver.PublishUnpublishOverlap, "pod-cancelled", mounts, "Concurrency"},
 		{testdriver.UnpublishAgainFails, "life", undone, "NodeUnpublishVolume"},
+		{testdriver.Panics, "life", broken, "RPC Interface"},
+		{testdriver.Hangs, "life", broken, "RPC Interface"},
+		{testdriver.RepliesNothing, "life", broken, "RPC Interface"},
 		{testdriver.UnpublishesAllPods, "two-pods", mounts, "NodeUnpublishVolume"},
 	}
 	for _, bug := range testdriver.Bugs() {
@@ -65,6 +69,11 @@ func TestBugs(t *testing.T) {
 	for _, r := range rows {
 		t.Run(string(r.bug), func(t *testing.T) {
 			cfg := testConfig(r.bug)
+			limit := time.Duration(0)
+			if r.bug == testdriver.Hangs {
+				limit = 300 * time.Millisecond
+			}
+			cfg.Limit = limit
 			cfg.Stories, cfg.Pairs, cfg.Seeds = []string{r.story}, 1, -1
 			report, err := Check(cfg)
 			if err != nil {
@@ -80,7 +89,7 @@ func TestBugs(t *testing.T) {
 				require.NotEmpty(t, f.Requirement)
 				require.NotEmpty(t, f.Why)
 				replay := testConfig(r.bug)
-				replay.Replay = f.Replay
+				replay.Replay, replay.Limit = f.Replay, limit
 				again, err := Check(replay)
 				require.NoError(t, err)
 				require.NotEmpty(t, again.Findings, "%s shows it again", f.Replay)

@@ -198,6 +198,10 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		return
 	}
 	delete(e.rejected, c.Volume)
+	if reply.Broken {
+		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
+		return
+	}
 	if reply.Status == nil {
 		e.success(c, reply)
 		return

@@ -41,12 +41,16 @@ type explorer struct {
 	report *Report
 	caps   *capabilities
 	number int // of the run
+	broken int // runs in which the driver did not answer
 }
 
 // run executes a plan and adds what it shows to the report.
 func (x *explorer) run(p plan) *recording {
 	x.number++
 	rec := execute(x.cfg, p, x.number)
+	if rec.broken {
+		x.broken++
+	}
 	if rec.err == nil {
 		x.report.add(rec, examine(rec, rec.steps))
 	}
@@ -66,6 +70,10 @@ func (x *explorer) story(s *story) error {
 		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: missing})
 		return nil
 	}
+	if x.broken > maxBroken {
+		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: "driver that answers"})
+		return nil
+	}
 	before, found := x.number, x.report.found
 	first := x.run(plan{story: s})
 	if first.err != nil {
@@ -77,7 +85,7 @@ func (x *explorer) story(s *story) error {
 		if same++; len(x.report.Findings) > findings || x.report.found == found {
 			same, findings = 0, len(x.report.Findings)
 		}
-		if stopped = same > enough && x.report.found-found > enough; stopped {
+		if stopped = same > enough && x.report.found-found > enough || x.broken > maxBroken; stopped {
 			break
 		}
 		x.run(p)
@@ -100,6 +108,9 @@ func (rec *recording) incomplete(flawed bool) string {
 	}
 	return rec.cut
 }
+
+// maxBroken is the number of runs with a call that the driver did not answer after which the test ends: each may cost Config.Limit.
+const maxBroken = 20
 
 // enough is the number of failing runs without a new finding after which a story ends: more runs would show the same again.
 const enough = 20

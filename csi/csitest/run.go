@@ -29,6 +29,7 @@ type recording struct {
 	missed []string        // goals of the story that were not reached
 	known  []string        // faults of Kubernetes itself
 	before map[string]bool // IDs of volumes that the driver had before the run
+	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
 	err    error           // the run could not start or continue
 }
@@ -211,6 +212,9 @@ var methods = map[string]storage.Op{
 
 // onWire returns the fault of the wire for a call.
 func (r *run) onWire(call csi.Call) csi.Fault {
+	if r.broken() {
+		return csi.Fault{Kind: csi.NotDelivered}
+	}
 	i := slices.IndexFunc(r.pending, func(p pending) bool {
 		return p.call.Verb == string(methods[call.Method]) && p.call.Key == call.Volume && (call.Node == "" || p.call.Node == call.Node)
 	})
@@ -221,6 +225,18 @@ func (r *run) onWire(call csi.Call) csi.Fault {
 	r.pending = slices.Delete(r.pending, i, i+1)
 	r.callers[call.Seq] = p
 	return wire[p.wire]
+}
+
+// broken reports whether the driver did not answer a call. Then the run ends, because a driver that hangs costs real time.
+func (r *run) broken() bool {
+	if r.rec.broken {
+		return true
+	}
+	calls := r.driver.Calls()
+	for _, c := range calls[max(0, len(calls)-2):] {
+		r.rec.broken = r.rec.broken || slices.ContainsFunc(c.Replies, func(reply csi.Reply) bool { return reply.Broken })
+	}
+	return r.rec.broken
 }
 
 func (r *run) onReboot(node string) {

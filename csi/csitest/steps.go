@@ -77,8 +77,12 @@ func (r *run) goal(text string, holds func() bool) {
 	}
 	err := r.cluster.Until(func() bool {
 		r.rebootNodes()
-		return holds()
+		return r.rec.broken || holds()
 	}, patience)
+	if r.rec.broken {
+		r.stopped = true
+		return
+	}
 	if err != nil {
 		r.stopped = true
 		r.rec.missed = append(r.rec.missed, text)
@@ -93,7 +97,7 @@ func (r *run) pass(d time.Duration) {
 	end := r.cluster.Now().Add(d)
 	_ = r.cluster.Until(func() bool {
 		r.rebootNodes()
-		return !r.cluster.Now().Before(end)
+		return r.rec.broken || !r.cluster.Now().Before(end)
 	}, d)
 }
 

@@ -77,6 +77,13 @@ const (
 	UnpublishAgainFails Bug = "unpublish-again-fails"
 	// UnpublishesAllPods: NodeUnpublishVolume unmounts the volume from all pods of the node.
 	UnpublishesAllPods Bug = "unpublishes-all-pods"
+
+	// Panics: the driver panics when a volume is staged a second time.
+	Panics Bug = "panics"
+	// Hangs: NodeStageVolume of a staged volume does not return.
+	Hangs Bug = "hangs"
+	// RepliesNothing: the second NodeStageVolume returns neither a reply nor an error.
+	RepliesNothing Bug = "replies-nothing"
 )
 
 // Bugs returns all bugs.
@@ -86,5 +93,5 @@ func Bugs() []Bug {
 		DetachAgainFails, DetachNodeGoneFails, DetachesAllNodes, ExpandAgainFails, ExpandNotDelivered, ExpandSkipsNode, NodeExpandAgainFails,
 		NodeExpandDoesNothing, StageAgainFails, StageAgainMountsTwice, StageFormats, StageUnstageOverlap, UnstageForgets, UnstageAgainFails,
 		PublishAgainFails, PublishAgainMountsTwice, PublishWithoutStage, PublishIgnoresReadOnly, PublishUnpublishOverlap, UnpublishAgainFails,
-		UnpublishesAllPods}
+		UnpublishesAllPods, Panics, Hangs, RepliesNothing}
 }

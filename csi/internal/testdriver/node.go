@@ -3,6 +3,7 @@ package testdriver
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -67,6 +68,15 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 		capability: req.GetVolumeCapability(), staging: true}
 	if was := n.mountAt(m.Path); was != nil {
 		switch {
+		case d.has(Panics):
+			panic("assignment to entry in nil map")
+		case d.has(RepliesNothing):
+			return nil, nil
+		case d.has(Hangs):
+			d.mu.Unlock()
+			<-ctx.Done()
+			time.Sleep(100 * time.Millisecond) // it ends after its caller gave up, so that tests end
+			d.mu.Lock()
 		case d.has(StageAgainFails):
 			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
 		case was.Volume != v.id || !sameCapability(was.capability, m.capability):
