@@ -144,6 +144,9 @@ func (p *driver) Detach(req storage.NodeRequest) error {
 	return Internal(p.end(storage.Detach, req.ID))
 }
 
+// Modify succeeds. It is never called, because the resizer does not run, but without it the provisioner refuses claims with a VolumeAttributesClass.
+func (p *driver) Modify(storage.ModifyRequest) error { return nil }
+
 // Internal returns an error as a CSI driver returns it. An error with a code keeps it.
 func Internal(err error) error {
 	if _, _, coded := backends.Status(err); err == nil || coded {
