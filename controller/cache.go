@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/volsim/volsim/api"
@@ -11,15 +10,25 @@ import (
 
 // Cache is a controller's view of one kind of object, as an informer keeps it. It lags behind the API server by the changes that are
 // not delivered yet.
-type Cache[T api.Object] struct{ informer *engine.Informer[T] }
+type Cache[T api.Object] struct{ view view[T] }
+
+// view reads the objects that an informer has received.
+type view[T api.Object] interface {
+	Get(key string) (T, bool)
+	List() []T
+}
 
 // Watch starts a cache and calls changed with each change that it receives, beginning with an Added for each object that exists. changed
-// only queues keys. T is a pointer to one of the types that volsim simulates, such as *corev1.Pod; Watch panics for other types.
+// only queues keys. T is a pointer to one of the types of k8s.io/api, such as *corev1.Pod; Watch panics for other types.
 func Watch[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
-	informer := engine.NewInformer(s.actor, tableOf[T](s.actor.Engine().Store()))
+	table, ok := tableOf[T](s.actor.Engine().Store())
+	if !ok {
+		return watchOther(s, changed)
+	}
+	informer := engine.NewInformer(s.actor, table)
 	notify := func(kind api.ChangeType, old *T, obj T) {
 		change := api.Change[T]{Type: kind, Key: api.KeyOf(obj), Object: copyOf(obj)}
-		change.Version, _ = strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+		change.Version = versionOf(obj)
 		if old != nil {
 			change.Old = copyOf(*old)
 		}
@@ -35,7 +44,7 @@ func Watch[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 
 // Get returns a copy of the cached object; ok is false if there is none. key is namespace/name, or name for kinds without a namespace.
 func (c *Cache[T]) Get(key string) (obj T, ok bool) {
-	if obj, ok = c.informer.Get(key); ok {
+	if obj, ok = c.view.Get(key); ok {
 		obj = copyOf(obj)
 	}
 	return obj, ok
@@ -44,23 +53,28 @@ func (c *Cache[T]) Get(key string) (obj T, ok bool) {
 // List returns copies of all cached objects, in the order of their keys.
 func (c *Cache[T]) List() []T {
 	var objs []T
-	for _, obj := range c.informer.List() {
+	for _, obj := range c.view.List() {
 		objs = append(objs, copyOf(obj))
 	}
 	return objs
 }
 
+// versionOf returns the resourceVersion of a stored object as a number.
+func versionOf(obj api.Object) uint64 {
+	version, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	return version
+}
+
 func copyOf[T api.Object](obj T) T { return obj.DeepCopyObject().(T) }
 
-// tableOf finds the table of objects of type T.
-func tableOf[T api.Object](s *store.Store) *store.Table[T] {
+// tableOf finds the table of objects of type T, if the store has objects of that type.
+func tableOf[T api.Object](s *store.Store) (*store.Table[T], bool) {
 	for _, table := range []any{
 		s.Volumes, s.Claims, s.Classes, s.AttributesClasses, s.Pods, s.Nodes, s.Attachments, s.CSIDrivers, s.CSINodes, s.Capacities, s.Events,
 	} {
 		if table, ok := table.(*store.Table[T]); ok {
-			return table
+			return table, true
 		}
 	}
-	var none T
-	panic(fmt.Sprintf("controller: %T is not simulated", none))
+	return nil, false
 }

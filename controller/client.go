@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"fmt"
-
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 )
@@ -52,8 +50,18 @@ func copied[T api.Object](obj T, err error) (T, error) {
 	return copyOf(obj), nil
 }
 
+// client makes calls about objects of type T.
+type client[T api.Object] interface {
+	Get(p *engine.Process, key string) (T, error)
+	Create(p *engine.Process, obj T) (T, error)
+	Update(p *engine.Process, obj T) (T, error)
+	UpdateStatus(p *engine.Process, obj T) (T, error)
+	Patch(p *engine.Process, key string, patch []byte, sub api.Subresource) (T, error)
+	Delete(p *engine.Process, key string, opts api.DeleteOptions) (T, error)
+}
+
 // clientOf finds the client for objects of type T.
-func clientOf[T api.Object](p *Process) engine.Client[T] {
+func clientOf[T api.Object](p *Process) client[T] {
 	server := p.proc.API()
 	for _, client := range []any{
 		server.Volumes, server.Claims, server.Classes, server.AttributesClasses, server.Pods, server.Nodes, server.Attachments,
@@ -63,6 +71,5 @@ func clientOf[T api.Object](p *Process) engine.Client[T] {
 			return client
 		}
 	}
-	var none T
-	panic(fmt.Sprintf("controller: %T is not simulated", none))
+	return otherClient[T]{server}
 }
