@@ -85,6 +85,8 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newGraph())
 	root.AddCommand(newSweep())
 	root.AddCommand(newDiff())
+	root.AddCommand(newServe())
+	root.AddCommand(newClock())
 	markUsageErrors(root)
 	return root
 }

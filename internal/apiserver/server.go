@@ -62,6 +62,7 @@ const defaultWatchTimeout = 30 * time.Minute
 type Server struct {
 	cfg   Config
 	codec *codec
+	clock *Clock // nil for none
 
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
@@ -228,6 +229,9 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // serve answers any request. The error is that of a request whose client gave up.
 func (s *Server) serve(req *http.Request) (*answer, error) {
+	if s.clock != nil && req.URL.Path == "/volsim/clock" {
+		return s.clock.serve(req), nil
+	}
 	if a := s.serveDiscovery(req); a != nil {
 		return a, nil
 	}

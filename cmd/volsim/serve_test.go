@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestServe serves a cluster, reads a node from it and advances its clock.
+func TestServe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	cmd, out := newServe(), &bytes.Buffer{}
+	cmd.SetOut(out)
+	flags := serveFlags{listen: "127.0.0.1:0", kubeconfig: file, nodes: []string{"n1"}, drivers: []string{"disk.example.com"}, time: "manual"}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- flags.run(ctx, cmd) }()
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(file)
+		return err == nil && len(data) > 0
+	}, 30*time.Second, 10*time.Millisecond)
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(data), "server: ")
+	url, _, _ := strings.Cut(rest, "\n")
+	resp, err := http.Get(url + "/api/v1/nodes/n1")
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Contains(t, string(text), `"kind":"Node"`)
+
+	now := func(args ...string) time.Time {
+		var out, errOut bytes.Buffer
+		require.Zero(t, execute(append([]string{"clock"}, append(args, "--kubeconfig", file)...), nil, &out, &errOut), errOut.String())
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(out.String()))
+		require.NoError(t, err)
+		return at
+	}
+	require.Equal(t, 5*time.Second, -now("now").Sub(now("advance", "5s")))
+	cancel()
+	require.NoError(t, <-ended)
+	require.Contains(t, out.String(), "try: kubectl --kubeconfig "+file+" get nodes")
+}
