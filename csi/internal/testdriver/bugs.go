@@ -3,7 +3,7 @@ package testdriver
 // Bug names a mistake that the driver can make.
 type Bug string
 
-// The bugs. Each comment names a published report of the same kind.
+// The bugs. The name in brackets is a published report of the same kind; the model may differ from it in detail.
 const (
 	// CreateAgainFails: CreateVolume of an existing name fails with AlreadyExists (gcp-compute-persistent-disk-csi-driver#558).
 	CreateAgainFails Bug = "create-again-fails"
