@@ -90,6 +90,6 @@ func (d *nodeDriver) Unpublish(r storage.NodeRequest) error {
 
 func (d *nodeDriver) NodeExpand(r storage.NodeRequest) (int64, error) {
 	d.Asked(NodeRequest{Op: storage.NodeExpand, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath,
-		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
+		Mode: accessMode(r.Mode), FSType: r.FSType, Options: r.MountOptions, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
 	return r.Size, nil
 }

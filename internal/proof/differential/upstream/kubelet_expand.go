@@ -50,7 +50,7 @@ func (n *csiNode) NodeExpandVolume(ctx context.Context, req *csipb.NodeExpandVol
 	size := req.CapacityRange.RequiredBytes
 	return &csipb.NodeExpandVolumeResponse{CapacityBytes: size}, n.call(ctx, storage.NodeExpand, req.VolumeId, "", func() error {
 		n.asked(differential.NodeRequest{Op: storage.NodeExpand, ID: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath,
-			Block: req.VolumeCapability.GetBlock() != nil, Size: size}, nil)
+			Size: size}, req.VolumeCapability)
 		return nil
 	})
 }
