@@ -195,6 +195,21 @@ func TestWriteFails(t *testing.T) {
 		"2s update PersistentVolumeClaim/default/e")
 }
 
+// TestWriteFailsAgain: the same failure of a newer pod. The patch that ends the nomination includes the observed generation.
+func TestWriteFailsAgain(t *testing.T) {
+	w := newWaitingFixture(t, volume("v1", "1Gi"), claimOf("c", "1Gi"))
+	w.Faults.Fail(fake.Match{Verb: "update", Key: "v1"}, errors.New("no disk left")).Times(2)
+	w.create(fake.Pod("p", fake.Claims("c")))
+	w.Advance(0)
+	require.EqualValues(t, 1, scheduled(w.pod("p")).ObservedGeneration, "SCHED-230")
+	before := *scheduled(w.pod("p"))
+	_, err := w.Store().Patch(api.Pod, "default/p", []byte(`{"spec":{"activeDeadlineSeconds":9000}}`), api.Main)
+	require.NoError(t, err)
+	w.Advance(2 * time.Second)
+	before.ObservedGeneration = 2
+	require.Equal(t, before, *scheduled(w.pod("p")), "SCHED-231")
+}
+
 // TestBindFails: the volumes are bound, and the pod cannot be.
 func TestBindFails(t *testing.T) {
 	w := newWaitingFixture(t, fake.Pod("p", fake.Finalizers("x/y")), fake.Pod("q"))

@@ -76,7 +76,8 @@ func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *c
 	// SCHED-238: the server merges the condition with those that the pod has when the patch takes effect.
 	patch := func(newest *corev1.Pod) ([]byte, error) {
 		changes := map[string]any{}
-		if reports {
+		// SCHED-231: a patch of the nomination includes the observed generation of a condition that is otherwise the same.
+		if condition != nil {
 			changes["conditions"] = podpatch.MergeCondition(newest, pod, conditions, condition.Type)
 		}
 		if nominates {

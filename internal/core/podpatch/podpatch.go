@@ -37,7 +37,7 @@ func Apply(p *engine.Process, pod *corev1.Pod, change Change) error {
 	}
 	patch := func(newest *corev1.Pod) ([]byte, error) {
 		status := map[string]any{}
-		if changes {
+		if change.Condition != nil {
 			status["conditions"] = MergeCondition(newest, pod, conditions, change.Condition.Type)
 		}
 		if phase {
@@ -53,7 +53,8 @@ func Apply(p *engine.Process, pod *corev1.Pod, change Change) error {
 }
 
 // WithCondition returns a copy of the conditions that contains this one, and whether that changes status, reason or message (SCHED-230).
-// The transition time is now, unless a condition of the type has the status already.
+// The transition time is now, unless a condition of the type has the status already. A condition that changes only the observed generation is
+// no reason for a request, but part of one that has another reason (SCHED-231).
 func WithCondition(conditions []corev1.PodCondition, condition corev1.PodCondition, now time.Time) ([]corev1.PodCondition, bool) {
 	condition.LastTransitionTime = metav1.NewTime(now)
 	at := slices.IndexFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
@@ -61,17 +62,14 @@ func WithCondition(conditions []corev1.PodCondition, condition corev1.PodConditi
 		return append(slices.Clone(conditions), condition), true
 	}
 	old := conditions[at]
-	// SCHED-231: the same status, reason and message are no change.
-	if old.Status == condition.Status && old.Reason == condition.Reason && old.Message == condition.Message {
-		return conditions, false
-	}
 	// SCHED-230: lastTransitionTime is the time of the last change of the status.
 	if old.Status == condition.Status {
 		condition.LastTransitionTime = old.LastTransitionTime
 	}
 	conditions = slices.Clone(conditions)
 	conditions[at] = condition
-	return conditions, true
+	// SCHED-231: the same status, reason and message are no change.
+	return conditions, old.Status != condition.Status || old.Reason != condition.Reason || old.Message != condition.Message
 }
 
 // MergeCondition merges the condition of a type, as wanted, into the conditions of the newest pod of that name: the result has what differs
