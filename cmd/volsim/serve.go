@@ -103,7 +103,8 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 
 // cluster returns the cluster to serve.
 func (f *serveFlags) cluster() (*volsim.Cluster, error) {
-	cfg := volsim.Config{Start: time.Now().UTC().Truncate(time.Second), Without: f.without}
+	// Clients expect that the default namespaces exist, and no other.
+	cfg := volsim.Config{Start: time.Now().UTC().Truncate(time.Second), Without: f.without, StrictNamespaces: true}
 	for _, name := range f.drivers {
 		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name)))
 	}

@@ -31,12 +31,17 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(data), "server: ")
 	url, _, _ := strings.Cut(rest, "\n")
-	resp, err := http.Get(url + "/api/v1/nodes/n1")
-	require.NoError(t, err)
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Contains(t, string(text), `"kind":"Node"`)
+	get := func(path string) string {
+		resp, err := http.Get(url + path)
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return string(text)
+	}
+	require.Contains(t, get("/api/v1/nodes/n1"), `"kind":"Node"`)
+	require.Contains(t, get("/api/v1/namespaces/default"), `"kind":"Namespace"`)
+	require.Contains(t, get("/api/v1/namespaces/shop"), `namespaces \"shop\" not found`)
 
 	now := func(args ...string) time.Time {
 		var out, errOut bytes.Buffer
