@@ -1,10 +1,10 @@
 package attach
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -28,7 +28,7 @@ func (a *attacher) attach(p *engine.Process, va *storagev1.VolumeAttachment) err
 	}
 	va, metadata, err := a.publish(p, va)
 	if err != nil {
-		a.saveError(p, va, "attachError", err)
+		a.saveAttachError(p, va, err)
 		return fmt.Errorf("failed to attach: %w", err)
 	}
 	// ATT-172, step 6: status.attached is set; after an error the driver is called again.
@@ -162,18 +162,21 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 
 // prepare adds the finalizer and the node id to the VolumeAttachment where they are missing (step 4 of ATT-172).
 func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
-	meta := map[string]any{}
-	if !slices.Contains(va.Finalizers, a.opts.Finalizer) {
-		// ATT-182: the patch replaces the list by the cached one with the finalizer.
-		meta["finalizers"] = append(slices.Clone(va.Finalizers), a.opts.Finalizer)
-	}
-	if nodeID != "" && va.Annotations[annNodeID] != nodeID {
-		meta["annotations"] = map[string]any{annNodeID: nodeID}
-	}
-	if len(meta) == 0 {
+	addsFinalizer := !slices.Contains(va.Finalizers, a.opts.Finalizer)
+	addsID := nodeID != "" && va.Annotations[annNodeID] != nodeID
+	if !addsFinalizer && !addsID {
 		return va, nil
 	}
-	newer, err := p.API().Attachments.Patch(p, va.Name, mergePatch("metadata", meta), api.Main)
+	newer, err := p.API().Attachments.PatchWith(p, va.Name, func(newest *storagev1.VolumeAttachment) error {
+		if addsFinalizer {
+			// ATT-182: the patch replaces the list by the cached one with the finalizer.
+			newest.Finalizers = append(slices.Clone(va.Finalizers), a.opts.Finalizer)
+		}
+		if addsID {
+			newest.Annotations = objects.MergeStrings(newest.Annotations, map[string]string{annNodeID: nodeID})
+		}
+		return nil
+	}, api.Main)
 	if err != nil {
 		return va, err
 	}
@@ -182,28 +185,60 @@ func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, no
 
 // markAttached sets status.attached (step 6 of ATT-172).
 func (a *attacher) markAttached(p *engine.Process, va *storagev1.VolumeAttachment, metadata map[string]string) error {
-	status := map[string]any{"attached": true}
-	if len(metadata) > 0 {
-		status["attachmentMetadata"] = metadata
-	}
-	// ATT-182: an error that the cache does not have yet stays; readers ignore it (ATT-141).
-	if va.Status.AttachError != nil {
-		status["attachError"] = nil
-	}
-	_, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", status), api.Status)
+	_, err := p.API().Attachments.PatchWith(p, va.Name, func(newest *storagev1.VolumeAttachment) error {
+		newest.Status.Attached = true
+		if len(metadata) > 0 {
+			newest.Status.AttachmentMetadata = objects.MergeStrings(newest.Status.AttachmentMetadata, metadata)
+		}
+		// ATT-182: an error that the cache does not have yet stays; readers ignore it (ATT-141).
+		if va.Status.AttachError != nil {
+			newest.Status.AttachError = nil
+		}
+		return nil
+	}, api.Status)
 	return err
 }
 
-// saveError writes an error into the status of a VolumeAttachment. A failure of the write is ignored (ATT-172).
-func (a *attacher) saveError(p *engine.Process, va *storagev1.VolumeAttachment, field string, failure error) {
-	// ATT-161: the API server rejects a message that is too long.
-	e := storagev1.VolumeError{Time: metav1.NewTime(p.Now()), Message: failure.Error()}
+// saveAttachError writes an error into the status of a VolumeAttachment.
+func (a *attacher) saveAttachError(p *engine.Process, va *storagev1.VolumeAttachment, failure error) {
+	var code *int32
 	// ATT-172, ATT-175, ATT-192: only an attach error has the driver's code.
-	if code := storage.CodeOf(failure); field == "attachError" && isStatus(failure) {
-		number := int32(backends.CodeNumber(code))
-		e.ErrorCode = &number
+	if isStatus(failure) {
+		code = new(int32(backends.CodeNumber(storage.CodeOf(failure))))
 	}
-	if _, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", map[string]any{field: e}), api.Status); err != nil {
+	a.saveError(p, va, func(status *storagev1.VolumeAttachmentStatus) {
+		status.AttachError = withError(status.AttachError, p.Now(), failure)
+		if code != nil {
+			status.AttachError.ErrorCode = code
+		}
+	})
+}
+
+// saveDetachError writes an error into the status of a VolumeAttachment.
+func (a *attacher) saveDetachError(p *engine.Process, va *storagev1.VolumeAttachment, failure error) {
+	a.saveError(p, va, func(status *storagev1.VolumeAttachmentStatus) {
+		status.DetachError = withError(status.DetachError, p.Now(), failure)
+	})
+}
+
+// withError returns the stored error with another time and message. A code that the patch does not name stays, as in any merge patch.
+func withError(stored *storagev1.VolumeError, at time.Time, failure error) *storagev1.VolumeError {
+	var e storagev1.VolumeError
+	if stored != nil {
+		e = *stored
+	}
+	// ATT-161: the API server rejects a message that is too long.
+	e.Time, e.Message = metav1.NewTime(at), failure.Error()
+	return &e
+}
+
+// saveError patches the status of a VolumeAttachment. A failure of the write is ignored (ATT-172).
+func (a *attacher) saveError(p *engine.Process, va *storagev1.VolumeAttachment, set func(*storagev1.VolumeAttachmentStatus)) {
+	_, err := p.API().Attachments.PatchWith(p, va.Name, func(newest *storagev1.VolumeAttachment) error {
+		set(&newest.Status)
+		return nil
+	}, api.Status)
+	if err != nil {
 		p.Decide("ATT-172", va, "the error could not be saved: %v", err)
 	}
 }
@@ -212,13 +247,4 @@ func (a *attacher) saveError(p *engine.Process, va *storagev1.VolumeAttachment, 
 func isStatus(err error) bool {
 	_, _, ok := backends.Status(err)
 	return ok
-}
-
-// mergePatch returns a JSON merge patch for one part of an object.
-func mergePatch(part string, fields map[string]any) []byte {
-	data, err := json.Marshal(map[string]any{part: fields})
-	if err != nil {
-		panic("attach: a patch cannot be written as JSON: " + err.Error())
-	}
-	return data
 }

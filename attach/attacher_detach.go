@@ -20,7 +20,7 @@ func (a *attacher) detach(p *engine.Process, va *storagev1.VolumeAttachment) err
 		return nil
 	}
 	if err := a.unpublish(p, va); err != nil {
-		a.saveError(p, va, "detachError", err)
+		a.saveDetachError(p, va, err)
 		return fmt.Errorf("failed to detach: %w", err)
 	}
 	return nil
@@ -58,14 +58,20 @@ func (a *attacher) unpublish(p *engine.Process, va *storagev1.VolumeAttachment) 
 func (a *attacher) markDetached(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-175, step 4: the finalizer is removed first, so that after a crash the driver is not called again.
 	if rest, has := objects.WithoutFinalizer(va.Finalizers, a.opts.Finalizer); has {
-		patch := mergePatch("metadata", map[string]any{"finalizers": rest})
-		if _, err := p.API().Attachments.Patch(p, va.Name, patch, api.Main); err != nil && !apierrors.IsNotFound(err) {
+		_, err := p.API().Attachments.PatchWith(p, va.Name, func(newest *storagev1.VolumeAttachment) error {
+			newest.Finalizers = rest
+			return nil
+		}, api.Main)
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not mark as detached: %w", err)
 		}
 	}
-	status := mergePatch("status", map[string]any{"attached": false, "detachError": nil, "attachmentMetadata": nil})
+	_, err := p.API().Attachments.PatchWith(p, va.Name, func(newest *storagev1.VolumeAttachment) error {
+		newest.Status.Attached, newest.Status.DetachError, newest.Status.AttachmentMetadata = false, nil, nil
+		return nil
+	}, api.Status)
 	// ATT-175, step 5: NotFound is usual, because the object is gone without its finalizer.
-	if _, err := p.API().Attachments.Patch(p, va.Name, status, api.Status); err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("could not mark as detached: %w", err)
 	}
 	return nil

@@ -55,12 +55,9 @@ func (a *attacher) syncVolume(p *engine.Process, name string) error {
 
 // patchFinalizers changes the finalizers as a JSON patch does: on the stored object, and again if a write comes in between.
 func (a *attacher) patchFinalizers(p *engine.Process, name string, change func([]string) ([]string, error)) error {
-	_, err := p.API().Volumes.PatchNewest(p, name, func(newest *corev1.PersistentVolume) ([]byte, error) {
-		finalizers, err := change(newest.Finalizers)
-		if err != nil {
-			return nil, err
-		}
-		return mergePatch("metadata", map[string]any{"finalizers": finalizers}), nil
+	_, err := p.API().Volumes.PatchWith(p, name, func(newest *corev1.PersistentVolume) (err error) {
+		newest.Finalizers, err = change(newest.Finalizers)
+		return err
 	}, api.Main)
 	return err
 }

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +38,7 @@ func (c *controller) patchNode(p *engine.Process, name string, volumes []corev1.
 		// ATT-113: without a Node object nothing is written until it is created again (ATT-115).
 		return nil
 	}
-	if _, err := p.API().Nodes.Patch(p, name, attachedPatch(node.Status.VolumesAttached, volumes), api.Status); err != nil {
+	if _, err := p.API().Nodes.PatchWith(p, name, attachedPatch(node.Status.VolumesAttached, volumes), api.Status); err != nil {
 		// ATT-113: any error is retried, also NotFound.
 		c.actual.markDirty(name)
 		c.wake()
@@ -50,18 +49,16 @@ func (c *controller) patchNode(p *engine.Process, name string, volumes []corev1.
 
 // attachedPatch returns the patch from the cached list to the wanted one. It replaces the list as a whole, or removes it if it is empty
 // (ATT-110).
-func attachedPatch(cached, wanted []corev1.AttachedVolume) []byte {
-	// ATT-114: if the cache lags, the patch can be empty although the stored list differs.
-	if slices.Equal(cached, wanted) {
-		return []byte(`{}`)
+func attachedPatch(cached, wanted []corev1.AttachedVolume) func(newest *corev1.Node) error {
+	return func(newest *corev1.Node) error {
+		switch {
+		// ATT-114: if the cache lags, the patch can be empty although the stored list differs.
+		case slices.Equal(cached, wanted):
+		case len(wanted) == 0:
+			newest.Status.VolumesAttached = nil
+		default:
+			newest.Status.VolumesAttached = wanted
+		}
+		return nil
 	}
-	patch := map[string]any{"status": map[string]any{"volumesAttached": wanted}}
-	if len(wanted) == 0 {
-		patch = map[string]any{"status": map[string]any{"volumesAttached": nil}}
-	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		panic("attach: a list of volumes cannot be written as JSON: " + err.Error())
-	}
-	return data
 }

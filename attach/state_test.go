@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -180,19 +181,18 @@ func TestAttachedPatch(t *testing.T) {
 	tests := []struct {
 		rule, name     string
 		cached, wanted []corev1.AttachedVolume
-		want           string
+		want           []corev1.AttachedVolume
 	}{
-		{"ATT-114", "equal", list("v"), list("v"), `{}`},
-		{"ATT-114", "both empty", nil, nil, `{}`},
-		{"ATT-110", "as a whole", list("v"), list("u", "v"),
-			`{"status":{"volumesAttached":[{"name":"u","devicePath":""},{"name":"v","devicePath":""}]}}`},
-		{"ATT-110", "a reorder is a change", list("v", "u"), list("u", "v"),
-			`{"status":{"volumesAttached":[{"name":"u","devicePath":""},{"name":"v","devicePath":""}]}}`},
-		{"ATT-110", "empty is removed", list("v"), nil, `{"status":{"volumesAttached":null}}`},
+		{"ATT-114", "equal", list("v"), list("v"), list("stored")},
+		{"ATT-114", "both empty", nil, nil, list("stored")},
+		{"ATT-110", "as a whole", list("v"), list("u", "v"), list("u", "v")},
+		{"ATT-110", "a reorder is a change", list("v", "u"), list("u", "v"), list("u", "v")},
+		{"ATT-110", "empty is removed", list("v"), nil, nil},
 	}
 	for _, tt := range tests {
-		if got := string(attachedPatch(tt.cached, tt.wanted)); got != tt.want {
-			t.Errorf("%s %s: attachedPatch = %s, want %s", tt.rule, tt.name, got, tt.want)
+		node := &corev1.Node{Status: corev1.NodeStatus{VolumesAttached: list("stored")}}
+		if err := attachedPatch(tt.cached, tt.wanted)(node); err != nil || !reflect.DeepEqual(node.Status.VolumesAttached, tt.want) {
+			t.Errorf("%s %s: attachedPatch makes the list %v, %v, want %v", tt.rule, tt.name, node.Status.VolumesAttached, err, tt.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package mount
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -46,8 +45,12 @@ func (sr *statusReporter) register(p *engine.Process) {
 			return p.API().Nodes.Create(p, kubeletstatus.NewNode(sr.k.node.name, p.Now()))
 		})
 	case err == nil && node.Annotations[objects.AnnManagedAttach] != "true":
-		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{objects.AnnManagedAttach: "true"}}})
-		_, err = reach(sr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, sr.k.node.name, patch, api.Main) })
+		_, err = reach(sr.k, func() (*corev1.Node, error) {
+			return p.API().Nodes.PatchWith(p, sr.k.node.name, func(newest *corev1.Node) error {
+				newest.Annotations = objects.MergeStrings(newest.Annotations, map[string]string{objects.AnnManagedAttach: "true"})
+				return nil
+			}, api.Main)
+		})
 	}
 	sr.last.registered = err == nil
 }
@@ -151,14 +154,13 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 	now := p.Now()
 	// MNT-008, MNT-172: a changed status is written at once, an unchanged one after ReportPeriod.
 	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) > kubeletdefs.ReportPeriod {
-		patch, err := kubeletstatus.Patch(node, inUse, sr.bootID(), now)
-		if err != nil {
-			return err
-		}
+		report := kubeletstatus.Report(node, inUse, sr.bootID(), now)
 		// A request during the write asks for another report.
 		due := sr.last.due
 		sr.last.due = false
-		node, err = reach(sr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, sr.k.node.name, patch, api.Status) })
+		node, err = reach(sr.k, func() (*corev1.Node, error) {
+			return p.API().Nodes.PatchWith(p, sr.k.node.name, report, api.Status)
+		})
 		if err != nil {
 			// MNT-172: after a failed write, no volume is marked.
 			sr.last.due = sr.last.due || due

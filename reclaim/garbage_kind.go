@@ -1,9 +1,6 @@
 package reclaim
 
 import (
-	"encoding/json"
-	"fmt"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -96,16 +93,14 @@ func (k *kindCollector[T]) delete(p *engine.Process, key string, opts api.Delete
 
 // setOwners replaces the list of owner references. It conflicts if the object has changed since it was read.
 func (k *kindCollector[T]) setOwners(p *engine.Process, obj api.Object, owners []metav1.OwnerReference) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":             obj.GetUID(),
-		"resourceVersion": obj.GetResourceVersion(),
-		"ownerReferences": owners,
-	}})
-	if err != nil {
-		return fmt.Errorf("owner references of %s: %w", api.KeyOf(obj), err)
+	_, err := k.client.PatchWith(p, api.KeyOf(obj), func(newest T) error {
+		newest.SetUID(obj.GetUID())
+		newest.SetResourceVersion(obj.GetResourceVersion())
+		newest.SetOwnerReferences(owners)
+		return nil
+	}, api.Main)
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	if _, err := k.client.Patch(p, api.KeyOf(obj), patch, api.Main); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return err
 }

@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -55,14 +54,14 @@ func (r *podRunner) sync(p *engine.Process, key string) error {
 		status = corev1.PodStatus{Phase: corev1.PodFailed, Message: err.Error()}
 	}
 	// No version: this write wins over concurrent ones.
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"phase": status.Phase, "message": status.Message}})
-	if err != nil {
-		return err
+	_, err := p.API().Pods.PatchWith(p, key, func(newest *corev1.Pod) error {
+		newest.Status.Phase, newest.Status.Message = status.Phase, status.Message
+		return nil
+	}, api.Status)
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	if _, err := p.API().Pods.Patch(p, key, patch, api.Status); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // errDeadline has the kubelet's message, because it becomes the message in the volume's status.

@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -41,8 +40,9 @@ func (c *provisioner) syncFinalizer(p *engine.Process, pv *corev1.PersistentVolu
 func patchFinalizer(p *engine.Process, pv *corev1.PersistentVolume,
 	edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
 	wanted, _ := edit(pv.Finalizers, objects.ExternalFinalizer)
-	return p.API().Volumes.PatchNewest(p, pv.Name, func(newest *corev1.PersistentVolume) ([]byte, error) {
-		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": mergeFinalizers(newest.Finalizers, wanted)}})
+	return p.API().Volumes.PatchWith(p, pv.Name, func(newest *corev1.PersistentVolume) error {
+		newest.Finalizers = mergeFinalizers(newest.Finalizers, wanted)
+		return nil
 	}, api.Main)
 }
 

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -74,22 +73,18 @@ func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *c
 		return pod, nil
 	}
 	// SCHED-238: the server merges the condition with those that the pod has when the patch takes effect.
-	patch := func(newest *corev1.Pod) ([]byte, error) {
-		changes := map[string]any{}
+	patch := func(newest *corev1.Pod) error {
 		// SCHED-231: a patch of the nomination includes the observed generation of a condition that is otherwise the same.
 		if condition != nil {
-			changes["conditions"] = podpatch.MergeCondition(newest, pod, conditions, condition.Type)
+			newest.Status.Conditions = podpatch.MergeCondition(newest, pod, conditions, condition.Type)
 		}
 		if nominates {
-			changes["nominatedNodeName"] = any(nil)
-			if *nominate != "" {
-				changes["nominatedNodeName"] = *nominate
-			}
+			newest.Status.NominatedNodeName = *nominate
 		}
-		return json.Marshal(map[string]any{"status": changes})
+		return nil
 	}
 	for pause := patchPause; ; pause *= patchFactor {
-		patched, err := s.api.Pods.PatchNewest(p, api.KeyOf(pod), patch, api.Status)
+		patched, err := s.api.Pods.PatchWith(p, api.KeyOf(pod), patch, api.Status)
 		switch {
 		case err == nil:
 			return patched, nil

@@ -140,21 +140,9 @@ func (c Client[T]) Patch(p *Process, key string, patch []byte, sub api.Subresour
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
 }
 
-// PatchNewest applies a patch that the server computes from the version it has when the patch takes effect, such as a strategic merge
-// patch or a JSON patch. change returns the merge patch for the newest version; its error is the server's answer. It is not called if the
-// object does not exist.
-func (c Client[T]) PatchNewest(p *Process, key string, change func(newest T) ([]byte, error), sub api.Subresource) (T, error) {
-	return c.write(p, verbOf("patch", sub), key, func() (T, error) {
-		newest, err := c.table.Get(key)
-		if err != nil {
-			return newest, err
-		}
-		patch, err := change(newest)
-		if err != nil {
-			return newest, err
-		}
-		return c.table.Patch(key, patch, sub)
-	})
+// PatchWith is store.Table.PatchWith: change is applied to the version that the server has when the patch takes effect.
+func (c Client[T]) PatchWith(p *Process, key string, change func(obj T) error, sub api.Subresource) (T, error) {
+	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.PatchWith(key, change, sub) })
 }
 
 // Delete is store.Table.Delete.

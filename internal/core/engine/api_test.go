@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -47,8 +46,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// PatchNewest patches the version that the server has when the patch takes effect.
-func TestPatchNewest(t *testing.T) {
+// PatchWith patches the version that the server has when the patch takes effect.
+func TestPatchWith(t *testing.T) {
 	e := newEngine(t, engine.Config{Latency: time.Second, Trace: &trace.Trace{}})
 	claims := e.Store().Claims
 	mustCreate(t, claims, claim("default/c"))
@@ -56,18 +55,20 @@ func TestPatchNewest(t *testing.T) {
 	asked := 0
 	startActor(t, e, "a", func(a *engine.Actor) {
 		a.Go("write", func(p *engine.Process) {
-			got, err := p.API().Claims.PatchNewest(p, "default/c", func(newest *corev1.PersistentVolumeClaim) ([]byte, error) {
-				return fmt.Appendf(nil, `{"metadata":{"labels":{"seen":%q}}}`, newest.Labels["other"]), nil
+			got, err := p.API().Claims.PatchWith(p, "default/c", func(newest *corev1.PersistentVolumeClaim) error {
+				newest.Labels = map[string]string{"seen": newest.Labels["other"]}
+				return nil
 			}, api.Main)
 			if err != nil || got.Labels["seen"] != "late" {
-				t.Errorf("PatchNewest = %v, %v, want what came on the way", got, err)
+				t.Errorf("PatchWith = %v, %v, want what came on the way", got, err)
 			}
-			if _, err := p.API().Claims.PatchNewest(p, "default/c", func(*corev1.PersistentVolumeClaim) ([]byte, error) { return nil, broken }, api.Main); err != broken {
-				t.Errorf("PatchNewest of what cannot be patched: %v, want %v", err, broken)
+			_, err = p.API().Claims.PatchWith(p, "default/c", func(*corev1.PersistentVolumeClaim) error { return broken }, api.Main)
+			if err != broken {
+				t.Errorf("PatchWith of what cannot be patched: %v, want %v", err, broken)
 			}
-			_, err = p.API().Claims.PatchNewest(p, "default/gone", func(*corev1.PersistentVolumeClaim) ([]byte, error) { asked++; return nil, nil }, api.Main)
+			_, err = p.API().Claims.PatchWith(p, "default/gone", func(*corev1.PersistentVolumeClaim) error { asked++; return nil }, api.Main)
 			if !apierrors.IsNotFound(err) || asked != 0 {
-				t.Errorf("PatchNewest of nothing: %v, asked %d times, want not found, not asked", err, asked)
+				t.Errorf("PatchWith of nothing: %v, asked %d times, want not found, not asked", err, asked)
 			}
 		})
 	})

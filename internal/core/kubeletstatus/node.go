@@ -44,7 +44,16 @@ func Changed(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string) 
 	return !slices.Equal(inUse, node.Status.VolumesInUse) || !Ready(node) || node.Status.NodeInfo.BootID != bootID
 }
 
-// Patch returns the JSON merge patch with which a kubelet reports that.
+// Report returns the patch with which a kubelet reports that. node is the version that the kubelet knows.
+func Report(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) func(newest *corev1.Node) error {
+	volumes, conditions := slices.Clone(inUse), readyConditions(node, now)
+	return func(newest *corev1.Node) error {
+		newest.Status.VolumesInUse, newest.Status.Conditions, newest.Status.NodeInfo.BootID = volumes, conditions, bootID
+		return nil
+	}
+}
+
+// Patch is Report as a JSON merge patch.
 func Patch(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) ([]byte, error) {
 	return json.Marshal(map[string]any{"status": map[string]any{
 		"volumesInUse": inUse,

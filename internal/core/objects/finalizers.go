@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,4 +33,12 @@ func WithoutFinalizer(finalizers []string, finalizer string) (_ []string, change
 // VAC-020).
 func FinalizerMisplaced(obj metav1.Object, finalizer string) bool {
 	return slices.Contains(obj.GetFinalizers(), finalizer) == (obj.GetDeletionTimestamp() != nil)
+}
+
+// MergeStrings returns a copy of labels, annotations or the like with some set. The arguments are not modified.
+func MergeStrings(old, set map[string]string) map[string]string {
+	merged := make(map[string]string, len(old)+len(set))
+	maps.Copy(merged, old)
+	maps.Copy(merged, set)
+	return merged
 }

@@ -3,7 +3,6 @@
 package podpatch
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -35,20 +34,20 @@ func Apply(p *engine.Process, pod *corev1.Pod, change Change) error {
 	if !changes && !phase && !generation {
 		return nil
 	}
-	patch := func(newest *corev1.Pod) ([]byte, error) {
-		status := map[string]any{}
+	patch := func(newest *corev1.Pod) error {
+		newest.UID = pod.UID
 		if change.Condition != nil {
-			status["conditions"] = MergeCondition(newest, pod, conditions, change.Condition.Type)
+			newest.Status.Conditions = MergeCondition(newest, pod, conditions, change.Condition.Type)
 		}
 		if phase {
-			status["phase"] = change.Phase
+			newest.Status.Phase = change.Phase
 		}
 		if generation {
-			status["observedGeneration"] = pod.Generation
+			newest.Status.ObservedGeneration = pod.Generation
 		}
-		return json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+		return nil
 	}
-	_, err := p.API().Pods.PatchNewest(p, api.KeyOf(pod), patch, api.Status)
+	_, err := p.API().Pods.PatchWith(p, api.KeyOf(pod), patch, api.Status)
 	return err
 }
 
