@@ -81,6 +81,9 @@ type Engine struct {
 	eventStamp int64
 	// effects counts the effects of all actors; see Process.Effects.
 	effects uint64
+	// See outside.go.
+	outside  Outside
+	attached map[any]any
 }
 
 // New returns an engine with an empty store. A negative latency or lag is an error.
@@ -204,11 +207,17 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 		if e.ready.len() == 0 {
 			ev, ok := e.timers.peek()
 			if !ok || ev.at > limit {
+				if e.waitOutside(limit) {
+					continue
+				}
 				return event{}, false
 			}
 			// A stopped timer does not move the clock.
 			if t, ok := ev.task.(*Timer); ok && t.stopped {
 				e.timers.pop()
+				continue
+			}
+			if e.waitOutside(ev.at) {
 				continue
 			}
 			e.now = ev.at
