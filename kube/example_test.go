@@ -1,0 +1,91 @@
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/kube"
+	"github.com/volsim/volsim/volsimtest"
+)
+
+// A claim that a clientset creates is bound by the PersistentVolume controller, which the fake clientset of client-go does not have.
+func Example() {
+	c, err := volsim.New(volsim.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	client := kube.Clientset(c)
+	claims := client.CoreV1().PersistentVolumeClaims("default")
+	if _, err := client.CoreV1().PersistentVolumes().Create(ctx, fake.Volume("v", "1Gi"), metav1.CreateOptions{}); err != nil {
+		panic(err)
+	}
+	if _, err := claims.Create(ctx, fake.Claim("data", "1Gi"), metav1.CreateOptions{}); err != nil {
+		panic(err)
+	}
+	if err := c.Settle(); err != nil {
+		panic(err)
+	}
+	claim, err := claims.Get(ctx, "data", metav1.GetOptions{})
+	fmt.Println(claim.Status.Phase, claim.Spec.VolumeName, err)
+	// Output: Bound v <nil>
+}
+
+// TestInformer: an informer receives what the controllers write.
+func TestInformer(t *testing.T) {
+	c := volsimtest.New(t)
+	factory := informers.NewSharedInformerFactory(kube.Clientset(c.Cluster), 0)
+	bound := make(chan string, 1)
+	claims := factory.Core().V1().PersistentVolumeClaims().Informer()
+	_, err := claims.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+		if claim := obj.(*corev1.PersistentVolumeClaim); claim.Status.Phase == corev1.ClaimBound {
+			bound <- claim.Name
+		}
+	}})
+	require.NoError(t, err)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	kube.Do(c.Cluster, func() {
+		c.Create(fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"))
+		c.Settle()
+	})
+	select {
+	case name := <-bound:
+		require.Equal(t, "data", name)
+	case <-time.After(30 * time.Second):
+		t.Fatal("no event reports that the claim is bound")
+	}
+}
+
+// TestDynamic: a dynamic client reads kinds by resource, and its user agent is the actor in the trace.
+func TestDynamic(t *testing.T) {
+	c := volsimtest.New(t)
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
+	c.Create(fake.Volume("v", "1Gi"))
+	volumes := kube.Dynamic(c.Cluster).Resource(resource)
+	w, err := volumes.Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer w.Stop()
+	obj, err := volumes.Get(t.Context(), "v", metav1.GetOptions{})
+	require.NoError(t, err)
+	obj.SetLabels(map[string]string{"seen": "yes"})
+	_, err = volumes.Update(t.Context(), obj, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "yes", c.Volume("v").Labels["seen"])
+	for range 2 {
+		event := <-w.ResultChan()
+		require.Contains(t, []string{"ADDED", "MODIFIED"}, string(event.Type))
+	}
+}
