@@ -42,6 +42,9 @@ type contract interface {
 	storage.Expander
 	storage.NodeExpander
 	storage.Modifier
+	storage.Snapshotter
+	storage.SnapshotLister
+	storage.GroupSnapshotter
 	backends.Delayer
 	storage.Rebooter
 	storage.AttachLimiter
@@ -54,6 +57,9 @@ func (m *Memory) Volumes() []VolumeState { return m.model.Volumes() }
 
 // Volume returns the volume with that ID, if it exists.
 func (m *Memory) Volume(id string) (VolumeState, bool) { return m.model.Volume(id) }
+
+// Snapshots returns the snapshots that exist, sorted by ID.
+func (m *Memory) Snapshots() []SnapshotState { return m.model.Snapshots() }
 
 // Deleted returns the deleted volumes, in the order of their deletion. An ID that was created again is listed once for each deletion.
 func (m *Memory) Deleted() []VolumeState { return m.model.Deleted() }
@@ -99,6 +105,9 @@ type model struct {
 	deleted  []*volume // in order of deletion
 	problems []Problem
 
+	snapshots map[string]*snapshot
+	groups    map[string]*storage.GroupSnapshot // without its snapshots, which have GroupID
+
 	capabilities storage.Capabilities
 	asPlugin     backends.InTreeCapabilities
 
@@ -119,7 +128,9 @@ type settings struct {
 	createdOnly bool
 	offline     bool
 	mutable     []string // parameters; nil is all
-	mistakes    []string // in options
+
+	slowSnapshots int
+	mistakes      []string // in options
 }
 
 // volume is a volume from its creation, or first use, to its deletion.
@@ -136,6 +147,7 @@ type volume struct {
 	published []Use // sorted by node and path
 	writes    []storage.Write
 	content   storage.Write
+	origin    string    // ID of the volume or snapshot whose copy it is; "" for an empty volume
 	revived   bool      // static, with the ID of a deleted volume
 	deletedPV types.UID // of the PersistentVolume that was deleted with it; "" if not known
 }
@@ -143,7 +155,8 @@ type volume struct {
 // CSI returns a CSI driver with all capabilities. The name is that of the driver, such as "disk.example.com".
 func CSI(name string, opts ...MemoryOption) *Memory {
 	m := newModel(name, storage.Create, storage.Delete, storage.Attach, storage.Detach, storage.Stage, storage.Unstage, storage.Publish,
-		storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify)
+		storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.CreateSnapshot, storage.DeleteSnapshot,
+		storage.GetSnapshot, storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot)
 	m.supports = func(source *corev1.PersistentVolumeSource) bool {
 		return source.CSI != nil && source.CSI.Driver == name
 	}
@@ -154,7 +167,7 @@ func CSI(name string, opts ...MemoryOption) *Memory {
 }
 
 func newModel(name string, able ...storage.Op) *model {
-	m := &model{name: name, volumes: map[string]*volume{}}
+	m := &model{name: name, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, groups: map[string]*storage.GroupSnapshot{}}
 	m.able = map[storage.Op]bool{}
 	m.latency = map[storage.Op]time.Duration{}
 	for _, op := range able {

@@ -23,6 +23,7 @@ type VolumeState struct {
 	Staged    []Use             // sorted by node
 	Published []Use             // sorted by node and path
 	Content   storage.Write     // the content of the volume; zero if nothing was written since it was created or recycled
+	Origin    string            // ID of the volume or snapshot whose copy it is; "" for a volume that was created empty
 	Writes    []storage.Write   // all writes, in order
 }
 
@@ -40,7 +41,7 @@ func (v *volume) state() VolumeState {
 	return VolumeState{ID: v.id, Size: v.size, Usable: v.usable, Static: v.request == nil, Topology: v.describe().Topology,
 		Modified: maps.Clone(v.modified),
 		Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
-		Content: v.content, Writes: slices.Clone(v.writes)}
+		Content: v.content, Origin: v.origin, Writes: slices.Clone(v.writes)}
 }
 
 // Volumes implements Memory.Volumes.

@@ -40,6 +40,7 @@ var opposites = map[storage.Op]storage.Op{
 	storage.Attach: storage.Detach, storage.Detach: storage.Attach,
 	storage.Stage: storage.Unstage, storage.Unstage: storage.Stage,
 	storage.Publish: storage.Unpublish, storage.Unpublish: storage.Publish,
+	storage.CreateSnapshot: storage.DeleteSnapshot, storage.DeleteSnapshot: storage.CreateSnapshot,
 }
 
 // Latency sets how long each call of the operation takes; default zero.
@@ -110,6 +111,18 @@ func AttachLimit(volumes int32) MemoryOption {
 			return
 		}
 		m.attachLimit = &volumes
+	}
+}
+
+// SlowSnapshots makes a new snapshot not ready in the first replies of CreateSnapshot or GetSnapshot about it, as if it had to be uploaded.
+// By default a snapshot is ready at once.
+func SlowSnapshots(replies int) MemoryOption {
+	return func(m *model) {
+		if replies < 0 {
+			m.mistake("SlowSnapshots(%d); give zero or more", replies)
+			return
+		}
+		m.slowSnapshots = replies
 	}
 }
 

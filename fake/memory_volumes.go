@@ -30,6 +30,10 @@ func (m *model) Create(req storage.CreateRequest) (storage.Volume, error) {
 		}
 		return v.describe(), nil
 	}
+	content, err := m.copied(req)
+	if err != nil {
+		return storage.Volume{}, err
+	}
 	size := max(req.Size, m.minSize)
 	if req.Limit > 0 && size > req.Limit || m.maxSize > 0 && size > m.maxSize {
 		return storage.Volume{}, m.fail(storage.OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
@@ -38,6 +42,9 @@ func (m *model) Create(req storage.CreateRequest) (storage.Volume, error) {
 		return storage.Volume{}, m.fail(storage.ResourceExhausted, "no room for %d bytes", size)
 	}
 	v := &volume{id: req.Name, request: essence(req), size: size, usable: size, block: req.VolumeMode == corev1.PersistentVolumeBlock}
+	if req.Content != nil {
+		v.content, v.origin = content, req.ContentID
+	}
 	v.response = storage.Volume{ID: v.id, Content: req.Content != nil}
 	if len(m.segments) > 0 {
 		segment, ok := m.segmentFor(req)
@@ -53,7 +60,7 @@ func (m *model) Create(req storage.CreateRequest) (storage.Volume, error) {
 // essence returns the fields of a request that identify a volume; a repeated request must have the same.
 func essence(req storage.CreateRequest) *storage.CreateRequest {
 	return &storage.CreateRequest{Name: req.Name, Size: req.Size, Limit: req.Limit, Modes: slices.Clone(req.Modes), VolumeMode: req.VolumeMode,
-		Parameters: maps.Clone(req.Parameters)}
+		Parameters: maps.Clone(req.Parameters), Content: req.Content, ContentID: req.ContentID}
 }
 
 // describe returns the result of Create.
@@ -83,6 +90,8 @@ func (v *volume) differs(req storage.CreateRequest) string {
 		return "volume mode"
 	case !maps.Equal(was.Parameters, req.Parameters):
 		return "set of parameters"
+	case req.Content != nil && was.ContentID != req.ContentID || (req.Content != nil) != (was.Content != nil):
+		return "content source"
 	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, sameSegment(topology[0])):
 		return "topology"
 	}

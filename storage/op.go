@@ -17,4 +17,11 @@ const (
 	Expand     Op = "Expand"     // ControllerExpandVolume
 	NodeExpand Op = "NodeExpand" // NodeExpandVolume
 	Modify     Op = "Modify"     // ControllerModifyVolume
+
+	CreateSnapshot      Op = "CreateSnapshot"
+	DeleteSnapshot      Op = "DeleteSnapshot"
+	GetSnapshot         Op = "GetSnapshot"         // ListSnapshots
+	CreateGroupSnapshot Op = "CreateGroupSnapshot" // CreateVolumeGroupSnapshot
+	DeleteGroupSnapshot Op = "DeleteGroupSnapshot" // DeleteVolumeGroupSnapshot
+	GetGroupSnapshot    Op = "GetGroupSnapshot"    // GetVolumeGroupSnapshot
 )

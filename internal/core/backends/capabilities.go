@@ -9,7 +9,9 @@ import (
 )
 
 var ops = []storage.Op{storage.Create, storage.Delete, storage.Recycle, storage.Attach, storage.Detach, storage.Stage, storage.Unstage,
-	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify}
+	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify,
+	storage.CreateSnapshot, storage.DeleteSnapshot, storage.GetSnapshot,
+	storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot}
 
 // Ops lists every operation, in the order of a volume's life.
 func Ops() []storage.Op { return slices.Clone(ops) }
@@ -28,6 +30,9 @@ var interfaces = map[storage.Op]string{
 	storage.Attach: "storage.Attacher", storage.Detach: "storage.Attacher", storage.Stage: "storage.Stager", storage.Unstage: "storage.Stager",
 	storage.Publish: "storage.Publisher", storage.Unpublish: "storage.Publisher", storage.Expand: "storage.Expander",
 	storage.NodeExpand: "storage.NodeExpander", storage.Modify: "storage.Modifier",
+	storage.CreateSnapshot: "storage.Snapshotter", storage.DeleteSnapshot: "storage.Snapshotter", storage.GetSnapshot: "storage.SnapshotLister",
+	storage.CreateGroupSnapshot: "storage.GroupSnapshotter", storage.DeleteGroupSnapshot: "storage.GroupSnapshotter",
+	storage.GetGroupSnapshot: "storage.GroupSnapshotter",
 }
 
 func implements(b storage.Backend, op storage.Op) (ok bool) {
@@ -48,6 +53,12 @@ func implements(b storage.Backend, op storage.Op) (ok bool) {
 		_, ok = b.(storage.NodeExpander)
 	case storage.Modify:
 		_, ok = b.(storage.Modifier)
+	case storage.CreateSnapshot, storage.DeleteSnapshot:
+		_, ok = b.(storage.Snapshotter)
+	case storage.GetSnapshot:
+		_, ok = b.(storage.SnapshotLister)
+	case storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot:
+		_, ok = b.(storage.GroupSnapshotter)
 	}
 	return ok
 }

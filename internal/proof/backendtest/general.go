@@ -102,6 +102,18 @@ func empty(b storage.Backend, op storage.Op) (err error) {
 		_, err = b.(storage.NodeExpander).NodeExpand(storage.NodeRequest{})
 	case storage.Modify:
 		err = b.(storage.Modifier).Modify(storage.ModifyRequest{})
+	case storage.CreateSnapshot:
+		_, err = b.(storage.Snapshotter).CreateSnapshot(storage.SnapshotRequest{})
+	case storage.DeleteSnapshot:
+		err = b.(storage.Snapshotter).DeleteSnapshot(storage.SnapshotRef{})
+	case storage.GetSnapshot:
+		_, err = b.(storage.SnapshotLister).GetSnapshot(storage.SnapshotRef{})
+	case storage.CreateGroupSnapshot:
+		_, err = b.(storage.GroupSnapshotter).CreateGroupSnapshot(storage.GroupSnapshotRequest{})
+	case storage.DeleteGroupSnapshot:
+		err = b.(storage.GroupSnapshotter).DeleteGroupSnapshot(storage.GroupSnapshotRef{})
+	case storage.GetGroupSnapshot:
+		_, err = b.(storage.GroupSnapshotter).GetGroupSnapshot(storage.GroupSnapshotRef{})
 	}
 	return err
 }
