@@ -76,6 +76,7 @@ func New(cfg Config) (*Cluster, error) {
 		Lag:              cfg.Lag,
 		Injector:         c.injector(),
 		NoSkipping:       cfg.internal.NoSkipping,
+		AssumeSecrets:    cfg.internal.AssumeSecrets,
 		StrictNamespaces: cfg.StrictNamespaces,
 		Trace:            trace,
 	})

@@ -66,13 +66,12 @@ func TestRequests(t *testing.T) {
 	class := fake.Class("fast", "disk.example.com", fake.Expandable())
 	class.MountOptions = []string{"noatime"}
 	class.Parameters = map[string]string{"csi.storage.k8s.io/fstype": "xfs"}
-	ref := func(name string) *corev1.SecretReference {
-		return &corev1.SecretReference{Namespace: "storage", Name: name}
-	}
+	content := func(name string) map[string]string { return map[string]string{"key": name} }
 	for _, call := range []string{"controller-publish", "node-stage", "node-publish", "controller-expand", "node-expand",
 		"controller-modify"} {
 		class.Parameters["csi.storage.k8s.io/"+call+"-secret-name"] = call
 		class.Parameters["csi.storage.k8s.io/"+call+"-secret-namespace"] = "storage"
+		require.NoError(t, c.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: call}, StringData: content(call)}))
 	}
 	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com",
 		Parameters: map[string]string{"iops": "9"}}
@@ -99,15 +98,15 @@ func TestRequests(t *testing.T) {
 		op   storage.Op
 		want any
 	}{
-		{"ATT-183", storage.Attach, with(file, func(r *storage.NodeRequest) { r.NodeID, r.Secret = "n1", ref("controller-publish") })},
-		{"ATT-183", storage.Detach, storage.NodeRequest{NodeID: "n1", Secret: ref("controller-publish")}},
-		{"MNT-301", storage.Stage, with(implicit, func(r *storage.NodeRequest) { r.Secret = ref("node-stage") })},
-		{"MNT-302", storage.Publish, with(implicit, func(r *storage.NodeRequest) { r.Secret = ref("node-publish") })},
-		{"MNT-424", storage.NodeExpand, with(implicit, func(r *storage.NodeRequest) { r.Secret, r.Size = ref("node-expand"), 2<<30 })},
+		{"ATT-183", storage.Attach, with(file, func(r *storage.NodeRequest) { r.NodeID, r.Secrets = "n1", content("controller-publish") })},
+		{"ATT-183", storage.Detach, storage.NodeRequest{NodeID: "n1", Secrets: content("controller-publish")}},
+		{"MNT-301", storage.Stage, with(implicit, func(r *storage.NodeRequest) { r.Secrets = content("node-stage") })},
+		{"MNT-302", storage.Publish, with(implicit, func(r *storage.NodeRequest) { r.Secrets = content("node-publish") })},
+		{"MNT-424", storage.NodeExpand, with(implicit, func(r *storage.NodeRequest) { r.Secrets, r.Size = content("node-expand"), 2<<30 })},
 		{"EXP-027", storage.Expand,
 			storage.ExpandRequest{Size: 2 << 30, VolumeMode: corev1.PersistentVolumeFilesystem, Mode: corev1.ReadWriteOnce,
-				FSType: "xfs", MountOptions: []string{"noatime"}, Secret: ref("controller-expand")}},
-		{"VAC-015", storage.Modify, storage.ModifyRequest{Parameters: map[string]string{"iops": "9"}, Secret: ref("controller-modify")}},
+				FSType: "xfs", MountOptions: []string{"noatime"}, Secrets: content("controller-expand")}},
+		{"VAC-015", storage.Modify, storage.ModifyRequest{Parameters: map[string]string{"iops": "9"}, Secrets: content("controller-modify")}},
 	} {
 		t.Run(tt.rule+" "+string(tt.op), func(t *testing.T) {
 			diff := cmp.Diff(tt.want, driver.last[tt.op], ignored, cmpopts.IgnoreFields(storage.ExpandRequest{}, "ID"),

@@ -49,6 +49,12 @@ func (a *attacher) publish(p *engine.Process, va *storagev1.VolumeAttachment) (*
 	if err != nil {
 		return va, nil, err
 	}
+	if !a.opts.Plain {
+		// ATT-172, step 3: the secret is read before the node ID.
+		if req.Secrets, err = publishSecrets(p, pv); err != nil {
+			return va, nil, err
+		}
+	}
 	if req.NodeID, err = a.nodeID(va, false); err != nil {
 		return va, nil, err
 	}
@@ -117,13 +123,22 @@ func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.Vol
 		// ATT-180: only a driver with PUBLISH_READONLY gets read-only requests.
 		ReadOnly: pv.Spec.CSI.ReadOnly && (a.opts.PublishReadOnly || backends.AttachesReadOnly(a.backend)),
 		Context:  pv.Spec.CSI.VolumeAttributes,
-		Secret:   pv.Spec.CSI.ControllerPublishSecretRef,
 	}
 	// ATT-183: the request has the file system and the mount options of the volume.
 	if req.VolumeMode != corev1.PersistentVolumeBlock {
 		req.FSType, req.MountOptions = pv.Spec.CSI.FSType, pv.Spec.MountOptions
 	}
 	return req, nil
+}
+
+// publishSecrets returns the content of the Secret for attaching and detaching a CSI volume, nil if it names none.
+func publishSecrets(p *engine.Process, pv *corev1.PersistentVolume) (map[string]string, error) {
+	ref := pv.Spec.CSI.ControllerPublishSecretRef
+	content, err := p.API().Secret(p, ref)
+	if err != nil {
+		return nil, fmt.Errorf("failed to load secret %q: %w", ref.Namespace+"/"+ref.Name, err)
+	}
+	return content, nil
 }
 
 // handleOf returns the handle of the volume of a VolumeAttachment, or the best known name.

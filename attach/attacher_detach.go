@@ -37,15 +37,16 @@ func (a *attacher) unpublish(p *engine.Process, va *storagev1.VolumeAttachment) 
 	case pv.Spec.CSI == nil:
 		return fmt.Errorf("PersistentVolume %q is no volume of a CSI driver", pv.Name)
 	}
-	id, err := a.nodeID(va, true)
-	if err != nil {
-		return err
-	}
 	// ATT-175, step 3: after any error, also NotFound, the volume is not detached.
-	req := storage.NodeRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName, NodeID: id}
-	if pv != nil && pv.Spec.CSI != nil {
+	req := storage.NodeRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
+	if pv != nil && pv.Spec.CSI != nil && !a.opts.Plain {
 		// ATT-183: the secret is that of the attachment.
-		req.Secret = pv.Spec.CSI.ControllerPublishSecretRef
+		if req.Secrets, err = publishSecrets(p, pv); err != nil {
+			return err
+		}
+	}
+	if req.NodeID, err = a.nodeID(va, true); err != nil {
+		return err
 	}
 	err = a.calls.Call(p, storage.Detach, req.ID, req.Node, func() error { return a.backend.(storage.Attacher).Detach(req) })
 	if err != nil {

@@ -1,6 +1,7 @@
 package attach_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -392,6 +393,7 @@ func TestAttachRequest(t *testing.T) {
 		pv.Spec.CSI.FSType, pv.Spec.MountOptions = "xfs", []string{"noatime"}
 		secret := &corev1.SecretReference{Namespace: "default", Name: "s"}
 		pv.Spec.CSI.ControllerPublishSecretRef = secret
+		w.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}, StringData: map[string]string{"key": "x"}})
 		w.Create(pv)
 		w.start()
 		w.request("va", "pv2")
@@ -404,7 +406,7 @@ func TestAttachRequest(t *testing.T) {
 			t.Errorf("ATT-176, ATT-180: the request is %+v, with PublishReadOnly %v", req, readOnly)
 		}
 		if req.NodeID != "id-a" || req.VolumeMode != corev1.PersistentVolumeFilesystem || req.FSType != "xfs" || len(req.MountOptions) != 1 ||
-			*req.Secret != *secret {
+			!reflect.DeepEqual(req.Secrets, map[string]string{"key": "x"}) {
 			t.Errorf("ATT-183: the request is %+v", req)
 		}
 		if got := w.stored("va").Status.AttachmentMetadata; got["lun"] != "7" {

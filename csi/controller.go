@@ -41,12 +41,8 @@ func (d *Driver) multiWriter() bool {
 
 // Create implements storage.Provisioner with CreateVolume.
 func (d *Driver) Create(req storage.CreateRequest) (storage.Volume, error) {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return storage.Volume{}, err
-	}
 	r := &spec.CreateVolumeRequest{
-		Name: req.Name, Parameters: req.Parameters, MutableParameters: req.Mutable, Secrets: secrets, VolumeContentSource: contentSource(req),
+		Name: req.Name, Parameters: req.Parameters, MutableParameters: req.Mutable, Secrets: req.Secrets, VolumeContentSource: contentSource(req),
 		CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit},
 	}
 	modes := req.Modes
@@ -99,20 +95,14 @@ func topologies(segments []storage.Segment) []*spec.Topology {
 
 // Delete implements storage.Provisioner with DeleteVolume.
 func (d *Driver) Delete(req storage.DeleteRequest) error {
-	// A secret that is gone does not prevent the deletion (XPROV-057).
-	secrets, _ := d.secrets(req.Secret)
-	_, err := call[*spec.DeleteVolumeResponse](d, "", &spec.DeleteVolumeRequest{VolumeId: req.ID, Secrets: secrets})
+	_, err := call[*spec.DeleteVolumeResponse](d, "", &spec.DeleteVolumeRequest{VolumeId: req.ID, Secrets: req.Secrets})
 	return err
 }
 
 // Attach implements storage.Attacher with ControllerPublishVolume.
 func (d *Driver) Attach(req storage.NodeRequest) (map[string]string, error) {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return nil, err
-	}
 	reply, err := call[*spec.ControllerPublishVolumeResponse](d, "", &spec.ControllerPublishVolumeRequest{
-		VolumeId: req.ID, NodeId: req.NodeID, Readonly: req.ReadOnly, VolumeContext: req.Context, Secrets: secrets,
+		VolumeId: req.ID, NodeId: req.NodeID, Readonly: req.ReadOnly, VolumeContext: req.Context, Secrets: req.Secrets,
 		VolumeCapability: capability(req.Mode, d.multiWriter(), req.VolumeMode, req.FSType, req.MountOptions, ""),
 	})
 	return reply.GetPublishContext(), err
@@ -120,24 +110,16 @@ func (d *Driver) Attach(req storage.NodeRequest) (map[string]string, error) {
 
 // Detach implements storage.Attacher with ControllerUnpublishVolume.
 func (d *Driver) Detach(req storage.NodeRequest) error {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return err
-	}
-	_, err = call[*spec.ControllerUnpublishVolumeResponse](d, "", &spec.ControllerUnpublishVolumeRequest{
-		VolumeId: req.ID, NodeId: req.NodeID, Secrets: secrets,
+	_, err := call[*spec.ControllerUnpublishVolumeResponse](d, "", &spec.ControllerUnpublishVolumeRequest{
+		VolumeId: req.ID, NodeId: req.NodeID, Secrets: req.Secrets,
 	})
 	return err
 }
 
 // Expand implements storage.Expander with ControllerExpandVolume.
 func (d *Driver) Expand(req storage.ExpandRequest) (int64, bool, error) {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return 0, false, err
-	}
 	reply, err := call[*spec.ControllerExpandVolumeResponse](d, "", &spec.ControllerExpandVolumeRequest{
-		VolumeId: req.ID, CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit}, Secrets: secrets,
+		VolumeId: req.ID, CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size, LimitBytes: req.Limit}, Secrets: req.Secrets,
 		VolumeCapability: capability(req.Mode, d.multiWriter(), req.VolumeMode, req.FSType, req.MountOptions, ""),
 	})
 	return reply.GetCapacityBytes(), reply.GetNodeExpansionRequired(), err
@@ -145,12 +127,8 @@ func (d *Driver) Expand(req storage.ExpandRequest) (int64, bool, error) {
 
 // Modify implements storage.Modifier with ControllerModifyVolume.
 func (d *Driver) Modify(req storage.ModifyRequest) error {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return err
-	}
-	_, err = call[*spec.ControllerModifyVolumeResponse](d, "", &spec.ControllerModifyVolumeRequest{
-		VolumeId: req.ID, MutableParameters: req.Parameters, Secrets: secrets,
+	_, err := call[*spec.ControllerModifyVolumeResponse](d, "", &spec.ControllerModifyVolumeRequest{
+		VolumeId: req.ID, MutableParameters: req.Parameters, Secrets: req.Secrets,
 	})
 	return err
 }

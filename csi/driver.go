@@ -28,8 +28,6 @@ type Config struct {
 	// Restart kills the driver process and starts it again, for the faults KilledBefore, KilledDuring and KilledAfter. node is that of the
 	// call, "" for the controller. It returns when the driver serves again. If it is nil, those faults only reset the connection.
 	Restart func(node string) error
-	// Secrets are the contents of Secrets, by namespace/name. A call with a Secret that is missing fails before the driver receives it.
-	Secrets map[string]map[string]string
 	// Root is a directory for the volumes of all nodes: paths in requests are below Root/NAME OF THE NODE, and the directories that a kubelet
 	// creates are created there. By default, "", paths are those of a kubelet, and nothing is created.
 	Root string

@@ -1,10 +1,7 @@
 package csi
 
 import (
-	"fmt"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"google.golang.org/grpc/status"
 
@@ -55,16 +52,4 @@ func (d *Driver) late(r rpc) error {
 		after = provisionerTimeout
 	}
 	return lateError{storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded"), after}
-}
-
-// secrets returns the content of a Secret, nil without a reference.
-func (d *Driver) secrets(ref *corev1.SecretReference) (map[string]string, error) {
-	if ref == nil {
-		return nil, nil
-	}
-	content, ok := d.cfg.Secrets[ref.Namespace+"/"+ref.Name]
-	if !ok {
-		return nil, fmt.Errorf("error getting secret %s in namespace %s: secrets %q not found", ref.Name, ref.Namespace, ref.Name)
-	}
-	return content, nil
 }

@@ -40,13 +40,9 @@ func (d *Driver) nodeCapability(req storage.NodeRequest) *spec.VolumeCapability 
 
 // Stage implements storage.Stager with NodeStageVolume.
 func (d *Driver) Stage(req storage.NodeRequest) error {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return err
-	}
-	_, err = call[*spec.NodeStageVolumeResponse](d, req.Node, &spec.NodeStageVolumeRequest{
+	_, err := call[*spec.NodeStageVolumeResponse](d, req.Node, &spec.NodeStageVolumeRequest{
 		VolumeId: req.ID, PublishContext: req.AttachContext, StagingTargetPath: d.path(req.Node, req.StagingPath),
-		VolumeCapability: d.nodeCapability(req), VolumeContext: req.Context, Secrets: secrets,
+		VolumeCapability: d.nodeCapability(req), VolumeContext: req.Context, Secrets: req.Secrets,
 	})
 	return err
 }
@@ -61,14 +57,10 @@ func (d *Driver) Unstage(req storage.NodeRequest) error {
 
 // Publish implements storage.Publisher with NodePublishVolume.
 func (d *Driver) Publish(req storage.NodeRequest) error {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return err
-	}
-	_, err = call[*spec.NodePublishVolumeResponse](d, req.Node, &spec.NodePublishVolumeRequest{
+	_, err := call[*spec.NodePublishVolumeResponse](d, req.Node, &spec.NodePublishVolumeRequest{
 		VolumeId: req.ID, PublishContext: req.AttachContext, StagingTargetPath: d.path(req.Node, req.StagingPath),
 		TargetPath: d.path(req.Node, req.TargetPath), VolumeCapability: d.nodeCapability(req), Readonly: req.ReadOnly,
-		VolumeContext: req.Context, Secrets: secrets,
+		VolumeContext: req.Context, Secrets: req.Secrets,
 	})
 	return err
 }
@@ -83,13 +75,9 @@ func (d *Driver) Unpublish(req storage.NodeRequest) error {
 
 // NodeExpand implements storage.NodeExpander with NodeExpandVolume.
 func (d *Driver) NodeExpand(req storage.NodeRequest) (int64, error) {
-	secrets, err := d.secrets(req.Secret)
-	if err != nil {
-		return 0, err
-	}
 	reply, err := call[*spec.NodeExpandVolumeResponse](d, req.Node, &spec.NodeExpandVolumeRequest{
 		VolumeId: req.ID, VolumePath: d.path(req.Node, req.TargetPath), StagingTargetPath: d.path(req.Node, req.StagingPath),
-		CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size}, VolumeCapability: d.nodeCapability(req), Secrets: secrets,
+		CapacityRange: &spec.CapacityRange{RequiredBytes: req.Size}, VolumeCapability: d.nodeCapability(req), Secrets: req.Secrets,
 	})
 	return reply.GetCapacityBytes(), err
 }

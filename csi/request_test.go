@@ -83,14 +83,15 @@ func TestRequests(t *testing.T) {
 		spec.RegisterControllerServer(s, d)
 		spec.RegisterNodeServer(s, d)
 	})
-	driver, err := csi.New(context.Background(), csi.Config{Controller: server, Secrets: map[string]map[string]string{"storage/key": secrets}})
+	driver, err := csi.New(context.Background(), csi.Config{Controller: server})
 	require.NoError(t, err)
 	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}})
 	require.NoError(t, err)
 	defer c.Close()
 	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com", Parameters: map[string]string{"iops": "9"}}
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disk.example.com"}, Spec: storagev1.CSIDriverSpec{PodInfoOnMount: new(true)}}
-	require.NoError(t, c.Create(fake.Node("n1"), class, gold, object))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "key"}, StringData: secrets}
+	require.NoError(t, c.Create(secret, fake.Node("n1"), class, gold, object))
 	require.NoError(t, c.Advance(time.Minute))
 	node, err := c.Nodes.Get("n1")
 	require.NoError(t, err)
@@ -165,13 +166,4 @@ func TestRequests(t *testing.T) {
 	require.Equal(t, "xfs", pv.Spec.CSI.FSType)
 	require.Equal(t, corev1.NodeSelectorRequirement{Key: "example.com/zone", Operator: "In", Values: []string{"a"}},
 		pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0])
-}
-
-// A call with a secret that does not exist is not made.
-func TestMissingSecret(t *testing.T) {
-	driver, err := csi.New(context.Background(), csi.Config{Controller: csi.Serve(newDisk("n1").register)})
-	require.NoError(t, err)
-	_, err = driver.Create(storage.CreateRequest{Name: "a", Secret: &corev1.SecretReference{Namespace: "storage", Name: "key"}})
-	require.EqualError(t, err, `error getting secret key in namespace storage: secrets "key" not found`)
-	require.Empty(t, driver.Calls())
 }

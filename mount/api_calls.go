@@ -52,6 +52,13 @@ func (k *kubelet) GetAttachment(p *engine.Process, name string) (*storagev1.Volu
 	return reach(k, func() (*storagev1.VolumeAttachment, error) { return p.API().Attachments.Get(p, name) })
 }
 
+func (k *kubelet) Secret(p *engine.Process, ref *corev1.SecretReference) (map[string]string, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	return reach(k, func() (map[string]string, error) { return p.API().Secret(p, ref) })
+}
+
 func reach[T any](k *kubelet, call func() (T, error)) (T, error) {
 	var none T
 	if k.node.partitioned {

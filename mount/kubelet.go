@@ -48,6 +48,9 @@ type kubelet struct {
 	began  time.Time
 	renews bool
 
+	// tokens are those of the pods' service accounts, for drivers.
+	tokens map[tokenKey]podToken
+
 	desired *volumes.Desired
 	actual  *volumes.Actual
 

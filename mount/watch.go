@@ -54,6 +54,7 @@ func (k *kubelet) podDeleted(pod *corev1.Pod) {
 // forgetWorker drops a worker that has nothing left to do.
 func (k *kubelet) forgetWorker(w *podWorker) {
 	delete(k.workers, w.uid)
+	k.forgetTokens(w.uid)
 	k.node.nodes.unwatchClaims(w)
 }
 

@@ -12,7 +12,7 @@
 // [RecyclerPod].
 //
 // Not simulated: foreground deletion and orphaning by the garbage collector, which leaves dependents of kinds that the store does not have
-// alone; of the external-provisioner: secrets, snapshots (a claim that wants one waits), the finalizer on the source of a clone, node-local
+// alone; of the external-provisioner: snapshots (a claim that wants one waits), the finalizer on the source of a clone, node-local
 // deployments, storage capacity, and the translation between in-tree and CSI sources for migrated plugins (a migrated class gets a volume
 // with a CSI source). The watch on a recycler pod has no lag.
 //

@@ -71,7 +71,7 @@ func (c *provisioner) createState(req storage.CreateRequest, err error) provisio
 func (c *provisioner) cleanUp(p *engine.Process, req storage.CreateRequest, id string, reason error) error {
 	var err error
 	for range cleanupTries {
-		if err = c.deleteHandle(p, storage.DeleteRequest{ID: id, Secret: req.Secret}); err == nil {
+		if err = c.deleteHandle(p, storage.DeleteRequest{ID: id, Secrets: req.Secrets}); err == nil {
 			return reason
 		}
 	}
@@ -137,7 +137,10 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 		// XPROV-034: an error in the names of the secrets is retried.
 		return req, refs, noChange, err
 	}
-	req.Secret = refs.provisioner
+	if req.Secrets, err = readSecret(p, refs.provisioner); err != nil {
+		// XPROV-034: a Secret that cannot be read is retried.
+		return req, refs, noChange, err
+	}
 	// XPROV-034: the driver gets the parameters without those of the sidecar.
 	if req.Parameters, err = driverParameters(class); err != nil {
 		return req, refs, finished, err

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -177,6 +178,15 @@ func resolve(template string, tokens map[string]string, what string, invalid fun
 		return "", fmt.Errorf("%q is not a valid %s name", template, what)
 	}
 	return resolved, nil
+}
+
+// readSecret reads the content of a Secret, nil for no reference.
+func readSecret(p *engine.Process, ref *corev1.SecretReference) (map[string]string, error) {
+	content, err := p.API().Secret(p, ref)
+	if err != nil {
+		return nil, fmt.Errorf("error getting secret %s in namespace %s: %w", ref.Name, ref.Namespace, err)
+	}
+	return content, nil
 }
 
 // deletionSecret returns the secret for the deletion of a volume, nil for none.

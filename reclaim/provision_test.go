@@ -635,17 +635,18 @@ func TestProvisionSecrets(t *testing.T) {
 		c.Annotations["example.com/s"] = "key"
 		c.Spec.VolumeAttributesClassName = ptr("gold")
 	}))
-	w.settle()
+	w.Load(secret("default", "key-c1"))
+	w.Advance(time.Hour)
 	ref := func(namespace, name string) *corev1.SecretReference {
 		return &corev1.SecretReference{Namespace: namespace, Name: name}
 	}
 	pv := w.volume("pvc-u1")
-	created := ref("default", "key-c1")
+	created := map[string]string{"key": "default/key-c1"}
 	for _, tt := range []struct {
 		name      string
 		got, want any
 	}{
-		{"provisioner", d.requests[0].Secret, created},
+		{"provisioner", d.requests[0].Secrets, created},
 		{"parameters", d.requests[0].Parameters, map[string]string{"type": "ssd"}},
 		{"mutable parameters", d.requests[0].Mutable, map[string]string{"iops": "9"}},
 		{"controller publish", pv.Spec.CSI.ControllerPublishSecretRef, ref("storage", "all")},
@@ -663,7 +664,7 @@ func TestProvisionSecrets(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		edit func(*corev1.PersistentVolume)
-		want *corev1.SecretReference
+		want map[string]string
 	}{
 		{"of the annotations", func(*corev1.PersistentVolume) {}, created},
 		{"none", func(pv *corev1.PersistentVolume) {
@@ -672,7 +673,10 @@ func TestProvisionSecrets(t *testing.T) {
 		{"of the class", func(pv *corev1.PersistentVolume) {
 			pv.Annotations = map[string]string{objects.AnnProvisionedBy: driverName}
 			pv.Spec.StorageClassName = "shared"
-		}, ref("storage", "all")},
+		}, map[string]string{"key": "storage/all"}},
+		{"that does not exist", func(pv *corev1.PersistentVolume) {
+			pv.Annotations["volume.kubernetes.io/provisioner-deletion-secret-name"] = "gone"
+		}, nil},
 		{"of a class that is gone", func(pv *corev1.PersistentVolume) {
 			pv.Annotations = map[string]string{objects.AnnProvisionedBy: driverName}
 			pv.Spec.StorageClassName = "gone"
@@ -684,11 +688,36 @@ func TestProvisionSecrets(t *testing.T) {
 		tt.edit(old)
 		shared := withParameters("csi.storage.k8s.io/secret-name", "all", "csi.storage.k8s.io/secret-namespace", "storage")
 		shared.Name = "shared"
-		w := newProvisionerFixture(t, d, setup{}, shared, old)
+		w := newProvisionerFixture(t, d, setup{}, shared, secret("default", "key-c1"), secret("storage", "all"), old)
 		w.settle()
-		if len(d.deleted) != 1 || !reflect.DeepEqual(d.deleted[0].Secret, tt.want) {
+		if len(d.deleted) != 1 || !reflect.DeepEqual(d.deleted[0].Secrets, tt.want) {
 			t.Errorf("XPROV-057: %s: deletions %+v, want one with the secret %+v", tt.name, d.deleted, tt.want)
 		}
+	}
+}
+
+// secret returns a Secret with its own name as content.
+func secret(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: map[string]string{"key": namespace + "/" + name}}
+}
+
+// XPROV-034: a provisioner secret that does not exist is an error, and the claim is retried until it exists.
+func TestProvisionMissingSecret(t *testing.T) {
+	d := &driver{}
+	c := withParameters("csi.storage.k8s.io/provisioner-secret-name", "key", "csi.storage.k8s.io/provisioner-secret-namespace", "storage")
+	w := newProvisionerFixture(t, d, setup{}, c, wantedClaim())
+	w.Advance(time.Minute)
+	if len(d.requests) != 0 {
+		t.Fatalf("XPROV-034: requests without the secret: %+v", d.requests)
+	}
+	want := `Warning ProvisioningFailed: error getting secret key in namespace storage: secrets "key" not found`
+	if got := w.events(0); !slices.Contains(got, want) {
+		t.Errorf("XPROV-034: events %q, want %q", got, want)
+	}
+	w.Load(secret("storage", "key"))
+	w.Advance(10 * time.Minute)
+	if len(d.requests) != 1 || d.requests[0].Secrets["key"] != "storage/key" {
+		t.Errorf("XPROV-034: requests %+v, want one with the secret", d.requests)
 	}
 }
 

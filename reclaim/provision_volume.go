@@ -124,8 +124,10 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 	if err != nil {
 		return err
 	}
+	// XPROV-057: a Secret that cannot be read does not prevent the deletion.
+	secrets, _ := readSecret(p, secret)
 	return c.deleteHandle(p,
-		storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID, Secret: secret})
+		storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID, Secrets: secrets})
 }
 
 // translatable reports whether CSI drivers took over from the plugin of a source.

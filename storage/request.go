@@ -25,7 +25,7 @@ type CreateRequest struct {
 	Preferred    []Segment                           // segments to try first, in order
 	Content      *corev1.TypedObjectReference        // the data source of the claim; nil: an empty volume
 	ContentID    string                              // handle of the volume or snapshot that Content stands for
-	Secret       *corev1.SecretReference             // provisioner secret that the StorageClass names; nil for none
+	Secrets      map[string]string                   // content of the provisioner Secret that the StorageClass names; nil for none
 
 	Class string               // name of the StorageClass; in-tree plugins only
 	Claim types.NamespacedName // the claim; in-tree plugins only
@@ -44,10 +44,11 @@ type Volume struct {
 
 // DeleteRequest asks to destroy a volume.
 type DeleteRequest struct {
-	ID     string                         // handle of the volume
-	UID    types.UID                      // of the PersistentVolume; "" if there is none
-	Secret *corev1.SecretReference        // of the CreateRequest; nil for none
-	Source *corev1.PersistentVolumeSource // of the PersistentVolume; in-tree plugins only, and may be nil
+	ID  string    // handle of the volume
+	UID types.UID // of the PersistentVolume; "" if there is none
+	// Secrets are those of the CreateRequest, read again; nil for none, and if the Secret is gone.
+	Secrets map[string]string
+	Source  *corev1.PersistentVolumeSource // of the PersistentVolume; in-tree plugins only, and may be nil
 }
 
 // ExpandRequest asks for a larger volume.
@@ -59,16 +60,16 @@ type ExpandRequest struct {
 
 	// The other fields are set for CSI drivers only. Mode is the one mode that represents those of the PersistentVolume, as in Attach.
 	Mode         corev1.PersistentVolumeAccessMode
-	FSType       string                  // of the PersistentVolume
-	MountOptions []string                // of the PersistentVolume
-	Secret       *corev1.SecretReference // controllerExpandSecretRef of the PersistentVolume; nil for none
+	FSType       string            // of the PersistentVolume
+	MountOptions []string          // of the PersistentVolume
+	Secrets      map[string]string // content of controllerExpandSecretRef of the PersistentVolume; nil for none
 }
 
 // ModifyRequest asks to change properties of a volume.
 type ModifyRequest struct {
-	ID         string                  // handle of the volume
-	Parameters map[string]string       // of the VolumeAttributesClass
-	Secret     *corev1.SecretReference // secret that the PersistentVolume names for it; nil for none
+	ID         string            // handle of the volume
+	Parameters map[string]string // of the VolumeAttributesClass
+	Secrets    map[string]string // content of the Secret that the PersistentVolume names for it; nil for none
 }
 
 // NodeRequest asks for an operation on a volume at a node: Attach, Detach, Stage, Unstage, Publish, Unpublish or NodeExpand. ID and Node
@@ -105,9 +106,9 @@ type NodeRequest struct {
 	// AttachContext is the result of Attach: Stage, Publish.
 	AttachContext map[string]string
 
-	// Secret is the secret that the PersistentVolume, or the volume in the pod, names for the call: Attach, Detach, Stage, Publish,
-	// NodeExpand. It is nil for none.
-	Secret *corev1.SecretReference
+	// Secrets is the content of the Secret that the PersistentVolume, or the volume in the pod, names for the call: Attach, Detach, Stage,
+	// Publish, NodeExpand. It is nil for none.
+	Secrets map[string]string
 
 	// Size is the requested size in bytes: NodeExpand. 0 is the size of the volume.
 	Size int64

@@ -199,7 +199,11 @@ func (ex *expander) callDriver(p *engine.Process, pv *corev1.PersistentVolume, s
 	}
 	req.Mode = objects.ModeOfCSI(mode)
 	if source := pv.Spec.CSI; source != nil {
-		req.FSType, req.Secret = source.FSType, source.ControllerExpandSecretRef
+		req.FSType = source.FSType
+		// EXP-027: a Secret that cannot be read is an error like one of the driver.
+		if req.Secrets, err = readSecret(p, source.ControllerExpandSecretRef); err != nil {
+			return size, false, err
+		}
 	}
 	var expanded int64
 	err = ex.calls.Call(p, storage.Expand, req.ID, "", func() (err error) {

@@ -215,8 +215,22 @@ func (m *modifier) callDriver(p *engine.Process, claim *corev1.PersistentVolumeC
 		parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
 		parameters["csi.storage.k8s.io/pv/name"] = pv.Name
 	}
-	req := storage.ModifyRequest{ID: id, Parameters: parameters, Secret: modifySecret(pv)}
+	// VAC-015: a Secret that cannot be read is an error like one of the driver.
+	secrets, err := readSecret(p, modifySecret(pv))
+	if err != nil {
+		return err
+	}
+	req := storage.ModifyRequest{ID: id, Parameters: parameters, Secrets: secrets}
 	return m.calls.Call(p, storage.Modify, id, "", func() error { return m.backend.(storage.Modifier).Modify(req) })
+}
+
+// readSecret reads the content of a Secret, nil for no reference.
+func readSecret(p *engine.Process, ref *corev1.SecretReference) (map[string]string, error) {
+	content, err := p.API().Secret(p, ref)
+	if err != nil {
+		return nil, fmt.Errorf("error getting secret %s in namespace %s: %w", ref.Name, ref.Namespace, err)
+	}
+	return content, nil
 }
 
 // modifySecret returns the secret of a modification, nil for none.

@@ -14,6 +14,7 @@ import (
 // is traced. Arguments and results are shared: treat them as read-only.
 type API struct {
 	engine *Engine
+	tokens int // requested by Token
 
 	Volumes           Client[*corev1.PersistentVolume]
 	Claims            Client[*corev1.PersistentVolumeClaim]

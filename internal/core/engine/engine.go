@@ -33,6 +33,8 @@ type Config struct {
 	StrictNamespaces bool
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
+	// AssumeSecrets: a Secret that does not exist counts as an empty one.
+	AssumeSecrets bool
 	// History is store.Config.History.
 	History int
 	// AsGiven is store.Config.AsGiven.
@@ -44,22 +46,23 @@ var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Engine runs actors in virtual time over a store, one event after the other. It is not safe for concurrent use.
 type Engine struct {
-	store       *store.Store
-	api         *API
-	start       time.Time
-	now         time.Duration // since start
-	seq         uint64
-	timers      timerHeap
-	ready       readyList
-	waiting     int // foreground events, ready or timed
-	choices     *choices
-	latency     time.Duration
-	lag         map[string]time.Duration
-	injector    api.Injector
-	noSkipping  bool
-	trace       *trace.Trace
-	actors      []*Actor
-	dispatchers map[api.Kind]any // a *dispatcher for each kind that has had an informer
+	assumeSecrets bool
+	store         *store.Store
+	api           *API
+	start         time.Time
+	now           time.Duration // since start
+	seq           uint64
+	timers        timerHeap
+	ready         readyList
+	waiting       int // foreground events, ready or timed
+	choices       *choices
+	latency       time.Duration
+	lag           map[string]time.Duration
+	injector      api.Injector
+	noSkipping    bool
+	trace         *trace.Trace
+	actors        []*Actor
+	dispatchers   map[api.Kind]any // a *dispatcher for each kind that has had an informer
 	// See coroutine.
 	more    func() (event, bool) // gives the next event
 	open    bool                 // an event is under way
@@ -100,13 +103,14 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Start = DefaultStart
 	}
 	e := &Engine{
-		start:       cfg.Start.UTC(),
-		latency:     cfg.Latency,
-		lag:         cfg.Lag,
-		injector:    cfg.Injector,
-		noSkipping:  cfg.NoSkipping,
-		trace:       cfg.Trace,
-		dispatchers: map[api.Kind]any{},
+		start:         cfg.Start.UTC(),
+		latency:       cfg.Latency,
+		lag:           cfg.Lag,
+		injector:      cfg.Injector,
+		noSkipping:    cfg.NoSkipping,
+		assumeSecrets: cfg.AssumeSecrets,
+		trace:         cfg.Trace,
+		dispatchers:   map[api.Kind]any{},
 	}
 	switch {
 	case cfg.Choose != nil:

@@ -14,12 +14,14 @@ type Options struct {
 	// engine.Replay repeats a recorded run. Nil, the default, leaves it to the seed.
 	Choose func(n int) int
 	// NoSkipping is engine.Config.NoSkipping.
-	NoSkipping  bool
-	Attach      Attach
-	Attacher    Attacher
-	Kubelet     Kubelet
-	Provisioner Provisioner
-	Resizer     Resizer
+	NoSkipping bool
+	// AssumeSecrets is engine.Config.AssumeSecrets, for dumps, which have no Secrets.
+	AssumeSecrets bool
+	Attach        Attach
+	Attacher      Attacher
+	Kubelet       Kubelet
+	Provisioner   Provisioner
+	Resizer       Resizer
 }
 
 // Attach is for the attach/detach controller.

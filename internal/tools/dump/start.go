@@ -44,6 +44,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	var err error
 	cfg := volsim.Config{Start: opts.Now, Seed: opts.Seed, Backends: c.Backends}
 	internals.Options(&cfg).Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
+	internals.Options(&cfg).AssumeSecrets = true
 	if c.Cluster, err = volsim.New(cfg); err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}

@@ -93,6 +93,14 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 	if err != nil {
 		return err
 	}
+	var secrets map[string]string
+	if backends.Can(driver, storage.Stage) {
+		// MNT-314: the Secret is read only if the driver stages. A failed read reveals nothing about the volume.
+		if secrets, err = c.secret(p, source.NodeStageSecretRef); err != nil {
+			return volumes.TransientError{Err: fmt.Errorf("fetching NodeStageSecretRef %s/%s failed: %w", source.NodeStageSecretRef.Namespace,
+				source.NodeStageSecretRef.Name, err)}
+		}
+	}
 	if err := fs.Mkdir(mountPath); err != nil {
 		return err
 	}
@@ -109,7 +117,7 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 	req := storage.NodeRequest{
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
 		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
-		Secret: source.NodeStageSecretRef,
+		Secrets: secrets,
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})

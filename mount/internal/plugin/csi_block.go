@@ -56,13 +56,19 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 	if !backends.Can(driver, storage.Stage) {
 		return "", nil
 	}
+	// MNT-314: a failed read of the Secret reveals nothing about the volume.
+	secrets, err := c.secret(p, source.NodeStageSecretRef)
+	if err != nil {
+		return "", volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: failed to get NodeStageSecretRef %s/%s: %w",
+			source.NodeStageSecretRef.Namespace, source.NodeStageSecretRef.Name, err)}
+	}
 	staging := c.h.Layout.CSIStaging(spec.Name())
 	if err := fs.Mkdir(staging); err != nil {
 		return "", err
 	}
 	req := storage.NodeRequest{
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
-		AttachContext: attachContext, Context: source.VolumeAttributes, Secret: source.NodeStageSecretRef,
+		AttachContext: attachContext, Context: source.VolumeAttributes, Secrets: secrets,
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
@@ -92,6 +98,13 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 	if !ok {
 		return "", unimplemented(storage.Publish)
 	}
+	// MNT-314: a failed read of the Secret reveals nothing about the volume.
+	secrets, err := c.secret(p, source.secret)
+	if err != nil {
+		return "", volumes.TransientError{Err: fmt.Errorf(
+			"kubernetes.io/csi: blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef %s/%s: %w", source.secret.Namespace,
+			source.secret.Name, err)}
+	}
 	staging, target := c.h.Layout.CSIStaging(spec.Name()), c.h.Layout.CSIPublish(spec.Name(), pod.UID)
 	if err := c.h.Disk.Mkdir(path.Dir(target)); err != nil {
 		return "", err
@@ -99,7 +112,7 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 	req := storage.NodeRequest{
 		ID: source.handle, Node: c.h.Node, TargetPath: target, StagingPath: staging, Pod: PodRef(pod), Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), AttachContext: attachContext,
-		Context: c.attributes(source, pod), Secret: source.secret,
+		Context: c.attributes(source, pod), Secrets: secrets,
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
 	err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },

@@ -78,8 +78,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	policy := c.fsGroupPolicy(source.driver)
 	req := storage.NodeRequest{
 		ID: source.handle, Node: c.h.Node, TargetPath: target, Pod: PodRef(pod), Mode: spec.AccessMode(), FSType: source.fsType,
-		ReadOnly: spec.MountsReadOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
-		Secret: source.secret,
+		ReadOnly: spec.MountsReadOnly(), Group: mountGroup(driver, pod),
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
@@ -92,6 +91,15 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 		if req.AttachContext, err = c.publishContext(p, spec); err != nil {
 			return err
 		}
+	}
+	// MNT-314: a failed read of the Secret reveals nothing about the volume.
+	if req.Secrets, err = c.secret(p, source.secret); err != nil {
+		return volumes.TransientError{Err: fmt.Errorf("fetching NodePublishSecretRef %s/%s failed: %w", source.secret.Namespace,
+			source.secret.Name, err)}
+	}
+	req.Context = c.attributes(source, pod)
+	if err := c.addTokens(p, source.driver, pod, &req); err != nil {
+		return err
 	}
 	data := disk.Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil}
 	if err := fs.WriteMetadata(path.Dir(target)+"/"+disk.MetadataFile, data); err != nil {

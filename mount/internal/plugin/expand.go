@@ -36,8 +36,14 @@ func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandR
 		// MNT-422: a driver without the capability is not called.
 		return NotSupportedError{fmt.Errorf("NodeExpand is not supported by the CSI driver %s", source.Driver)}
 	}
-	call := c.h.nodeExpandCall(driver, spec, req)
-	err := c.h.call(p, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
+	// MNT-314: a failed read of the Secret is a final error, as one of the driver.
+	secrets, err := c.secret(p, source.NodeExpandSecretRef)
+	if err != nil {
+		return fmt.Errorf("expander.NodeExpand failed to get NodeExpandSecretRef %s/%s: %w", source.NodeExpandSecretRef.Namespace,
+			source.NodeExpandSecretRef.Name, err)
+	}
+	call := c.h.nodeExpandCall(driver, spec, req, secrets)
+	err = c.h.call(p, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
 	switch {
 	case err == nil:
 		return nil
@@ -68,19 +74,19 @@ func (t inTreePlugin) StagingPath(spec *volumes.Spec) string {
 }
 
 func (t inTreePlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
-	call := t.h.nodeExpandCall(t.backend(), spec, req)
+	call := t.h.nodeExpandCall(t.backend(), spec, req, nil)
 	return t.h.call(p, t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
 }
 
 // nodeExpandCall returns the call to a backend.
-func (h *Host) nodeExpandCall(b storage.Backend, spec *volumes.Spec, req ExpandRequest) func() error {
+func (h *Host) nodeExpandCall(b storage.Backend, spec *volumes.Spec, req ExpandRequest, secrets map[string]string) func() error {
 	ask := storage.NodeRequest{ID: spec.ID(), Node: h.Node, TargetPath: req.VolumePath, StagingPath: req.StagingPath, Size: req.Size}
 	if spec.Block() {
 		ask.VolumeMode = corev1.PersistentVolumeBlock
 	}
 	if source := spec.CSI(); source != nil {
 		// MNT-424: the request has the volume capability of the volume.
-		ask.Mode, ask.Secret = spec.AccessMode(), source.NodeExpandSecretRef
+		ask.Mode, ask.Secrets = spec.AccessMode(), secrets
 		if !spec.Block() {
 			ask.FSType, ask.MountOptions = source.FSType, spec.PV.Spec.MountOptions
 		}

@@ -45,6 +45,10 @@ type API interface {
 	CSIDriver(name string) *storagev1.CSIDriver
 	// GetAttachment reads a VolumeAttachment from the API server.
 	GetAttachment(p *engine.Process, name string) (*storagev1.VolumeAttachment, error)
+	// Secret reads the content of a Secret from the API server; nil for no reference.
+	Secret(p *engine.Process, ref *corev1.SecretReference) (map[string]string, error)
+	// Token returns a token of the pod's service account, and when it expires.
+	Token(p *engine.Process, pod *corev1.Pod, request storagev1.TokenRequest) (token string, expires time.Time, err error)
 	// Event emits an Event.
 	Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any)
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -64,6 +65,14 @@ func (d driverObject) CSIDriver(string) *storagev1.CSIDriver { return d.object }
 
 func (d driverObject) GetAttachment(*engine.Process, string) (*storagev1.VolumeAttachment, error) {
 	return nil, nil
+}
+
+func (d driverObject) Secret(*engine.Process, *corev1.SecretReference) (map[string]string, error) {
+	return nil, nil
+}
+
+func (d driverObject) Token(*engine.Process, *corev1.Pod, storagev1.TokenRequest) (string, time.Time, error) {
+	return "", time.Time{}, nil
 }
 
 func (d driverObject) Event(*engine.Process, api.Object, string, string, string, ...any) {}

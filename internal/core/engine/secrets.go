@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+const secretKind api.Kind = "Secret"
+
+// Secret reads the content of a Secret from the server; nil for a nil reference.
+func (server *API) Secret(p *Process, ref *corev1.SecretReference) (map[string]string, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	obj, err := server.Get(p, api.Ref{Kind: secretKind, Key: api.Key(ref.Namespace, ref.Name)})
+	if server.engine.assumeSecrets && apierrors.IsNotFound(err) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, ok := obj.(*plain.Object)
+	if !ok {
+		return nil, fmt.Errorf("read Secret %s/%s: unexpected type %T", ref.Namespace, ref.Name, obj)
+	}
+	content := map[string]string{}
+	data, _ := secret.Content["data"].(map[string]any)
+	for key, value := range data {
+		text, _ := value.(string)
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("read Secret %s/%s: key %s: %w", ref.Namespace, ref.Name, key, err)
+		}
+		content[key] = string(decoded)
+	}
+	return content, nil
+}
+
+// Token requests a token of a service account, which always exists. The call can be delayed and can fail like any other one.
+func (server *API) Token(p *Process, namespace, account, audience string) (token string, err error) {
+	call := api.Call{Target: api.APIServer, Verb: "create", Kind: "TokenRequest", Key: api.Key(namespace, account)}
+	fault, err := p.before(call, p.engine.latency)
+	if err != nil {
+		return "", err
+	}
+	server.tokens++
+	token = fmt.Sprintf("token-%d.%s.%s.%s", server.tokens, namespace, account, audience)
+	if lost := p.after(fault); lost != nil {
+		return "", lost
+	}
+	return token, nil
+}
