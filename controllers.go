@@ -7,6 +7,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/controllers/garbagecollector"
 	"github.com/volsim/volsim/internal/controllers/namespace"
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
 	"github.com/volsim/volsim/internal/controllers/podgc"
@@ -37,7 +38,10 @@ func (c *Cluster) controllers() []component {
 		c.reclaiming(actors.PVProtection),
 		c.reclaiming(actors.PVCProtection),
 		c.reclaiming(actors.Ephemeral),
-		c.reclaiming(actors.GarbageCollector),
+		{actors.GarbageCollector, func() error {
+			_, err := garbagecollector.New(c.engine)
+			return err
+		}},
 		{actors.Scheduler, func() error {
 			cfg := c.cfg.Scheduler
 			_, err := schedule.New(c.engine, schedule.Config{Profiles: cfg.Profiles, BindTimeout: cfg.BindTimeout, Score: cfg.Score})

@@ -1,6 +1,9 @@
 package api
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Subresource names the part of an object that a write changes, as the path of a request does.
 type Subresource string
@@ -21,4 +24,8 @@ type DeleteOptions struct {
 	UID types.UID
 	// ResourceVersion is a precondition: another version of the object is a Conflict (API-058). The default "" accepts any.
 	ResourceVersion string
+	// PropagationPolicy says what becomes of the objects that the object owns: with Background they are deleted after it, with Foreground
+	// before it, with Orphan they stay (API-059). The default "" is that of the kind: Orphan for Jobs and ReplicationControllers, else
+	// Background.
+	PropagationPolicy metav1.DeletionPropagation
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// New adds the controller of that name: actors.PVProtection, PVCProtection, Ephemeral, GarbageCollector or RecyclerPodRunner. Only the last
+// New adds the controller of that name: actors.PVProtection, PVCProtection, Ephemeral or RecyclerPodRunner. Only the last
 // uses the backends; a nil set has none, and then every recycler pod fails. Workers are as many as in kube-controller-manager.
 func New(e *engine.Engine, name string, set *backends.Set) (*engine.Actor, error) {
 	switch name {
@@ -18,8 +18,6 @@ func New(e *engine.Engine, name string, set *backends.Set) (*engine.Actor, error
 		return newPVCProtection(e)
 	case actors.Ephemeral:
 		return newEphemeral(e)
-	case actors.GarbageCollector:
-		return newGarbageCollector(e)
 	case actors.RecyclerPodRunner:
 		return newPodRunner(e, set)
 	}

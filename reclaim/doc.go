@@ -1,9 +1,9 @@
 // Package reclaim removes volumes and claims that are no longer needed, and provisions volumes of CSI drivers. It simulates the reclaiming
-// half of the PersistentVolume controller, four small controllers of kube-controller-manager, and the external-provisioner.
+// half of the PersistentVolume controller, three small controllers of kube-controller-manager, and the external-provisioner.
 //
 // The reclaiming half of the PersistentVolume controller deletes or recycles the storage behind released volumes. The pv-protection and
 // pvc-protection controllers delay the deletion of volumes and claims in use with finalizers. The ephemeral volume controller creates the
-// claims of generic ephemeral volumes. The garbage collector deletes objects whose owners are gone. The external-provisioner, a sidecar of
+// claims of generic ephemeral volumes, which the garbage collector deletes after their pods. The external-provisioner, a sidecar of
 // each CSI driver, creates volumes for claims, and deletes released volumes with their storage.
 //
 // [NewReclaimer] makes the reclaiming half; package binder is the other one, and package volsim connects the two. [New] starts each of the
@@ -11,12 +11,10 @@
 // takes its place. The decisions are functions of objects: [Released], [FindDeleter], [UsesClaim], [Responsible], [EphemeralClaim],
 // [RecyclerPod].
 //
-// Not simulated: foreground deletion and orphaning by the garbage collector, which leaves dependents of kinds that the store does not have
-// alone; of the external-provisioner: snapshots (a claim that wants one waits), the finalizer on the source of a clone, node-local
+// Not simulated, of the external-provisioner: snapshots (a claim that wants one waits), the finalizer on the source of a clone, node-local
 // deployments, storage capacity, and the translation between in-tree and CSI sources for migrated plugins (a migrated class gets a volume
 // with a CSI source). The watch on a recycler pod has no lag.
 //
-// The rules are RECL-001 to RECL-073, PROT-010 to PROT-027, EPH-001 to EPH-007 and XPROV-001 to XPROV-056 in docs/rules/reclaim.md, and
-// API-270 to API-276 in docs/rules/api.md. Start reading in volume.go, which applies a reclaim policy; pvprotection.go and pvcprotection.go
+// The rules are RECL-001 to RECL-073, PROT-010 to PROT-027, EPH-001 to EPH-007 and XPROV-001 to XPROV-056 in docs/rules/reclaim.md. Start reading in volume.go, which applies a reclaim policy; pvprotection.go and pvcprotection.go
 // add and remove the protection finalizers, provision_finalizer.go that of the external-provisioner.
 package reclaim

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/controllers/garbagecollector"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -186,7 +187,7 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 			w := newFixture(t, options.Reclaimer{})
 			w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
-			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
+			w.must(garbagecollector.New(w.Engine))
 			pod := ephemeralVolume(newPod("p"), "scratch")
 			pod.Finalizers = test.finalizer
 			w.Load(pod)

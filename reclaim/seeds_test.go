@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/controllers/garbagecollector"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
@@ -40,7 +41,7 @@ func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	w.must(reclaim.New(e, actors.PVProtection, nil))
 	w.must(reclaim.New(e, actors.PVCProtection, nil))
 	w.must(reclaim.New(e, actors.Ephemeral, nil))
-	w.must(reclaim.New(e, actors.GarbageCollector, nil))
+	w.must(garbagecollector.New(e))
 	w.must(reclaim.New(e, actors.RecyclerPodRunner, rig.Backends(t, disk)))
 	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, sidecar.Config{},
 		options.Provisioner{}))

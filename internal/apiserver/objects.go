@@ -163,6 +163,15 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 // deleteOptions converts the options of a delete.
 func deleteOptions(given metav1.DeleteOptions) api.DeleteOptions {
 	opts := api.DeleteOptions{GracePeriodSeconds: given.GracePeriodSeconds}
+	if policy := given.PropagationPolicy; policy != nil {
+		opts.PropagationPolicy = *policy
+	}
+	if orphan := given.OrphanDependents; orphan != nil { //nolint:staticcheck // deprecated, and still served
+		opts.PropagationPolicy = metav1.DeletePropagationBackground
+		if *orphan {
+			opts.PropagationPolicy = metav1.DeletePropagationOrphan
+		}
+	}
 	if p := given.Preconditions; p != nil {
 		opts.UID, opts.ResourceVersion = deref(p.UID), deref(p.ResourceVersion)
 	}

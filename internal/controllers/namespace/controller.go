@@ -27,6 +27,9 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
+// background are the options of each deletion (NS-021).
+var background = api.DeleteOptions{PropagationPolicy: metav1.DeletePropagationBackground}
+
 const (
 	workers = 10
 	// deletionDelay is the time from the deletion of a namespace to its first sync (NS-020).
@@ -196,7 +199,7 @@ func (c *controller) deleteKind(p *engine.Process, ns *corev1.Namespace, kind ap
 	objs, err := p.API().List(p, kind, ns.Name)
 	for _, obj := range objs {
 		// NS-021: the objects of one kind are deleted with their own grace period; dependents are left to the garbage collector.
-		if _, failed := p.API().Delete(p, api.RefTo(obj), api.DeleteOptions{}); failed != nil && !apierrors.IsNotFound(failed) {
+		if _, failed := p.API().Delete(p, api.RefTo(obj), background); failed != nil && !apierrors.IsNotFound(failed) {
 			err = failed
 			break
 		}

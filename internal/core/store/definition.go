@@ -197,7 +197,7 @@ func (s *Store) followDefinitions(t *Table[*plain.Object]) {
 func (s *Store) deleteDefinition(t *Table[*plain.Object], c *cell[*plain.Object]) *plain.Object {
 	custom := s.others.tables[api.Kind(readDefinition(c.obj).kind().Name())]
 	if custom == nil || custom.Len() == 0 {
-		return t.deleteNow(c)
+		return t.deleteNow(c, c.obj.Finalizers)
 	}
 	if c.obj.DeletionTimestamp != nil {
 		return c.obj
@@ -216,7 +216,7 @@ func (s *Store) deleteDefinition(t *Table[*plain.Object], c *cell[*plain.Object]
 		}
 	}})
 	for _, instance := range custom.List() {
-		custom.deleteNow(custom.cellOf(&instance.ObjectMeta))
+		custom.deleteNow(custom.cellOf(&instance.ObjectMeta), instance.Finalizers)
 	}
 	return obj
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/api"
@@ -11,14 +12,17 @@ import (
 )
 
 // Delete deletes an object, or marks it as being deleted while it has finalizers or, for a pod, grace (API-050 to API-066).
-// It returns the object as it then is, or was last. Dependents are left to the garbage collector, as with propagation policy Background
-// (API-059, API-060). Errors: NotFound; Conflict if a precondition fails.
+// It returns the object as it then is, or was last. Dependents are left to the garbage collector (API-060), for which the propagation policy
+// adds a finalizer (API-059). Errors: NotFound; Conflict if a precondition fails; Invalid for an unknown policy.
 func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	var none T
 	c := t.cells.Get(key)
 	if c == nil {
 		// API-050: the object must exist.
 		return none, t.notFound(key)
+	}
+	if err := checkPropagation(opts.PropagationPolicy); err != nil {
+		return none, err
 	}
 	meta := metaOf(c.obj)
 	// API-058: preconditions are checked first.
@@ -36,21 +40,23 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 		}
 		return any(deleted).(T), nil
 	}
+	finalizers := t.collectionFinalizers(meta, opts.PropagationPolicy)
 	switch {
 	case !t.resource.graceful:
-		return t.deleteNow(c), nil
+		return t.deleteNow(c, finalizers), nil
 	case meta.DeletionTimestamp != nil:
-		return t.deleteAgain(c, opts), nil
+		return t.deleteAgain(c, opts, finalizers), nil
 	default:
-		return t.deleteGracefully(c, opts), nil
+		return t.deleteGracefully(c, opts, finalizers), nil
 	}
 }
 
-// deleteNow deletes an object without a grace period: at once, or as soon as its finalizers are gone.
-func (t *Table[T]) deleteNow(c *cell[T]) T {
+// deleteNow deletes an object without a grace period: at once, or as soon as its finalizers are gone. Here and below, finalizers are those
+// that the propagation policy leaves.
+func (t *Table[T]) deleteNow(c *cell[T], finalizers []string) T {
 	obj := c.obj
 	meta, now := metaOf(obj), t.store.now()
-	if !blocked(meta) {
+	if len(finalizers) == 0 {
 		// API-051: without finalizers the object is removed at once.
 		return t.remove(c)
 	}
@@ -59,30 +65,30 @@ func (t *Table[T]) deleteNow(c *cell[T]) T {
 		at = *meta.DeletionTimestamp
 	}
 	// API-053, API-014: it is marked already, so nothing changes.
-	if meta.DeletionTimestamp.Equal(&at) && meta.DeletionGracePeriodSeconds != nil && *meta.DeletionGracePeriodSeconds == 0 {
+	if slices.Equal(finalizers, meta.Finalizers) && meta.DeletionTimestamp.Equal(&at) && meta.DeletionGracePeriodSeconds != nil && *meta.DeletionGracePeriodSeconds == 0 {
 		return obj
 	}
 	// API-052, BIND-016: it stays, marked, until an update removes its last finalizer (see releases).
-	return t.mark(c, at, 0)
+	return t.mark(c, at, 0, finalizers)
 }
 
 // deleteGracefully deletes a pod that is not being deleted yet.
-func (t *Table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions) T {
+func (t *Table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
 	now := t.store.now()
 	if grace := gracePeriod(c.obj, opts); grace > 0 {
 		// API-063: the pod stays for its grace period, or until the kubelet deletes it without grace.
-		return t.mark(c, clock(now.Add(time.Duration(grace)*time.Second)), grace)
+		return t.mark(c, clock(now.Add(time.Duration(grace)*time.Second)), grace, finalizers)
 	}
-	return t.kill(c, clock(now))
+	return t.kill(c, clock(now), finalizers)
 }
 
 // deleteAgain deletes a pod that is being deleted already. It can only shorten the grace period (API-065). The node and the phase of the
 // pod, on which its first grace period depends, do not matter any more.
-func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
+func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
 	obj := c.obj
 	meta := metaOf(obj)
 	if graceOver(meta) {
-		return t.deleteNow(c)
+		return t.deleteNow(c, finalizers)
 	}
 	current := atLeastOne(*meta.DeletionGracePeriodSeconds)
 	if opts.GracePeriodSeconds == nil {
@@ -99,14 +105,14 @@ func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
 		at, grace = now, min(grace, 1)
 	}
 	if grace > 0 {
-		return t.mark(c, clock(at), grace)
+		return t.mark(c, clock(at), grace, finalizers)
 	}
-	return t.kill(c, clock(at))
+	return t.kill(c, clock(at), finalizers)
 }
 
 // kill deletes a pod without grace (API-064): it writes the mark first, then removes the pod unless finalizers block that.
-func (t *Table[T]) kill(c *cell[T], at metav1.Time) T {
-	obj := t.mark(c, at, 0)
+func (t *Table[T]) kill(c *cell[T], at metav1.Time, finalizers []string) T {
+	obj := t.mark(c, at, 0, finalizers)
 	if blocked(metaOf(obj)) {
 		return obj
 	}
@@ -141,8 +147,8 @@ func atLeastOne(grace int64) int64 {
 	return grace
 }
 
-// mark writes deletionTimestamp and grace. The first mark of an object whose generation counts raises it (API-031).
-func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64) T {
+// mark writes deletionTimestamp, grace and finalizers. The first mark of an object whose generation counts raises it (API-031).
+func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64, finalizers []string) T {
 	obj := t.strategy.shallow(c.obj)
 	meta := metaOf(obj)
 	if meta.DeletionTimestamp == nil && meta.Generation > 0 {
@@ -150,6 +156,7 @@ func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64) T {
 	}
 	meta.DeletionTimestamp = &at
 	meta.DeletionGracePeriodSeconds = &grace
+	meta.Finalizers = finalizers
 	t.put(c, obj)
 	return obj
 }

@@ -29,5 +29,5 @@
 //   - manifest.go, document.go, decode.go: YAML and JSON.
 //
 // Rules: API-001 to API-262 of docs/rules/api.md, except those in docs/rules/left-out.md. The garbage collector, API-270 to API-276,
-// is in package reclaim.
+// is in internal/controllers/garbagecollector.
 package store

@@ -171,7 +171,7 @@ func (s *Store) deleteNamespace(t *Table[*plain.Object], c *cell[*plain.Object])
 	if t.strategy.keeps(c.obj) {
 		return c.obj, nil
 	}
-	return t.deleteNow(c), nil
+	return t.deleteNow(c, c.obj.Finalizers), nil
 }
 
 // FinalizeNamespace replaces the finalizers in the spec of a namespace, as the subresource finalize does (NS-004), and removes the

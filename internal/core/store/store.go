@@ -56,6 +56,7 @@ type Store struct {
 	// namespaces is nil until a namespace is stored.
 	namespaces       *Table[*plain.Object]
 	strictNamespaces bool
+	loaded           loadedOwners
 }
 
 // New returns an empty store.

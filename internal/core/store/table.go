@@ -139,6 +139,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	if t.strategy.defaults != nil {
 		t.strategy.defaults(obj)
 	}
+	t.store.noteLoaded(t.resource.kind, meta.OwnerReferences)
 	key := api.Key(meta.Namespace, meta.Name)
 	if meta.UID == "" {
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])

@@ -1,0 +1,383 @@
+package garbagecollector
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// workers is the number of workers of each queue.
+const workers = 20
+
+// collector is one life of the garbage collector.
+type collector struct {
+	actor    *engine.Actor
+	store    *store.Store
+	caches   map[api.Kind]cache
+	nodes    map[types.UID]*node
+	absent   *absentOwners
+	deletes  *engine.Queue
+	orphans  *engine.Queue
+	recorder *engine.Recorder
+	// invalid are Events that wait for a process to emit them.
+	invalid []invalidOwner
+}
+
+// invalidOwner is an owner reference across namespaces.
+type invalidOwner struct {
+	dependent, owner identity
+}
+
+// cache is the collector's view of one kind.
+type cache interface {
+	get(key string) (api.Object, bool)
+	find(uid types.UID) (api.Object, bool)
+}
+
+// informerCache is the cache of a kind of objects of type T.
+type informerCache[T api.Object] struct{ objects *engine.Informer[T] }
+
+func (c informerCache[T]) get(key string) (api.Object, bool) {
+	obj, ok := c.objects.Get(key)
+	return obj, ok
+}
+
+func (c informerCache[T]) find(uid types.UID) (api.Object, bool) {
+	for obj := range c.objects.All() {
+		if obj.GetUID() == uid {
+			return obj, true
+		}
+	}
+	return nil, false
+}
+
+// New adds the garbage collector.
+func New(e *engine.Engine) (*engine.Actor, error) {
+	var live *collector
+	var others []*store.Table[*plain.Object]
+	actor, err := e.NewActor(actors.GarbageCollector, func(a *engine.Actor) {
+		c := newCollector(a)
+		live = c
+		a.OnStop(func() { live = nil })
+		start := []func(){
+			// All informers come first: a handler reads the informers of all kinds of owners.
+			watch(c, c.store.Nodes), watch(c, c.store.Classes), watch(c, c.store.AttributesClasses), watch(c, c.store.CSIDrivers),
+			watch(c, c.store.CSINodes), watch(c, c.store.Capacities), watch(c, c.store.Volumes), watch(c, c.store.Claims),
+			watch(c, c.store.Pods), watch(c, c.store.Attachments),
+		}
+		for _, table := range others {
+			start = append(start, watch(c, table))
+		}
+		for _, handle := range start {
+			handle()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.Store().OnOther(func(table *store.Table[*plain.Object]) {
+		if name, _ := objkinds.Split(string(table.Kind())); name == string(api.Event) {
+			return
+		}
+		others = append(others, table)
+		if live != nil {
+			watch(live, table)()
+		}
+	})
+	return actor, nil
+}
+
+func newCollector(a *engine.Actor) *collector {
+	c := &collector{
+		actor: a, store: a.Engine().Store(), caches: map[api.Kind]cache{}, nodes: map[types.UID]*node{}, absent: newAbsentOwners(),
+		recorder: a.NewRecorder("garbage-collector-controller"),
+	}
+	c.deletes = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_delete", Workers: workers, Sync: c.attemptToDelete})
+	c.orphans = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_orphan", Workers: workers, Sync: c.attemptToOrphan})
+	return c
+}
+
+// watch starts an informer on a table. The function that it returns adds the handlers.
+func watch[T api.Object](c *collector, table *store.Table[T]) (handle func()) {
+	kind := table.Kind()
+	informer := engine.NewInformer(c.actor, table)
+	c.caches[kind] = informerCache[T]{informer}
+	return func() {
+		informer.Handle(engine.Handler[T]{
+			Add:    func(obj T) { c.changed(kind, nil, obj) },
+			Update: func(old, obj T) { c.changed(kind, old, obj) },
+			Delete: func(obj T) { c.removed(kind, obj) },
+		})
+	}
+}
+
+// of returns the identity of an object of a kind.
+func (c *collector) of(kind api.Kind, obj api.Object) identity {
+	gvk := c.store.GroupVersionKind(kind)
+	return identityOf(gvk.GroupVersion().String(), gvk.Kind, obj)
+}
+
+// changed updates the graph when an object was added or updated (GC-010). old is nil for one that was added.
+func (c *collector) changed(kind api.Kind, old, obj api.Object) {
+	n, found := c.nodes[obj.GetUID()]
+	begins := func(finalizer string) bool { return beginsDeletion(old, obj, finalizer) }
+	if !found {
+		// An object that nothing refers to, and that refers to nothing, matters when its deletion begins.
+		if len(obj.GetOwnerReferences()) == 0 && !begins(metav1.FinalizerDeleteDependents) && !begins(metav1.FinalizerOrphanDependents) {
+			return
+		}
+		n = c.insert(kind, obj)
+		c.link(n, n.owners)
+	} else {
+		if n.virtual {
+			c.observe(n, c.of(kind, obj))
+		}
+		if owners := obj.GetOwnerReferences(); len(n.owners) > 0 || len(owners) > 0 {
+			added, removed, freed := changedOwners(n.owners, owners)
+			// GC-021: an owner that waits for its dependents is looked at again when one no longer blocks it.
+			for _, uid := range freed {
+				if owner, ok := c.nodes[uid]; ok {
+					c.deletes.Add(owner.key())
+				}
+			}
+			n.owners = owners
+			c.link(n, added)
+			c.unlink(n, removed)
+		}
+		n.beingDeleted = n.beingDeleted || obj.GetDeletionTimestamp() != nil
+	}
+	switch {
+	case begins(metav1.FinalizerOrphanDependents):
+		// GC-030: the deletion with orphans begins.
+		c.orphans.Add(n.key())
+	case begins(metav1.FinalizerDeleteDependents):
+		// GC-020: the deletion in the foreground begins with the dependents.
+		n.deletingDependents = true
+		for _, dependent := range n.sorted() {
+			c.deletes.Add(dependent.key())
+		}
+		c.deletes.Add(n.key())
+	}
+}
+
+// beginsDeletion reports whether a change begins the deletion of an object with that finalizer.
+func beginsDeletion(old, obj api.Object, finalizer string) bool {
+	has := func(o api.Object) bool {
+		return o.GetDeletionTimestamp() != nil && slices.Contains(o.GetFinalizers(), finalizer)
+	}
+	return has(obj) && (old == nil || !has(old))
+}
+
+// insert adds an observed object to the graph.
+func (c *collector) insert(kind api.Kind, obj api.Object) *node {
+	deleted := obj.GetDeletionTimestamp() != nil
+	n := &node{
+		identity: c.of(kind, obj), owners: obj.GetOwnerReferences(), dependents: map[types.UID]*node{}, beingDeleted: deleted,
+		deletingDependents: deleted && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents),
+	}
+	c.nodes[n.uid] = n
+	return n
+}
+
+// observe makes a virtual node that of an object that was delivered. Dependents that describe it differently are checked (GC-011).
+func (c *collector) observe(n *node, id identity) {
+	if id != n.identity {
+		_, other := partition(n.sorted(), id)
+		for _, dependent := range other {
+			if id.namespace != "" && dependent.namespace != id.namespace {
+				c.reportNamespace(dependent, id.uid)
+			}
+			c.deletes.Add(dependent.key())
+		}
+		n.identity = id
+	}
+	n.virtual = false
+}
+
+// link adds n to the dependents of these owners. An owner without a node gets one: an observed one if the informers know it, else a virtual
+// one, which is checked (GC-011).
+func (c *collector) link(n *node, owners []metav1.OwnerReference) {
+	doubtful := false
+	for i := range owners {
+		ref := &owners[i]
+		owner, ok := c.nodes[ref.UID]
+		known := ok
+		if !ok {
+			if kind, obj, exists := c.known(ref, n.namespace); exists {
+				owner, known = c.insert(kind, obj), true
+				c.link(owner, owner.owners)
+			} else {
+				owner = &node{identity: referred(ref, n.namespace), dependents: map[types.UID]*node{}, virtual: true}
+				c.nodes[ref.UID] = owner
+			}
+		}
+		owner.dependents[n.uid] = n
+		switch namespaced := owner.namespace != ""; {
+		case !known:
+			// GC-011: the API server is asked about an owner that the informers do not know.
+			if !c.assumed(ref) {
+				c.deletes.Add(owner.key())
+			}
+		case namespaced && owner.namespace != n.namespace:
+			if !owner.virtual && !doubtful {
+				c.reportNamespace(n, ref.UID)
+			}
+			doubtful = true
+		case !owner.matches(ref), !namespaced && owner.namespace != n.namespace && owner.virtual:
+			doubtful = true
+		}
+	}
+	// GC-013: a reference that does not match the owner with its uid is checked.
+	if doubtful {
+		c.deletes.Add(n.key())
+	}
+}
+
+// known finds the owner of an object in that namespace in the informers.
+func (c *collector) known(ref *metav1.OwnerReference, namespace string) (api.Kind, api.Object, bool) {
+	if kind, namespaced, ok := c.kindOf(ref.APIVersion, ref.Kind); ok {
+		key := ref.Name
+		if namespaced {
+			key = api.Key(namespace, ref.Name)
+		}
+		if view := c.caches[kind]; view != nil {
+			if obj, ok := view.get(key); ok && obj.GetUID() == ref.UID {
+				return kind, obj, true
+			}
+		}
+	}
+	for _, kind := range c.store.Kinds() {
+		if view := c.caches[kind]; view != nil {
+			if obj, ok := view.find(ref.UID); ok {
+				return kind, obj, true
+			}
+		}
+	}
+	return "", nil, false
+}
+
+// kindOf returns the kind that an owner reference names, and whether it is namespaced. It reports false for one that the server does not
+// know.
+func (c *collector) kindOf(apiVersion, name string) (kind api.Kind, namespaced, ok bool) {
+	group, version := splitVersion(apiVersion)
+	kind = api.Kind(objkinds.Name(group, name))
+	known := c.store.Describe(kind)
+	if known == nil || known.Group != group || !known.Serves(version) {
+		return "", false, false
+	}
+	return kind, known.Namespaced, true
+}
+
+// assumed reports whether an owner is assumed to exist: only loaded objects refer to it, and nothing of its kind was loaded (GC-040).
+func (c *collector) assumed(ref *metav1.OwnerReference) bool {
+	group, _ := splitVersion(ref.APIVersion)
+	return c.store.OwnerAssumed(api.Kind(objkinds.Name(group, ref.Kind)), ref.UID)
+}
+
+func (c *collector) unlink(n *node, owners []metav1.OwnerReference) {
+	for i := range owners {
+		if owner, ok := c.nodes[owners[i].UID]; ok {
+			delete(owner.dependents, n.uid)
+		}
+	}
+}
+
+// removed updates the graph when an object is gone (API-273).
+func (c *collector) removed(kind api.Kind, obj api.Object) {
+	if n, ok := c.nodes[obj.GetUID()]; ok {
+		if n.virtual {
+			c.observe(n, c.of(kind, obj))
+		}
+		c.remove(n, c.of(kind, obj))
+	}
+}
+
+// remove takes a node out of the graph, and queues its dependents, and the owners that may wait for it (GC-021).
+func (c *collector) remove(n *node, id identity) {
+	delete(c.nodes, n.uid)
+	c.unlink(n, n.owners)
+	if len(n.dependents) > 0 {
+		c.absent.add(id)
+	}
+	// API-273: the removal of the owner counts, not its deletionTimestamp.
+	for _, dependent := range n.sorted() {
+		c.deletes.Add(dependent.key())
+	}
+	for i := range n.owners {
+		if owner, ok := c.nodes[n.owners[i].UID]; ok && owner.deletingDependents {
+			c.deletes.Add(owner.key())
+		}
+	}
+}
+
+// notFound updates the graph when the API server has no object with that identity (GC-011).
+func (c *collector) notFound(id identity) {
+	n, ok := c.nodes[id.uid]
+	switch {
+	case !ok:
+	case n.virtual:
+		matching, other := partition(n.sorted(), id)
+		if len(other) == 0 {
+			c.remove(n, id)
+			return
+		}
+		c.queueAbsent(matching, id)
+		// GC-013: dependents describe the owner differently: the next description is checked.
+		if next, found := alternative(other, id); n.identity == id && found {
+			n.identity = next
+			c.deletes.AddRateLimited(n.key())
+		}
+	case n.identity != id:
+		matching, _ := partition(n.sorted(), id)
+		c.queueAbsent(matching, id)
+	default:
+		c.remove(n, id)
+	}
+}
+
+func (c *collector) queueAbsent(dependents []*node, id identity) {
+	if len(dependents) > 0 {
+		c.absent.add(id)
+	}
+	for _, dependent := range dependents {
+		c.deletes.Add(dependent.key())
+	}
+}
+
+// reportNamespace remembers that a reference names an owner in another namespace. The next sync emits the Event (GC-013).
+func (c *collector) reportNamespace(n *node, uid types.UID) {
+	for i := range n.owners {
+		if ref := &n.owners[i]; ref.UID == uid {
+			c.invalid = append(c.invalid, invalidOwner{n.identity, referred(ref, n.namespace)})
+			return
+		}
+	}
+}
+
+// emit emits the Events that are due.
+func (c *collector) emit(p *engine.Process) {
+	due := c.invalid
+	c.invalid = nil
+	for _, i := range due {
+		kind, _, ok := c.kindOf(i.dependent.apiVersion, i.dependent.kind)
+		view := c.caches[kind]
+		if !ok || view == nil {
+			continue
+		}
+		if obj, exists := view.get(api.Key(i.dependent.namespace, i.dependent.name)); exists {
+			o := i.owner
+			c.recorder.Event(p, obj, corev1.EventTypeWarning, "OwnerRefInvalidNamespace",
+				"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+				o.apiVersion, o.kind, o.namespace, o.name, o.uid, i.dependent.namespace)
+		}
+	}
+}

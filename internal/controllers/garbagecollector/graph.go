@@ -1,0 +1,175 @@
+package garbagecollector
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+)
+
+// identity is what an owner reference or an object says about an object: apiVersion, kind, namespace, name and uid.
+type identity struct {
+	apiVersion, kind, namespace, name string
+	uid                               types.UID
+}
+
+// identityOf returns the identity of an observed object.
+func identityOf(apiVersion, kind string, obj api.Object) identity {
+	return identity{apiVersion, kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()}
+}
+
+// referred returns the identity of an owner as a dependent in that namespace describes it.
+func referred(ref *metav1.OwnerReference, namespace string) identity {
+	return identity{ref.APIVersion, ref.Kind, namespace, ref.Name, ref.UID}
+}
+
+// matches reports whether a reference has the same coordinates, the namespace aside.
+func (id identity) matches(ref *metav1.OwnerReference) bool {
+	return id.apiVersion == ref.APIVersion && id.kind == ref.Kind && id.name == ref.Name && id.uid == ref.UID
+}
+
+// before orders identities: by kind, apiVersion, namespace, name and uid.
+func (id identity) before(other identity) bool {
+	for _, pair := range [...][2]string{{id.kind, other.kind}, {id.apiVersion, other.apiVersion}, {id.namespace, other.namespace},
+		{id.name, other.name}, {string(id.uid), string(other.uid)}} {
+		if pair[0] != pair[1] {
+			return pair[0] < pair[1]
+		}
+	}
+	return false
+}
+
+// key names the object in queues: Kind/namespace/name and the uid.
+func (id identity) key() string {
+	return id.kind + "/" + api.Key(id.namespace, id.name) + " " + string(id.uid)
+}
+
+// node is an object in the graph.
+type node struct {
+	identity
+	owners     []metav1.OwnerReference
+	dependents map[types.UID]*node
+	// virtual: dependents refer to the object, and the informers have not delivered it.
+	virtual bool
+	// beingDeleted and deletingDependents say that the object has a deletionTimestamp, and then the finalizer foregroundDeletion.
+	beingDeleted, deletingDependents bool
+}
+
+// sorted lists the dependents by identity.
+func (n *node) sorted() []*node {
+	list := make([]*node, 0, len(n.dependents))
+	for _, dependent := range n.dependents {
+		list = append(list, dependent)
+	}
+	slices.SortFunc(list, func(a, b *node) int {
+		if c := strings.Compare(a.kind, b.kind); c != 0 {
+			return c
+		}
+		return strings.Compare(a.key(), b.key())
+	})
+	return list
+}
+
+// blocking lists the dependents that block the deletion of the object in the foreground (GC-020).
+func (n *node) blocking() []*node {
+	var list []*node
+	for _, dependent := range n.sorted() {
+		for i := range dependent.owners {
+			if ref := &dependent.owners[i]; ref.UID == n.uid && blocks(ref) {
+				list = append(list, dependent)
+				break
+			}
+		}
+	}
+	return list
+}
+
+func blocks(ref *metav1.OwnerReference) bool {
+	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
+}
+
+// partition splits the dependents of an object by whether one of their references, and whether none, has its identity. A dependent with
+// several references can be in both lists.
+func partition(dependents []*node, id identity) (matching, other []*node) {
+	for _, dependent := range dependents {
+		match, mismatch := false, false
+		if id.namespace != "" && id.namespace != dependent.namespace {
+			mismatch = true
+		} else {
+			for i := range dependent.owners {
+				if ref := &dependent.owners[i]; ref.UID == id.uid {
+					match, mismatch = match || id.matches(ref), mismatch || !id.matches(ref)
+				}
+			}
+		}
+		if match {
+			matching = append(matching, dependent)
+		}
+		if mismatch {
+			other = append(other, dependent)
+		}
+	}
+	return matching, other
+}
+
+// alternative returns another identity under which dependents refer to an object that does not exist under absent: the next in order, else
+// the first. It reports false if there is none.
+func alternative(dependents []*node, absent identity) (identity, bool) {
+	var first, next identity
+	for _, dependent := range dependents {
+		for i := range dependent.owners {
+			ref := &dependent.owners[i]
+			if ref.UID != absent.uid || absent.matches(ref) && (absent.namespace == "" || absent.namespace == dependent.namespace) {
+				continue
+			}
+			id := referred(ref, dependent.namespace)
+			if absent.namespace == "" && id.apiVersion == absent.apiVersion && id.kind == absent.kind {
+				id.namespace = ""
+			}
+			if id == absent {
+				continue
+			}
+			if first.uid == "" || id.before(first) {
+				first = id
+			}
+			if absent.before(id) && (next.uid == "" || id.before(next)) {
+				next = id
+			}
+		}
+	}
+	if next.uid != "" {
+		return next, true
+	}
+	return first, first.uid != ""
+}
+
+// changedOwners compares two lists of owners by uid. freed are the owners that a reference no longer blocks: it was removed, or
+// blockOwnerDeletion was.
+func changedOwners(old, owners []metav1.OwnerReference) (added, removed []metav1.OwnerReference, freed []types.UID) {
+	find := func(list []metav1.OwnerReference, uid types.UID) *metav1.OwnerReference {
+		for i := range list {
+			if list[i].UID == uid {
+				return &list[i]
+			}
+		}
+		return nil
+	}
+	for i := range owners {
+		if find(old, owners[i].UID) == nil {
+			added = append(added, owners[i])
+		}
+	}
+	for i := range old {
+		now := find(owners, old[i].UID)
+		if now == nil {
+			removed = append(removed, old[i])
+		}
+		if blocks(&old[i]) && (now == nil || !blocks(now)) {
+			freed = append(freed, old[i].UID)
+		}
+	}
+	return added, removed, freed
+}
