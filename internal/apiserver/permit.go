@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +22,8 @@ type Transition struct {
 	Number int
 	// Order sorts watch events by the order of the changes.
 	Order uint64
+	// At is when the change of a watch event was made.
+	At time.Time
 }
 
 // Burst says which events of a watch arrive together.
@@ -48,6 +51,11 @@ func (s *Server) awaitPermit(req *http.Request, r *request) {
 	if s.cfg.Hooks.Await == nil || r.resource.kind == api.Event {
 		return
 	}
+	s.cfg.Hooks.Await(r.transition(), req.Context().Done())
+}
+
+// transition returns the request as a transition.
+func (r *request) transition() Transition {
 	t := Transition{Component: r.actor, Verb: r.callVerb(), Object: r.ref()}
 	if r.verb == verbList {
 		t.Object.Key = ""
@@ -58,7 +66,17 @@ func (s *Server) awaitPermit(req *http.Request, r *request) {
 			t.Object.Key = api.Key(r.namespace, meta.Name)
 		}
 	}
-	s.cfg.Hooks.Await(t, req.Context().Done())
+	return t
+}
+
+// CallOf returns the call that a request for objects makes; ok is false for any other request. It reads the body of the request.
+func (s *Server) CallOf(req *http.Request) (call api.Call, ok bool) {
+	r, err := s.parse(req)
+	if err != nil {
+		return api.Call{}, false
+	}
+	t := r.transition()
+	return api.Call{Actor: t.Component, Target: api.APIServer, Verb: t.Verb, Kind: string(t.Object.Kind), Key: t.Object.Key}, true
 }
 
 // callVerb returns the verb of the request as in api.Call, with the subresource: bind, update-status, patch-status.

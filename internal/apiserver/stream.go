@@ -17,6 +17,7 @@ type stream struct {
 	actor     string
 	permitFor func(Transition, <-chan struct{}) Permit
 	lag       func() time.Duration
+	now       func() time.Time
 	canceled  <-chan struct{}
 	err       func() error
 	stop      func()
@@ -40,6 +41,7 @@ type event struct {
 	data       []byte
 	object     api.Object
 	number     int
+	at         time.Time
 }
 
 // frame returns the event as sent on the wire.
@@ -56,7 +58,7 @@ func (e event) frame() []byte {
 func (st *stream) deliver(r *resource, encode encoder) func(api.Change[api.Object]) {
 	return func(c api.Change[api.Object]) {
 		data, err := encode(c.Object)
-		e := event{watch.EventType(c.Type), data, c.Object, r.changes}
+		e := event{watch.EventType(c.Type), data, c.Object, r.changes, st.now()}
 		if err != nil {
 			e = errorEvent(err)
 		}
@@ -111,7 +113,7 @@ func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	if err != nil {
 		return e, false, err
 	}
-	permit := st.permitFor(Transition{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v}, st.canceled)
+	permit := st.permitFor(Transition{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v, At: e.at}, st.canceled)
 	if permit.Burst == Alone {
 		return e, true, nil
 	}
@@ -144,7 +146,7 @@ func merged(events []event) []event {
 		case out[i].changeType == watch.Added && e.changeType == watch.Deleted:
 			out = slices.Delete(out, i, i+1)
 		case out[i].changeType == watch.Added:
-			out[i].data, out[i].object, out[i].number = e.data, e.object, e.number
+			out[i].data, out[i].object, out[i].number, out[i].at = e.data, e.object, e.number, e.at
 		default:
 			out[i] = e
 		}

@@ -13,7 +13,7 @@ import (
 // TestMerged checks that the net effect of the changes equals what a new list would show.
 func TestMerged(t *testing.T) {
 	of := func(changeType watch.EventType, uid types.UID, data string, number int) event {
-		return event{changeType, []byte(data), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}, number}
+		return event{changeType: changeType, data: []byte(data), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}, number: number}
 	}
 	tests := []struct {
 		name   string
