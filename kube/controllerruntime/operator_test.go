@@ -1,0 +1,175 @@
+package controllerruntime_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/kube/controllerruntime"
+	"github.com/volsim/volsim/volsimtest"
+)
+
+var seeds = flag.Int("seeds", 8, "number of seeds with which TestDeterminism and TestCrashes run")
+
+// labeler labels claims once they are bound.
+type labeler struct {
+	client.Client
+	recorder events.EventRecorder
+}
+
+func (l *labeler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var claim corev1.PersistentVolumeClaim
+	if err := l.Get(ctx, req.NamespacedName, &claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if claim.Status.Phase != corev1.ClaimBound || claim.Labels["bound"] != "" {
+		return ctrl.Result{}, nil
+	}
+	claim.Labels = map[string]string{"bound": "yes"}
+	if err := l.Update(ctx, &claim); err != nil {
+		return ctrl.Result{}, err
+	}
+	l.recorder.Eventf(&claim, nil, corev1.EventTypeNormal, "Labeled", "Label", "the claim is bound")
+	return ctrl.Result{}, nil
+}
+
+// owner makes a ConfigMap for each claim that is labeled, and notes its volume in it.
+type owner struct{ client.Client }
+
+func (o *owner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var claim corev1.PersistentVolumeClaim
+	if err := o.Get(ctx, req.NamespacedName, &claim); err != nil || claim.Labels["bound"] == "" {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}}
+	err := o.Get(ctx, client.ObjectKeyFromObject(note), note)
+	if apierrors.IsNotFound(err) {
+		note.Data = map[string]string{"volume": claim.Spec.VolumeName}
+		if err := ctrl.SetControllerReference(&claim, note, o.Scheme()); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{RequeueAfter: time.Second}, client.IgnoreAlreadyExists(o.Create(ctx, note))
+	}
+	if err != nil || note.Annotations["seen"] != "" {
+		return ctrl.Result{}, err
+	}
+	change := client.MergeFrom(note.DeepCopy())
+	note.Annotations = map[string]string{"seen": "yes"}
+	return ctrl.Result{}, o.Patch(ctx, note, change)
+}
+
+// both is an operator with two reconcilers.
+func both(lag time.Duration) controllerruntime.Operator {
+	return controllerruntime.Operator{Name: "both", Lag: lag, Setup: func(mgr manager.Manager) error {
+		err := ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).Named("labeler").
+			Complete(&labeler{mgr.GetClient(), mgr.GetEventRecorder("labeler")})
+		if err != nil {
+			return err
+		}
+		return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).Owns(&corev1.ConfigMap{}).Named("owner").
+			Complete(&owner{mgr.GetClient()})
+	}}
+}
+
+// bubble runs a test in a bubble.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// TestOperator: a manager reconciles what the controllers of the cluster write, in virtual time.
+func TestOperator(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		controllerruntime.Add(t, c.Cluster, both(time.Minute))
+		c.Create(fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"))
+		c.Advance(30 * time.Second)
+		require.Equal(t, corev1.ClaimBound, c.Claim("data").Status.Phase)
+		require.Empty(t, c.Claim("data").Labels, "the operator has not seen yet that the claim is bound")
+		c.Advance(5 * time.Minute)
+		require.Equal(t, "yes", c.Claim("data").Labels["bound"])
+		note, err := volsim.Get[*corev1.ConfigMap](c.Cluster, "data")
+		require.NoError(t, err)
+		require.Equal(t, "v", note.Data["volume"])
+		require.Equal(t, "yes", note.Annotations["seen"])
+	})
+}
+
+// run returns the trace of a cluster with thirty claims.
+func run(t *testing.T, seed int64) string {
+	var trace strings.Builder
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t, volsim.Config{Seed: seed, Latency: time.Duration(seed%3) * 10 * time.Millisecond})
+		controllerruntime.Add(t, c.Cluster, both(time.Duration(seed%2)*100*time.Millisecond))
+		for i := range 30 {
+			c.Create(fake.Volume(fmt.Sprintf("v%d", i), "1Gi"), fake.Claim(fmt.Sprintf("data%d", i), "1Gi"))
+		}
+		c.Settle()
+		c.Advance(time.Minute)
+		for i := range 30 {
+			require.Equal(t, "yes", c.Claim(fmt.Sprintf("data%d", i)).Labels["bound"])
+		}
+		require.NoError(t, c.Trace().WriteText(&trace))
+	})
+	return trace.String()
+}
+
+// TestDeterminism: two runs with one seed are identical, and runs with two seeds are not.
+func TestDeterminism(t *testing.T) {
+	for seed := range int64(*seeds) {
+		first, second := run(t, seed), run(t, seed)
+		require.Equal(t, first, second, "seed %d", seed)
+		require.Contains(t, first, "create Event.events.k8s.io/default/data7.")
+	}
+	require.NotEqual(t, run(t, 1), run(t, 7))
+}
+
+// TestCrashes: the operator crashes after each number of steps, and finishes its work after the restart.
+func TestCrashes(t *testing.T) {
+	for seed := range int64(*seeds) {
+		bubble(t, func(t *testing.T) {
+			c := volsimtest.New(t, volsim.Config{Seed: seed, Latency: 10 * time.Millisecond})
+			controllerruntime.Add(t, c.Cluster, both(0))
+			c.Create(fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"))
+			for range 4 * seed {
+				c.Step()
+			}
+			c.Crash("both")
+			c.Advance(time.Second)
+			c.Restart("both")
+			c.Advance(time.Minute)
+			require.Equal(t, "yes", c.Claim("data").Labels["bound"], "seed %d", seed)
+			note, err := volsim.Get[*corev1.ConfigMap](c.Cluster, "data")
+			require.NoError(t, err, "seed %d", seed)
+			require.Equal(t, "yes", note.Annotations["seen"])
+		})
+	}
+}
+
+// TestFaults: requests of the operator match fault rules.
+func TestFaults(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		controllerruntime.Add(t, c.Cluster, both(0))
+		refused := c.Faults.Fail(fake.Match{Actor: "both", Verb: "update"}, fmt.Errorf("connection refused")).Once()
+		c.Create(fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"))
+		c.Settle()
+		require.Equal(t, "yes", c.Claim("data").Labels["bound"])
+		require.Equal(t, 1, refused.Fired())
+	})
+}

@@ -1,0 +1,222 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// errEnded is the error of a request that an operator makes after its crash.
+var errEnded = errors.New("the operator has crashed")
+
+// RoundTrip makes a request of the operator. A task of the engine lets it take effect, and its answer arrive.
+func (l *life) RoundTrip(req *http.Request) (*http.Response, error) {
+	if l.ctx.Err() != nil {
+		return nil, errEnded
+	}
+	var data []byte
+	if req.Body != nil {
+		var err error
+		if data, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close() // everything was read
+	}
+	sent := func() *http.Request {
+		again := req.Clone(req.Context())
+		again.Body = io.NopCloser(bytes.NewReader(data))
+		return again
+	}
+	call, ok := l.server.CallOf(sent())
+	if !ok {
+		// controller-runtime asks for the kinds with a mutex locked for which other goroutines wait, so this request cannot wait.
+		return l.server.RoundTrip(sent())
+	}
+	x := &exchange{call: call, permit: make(chan struct{}, 1), reply: make(chan error, 1)}
+	x.faults = call.Verb != "list" && call.Verb != "watch"
+	l.pump.add(arrival{
+		operator: l.op.Name,
+		rank:     fmt.Sprintf("%s %s %s %s %s\n%s", call.Verb, call.Kind, call.Key, req.URL.RequestURI(), callers(), data),
+		schedule: func() { l.schedule(x) },
+	})
+	gone := func() error {
+		if l.ctx.Err() != nil {
+			return errEnded
+		}
+		return req.Context().Err()
+	}
+	select {
+	case <-x.permit:
+	case err := <-x.reply:
+		return failed(req, err)
+	case <-req.Context().Done():
+		return nil, gone()
+	case <-l.ctx.Done():
+		return nil, gone()
+	}
+	if call.Verb == "create" && isEvent(api.Kind(call.Kind)) {
+		data = l.renamed(api.Kind(call.Kind), data)
+	}
+	resp, err := l.server.RoundTrip(sent())
+	select {
+	case lost := <-x.reply:
+		if lost != nil {
+			closeBody(resp)
+			return failed(req, lost)
+		}
+		return resp, err
+	case <-req.Context().Done():
+	case <-l.ctx.Done():
+	}
+	closeBody(resp)
+	return nil, gone()
+}
+
+func closeBody(resp *http.Response) {
+	if resp != nil {
+		_ = resp.Body.Close() // there is nothing to report
+	}
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	call   api.Call
+	faults bool          // faults may hit it
+	permit chan struct{} // the request may take effect
+	reply  chan error    // the answer may arrive, or this error instead
+}
+
+// schedule queues the task of a request.
+func (l *life) schedule(x *exchange) {
+	if l.ctx.Err() != nil {
+		return // the task would belong to the next life
+	}
+	l.actor.Go(x.call.Verb+" "+x.call.Kind+" "+x.call.Key, func(p *engine.Process) {
+		serve := func() {
+			l.process = p
+			x.permit <- struct{}{}
+			l.pump.wait()
+			l.process = nil
+		}
+		var err error
+		if x.faults {
+			err = p.Exchange(x.call, serve)
+		} else {
+			p.Wait()
+			serve()
+		}
+		if x.call.Verb != "get" {
+			l.busy()
+		}
+		x.reply <- err
+		l.pump.wait()
+	})
+}
+
+// awaitEvent returns when a watch event may arrive. Requests have their own tasks.
+func (l *life) awaitEvent(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
+	if what.Verb != "" {
+		return apiserver.Permit{}
+	}
+	permit := make(chan struct{}, 1)
+	l.pump.add(arrival{
+		operator: l.op.Name,
+		rank:     fmt.Sprintf("~ %020d %s", what.Order, what.Object),
+		schedule: func() {
+			if l.ctx.Err() != nil {
+				return
+			}
+			e := l.actor.Engine()
+			l.actor.After(what.At.Add(e.LagOf(l.op.Name)).Sub(e.Now()), "watch of "+string(what.Object.Kind), func(*engine.Process) {
+				if !isEvent(what.Object.Kind) && what.Object.Kind != "Lease" {
+					l.busy()
+				}
+				permit <- struct{}{}
+				l.pump.wait()
+			})
+		},
+	})
+	select {
+	case <-permit:
+	case <-canceled:
+	case <-l.ctx.Done():
+	}
+	return apiserver.Permit{}
+}
+
+// callers returns the call stack of a request. It distinguishes requests of two reconcilers that are otherwise alike.
+func callers() string {
+	const skipped, deepest = 3, 64
+	pcs := make([]uintptr, deepest)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(skipped, pcs)])
+	var text strings.Builder
+	for {
+		frame, more := frames.Next()
+		fmt.Fprintf(&text, "%s:%d ", frame.Function, frame.Line)
+		if !more {
+			return text.String()
+		}
+	}
+}
+
+// failed returns the answer of a request that an injected fault made fail: a Status, or an error of the connection.
+func failed(req *http.Request, err error) (*http.Response, error) {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		return nil, err
+	}
+	status := known.Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	data, encodeErr := json.Marshal(status)
+	if encodeErr != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), Status: strconv.Itoa(int(status.Code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: req,
+		ContentLength: int64(len(data)),
+	}, nil
+}
+
+// renamed returns an Event with a name that is free. Recorders name an Event after its object and the time in nanoseconds. In virtual time,
+// two Events about one object have the same time.
+func (l *life) renamed(kind api.Kind, data []byte) []byte {
+	var event unstructured.Unstructured
+	if event.UnmarshalJSON(data) != nil {
+		return data // the server has an error for that
+	}
+	name := event.GetName()
+	dot := strings.LastIndex(name, ".")
+	number, err := strconv.ParseUint(name[dot+1:], 16, 64)
+	if dot < 0 || err != nil {
+		return data
+	}
+	taken := func() bool {
+		_, err := l.actor.Engine().Store().Get(kind, api.KeyOf(&event))
+		return err == nil
+	}
+	for taken() {
+		number++
+		event.SetName(fmt.Sprintf("%s.%x", name[:dot], number))
+	}
+	if changed, err := event.MarshalJSON(); err == nil {
+		return changed
+	}
+	return data
+}
+
+// isEvent reports whether a kind is that of Events, of either group.
+func isEvent(kind api.Kind) bool { return kind == api.Event || kind == "Event.events.k8s.io" }
