@@ -40,7 +40,7 @@ func plain(value string) string {
 
 // Changes returns the fields that differ between two versions of an object, sorted by path. Either may be nil: then all fields of the
 // other are added, or removed. Lists of objects of equal length are compared element by element; other lists are one value. The
-// resourceVersion is ignored, because it differs after every write.
+// resourceVersion and managedFields are ignored, because they differ after every write.
 func Changes(old, new api.Object) []FieldChange {
 	if old == new {
 		return nil
@@ -156,6 +156,7 @@ func document(obj api.Object) map[string]any {
 func withoutVersion(doc map[string]any) {
 	if meta, ok := doc["metadata"].(map[string]any); ok {
 		delete(meta, "resourceVersion")
+		delete(meta, "managedFields")
 	}
 }
 

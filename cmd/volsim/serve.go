@@ -73,11 +73,15 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	defer c.Close()
+	// The server records the managers of fields from the first write on.
+	server, clock := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c))}, c, pace)
+	if err := f.fill(c); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return err
 	}
-	server, clock := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c))}, c, pace)
 	url := "http://" + listener.Addr().String()
 	if f.kubeconfig != "" {
 		if err := os.WriteFile(f.kubeconfig, []byte(kubeconfig(url)), 0o600); err != nil {
@@ -101,40 +105,34 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	return nil
 }
 
-// cluster returns the cluster to serve.
+// cluster returns the cluster to serve, without objects.
 func (f *serveFlags) cluster() (*volsim.Cluster, error) {
 	// Clients expect that the default namespaces exist, and no other.
 	cfg := volsim.Config{Start: time.Now().UTC().Truncate(time.Second), Without: f.without, StrictNamespaces: true}
 	for _, name := range f.drivers {
 		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name)))
 	}
-	c, err := volsim.New(cfg)
-	if err != nil {
-		return nil, err
-	}
+	return volsim.New(cfg)
+}
+
+// fill adds the nodes and the objects of the manifests.
+func (f *serveFlags) fill(c *volsim.Cluster) error {
 	for _, name := range f.nodes {
 		if _, err := c.AddNode(name); err != nil {
-			c.Close()
-			return nil, err
+			return err
 		}
 	}
 	for _, file := range f.files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			c.Close()
-			return nil, fileError(file, err)
+			return fileError(file, err)
 		}
 		if err := c.Apply(data); err != nil {
-			c.Close()
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	// The server is ready when the nodes have registered.
-	if err := c.Settle(); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
+	return c.Settle()
 }
 
 // kubeconfig returns the configuration of kubectl for a server.

@@ -8,7 +8,7 @@
 //
 //   - request.go: path and query, parsed once into a request; resource.go: the table of resources;
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
-//   - objects.go, patch.go, delete.go, list.go: the verbs; selectors.go: label and field selectors;
+//   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types.
 //

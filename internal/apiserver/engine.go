@@ -20,6 +20,9 @@ type engineBackend struct {
 
 func (b *engineBackend) Store() *store.Store { return b.engine.Store() }
 
+// Writer implements Attributor.
+func (b *engineBackend) Writer() string { return b.engine.Writer() }
+
 func (b *engineBackend) Now() time.Time { return b.engine.Now() }
 
 func (b *engineBackend) Call(call api.Call, fn func() (api.Object, error)) (api.Object, error) {

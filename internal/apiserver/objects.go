@@ -25,11 +25,15 @@ func (s *Server) call(r *request, ref api.Ref, fn func() (api.Object, error)) (a
 
 // write makes a write through the backend. A dry run does everything but the write, and leaves no record.
 func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Object, error)) (obj api.Object, err error) {
+	owned := func() (api.Object, error) {
+		defer s.fields.begin(r)()
+		return fn()
+	}
 	if dryRun {
-		s.store.DryRun(func() { obj, err = fn() })
+		s.store.DryRun(func() { obj, err = owned() })
 		return obj, err
 	}
-	return s.call(r, ref, fn)
+	return s.call(r, ref, owned)
 }
 
 // represent returns the JSON of one object, in the type that the request asks for.

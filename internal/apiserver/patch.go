@@ -32,13 +32,13 @@ func init() {
 }
 
 // patchTypes are the media types of patches.
-var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType}
+var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
 
 // patch applies a patch to the newest version of an object.
 func (s *Server) patch(r *request) ([]byte, int, error) {
 	contentType, _, _ := strings.Cut(r.contentType, ";")
 	patchType := types.PatchType(strings.TrimSpace(contentType))
-	if !slices.Contains(patchTypes, patchType) || patchType == types.StrategicMergePatchType && !r.resource.typed {
+	if !s.accepts(r, patchType) {
 		return nil, 0, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
 	var opts metav1.PatchOptions
@@ -48,6 +48,9 @@ func (s *Server) patch(r *request) ([]byte, int, error) {
 	if err := parameters(r.query, &opts, validate); err != nil {
 		return nil, 0, err
 	}
+	if patchType == types.ApplyYAMLPatchType {
+		return s.apply(r, opts)
+	}
 	p := patch{server: s, request: r, patchType: patchType, validation: opts.FieldValidation}
 	patched, err := s.write(r, r.ref(), len(opts.DryRun) > 0, p.apply)
 	if err != nil {
@@ -55,6 +58,17 @@ func (s *Server) patch(r *request) ([]byte, int, error) {
 	}
 	data, err := s.represent(r, patched)
 	return data, http.StatusOK, err
+}
+
+// accepts reports whether a resource can be patched with that type of patch.
+func (s *Server) accepts(r *request, patchType types.PatchType) bool {
+	switch patchType {
+	case types.StrategicMergePatchType:
+		return r.resource.typed
+	case types.ApplyYAMLPatchType:
+		return s.fields != nil
+	}
+	return slices.Contains(patchTypes, patchType)
 }
 
 // patch is a patch of one object.

@@ -39,6 +39,8 @@ type Config struct {
 	// WatchTimeout is how long, in real time, a watch lasts that names no timeoutSeconds. Zero is 30 minutes; negative is forever, also for
 	// watches that do.
 	WatchTimeout time.Duration
+	// NoManagedFields disables managedFields and server-side apply. The default is false.
+	NoManagedFields bool
 	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
 	Wrote func()
 	// Hooks slow requests down and order deliveries. The zero value does neither.
@@ -67,8 +69,10 @@ type Server struct {
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
 	resources []*resource
+	byKind    map[api.Kind]*resource                    // those of the resources above
 	custom    map[schema.GroupVersionResource]*resource // those that were used
 	documents map[schema.GroupVersion][]byte            // OpenAPI
+	fields    *fieldTracker                             // nil without managedFields
 }
 
 // New returns a server.
@@ -94,7 +98,14 @@ func New(cfg Config) *Server {
 	}
 	codec := newCodec()
 	s := &Server{cfg: cfg, codec: codec, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
-		documents: map[schema.GroupVersion][]byte{}}
+		documents: map[schema.GroupVersion][]byte{}, byKind: map[api.Kind]*resource{}}
+	for _, r := range s.resources {
+		s.byKind[r.kind] = r
+	}
+	if !cfg.NoManagedFields {
+		s.fields = newFieldTracker(s)
+		s.store.TrackFields(s.fields.track)
+	}
 	if cfg.Hooks.Await != nil {
 		for _, r := range s.resources {
 			if r.simulated {

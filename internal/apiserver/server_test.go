@@ -21,12 +21,19 @@ type fixture struct {
 	server  *apiserver.Server
 }
 
+// newFixture returns a server without managedFields, which most tests are not about.
 func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	return newFixtureWith(t, apiserver.Config{NoManagedFields: true})
+}
+
+func newFixtureWith(t *testing.T, cfg apiserver.Config) *fixture {
 	t.Helper()
 	c, err := volsim.New(volsim.Config{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	return &fixture{t, c, apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c))})}
+	cfg.Backend = apiserver.ForEngine(internals.Engine(c))
+	return &fixture{t, c, apiserver.New(cfg)}
 }
 
 // request sends a request: "METHOD PATH", headers as "Name: value", and a body. It returns the answer.

@@ -126,6 +126,7 @@ func (c Client[T]) update(p *Process, verb string, obj T, write func() (T, error
 	if err != nil {
 		return none, err
 	}
+	e.writer = p.actor.name
 	updated, err := write()
 	if lost := p.after(fault); lost != nil {
 		return none, lost
@@ -171,6 +172,7 @@ func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Ob
 		return nil, err
 	}
 	var obj api.Object
+	e.writer = p.actor.name
 	if e.trace == nil {
 		obj, err = fn()
 	} else {

@@ -72,6 +72,7 @@ type Engine struct {
 	idle    []*coroutine
 	after   []func() // called after each event
 	user    *Process
+	writer  string   // see Writer
 	running *Process // process that runs at this moment
 	procs   uint64   // number of processes so far
 	cause   uint64   // process that set the timer that fires at this moment
@@ -136,6 +137,9 @@ func (e *Engine) Client(name string) *Process {
 	name = api.User + "/" + name
 	return &Process{engine: e, name: name, actor: &Actor{engine: e, name: name, alive: true}, inline: true}
 }
+
+// Writer is the actor whose write takes effect now, or took effect last.
+func (e *Engine) Writer() string { return e.writer }
 
 // Now is the virtual time.
 func (e *Engine) Now() time.Time { return e.start.Add(e.now) }

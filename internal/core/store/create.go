@@ -27,6 +27,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	versioned := versionOf(obj) != 0
 	clearServerFields(meta)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
+	t.trackFields(obj, none, api.Main)
 	if t.resource.namespaced {
 		if err := t.store.admitNamespace(t.resource, meta); err != nil {
 			return none, err

@@ -34,7 +34,8 @@ type Store struct {
 	version uint64 // API-005: one counter for all kinds
 	objects int
 	asGiven bool
-	dry     bool // see DryRun
+	dry     bool         // see DryRun
+	fields  FieldTracker // nil for none
 
 	Volumes           *Table[*corev1.PersistentVolume]
 	Claims            *Table[*corev1.PersistentVolumeClaim]

@@ -72,6 +72,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		return none, err
 	}
 	t.complete(obj, old, sub)
+	t.trackFields(obj, old, sub)
 	validated := !skipValidation && !t.store.asGiven
 	if validated {
 		if err := t.invalid(meta.Name, t.validateReplacement(c, obj, sub)); err != nil {
@@ -91,7 +92,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		return obj, nil
 	}
 	// API-014: the same bytes again are not a write.
-	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
+	if sameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.equal(obj, old) {
 		return old, nil
 	}
 	if !t.store.dry {

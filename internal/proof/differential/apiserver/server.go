@@ -67,8 +67,8 @@ func New(cfg Config) *Server {
 		Server: apiserver.New(apiserver.Config{
 			Backend:      b,
 			Actor:        func(req *http.Request, _ string) string { return req.UserAgent() },
-			WatchTimeout: -1,
-			Hooks:        apiserver.Hooks{Delay: cfg.Delay, Lag: cfg.Lag, Await: cfg.Await},
+			WatchTimeout: -1, NoManagedFields: true,
+			Hooks: apiserver.Hooks{Delay: cfg.Delay, Lag: cfg.Lag, Await: cfg.Await},
 		}),
 		backend: b,
 	}

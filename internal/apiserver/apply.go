@@ -1,0 +1,119 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// apply carries out a server-side apply: it merges the configuration into the object, or creates it.
+func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error) {
+	code := http.StatusOK
+	dryRun := len(opts.DryRun) > 0
+	applied, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
+		live, err := s.store.Get(r.resource.kind, r.key())
+		created := apierrors.IsNotFound(err)
+		if err != nil && !created {
+			return nil, err
+		}
+		if created && r.subresource != "" {
+			return nil, err
+		}
+		obj, err := s.applied(r, live, created, opts)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.checkIdentity(obj); err != nil {
+			return nil, err
+		}
+		s.fields.applying = true
+		defer func() { s.fields.applying = false }()
+		if !created {
+			return s.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{Patched: true})
+		}
+		if uid := obj.GetUID(); uid != "" {
+			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource}, r.name,
+				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+		}
+		code = http.StatusCreated
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := s.represent(r, applied)
+	return data, code, err
+}
+
+// applied returns the object with the configuration of the request applied, and with its managedFields.
+func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.PatchOptions) (api.Object, error) {
+	if err := store.CheckAliases(r.body, maxExpansion); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	configuration := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal(r.body, &configuration.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	normalizeNumbers(configuration.Object)
+	fm, err := s.fields.manager(r.resource, r.subresource)
+	if err != nil {
+		return nil, err
+	}
+	current := s.fields.empty(r.resource)
+	if !create {
+		if current, err = s.fields.versioned(r.resource, live); err != nil {
+			return nil, err
+		}
+	}
+	before := current.(api.Object).GetManagedFields()
+	forgetTimes(current.(api.Object))
+	result, err := fm.Apply(current, configuration, opts.FieldManager, opts.Force != nil && *opts.Force)
+	if err != nil {
+		return nil, err
+	}
+	if opts.FieldValidation != metav1.FieldValidationIgnore {
+		if err := yaml.UnmarshalStrict(r.body, &map[string]any{}); err != nil {
+			if opts.FieldValidation == metav1.FieldValidationStrict {
+				return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", err))
+			}
+			r.warnings = append(r.warnings, fieldWarnings([]error{err})...)
+		}
+	}
+	obj := result.(api.Object)
+	obj.SetManagedFields(s.fields.withTimes(obj.GetManagedFields(), before))
+	return r.resource.storable(obj)
+}
+
+// normalizeNumbers makes whole numbers in decoded YAML integers, as those of JSON are.
+func normalizeNumbers(doc map[string]any) {
+	for key, value := range doc {
+		doc[key] = normalizedNumber(value)
+	}
+}
+
+func normalizedNumber(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		normalizeNumbers(value)
+	case []any:
+		for i := range value {
+			value[i] = normalizedNumber(value[i])
+		}
+	case float64:
+		if whole := int64(value); float64(whole) == value {
+			return whole
+		}
+	}
+	return value
+}
+
+var _ runtime.ObjectDefaulter = fieldTypes{}

@@ -1,0 +1,354 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// Attributor is a Backend that knows who makes a write that no request makes, as the name of an actor. Without it, no manager is recorded
+// for such writes.
+type Attributor interface{ Writer() string }
+
+// fieldTracker maintains the managedFields of all objects: for requests under the name of their manager, for other writes under the name that
+// the writer has on a real cluster.
+type fieldTracker struct {
+	server   *Server
+	request  *request // whose write takes effect; nil for none
+	applying bool     // the object to store has its managedFields already
+	managers map[managerKey]*managedfields.FieldManager
+	types    map[schema.GroupVersion]managedfields.TypeConverter
+}
+
+// managerKey identifies a field manager: that of a resource or a subresource.
+type managerKey struct {
+	resource    *resource
+	subresource string
+}
+
+func newFieldTracker(s *Server) *fieldTracker {
+	return &fieldTracker{
+		server: s, managers: map[managerKey]*managedfields.FieldManager{}, types: map[schema.GroupVersion]managedfields.TypeConverter{},
+	}
+}
+
+// begin attributes the writes that follow to a request, until the returned function is called.
+func (f *fieldTracker) begin(r *request) (end func()) {
+	if f == nil {
+		return func() {}
+	}
+	outer := f.request
+	f.request = r
+	return func() { f.request = outer }
+}
+
+// track implements store.FieldTracker.
+func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.ManagedFieldsEntry {
+	if f.applying {
+		return obj.GetManagedFields()
+	}
+	var res *resource
+	manager := ""
+	if f.request != nil {
+		res, manager = f.request.resource, f.request.manager
+		if res.kind != api.KindOf(obj) {
+			res = nil
+		}
+	} else if a, ok := f.server.cfg.Backend.(Attributor); ok {
+		manager = managerOfActor(a.Writer())
+	}
+	if res == nil {
+		res = f.server.resourceOf(api.KindOf(obj))
+	}
+	if res == nil || manager == "" {
+		return obj.GetManagedFields()
+	}
+	fm, err := f.manager(res, string(sub))
+	if err != nil {
+		return nil // the schema of the kind cannot be used
+	}
+	updated, err := f.versioned(res, obj)
+	if err != nil {
+		return nil
+	}
+	live := f.empty(res)
+	if old != nil {
+		if live, err = f.versioned(res, old); err != nil {
+			return nil
+		}
+	}
+	base := updated.(api.Object).GetManagedFields()
+	if sub != api.Main || len(base) == 0 {
+		base = live.(api.Object).GetManagedFields()
+	}
+	forgetTimes(live.(api.Object))
+	forgetTimes(updated.(api.Object))
+	result, err := fm.Update(live, updated, manager)
+	if err != nil {
+		return nil
+	}
+	return f.withTimes(result.(api.Object).GetManagedFields(), base)
+}
+
+// versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not
+// modify.
+func (f *fieldTracker) versioned(r *resource, obj api.Object) (runtime.Object, error) {
+	if r.simulated {
+		c := reflect.New(reflect.TypeOf(obj).Elem())
+		c.Elem().Set(reflect.ValueOf(obj).Elem())
+		typed := c.Interface().(api.Object)
+		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
+		return typed, nil
+	}
+	if r.typed {
+		typed := f.server.codec.newTyped(r.gvk())
+		err := plain.Write(obj, typed)
+		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
+		return typed, err
+	}
+	u, err := plain.Unstructured(obj)
+	if err == nil {
+		u.SetGroupVersionKind(r.gvk())
+	}
+	return u, err
+}
+
+// empty returns an object that has no fields.
+func (f *fieldTracker) empty(r *resource) runtime.Object {
+	obj, _ := fieldTypes{f.server.codec, r}.New(r.gvk())
+	return obj
+}
+
+// forgetTimes removes the times of managedFields. The field manager sets those that change by the clock of the computer.
+func forgetTimes(obj metav1.Object) {
+	entries := slices.Clone(obj.GetManagedFields())
+	for i := range entries {
+		entries[i].Time = nil
+	}
+	obj.SetManagedFields(entries)
+}
+
+// withTimes sets the times of entries: those that the field manager has set to now, the others as before.
+func (f *fieldTracker) withTimes(entries, before []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	now := metav1.NewTime(f.server.cfg.Backend.Now().UTC().Truncate(1e9))
+	for i := range entries {
+		e := &entries[i]
+		if e.Time != nil {
+			e.Time = &now
+			continue
+		}
+		for _, old := range before {
+			if sameManager(e, &old) {
+				e.Time = old.Time
+			}
+		}
+	}
+	slices.SortStableFunc(entries, compareEntries)
+	return entries
+}
+
+func sameManager(a, b *metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource
+}
+
+// compareEntries orders entries: applies first, then by time, then by the rest.
+func compareEntries(a, b metav1.ManagedFieldsEntry) int {
+	if n := strings.Compare(string(a.Operation), string(b.Operation)); n != 0 {
+		return n
+	}
+	switch {
+	case a.Time.Before(b.Time):
+		return -1
+	case b.Time.Before(a.Time):
+		return 1
+	}
+	if n := strings.Compare(a.Manager, b.Manager); n != 0 {
+		return n
+	}
+	if n := strings.Compare(a.APIVersion, b.APIVersion); n != 0 {
+		return n
+	}
+	return strings.Compare(a.Subresource, b.Subresource)
+}
+
+// manager returns the field manager of a resource or a subresource.
+func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldManager, error) {
+	key := managerKey{r, sub}
+	if fm, ok := f.managers[key]; ok {
+		return fm, nil
+	}
+	converter, err := f.typeConverter(r)
+	if err != nil {
+		return nil, err
+	}
+	types := fieldTypes{f.server.codec, r}
+	create := managedfields.NewDefaultFieldManager
+	if r.custom {
+		create = managedfields.NewDefaultCRDFieldManager
+	}
+	fm, err := create(converter, types, types, types, r.gvk(), r.GroupVersion(), sub, r.resetFields(sub))
+	if err == nil {
+		f.managers[key] = fm
+	}
+	return fm, err
+}
+
+// typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
+// fields.
+func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, error) {
+	if !r.typed {
+		return managedfields.NewDeducedTypeConverter(), nil
+	}
+	if known, ok := f.types[r.GroupVersion()]; ok {
+		return known, nil
+	}
+	data, _, err := f.server.openAPIDocument(r.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]*spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document of %s: %w", r.GroupVersion(), err)
+	}
+	converter, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
+	if err == nil {
+		f.types[r.GroupVersion()] = converter
+	}
+	return converter, err
+}
+
+// resetFields are the fields that a write of the resource or subresource cannot change.
+func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Filter {
+	if !r.status {
+		return nil
+	}
+	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+	if sub == string(api.Status) {
+		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+		if r.custom {
+			reset.Insert(fieldpath.MakePathOrDie("metadata"))
+		}
+	}
+	return map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(r.GroupVersion().String()): fieldpath.NewExcludeSetFilter(reset)}
+}
+
+// fieldTypes makes and converts the objects of one resource.
+type fieldTypes struct {
+	codec    *codec
+	resource *resource
+}
+
+// New implements runtime.ObjectCreater.
+func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	if t.resource.typed {
+		obj := t.codec.newTyped(gvk)
+		obj.GetObjectKind().SetGroupVersionKind(gvk)
+		return obj, nil
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+// Default implements runtime.ObjectDefaulter. The store sets defaults.
+func (fieldTypes) Default(runtime.Object) {}
+
+// ConvertToVersion implements runtime.ObjectConvertor. Versions of a kind differ in their name only.
+func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	gvk, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
+	if !ok {
+		return nil, fmt.Errorf("convert %s: no such version", in.GetObjectKind().GroupVersionKind())
+	}
+	u, ok := in.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+		return in, nil
+	case !t.resource.typed:
+		if u.GroupVersionKind() == gvk {
+			return u, nil
+		}
+		c := &unstructured.Unstructured{Object: make(map[string]any, len(u.Object))}
+		for name, value := range u.Object {
+			c.Object[name] = value
+		}
+		c.SetGroupVersionKind(gvk)
+		return c, nil
+	}
+	typed := t.codec.newTyped(gvk)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+		return nil, err
+	}
+	typed.GetObjectKind().SetGroupVersionKind(gvk)
+	return typed, nil
+}
+
+// Convert implements runtime.ObjectConvertor. Nothing calls it.
+func (fieldTypes) Convert(in, out, _ any) error {
+	return fmt.Errorf("convert %T to %T: not supported", in, out)
+}
+
+// ConvertFieldLabel implements runtime.ObjectConvertor. Nothing calls it.
+func (fieldTypes) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// resourceOf returns the resource of a kind, or nil. The caller has the lock.
+func (s *Server) resourceOf(kind api.Kind) *resource {
+	if r := s.byKind[kind]; r != nil {
+		return r
+	}
+	for _, r := range s.allResources() {
+		if r.kind == kind {
+			return r
+		}
+	}
+	return nil
+}
+
+// managerOfActor returns the name under which an actor owns fields on a real cluster: that of its program.
+func managerOfActor(actor string) string {
+	program, _, _ := strings.Cut(actor, "/")
+	switch program {
+	case "kube-scheduler", "kubelet":
+		return program
+	case "external-provisioner":
+		return "csi-provisioner"
+	case "external-attacher":
+		return "csi-attacher"
+	case "external-resizer":
+		return "csi-resizer"
+	case "external-snapshotter":
+		return "csi-snapshotter"
+	case "snapshot-controller":
+		return program
+	case "machine":
+		return "kubelet"
+	}
+	if strings.HasSuffix(program, "-controller") || program == "garbage-collector" || program == "recycler-pod-runner" {
+		return "kube-controller-manager"
+	}
+	if name, ok := strings.CutPrefix(actor, api.User+"/"); ok {
+		return name
+	}
+	if actor == api.User {
+		return "volsim"
+	}
+	return actor
+}

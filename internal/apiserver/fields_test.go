@@ -1,0 +1,107 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/apiserver"
+)
+
+// managers returns the managedFields of an object, one line for each entry.
+func (f *fixture) managers(path string) []string {
+	f.t.Helper()
+	_, data := f.request("GET "+path, "")
+	var obj metav1.PartialObjectMetadata
+	require.NoError(f.t, json.Unmarshal([]byte(data), &obj))
+	var lines []string
+	for _, e := range obj.ManagedFields {
+		lines = append(lines, fmt.Sprintf("%s %s %s%s %s", e.Manager, e.Operation, e.Time.UTC().Format("15:04:05"), suffix(e.Subresource), e.FieldsV1.Raw))
+	}
+	return lines
+}
+
+func suffix(subresource string) string {
+	if subresource == "" {
+		return ""
+	}
+	return " " + subresource
+}
+
+const applyType = "Content-Type: application/apply-patch+yaml"
+
+func TestApply(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	data := func(values string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {" + values + "}}"
+	}
+	answer := func(line, body string, headers ...string) string {
+		resp, got := f.request(line, body, headers...)
+		var status metav1.Status
+		require.NoError(t, json.Unmarshal([]byte(got), &status))
+		text := fmt.Sprint(resp.StatusCode)
+		if status.Kind == "Status" {
+			text += " " + status.Message
+			for _, cause := range causes(&status) {
+				text += fmt.Sprintf(" [%s %s %s]", cause.Type, cause.Field, cause.Message)
+			}
+		}
+		return text
+	}
+	require.Equal(t, "201", answer("PATCH "+configMaps+"/m?fieldManager=one", data(`a: "1", b: "1"`), applyType))
+	require.Equal(t, []string{`one Apply 00:00:00 {"f:data":{"f:a":{},"f:b":{}}}`}, f.managers(configMaps+"/m"))
+
+	// The same again changes nothing, and not the time either.
+	require.NoError(t, f.cluster.Advance(time.Minute))
+	require.Equal(t, "200", answer("PATCH "+configMaps+"/m?fieldManager=one", data(`a: "1", b: "1"`), applyType))
+	require.Equal(t, []string{`one Apply 00:00:00 {"f:data":{"f:a":{},"f:b":{}}}`}, f.managers(configMaps+"/m"))
+
+	// Another manager must force to take a field.
+	require.Equal(t, `409 Apply failed with 1 conflict: conflict with "one": .data.a [FieldManagerConflict .data.a conflict with "one"]`,
+		answer("PATCH "+configMaps+"/m?fieldManager=two", data(`a: "2"`), applyType))
+	require.Equal(t, "200", answer("PATCH "+configMaps+"/m?fieldManager=two&force=true", data(`a: "2"`), applyType))
+	require.Equal(t, []string{`one Apply 00:00:00 {"f:data":{"f:b":{}}}`, `two Apply 00:01:00 {"f:data":{"f:a":{}}}`}, f.managers(configMaps+"/m"))
+
+	// A field that its only manager omits is removed.
+	require.Equal(t, "200", answer("PATCH "+configMaps+"/m?fieldManager=two", "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}", applyType))
+	_, text := f.request("GET "+configMaps+"/m", "")
+	require.Contains(t, text, `"data":{"b":"1"}`)
+
+	require.Equal(t, "422 PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch "+
+		"[FieldValueRequired fieldManager Required value: is required for apply patch]", answer("PATCH "+configMaps+"/m", data(""), applyType))
+	require.Equal(t, "409 Operation cannot be fulfilled on configmaps \"other\": uid mismatch: the provided object specified uid x, "+
+		"and no existing object was found", answer("PATCH "+configMaps+"/other?fieldManager=one",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: other, uid: x}}", applyType))
+	require.Equal(t, "400 metadata.managedFields must be nil", answer("PATCH "+configMaps+"/m?fieldManager=one",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: m, managedFields: []}}", applyType))
+}
+
+// Other writes are recorded, too: those of requests under the name of the client, those of controllers under the name of their program.
+func TestManagers(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	f.cluster.Create(fake.Volume("v", "1Gi"))
+	f.request("POST "+claims, claim)
+	f.request("PATCH "+claims+"/data?fieldManager=labeler", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type: application/merge-patch+json")
+	require.NoError(t, f.cluster.Settle())
+	require.Equal(t, []string{
+		`kube-controller-manager Update 00:00:00 {"f:metadata":{"f:annotations":{".":{},"f:pv.kubernetes.io/bind-completed":{},` +
+			`"f:pv.kubernetes.io/bound-by-controller":{}}},"f:spec":{"f:volumeName":{}}}`,
+		`kube-controller-manager Update 00:00:00 status {"f:status":{"f:accessModes":{},"f:capacity":{".":{},"f:storage":{}},"f:phase":{}}}`,
+		`labeler Update 00:00:00 {"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`,
+		`test Update 00:00:00 {"f:spec":{"f:accessModes":{},"f:resources":{"f:requests":{".":{},"f:storage":{}}},` +
+			`"f:storageClassName":{},"f:volumeMode":{}}}`,
+	}, f.managers(claims+"/data"))
+}
+
+func causes(status *metav1.Status) []metav1.StatusCause {
+	if status.Details == nil {
+		return nil
+	}
+	return status.Details.Causes
+}
