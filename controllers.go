@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
@@ -12,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
 	"github.com/volsim/volsim/internal/controllers/podgc"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/controllers/snapshot"
 	"github.com/volsim/volsim/internal/controllers/tainteviction"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
@@ -20,6 +22,7 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/sidecar"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
@@ -78,6 +81,10 @@ func (c *Cluster) controllers() []component {
 		}},
 		c.reclaiming(actors.RecyclerPodRunner),
 		{actors.Namespace, c.followNamespaces},
+		c.onSnapshots(actors.Snapshot, func() error {
+			_, err := snapshot.New(c.engine, snapshot.Settings{})
+			return err
+		}),
 	}
 	// Each CSI driver has its own sidecars.
 	for name, driver := range c.backends.All() {
@@ -103,6 +110,12 @@ func (c *Cluster) controllers() []component {
 				_, err := expand.NewResizer(c.engine, driver, sidecar.Config(c.cfg.Resizer), opts)
 				return err
 			}})
+		}
+		if backends.Can(driver, storage.CreateSnapshot) {
+			all = append(all, c.onSnapshots(actors.Snapshotter(name), func() error {
+				_, err := snapshot.NewSnapshotter(c.engine, driver, snapshot.Settings{})
+				return err
+			}))
 		}
 	}
 	return append(all, component{Kubelets, c.startKubelets})
@@ -166,6 +179,23 @@ func (c *Cluster) followNamespaces() error {
 		}
 	})
 	return nil
+}
+
+// onSnapshots returns a component that starts when the first object of external-snapshotter is stored. Before, it would have nothing to do.
+func (c *Cluster) onSnapshots(name string, start func() error) component {
+	return component{name, func() error {
+		started := false
+		c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
+			if started || !slices.Contains([]api.Kind{snapshots.SnapshotKind, snapshots.ContentKind, snapshots.ClassKind}, table.Kind()) {
+				return
+			}
+			started = true
+			if err := start(); err != nil {
+				panic(fmt.Sprintf("volsim: start %s: %v", name, err)) // checked by Config.Without and AddController
+			}
+		})
+		return nil
+	}}
 }
 
 // startBinder starts the PersistentVolume controller: binder with the reclaimer of package reclaim.

@@ -1,15 +1,18 @@
 package reclaim
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -50,6 +53,9 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 	}
 	if claim.Spec.DataSource != nil && !resp.Content {
 		return nil, background, c.cleanUp(p, req, resp.ID, fmt.Errorf("volume content source missing"))
+	}
+	if source := claim.Spec.DataSource; source != nil && source.Kind == kindSnapshot {
+		c.releaseSnapshot(p, api.Key(claim.Namespace, source.Name))
 	}
 	return c.volumeOf(claim, class, req, resp, refs), finished, nil
 }
@@ -103,6 +109,17 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 				fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
 		}
 	}
+	if source != nil && source.Kind == kindSnapshot {
+		// SNAP-030: the source must have the API group of snapshots, and the driver must be able to take them.
+		if group := objects.ValueOf(source.APIGroup); group != objkinds.SnapshotGroup {
+			return req, refs, finished,
+				fmt.Errorf("the PVC source does not belong to the right APIGroup. Expected %s, Got %s", objkinds.SnapshotGroup, group)
+		}
+		if !backends.Can(c.driver.backend, storage.CreateSnapshot) {
+			return req, refs, finished,
+				errors.New("CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported")
+		}
+	}
 	if source != nil && source.Kind == kindClaim && backends.WithoutClone(c.driver.backend) {
 		// XPROV-031: the driver must be able to copy volumes.
 		return req, refs, finished, fmt.Errorf("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
@@ -126,6 +143,9 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 			return req, refs, noChange, fmt.Errorf("error getting handle for DataSource Type %s by Name %s: %w", source.Kind, source.Name, err)
 		}
 		req.Content = source
+		if err = c.protectSource(p, source); err != nil {
+			return req, refs, noChange, err
+		}
 	}
 	if backends.HasTopology(c.driver.backend) {
 		state, err := c.setTopology(claim, class, &req)

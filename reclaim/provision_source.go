@@ -38,9 +38,8 @@ var errSourceUnbound = errors.New("claim in dataSource not bound or invalid")
 // checkSource returns the handle of a source, and an error while a volume cannot be created from it (XPROV-031).
 func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	source *corev1.TypedObjectReference) (handle string, err error) {
-	// XPROV-031: snapshots are not simulated; each is missing.
 	if source.Kind == kindSnapshot {
-		return "", fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)
+		return c.checkSnapshot(p, claim, class, source)
 	}
 	namespace := objects.ValueOf(source.Namespace)
 	origin, ok := c.claims.Get(api.Key(namespace, source.Name))

@@ -533,8 +533,8 @@ func TestProvisionPreChecks(t *testing.T) {
 			event: "Warning ProvisioningFailed: claim Selector is not supported"},
 		{rule: "XPROV-031", name: "a populator's source", claim: wantedClaim(source("Recipe", "r")),
 			event: "Normal Provisioning: Assuming an external populator will provision the volume", stopped: true},
-		{rule: "XPROV-031", name: "a snapshot", claim: wantedClaim(source("VolumeSnapshot", "s")),
-			event: `Warning ProvisioningFailed: error getting handle for DataSource Type VolumeSnapshot by Name s: volumesnapshots.snapshot.storage.k8s.io "s" not found`},
+		{rule: "SNAP-030", name: "a snapshot", claim: wantedClaim(source("VolumeSnapshot", "s"), ofSnapshotGroup),
+			event: `Warning ProvisioningFailed: CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported`},
 		{rule: "XPROV-031", name: "clone", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			objects: []api.Object{origin(nil), originVolume()}},
 		{rule: "XPROV-031", name: "clone of nothing", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
@@ -1042,4 +1042,9 @@ func TestProvisionerConfig(t *testing.T) {
 	if a, err := reclaim.NewProvisioner(e, &driver{}, sidecar.Config{}, options.Provisioner{}); err != nil || a.Name() != actorName {
 		t.Errorf("NewProvisioner = %v, %v; want actor %s", a, err, actorName)
 	}
+}
+
+// ofSnapshotGroup gives the data source of a claim the API group of snapshots.
+func ofSnapshotGroup(c *corev1.PersistentVolumeClaim) {
+	c.Spec.DataSource.APIGroup = new("snapshot.storage.k8s.io")
 }

@@ -111,6 +111,7 @@ func (c *provisioner) start(a *engine.Actor) {
 		Add:    c.enqueueClaim,
 		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.enqueueClaim(claim) },
 	})
+	c.startSourceProtection(a)
 	// XPROV-050: every add and update queues a volume.
 	c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Add:    func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },

@@ -49,6 +49,12 @@ func IsAttacher(actor string) bool { return strings.HasPrefix(actor, attacherPre
 // Resizer is the external-resizer of a CSI driver.
 func Resizer(driver string) string { return "external-resizer/" + driver }
 
+// Snapshot is the snapshot controller of external-snapshotter.
+const Snapshot = "snapshot-controller"
+
+// Snapshotter is the csi-snapshotter of a CSI driver.
+func Snapshotter(driver string) string { return "csi-snapshotter/" + driver }
+
 // Kubelet is the kubelet of a node.
 func Kubelet(node string) string { return kubeletPrefix + node }
 

@@ -35,7 +35,7 @@ type Kind struct {
 	Conditional bool
 	// Passive reports whether no controller of Kubernetes reconciles objects of the kind, or volsim has that controller.
 	Passive bool
-	// Custom marks the kind of a CustomResourceDefinition.
+	// Custom marks the kind of a CustomResourceDefinition. The kinds of external-snapshotter need none in the cluster.
 	Custom bool
 }
 
@@ -109,15 +109,26 @@ func All() []*Kind {
 
 // IsGroup reports whether Kubernetes itself serves the API group, so that no CustomResourceDefinition can add a kind to it.
 func IsGroup(group string) bool {
-	return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Group == group })
+	return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Group == group && !k.Custom })
 }
 
 // packages are the API groups whose Go package in k8s.io/api is not named like the first word of the group.
 var packages = map[string]string{"core": "", "apiserverinternal": "internal.apiserver.k8s.io"}
 
-// OfType returns the group, version and kind of a Go type of k8s.io/api, given the path of its package and its name. It reports false for
-// other types.
+// snapshotPackages are the packages of external-snapshotter's Go types, below its versioned module path, with their API groups.
+var snapshotPackages = map[string]string{"volumesnapshot": SnapshotGroup, "volumegroupsnapshot": "groupsnapshot.storage.k8s.io"}
+
+// SnapshotGroup is the API group of snapshots.
+const SnapshotGroup = "snapshot.storage.k8s.io"
+
+// OfType returns the group, version and kind of a Go type of k8s.io/api or of external-snapshotter's client module, given the path of its
+// package and its name. It reports false for other types.
 func OfType(path, name string) (schema.GroupVersionKind, bool) {
+	if module, rest, ok := strings.Cut(path, "/apis/"); ok && strings.HasPrefix(module, "github.com/kubernetes-csi/external-snapshotter/client/") {
+		pkg, version, _ := strings.Cut(rest, "/")
+		group, known := snapshotPackages[pkg]
+		return schema.GroupVersionKind{Group: group, Version: version, Kind: name}, known
+	}
 	_, rest, ok := strings.Cut(path, "k8s.io/api/")
 	pkg, version, more := strings.Cut(rest, "/")
 	if !ok || !more || strings.Contains(version, "/") {

@@ -1,6 +1,7 @@
 package objkinds
 
-// kinds are the kinds that can be listed. The API server serves others, such as TokenReview, that only answer a request.
+// kinds are the kinds that can be listed. The API server serves others, such as TokenReview, that only answer a request. The custom kinds
+// are those of external-snapshotter v8: a cluster behaves as if its CustomResourceDefinitions were installed.
 var kinds = []Kind{
 	{Kind: "ConfigMap", Plural: "configmaps", Short: []string{"cm"}, Namespaced: true, Passive: true},
 	{Kind: "Endpoints", Plural: "endpoints", Short: []string{"ep"}, Namespaced: true},
@@ -56,6 +57,12 @@ var kinds = []Kind{
 	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema", Plural: "flowschemas", Status: true, Generation: true, Passive: true},
 	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration", Plural: "prioritylevelconfigurations", Status: true,
 		Generation: true, Passive: true},
+	{Group: "groupsnapshot.storage.k8s.io", Versions: []string{"v1", "v1beta2"}, Kind: "VolumeGroupSnapshotClass",
+		Plural: "volumegroupsnapshotclasses", Short: []string{"vgsclass", "vgsclasses"}, Generation: true, Custom: true, Passive: true},
+	{Group: "groupsnapshot.storage.k8s.io", Versions: []string{"v1", "v1beta2"}, Kind: "VolumeGroupSnapshotContent",
+		Plural: "volumegroupsnapshotcontents", Short: []string{"vgsc", "vgscs"}, Status: true, Generation: true, Custom: true},
+	{Group: "groupsnapshot.storage.k8s.io", Versions: []string{"v1", "v1beta2"}, Kind: "VolumeGroupSnapshot",
+		Plural: "volumegroupsnapshots", Short: []string{"vgs"}, Namespaced: true, Status: true, Generation: true, Custom: true},
 	{Group: "networking.k8s.io", Kind: "IngressClass", Plural: "ingressclasses", Generation: true, Passive: true},
 	{Group: "networking.k8s.io", Kind: "Ingress", Plural: "ingresses", Short: []string{"ing"}, Namespaced: true, Status: true,
 		Generation: true},
@@ -75,6 +82,12 @@ var kinds = []Kind{
 	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate", Plural: "resourceclaimtemplates", Namespaced: true},
 	{Group: "resource.k8s.io", Kind: "ResourceSlice", Plural: "resourceslices", Generation: true},
 	{Group: "scheduling.k8s.io", Kind: "PriorityClass", Plural: "priorityclasses", Short: []string{"pc"}, Generation: true, Passive: true},
+	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotClass", Plural: "volumesnapshotclasses", Short: []string{"vsclass", "vsclasses"},
+		Generation: true, Custom: true, Passive: true},
+	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent", Plural: "volumesnapshotcontents", Short: []string{"vsc", "vscs"},
+		Status: true, Generation: true, Custom: true, Passive: true},
+	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot", Plural: "volumesnapshots", Short: []string{"vs"}, Namespaced: true,
+		Status: true, Generation: true, Custom: true, Passive: true},
 	{Group: "storage.k8s.io", Kind: "CSIDriver", Plural: "csidrivers", Conditional: true},
 	{Group: "storage.k8s.io", Kind: "CSINode", Plural: "csinodes", Conditional: true},
 	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity", Plural: "csistoragecapacities", Namespaced: true, Conditional: true},
