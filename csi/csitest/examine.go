@@ -61,7 +61,7 @@ type examiner struct {
 	flaws    []flaw
 	at       int
 	steps    []step
-	exact    map[string]bool // volumes whose last list of nodes had no node too many
+	exact    map[string]bool // volumes whose last list of nodes had no node too many, and lacked one
 	before   map[string]bool // IDs of volumes of earlier runs
 	held     []*csi.Call     // calls that stay open until another one meets them
 }
@@ -406,6 +406,11 @@ func (e *examiner) leaks() bool {
 }
 
 func (e *examiner) listAttached(id string, published []string) {
+	if slices.Contains(published, "") {
+		e.flaw(invalid, nil, id, "ListVolumes says that volume %s is published to a node with an empty ID", id)
+		e.flaws[len(e.flaws)-1].method = "ListVolumes"
+		return
+	}
 	v, _ := e.Volume(e.ids[id])
 	var want, have []string
 	for _, use := range v.Attached {
@@ -417,11 +422,12 @@ func (e *examiner) listAttached(id string, published []string) {
 	slices.Sort(have)
 	lacks := slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) })
 	extra := slices.ContainsFunc(have, func(node string) bool { return !slices.Contains(want, node) })
-	// The list may have nodes to which the volume is not published. So more nodes are a flaw only of a driver whose list was exact before.
+	// The list may have nodes to which the volume is not published. So more nodes are a flaw only if the list was exact before, without some
+	// node of the cluster: a driver that lists all nodes seems to be exact while the volume is attached to all of them.
 	if lacks || extra && e.exact[v.ID] {
 		e.flaw(inventories, nil, id, "ListVolumes says that volume %s is published to %s, and the replies say %s", id, list(have), list(want))
 	}
-	e.exact[v.ID] = !extra
+	e.exact[v.ID] = !extra && len(have) < len(e.nodes)
 }
 
 // listMounts compares the mounts of the nodes with the reference.

@@ -69,6 +69,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	if len(req.GetVolumeCapabilities()) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "volume_capabilities is missing")
 	}
+	if err := supported(req.GetMutableParameters()); err != nil {
+		return nil, err
+	}
 	size, limit := max(req.GetCapacityRange().GetRequiredBytes(), 0), req.GetCapacityRange().GetLimitBytes()
 	if size == 0 {
 		size = defaultSize
@@ -296,10 +299,23 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: reported, NodeExpansionRequired: !block && !d.has(ExpandSkipsNode)}, nil
 }
 
+// supported returns an error for mutable parameters other than "iops".
+func supported(mutable map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(mutable)) {
+		if name != "iops" {
+			return status.Errorf(codes.InvalidArgument, "mutable parameter %q is not supported", name)
+		}
+	}
+	return nil
+}
+
 func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.ControllerModifyVolumeRequest) (
 	*csi.ControllerModifyVolumeResponse, error) {
 	d := s.d
 	if err := required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if err := supported(req.GetMutableParameters()); err != nil {
 		return nil, err
 	}
 	end, err := d.begin(req.GetVolumeId())
