@@ -1,5 +1,5 @@
-// Package gcepd tests the CSI driver of Google's persistent disks, with its own fake cloud, by csitest and by csi-sanity. The driver is used
-// by many clusters, so findings would most likely be mistakes of csitest.
+// Package gcepd tests the CSI driver of Google's persistent disks, with its own fake cloud, by csitest and by csi-sanity. csitest finds two
+// mistakes of the driver; the tests name the code that makes them.
 //
 // The module is nested, so that the dependencies of the driver reach no user of volsim.
 package gcepd
