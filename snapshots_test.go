@@ -289,9 +289,12 @@ func TestContentRemoved(t *testing.T) {
 // TestGroupMember: a member of a group without a content waits (SNAP-014).
 func TestGroupMember(t *testing.T) {
 	s := newSnapshots(t)
+	group := snapshotObject("VolumeGroupSnapshot", "default", "g", map[string]any{"spec": map[string]any{}})
+	group.SetAPIVersion("groupsnapshot.storage.k8s.io/v1")
+	s.create(group) // the garbage collector deletes members without their group
 	member := snapshotOf("m", "pvc=data", "")
 	require.NoError(t, unstructured.SetNestedSlice(member.Object, []any{map[string]any{
-		"apiVersion": "groupsnapshot.storage.k8s.io/v1", "kind": "VolumeGroupSnapshot", "name": "g", "uid": "u",
+		"apiVersion": "groupsnapshot.storage.k8s.io/v1", "kind": "VolumeGroupSnapshot", "name": "g", "uid": string(group.GetUID()),
 	}}, "metadata", "ownerReferences"))
 	s.create(member)
 	s.pass(10 * time.Second)
