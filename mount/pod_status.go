@@ -47,15 +47,15 @@ func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) err
 	if pod.UID != w.uid {
 		return errOtherPod
 	}
-	if hasStatus(pod, compute) {
+	status := compute(pod)
+	if kubeletstatus.Same(&status, &pod.Status) {
 		w.status.written = pod
 		return nil
 	}
-	status := compute(pod)
 	kubeletstatus.Stamp(&status, p.Now())
 	changed := *pod
 	changed.Status = status
-	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.UpdateStatus(p, &changed) })
+	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.ReplaceStatus(p, &changed) })
 	if err == nil {
 		w.status.written = written
 	}
@@ -70,7 +70,8 @@ func hasStatus(pod *corev1.Pod, compute computeStatus) bool {
 
 // publish writes the status of a pod that is not ending. A failed write is repeated later, independently of the next sync.
 func (w *podWorker) publish(p *engine.Process, compute computeStatus) {
-	if w.status.written != nil && !w.status.failed && hasStatus(w.status.written, compute) && hasStatus(w.pod, compute) {
+	if w.status.written != nil && !w.status.failed && hasStatus(w.status.written, compute) &&
+		(w.pod == w.status.written || hasStatus(w.pod, compute)) {
 		// MNT-380: neither the last write nor the watch shows another status, so no request is made.
 		return
 	}

@@ -152,11 +152,9 @@ func (k *kubelet) poll(p *engine.Process, w *podWorker, canceled func() bool, co
 // desiredByPodName returns a pod's desired volumes by their names in the pod.
 func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVolume {
 	names := map[string]*volumes.DesiredVolume{}
-	for _, pr := range k.desired.PodVolumes() {
-		if pr.Pod.Pod.UID == uid {
-			for _, outer := range pr.Pod.PodNames {
-				names[outer] = pr.Volume
-			}
+	for v, dp := range k.desired.VolumesOf(uid) {
+		for _, outer := range dp.PodNames {
+			names[outer] = v
 		}
 	}
 	return names

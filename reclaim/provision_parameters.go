@@ -133,6 +133,9 @@ func secretOf(kind secretKind, class *storagev1.StorageClass, volume string, cla
 
 // templates returns the two parameters of a kind of secret, "" if the class has none.
 func (k secretKind) templates(parameters map[string]string) (name, namespace string, err error) {
+	if len(parameters) == 0 {
+		return "", "", nil
+	}
 	names, namespaces := 0, 0
 	read := func(key string, value *string, count *int) {
 		if v, ok := parameters[key]; ok {

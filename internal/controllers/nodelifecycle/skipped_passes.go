@@ -57,8 +57,8 @@ func needsTaint(node *corev1.Node) bool {
 // sameButHeartbeat reports whether two lists of conditions differ at most in the times of heartbeats.
 func sameButHeartbeat(a, b []corev1.NodeCondition) bool {
 	return slices.EqualFunc(a, b, func(a, b corev1.NodeCondition) bool {
-		a.LastHeartbeatTime = b.LastHeartbeatTime
-		return equality.Semantic.DeepEqual(a, b)
+		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+			a.LastTransitionTime.Equal(&b.LastTransitionTime)
 	})
 }
 

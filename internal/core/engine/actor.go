@@ -173,54 +173,72 @@ func (a *Actor) Go(name string, fn func(*Process)) { a.After(0, name, fn) }
 
 // After starts a process after d.
 func (a *Actor) After(d time.Duration, name string, fn func(*Process)) *Timer {
-	return a.timer(d, name, false, func() { a.spawn(name, fn) })
+	return a.arm(d, &Timer{name: name, process: fn})
 }
 
 // Background is After for work that repeats itself without effect unless something changes: Settle does not wait for it.
 func (a *Actor) Background(d time.Duration, name string, fn func(*Process)) *Timer {
-	return a.timer(d, name, true, func() { a.spawn(name, fn) })
+	return a.arm(d, &Timer{name: name, process: fn, background: true})
 }
 
 // Timer is a scheduled event.
 type Timer struct {
-	engine     *Engine
-	name       string
-	fn         func()
+	actor *Actor
+	name  string
+	// What it does is in one of these: it starts a process, calls a function, or ends a wait.
+	process func(*Process)
+	call    func()
+	wait    *waiter
+
 	cause      uint64 // the process that asked for it
 	background bool
 	stopped    bool
 	fired      bool
 }
 
-func (a *Actor) timer(d time.Duration, name string, background bool, fn func()) *Timer {
-	t := &Timer{engine: a.engine, name: name, fn: fn, background: background}
+// arm schedules the timer of an actor after d.
+func (a *Actor) arm(d time.Duration, t *Timer) *Timer {
+	t.actor = a
 	if by := a.engine.running; by != nil {
 		t.cause = by.id
 	}
 	// A dead actor gets no timer.
-	t.stopped = !a.engine.schedule(d, t, a, background)
+	t.stopped = !a.engine.schedule(d, t, a, t.background)
 	return t
 }
 
 func (t *Timer) run() {
 	t.fired = true
-	t.engine.cause = t.cause
-	t.fn()
+	t.actor.engine.cause = t.cause
+	switch {
+	case t.process != nil:
+		t.actor.spawn(t.name, t.process)
+	case t.call != nil:
+		t.call()
+	default:
+		t.wait.timeout()
+	}
 }
 
 // String is the purpose of the timer.
-func (t *Timer) String() string { return t.name }
+func (t *Timer) String() string {
+	if t.wait != nil {
+		return t.wait.proc.name + ", tired of waiting"
+	}
+	return t.name
+}
 
 // Stop prevents the timer from firing. It reports whether it came in time.
 func (t *Timer) Stop() bool {
+	e := t.actor.engine
 	if t.stopped || t.fired {
-		t.engine.answers(0)
+		e.answers(0)
 		return false
 	}
-	t.engine.answers(1)
+	e.answers(1)
 	t.stopped = true
 	if !t.background {
-		t.engine.waiting--
+		e.waiting--
 	}
 	return true
 }

@@ -71,7 +71,7 @@ func (e *Engine) due(ev event, at time.Duration) Due {
 	case *waiter:
 		d.Kind, d.Process = DueWaking, t.proc
 	case *Timer:
-		d.Kind, d.Name, d.Stopped = DueTimer, t.name, t.stopped
+		d.Kind, d.Name, d.Stopped = DueTimer, t.String(), t.stopped
 	case *restarting:
 		d.Kind, d.Name = DueRestart, t.String()
 	case View:

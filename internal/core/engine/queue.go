@@ -265,10 +265,10 @@ func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 		w.timer.Stop()
 	}
 	q.actor.engine.answers(int64(d))
-	waiting[key] = &delayed{at: at, timer: q.actor.timer(d, q.name+" retry of "+key, background, func() {
+	waiting[key] = &delayed{at: at, timer: q.actor.arm(d, &Timer{name: q.name + " retry of " + key, background: background, call: func() {
 		delete(waiting, key)
 		q.Add(key)
-	})}
+	}})}
 }
 
 // withdraw cancels the pending delays of a key.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -62,10 +63,10 @@ func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text str
 	if old, exists := events.Lookup(api.Key(namespace, rec.name)); exists && rec.count > 1 {
 		event := *old
 		event.Count, event.LastTimestamp, event.Message = rec.count, seconds(now), seen.text
-		stored, err = events.Update(&event)
+		stored, err = events.Replace(&event, api.Main)
 	} else {
 		// A counted Event that no longer exists, for example because it expired, is created again with its count.
-		stored, err = events.Create(r.event(obj, seen, rec, namespace, now))
+		stored, err = events.CreateWith(r.event(obj, seen, rec, namespace, now), store.CreateOptions{Owned: true})
 	}
 	if err == nil {
 		r.correlator.stored(seen, stored.Name, stored.Count, stored.FirstTimestamp.Time)

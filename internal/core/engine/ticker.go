@@ -14,8 +14,9 @@ type Ticker struct {
 	due     time.Duration // of the timer
 	waits   bool          // Settle waits for the timer
 	state   tickerState
-	begun   time.Duration // the tick of the last pass
-	again   tickerRequest // made during a pass
+	begun   time.Duration  // the tick of the last pass
+	again   tickerRequest  // made during a pass
+	pass    func(*Process) // run, as the process of a timer
 }
 
 // tickerRequest asks for a pass at the first tick that is not too early for the time at.
@@ -61,6 +62,7 @@ type TickerConfig struct {
 func (a *Actor) NewTicker(cfg TickerConfig) *Ticker {
 	now := a.engine.now
 	t := &Ticker{actor: a, cfg: cfg, created: now, base: now + cfg.First}
+	t.pass = t.run
 	if cfg.Idle != nil {
 		a.addIdle(t)
 	}
@@ -155,7 +157,7 @@ func (t *Ticker) request(tick time.Duration, foreground bool) {
 		t.timer.Stop()
 	}
 	t.due, t.waits = tick, foreground
-	t.timer = t.actor.timer(tick-t.actor.engine.now, t.cfg.Name, !foreground, func() { t.actor.spawn(t.cfg.Name, t.run) })
+	t.timer = t.actor.arm(tick-t.actor.engine.now, &Timer{name: t.cfg.Name, process: t.pass, background: !foreground})
 }
 
 // tick returns the first tick that a request for the given time is not too late for.

@@ -12,10 +12,18 @@ type Signal struct{ waiters []*waiter }
 // waiter is a process that waits for a signal. As a task it ends that wait.
 type waiter struct {
 	proc  *Process
-	woken bool // by the signal, not by the timeout
+	woken bool  // by the signal, not by the timeout
+	timer Timer // of the timeout
 }
 
 func (w *waiter) run() { w.proc.run() }
+
+// timeout ends the wait, unless a broadcast at this very instant has already woken the process.
+func (w *waiter) timeout() {
+	if !w.woken {
+		w.proc.run()
+	}
+}
 
 // String names the process that waits.
 func (w *waiter) String() string { return w.proc.name + ", woken by a signal" }
@@ -30,13 +38,8 @@ func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 	w := &waiter{proc: p}
 	s.waiters = append(s.waiters, w)
 	if timeout > 0 {
-		timer := p.actor.timer(timeout, p.name+", tired of waiting", false, func() {
-			// A broadcast at this very instant has already woken it.
-			if !w.woken {
-				p.run()
-			}
-		})
-		defer timer.Stop()
+		w.timer.wait = w
+		defer p.actor.arm(timeout, &w.timer).Stop()
 	}
 	// A crash unwinds from here: the process must not be woken then.
 	defer s.drop(w)

@@ -104,7 +104,10 @@ func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) 
 }
 
 func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
-	var statuses []corev1.ContainerStatus
+	if len(containers) == 0 {
+		return nil
+	}
+	statuses := make([]corev1.ContainerStatus, 0, len(containers))
 	for i := range containers {
 		statuses = append(statuses, corev1.ContainerStatus{Name: containers[i].Name, Image: containers[i].Image, State: state, Ready: ready})
 	}
@@ -117,7 +120,7 @@ func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reas
 
 // withConditions returns a copy of the conditions in which the new ones are added, or replace those of their type with another status.
 func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
-	conditions = slices.Clone(conditions)
+	conditions = append(make([]corev1.PodCondition, 0, len(conditions)+len(new)), conditions...)
 	for _, c := range new {
 		at := slices.IndexFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
 		switch {

@@ -15,7 +15,9 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	if absent(obj) {
 		return none, t.badRequest("create", "the object is nil")
 	}
-	obj = t.strategy.shallow(obj)
+	if !opts.Owned {
+		obj = t.strategy.shallow(obj)
+	}
 	meta := metaOf(obj)
 	// API-009: a namespace on a cluster-scoped object is cleared.
 	if !t.resource.namespaced {

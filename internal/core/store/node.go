@@ -48,7 +48,9 @@ var nodeStrategy = strategy[*coreNode]{
 		return append(errs, validateNodeChange(node, old)...)
 	},
 	equal: func(a, b *coreNode) bool {
-		return (sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
+		return slices.Equal(a.Status.VolumesInUse, b.Status.VolumesInUse) &&
+			slices.Equal(a.Status.VolumesAttached, b.Status.VolumesAttached) &&
+			(sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
 			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
 	},
 }

@@ -7,6 +7,8 @@ type CreateOptions struct {
 	SkipValidation bool
 	// DryRun does everything except storing the object; default false.
 	DryRun bool
+	// Owned: the object was made for this call alone. The store owns it from then on, whatever the result is; default false: it is copied.
+	Owned bool
 }
 
 // UpdateOptions changes how an object is updated. The zero value is the default of clients.

@@ -27,7 +27,8 @@ var podStrategy = strategy[*corePod]{
 	validateUpdate: validatePodUpdate,
 	validateStatus: validatePodStatus,
 	equal: func(a, b *corePod) bool {
-		return (sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
+		return a.Status.Phase == b.Status.Phase && len(a.Status.Conditions) == len(b.Status.Conditions) &&
+			(sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
 			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
 	},
 	// API-237, API-030: any change of the spec raises generation.
@@ -191,24 +192,25 @@ func projects(spec *corev1.PodSpec, is func(*corev1.VolumeProjection) bool) bool
 	return false
 }
 
+var podConditionsPath = field.NewPath("status", "conditions")
+
 // validatePodStatus validates an update of the status (API-244).
 func validatePodStatus(pod, old *corePod) field.ErrorList {
 	var errs field.ErrorList
-	path := field.NewPath("status")
 	status, was := &pod.Status, &old.Status
-	errs = append(errs, validatePodConditions(status.Conditions, path.Child("conditions"))...)
+	errs = append(errs, validatePodConditions(status.Conditions, podConditionsPath)...)
 	if status.NominatedNodeName != was.NominatedNodeName && status.NominatedNodeName != "" {
-		errs = append(errs, subdomain(status.NominatedNodeName, path, "nominatedNodeName")...)
+		errs = append(errs, subdomain(status.NominatedNodeName, statusPath, "nominatedNodeName")...)
 		if old.Spec.NodeName != "" {
-			errs = append(errs, field.Forbidden(path.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"))
+			errs = append(errs, field.Forbidden(statusPath.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"))
 		}
 	}
 	if status.ObservedGeneration < 0 {
-		errs = append(errs, field.Invalid(path.Child("observedGeneration"), status.ObservedGeneration, "must be a non-negative integer"))
+		errs = append(errs, field.Invalid(statusPath.Child("observedGeneration"), status.ObservedGeneration, "must be a non-negative integer"))
 	}
 	// API-244: the quality-of-service class is immutable.
 	if status.QOSClass != was.QOSClass {
-		errs = append(errs, field.Invalid(path.Child("qosClass"), status.QOSClass, immutable))
+		errs = append(errs, field.Invalid(statusPath.Child("qosClass"), status.QOSClass, immutable))
 	}
 	return errs
 }

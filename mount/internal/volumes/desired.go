@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -115,6 +116,16 @@ func (d *Desired) PodVolumes() []DesiredPair {
 		return true
 	})
 	return pairs
+}
+
+// VolumesOf yields the volumes that one pod wants, in the order of their names.
+func (d *Desired) VolumesOf(pod types.UID) iter.Seq2[*DesiredVolume, *DesiredPod] {
+	return func(yield func(*DesiredVolume, *DesiredPod) bool) {
+		d.volumes.Scan(func(_ corev1.UniqueVolumeName, v *DesiredVolume) bool {
+			dp, wants := v.Pods.Get(pod)
+			return !wants || yield(v, dp)
+		})
+	}
 }
 
 // MarkReportedInUse sets ReportedInUse from the volumesInUse of the node's status. It reports whether a volume changed.
