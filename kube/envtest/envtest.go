@@ -1,0 +1,164 @@
+// Package envtest replaces the test environment of controller-runtime (sigs.k8s.io/controller-runtime/pkg/envtest) by a simulated cluster.
+// It starts in milliseconds, needs no binaries, and its volumes live: claims are bound, protected and deleted.
+//
+//	env := &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}}
+//	cfg, err := env.Start()
+//	...
+//	defer env.Stop()
+//
+// Time passes at the pace of real time; after each write the controllers finish their work at once. Webhooks are not called, and there is no
+// authentication.
+package envtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/storage"
+)
+
+// Environment is a cluster that is served on a port of the loopback interface. The zero value can be started.
+type Environment struct {
+	// Config is that of clients. Start sets it.
+	Config *rest.Config
+	// CRDDirectoryPaths are files, and folders with files, of CustomResourceDefinitions in YAML or JSON. Start stores their objects.
+	CRDDirectoryPaths []string
+	// ErrorIfCRDPathMissing makes Start fail if one of the paths does not exist. By default it is ignored.
+	ErrorIfCRDPathMissing bool
+	// CRDInstallOptions has further paths.
+	CRDInstallOptions CRDInstallOptions
+
+	// Backends are the storage systems of the cluster; see package fake. With none, the default, only volumes that exist can be bound.
+	Backends []storage.Backend
+	// Kubelets gives each Node object a simulated node with a kubelet, which runs pods. By default, false, a Node object is data, as with a
+	// bare API server, and controllers that delete what belongs to absent objects do not run (garbage collection of objects and pods, node
+	// lifecycle, taint eviction).
+	Kubelets bool
+
+	cluster *volsim.Cluster
+	server  *apiserver.Server
+	http    *http.Server
+	cancel  context.CancelFunc
+}
+
+// CRDInstallOptions are further definitions to store.
+type CRDInstallOptions struct {
+	// Paths are like Environment.CRDDirectoryPaths.
+	Paths []string
+	// ErrorIfPathMissing is like Environment.ErrorIfCRDPathMissing.
+	ErrorIfPathMissing bool
+}
+
+// Start starts the cluster and returns Config. It is an error if the environment was started before.
+func (env *Environment) Start() (*rest.Config, error) {
+	if env.cluster != nil {
+		return nil, errors.New("start environment: it was started before; use another one")
+	}
+	// Clients expect that the default namespaces exist, and no other.
+	cfg := volsim.Config{Start: time.Now().UTC().Truncate(time.Second), Backends: env.Backends, StrictNamespaces: true}
+	if !env.Kubelets {
+		cfg.ManualNodes = true
+		cfg.Without = []string{actors.GarbageCollector, actors.PodGC, actors.NodeLifecycle, actors.TaintEviction}
+	}
+	c, err := volsim.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("start environment: %w", err)
+	}
+	if err := errors.Join(
+		apply(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
+		apply(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
+	); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("start environment: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("start environment: %w", err)
+	}
+	server, clock := apiserver.NewWithClock(
+		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c))}, c, apiserver.Pace{Settle: true, Factor: 1},
+	)
+	ctx, cancel := context.WithCancel(context.Background())
+	env.cluster, env.server, env.cancel = c, server, cancel
+	// Streams end with ctx, so that the server can be closed.
+	env.http = &http.Server{
+		Handler: server, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	go clock.Run(ctx)
+	go func() { _ = env.http.Serve(listener) }() // it ends in Stop
+	env.Config = &rest.Config{
+		Host: "http://" + listener.Addr().String(), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	}
+	return env.Config, nil
+}
+
+// Stop ends the cluster. It does nothing if the environment was not started.
+func (env *Environment) Stop() error {
+	if env.cluster == nil {
+		return nil
+	}
+	env.cancel()
+	err := env.http.Close()
+	env.Do(func(c *volsim.Cluster) { c.Close() })
+	env.cluster = nil
+	return err
+}
+
+// Do calls fn with the cluster while no request is answered, for example to let time pass or to add a fault. fn must not make requests.
+func (env *Environment) Do(fn func(c *volsim.Cluster)) {
+	env.server.Do(func() { fn(env.cluster) })
+}
+
+// apply stores the objects of files, and of the files in folders, in the order of their names.
+func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
+	for _, path := range paths {
+		files, err := manifests(path)
+		if errors.Is(err, fs.ErrNotExist) && !mustExist {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err == nil {
+				err = c.Apply(data)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	return nil
+}
+
+// manifests returns the path if it is a file, or the manifests in the folder.
+func manifests(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	var files []string
+	for _, entry := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	return files, err
+}
