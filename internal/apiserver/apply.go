@@ -3,6 +3,7 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +62,7 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	}
 	configuration := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal(r.body, &configuration.Object); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+		return nil, apierrors.NewBadRequest("error decoding YAML: " + strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 	}
 	normalizeNumbers(configuration.Object)
 	fm, err := s.fields.manager(r.resource, r.subresource)

@@ -175,10 +175,14 @@ func (s *Server) resourceList(gv schema.GroupVersion) metav1.APIResourceList {
 		if r.GroupVersion() != gv {
 			continue
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
+		resource := metav1.APIResource{
 			Name: r.Resource, SingularName: r.singular, Namespaced: r.namespaced, Kind: r.kindName, Verbs: r.verbs(),
-			ShortNames: r.shortNames, Categories: r.categories, StorageVersionHash: storageVersionHash(r.gvk()),
-		})
+			ShortNames: r.shortNames, Categories: r.categories,
+		}
+		if !r.review {
+			resource.StorageVersionHash = storageVersionHash(r.gvk())
+		}
+		list.APIResources = append(list.APIResources, resource)
 		for _, sub := range r.allSubresources() {
 			resource := metav1.APIResource{Name: r.Resource + "/" + sub.name, Namespaced: r.namespaced, Kind: sub.kind.Kind, Verbs: sub.verbs}
 			if sub.kind.GroupVersion() != gv {

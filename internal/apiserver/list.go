@@ -30,7 +30,7 @@ func parseVersion(text string) (uint64, error) {
 	return v, nil
 }
 
-// versionError is the error for a resourceVersion that is no number. Reads answer with code 500, watches with Invalid.
+// versionError is the error for a resourceVersion that is no number. The answer has code 500.
 type versionError struct{ field *field.Error }
 
 func (err versionError) Error() string { return err.field.Error() }

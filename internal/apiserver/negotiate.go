@@ -84,15 +84,20 @@ func negotiate(req *http.Request, convertible func(schema.GroupVersionKind) bool
 	if header == "" {
 		return f, nil
 	}
+	known := false
 	for _, c := range parseAccept(header) {
 		switch c.mediaType {
 		case runtime.ContentTypeYAML:
 			f.yaml = true
 		case runtime.ContentTypeJSON, "application/*", "*/*":
 			f.yaml = false
+		case runtime.ContentTypeProtobuf:
+			known = true
+			continue
 		default:
 			continue
 		}
+		known = true
 		if kind := c.params["as"]; kind != "" || c.params["g"] != "" || c.params["v"] != "" {
 			as := schema.GroupVersionKind{Group: c.params["g"], Version: c.params["v"], Kind: kind}
 			if !convertible(as) {
@@ -104,6 +109,10 @@ func negotiate(req *http.Request, convertible func(schema.GroupVersionKind) bool
 			f.pretty = true
 		}
 		return f, nil
+	}
+	if !known {
+		return f, serverError(http.StatusNotAcceptable,
+			"406: Not Acceptable\n\nAvailable representations: "+strings.Join(bodyTypes[:], ", "))
 	}
 	return f, mediaError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+strings.Join(bodyTypes, ", "))

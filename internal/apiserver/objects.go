@@ -71,6 +71,9 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	case "eviction":
 		return s.evict(r, opts)
 	}
+	if r.resource.review {
+		return s.review(r, opts)
+	}
 	obj, err := s.object(r, opts.FieldValidation)
 	if err != nil {
 		return nil, 0, err

@@ -108,6 +108,15 @@ type document struct {
 // addPaths adds the paths of a resource.
 func (d document) addPaths(paths object, r *resource) {
 	root := "/" + pathOf(r.GroupVersion()) + "/"
+	if r.review {
+		var inPath []string
+		if r.namespaced {
+			root += "namespaces/{namespace}/"
+			inPath = []string{"namespace"}
+		}
+		paths[root+r.Resource] = d.pathItem(r, r.gvk(), inPath, verbCreate)
+		return
+	}
 	if r.namespaced {
 		paths[root+r.Resource] = d.pathItem(r, r.gvk(), nil, verbList)
 		root += "namespaces/{namespace}/"
@@ -294,6 +303,13 @@ func (d document) reference(t reflect.Type) object {
 	if len(properties) > 0 {
 		s["properties"] = properties
 	}
+	key := factKey(t)
+	if known, ok := schemaRequired[key]; ok {
+		required = slices.Clone(known)
+	}
+	if kind := schemaMaps[key]; kind != "" {
+		s["x-kubernetes-map-type"] = kind
+	}
 	if len(required) > 0 {
 		slices.Sort(required)
 		s["required"] = required
@@ -349,6 +365,7 @@ func (d document) addFields(t reflect.Type, properties object, required *[]strin
 		}
 		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 		property := d.field(f.Type, !optional)
+		addFacts(property, factKey(t)+"."+name)
 		if text := docs[name]; text != "" {
 			property["description"] = text
 		}
@@ -376,7 +393,13 @@ func (d document) addMergeFacts(property object, t reflect.Type, f reflect.Struc
 	if keys == nil && key != "" {
 		keys = []string{key}
 	}
+	known := schemaLists[factKey(t)+"."+name]
 	switch {
+	case strings.HasSuffix(t.Name(), "List") && name == "items":
+	case len(known) == 1 && (known[0] == "set" || known[0] == "atomic"):
+		property["x-kubernetes-list-type"] = known[0]
+	case known != nil:
+		property["x-kubernetes-list-type"], property["x-kubernetes-list-map-keys"] = "map", known
 	case keys != nil:
 		property["x-kubernetes-list-type"], property["x-kubernetes-list-map-keys"] = "map", keys
 	case slices.Contains(setLists, t.Name()+"."+name):
@@ -386,11 +409,32 @@ func (d document) addMergeFacts(property object, t reflect.Type, f reflect.Struc
 	}
 }
 
+// factKey returns the name of a struct in the tables of facts.
+func factKey(t reflect.Type) string {
+	name := strings.TrimPrefix(schemaName(t), "io.k8s.api.")
+	return strings.TrimPrefix(name, "io.k8s.apimachinery.pkg.apis.")
+}
+
+// addFacts adds what the Go type of a field does not show.
+func addFacts(property object, key string) {
+	if values, ok := schemaEnums[key]; ok {
+		property["enum"] = strings.Split(values, "|")
+	}
+	if value, ok := schemaDefaults[key]; ok {
+		property["default"] = value
+	}
+	if kind := schemaMaps[key]; kind != "" {
+		property["x-kubernetes-map-type"] = kind
+	}
+}
+
 // field returns the schema of a field. withDefault adds the zero value that a missing field has.
 func (d document) field(t reflect.Type, withDefault bool) object {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return d.field(t.Elem(), false)
+		s := d.field(t.Elem(), false)
+		delete(s, "default") // nothing is the default
+		return s
 	case reflect.Struct:
 		_, special := specialSchemas[t]
 		s := object{"allOf": []object{d.reference(t)}}

@@ -152,15 +152,18 @@ func (p patch) patchDocument(data []byte) ([]byte, []error, error) {
 		return patched, strict, nil
 	}
 	if p.strict() {
-		var operations []struct {
+		type jsonPatchOp struct {
 			Op    string `json:"op"`
 			Path  string `json:"path"`
 			From  string `json:"from"`
 			Value any    `json:"value"`
 		}
+		var operations []jsonPatchOp
 		var err error
 		if strict, err = kjson.UnmarshalStrict(patchData, &operations); err != nil {
-			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+			// The error names the type of kube-apiserver.
+			text := strings.ReplaceAll(err.Error(), "apiserver.jsonPatchOp", "handlers.jsonPatchOp")
+			return nil, nil, apierrors.NewBadRequest("error decoding patch: " + text)
 		}
 		for i, err := range strict {
 			strict[i] = fmt.Errorf("json patch %v", err)

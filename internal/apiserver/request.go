@@ -167,7 +167,7 @@ func (r *request) setVerb(req *http.Request, p route) error {
 	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
 		r.verb = verbWatch
 	}
-	if r.verb == "" {
+	if r.verb == "" || r.resource.review && r.verb != verbCreate {
 		return errMethod()
 	}
 	return nil

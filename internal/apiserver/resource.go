@@ -34,6 +34,8 @@ type resource struct {
 	// simulated kinds have Go types in the store, the others are plain data. typed kinds have a Go type in requests and answers. custom kinds
 	// are those of CustomResourceDefinitions.
 	simulated, typed, custom bool
+	// review: objects are not stored. A create answers a question.
+	review bool
 	// keepsDeleted reports that the answer to a delete is the deleted object, and not a Status.
 	keepsDeleted bool
 	// empty returns an object to decode into.
@@ -68,6 +70,7 @@ func newResources(c *codec) []*resource {
 		r.complete(c)
 		list = append(list, r)
 	}
+	list = append(list, newReviews()...)
 	slices.SortStableFunc(list, func(a, b *resource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 	})
@@ -139,6 +142,9 @@ func (r *resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithK
 
 // verbs lists the verbs of the resource, in the order of discovery.
 func (r *resource) verbs() []string {
+	if r.review {
+		return []string{verbCreate}
+	}
 	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -332,8 +335,21 @@ func sleep(done <-chan struct{}, d time.Duration, err func() error) error {
 	}
 }
 
+// inGroup reports whether a path is one of a group that Kubernetes serves. The server answers there with a Status.
+func inGroup(path string) bool {
+	if strings.HasPrefix(path, "/api/v1/") {
+		return true
+	}
+	rest, ok := strings.CutPrefix(path, "/apis/")
+	group, _, _ := strings.Cut(rest, "/")
+	return ok && slices.ContainsFunc(objkinds.All(), func(k *objkinds.Kind) bool { return k.Group == group && group != "" })
+}
+
 // failure answers with a Status, or with a text for a path that does not exist.
 func failure(req *http.Request, r *request, err error) *answer {
+	if err == errNoRoute && inGroup(req.URL.Path) {
+		err = serverError(http.StatusNotFound, "")
+	}
 	if err == errNoRoute {
 		return &answer{
 			code: http.StatusNotFound, contentType: "text/plain; charset=utf-8", data: []byte(errNoRoute.Error() + "\n"),

@@ -133,6 +133,7 @@ func failure(message, rest string) string {
 
 func TestRejectedRequests(t *testing.T) {
 	badRequest := func(message string) string { return failure(message, `"reason":"BadRequest","code":400`) }
+	noRoute := failure("the server could not find the requested resource", `"reason":"NotFound","details":{},"code":404`)
 	tests := []struct {
 		name, line, body string
 		headers          []string
@@ -140,10 +141,10 @@ func TestRejectedRequests(t *testing.T) {
 		want             string
 	}{
 		{name: "no such path", line: "GET /nowhere", code: 404, want: "404 page not found"},
-		{name: "no such resource", line: "GET /api/v1/widgets", code: 404, want: "404 page not found"},
-		{name: "a namespace for a kind without one", line: "GET /api/v1/namespaces/default/nodes", code: 404, want: "404 page not found"},
-		{name: "an object without its namespace", line: "GET /api/v1/pods/web", code: 404, want: "404 page not found"},
-		{name: "no such subresource", line: "GET " + claims + "/data/scale", code: 404, want: "404 page not found"},
+		{name: "no such resource", line: "GET /api/v1/widgets", code: 404, want: noRoute},
+		{name: "a namespace for a kind without one", line: "GET /api/v1/namespaces/default/nodes", code: 404, want: noRoute},
+		{name: "an object without its namespace", line: "GET /api/v1/pods/web", code: 404, want: noRoute},
+		{name: "no such subresource", line: "GET " + claims + "/data/scale", code: 404, want: noRoute},
 		{
 			name: "a method that the path does not have", line: "PUT " + claims, code: 405,
 			want: failure("the server does not allow this method on the requested resource", `"reason":"MethodNotAllowed","details":{},"code":405`),
@@ -189,8 +190,8 @@ func TestRejectedRequests(t *testing.T) {
 		},
 		{
 			name: "an answer of an unknown type", line: "GET " + claims, headers: []string{"Accept: text/html"}, code: 406,
-			want: failure("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
-				`"reason":"NotAcceptable","code":406`),
+			want: failure("406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+				`"reason":"NotAcceptable","details":{},"code":406`),
 		},
 		{
 			name: "another name in the body", line: "PUT " + claims + "/other", body: claim, code: 400,

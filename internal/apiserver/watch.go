@@ -2,14 +2,12 @@ package apiserver
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/volsim/volsim/api"
@@ -27,10 +25,6 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	defer s.mu.Unlock()
 	from, err := parseVersion(r.list.ResourceVersion)
 	if err != nil {
-		var invalid versionError
-		if errors.As(err, &invalid) {
-			err = apierrors.NewInvalid(schema.GroupKind{Group: r.resource.Group, Kind: r.resource.Resource}, r.name, fieldErrors{invalid.field})
-		}
 		return nil, err
 	}
 	initial := r.list.SendInitialEvents != nil && *r.list.SendInitialEvents
