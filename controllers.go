@@ -14,9 +14,11 @@ import (
 	"github.com/volsim/volsim/internal/controllers/podgc"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/controllers/snapshot"
+	"github.com/volsim/volsim/internal/controllers/statefulset"
 	"github.com/volsim/volsim/internal/controllers/tainteviction"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -80,7 +82,8 @@ func (c *Cluster) controllers() []component {
 			return err
 		}},
 		c.reclaiming(actors.RecyclerPodRunner),
-		{actors.Namespace, c.followNamespaces},
+		{actors.Namespace, c.follow(store.NamespaceKind, namespace.New)},
+		{actors.StatefulSet, c.follow(statefulset.Kind, statefulset.New)},
 		c.onSnapshots(actors.Snapshot, func() error {
 			_, err := snapshot.New(c.engine, snapshot.Settings{})
 			return err
@@ -168,17 +171,20 @@ func (c *Cluster) startControllers() error {
 	return nil
 }
 
-// followNamespaces starts the namespace controller when the first namespace is stored. Without namespaces it would have nothing to do.
-func (c *Cluster) followNamespaces() error {
-	c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
-		if table.Kind() != store.NamespaceKind {
-			return
-		}
-		if _, err := namespace.New(c.engine, table); err != nil {
-			panic(fmt.Sprintf("volsim: start %s: %v", actors.Namespace, err)) // checked by Config.Without and AddController
-		}
-	})
-	return nil
+// follow returns a function that starts a controller when the first object of a kind is stored or watched. Without such objects it would have
+// nothing to do.
+func (c *Cluster) follow(kind api.Kind, start func(*engine.Engine, *store.Table[*plain.Object]) (*engine.Actor, error)) func() error {
+	return func() error {
+		c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
+			if table.Kind() != kind {
+				return
+			}
+			if _, err := start(c.engine, table); err != nil {
+				panic(fmt.Sprintf("volsim: start the controller of %s: %v", kind, err)) // checked by Config.Without and AddController
+			}
+		})
+		return nil
+	}
 }
 
 // onSnapshots returns a component that starts when the first object of external-snapshotter is stored. Before, it would have nothing to do.

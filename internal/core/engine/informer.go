@@ -112,6 +112,13 @@ func (inf *Informer[T]) deliver(c *api.Change[T]) {
 	inf.delivered, inf.key = none, ""
 }
 
+// Reached reports whether the informer has delivered all changes up to a version.
+func (inf *Informer[T]) Reached(version uint64) bool {
+	reached := inf.offset >= inf.deltas.end() || inf.deltas.at(inf.offset).change.Version > version
+	inf.actor.engine.answers(map[bool]int64{true: 1}[reached])
+	return reached
+}
+
 // SetLag sets how long changes take to reach the informers that the actor creates from now on.
 func (e *Engine) SetLag(actor string, lag time.Duration) {
 	e.lag = maps.Clone(e.lag) // it is the caller's, from Config

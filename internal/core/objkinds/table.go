@@ -43,7 +43,7 @@ var kinds = []Kind{
 	{Group: "apps", Kind: "ReplicaSet", Plural: "replicasets", Short: []string{"rs"}, Categories: []string{"all"}, Namespaced: true,
 		Status: true, Scale: true, Generation: true},
 	{Group: "apps", Kind: "StatefulSet", Plural: "statefulsets", Short: []string{"sts"}, Categories: []string{"all"},
-		Namespaced: true, Status: true, Scale: true, Generation: true},
+		Namespaced: true, Status: true, Scale: true, Generation: true, Passive: true},
 	{Group: "autoscaling", Versions: []string{"v2", "v1"}, Kind: "HorizontalPodAutoscaler", Plural: "horizontalpodautoscalers",
 		Short: []string{"hpa"}, Categories: []string{"all"}, Namespaced: true, Status: true},
 	{Group: "batch", Kind: "CronJob", Plural: "cronjobs", Short: []string{"cj"}, Categories: []string{"all"}, Namespaced: true,

@@ -22,6 +22,8 @@ type Object struct {
 	// Content are the fields other than apiVersion, kind and metadata. A value is nil, a bool, an int64, a float64, a string, a []any or a
 	// map[string]any, as in an Unstructured.
 	Content map[string]any
+	// shared is the object in the Go type that Shared was asked for.
+	shared api.Object
 }
 
 // DeepCopyObject returns a copy that shares nothing.
@@ -141,6 +143,25 @@ func Write(obj, target api.Object) error {
 	}
 	target.GetObjectKind().SetGroupVersionKind(gvk)
 	return nil
+}
+
+// Copy returns a copy that shares the metadata's maps and the content.
+func (o *Object) Copy() *Object {
+	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, Content: o.Content}
+}
+
+// Shared returns a stored object as a T. The result is converted once, and shared: it is read-only, as the stored object is. It is the zero
+// value of T for content that does not have the fields of T, which only a write without validation can store.
+func Shared[T api.Object](obj *Object) T {
+	if typed, ok := obj.shared.(T); ok {
+		return typed
+	}
+	typed, err := As[T](obj)
+	if err != nil {
+		typed = reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	}
+	obj.shared = typed
+	return typed
 }
 
 // As returns obj as a T. It returns obj itself if that is its type, else a converted copy.

@@ -154,8 +154,7 @@ func otherResource(kind *objkinds.Kind) resource {
 func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 	s := strategy[*plain.Object]{
 		shallow: func(obj *plain.Object) *plain.Object {
-			c := *obj
-			return &c
+			return obj.Copy()
 		},
 		prepareCreate: func(obj *plain.Object, _ metav1.Time) {
 			// API-302: a client cannot create an object with a status that has a subresource.
@@ -191,6 +190,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s.specChanged = func(obj, old *plain.Object) bool { return !reflect.DeepEqual(obj.Content, old.Content) }
 	}
 	switch kind.Name() {
+	case "StatefulSet.apps":
+		s = statefulSetRules.add(s)
 	case "Secret":
 		s.defaults = defaultSecret
 	case string(NamespaceKind):

@@ -52,6 +52,15 @@ var otherLayouts = map[api.Kind][]Column{
 		ageColumn,
 		wideField("Selector", "Labels of the pods", func(c map[string]any) string { return entries(c, "spec", "selector") }),
 	},
+	"StatefulSet.apps": {
+		nameColumn,
+		field("Ready", "Ready and desired pods", func(c map[string]any) string {
+			return number(c, "status", "readyReplicas") + "/" + number(c, "spec", "replicas")
+		}),
+		ageColumn,
+		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
+		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
+	},
 	"Namespace": {
 		nameColumn,
 		field("Status", "The status of the namespace", func(c map[string]any) string { return text(c, "status", "phase") }),
@@ -82,6 +91,25 @@ func at(content map[string]any, path ...string) any {
 func text(content map[string]any, path ...string) string {
 	s, _ := at(content, path...).(string)
 	return s
+}
+
+// number returns the number at a path, 0 if there is none.
+func number(content map[string]any, path ...string) string {
+	if v := at(content, path...); v != nil {
+		return fmt.Sprint(v)
+	}
+	return "0"
+}
+
+// containers lists one field of the containers of a pod template.
+func containers(content map[string]any, name string) string {
+	list, _ := at(content, "spec", "template", "spec", "containers").([]any)
+	var all []string
+	for _, item := range list {
+		container, _ := item.(map[string]any)
+		all = append(all, text(container, name))
+	}
+	return strings.Join(all, ",")
 }
 
 func size(content map[string]any, path ...string) int {

@@ -10,8 +10,11 @@ import (
 // notSimulatedFile lists the rules that are not simulated, with the reasons.
 const notSimulatedFile = "left-out.md"
 
+// IDPattern is the regular expression of a rule ID: the prefix of its group and a number.
+const IDPattern = `(?:API|GC|WORK|STS|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|NODE|NS|SCHED|SNAP)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?\b`
+
 // definition matches a line that defines a rule: the ID begins a row of a table, an item of a list, or the line.
-var definition = regexp.MustCompile(`^(?:\| |- )?\*{0,2}((?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|NODE|NS|SCHED|SNAP)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?)\b`)
+var definition = regexp.MustCompile(`^(?:\| |- )?\*{0,2}(` + IDPattern + `)`)
 
 // Read reads the rules from the Markdown files of a folder. Of an ID that begins several lines the first line is the definition. It fails
 // if left-out.md names a rule that no file defines.

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/rules"
 )
 
-var mention = regexp.MustCompile(`\b(?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|NODE|NS|SCHED|SNAP)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?\b`)
+var mention = regexp.MustCompile(`\b` + rules.IDPattern)
 
 // folder has the Markdown files of the catalogue.
 var folder = filepath.Join("..", "..", "..", "docs", "rules")

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// workloadRules are the rules of a kind whose objects are stored as data and have a Go type of k8s.io/api.
+type workloadRules[T api.Object] struct {
+	defaults       func(obj T)
+	validate       func(obj T) field.ErrorList
+	validateUpdate func(obj, old T) field.ErrorList
+}
+
+// add adds the rules to a strategy. Objects are converted for them, and normalized to the fields of T.
+func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object] {
+	complete := func(obj *plain.Object) {
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return // validation reports it
+		}
+		r.defaults(typed)
+		if data, err := plain.From(typed); err == nil {
+			obj.Content = data.Content
+		}
+	}
+	s.defaults = complete
+	if prepare := s.prepareCreate; prepare != nil {
+		s.prepareCreate = func(obj *plain.Object, now metav1.Time) {
+			prepare(obj, now)
+			complete(obj)
+		}
+	}
+	s.validateCreate = func(obj *plain.Object) field.ErrorList {
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content["spec"], err.Error())}
+		}
+		return r.validate(typed)
+	}
+	s.validateUpdate = func(obj, old *plain.Object) field.ErrorList {
+		if errs := s.validateCreate(obj); len(errs) > 0 {
+			return errs
+		}
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return nil
+		}
+		before, err := plain.As[T](old)
+		if err != nil {
+			return nil
+		}
+		return r.validateUpdate(typed, before)
+	}
+	return s
+}
+
+// defaultTemplate sets the defaults of a pod template (WORK-020). Defaults that only pods have are not set: requests that follow from
+// limits, and service links.
+func defaultTemplate(template *corev1.PodTemplateSpec) {
+	pod := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
+	defaultPod(pod)
+	// WORK-020: requests and service links are completed in pods, not in templates.
+	pod.Spec.EnableServiceLinks = template.Spec.EnableServiceLinks
+	restore := func(containers, given []corev1.Container) {
+		for i := range containers {
+			containers[i].Resources.Requests = given[i].Resources.Requests
+		}
+	}
+	pod.Spec.Containers, pod.Spec.InitContainers = slices.Clone(pod.Spec.Containers), slices.Clone(pod.Spec.InitContainers)
+	restore(pod.Spec.Containers, template.Spec.Containers)
+	restore(pod.Spec.InitContainers, template.Spec.InitContainers)
+	template.Spec = pod.Spec
+}
+
+var statefulSetRules = workloadRules[*appsv1.StatefulSet]{
+	defaults: func(set *appsv1.StatefulSet) {
+		spec := &set.Spec
+		// STS-060: one replica, OrderedReady, a rolling update without a partition, ten revisions, and claims that are retained.
+		spec.PodManagementPolicy = cmp.Or(spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+		spec.UpdateStrategy.Type = cmp.Or(spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
+		if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+			if spec.UpdateStrategy.RollingUpdate == nil {
+				spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{}
+			}
+			orDefault(&spec.UpdateStrategy.RollingUpdate.Partition, new(int32))
+			// STS-046: the gate of maxUnavailable is off.
+			spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
+		}
+		if spec.PersistentVolumeClaimRetentionPolicy == nil {
+			spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{}
+		}
+		policy := spec.PersistentVolumeClaimRetentionPolicy
+		policy.WhenDeleted = cmp.Or(policy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+		policy.WhenScaled = cmp.Or(policy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+		orDefault(&spec.Replicas, new(int32(1)))
+		orDefault(&spec.RevisionHistoryLimit, new(int32(10)))
+		defaultTemplate(&spec.Template)
+		for i := range spec.VolumeClaimTemplates {
+			claim := &spec.VolumeClaimTemplates[i]
+			defaultClaim(claim)
+			claim.APIVersion, claim.Kind = cmp.Or(claim.APIVersion, "v1"), cmp.Or(claim.Kind, string(api.PersistentVolumeClaim))
+			claim.Status.Phase = cmp.Or(claim.Status.Phase, corev1.ClaimPending)
+		}
+	},
+	validate: validateStatefulSet,
+	validateUpdate: func(set, old *appsv1.StatefulSet) field.ErrorList {
+		rest, was := set.Spec.DeepCopy(), &old.Spec
+		rest.Replicas, rest.Template, rest.UpdateStrategy, rest.MinReadySeconds = was.Replicas, was.Template, was.UpdateStrategy, was.MinReadySeconds
+		rest.Ordinals, rest.RevisionHistoryLimit = was.Ordinals, was.RevisionHistoryLimit
+		rest.PersistentVolumeClaimRetentionPolicy = was.PersistentVolumeClaimRetentionPolicy
+		// STS-062: the rest of the spec is immutable.
+		if !semanticEqual(rest, was) {
+			return field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', "+
+				"'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+		}
+		return nil
+	},
+}
+
+// validateStatefulSet validates a set (STS-061). Its pod template is validated when pods are created, as upstream.
+func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
+	var errs field.ErrorList
+	spec, path := &set.Spec, field.NewPath("spec")
+	// STS-061: policies have one of two values, numbers are not negative, and the selector matches the template.
+	if p := spec.PodManagementPolicy; p != appsv1.OrderedReadyPodManagement && p != appsv1.ParallelPodManagement {
+		errs = append(errs, field.Invalid(path.Child("podManagementPolicy"), p,
+			fmt.Sprintf("must be '%s' or '%s'", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)))
+	}
+	strategy := path.Child("updateStrategy")
+	switch spec.UpdateStrategy.Type {
+	case appsv1.OnDeleteStatefulSetStrategyType:
+		if spec.UpdateStrategy.RollingUpdate != nil {
+			errs = append(errs, field.Invalid(strategy.Child("rollingUpdate"), spec.UpdateStrategy.RollingUpdate,
+				fmt.Sprintf("only allowed for updateStrategy '%s'", appsv1.RollingUpdateStatefulSetStrategyType)))
+		}
+	case appsv1.RollingUpdateStatefulSetStrategyType:
+		if r := spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
+			errs = append(errs, notBelowZero(int64(*r.Partition), strategy.Child("rollingUpdate", "partition"))...)
+		}
+	default:
+		errs = append(errs, field.Invalid(strategy, spec.UpdateStrategy,
+			fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType)))
+	}
+	if policy := spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
+		for _, p := range []struct {
+			name  string
+			value appsv1.PersistentVolumeClaimRetentionPolicyType
+		}{{"whenDeleted", policy.WhenDeleted}, {"whenScaled", policy.WhenScaled}} {
+			if p.value != appsv1.RetainPersistentVolumeClaimRetentionPolicyType && p.value != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+				errs = append(errs, field.NotSupported(path.Child("persistentVolumeClaimRetentionPolicy", p.name), string(p.value), []string{"Delete", "Retain"}))
+			}
+		}
+	}
+	errs = append(errs, notBelowZero(int64(*spec.Replicas), path.Child("replicas"))...)
+	errs = append(errs, notBelowZero(int64(spec.MinReadySeconds), path.Child("minReadySeconds"))...)
+	if spec.Ordinals != nil {
+		errs = append(errs, notBelowZero(int64(spec.Ordinals.Start), path.Child("ordinals.start"))...)
+	}
+	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset", path)...)
+	if policy := spec.Template.Spec.RestartPolicy; policy != corev1.RestartPolicyAlways {
+		errs = append(errs, field.NotSupported(path.Child("template", "spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	}
+	if spec.Template.Spec.ActiveDeadlineSeconds != nil {
+		errs = append(errs, field.Forbidden(path.Child("template", "spec", "activeDeadlineSeconds"),
+			"activeDeadlineSeconds in StatefulSet is not Supported"))
+	}
+	return errs
+}
+
+// validateSelector validates the selector of a workload: it must select something, and match the labels of the template (WORK-021).
+func validateSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, kind string, path *field.Path) field.ErrorList {
+	if selector == nil {
+		return field.ErrorList{field.Required(path.Child("selector"), "")}
+	}
+	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		return field.ErrorList{field.Invalid(path.Child("selector"), selector, "empty selector is invalid for "+kind)}
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Child("selector"), selector, "")}
+	}
+	// WORK-021: a workload must find the pods that it makes.
+	if !parsed.Matches(labels.Set(template.Labels)) {
+		return field.ErrorList{field.Invalid(path.Child("template", "metadata", "labels"), maps.Clone(template.Labels), "`selector` does not match template `labels`")}
+	}
+	return nil
+}
+
+func notBelowZero(n int64, path *field.Path) field.ErrorList {
+	if n >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, n, "must be greater than or equal to 0").WithOrigin("minimum")}
+}
