@@ -78,6 +78,69 @@ const (
 	// UnpublishesAllPods: NodeUnpublishVolume unmounts the volume from all pods of the node.
 	UnpublishesAllPods Bug = "unpublishes-all-pods"
 
+	// CreateWrongCapacity: the answer to CreateVolume has a larger capacity_bytes than the volume.
+	CreateWrongCapacity Bug = "create-wrong-capacity"
+	// CreateIgnoresTopology: CreateVolume makes the volume where no node of the requisite topology reaches it.
+	CreateIgnoresTopology Bug = "create-ignores-topology"
+	// CreateTooLargeInternal: CreateVolume and ControllerExpandVolume of an impossible size fail with Internal instead of OutOfRange.
+	CreateTooLargeInternal Bug = "create-too-large-internal"
+	// AttachIgnoresLimit: ControllerPublishVolume succeeds although the node has max_volumes_per_node volumes.
+	AttachIgnoresLimit Bug = "attach-ignores-limit"
+	// AttachMissingInternal: ControllerPublishVolume of a volume that does not exist fails with Internal instead of NotFound.
+	AttachMissingInternal Bug = "attach-missing-internal"
+	// AttachMissingSucceeds: ControllerPublishVolume of a volume that does not exist succeeds.
+	AttachMissingSucceeds Bug = "attach-missing-succeeds"
+	// AttachNodeGoneSucceeds: ControllerPublishVolume to a node that does not exist succeeds.
+	AttachNodeGoneSucceeds Bug = "attach-node-gone-succeeds"
+	// ExpandShrinks: ControllerExpandVolume to a smaller size shrinks the volume.
+	ExpandShrinks Bug = "expand-shrinks"
+	// ExpandMissingInternal: ControllerExpandVolume of a volume that does not exist fails with Internal instead of NotFound.
+	ExpandMissingInternal Bug = "expand-missing-internal"
+	// ListRepeats: the pages of ListVolumes overlap.
+	ListRepeats Bug = "list-repeats"
+	// ListLosesLast: the last page of ListVolumes lacks a volume.
+	ListLosesLast Bug = "list-loses-last"
+	// ListIgnoresMaxEntries: ListVolumes returns more entries than max_entries.
+	ListIgnoresMaxEntries Bug = "list-ignores-max-entries"
+	// ListAcceptsTokens: ListVolumes with an invalid starting_token succeeds.
+	ListAcceptsTokens Bug = "list-accepts-tokens"
+	// ListLosesContext: ListVolumes returns volumes with another volume_context than CreateVolume.
+	ListLosesContext Bug = "list-loses-context"
+	// GetDisagrees: ControllerGetVolume says that no volume is published.
+	GetDisagrees Bug = "get-disagrees"
+	// GetMissingSucceeds: ControllerGetVolume of a volume that does not exist succeeds.
+	GetMissingSucceeds Bug = "get-missing-succeeds"
+	// ValidateMissingSucceeds: ValidateVolumeCapabilities of a volume that does not exist succeeds.
+	ValidateMissingSucceeds Bug = "validate-missing-succeeds"
+	// ValidateConfirmsNothing: ValidateVolumeCapabilities does not confirm the capabilities with which the volume was created.
+	ValidateConfirmsNothing Bug = "validate-confirms-nothing"
+	// CapacityNegative: GetCapacity returns a negative capacity.
+	CapacityNegative Bug = "capacity-negative"
+	// ArgumentsMissing: calls without volume_id succeed.
+	ArgumentsMissing Bug = "arguments-missing"
+	// NodeIDChanges: NodeGetInfo returns another node_id after a restart of the kubelet.
+	NodeIDChanges Bug = "node-id-changes"
+	// StageWrongPath: NodeStageVolume mounts at another path than staging_target_path.
+	StageWrongPath Bug = "stage-wrong-path"
+	// StatsUnmounted: NodeGetVolumeStats of a path where the volume is not mounted succeeds.
+	StatsUnmounted Bug = "stats-unmounted"
+	// StatsWithoutCondition: NodeGetVolumeStats has no volume_condition, although the driver has VOLUME_CONDITION.
+	StatsWithoutCondition Bug = "stats-without-condition"
+	// StatsWrong: NodeGetVolumeStats says that more bytes are used than there are.
+	StatsWrong Bug = "stats-wrong"
+	// SecretInError: the text of an error has the content of a secret.
+	SecretInError Bug = "secret-in-error"
+	// SecretInContext: the volume_context has the content of a secret.
+	SecretInContext Bug = "secret-in-context"
+	// SecretRequired: NodePublishVolume without secrets fails, although the StorageClass names none.
+	SecretRequired Bug = "secret-required"
+	// InlineAgainFails: NodePublishVolume of an inline volume fails if it is published already.
+	InlineAgainFails Bug = "inline-again-fails"
+	// InlineLeft: NodeUnpublishVolume of an inline volume leaves its mount.
+	InlineLeft Bug = "inline-left"
+	// RepublishFails: NodePublishVolume fails if the volume_context has changed since it was published.
+	RepublishFails Bug = "republish-fails"
+
 	// Panics: the driver panics when a volume is staged a second time.
 	Panics Bug = "panics"
 	// Hangs: NodeStageVolume of a staged volume does not return.
@@ -93,5 +156,9 @@ func Bugs() []Bug {
 		DetachAgainFails, DetachNodeGoneFails, DetachesAllNodes, ExpandAgainFails, ExpandNotDelivered, ExpandSkipsNode, NodeExpandAgainFails,
 		NodeExpandDoesNothing, StageAgainFails, StageAgainMountsTwice, StageFormats, StageUnstageOverlap, UnstageForgets, UnstageAgainFails,
 		PublishAgainFails, PublishAgainMountsTwice, PublishWithoutStage, PublishIgnoresReadOnly, PublishUnpublishOverlap, UnpublishAgainFails,
-		UnpublishesAllPods, Panics, Hangs, RepliesNothing}
+		UnpublishesAllPods, CreateWrongCapacity, CreateIgnoresTopology, CreateTooLargeInternal, AttachIgnoresLimit, AttachMissingInternal,
+		AttachMissingSucceeds, AttachNodeGoneSucceeds, ExpandShrinks, ExpandMissingInternal, ListRepeats, ListLosesLast, ListIgnoresMaxEntries,
+		ListAcceptsTokens, ListLosesContext, GetDisagrees, GetMissingSucceeds, ValidateMissingSucceeds, ValidateConfirmsNothing, CapacityNegative,
+		ArgumentsMissing, NodeIDChanges, StageWrongPath, StatsUnmounted, StatsWithoutCondition, StatsWrong, SecretInError, SecretInContext,
+		SecretRequired, InlineAgainFails, InlineLeft, RepublishFails, Panics, Hangs, RepliesNothing}
 }

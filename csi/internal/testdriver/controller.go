@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -14,18 +15,24 @@ import (
 
 type identityServer struct {
 	csi.UnimplementedIdentityServer
+	d *Driver
 }
 
 func (identityServer) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
 	return &csi.GetPluginInfoResponse{Name: Name, VendorVersion: "1"}, nil
 }
 
-func (identityServer) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
-	return &csi.GetPluginCapabilitiesResponse{Capabilities: []*csi.PluginCapability{
+func (s identityServer) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
+	resp := &csi.GetPluginCapabilitiesResponse{Capabilities: []*csi.PluginCapability{
 		{Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_CONTROLLER_SERVICE}}},
 		{Type: &csi.PluginCapability_VolumeExpansion_{
 			VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: csi.PluginCapability_VolumeExpansion_ONLINE}}},
-	}}, nil
+	}}
+	if s.d.Zone != "" {
+		resp.Capabilities = append(resp.Capabilities, &csi.PluginCapability{Type: &csi.PluginCapability_Service_{
+			Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS}}})
+	}
+	return resp, nil
 }
 
 func (identityServer) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
@@ -36,6 +43,9 @@ type controllerServer struct {
 	csi.UnimplementedControllerServer
 	d *Driver
 }
+
+// zoneKey is the key of the topology.
+const zoneKey = "topology.test.csi.volsim.dev/zone"
 
 const (
 	gib         = 1 << 30
@@ -54,6 +64,9 @@ func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.Contr
 		csi.ControllerServiceCapability_RPC_EXPAND_VOLUME,
 		csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 		csi.ControllerServiceCapability_RPC_MODIFY_VOLUME,
+		csi.ControllerServiceCapability_RPC_GET_VOLUME,
+		csi.ControllerServiceCapability_RPC_GET_CAPACITY,
+		csi.ControllerServiceCapability_RPC_VOLUME_CONDITION,
 	} {
 		resp.Capabilities = append(resp.Capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: t}}})
@@ -63,7 +76,7 @@ func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.Contr
 
 func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	d := s.d
-	if err := required("name", req.GetName()); err != nil {
+	if err := d.required("name", req.GetName()); err != nil {
 		return nil, err
 	}
 	if len(req.GetVolumeCapabilities()) == 0 {
@@ -78,6 +91,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		if limit > 0 {
 			size = min(size, limit)
 		}
+	}
+	if size > maxSize && d.has(CreateTooLargeInternal) {
+		return nil, status.Errorf(codes.Internal, "the storage system cannot do that")
 	}
 	if size > maxSize || limit > 0 && limit < size {
 		return nil, status.Errorf(codes.OutOfRange, "a volume of %d bytes, at most %d, is impossible", size, limit)
@@ -107,10 +123,17 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	if d.has(CreateTooSmall) {
 		size = size / 1e9 * 1e9 // the storage system counts in GB
 	}
+	if d.has(SecretInError) && d.created == 0 && len(req.GetSecrets()) > 0 {
+		d.created++
+		return nil, status.Errorf(codes.Unavailable, "log in to the storage system with %v: try again", req.GetSecrets())
+	}
 	d.pause(ctx)
 	d.created++
 	v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
-		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities()}
+		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"}}
+	if d.has(SecretInContext) {
+		maps.Copy(v.context, req.GetSecrets())
+	}
 	d.volumes = append(d.volumes, v)
 	d.names[v.name] = v.id
 	return s.created(v), nil
@@ -118,7 +141,17 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 
 func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 	v.answers++
-	resp := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: map[string]string{"storage": "memory"}}
+	resp := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context}
+	if s.d.Zone != "" {
+		zone := s.d.Zone
+		if s.d.has(CreateIgnoresTopology) {
+			zone = "elsewhere"
+		}
+		resp.AccessibleTopology = []*csi.Topology{{Segments: map[string]string{zoneKey: zone}}}
+	}
+	if s.d.has(CreateWrongCapacity) {
+		resp.CapacityBytes *= 2
+	}
 	if s.d.has(CreateWithoutID) {
 		resp.VolumeId = ""
 	}
@@ -145,7 +178,7 @@ func (v *volume) compatible(req *csi.CreateVolumeRequest) error {
 
 func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	end, err := d.begin(req.GetVolumeId())
@@ -170,7 +203,7 @@ func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolu
 func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi.ControllerPublishVolumeRequest) (
 	*csi.ControllerPublishVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "node_id", req.GetNodeId()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "node_id", req.GetNodeId()); err != nil {
 		return nil, err
 	}
 	if req.GetVolumeCapability() == nil {
@@ -186,10 +219,16 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	}
 	defer end()
 	v := d.byID(req.GetVolumeId())
-	if v == nil {
+	switch {
+	case v != nil:
+	case d.has(AttachMissingSucceeds):
+		return &csi.ControllerPublishVolumeResponse{}, nil
+	case d.has(AttachMissingInternal):
+		return nil, status.Errorf(codes.Internal, "read volume %s: no such object", req.GetVolumeId())
+	default:
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
-	if n, ok := d.nodes[req.GetNodeId()]; !ok || n.gone {
+	if n, ok := d.nodes[d.nodeName(req.GetNodeId())]; (!ok || n.gone) && !d.has(AttachNodeGoneSucceeds) {
 		return nil, status.Errorf(codes.NotFound, "node %s does not exist", req.GetNodeId())
 	}
 	publishContext := map[string]string{"device": "/dev/disk/by-id/" + v.id}
@@ -215,7 +254,7 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		v.attached = nil
 		break
 	}
-	if d.AttachLimit > 0 && d.attachedTo(a.node) >= d.AttachLimit {
+	if d.AttachLimit > 0 && d.attachedTo(a.node) >= d.AttachLimit && !d.has(AttachIgnoresLimit) {
 		return nil, status.Errorf(codes.ResourceExhausted, "node %s has %d volumes", a.node, d.AttachLimit)
 	}
 	d.pause(ctx)
@@ -235,7 +274,7 @@ func (d *Driver) attachedTo(node string) (volumes int64) {
 func (s *controllerServer) ControllerUnpublishVolume(ctx context.Context, req *csi.ControllerUnpublishVolumeRequest) (
 	*csi.ControllerUnpublishVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	end, err := d.begin(req.GetVolumeId())
@@ -267,7 +306,7 @@ func (d *Driver) overlaps(volume string) bool { return d.busy[volume+" publish"]
 func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.ControllerExpandVolumeRequest) (
 	*csi.ControllerExpandVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	size, limit := req.GetCapacityRange().GetRequiredBytes(), req.GetCapacityRange().GetLimitBytes()
@@ -281,8 +320,12 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	defer end()
 	v := d.byID(req.GetVolumeId())
 	switch {
+	case v == nil && d.has(ExpandMissingInternal):
+		return nil, status.Errorf(codes.Internal, "read volume %s: no such object", req.GetVolumeId())
 	case v == nil:
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	case size > maxSize && d.has(CreateTooLargeInternal):
+		return nil, status.Errorf(codes.Internal, "the storage system cannot do that")
 	case size > maxSize:
 		return nil, status.Errorf(codes.OutOfRange, "volume %s cannot have %d bytes", v.id, size)
 	case size <= v.size && d.has(ExpandAgainFails):
@@ -291,6 +334,9 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
 	}
 	reported := max(v.size, size)
+	if d.has(ExpandShrinks) {
+		v.size, reported = size, size
+	}
 	if size > v.size && !d.has(ExpandNotDelivered) {
 		d.pause(ctx)
 		v.size = size
@@ -312,7 +358,7 @@ func supported(mutable map[string]string) error {
 func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.ControllerModifyVolumeRequest) (
 	*csi.ControllerModifyVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if err := supported(req.GetMutableParameters()); err != nil {
@@ -336,26 +382,85 @@ func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.Co
 
 func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	d := s.d
-	if req.GetStartingToken() != "" {
-		return nil, status.Error(codes.Aborted, "starting_token is invalid")
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	resp := &csi.ListVolumesResponse{}
-	for _, v := range d.volumes {
-		entry := &csi.ListVolumesResponse_Entry{Volume: &csi.Volume{VolumeId: v.id, CapacityBytes: v.size},
-			Status: &csi.ListVolumesResponse_VolumeStatus{}}
-		for _, a := range v.attached {
-			entry.Status.PublishedNodeIds = append(entry.Status.PublishedNodeIds, a.node)
+	first := 0
+	if token := req.GetStartingToken(); token != "" {
+		n, err := strconv.Atoi(token)
+		switch {
+		case err == nil && n <= len(d.volumes):
+			first = n
+		case !d.has(ListAcceptsTokens):
+			return nil, status.Error(codes.Aborted, "starting_token is invalid")
 		}
-		resp.Entries = append(resp.Entries, entry)
+	}
+	last := len(d.volumes)
+	if m := int(req.GetMaxEntries()); m > 0 && !d.has(ListIgnoresMaxEntries) {
+		last = min(last, first+m)
+	}
+	resp := &csi.ListVolumesResponse{}
+	if last < len(d.volumes) {
+		resp.NextToken = strconv.Itoa(last)
+	}
+	if first > 0 && d.has(ListRepeats) {
+		first--
+	}
+	if req.GetMaxEntries() > 0 && last == len(d.volumes) && d.has(ListLosesLast) {
+		last = first
+	}
+	for _, v := range d.volumes[first:last] {
+		found := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context}
+		if d.has(ListLosesContext) {
+			found.VolumeContext = map[string]string{"storage": "disk"}
+		}
+		resp.Entries = append(resp.Entries, &csi.ListVolumesResponse_Entry{Volume: found,
+			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: healthy()}})
 	}
 	return resp, nil
 }
 
+func healthy() *csi.VolumeCondition { return &csi.VolumeCondition{Message: "the volume is healthy"} }
+
+func (v *volume) publishedNodes() (nodes []string) {
+	for _, a := range v.attached {
+		nodes = append(nodes, a.node)
+	}
+	return nodes
+}
+
+func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
+	d := s.d
+	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.byID(req.GetVolumeId())
+	switch {
+	case v == nil && d.has(GetMissingSucceeds):
+		return &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: req.GetVolumeId()},
+			Status: &csi.ControllerGetVolumeResponse_VolumeStatus{VolumeCondition: healthy()}}, nil
+	case v == nil:
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	resp := &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context},
+		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: healthy()}}
+	if d.has(GetDisagrees) {
+		resp.Status.PublishedNodeIds = nil
+	}
+	return resp, nil
+}
+
+func (s *controllerServer) GetCapacity(context.Context, *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
+	if s.d.has(CapacityNegative) {
+		return &csi.GetCapacityResponse{AvailableCapacity: -1}, nil
+	}
+	return &csi.GetCapacityResponse{AvailableCapacity: maxSize}, nil
+}
+
 func (s *controllerServer) ValidateVolumeCapabilities(_ context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (
 	*csi.ValidateVolumeCapabilitiesResponse, error) {
-	if err := required("volume_id", req.GetVolumeId()); err != nil {
+	if err := s.d.required("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if len(req.GetVolumeCapabilities()) == 0 {
@@ -363,7 +468,10 @@ func (s *controllerServer) ValidateVolumeCapabilities(_ context.Context, req *cs
 	}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
-	if s.d.byID(req.GetVolumeId()) == nil {
+	if s.d.has(ValidateConfirmsNothing) {
+		return &csi.ValidateVolumeCapabilitiesResponse{Message: "unknown"}, nil
+	}
+	if s.d.byID(req.GetVolumeId()) == nil && !s.d.has(ValidateMissingSucceeds) {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
 	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{

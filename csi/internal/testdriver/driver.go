@@ -23,6 +23,8 @@ const Name = "test.csi.volsim.dev"
 type Driver struct {
 	// AttachLimit is the number of volumes that can be attached to a node; 0 is no limit.
 	AttachLimit int64
+	// Zone is where all nodes and volumes are; "" is a driver without topology.
+	Zone string
 
 	bugs []Bug
 
@@ -47,6 +49,7 @@ type volume struct {
 	attached     []attachment
 	data         string
 	answers      int // to CreateVolume
+	context      map[string]string
 }
 
 // attachment is a volume attached to a node.
@@ -63,6 +66,7 @@ type node struct {
 	mounts []Mount
 	files  map[string]string // data written to paths where nothing is mounted
 	staged map[string]bool   // in memory: IDs of staged volumes, for UnstageForgets
+	asked  int               // how often NodeGetInfo was called
 }
 
 // Mount is a mount in the kernel of a node.
@@ -75,6 +79,8 @@ type Mount struct {
 
 	capability *csi.VolumeCapability
 	staging    bool
+	inline     bool // a volume that lives as long as its mount
+	token      string
 }
 
 // New returns a driver without volumes, which makes the given mistakes.
@@ -84,7 +90,7 @@ func New(bugs ...Bug) *Driver {
 
 // Register registers the services of the driver with a gRPC server, for the node with that ID. The Controller service is the same for all.
 func (d *Driver) Register(s grpc.ServiceRegistrar, node string) {
-	csi.RegisterIdentityServer(s, identityServer{})
+	csi.RegisterIdentityServer(s, identityServer{d: d})
 	csi.RegisterControllerServer(s, &controllerServer{d: d})
 	csi.RegisterNodeServer(s, &nodeServer{d: d, id: node})
 	d.mu.Lock()
@@ -157,7 +163,7 @@ func (d *Driver) Write(node, path, data string) error {
 	n := d.node(node)
 	m := n.mountAt(path)
 	switch v := d.byID(m.volumeID()); {
-	case m == nil:
+	case m == nil, m.inline:
 		n.files[path] = data
 	case m.ReadOnly:
 		return fmt.Errorf("write %s on node %s: read-only file system", path, node)
@@ -178,6 +184,9 @@ func (d *Driver) Read(node, path string) (string, error) {
 	if m == nil {
 		return n.files[path], nil
 	}
+	if m.inline {
+		return n.files[path], nil
+	}
 	v := d.byID(m.Volume)
 	if v == nil || v.attachedTo(node) == nil {
 		return "", fmt.Errorf("read %s on node %s: input/output error", path, node)
@@ -194,6 +203,12 @@ func (d *Driver) node(id string) *node {
 		d.nodes[id] = newNode(id)
 	}
 	return d.nodes[id]
+}
+
+// nodeName returns the node with an ID; NodeIDChanges adds a number to it.
+func (d *Driver) nodeName(id string) string {
+	name, _, _ := strings.Cut(id, "#")
+	return name
 }
 
 func (d *Driver) has(b Bug) bool { return slices.Contains(d.bugs, b) }
@@ -279,6 +294,13 @@ func (m *Mount) volumeID() string {
 }
 
 // required returns an error if a field is empty. fields are pairs of a name and a value.
+func (d *Driver) required(fields ...string) error {
+	if d.has(ArgumentsMissing) {
+		return nil
+	}
+	return required(fields...)
+}
+
 func required(fields ...string) error {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i+1] == "" {

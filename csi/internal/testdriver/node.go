@@ -2,6 +2,7 @@ package testdriver
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ func (s *nodeServer) NodeGetCapabilities(context.Context, *csi.NodeGetCapabiliti
 		csi.NodeServiceCapability_RPC_EXPAND_VOLUME,
 		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
 		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+		csi.NodeServiceCapability_RPC_VOLUME_CONDITION,
 	} {
 		resp.Capabilities = append(resp.Capabilities, &csi.NodeServiceCapability{
 			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: t}}})
@@ -32,7 +34,17 @@ func (s *nodeServer) NodeGetCapabilities(context.Context, *csi.NodeGetCapabiliti
 }
 
 func (s *nodeServer) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
-	return &csi.NodeGetInfoResponse{NodeId: s.id, MaxVolumesPerNode: s.d.AttachLimit}, nil
+	resp := &csi.NodeGetInfoResponse{NodeId: s.id, MaxVolumesPerNode: s.d.AttachLimit}
+	if s.d.Zone != "" {
+		resp.AccessibleTopology = &csi.Topology{Segments: map[string]string{zoneKey: s.d.Zone}}
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	n := s.d.node(s.id)
+	if n.asked++; s.d.has(NodeIDChanges) && n.asked > 3 {
+		resp.NodeId = fmt.Sprintf("%s#%d", s.id, n.asked)
+	}
+	return resp, nil
 }
 
 // begin is Driver.begin for a volume on this node, or for what key adds to it.
@@ -42,7 +54,7 @@ func (s *nodeServer) begin(volume, key string) (end func(), err error) {
 
 func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath()); err != nil {
 		return nil, err
 	}
 	if req.GetVolumeCapability() == nil {
@@ -79,6 +91,8 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 			d.mu.Lock()
 		case d.has(StageAgainFails):
 			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
+		case d.has(RepublishFails) && was.token != m.token:
+			return nil, status.Errorf(codes.AlreadyExists, "%s has another volume_context", m.Path)
 		case was.Volume != v.id || !sameCapability(was.capability, m.capability):
 			return nil, status.Errorf(codes.AlreadyExists, "%s has another mount", m.Path)
 		case !d.has(StageAgainMountsTwice):
@@ -86,6 +100,10 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 		}
 	}
 	d.pause(ctx)
+	if d.has(StageWrongPath) {
+		n.mounts = append(n.mounts, m)
+		m.Path += "-stage"
+	}
 	if !m.Block && (v.usable == 0 || d.has(StageFormats)) {
 		v.usable, v.data = v.size, ""
 	}
@@ -96,7 +114,7 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 
 func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath()); err != nil {
 		return nil, err
 	}
 	end, err := s.begin(req.GetVolumeId(), "")
@@ -122,7 +140,7 @@ func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstage
 
 func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "target_path", req.GetTargetPath()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "target_path", req.GetTargetPath()); err != nil {
 		return nil, err
 	}
 	if req.GetVolumeCapability() == nil {
@@ -138,15 +156,21 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 	}
 	defer end()
 	n, v := d.node(s.id), d.byID(req.GetVolumeId())
+	if req.GetVolumeContext()["csi.storage.k8s.io/ephemeral"] == "true" {
+		return s.publishInline(ctx, req)
+	}
 	if v == nil {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	if len(req.GetSecrets()) == 0 && d.has(SecretRequired) {
+		return nil, status.Error(codes.InvalidArgument, "secrets are missing")
 	}
 	staged := n.mountAt(req.GetStagingTargetPath())
 	if (staged == nil || staged.Volume != v.id) && !d.has(PublishWithoutStage) {
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is not staged at %q", v.id, req.GetStagingTargetPath())
 	}
 	m := Mount{Node: s.id, Path: req.GetTargetPath(), Volume: v.id, Block: req.GetVolumeCapability().GetBlock() != nil,
-		ReadOnly: req.GetReadonly(), capability: req.GetVolumeCapability()}
+		ReadOnly: req.GetReadonly(), capability: req.GetVolumeCapability(), token: req.GetVolumeContext()[tokensKey]}
 	if d.has(PublishIgnoresReadOnly) {
 		m.ReadOnly = false
 	}
@@ -170,6 +194,24 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 	return &csi.NodePublishVolumeResponse{}, nil
 }
 
+// tokensKey is the key of the tokens of the pod in the volume_context.
+const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
+
+// publishInline mounts a volume of a pod itself. The driver is locked.
+func (s *nodeServer) publishInline(ctx context.Context, req *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	n := s.d.node(s.id)
+	if n.mountAt(req.GetTargetPath()) != nil {
+		if s.d.has(InlineAgainFails) {
+			return nil, status.Errorf(codes.Internal, "%s is already mounted", req.GetTargetPath())
+		}
+		return &csi.NodePublishVolumeResponse{}, nil
+	}
+	s.d.pause(ctx)
+	n.mounts = append(n.mounts, Mount{Node: s.id, Path: req.GetTargetPath(), Volume: req.GetVolumeId(), ReadOnly: req.GetReadonly(),
+		capability: req.GetVolumeCapability(), inline: true})
+	return &csi.NodePublishVolumeResponse{}, nil
+}
+
 func (m Mount) onePod() bool {
 	return m.capability.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
 }
@@ -177,7 +219,7 @@ func (m Mount) onePod() bool {
 func (s *nodeServer) NodeUnpublishVolume(ctx context.Context,
 	req *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "target_path", req.GetTargetPath()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "target_path", req.GetTargetPath()); err != nil {
 		return nil, err
 	}
 	end, err := s.begin(req.GetVolumeId(), "")
@@ -193,6 +235,9 @@ func (s *nodeServer) NodeUnpublishVolume(ctx context.Context,
 		return &csi.NodeUnpublishVolumeResponse{}, nil
 	}
 	d.pause(ctx)
+	if m := n.mountAt(req.GetTargetPath()); m != nil && m.inline && d.has(InlineLeft) {
+		return &csi.NodeUnpublishVolumeResponse{}, nil
+	}
 	n.unmount(req.GetTargetPath())
 	if d.has(UnpublishesAllPods) {
 		n.mounts = slices.DeleteFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && !m.staging })
@@ -202,7 +247,7 @@ func (s *nodeServer) NodeUnpublishVolume(ctx context.Context,
 
 func (s *nodeServer) NodeExpandVolume(ctx context.Context, req *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "volume_path", req.GetVolumePath()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "volume_path", req.GetVolumePath()); err != nil {
 		return nil, err
 	}
 	end, err := s.begin(req.GetVolumeId(), "")
@@ -229,13 +274,16 @@ func (s *nodeServer) NodeExpandVolume(ctx context.Context, req *csi.NodeExpandVo
 
 func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	d := s.d
-	if err := required("volume_id", req.GetVolumeId(), "volume_path", req.GetVolumePath()); err != nil {
+	if err := d.required("volume_id", req.GetVolumeId(), "volume_path", req.GetVolumePath()); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	v := d.byID(req.GetVolumeId())
 	m := d.node(s.id).mountAt(req.GetVolumePath())
+	if v != nil && m == nil && d.has(StatsUnmounted) {
+		m = &Mount{Volume: v.id}
+	}
 	if v == nil || m == nil || m.Volume != v.id {
 		return nil, status.Errorf(codes.NotFound, "volume %s is not mounted at %s", req.GetVolumeId(), req.GetVolumePath())
 	}
@@ -243,5 +291,13 @@ func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolum
 	if m.Block {
 		total = v.size
 	}
-	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: total}}}, nil
+	resp := &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: total, Available: total}},
+		VolumeCondition: healthy()}
+	if d.has(StatsWrong) {
+		resp.Usage[0].Used = 2 * total
+	}
+	if d.has(StatsWithoutCondition) {
+		resp.VolumeCondition = nil
+	}
+	return resp, nil
 }
