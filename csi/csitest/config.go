@@ -40,6 +40,11 @@ type Config struct {
 	Root string
 	// Parameters are those of the StorageClass; default none.
 	Parameters map[string]string
+	// Secrets is the content of a Secret that every call gets that can have secrets; default none: only stories about secrets have one.
+	Secrets map[string]string
+	// Inline are the attributes of volumes in the pod itself (CSI ephemeral volumes), empty for none; default nil: the driver has no such
+	// volumes.
+	Inline map[string]string
 	// Attributes are parameters of a VolumeAttributesClass to which volumes can be modified; default none: volumes are not modified.
 	Attributes map[string]string
 	// Size is the size of volumes in GiB. Zero is 1.
@@ -55,7 +60,8 @@ type Config struct {
 	Pairs int
 	// Replay runs only what its text names, as a report prints it: "story", or "story fault@call … seed=n". Default "": everything.
 	Replay string
-	every  int // inject only each n-th single fault; 0 is each one
+	limit  int32 // max_volumes_per_node of the first node; not positive: none
+	every  int   // inject only each n-th single fault; 0 is each one
 
 	// Progress is called after each story with its name and the number of runs. Default nil: not called.
 	Progress func(story string, runs int)

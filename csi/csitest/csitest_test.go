@@ -14,15 +14,15 @@ import (
 // testConfig returns a configuration with all hooks for the test driver with two nodes.
 func testConfig(bugs ...testdriver.Bug) Config {
 	d := testdriver.New(bugs...)
-	d.AttachLimit = 3
+	d.AttachLimit, d.Zone = 3, "a"
 	on := func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) }
 	n1 := on("n1")
 	return Config{
 		Controller: n1, Nodes: map[string]csi.Conn{"n1": n1, "n2": on("n2")},
-		Attributes: map[string]string{"iops": "1000"},
-		Reset:      func() error { d.Reset(); return nil },
-		Restart:    func(string) error { d.Restart(); return nil },
-		Reboot:     d.Reboot, RemoveNode: d.RemoveNode, Write: d.Write, Read: d.Read,
+		Attributes: map[string]string{"iops": "1000"}, Inline: map[string]string{},
+		Reset:   func() error { d.Reset(); return nil },
+		Restart: func(string) error { d.Restart(); return nil },
+		Reboot:  d.Reboot, RemoveNode: d.RemoveNode, Write: d.Write, Read: d.Read,
 		Mounts: func() []Mount {
 			var mounts []Mount
 			for _, m := range d.Mounts() {

@@ -46,6 +46,8 @@ const (
 	size        flawKind = "size-differs"      // the volume or its file system does not have the reported size
 	stuck       flawKind = "stuck"             // an error that does not go away keeps the story from its end
 	broken      flawKind = "no-reply"          // the driver panics, hangs, or answers garbage
+	wrongCode   flawKind = "wrong-code"        // an error has another code than the specification requires
+	secret      flawKind = "secret-shown"      // a reply or an error contains a secret
 )
 
 // examiner evaluates the steps of a recording. It is a pure function of them.
@@ -64,6 +66,11 @@ type examiner struct {
 	exact    map[string]bool // volumes whose last list of nodes had no node too many, and lacked one
 	before   map[string]bool // IDs of volumes of earlier runs
 	held     []*csi.Call     // calls that stay open until another one meets them
+	paged    map[string]bool // IDs of volumes in the pages of ListVolumes so far
+	gone     map[string]bool // nodes that were removed
+	inline   map[Mount]string
+	infos    map[string]*spec.NodeGetInfoResponse
+	sizes    map[string]int64 // the largest capacity_bytes of CreateVolume, by volume
 }
 
 // rejection is an error with which the driver answered.
@@ -98,7 +105,8 @@ func examine(rec *recording, steps []step) []flaw {
 
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
-		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{}}
+		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{},
+		gone: map[string]bool{}, inline: map[Mount]string{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{}}
 }
 
 func (e *examiner) all(rec *recording, steps []step) []flaw {
@@ -111,10 +119,14 @@ func (e *examiner) all(rec *recording, steps []step) []flaw {
 	for i, s := range steps {
 		e.at = i
 		switch {
+		case s.Audit != nil:
+			e.audit(s.Call, s.Audit)
 		case s.Call != nil:
 			e.call(s.Call)
 		case s.Event != nil:
 			e.happens(s.Event)
+			e.gone[s.Event.Node] = e.gone[s.Event.Node] || s.Event.Gone
+			maps.DeleteFunc(e.inline, func(m Mount, _ string) bool { return m.Node == s.Event.Node })
 		case s.Listed != nil:
 			e.list(s.Listed)
 		case s.Access != nil:
@@ -194,12 +206,15 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		return
 	}
 	volume := e.volume(c.Volume)
-	if e.tainted[volume] {
+	if e.tainted[volume] || e.showsSecret(c, reply) {
 		return
 	}
 	delete(e.rejected, c.Volume)
 	if reply.Broken {
 		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
+		return
+	}
+	if e.inlineCall(c, reply) {
 		return
 	}
 	if reply.Status == nil {
@@ -222,6 +237,10 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	o := e.ask(c.Node, c.Request)
 	_, exists := e.Volume(volume)
 	switch {
+	case !exists && code != codes.NotFound && code != codes.Unimplemented && needsVolume[c.Method]:
+		e.flaw(wrongCode, c, c.Volume, "%s, and code NotFound is required: the volume does not exist", answer)
+	case requestedSize(c.Request) > impossible && code != codes.OutOfRange && code != codes.Unimplemented:
+		e.flaw(wrongCode, c, c.Volume, "%s, and code OutOfRange is required: no volume can have %d bytes", answer, requestedSize(c.Request))
 	case code == codes.NotFound && !exists && opposite[c.Method] && c.Node != "":
 		// The table of errors has this code for a volume that does not exist.
 	case o.err == nil && !o.changed && opposite[c.Method]:
@@ -233,6 +252,69 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	}
 }
 
+// needsVolume has the methods of the controller that need a volume that exists.
+var needsVolume = map[string]bool{"ControllerPublishVolume": true, "ControllerExpandVolume": true, "ControllerModifyVolume": true}
+
+// showsSecret reports a reply or an error that contains a secret of the request.
+func (e *examiner) showsSecret(c *csi.Call, reply csi.Reply) bool {
+	r, ok := c.Request.(interface{ GetSecrets() map[string]string })
+	if !ok {
+		return false
+	}
+	text := reply.Status.Message()
+	if reply.Message != nil {
+		text = compact(reply.Message)
+	}
+	secrets := r.GetSecrets()
+	for _, key := range slices.Sorted(maps.Keys(secrets)) {
+		if value := secrets[key]; len(value) >= minSecret && strings.Contains(text, value) {
+			e.flaw(secret, c, c.Volume, "the answer to %s contains the secret %q", c.Method, key)
+			return true
+		}
+	}
+	return false
+}
+
+// minSecret is the length from which on the content of a secret is not found in an answer by chance.
+const minSecret = 8
+
+// inlineCall examines a call about a volume that lives as long as its mount. It returns false for any other call.
+func (e *examiner) inlineCall(c *csi.Call, reply csi.Reply) bool {
+	at := Mount{Node: c.Node, Path: path(c.Request)}
+	_, published := e.inline[at]
+	code := reply.Status.Code()
+	answer := fmt.Sprintf("%s answers code %s: %s", c.Method, code, reply.Status.Message())
+	switch r := c.Request.(type) {
+	case *spec.NodePublishVolumeRequest:
+		if r.GetVolumeContext()["csi.storage.k8s.io/ephemeral"] != "true" {
+			return false
+		}
+		switch {
+		case code == codes.OK:
+			e.inline[at] = c.Volume
+		case published && !slices.Contains(transient, code):
+			e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
+		default:
+			e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+		}
+		return true
+	case *spec.NodeUnpublishVolumeRequest:
+		if !strings.HasPrefix(c.Volume, "csi-") || len(c.Volume) != len("csi-")+64 {
+			return false
+		}
+		switch {
+		case code == codes.OK:
+			delete(e.inline, at)
+		case !published && code != codes.NotFound && !slices.Contains(transient, code):
+			e.flaw(undone, c, c.Volume, "%s, although there is nothing left to undo", answer)
+		default:
+			e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+		}
+		return true
+	}
+	return false
+}
+
 // opposite has the methods that undo others.
 var opposite = map[string]bool{"DeleteVolume": true, "ControllerUnpublishVolume": true, "NodeUnstageVolume": true, "NodeUnpublishVolume": true}
 
@@ -242,9 +324,17 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		e.flaw(broken, c, c.Volume, "%s has neither a reply nor an error", c.Method)
 		return
 	}
+	if text := oversized(reply.Message); text != "" {
+		e.flaw(invalid, c, c.Volume, "the reply to %s is too large: %s", c.Method, text)
+		return
+	}
 	if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok && !e.created(c, r) {
 		return
 	}
+	if r, ok := c.Request.(*spec.ControllerPublishVolumeRequest); ok && !e.mayAttach(c, r) {
+		return
+	}
+	before, _ := e.Volume(e.volume(c.Volume))
 	o := e.apply(c.Node, c.Request)
 	if o.err != nil {
 		code := storage.CodeOf(o.err)
@@ -265,8 +355,37 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 	case *spec.DeleteVolumeResponse:
 		delete(e.answers, "create "+e.volume(c.Volume))
 	case *spec.ControllerExpandVolumeResponse:
+		if size := r.GetCapacityBytes(); size > 0 && size < before.Size {
+			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, before.Size)
+			return
+		}
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.ControllerExpandVolumeRequest).GetCapacityRange())
 	}
+}
+
+// mayAttach returns false, after a flaw, if the driver publishes a volume to a node that is gone, or has as many volumes as it can.
+func (e *examiner) mayAttach(c *csi.Call, r *spec.ControllerPublishVolumeRequest) bool {
+	node := e.node(r.GetNodeId())
+	if e.gone[node] {
+		e.flaw(accepts, c, c.Volume, "%s succeeds, and code NotFound is required: node %s does not exist", c.Method, r.GetNodeId())
+		return false
+	}
+	attached := 0
+	for _, v := range e.Volumes() {
+		on := slices.ContainsFunc(v.Attached, func(u fake.Use) bool { return u.Node == node })
+		if on && v.ID == e.volume(c.Volume) {
+			return true
+		}
+		if on {
+			attached++
+		}
+	}
+	if e.caps.Limit > 0 && attached >= int(e.caps.Limit) {
+		e.flaw(accepts, c, c.Volume, "%s succeeds, and code ResourceExhausted is required: node %s has %d volumes, and max_volumes_per_node is %d",
+			c.Method, r.GetNodeId(), attached, e.caps.Limit)
+		return false
+	}
+	return true
 }
 
 // tolerates reports whether a driver may accept what the reference rejects, because it cannot know better.
@@ -324,7 +443,33 @@ func (e *examiner) created(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 		return false
 	}
 	e.ids[id] = req.GetName()
+	e.sizes[req.GetName()] = max(e.sizes[req.GetName()], r.GetVolume().GetCapacityBytes())
+	if !e.reachable(c, r.GetVolume().GetAccessibleTopology(), req.GetAccessibilityRequirements()) {
+		return false
+	}
 	return e.sized(c, r.GetVolume().GetCapacityBytes(), req.GetCapacityRange())
+}
+
+// reachable returns false, after a flaw, if a new volume cannot be reached from any of the requisite topologies.
+func (e *examiner) reachable(c *csi.Call, have []*spec.Topology, want *spec.TopologyRequirement) bool {
+	switch {
+	case len(have) == 0:
+		return true
+	case !e.caps.Topology:
+		e.flaw(invalid, c, c.Volume, "the reply to CreateVolume has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
+		return false
+	case len(want.GetRequisite()) == 0:
+		return true
+	}
+	for _, t := range have {
+		for _, r := range want.GetRequisite() {
+			if includes(r.GetSegments(), t.GetSegments()) || includes(t.GetSegments(), r.GetSegments()) {
+				return true
+			}
+		}
+	}
+	e.flaw(invalid, c, c.Volume, "the volume can be reached from %s, which is none of the requisite topologies", compact(have[0]))
+	return false
 }
 
 // sized compares the size in a reply with the request. It returns false after a flaw.
@@ -345,6 +490,24 @@ func (e *examiner) sized(c *csi.Call, size int64, r *spec.CapacityRange) bool {
 func (e *examiner) info(c *csi.Call, reply csi.Reply) {
 	if r, ok := reply.Message.(*spec.NodeGetInfoResponse); ok && r.GetNodeId() == "" {
 		e.flaw(invalid, c, "", "the reply to NodeGetInfo has an empty node_id")
+	} else if ok {
+		e.nodeInfo(c, r)
+	}
+}
+
+// nodeInfo compares a reply to NodeGetInfo with the one before.
+func (e *examiner) nodeInfo(c *csi.Call, r *spec.NodeGetInfoResponse) {
+	was := e.infos[c.Node]
+	e.infos[c.Node] = r
+	switch {
+	case oversized(r) != "":
+		e.flaw(invalid, c, "", "the reply to NodeGetInfo is too large: %s", oversized(r))
+	case r.GetMaxVolumesPerNode() < 0:
+		e.flaw(invalid, c, "", "the reply to NodeGetInfo has max_volumes_per_node %d", r.GetMaxVolumesPerNode())
+	case r.GetAccessibleTopology() != nil && !e.caps.Topology:
+		e.flaw(invalid, c, "", "the reply to NodeGetInfo has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
+	case was != nil && was.GetNodeId() != r.GetNodeId():
+		e.flaw(differs, c, "", "NodeGetInfo answers node_id %q on node %s, and before it answered %q", r.GetNodeId(), c.Node, was.GetNodeId())
 	}
 }
 
@@ -375,10 +538,15 @@ func (e *examiner) listVolumes(in *inventory) {
 		case !known:
 		case !exists:
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which DeleteVolume deleted", id)
-		case entry.GetVolume().GetCapacityBytes() > 0 && entry.GetVolume().GetCapacityBytes() < v.Size:
-			e.flaw(size, nil, id, "ListVolumes says that volume %s has %d bytes, and replies said %d", id, entry.GetVolume().GetCapacityBytes(), v.Size)
-		case in.Published:
-			e.listAttached(id, entry.GetStatus().GetPublishedNodeIds())
+		default:
+			e.described(nil, id, entry.GetVolume(), max(v.Size, e.sizes[name]))
+			switch {
+			case e.tainted[name]:
+			case e.caps.Condition && entry.GetStatus().GetVolumeCondition() == nil:
+				e.flaw(inventories, nil, id, "the entry of volume %s in ListVolumes has no volume_condition, and the driver has VOLUME_CONDITION", id)
+			case in.Published:
+				e.listAttached(id, entry.GetStatus().GetPublishedNodeIds())
+			}
 		}
 	}
 	for _, v := range e.Volumes() {
@@ -430,6 +598,16 @@ func (e *examiner) listAttached(id string, published []string) {
 	e.exact[v.ID] = !extra && len(have) < len(e.nodes)
 }
 
+// publishedTo compares the nodes in a reply of ControllerGetVolume with the reference.
+func (e *examiner) publishedTo(c *csi.Call, v fake.VolumeState, published []string) {
+	for _, use := range v.Attached {
+		if !slices.ContainsFunc(published, func(node string) bool { return e.node(node) == use.Node }) {
+			e.flaw(differs, c, c.Volume, "%s says that volume %s is published to %s, and the replies say %s", c.Method, c.Volume, list(published), use.Node)
+			return
+		}
+	}
+}
+
 // listMounts compares the mounts of the nodes with the reference.
 func (e *examiner) listMounts(in *inventory) {
 	type expected struct{ readOnly, optional bool }
@@ -443,6 +621,9 @@ func (e *examiner) listMounts(in *inventory) {
 			at := Mount{Node: use.Node, Path: use.Path}
 			want[at], owner[at] = expected{readOnly: use.ReadOnly}, v.ID
 		}
+	}
+	for at, volume := range e.inline {
+		want[at], owner[at] = expected{}, volume
 	}
 	seen := map[Mount]int{}
 	for _, m := range in.Mounts {

@@ -18,6 +18,11 @@ func Check(cfg Config) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
+		caps, err := ask(&cfg)
+		if err != nil {
+			return nil, err
+		}
+		cfg.limit = caps.Limit
 		rec := x.run(p)
 		x.report.finish()
 		return x.report, rec.err
@@ -64,7 +69,7 @@ func (x *explorer) story(s *story) error {
 		if err != nil {
 			return err
 		}
-		x.caps = &caps
+		x.caps, x.cfg.limit = &caps, caps.Limit
 	}
 	if missing := s.needs(x.cfg, *x.caps); missing != "" {
 		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: missing})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,6 +44,7 @@ type step struct {
 	Listed *inventory // what the driver lists
 	Access *access    // a container reads or writes
 	Stats  *stats     // the size of a file system
+	Audit  *audit     // with Call: volsim made the call itself
 }
 
 // event is something that happens to a node.
@@ -141,8 +143,15 @@ func (r *run) start() error {
 			r.rec.before[entry.GetVolume().GetVolumeId()] = true
 		}
 	}
-	objects := []api.Object{&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()},
-		Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}}
+	r.rec.caps.Limit = r.cfg.limit
+	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}
+	if r.plan.story.object != nil {
+		r.plan.story.object(&object.Spec)
+	}
+	objects := []api.Object{object}
+	if len(r.cfg.Secrets) > 0 {
+		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: commonSecret}, StringData: r.cfg.Secrets})
+	}
 	for _, name := range r.nodes {
 		objects = append(objects, fake.Node(name))
 	}
@@ -284,6 +293,10 @@ func (r *run) finish() {
 			continue
 		}
 		c := calls[s.Call.Seq-1]
+		if s.Audit != nil {
+			s.Call, s.Actor = &c, auditor
+			continue
+		}
 		s.Call, s.Actor, s.Crash = &c, r.callers[c.Seq].call.Actor, r.callers[c.Seq].crash
 		if c.Method != "NodeGetInfo" {
 			continue
@@ -350,6 +363,7 @@ func (r *run) conn(node string) csi.Conn {
 type capabilities struct {
 	Limit                                                                                                int32 // volumes per node; not positive: none
 	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
+	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
 }
 
 func capabilitiesOf(d *csi.Driver) capabilities {
@@ -361,6 +375,12 @@ func capabilitiesOf(d *csi.Driver) capabilities {
 		Modify:        controller(spec.ControllerServiceCapability_RPC_MODIFY_VOLUME),
 		List:          controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES),
 		ListPublished: controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES),
+		GetVolume:     controller(spec.ControllerServiceCapability_RPC_GET_VOLUME),
+		GetCapacity:   controller(spec.ControllerServiceCapability_RPC_GET_CAPACITY),
+		Condition:     controller(spec.ControllerServiceCapability_RPC_VOLUME_CONDITION),
+		NodeCondition: node(spec.NodeServiceCapability_RPC_VOLUME_CONDITION),
+		MountGroup:    node(spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP),
+		Topology:      d.HasPlugin(spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS),
 		Stage:         node(spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME),
 		NodeExpand:    node(spec.NodeServiceCapability_RPC_EXPAND_VOLUME),
 		Stats:         node(spec.NodeServiceCapability_RPC_GET_VOLUME_STATS),

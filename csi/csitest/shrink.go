@@ -68,6 +68,9 @@ func needed(f flaw) map[any]bool {
 		if named && c.Method == f.method && f.kind != again && f.kind != undone {
 			cause = c
 		}
+		if s.Audit != nil && c.Method == "ListVolumes" && f.method == c.Method {
+			keep[c] = true // a page belongs to the others
+		}
 		if named && c.Method == "CreateVolume" || s.Crash || c.Fault != (csi.Fault{}) && c.Fault.Kind != csi.NotDelivered ||
 			f.path != "" && path(c.Request) == f.path {
 			keep[c] = true

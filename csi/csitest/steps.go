@@ -20,6 +20,9 @@ const patience = 40 * time.Minute
 
 const className = "csi"
 
+// commonSecret is the Secret with Config.Secrets.
+const commonSecret = "volsim"
+
 // do changes objects, unless a goal was missed before. A change that the API server rejects ends the story.
 func (r *run) do(change func() error) {
 	if r.stopped {
@@ -53,6 +56,9 @@ func (r *run) class(opts ...fake.Option) {
 	var pairs []string
 	for key, value := range r.cfg.Parameters {
 		pairs = append(pairs, key, value)
+	}
+	if len(r.cfg.Secrets) > 0 {
+		pairs = append(pairs, "csi.storage.k8s.io/secret-name", commonSecret, "csi.storage.k8s.io/secret-namespace", "default")
 	}
 	r.create(fake.Class(r.name(className), r.driver.Name(), append([]fake.Option{fake.Expandable(), fake.Parameters(pairs...)}, opts...)...))
 }

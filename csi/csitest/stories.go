@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
@@ -18,6 +19,8 @@ type story struct {
 	// needs returns what the driver or the configuration lacks, "" for nothing.
 	needs func(*Config, capabilities) string
 	tell  func(*run)
+	// object changes the CSIDriver object; nil changes nothing.
+	object func(*storagev1.CSIDriverSpec)
 }
 
 // Stories returns the names of all stories.
@@ -86,7 +89,7 @@ func lacks(has bool, what string) string {
 }
 
 // stories are all stories, in the order in which they run.
-var stories = slices.Concat(basicStories, volumeStories, expansionStories, nodeStories)
+var stories = slices.Concat(basicStories, volumeStories, expansionStories, nodeStories, requestStories)
 
 // basicStories are the first ones to run.
 var basicStories = []story{

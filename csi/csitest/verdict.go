@@ -48,6 +48,10 @@ func requirement(f flaw) (section, text string) {
 		section, text = "CreateVolume Errors", "a volume of that name that is incompatible with the request MUST give ALREADY_EXISTS"
 	case f.kind == accepts:
 		section, text = f.method+" Errors", "this condition MUST give the code that the table of errors has for it"
+	case f.kind == differs && (f.method == "" || f.method == "ControllerGetVolume"):
+		section, text = orElse(f.method, "ListVolumes"), "the volume has the volume_context of CreateVolume, and is published where the replies said"
+	case f.kind == differs && f.method == "NodeGetInfo":
+		text = "node_id identifies the node at the driver, so it stays the same while the node exists"
 	case f.kind == differs:
 		text = "the operation MUST be idempotent: its repetition has the same effect, so callers may use either reply"
 	case f.kind == duplicate:
@@ -55,7 +59,7 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == invalid:
 		text = "required fields MUST be set, and capacity_bytes is within capacity_range"
 	case f.kind == inventories:
-		section, text = "ListVolumes", "the list has every volume that exists, with the nodes at which it is published"
+		section, text = "ListVolumes", "the pages have each volume once, and at most max_entries each; the list has every volume that exists, with the nodes at which it is published"
 	case f.kind == mounts && f.method == "NodePublishVolume":
 		text = "the operation MUST be idempotent: one mount at target_path, which is read-only if readonly is true"
 	case f.kind == mounts && f.method == "NodeStageVolume":
@@ -69,6 +73,12 @@ func requirement(f flaw) (section, text string) {
 			"capacity_bytes is the size that the volume has; node_expansion_required is true if its file system must still grow"
 	case f.kind == stuck:
 		section, text = "Timeouts", "an operation may be repeated until it succeeds; an error that never ends leaves the volume unusable"
+	case f.kind == wrongCode && f.method == "ValidateVolumeCapabilities":
+		text = "capabilities that the volume has MUST be confirmed; a volume that does not exist gives NOT_FOUND"
+	case f.kind == wrongCode:
+		section, text = f.method+" Errors", "this condition MUST give the code that the table of errors has for it"
+	case f.kind == secret:
+		section, text = "Secrets Requirements", "secrets are sensitive: they MUST NOT be part of replies, errors and logs"
 	case f.kind == broken:
 		section, text = "RPC Interface", "every call gets a reply or an error with a gRPC code"
 	}
@@ -112,6 +122,12 @@ func culprit(f flaw) (method string, overlap bool) {
 			method = s.Call.Method
 		}
 	}
+	if f.kind == size && method == "" {
+		method = "CreateVolume" // no call after it changed the size
+	}
+	if f.kind == mounts && method == "" {
+		method = "NodeStageVolume" // no request has the path
+	}
 	return method, false
 }
 
@@ -154,6 +170,9 @@ func why(f flaw, steps []step) []Reason {
 		return nil
 	}
 	last := steps[at]
+	if last.Audit != nil {
+		return []Reason{{"", "volsim makes this call itself: sidecars that watch volumes or capacity make it, and the specification allows it at any time"}}
+	}
 	var reasons []Reason
 	if f.overlap {
 		reasons = append(reasons, Reason{"", "the caller gave up after its timeout and does not know that the call before continues"})

@@ -81,10 +81,12 @@ func (p pairsFlag) Set(text string) error {
 func test(args []string, stdout, stderr io.Writer) (int, error) {
 	fs := flag.NewFlagSet("volsim-csi test", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	nodes, parameters := pairsFlag{}, pairsFlag{}
+	nodes, parameters, secrets, inline := pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}
 	endpoint := fs.String("endpoint", "", "socket of the driver, such as unix:///run/disk/csi.sock: Identity and Controller, and Node without --node")
 	fs.Var(nodes, "node", "node and the socket of the driver there, such as n1=unix:///run/n1/csi.sock; repeat it for more nodes")
 	fs.Var(parameters, "parameter", "parameter of the StorageClass, such as type=ssd; repeat it for more")
+	fs.Var(secrets, "secret", "key and value of the Secret that every call gets, such as userKey=abc; repeat it for more")
+	fs.Var(inline, "inline", "attribute of volumes in the pod itself, such as size=1Gi; repeat it for more; default: the driver has no such volumes")
 	restart := fs.String("restart", "", "command that kills the driver and starts it again; it has the node as NODE in its environment")
 	reset := fs.String("reset", "", "command that removes all volumes and mounts, run before each run; default: each run uses new names")
 	root := fs.String("dir", "", "directory below which the driver mounts; default: the paths of a kubelet, below /var/lib/kubelet")
@@ -111,6 +113,12 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	}
 	cfg := csitest.Config{Parameters: parameters, Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
 		Root: *root, Stories: words(*stories), Unsupported: words(*unsupported)}
+	if len(secrets) > 0 {
+		cfg.Secrets = secrets
+	}
+	if len(inline) > 0 {
+		cfg.Inline = inline
+	}
 	var err error
 	if cfg.Controller, err = csi.Dial(*endpoint); err != nil {
 		return failed, err

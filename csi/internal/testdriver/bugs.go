@@ -92,8 +92,6 @@ const (
 	AttachMissingSucceeds Bug = "attach-missing-succeeds"
 	// AttachNodeGoneSucceeds: ControllerPublishVolume to a node that does not exist succeeds.
 	AttachNodeGoneSucceeds Bug = "attach-node-gone-succeeds"
-	// ExpandShrinks: ControllerExpandVolume to a smaller size shrinks the volume.
-	ExpandShrinks Bug = "expand-shrinks"
 	// ExpandMissingInternal: ControllerExpandVolume of a volume that does not exist fails with Internal instead of NotFound.
 	ExpandMissingInternal Bug = "expand-missing-internal"
 	// ListRepeats: the pages of ListVolumes overlap.
@@ -157,7 +155,7 @@ func Bugs() []Bug {
 		NodeExpandDoesNothing, StageAgainFails, StageAgainMountsTwice, StageFormats, StageUnstageOverlap, UnstageForgets, UnstageAgainFails,
 		PublishAgainFails, PublishAgainMountsTwice, PublishWithoutStage, PublishIgnoresReadOnly, PublishUnpublishOverlap, UnpublishAgainFails,
 		UnpublishesAllPods, CreateWrongCapacity, CreateIgnoresTopology, CreateTooLargeInternal, AttachIgnoresLimit, AttachMissingInternal,
-		AttachMissingSucceeds, AttachNodeGoneSucceeds, ExpandShrinks, ExpandMissingInternal, ListRepeats, ListLosesLast, ListIgnoresMaxEntries,
+		AttachMissingSucceeds, AttachNodeGoneSucceeds, ExpandMissingInternal, ListRepeats, ListLosesLast, ListIgnoresMaxEntries,
 		ListAcceptsTokens, ListLosesContext, GetDisagrees, GetMissingSucceeds, ValidateMissingSucceeds, ValidateConfirmsNothing, CapacityNegative,
 		ArgumentsMissing, NodeIDChanges, StageWrongPath, StatsUnmounted, StatsWithoutCondition, StatsWrong, SecretInError, SecretInContext,
 		SecretRequired, InlineAgainFails, InlineLeft, RepublishFails, Panics, Hangs, RepliesNothing}

@@ -334,9 +334,6 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
 	}
 	reported := max(v.size, size)
-	if d.has(ExpandShrinks) {
-		v.size, reported = size, size
-	}
 	if size > v.size && !d.has(ExpandNotDelivered) {
 		d.pause(ctx)
 		v.size = size

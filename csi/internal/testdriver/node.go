@@ -91,8 +91,6 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 			d.mu.Lock()
 		case d.has(StageAgainFails):
 			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
-		case d.has(RepublishFails) && was.token != m.token:
-			return nil, status.Errorf(codes.AlreadyExists, "%s has another volume_context", m.Path)
 		case was.Volume != v.id || !sameCapability(was.capability, m.capability):
 			return nil, status.Errorf(codes.AlreadyExists, "%s has another mount", m.Path)
 		case !d.has(StageAgainMountsTwice):
@@ -178,6 +176,8 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 		switch {
 		case d.has(PublishAgainFails):
 			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
+		case d.has(RepublishFails) && was.token != m.token:
+			return nil, status.Errorf(codes.AlreadyExists, "%s has another volume_context", m.Path)
 		case was.Volume != v.id || was.ReadOnly != m.ReadOnly || !sameCapability(was.capability, m.capability):
 			return nil, status.Errorf(codes.AlreadyExists, "%s has another mount", m.Path)
 		case !d.has(PublishAgainMountsTwice):

@@ -1,0 +1,284 @@
+package csitest
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/volsim/volsim/csi"
+)
+
+// audit says that volsim makes a call itself, and what the CSI specification requires as its answer.
+type audit struct {
+	want codes.Code
+	why  string // the condition for which that code is required
+}
+
+// auditor is the actor of audits.
+const auditor = "volsim"
+
+// ask makes a call of its own. It does so in runs without faults only, in which the reference knows the state of each volume.
+func (r *run) ask(node string, request proto.Message, want codes.Code, why string) proto.Message {
+	if r.stopped || len(r.plan.faults) > 0 || r.plan.seed != 0 {
+		return nil
+	}
+	reply, _ := r.driver.Call(node, request)
+	r.merge()
+	r.rec.steps[len(r.rec.steps)-1].Audit = &audit{want, why}
+	return reply
+}
+
+// askAbout asks the driver about the volumes of claims, in all ways that it offers.
+func (r *run) askAbout(claims ...string) {
+	r.compare()
+	caps := r.rec.caps
+	if caps.List {
+		r.listPages()
+	}
+	for _, claim := range claims {
+		id := r.handle(claim)
+		if id == "" {
+			continue
+		}
+		if caps.GetVolume {
+			r.ask("", &spec.ControllerGetVolumeRequest{VolumeId: id}, codes.OK, "the volume exists")
+		}
+		if create := r.creationOf(id); create != nil {
+			r.ask("", &spec.ValidateVolumeCapabilitiesRequest{VolumeId: id, VolumeContext: r.attributes(claim),
+				VolumeCapabilities: create.GetVolumeCapabilities(), Parameters: create.GetParameters(), Secrets: create.GetSecrets()},
+				codes.OK, "the volume was created with these capabilities")
+		}
+	}
+	if caps.GetCapacity {
+		r.ask("", &spec.GetCapacityRequest{Parameters: r.cfg.Parameters}, codes.OK, "the driver has GET_CAPACITY")
+	}
+	r.ask("", &spec.ProbeRequest{}, codes.OK, "the driver serves")
+}
+
+// listPages lists the volumes one by one, and tries an invalid token.
+func (r *run) listPages() {
+	token := ""
+	for range maxPages {
+		request := &spec.ListVolumesRequest{MaxEntries: 1, StartingToken: token}
+		reply, ok := r.ask("", request, codes.OK, "the driver has LIST_VOLUMES").(*spec.ListVolumesResponse)
+		if !ok {
+			return
+		}
+		if token = reply.GetNextToken(); token == "" {
+			break
+		}
+	}
+	r.ask("", &spec.ListVolumesRequest{StartingToken: "volsim-no-such-token"}, codes.Aborted, "starting_token is invalid")
+}
+
+// maxPages limits the pages of a list that never ends.
+const maxPages = 50
+
+// askGone asks about a volume that was deleted.
+func (r *run) askGone(id string, c *spec.CreateVolumeRequest) {
+	if id == "" {
+		return
+	}
+	if r.rec.caps.GetVolume {
+		r.ask("", &spec.ControllerGetVolumeRequest{VolumeId: id}, codes.NotFound, "the volume does not exist")
+	}
+	if c != nil {
+		r.ask("", &spec.ValidateVolumeCapabilitiesRequest{VolumeId: id, VolumeCapabilities: c.GetVolumeCapabilities(), Secrets: c.GetSecrets()},
+			codes.NotFound, "the volume does not exist")
+	}
+}
+
+// creationOf returns the request with which a volume was created, nil if it is not known.
+func (r *run) creationOf(id string) *spec.CreateVolumeRequest {
+	for _, c := range r.driver.Calls() {
+		req, ok := c.Request.(*spec.CreateVolumeRequest)
+		if !ok || len(c.Replies) == 0 {
+			continue
+		}
+		if reply, ok := c.Replies[0].Message.(*spec.CreateVolumeResponse); ok && reply.GetVolume().GetVolumeId() == id {
+			return req
+		}
+	}
+	return nil
+}
+
+// audit examines a call of volsim.
+func (e *examiner) audit(c *csi.Call, a *audit) {
+	if len(c.Replies) == 0 || c.Volume != "" && e.tainted[e.volume(c.Volume)] {
+		return
+	}
+	reply := c.Replies[0]
+	switch code := reply.Status.Code(); {
+	case reply.Broken:
+		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
+	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code):
+	case reply.Status == nil && a.want == codes.OK:
+		e.answer(c, reply.Message)
+	case reply.Status == nil:
+		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, a.want, a.why)
+	case a.want == codes.OK:
+		e.flaw(wrongCode, c, c.Volume, "%s answers code %s: %s, and success is required: %s", c.Method, code, reply.Status.Message(), a.why)
+	case code != a.want:
+		e.flaw(wrongCode, c, c.Volume, "%s answers code %s, and code %s is required: %s", c.Method, code, a.want, a.why)
+	}
+}
+
+// answer examines the reply to a call of volsim.
+func (e *examiner) answer(c *csi.Call, message proto.Message) {
+	v, _ := e.Volume(e.volume(c.Volume))
+	switch r := message.(type) {
+	case *spec.ProbeResponse:
+		if r.GetReady() != nil && !r.GetReady().GetValue() {
+			e.flaw(invalid, c, "", "Probe answers that the driver is not ready, and it executes calls")
+		}
+	case *spec.GetCapacityResponse:
+		if r.GetAvailableCapacity() < 0 || r.GetMaximumVolumeSize().GetValue() < 0 || r.GetMinimumVolumeSize().GetValue() < 0 {
+			e.flaw(invalid, c, "", "the reply to GetCapacity is negative: %s", compact(r))
+		}
+	case *spec.ValidateVolumeCapabilitiesResponse:
+		if r.GetConfirmed() == nil {
+			e.flaw(wrongCode, c, c.Volume, "ValidateVolumeCapabilities does not confirm the capabilities with which the volume was created: %q",
+				r.GetMessage())
+		}
+	case *spec.ControllerGetVolumeResponse:
+		switch id := r.GetVolume().GetVolumeId(); {
+		case id != c.Volume:
+			e.flaw(invalid, c, c.Volume, "the reply to ControllerGetVolume has volume_id %q, and the request has %q", id, c.Volume)
+		case e.caps.Condition && r.GetStatus().GetVolumeCondition() == nil:
+			e.flaw(invalid, c, c.Volume, "the reply to ControllerGetVolume has no volume_condition, and the driver has VOLUME_CONDITION")
+		default:
+			e.described(c, c.Volume, r.GetVolume(), v.Size)
+			if e.caps.ListPublished && !e.tainted[v.ID] {
+				e.publishedTo(c, v, r.GetStatus().GetPublishedNodeIds())
+			}
+		}
+	case *spec.ListVolumesResponse:
+		e.page(c, r)
+	case *spec.NodeGetVolumeStatsResponse:
+		e.stats(c, r)
+	}
+}
+
+// described compares a volume in a reply with what CreateVolume and the expansions returned. c is nil for the list of all volumes.
+func (e *examiner) described(c *csi.Call, id string, volume *spec.Volume, want int64) {
+	method := "ListVolumes"
+	if c != nil {
+		method = c.Method
+	}
+	was, ok := e.answers["create "+e.volume(id)].(*spec.Volume)
+	bytes, attributes := volume.GetCapacityBytes(), volume.GetVolumeContext()
+	switch {
+	case bytes > 0 && bytes < want:
+		e.flaw(size, c, id, "%s says that volume %s has %d bytes, and replies said %d", method, id, bytes, want)
+	case ok && len(attributes) > 0 && !maps.Equal(attributes, was.GetVolumeContext()):
+		e.flaw(differs, c, id, "%s says that volume %s has volume_context %v, and CreateVolume said %v", method, id, attributes,
+			was.GetVolumeContext())
+	}
+}
+
+// page examines one page of ListVolumes.
+func (e *examiner) page(c *csi.Call, r *spec.ListVolumesResponse) {
+	req := c.Request.(*spec.ListVolumesRequest)
+	if req.GetStartingToken() == "" {
+		e.paged = map[string]bool{}
+	}
+	if limit := int(req.GetMaxEntries()); limit > 0 && len(r.GetEntries()) > limit {
+		e.flaw(inventories, c, "", "ListVolumes returns %d entries, and max_entries is %d", len(r.GetEntries()), limit)
+		return
+	}
+	for _, entry := range r.GetEntries() {
+		id := entry.GetVolume().GetVolumeId()
+		if e.paged[id] {
+			e.flaw(inventories, c, "", "two pages of ListVolumes have volume %s", id)
+			return
+		}
+		e.paged[id] = true
+	}
+	if r.GetNextToken() != "" {
+		return
+	}
+	listed := map[string]bool{}
+	for id := range e.paged {
+		listed[e.volume(id)] = true
+	}
+	for _, v := range e.Volumes() {
+		if !listed[v.ID] && !e.tainted[v.ID] {
+			e.flaw(inventories, c, "", "the pages of ListVolumes lack volume %s, which CreateVolume created", v.ID)
+			return
+		}
+	}
+}
+
+// stats examines the reply to NodeGetVolumeStats.
+func (e *examiner) stats(c *csi.Call, r *spec.NodeGetVolumeStatsResponse) {
+	if e.caps.NodeCondition && r.GetVolumeCondition() == nil {
+		e.flaw(invalid, c, c.Volume, "the reply to NodeGetVolumeStats has no volume_condition, and the driver has VOLUME_CONDITION")
+		return
+	}
+	for _, u := range r.GetUsage() {
+		if u.GetTotal() < 0 || u.GetUsed() < 0 || u.GetAvailable() < 0 || u.GetTotal() > 0 && u.GetUsed() > u.GetTotal() ||
+			u.GetUnit() == spec.VolumeUsage_UNKNOWN {
+			e.flaw(invalid, c, c.Volume, "the reply to NodeGetVolumeStats has usage %s", compact(u))
+			return
+		}
+	}
+}
+
+// Limits of fields, in bytes.
+const (
+	maxString = 128
+	maxNodeID = 256
+	maxMap    = 4 << 10
+)
+
+// oversized returns what is too large in a reply, "" for nothing.
+func oversized(message proto.Message) string {
+	limit := func(name string, size, most int) string {
+		if size > most {
+			return fmt.Sprintf("%s has %d bytes, and the limit is %d", name, size, most)
+		}
+		return ""
+	}
+	sum := func(m map[string]string) (n int) {
+		for k, v := range m {
+			n += len(k) + len(v)
+		}
+		return n
+	}
+	switch r := message.(type) {
+	case *spec.CreateVolumeResponse:
+		return orElse(limit("volume_id", len(r.GetVolume().GetVolumeId()), maxString),
+			limit("volume_context", sum(r.GetVolume().GetVolumeContext()), maxMap))
+	case *spec.ControllerPublishVolumeResponse:
+		return limit("publish_context", sum(r.GetPublishContext()), maxMap)
+	case *spec.NodeGetInfoResponse:
+		return limit("node_id", len(r.GetNodeId()), maxNodeID)
+	}
+	return ""
+}
+
+// impossible is a size that no storage system has.
+const impossible = math.MaxInt64 / 16
+
+// requestedSize returns required_bytes of a request.
+func requestedSize(request proto.Message) int64 {
+	if r, ok := request.(interface{ GetCapacityRange() *spec.CapacityRange }); ok {
+		return r.GetCapacityRange().GetRequiredBytes()
+	}
+	return 0
+}
+
+// includes reports whether segments have all of others.
+func includes(segments, others map[string]string) bool {
+	for key, value := range others {
+		if segments[key] != value {
+			return false
+		}
+	}
+	return true
+}
