@@ -7,5 +7,5 @@
 //
 // The gate MaxUnavailableStatefulSet is off by default, so maxUnavailable has no effect.
 //
-// The rules are STS-001 to STS-052 in docs/rules/workloads.md. Start reading in update.go.
+// The rules are STS-001 to STS-062 in docs/rules/workloads.md. Start reading in update.go.
 package statefulset
