@@ -15,7 +15,7 @@ import (
 // TestConcurrentClusters runs some known problems side by side, four at a time. Each prints what it prints alone: clusters share nothing
 // that changes. The race detector watches.
 func TestConcurrentClusters(t *testing.T) {
-	files, err := filepath.Glob("../../../problems/kubernetes-1*.txtar")
+	files, err := filepath.Glob("../../../problems/external-provisioner-*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	outputs := func(limit int) []string {
