@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim"
@@ -228,6 +229,69 @@ func TestDefaultSnapshotClass(t *testing.T) {
 	s.pass(10 * time.Second)
 	require.Equal(t, "standard", s.field("VolumeSnapshot", "s", "spec.volumeSnapshotClassName"), "SNAP-002")
 	require.Equal(t, true, s.ready("s"))
+}
+
+// secretDriver is a driver that stores the secrets of its calls.
+type secretDriver struct {
+	*fake.Memory
+	created, deleted, found map[string]string
+}
+
+func (d *secretDriver) CreateSnapshot(req storage.SnapshotRequest) (storage.Snapshot, error) {
+	d.created = req.Secrets
+	return d.Memory.CreateSnapshot(req)
+}
+
+func (d *secretDriver) DeleteSnapshot(req storage.SnapshotRef) error {
+	d.deleted = req.Secrets
+	return d.Memory.DeleteSnapshot(req)
+}
+
+func (d *secretDriver) GetSnapshot(req storage.SnapshotRef) (storage.Snapshot, error) {
+	d.found = req.Secrets
+	return d.Memory.GetSnapshot(req)
+}
+
+// TestSnapshotSecretContents: requests have the content of the Secret, which is read before each call (SNAP-008, SNAP-024).
+func TestSnapshotSecretContents(t *testing.T) {
+	driver := &secretDriver{Memory: fake.CSI("disk.example.com")}
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}})
+	require.NoError(t, err)
+	s := &snapshots{c, t, driver.Memory}
+	secret := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: name}, StringData: map[string]string{"name": name}}
+	}
+	s.create(fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast")), snapshotClass("secret", map[string]any{
+		"csi.storage.k8s.io/snapshotter-secret-name": "${volumesnapshot.name}-key", "csi.storage.k8s.io/snapshotter-secret-namespace": "vault",
+		"csi.storage.k8s.io/snapshotter-list-secret-name": "list", "csi.storage.k8s.io/snapshotter-list-secret-namespace": "vault",
+	}))
+	s.pass(10 * time.Second)
+	s.create(snapshotOf("s", "pvc=data", "secret"))
+	s.pass(10 * time.Second)
+	require.Contains(t, s.field("VolumeSnapshotContent", s.contentName("s"), "status.error.message"),
+		"failed to get input parameters to create snapshot for content "+s.contentName("s")+
+			`: "cannot get credentials for snapshot content \"`+s.contentName("s")+`\""`, "SNAP-008")
+	s.create(secret("s-key"))
+	s.pass(time.Minute)
+	require.Equal(t, true, s.ready("s"), "SNAP-008")
+	require.Equal(t, map[string]string{"name": "s-key"}, driver.created, "SNAP-008")
+
+	_, err = driver.Memory.CreateSnapshot(storage.SnapshotRequest{Name: "old", VolumeID: driver.Volumes()[0].ID})
+	require.NoError(t, err)
+	imported := contentOf("imported", "old", "i", "Retain")
+	require.NoError(t, unstructured.SetNestedField(imported.Object, "secret", "spec", "volumeSnapshotClassName"))
+	s.create(imported, snapshotOf("i", "content=imported", "secret"))
+	s.pass(10 * time.Second)
+	require.Contains(t, s.field("VolumeSnapshotContent", "imported", "status.error.message"),
+		"failed to get credentials for snapshot content imported: error getting secret list in namespace vault", "SNAP-024")
+	s.create(secret("list"))
+	s.pass(time.Minute)
+	require.Equal(t, true, s.ready("i"), "SNAP-024")
+	require.Equal(t, map[string]string{"name": "list"}, driver.found, "SNAP-024")
+
+	s.delete("VolumeSnapshot", "s")
+	s.pass(time.Minute)
+	require.Equal(t, map[string]string{"name": "s-key"}, driver.deleted, "SNAP-008")
 }
 
 // TestSnapshotSecrets: the class names a secret by templates (SNAP-008); an unknown parameter with the prefix is an error (SNAP-021).

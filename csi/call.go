@@ -19,8 +19,10 @@ type Call struct {
 	Method string
 	// Node is the node whose kubelet made the call; "" for a call of a sidecar.
 	Node string
-	// Volume is the volume_id of the request, or the name if a volume is created; "" if the request has neither.
+	// Volume is the volume_id or source_volume_id of the request, or the name if a volume is created; "" if the request has neither.
 	Volume string
+	// Snapshot is the snapshot_id or group_snapshot_id of the request, or the name if one is created; "" if the request has neither.
+	Snapshot string
 	// Request is the request that was sent.
 	Request proto.Message
 	// Fault is the failure of the connection; the zero value is none.
@@ -75,7 +77,7 @@ const (
 	KilledBefore FaultKind = "driver killed before the call"
 	KilledDuring FaultKind = "driver killed during the call"
 	KilledAfter  FaultKind = "driver killed before the reply"
-	// Overlap: the call stays open. The caller gets DeadlineExceeded when its timeout is over, and the next call of the same volume (Until)
-	// meets the call in the driver.
+	// Overlap: the call stays open. The caller gets DeadlineExceeded when its timeout is over, and the next call of the same volume or
+	// snapshot (Until) meets the call in the driver.
 	Overlap FaultKind = "overlap"
 )

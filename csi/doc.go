@@ -1,5 +1,7 @@
 // Package csi makes a CSI driver the storage of a simulated cluster: every call of a sidecar or a kubelet goes to the driver by gRPC.
 //
+// The services are Identity, Controller, Node and GroupController, with snapshots and clones. Not called: SnapshotMetadata.
+//
 // [Dial] connects to a driver process by its unix socket, [Serve] to a server in the same process. [New] asks the driver for its name and
 // its capabilities, as the sidecars and the kubelet do, and returns a [Driver], which is a storage.Backend:
 //

@@ -49,11 +49,13 @@ type Driver struct {
 	plugin     map[spec.PluginCapability_Service_Type]bool
 	controller map[spec.ControllerServiceCapability_RPC_Type]bool
 	node       map[spec.NodeServiceCapability_RPC_Type]bool
+	group      map[spec.GroupControllerServiceCapability_RPC_Type]bool
 	infos      map[string]*spec.NodeGetInfoResponse // by node, the last replies
 	// topologyKeys are those of the first node, none for a driver without topology.
 	topologyKeys []string
 	setup        []Call            // of New
 	names        map[string]string // of created volumes, by their volume_id
+	snapshots    map[string]string // names of snapshots and group snapshots, by their IDs
 	calls        []Call
 	open         []openCall
 }
@@ -66,6 +68,9 @@ var _ interface {
 	storage.Expander
 	storage.NodeExpander
 	storage.Modifier
+	storage.Snapshotter
+	storage.SnapshotLister
+	storage.GroupSnapshotter
 	storage.Rebooter
 	storage.AttachLimiter
 	storage.NodeDescriber
@@ -80,8 +85,10 @@ func New(ctx context.Context, cfg Config) (*Driver, error) {
 		plugin:     map[spec.PluginCapability_Service_Type]bool{},
 		controller: map[spec.ControllerServiceCapability_RPC_Type]bool{},
 		node:       map[spec.NodeServiceCapability_RPC_Type]bool{},
+		group:      map[spec.GroupControllerServiceCapability_RPC_Type]bool{},
 		infos:      map[string]*spec.NodeGetInfoResponse{},
 		names:      map[string]string{},
+		snapshots:  map[string]string{},
 	}
 	if cfg.Limit == 0 {
 		d.cfg.Limit = defaultLimit
@@ -117,7 +124,7 @@ func ask[R proto.Message](ctx context.Context, d *Driver, node string, request p
 	c := Call{Seq: at + 1, Method: method.name, Node: node, Request: request}
 	switch {
 	case d.cfg.Replay == nil:
-		c.Replies = []Reply{d.wait(ctx, d.start(rpc{method, node, "", request}, false))}
+		c.Replies = []Reply{d.wait(ctx, d.start(rpc{rpcMethod: method, node: node, request: request}, false))}
 	case at < len(d.cfg.Replay.Setup) && d.cfg.Replay.Setup[at].Method == c.Method:
 		c = d.cfg.Replay.Setup[at]
 	default:
@@ -159,6 +166,16 @@ func (d *Driver) identify(ctx context.Context, node string) error {
 	for _, c := range controller.GetCapabilities() {
 		d.controller[c.GetRpc().GetType()] = true
 	}
+	if !d.plugin[spec.PluginCapability_Service_GROUP_CONTROLLER_SERVICE] {
+		return nil
+	}
+	group, err := ask[*spec.GroupControllerGetCapabilitiesResponse](ctx, d, node, &spec.GroupControllerGetCapabilitiesRequest{})
+	if err != nil {
+		return fmt.Errorf("ask driver %s for the capabilities of its group controller: %w", d.name, err)
+	}
+	for _, c := range group.GetCapabilities() {
+		d.group[c.GetRpc().GetType()] = true
+	}
 	return nil
 }
 
@@ -199,6 +216,9 @@ func (d *Driver) HasController(c spec.ControllerServiceCapability_RPC_Type) bool
 // HasNode reports whether nodes have the capability.
 func (d *Driver) HasNode(c spec.NodeServiceCapability_RPC_Type) bool { return d.node[c] }
 
+// HasGroup reports whether the group controller has the capability.
+func (d *Driver) HasGroup(c spec.GroupControllerServiceCapability_RPC_Type) bool { return d.group[c] }
+
 // HasPlugin reports whether the driver has the service.
 func (d *Driver) HasPlugin(c spec.PluginCapability_Service_Type) bool { return d.plugin[c] }
 
@@ -222,5 +242,9 @@ func (d *Driver) Capabilities() storage.Capabilities {
 	without(d.controller[spec.ControllerServiceCapability_RPC_EXPAND_VOLUME], storage.Expand)
 	without(d.node[spec.NodeServiceCapability_RPC_EXPAND_VOLUME], storage.NodeExpand)
 	without(d.controller[spec.ControllerServiceCapability_RPC_MODIFY_VOLUME], storage.Modify)
+	without(d.controller[spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT], storage.CreateSnapshot, storage.DeleteSnapshot)
+	without(d.controller[spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS], storage.GetSnapshot)
+	without(d.group[spec.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT],
+		storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot)
 	return c
 }

@@ -47,10 +47,29 @@ func methodOf(request proto.Message) (rpcMethod, error) {
 	return m, nil
 }
 
-// volumeOf returns the volume that a request is about: its volume_id, its source_volume_id, or the name if it has none; else "".
+// volumeOf returns the volume that a request is about: its volume_id, its source_volume_id, or the name if it creates a volume; else "".
 func volumeOf(request proto.Message) string {
+	if r, ok := request.(*spec.CreateVolumeRequest); ok {
+		return r.GetName()
+	}
+	return first(request, "volume_id", "source_volume_id")
+}
+
+// snapshotIn returns the snapshot or group snapshot that a request is about: its ID, or the name if it is created; else "".
+func snapshotIn(request proto.Message) string {
+	switch r := request.(type) {
+	case *spec.CreateSnapshotRequest:
+		return r.GetName()
+	case *spec.CreateVolumeGroupSnapshotRequest:
+		return r.GetName()
+	}
+	return first(request, "snapshot_id", "group_snapshot_id")
+}
+
+// first returns the first of the fields that a request has.
+func first(request proto.Message, fields ...protoreflect.Name) string {
 	m := request.ProtoReflect()
-	for _, name := range []protoreflect.Name{"volume_id", "source_volume_id", "name"} {
+	for _, name := range fields {
 		if f := m.Descriptor().Fields().ByName(name); f != nil && f.Kind() == protoreflect.StringKind && !f.IsList() {
 			return m.Get(f).String()
 		}

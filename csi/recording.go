@@ -112,7 +112,8 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 	if err := protojson.Unmarshal(j.Request, request); err != nil {
 		return fmt.Errorf("read the request of call %d: %w", j.Seq, err)
 	}
-	*c = Call{Seq: j.Seq, At: j.At, Method: j.Method, Node: j.Node, Volume: volumeOf(request), Request: request, Fault: j.Fault, Open: j.Open}
+	*c = Call{Seq: j.Seq, At: j.At, Method: j.Method, Node: j.Node, Volume: volumeOf(request), Snapshot: snapshotIn(request), Request: request,
+		Fault: j.Fault, Open: j.Open}
 	for _, r := range j.Replies {
 		in := Reply{Met: r.Met}
 		if len(r.Status) > 0 {

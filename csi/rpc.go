@@ -17,9 +17,10 @@ import (
 // rpc is one call to the driver.
 type rpc struct {
 	rpcMethod
-	node    string // "" for a call of a sidecar
-	volume  string
-	request proto.Message
+	node     string // "" for a call of a sidecar
+	volume   string
+	snapshot string
+	request  proto.Message
 }
 
 // conn returns the connection for calls of a node; "" is the controller.
@@ -37,8 +38,8 @@ func (d *Driver) Call(node string, request proto.Message) (proto.Message, error)
 	if err != nil {
 		return nil, err
 	}
-	r := rpc{method, node, volumeOf(request), request}
-	c := Call{Seq: len(d.calls) + 1, Method: r.name, Node: r.node, Volume: r.volume, Request: r.request}
+	r := rpc{method, node, volumeOf(request), snapshotIn(request), request}
+	c := Call{Seq: len(d.calls) + 1, Method: r.name, Node: r.node, Volume: r.volume, Snapshot: r.snapshot, Request: r.request}
 	if d.Clock != nil {
 		c.At = d.Clock()
 	}
@@ -211,7 +212,7 @@ func (d *Driver) overlapDelay(r rpc) time.Duration {
 	return time.Millisecond
 }
 
-// openCall is a call that stays open until another call of its volume meets it.
+// openCall is a call that stays open until another call of its volume or snapshot meets it.
 type openCall struct {
 	at int // index in calls
 	rpc
@@ -223,14 +224,15 @@ func (d *Driver) hold(at int, r rpc) {
 	d.open = append(d.open, openCall{at, r})
 }
 
-// meet sends a call. If another call of the volume is open, the driver executes both at the same time: the open one first, until it pauses
+// meet sends a call. If another call of the volume or snapshot is open, the driver executes both at the same time: the open one first, until it pauses
 // or for a moment; then this one.
 func (d *Driver) meet(at int, r rpc) Reply {
 	i := slices.IndexFunc(d.open, func(o openCall) bool {
 		until := d.calls[o.at].Fault.Until
-		return d.nameOf(o.volume) == d.nameOf(r.volume) && (until == "" || until == r.name)
+		same := r.volume != "" && d.nameOf(o.volume) == d.nameOf(r.volume) || r.snapshot != "" && d.snapshotName(o.snapshot) == d.snapshotName(r.snapshot)
+		return same && (until == "" || until == r.name)
 	})
-	if i < 0 || r.volume == "" {
+	if i < 0 {
 		return d.wait(context.Background(), d.start(r, false))
 	}
 	first := d.open[i]
@@ -260,6 +262,14 @@ func (d *Driver) nameOf(volume string) string {
 		return name
 	}
 	return volume
+}
+
+// snapshotName returns the name with which a snapshot was created, or its ID if the name is not known.
+func (d *Driver) snapshotName(id string) string {
+	if name, ok := d.snapshots[id]; ok {
+		return name
+	}
+	return id
 }
 
 // end records the reply to an open call.

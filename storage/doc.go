@@ -9,6 +9,5 @@
 // [Backend] and the interfaces that you need, and check it with volsimtest.TestBackend. Backends have no clock and start nothing. A
 // call takes effect at once; fake.Faults makes it slow.
 //
-// Not simulated: the contents of the Secrets of snapshots (their requests have references), volume health, listing of volumes, and file
-// systems except for their size.
+// Not simulated: volume health, listing of volumes, and file systems except for their size.
 package storage

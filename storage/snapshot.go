@@ -1,10 +1,6 @@
 package storage
 
-import (
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import "time"
 
 // Snapshotter takes and deletes snapshots of volumes (CREATE_DELETE_SNAPSHOT). A driver with this interface can also create a volume from
 // a snapshot: Content of the CreateRequest has the kind VolumeSnapshot then, and ContentID is the handle of the snapshot.
@@ -33,10 +29,10 @@ type GroupSnapshotter interface {
 
 // SnapshotRequest asks for a snapshot of a volume.
 type SnapshotRequest struct {
-	Name       string                  // identifies the request
-	VolumeID   string                  // handle of the volume
-	Parameters map[string]string       // of the VolumeSnapshotClass
-	Secret     *corev1.SecretReference // that the VolumeSnapshotClass names; nil for none
+	Name       string            // identifies the request
+	VolumeID   string            // handle of the volume
+	Parameters map[string]string // of the VolumeSnapshotClass
+	Secrets    map[string]string // content of the Secret that the VolumeSnapshotClass names; nil for none
 }
 
 // Snapshot describes a snapshot.
@@ -51,16 +47,16 @@ type Snapshot struct {
 
 // SnapshotRef names a snapshot to delete or to find.
 type SnapshotRef struct {
-	ID     string                  // handle of the snapshot
-	Secret *corev1.SecretReference // that the VolumeSnapshotClass names for the call; nil for none
+	ID      string            // handle of the snapshot
+	Secrets map[string]string // content of the Secret that the VolumeSnapshotClass names for the call; nil for none
 }
 
 // GroupSnapshotRequest asks for a snapshot of several volumes.
 type GroupSnapshotRequest struct {
-	Name       string                  // identifies the request
-	VolumeIDs  []string                // handles of the volumes
-	Parameters map[string]string       // of the VolumeGroupSnapshotClass
-	Secret     *corev1.SecretReference // that the VolumeGroupSnapshotClass names; nil for none
+	Name       string            // identifies the request
+	VolumeIDs  []string          // handles of the volumes
+	Parameters map[string]string // of the VolumeGroupSnapshotClass
+	Secrets    map[string]string // content of the Secret that the VolumeGroupSnapshotClass names; nil for none
 }
 
 // GroupSnapshot describes a group snapshot.
@@ -73,7 +69,7 @@ type GroupSnapshot struct {
 
 // GroupSnapshotRef names a group snapshot to delete or to find.
 type GroupSnapshotRef struct {
-	ID          string                  // handle of the group snapshot
-	SnapshotIDs []string                // handles of its snapshots
-	Secret      *corev1.SecretReference // that the VolumeGroupSnapshotClass names for the call; nil for none
+	ID          string            // handle of the group snapshot
+	SnapshotIDs []string          // handles of its snapshots
+	Secrets     map[string]string // content of the Secret that the VolumeGroupSnapshotClass names for the call; nil for none
 }

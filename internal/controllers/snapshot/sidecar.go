@@ -185,16 +185,27 @@ func (c *snapshotter) check(p *engine.Process, content *snapshots.Content) (*sna
 		// SNAP-022: a snapshot that was taken for the content is requested again.
 		return c.create(p, content)
 	}
-	var secret *corev1.SecretReference
+	var secrets map[string]string
 	if name := content.Spec.Class; name != nil {
 		class := c.classes.get(*name)
 		if class == nil {
 			return content, fmt.Errorf("failed to get snapshot class %s for snapshot content %s: %w", *name, content.Name,
 				notFound("volumesnapshotclass", *name))
 		}
-		var err error
-		if secret, err = secretOf("SnapshotterList", "snapshotter-list-secret", class.Parameters, content.Name, nil); err != nil {
+		secret, err := secretOf("SnapshotterList", "snapshotter-list-secret", class.Parameters, content.Name, nil)
+		if err != nil {
 			return content, fmt.Errorf("failed to get secret reference for snapshot content %s: %w", content.Name, err)
+		}
+		if secrets, err = p.API().Secret(p, secret); err != nil {
+			return content, fmt.Errorf("failed to get credentials for snapshot content %s: error getting secret %s in namespace %s: %w", content.Name,
+				secret.Name, secret.Namespace, err)
+		}
+	}
+	if member {
+		// SNAP-024: a member of a group has no class, so its secret is that of the annotations.
+		var err error
+		if secrets, err = annotatedSecrets(p, content); err != nil {
+			return content, fmt.Errorf("failed to get credentials from annotation for snapshot content %s: %w", content.Name, err)
 		}
 	}
 	handle := handleOf(content)
@@ -202,7 +213,7 @@ func (c *snapshotter) check(p *engine.Process, content *snapshots.Content) (*sna
 	found := storage.Snapshot{ID: handle, Ready: true}
 	if backends.Can(c.driver.Backend, storage.GetSnapshot) {
 		err := c.driver.Call(p, storage.GetSnapshot, handle, "", func() (err error) {
-			found, err = c.driver.Backend.(storage.SnapshotLister).GetSnapshot(storage.SnapshotRef{ID: handle, Secret: secret})
+			found, err = c.driver.Backend.(storage.SnapshotLister).GetSnapshot(storage.SnapshotRef{ID: handle, Secrets: secrets})
 			return err
 		})
 		if storage.CodeOf(err) == storage.NotFound {
@@ -240,7 +251,7 @@ func (c *snapshotter) create(p *engine.Process, content *snapshots.Content) (*sn
 	if class == nil {
 		return content, input(notFound("volumesnapshotclass", *content.Spec.Class))
 	}
-	secret, err := annotatedSecret(content)
+	secrets, err := annotatedSecrets(p, content)
 	if err != nil {
 		return content, input(err)
 	}
@@ -252,7 +263,7 @@ func (c *snapshotter) create(p *engine.Process, content *snapshots.Content) (*sn
 	if err != nil {
 		return content, fmt.Errorf("failed to remove CSI Parameters of prefixed keys: %w", err)
 	}
-	taken, err := c.take(p, content, parameters, secret)
+	taken, err := c.take(p, content, parameters, secrets)
 	if err != nil {
 		if isFinal(err) {
 			// SNAP-023: after a final error the content may be deleted.
@@ -276,14 +287,13 @@ func (c *snapshotter) create(p *engine.Process, content *snapshots.Content) (*sn
 }
 
 // take calls the driver. The name of the snapshot is that of every attempt (SNAP-021).
-func (c *snapshotter) take(p *engine.Process, content *snapshots.Content, parameters map[string]string,
-	secret *corev1.SecretReference) (taken storage.Snapshot, err error) {
+func (c *snapshotter) take(p *engine.Process, content *snapshots.Content, parameters, secrets map[string]string) (taken storage.Snapshot, err error) {
 	if content.Spec.Snapshot.UID == "" {
 		return taken, fmt.Errorf("cannot create snapshot. Snapshot content %s not bound to a snapshot", content.Name)
 	}
 	req := storage.SnapshotRequest{
 		Name: "snapshot-" + string(content.Spec.Snapshot.UID), VolumeID: objects.ValueOf(content.Spec.Source.Volume), Parameters: parameters,
-		Secret: secret,
+		Secrets: secrets,
 	}
 	backend, ok := c.driver.Backend.(storage.Snapshotter)
 	if !ok || !backends.Can(c.driver.Backend, storage.CreateSnapshot) {
@@ -386,8 +396,8 @@ func (c *snapshotter) updateStatus(p *engine.Process, content *snapshots.Content
 	return newer, nil
 }
 
-// annotatedSecret returns the secret that the annotations of a content name; nil for none (SNAP-008).
-func annotatedSecret(content *snapshots.Content) (*corev1.SecretReference, error) {
+// annotatedSecrets returns the content of the Secret that the annotations of a content name; nil for none (SNAP-008).
+func annotatedSecrets(p *engine.Process, content *snapshots.Content) (map[string]string, error) {
 	name, named := content.Annotations[snapshots.SecretName]
 	namespace, spaced := content.Annotations[snapshots.SecretNamespace]
 	switch {
@@ -396,7 +406,12 @@ func annotatedSecret(content *snapshots.Content) (*corev1.SecretReference, error
 	case name == "" || namespace == "":
 		return nil, fmt.Errorf("cannot retrieve secrets for snapshot content %#v, err: secret name or namespace not specified", content.Name)
 	}
-	return &corev1.SecretReference{Name: name, Namespace: namespace}, nil
+	// SNAP-008: a Secret that cannot be read fails the call.
+	secrets, err := p.API().Secret(p, &corev1.SecretReference{Name: name, Namespace: namespace})
+	if err != nil {
+		return nil, fmt.Errorf("cannot get credentials for snapshot content %#v", content.Name)
+	}
+	return secrets, nil
 }
 
 // shouldDelete reports whether a content that is being deleted may go (SNAP-025).
@@ -444,7 +459,7 @@ func (c *snapshotter) deleteSnapshot(p *engine.Process, content *snapshots.Conte
 	report := func(text string) {
 		c.events.Event(p, content, corev1.EventTypeWarning, "SnapshotDeleteError", text)
 	}
-	secret, err := annotatedSecret(content)
+	secrets, err := annotatedSecrets(p, content)
 	if err != nil {
 		report("Failed to get snapshot credentials")
 		return nil, fmt.Errorf("failed to get input parameters to delete snapshot for content %s: %q", content.Name, err)
@@ -453,7 +468,7 @@ func (c *snapshotter) deleteSnapshot(p *engine.Process, content *snapshots.Conte
 	err = storage.Errorf(storage.Unimplemented, "")
 	if backend, ok := c.driver.Backend.(storage.Snapshotter); ok && backends.Can(c.driver.Backend, storage.DeleteSnapshot) {
 		err = c.driver.Call(p, storage.DeleteSnapshot, handle, "", func() error {
-			return backend.DeleteSnapshot(storage.SnapshotRef{ID: handle, Secret: secret})
+			return backend.DeleteSnapshot(storage.SnapshotRef{ID: handle, Secrets: secrets})
 		})
 	}
 	if err != nil {
