@@ -54,6 +54,9 @@ type Config struct {
 
 	// Stories are the names of the stories to run; default all.
 	Stories []string
+	// Shard is the share of the stories that runs, such as "0/4": every fourth one, from the first on. Default "": all. The shards together
+	// run every story once; Merge joins their reports.
+	Shard string
 	// Seeds is the number of orders in which each story runs without faults. Zero is 3; negative is none.
 	Seeds int
 	// Pairs is the number of pairs of faults for each story, chosen at random. Zero is 20; negative is none.
@@ -90,6 +93,9 @@ func (c *Config) check() error {
 	}
 	if c.Size < 0 {
 		return fmt.Errorf("test a CSI driver: Config.Size %d; use a number of GiB", c.Size)
+	}
+	if _, _, err := c.shard(); err != nil {
+		return err
 	}
 	for _, name := range c.Stories {
 		if find(name) == nil {

@@ -2,7 +2,6 @@ package csitest
 
 import (
 	"math/rand"
-	"slices"
 	"strings"
 )
 
@@ -13,25 +12,27 @@ func Check(cfg Config) (*Report, error) {
 		return nil, err
 	}
 	x := &explorer{cfg: &cfg, report: &Report{}}
+	selected, err := cfg.selected()
+	if err != nil {
+		return nil, err
+	}
+	var replay plan
 	if cfg.Replay != "" {
-		p, err := parsePlan(cfg.Replay)
-		if err != nil {
+		if replay, err = parsePlan(cfg.Replay); err != nil {
 			return nil, err
 		}
-		caps, err := ask(&cfg)
-		if err != nil {
-			return nil, err
-		}
-		cfg.limit = caps.Limit
-		rec := x.run(p)
+	}
+	if x.caps, err = ask(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.limit, x.report.Driver = x.caps.Limit, x.caps.Driver
+	if cfg.Replay != "" {
+		rec := x.run(replay)
 		x.report.finish()
 		return x.report, rec.err
 	}
-	for i := range stories {
-		s := &stories[i]
-		if len(cfg.Stories) > 0 && !slices.Contains(cfg.Stories, s.name) {
-			continue
-		}
+	x.report.Shard = cfg.Shard
+	for _, s := range selected {
 		if err := x.story(s); err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ func Check(cfg Config) (*Report, error) {
 type explorer struct {
 	cfg    *Config
 	report *Report
-	caps   *capabilities
+	caps   capabilities
 	number int // of the run
 	broken int // runs in which the driver did not answer
 }
@@ -64,14 +65,7 @@ func (x *explorer) run(p plan) *recording {
 
 // story runs one story: without faults, with each fault at each call, with pairs of faults, and in other orders.
 func (x *explorer) story(s *story) error {
-	if x.caps == nil {
-		caps, err := ask(x.cfg)
-		if err != nil {
-			return err
-		}
-		x.caps, x.cfg.limit = &caps, caps.Limit
-	}
-	if missing := s.needs(x.cfg, *x.caps); missing != "" {
+	if missing := s.needs(x.cfg, x.caps); missing != "" {
 		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: missing})
 		return nil
 	}

@@ -7,6 +7,10 @@ import (
 
 // Report is what a test of a driver found.
 type Report struct {
+	// Driver is the name of the driver and its version.
+	Driver string
+	// Shard is Config.Shard: the share of the stories that this report is about, "" for all.
+	Shard string `json:",omitempty"`
 	// Findings are what the driver does wrong, the most frequent ones first.
 	Findings []Finding
 	// Stories are the stories that ran, in order.

@@ -361,7 +361,8 @@ func (r *run) conn(node string) csi.Conn {
 
 // capabilities are those of the driver that stories need.
 type capabilities struct {
-	Limit                                                                                                int32 // volumes per node; not positive: none
+	Driver                                                                                               string // name and version
+	Limit                                                                                                int32  // volumes per node; not positive: none
 	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
 	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
 }
@@ -369,6 +370,7 @@ type capabilities struct {
 func capabilitiesOf(d *csi.Driver) capabilities {
 	controller, node := d.HasController, d.HasNode
 	return capabilities{
+		Driver:        strings.TrimSpace(d.Name() + " " + d.Version()),
 		Create:        controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME),
 		Attach:        controller(spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME),
 		Expand:        controller(spec.ControllerServiceCapability_RPC_EXPAND_VOLUME),

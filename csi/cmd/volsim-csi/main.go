@@ -33,9 +33,11 @@ const (
 const usage = `volsim-csi tests a CSI driver against everything that Kubernetes does to it.
 
   volsim-csi test --endpoint unix:///PATH [flags]   runs the stories against the driver
+  volsim-csi merge FILE... [flags]                  joins the reports that shards wrote with --json; - is standard input
   volsim-csi stories                                lists the stories
 
-Exit status 0: the driver does nothing wrong; 1: there are findings; 2: the test could not run.
+Exit status 0: the driver does nothing wrong; 1: there are findings; 2: the test could not run. A shard exits with 0 if it ran; merge evaluates the
+findings.
 `
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -44,8 +46,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return failed
 	}
 	switch args[0] {
-	case "test":
-		status, err := test(args[1:], stdout, stderr)
+	case "test", "merge":
+		command := test
+		if args[0] == "merge" {
+			command = merge
+		}
+		status, err := command(args[1:], stdout, stderr)
 		if err != nil && !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(stderr, "volsim-csi: %v\n", err)
 			return failed
@@ -93,12 +99,12 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	stories := fs.String("stories", "", "stories to run, separated by commas; default all")
 	unsupported := fs.String("unsupported", "", "what the driver does not support, separated by commas: ReadWriteMany, ReadOnlyMany, ReadWriteOncePod, Block")
 	size := fs.Int("size", 1, "size of volumes in GiB")
+	shard := fs.String("shard", "", "I/N: run shard I of N of the stories, counted from 0; job/N: shard $"+jobIndex+"; default all")
 	seeds := fs.Int("seeds", 3, "number of orders in which each story runs")
 	pairs := fs.Int("pairs", 20, "number of pairs of faults for each story")
 	limit := fs.Duration("limit", 10*time.Second, "real time that a call may take")
 	replay := fs.String("replay", "", "run only what the replay line of a report names, such as \"life lost@3\"")
-	junit := fs.String("junit", "", "file for the report as JUnit XML")
-	jsonFile := fs.String("json", "", "file for the report as JSON")
+	out := outputFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return failed, err
 	}
@@ -108,18 +114,21 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if *endpoint == "" {
 		return failed, errors.New("no driver; give --endpoint unix:///PATH")
 	}
+	part, err := shardOf(*shard)
+	if err != nil {
+		return failed, err
+	}
 	if os.Geteuid() == 0 {
 		fmt.Fprintln(stderr, "warning: running as root; the driver mounts what the stories ask for at the paths that it gets")
 	}
 	cfg := csitest.Config{Parameters: parameters, Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
-		Root: *root, Stories: words(*stories), Unsupported: words(*unsupported)}
+		Shard: part, Root: *root, Stories: words(*stories), Unsupported: words(*unsupported)}
 	if len(secrets) > 0 {
 		cfg.Secrets = secrets
 	}
 	if len(inline) > 0 {
 		cfg.Inline = inline
 	}
-	var err error
 	if cfg.Controller, err = csi.Dial(*endpoint); err != nil {
 		return failed, err
 	}
@@ -142,16 +151,10 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if err != nil {
 		return failed, err
 	}
-	if err := report.WriteText(stdout); err != nil {
+	if err := out.write(report, stdout); err != nil {
 		return failed, err
 	}
-	if err := writeFile(*junit, report.WriteJUnit); err != nil {
-		return failed, err
-	}
-	if err := writeFile(*jsonFile, report.WriteJSON); err != nil {
-		return failed, err
-	}
-	if len(report.Findings) > 0 {
+	if len(report.Findings) > 0 && part == "" {
 		return found, nil
 	}
 	return passed, nil
@@ -184,17 +187,4 @@ func command(line, node string, stderr io.Writer) error {
 		return fmt.Errorf("run %q: %w", line, err)
 	}
 	return nil
-}
-
-// writeFile writes a report to a file, unless the name is empty.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return write(f)
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/volsim/volsim/csi/csitest"
+)
+
+// output has the files that reports are written to.
+type output struct {
+	junit, json string
+}
+
+// outputFlags adds the flags of files.
+func outputFlags(fs *flag.FlagSet) *output {
+	o := &output{}
+	fs.StringVar(&o.junit, "junit", "", "file for the report as JUnit XML")
+	fs.StringVar(&o.json, "json", "", "file for the report as JSON; - is standard output, without the report as text")
+	return o
+}
+
+// write writes a report to standard output and to the files.
+func (o *output) write(report *csitest.Report, stdout io.Writer) error {
+	text := report.WriteText
+	if o.json == "-" {
+		text = report.WriteJSON
+	}
+	if err := text(stdout); err != nil {
+		return err
+	}
+	if err := writeFile(o.junit, report.WriteJUnit); err != nil || o.json == "-" {
+		return err
+	}
+	return writeFile(o.json, report.WriteJSON)
+}
+
+// writeFile writes a report to a file, unless the name is empty.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
+}
+
+// jobIndex is the variable that an Indexed Job sets in its pods.
+const jobIndex = "JOB_COMPLETION_INDEX"
+
+// shardOf returns the shard that --shard means.
+func shardOf(text string) (string, error) {
+	shards, ok := strings.CutPrefix(text, "job/")
+	if !ok {
+		return text, nil
+	}
+	index := os.Getenv(jobIndex)
+	if index == "" {
+		return "", fmt.Errorf("invalid --shard %q: %s is not set; run in a pod of an Indexed Job", text, jobIndex)
+	}
+	return index + "/" + shards, nil
+}
+
+// merge joins the reports of shards.
+func merge(args []string, stdout, stderr io.Writer) (int, error) {
+	fs := flag.NewFlagSet("volsim-csi merge", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	out := outputFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return failed, err
+	}
+	var reports []*csitest.Report
+	for _, name := range fs.Args() {
+		data, err := readFile(name)
+		if err != nil {
+			return failed, err
+		}
+		reports = append(reports, findReports(data)...)
+	}
+	report, err := csitest.Merge(reports...)
+	if err != nil {
+		return failed, err
+	}
+	if err := out.write(report, stdout); err != nil {
+		return failed, err
+	}
+	if len(report.Findings) > 0 {
+		return found, nil
+	}
+	return passed, nil
+}
+
+// readFile reads a file, or standard input.
+func readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// findReports returns the reports in a text, such as the logs of the pods of a Job. Other lines and incomplete reports are skipped.
+func findReports(data []byte) []*csitest.Report {
+	var reports []*csitest.Report
+	for len(data) > 0 {
+		var r csitest.Report
+		if d := json.NewDecoder(bytes.NewReader(data)); data[0] == '{' && d.Decode(&r) == nil {
+			reports = append(reports, &r)
+			data = data[d.InputOffset():]
+		}
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			break
+		}
+		data = data[end+1:]
+	}
+	return reports
+}
