@@ -114,10 +114,10 @@ var hash = regexp.MustCompile(`\b([0-9a-f]{6})[0-9a-f]{58}\b`)
 
 // short shortens long texts, such as requests with paths of kubelets. The JSON report has them in full.
 func short(text string) string {
-	text = hash.ReplaceAllString(strings.ReplaceAll(text, "/var/lib/kubelet/", ""), "$1…")
+	text = hash.ReplaceAllString(strings.ReplaceAll(text, `"/var/lib/kubelet/`, `"`), "$1…")
 	const limit = 180
 	if len(text) > limit {
-		return text[:limit] + "…"
+		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
 }

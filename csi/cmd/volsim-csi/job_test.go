@@ -33,7 +33,7 @@ func TestJob(t *testing.T) {
 	for index := range int(*job.Spec.Completions) {
 		t.Setenv(jobIndex, strconv.Itoa(index))
 		endpoint := serve(t, testdriver.StageAgainFails)
-		args := []string{"--stories=life,move", "--seeds=0", "--pairs=0"} // all stories take a while
+		args := []string{"--stories=life,queries", "--seeds=0", "--pairs=0"} // all stories take a while
 		for _, arg := range container.Args[1:] {
 			if strings.HasPrefix(arg, "--dir=") {
 				require.Equal(t, pod.Volumes[1].Name, "volumes")
