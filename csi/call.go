@@ -43,7 +43,8 @@ type Reply struct {
 	Status *status.Status
 	// Met is the Seq of the call that the driver executed at the same time, zero for none.
 	Met int
-	// Broken: the driver did not answer. It panicked, did not reply in time, or returned neither a reply nor an error; Status says which.
+	// Broken: the driver did not answer. It panicked, closed the connection, did not reply in time, sent garbage, or returned neither a reply
+	// nor an error; Status says which.
 	Broken bool
 }
 

@@ -58,6 +58,7 @@ type Driver struct {
 	snapshots    map[string]string // names of snapshots and group snapshots, by their IDs
 	calls        []Call
 	open         []openCall
+	restarted    map[Conn]bool // connections that were used after the last restart of the driver; nil: it was not restarted
 }
 
 var _ interface {

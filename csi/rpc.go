@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -118,6 +121,7 @@ func (d *Driver) restart(node string) error {
 	if d.cfg.Restart == nil {
 		return nil
 	}
+	d.restarted = map[Conn]bool{}
 	if err := d.cfg.Restart(node); err != nil {
 		return storage.Errorf(storage.Unavailable, "restart the driver: %v", err)
 	}
@@ -130,17 +134,21 @@ type running struct {
 	reply  Reply
 	cancel context.CancelFunc
 	gate   *gate
+	conn   Conn
+	failed bool // the connection failed
 }
 
 // start sends a call to the driver. The call can be paused if paused is true; see Pause.
 func (d *Driver) start(r rpc, paused bool) *running {
+	conn := d.conn(r.node)
+	// The first calls on a connection to a driver that volsim has restarted may find the old socket.
+	again := d.restarted != nil && !d.restarted[conn]
 	ctx, cancel := context.WithCancel(context.Background())
-	run := &running{done: make(chan struct{}), cancel: cancel}
+	run := &running{done: make(chan struct{}), cancel: cancel, conn: conn}
 	if paused {
 		run.gate = newGate()
 		ctx = context.WithValue(ctx, gateKey{}, run.gate)
 	}
-	conn := d.conn(r.node)
 	out := r.reply.New().Interface()
 	go func() {
 		defer close(run.done)
@@ -150,14 +158,34 @@ func (d *Driver) start(r rpc, paused bool) *running {
 			run.reply = Reply{Status: status.New(codes.Unavailable, "there is no connection to the driver")}
 			return
 		}
-		if err := conn.Invoke(ctx, r.full, r.request, out); err != nil {
-			_, broken := errors.AsType[brokenError](err)
-			run.reply = Reply{Status: status.Convert(err), Broken: broken}
+		var header, trailer metadata.MD
+		if err := conn.Invoke(ctx, r.full, r.request, out, grpc.Header(&header), grpc.Trailer(&trailer)); err != nil {
+			_, local := conn.(*Server)
+			run.failed = !local && len(header)+len(trailer) == 0
+			run.reply = failure(err, again || !run.failed)
 			return
 		}
 		run.reply = Reply{Message: out}
 	}()
 	return run
+}
+
+// failure returns the reply of a call that failed. answered is true if the driver sent headers: without them the connection failed, and the
+// error is one of gRPC itself.
+func failure(err error, answered bool) Reply {
+	s := status.Convert(err)
+	if _, broken := errors.AsType[brokenError](err); broken {
+		return Reply{Status: s, Broken: true}
+	}
+	switch {
+	case strings.HasPrefix(s.Message(), "grpc: "):
+		return Reply{Status: status.New(s.Code(), "the driver sent garbage: "+s.Message()), Broken: true}
+	case s.Code() > codes.Unauthenticated: // the last code of gRPC
+		return Reply{Status: status.Newf(s.Code(), "the driver sent garbage: code %d, which gRPC does not have: %s", s.Code(), s.Message()), Broken: true}
+	case !answered && s.Code() != codes.Canceled && s.Code() != codes.DeadlineExceeded:
+		return Reply{Status: status.New(s.Code(), "the connection to the driver failed: "+s.Message()), Broken: true}
+	}
+	return Reply{Status: s}
 }
 
 // wait waits for the end of a call, at most Config.Limit, and until ctx is done.
@@ -170,6 +198,9 @@ func (d *Driver) wait(ctx context.Context, run *running) Reply {
 	}
 	select {
 	case <-run.done:
+		if d.restarted != nil && !run.failed {
+			d.restarted[run.conn] = true
+		}
 		return run.reply
 	case <-ctx.Done():
 		run.cancel()
@@ -187,6 +218,9 @@ func (d *Driver) interrupt(r rpc, kill bool) Reply {
 	run.cancel()
 	run.gate.open()
 	reply := d.wait(context.Background(), run)
+	if kill && reply.Status.Code() == codes.Unavailable {
+		reply.Broken = false // the connection fails because the driver is killed
+	}
 	if kill {
 		if err := d.restart(r.node); err != nil {
 			reply = Reply{Status: status.New(codes.Unavailable, err.Error())}

@@ -88,6 +88,12 @@ func (c *Config) check() error {
 	if c.Pairs == 0 {
 		c.Pairs = 20
 	}
+	if c.Limit == 0 {
+		c.Limit = 10 * time.Second
+	}
+	if c.Limit < 0 {
+		return fmt.Errorf("test a CSI driver: Config.Limit %v; use how long a call may take", c.Limit)
+	}
 	if c.Size == 0 {
 		c.Size = 1
 	}

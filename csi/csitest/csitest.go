@@ -39,6 +39,11 @@ func Run(t *testing.T, cfg Config) {
 			}
 		})
 	}
+	for _, f := range report.Findings {
+		if f.Story == "" {
+			t.Errorf("%v", f) // the driver does not answer
+		}
+	}
 	for _, s := range report.Skipped {
 		t.Run(s.Story, func(t *testing.T) { t.Skipf("%s: no %s", s.About, s.Missing) })
 	}

@@ -202,6 +202,10 @@ var transient = []codes.Code{codes.Aborted, codes.Unavailable, codes.DeadlineExc
 // execution compares one answer of the driver with that of the reference.
 func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	if c.Method == "NodeGetInfo" || c.Method == "ListVolumes" {
+		if reply.Broken {
+			e.flaw(broken, c, "", "%s gets no answer: %s", c.Method, reply.Status.Message())
+			return
+		}
 		e.info(c, reply)
 		return
 	}

@@ -1,8 +1,14 @@
 package csitest
 
 import (
+	"errors"
+	"maps"
 	"math/rand"
+	"slices"
 	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Check runs the stories against a driver and returns what it found. It returns an error for a configuration that does not work, and for a
@@ -22,8 +28,14 @@ func Check(cfg Config) (*Report, error) {
 			return nil, err
 		}
 	}
-	if x.caps, err = ask(&cfg); err != nil {
+	if x.caps, err = ask(&cfg); errors.Is(err, errNoDriver) {
 		return nil, err
+	} else if err != nil {
+		x.gone(err)
+		for _, s := range selected {
+			x.skip(s)
+		}
+		return x.report, nil
 	}
 	cfg.limit, x.report.Driver = x.caps.Limit, x.caps.Driver
 	if cfg.Replay != "" {
@@ -57,10 +69,36 @@ func (x *explorer) run(p plan) *recording {
 	if rec.broken {
 		x.broken++
 	}
+	if rec.broken && x.cfg.Restart != nil {
+		for _, node := range append([]string{""}, slices.Sorted(maps.Keys(x.cfg.Nodes))...) {
+			_ = x.cfg.Restart(node) // the next run shows whether the driver answers
+		}
+	}
+	if rec.gone != nil {
+		x.gone(rec.gone)
+	}
 	if rec.err == nil {
 		x.report.add(rec, examine(rec, rec.steps))
 	}
 	return rec
+}
+
+// gone ends the test, because the driver does not answer at the start of a run.
+func (x *explorer) gone(err error) {
+	x.broken = maxBroken + 1
+	f := flaw{kind: broken, method: "GetPluginInfo"}
+	section, text := requirement(f)
+	detail := "the driver does not answer when a run begins: " + err.Error()
+	if status.Code(err) == codes.Unimplemented {
+		detail = "the driver does not serve csi.v1, so it is for another version of CSI: " + err.Error()
+	}
+	x.report.Findings = append(x.report.Findings, Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: detail,
+		Runs: 1})
+}
+
+// skip reports that a story does not run because the driver does not answer.
+func (x *explorer) skip(s *story) {
+	x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: "driver that answers"})
 }
 
 // story runs one story: without faults, with each fault at each call, with pairs of faults, and in other orders.
@@ -70,12 +108,16 @@ func (x *explorer) story(s *story) error {
 		return nil
 	}
 	if x.broken > maxBroken {
-		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: "driver that answers"})
+		x.skip(s)
 		return nil
 	}
 	before, found := x.number, x.report.found
 	first := x.run(plan{story: s})
-	if first.err != nil {
+	switch {
+	case first.gone != nil:
+		x.skip(s)
+		return nil
+	case first.err != nil:
 		return first.err
 	}
 	same, findings := 0, len(x.report.Findings)

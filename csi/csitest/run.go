@@ -2,12 +2,15 @@ package csitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +35,7 @@ type recording struct {
 	before map[string]bool // IDs of volumes that the driver had before the run
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
+	gone   error           // the driver did not answer when the run began
 	err    error           // the run could not start or continue
 }
 
@@ -117,11 +121,12 @@ func execute(cfg *Config, p plan, number int) *recording {
 }
 
 func (r *run) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), maxStart)
 	defer cancel()
-	driver, err := csi.New(ctx, csi.Config{Controller: r.cfg.Controller, Nodes: r.cfg.Nodes, Limit: r.cfg.Limit, Inject: r.onWire,
+	driver, err := connect(ctx, csi.Config{Controller: r.cfg.Controller, Nodes: r.cfg.Nodes, Limit: r.cfg.Limit, Inject: r.onWire,
 		Restart: r.cfg.Restart, Reboot: r.onReboot, Root: r.cfg.Root})
 	if err != nil {
+		r.rec.gone = err
 		return err
 	}
 	r.driver, r.rec.caps = driver, capabilitiesOf(driver)
@@ -136,7 +141,8 @@ func (r *run) start() error {
 	if r.rec.caps.List {
 		entries, err := r.list()
 		if err != nil {
-			return fmt.Errorf("list the volumes of the driver: %w", err)
+			r.rec.gone = fmt.Errorf("list the volumes of the driver: %w", err)
+			return r.rec.gone
 		}
 		r.rec.before = map[string]bool{}
 		for _, entry := range entries {
@@ -334,21 +340,45 @@ func (r *run) compare() {
 	r.record(step{Listed: in})
 }
 
-// list asks the driver for its volumes.
+// list asks the driver for its volumes, within Config.Limit.
 func (r *run) list() ([]*spec.ListVolumesResponse_Entry, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.Limit)
 	defer cancel()
+	type result struct {
+		entries []*spec.ListVolumesResponse_Entry
+		err     error
+	}
+	done := make(chan result, 1)
+	// A driver in the same process need not return when ctx ends.
+	go func() {
+		entries, err := listPages(ctx, spec.NewControllerClient(r.cfg.Controller))
+		done <- result{entries, err}
+	}()
+	select {
+	case all := <-done:
+		return all.entries, all.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the driver did not reply within %v of real time", r.cfg.Limit)
+	}
+}
+
+// maxListed is the number of pages after which a list ends.
+const maxListed = 100000
+
+func listPages(ctx context.Context, client spec.ControllerClient) ([]*spec.ListVolumesResponse_Entry, error) {
 	var entries []*spec.ListVolumesResponse_Entry
-	for token := ""; ; {
-		reply, err := spec.NewControllerClient(r.cfg.Controller).ListVolumes(ctx, &spec.ListVolumesRequest{StartingToken: token})
+	token := ""
+	for range maxListed {
+		reply, err := client.ListVolumes(ctx, &spec.ListVolumesRequest{StartingToken: token})
 		if err != nil {
 			return nil, err
 		}
 		entries = append(entries, reply.GetEntries()...)
-		if token = reply.GetNextToken(); token == "" || len(entries) > 100000 {
+		if token = reply.GetNextToken(); token == "" {
 			return entries, nil
 		}
 	}
+	return nil, fmt.Errorf("the list does not end after %d pages", maxListed)
 }
 
 // conn returns the connection to the driver on a node.
@@ -391,11 +421,22 @@ func capabilitiesOf(d *csi.Driver) capabilities {
 	}
 }
 
-// ask asks the driver for its capabilities.
+// errNoDriver is the error for an endpoint that nothing serves.
+var errNoDriver = errors.New("nothing serves the endpoint of the driver")
+
+// unreachable reports whether nothing serves the socket.
+func unreachable(err error) bool {
+	return status.Code(err) == codes.Unavailable && strings.Contains(err.Error(), "while dialing")
+}
+
+// ask asks the driver for its capabilities. It returns errNoDriver if there is none.
 func ask(cfg *Config) (capabilities, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), maxStart)
 	defer cancel()
 	d, err := csi.New(ctx, csi.Config{Controller: cfg.Controller, Nodes: cfg.Nodes, Limit: cfg.Limit})
+	if unreachable(err) {
+		return capabilities{}, fmt.Errorf("%w: %w", errNoDriver, err)
+	}
 	if err != nil {
 		return capabilities{}, err
 	}
@@ -405,4 +446,17 @@ func ask(cfg *Config) (capabilities, error) {
 	}
 	caps.Limit = d.AttachLimit(node)
 	return caps, nil
+}
+
+// maxStart is the real time within which a driver reports its capabilities.
+const maxStart = 30 * time.Second
+
+// connect connects to the driver. If nothing serves the socket, it tries again until Config.Limit: the driver may be about to start again.
+func connect(ctx context.Context, cfg csi.Config) (*csi.Driver, error) {
+	for end := time.Now().Add(cfg.Limit); ; time.Sleep(50 * time.Millisecond) {
+		d, err := csi.New(ctx, cfg)
+		if !unreachable(err) || time.Now().After(end) {
+			return d, err
+		}
+	}
 }

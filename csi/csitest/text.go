@@ -88,7 +88,9 @@ func (f Finding) text(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "   replay     %s\n", f.Replay)
+	if f.Replay != "" {
+		fmt.Fprintf(b, "   replay     %s\n", f.Replay)
+	}
 	fmt.Fprintf(b, "   seen in    %s\n", count(f.Runs, "run"))
 }
 
@@ -185,6 +187,12 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	for _, s := range r.Skipped {
 		suite.Cases = append(suite.Cases, junitCase{Name: s.Story, Class: "volsim.csi", Skipped: &junitMessage{Message: "no " + s.Missing}})
 		suite.Skipped++
+	}
+	for _, f := range r.Findings {
+		if f.Story == "" { // the driver does not answer when a run begins
+			suite.Cases = append(suite.Cases, junitCase{Name: "start", Class: "volsim.csi", Failure: &junitMessage{Message: f.Detail, Text: f.String()}})
+			suite.Failures++
+		}
 	}
 	suite.Tests = len(suite.Cases)
 	if _, err := io.WriteString(w, xml.Header); err != nil {

@@ -118,8 +118,12 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if err != nil {
 		return failed, err
 	}
-	if os.Geteuid() == 0 {
-		fmt.Fprintln(stderr, "warning: running as root; the driver mounts what the stories ask for at the paths that it gets")
+	if geteuid() == 0 {
+		where := "below " + *root
+		if *root == "" {
+			where = "below /var/lib/kubelet; use --dir DIR for other paths"
+		}
+		fmt.Fprintln(stderr, "warning: running as root; the driver mounts what the stories ask for "+where)
 	}
 	cfg := csitest.Config{Parameters: parameters, Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
 		Shard: part, Root: *root, Stories: words(*stories), Unsupported: words(*unsupported)}
@@ -159,6 +163,9 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	}
 	return passed, nil
 }
+
+// geteuid returns the user; tests replace it.
+var geteuid = os.Geteuid
 
 // orNone returns n as a field of Config, in which 0 is the default and negative none.
 func orNone(n int) int {

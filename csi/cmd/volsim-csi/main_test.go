@@ -53,6 +53,19 @@ func TestCommand(t *testing.T) {
 			require.Contains(t, stderr.String(), tt.stderr)
 		})
 	}
+	t.Run("root", func(t *testing.T) {
+		defer func() { geteuid = os.Geteuid }()
+		args := []string{"test", "--endpoint", serve(t), "--replay", "life"}
+		for user, want := range map[int]string{0: "warning: running as root; the driver mounts what the stories ask for below ", 1000: ""} {
+			geteuid = func() int { return user }
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, passed, run(append(args, "--dir", t.TempDir()), &stdout, &stderr))
+			require.Contains(t, stderr.String(), want)
+			require.Equal(t, user == 0, bytes.Contains(stderr.Bytes(), []byte("warning")))
+			require.Equal(t, passed, run(args, &stdout, &stderr))
+			require.Equal(t, user == 0, bytes.Contains(stderr.Bytes(), []byte("below /var/lib/kubelet; use --dir DIR for other paths\n")))
+		}
+	})
 	report, err := os.ReadFile(junit)
 	require.NoError(t, err)
 	require.Contains(t, string(report), `<testcase name="life"`)

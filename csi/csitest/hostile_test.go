@@ -1,0 +1,243 @@
+package csitest
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/csi/internal/testdriver"
+)
+
+// hostile is a process of the test driver behind a unix socket. It misbehaves in one method.
+type hostile struct {
+	t      *testing.T
+	path   string
+	driver *testdriver.Driver
+	method string
+	// answer replaces the answers to method.
+	answer func(h *hostile, reply any, err error) (any, error)
+	codec  encoding.CodecV2
+	server *grpc.Server
+}
+
+// start starts the process, or starts it again.
+func (h *hostile) start() {
+	if h.server != nil {
+		h.server.Stop()
+	}
+	_ = os.Remove(h.path)
+	listener, err := net.Listen("unix", h.path)
+	require.NoError(h.t, err)
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(
+		func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			reply, err := next(ctx, request)
+			if strings.HasSuffix(info.FullMethod, "/"+h.method) {
+				return h.answer(h, reply, err)
+			}
+			return reply, err
+		})}
+	if h.codec != nil {
+		options = append(options, grpc.ForceServerCodecV2(h.codec))
+	}
+	h.server = grpc.NewServer(options...)
+	h.driver.Register(h.server, "n1")
+	go func(s *grpc.Server) { _ = s.Serve(listener) }(h.server)
+}
+
+// garbage is a codec whose replies to NodeStageVolume are no messages.
+type garbage struct{ encoding.CodecV2 }
+
+func (g garbage) Marshal(v any) (mem.BufferSlice, error) {
+	if _, ok := v.(*spec.NodeStageVolumeResponse); ok {
+		return mem.BufferSlice{mem.SliceBuffer([]byte("\xff\xff\xff\xffthis is no message"))}, nil
+	}
+	return g.CodecV2.Marshal(v)
+}
+
+// die ends the process in the middle of a call, as a panic does.
+func die(h *hostile, _ any, _ error) (any, error) {
+	h.server.Stop()
+	return nil, nil
+}
+
+// What a driver does wrong below the level of CSI is a finding that names the call, and the other stories run.
+func TestHostileDrivers(t *testing.T) {
+	huge := strings.Repeat("x", 5<<20)
+	for _, tt := range []struct {
+		name   string
+		method string
+		answer func(h *hostile, reply any, err error) (any, error)
+		codec  encoding.CodecV2
+		dies   bool // the process ends, and Config.Restart starts it again
+		kind   flawKind
+		detail string
+	}{
+		{name: "panics", method: "CreateVolume", dies: true, answer: die, kind: broken, detail: "CreateVolume gets no answer: the connection to the driver failed: "},
+		{name: "closes the socket of the node", method: "NodePublishVolume", dies: true, answer: die, kind: broken,
+			detail: "NodePublishVolume gets no answer: the connection to the driver failed: "},
+		{name: "closes the socket in NodeGetInfo", method: "NodeGetVolumeStats", dies: true, answer: die, kind: broken,
+			detail: "NodeGetVolumeStats gets no answer: the connection to the driver failed: "},
+		{name: "hangs", method: "NodeStageVolume", answer: func(*hostile, any, error) (any, error) { select {} }, kind: broken,
+			detail: "NodeStageVolume gets no answer: the driver did not reply within 300ms of real time"},
+		{name: "sends what is no message", method: "none", codec: garbage{encoding.GetCodecV2("proto")}, kind: broken,
+			detail: "NodeStageVolume gets no answer: the driver sent garbage: grpc: "},
+		{name: "sends a huge reply", method: "ControllerPublishVolume", kind: broken,
+			answer: func(*hostile, any, error) (any, error) {
+				return &spec.ControllerPublishVolumeResponse{PublishContext: map[string]string{"device": huge}}, nil
+			}, detail: "ControllerPublishVolume gets no answer: the driver sent garbage: grpc: received message larger than max"},
+		{name: "sends a reply of another type", method: "CreateVolume", kind: broken,
+			answer: func(*hostile, any, error) (any, error) { return &spec.GetPluginInfoResponse{Name: "x"}, nil },
+			detail: "CreateVolume gets no answer: the driver sent garbage: grpc: "},
+		{name: "sends an empty reply", method: "CreateVolume", kind: invalid,
+			answer: func(*hostile, any, error) (any, error) { return &spec.CreateVolumeResponse{}, nil }, detail: "CreateVolume"},
+		{name: "sends a code that gRPC does not have", method: "DeleteVolume",
+			answer: func(*hostile, any, error) (any, error) { return nil, status.Error(codes.Code(77), "odd") }, kind: broken,
+			detail: "DeleteVolume gets no answer: the driver sent garbage: code 77, which gRPC does not have"},
+		{name: "lists volumes without end", method: "ListVolumes", kind: broken,
+			answer: func(*hostile, any, error) (any, error) { return &spec.ListVolumesResponse{NextToken: "again"}, nil },
+			detail: "the driver does not answer when a run begins: list the volumes of the driver: "},
+		{name: "hangs at the start", method: "GetPluginInfo", answer: func(*hostile, any, error) (any, error) { select {} }, kind: broken,
+			detail: "the driver does not answer when a run begins: ask the driver for its name: "},
+		{name: "has no name", method: "GetPluginInfo", kind: broken,
+			answer: func(*hostile, any, error) (any, error) { return &spec.GetPluginInfoResponse{}, nil },
+			detail: "the reply to GetPluginInfo has an empty name"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &hostile{t: t, path: filepath.Join(t.TempDir(), "csi.sock"), driver: testdriver.New(), method: tt.method, answer: tt.answer, codec: tt.codec}
+			h.start()
+			t.Cleanup(func() { h.server.Stop() })
+			report := checkSocket(t, h.path, func(cfg *Config) {
+				cfg.Stories = []string{"life", "queries"}
+				if tt.dies {
+					cfg.Restart = func(string) error { h.start(); return nil }
+				}
+			})
+			require.NotEmpty(t, report.Findings)
+			var details []string
+			for _, f := range report.Findings {
+				if f.Kind == string(tt.kind) {
+					details = append(details, f.Detail)
+				}
+			}
+			require.Contains(t, strings.Join(details, "\n"), tt.detail, "%v", report.Findings)
+			require.Len(t, append(names(report.Stories), skippedNames(report.Skipped)...), 2, "each story has a result")
+			require.NoError(t, report.WriteText(&strings.Builder{}))
+			require.NoError(t, report.WriteJUnit(&strings.Builder{}))
+		})
+	}
+}
+
+// checkSocket tests the driver behind a socket.
+func checkSocket(t *testing.T, path string, configure func(*Config)) *Report {
+	t.Helper()
+	conn, err := csi.Dial("unix://" + path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	cfg := Config{Controller: conn, Limit: 300 * time.Millisecond, Seeds: -1, Pairs: -1, every: 1000}
+	configure(&cfg)
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	return report
+}
+
+func names(results []StoryResult) []string {
+	var all []string
+	for _, s := range results {
+		all = append(all, s.Story)
+	}
+	return all
+}
+
+func skippedNames(skipped []Skipped) []string {
+	var all []string
+	for _, s := range skipped {
+		all = append(all, s.Story)
+	}
+	return all
+}
+
+// A driver that dies and that nobody restarts ends the test, with what was found until then.
+func TestDriverDies(t *testing.T) {
+	h := &hostile{t: t, path: filepath.Join(t.TempDir(), "csi.sock"), driver: testdriver.New(), method: "NodeStageVolume", answer: die}
+	h.start()
+	report := checkSocket(t, h.path, func(cfg *Config) { cfg.Stories = []string{"life", "queries", "block"} })
+	require.Contains(t, report.Findings[0].String()+report.Findings[1].String(), "NodeStageVolume gets no answer: the connection to the driver failed: ")
+	require.Equal(t, "driver that answers", report.Skipped[len(report.Skipped)-1].Missing)
+}
+
+// A process that is no driver of this version of CSI is a finding too.
+func TestNoDriver(t *testing.T) {
+	listen := func(t *testing.T) (string, net.Listener) {
+		path := filepath.Join(t.TempDir(), "csi.sock")
+		listener, err := net.Listen("unix", path)
+		require.NoError(t, err)
+		return path, listener
+	}
+	t.Run("another version of CSI", func(t *testing.T) {
+		path, listener := listen(t)
+		server := grpc.NewServer()
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(server.Stop)
+		report := checkSocket(t, path, func(*Config) {})
+		require.Len(t, report.Findings, 1)
+		require.Contains(t, report.Findings[0].Detail, "the driver does not serve csi.v1, so it is for another version of CSI: ")
+		require.Len(t, report.Skipped, len(Stories()))
+	})
+	t.Run("no gRPC", func(t *testing.T) {
+		path, listener := listen(t)
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\n\r\nthis is no gRPC\n"))
+				_ = conn.Close()
+			}
+		}()
+		report := checkSocket(t, path, func(*Config) {})
+		require.Len(t, report.Findings, 1)
+		require.Contains(t, report.Findings[0].Detail, "the driver does not answer when a run begins: ")
+	})
+	t.Run("nothing", func(t *testing.T) {
+		conn, err := csi.Dial("unix://" + filepath.Join(t.TempDir(), "csi.sock"))
+		require.NoError(t, err)
+		_, err = Check(Config{Controller: conn})
+		require.ErrorContains(t, err, "nothing serves the endpoint of the driver")
+	})
+}
+
+// A driver in the same process that hangs in ListVolumes does not hang the test.
+func TestHangingList(t *testing.T) {
+	cfg := testConfig()
+	cfg.Controller = stuckList{cfg.Controller}
+	cfg.Limit, cfg.Stories = 200*time.Millisecond, []string{"life"}
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.Contains(t, report.Findings[0].Detail, "list the volumes of the driver: the driver did not reply within 200ms of real time")
+}
+
+// stuckList is a connection that never answers ListVolumes.
+type stuckList struct{ csi.Conn }
+
+func (s stuckList) Invoke(ctx context.Context, method string, request, reply any, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/ListVolumes") {
+		select {}
+	}
+	return s.Conn.Invoke(ctx, method, request, reply, opts...)
+}
