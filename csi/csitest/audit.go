@@ -117,6 +117,10 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 	case reply.Broken:
 		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
 	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code):
+	case reply.Status == nil && a.want == codes.OK && aboutSnapshots(c):
+		if !e.tainted[snapshotKey(e.nameIn(c))] {
+			e.snapshotReply(c, reply.Message)
+		}
 	case reply.Status == nil && a.want == codes.OK:
 		e.answer(c, reply.Message)
 	case reply.Status == nil:

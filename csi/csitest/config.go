@@ -40,6 +40,8 @@ type Config struct {
 	Root string
 	// Parameters are those of the StorageClass; default none.
 	Parameters map[string]string
+	// SnapshotParameters are those of the VolumeSnapshotClass; default none.
+	SnapshotParameters map[string]string
 	// Secrets is the content of a Secret that every call gets that can have secrets; default none: only stories about secrets have one.
 	Secrets map[string]string
 	// Inline are the attributes of volumes in the pod itself (CSI ephemeral volumes), empty for none; default nil: the driver has no such

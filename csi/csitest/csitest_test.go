@@ -14,7 +14,7 @@ import (
 // testConfig returns a configuration with all hooks for the test driver with two nodes.
 func testConfig(bugs ...testdriver.Bug) Config {
 	d := testdriver.New(bugs...)
-	d.AttachLimit, d.Zone = 3, "a"
+	d.AttachLimit, d.Zone, d.SlowSnapshots = 3, "a", 2
 	on := func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) }
 	n1 := on("n1")
 	return Config{
@@ -36,7 +36,7 @@ func testConfig(bugs ...testdriver.Bug) Config {
 var (
 	seeds         = flag.Int("seeds", 1, "orders of each story")
 	pairsOfFaults = flag.Int("pairs", 1, "pairs of faults of each story")
-	every         = flag.Int("every", 6, "inject each n-th single fault")
+	every         = flag.Int("every", 9, "inject each n-th single fault")
 )
 
 // Nothing is reported for a driver without bugs.

@@ -20,13 +20,14 @@ import (
 
 // flaw is one thing that the driver did wrong in one run.
 type flaw struct {
-	kind    flawKind
-	method  string
-	volume  string // volume_id or name
-	detail  string // what the driver did
-	steps   []step // up to the step that shows it
-	path    string // the mount that is wrong, "" if it is not about a mount
-	overlap bool   // the call ran at the same time as another one of its volume
+	kind     flawKind
+	method   string
+	volume   string // volume_id or name
+	snapshot string // in the reference; "" if it is not about a snapshot
+	detail   string // what the driver did
+	steps    []step // up to the step that shows it
+	path     string // the mount that is wrong, "" if it is not about a mount
+	overlap  bool   // the call ran at the same time as another one of its volume
 }
 
 // flawKind says which requirement was broken.
@@ -70,14 +71,19 @@ type examiner struct {
 	gone     map[string]bool // nodes that were removed
 	inline   map[Mount]string
 	infos    map[string]*spec.NodeGetInfoResponse
-	sizes    map[string]int64 // the largest capacity_bytes of CreateVolume, by volume
+	sizes    map[string]int64  // the largest capacity_bytes of CreateVolume, by volume
+	reported map[string]int64  // the largest capacity_bytes of CreateVolume and ControllerExpandVolume, by volume
+	taken    map[string]*taken // snapshots by their IDs in the reference
+	copies   map[string]bool   // volumes that are the copy or the source of another one
+	listed   map[string]bool   // IDs of snapshots in the pages of ListSnapshots so far
 }
 
 // rejection is an error with which the driver answered.
 type rejection struct {
-	at     int
-	method string
-	detail string
+	at       int
+	method   string
+	detail   string
+	snapshot string // "" for a volume
 }
 
 // maxUnsure limits how many calls of unknown effect are tried both ways.
@@ -106,7 +112,8 @@ func examine(rec *recording, steps []step) []flaw {
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
 		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{},
-		gone: map[string]bool{}, inline: map[Mount]string{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{}}
+		gone: map[string]bool{}, inline: map[Mount]string{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{},
+		reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, listed: map[string]bool{}}
 }
 
 func (e *examiner) all(rec *recording, steps []step) []flaw {
@@ -149,10 +156,16 @@ func (e *examiner) isStuck(rec *recording) {
 			last, volume = r, v
 		}
 	}
+	if known := e.taken[last.snapshot]; last.snapshot != "" {
+		volume = ""
+		if known != nil {
+			volume = known.volume
+		}
+	}
 	if last.at < 0 {
 		return
 	}
-	e.flaws = append(e.flaws, flaw{kind: stuck, method: last.method, volume: volume, steps: e.steps[:last.at+1],
+	e.flaws = append(e.flaws, flaw{kind: stuck, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
 		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
 }
 
@@ -209,6 +222,10 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		e.info(c, reply)
 		return
 	}
+	if aboutSnapshots(c) {
+		e.snapshotCall(c, reply)
+		return
+	}
 	volume := e.volume(c.Volume)
 	if e.tainted[volume] || e.showsSecret(c, reply) {
 		return
@@ -235,7 +252,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		}
 		return
 	case slices.Contains(transient, code):
-		e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+		e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
 		return
 	}
 	o := e.ask(c.Node, c.Request)
@@ -245,6 +262,8 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		e.flaw(wrongCode, c, c.Volume, "%s, and code NotFound is required: the volume does not exist", answer)
 	case requestedSize(c.Request) > impossible && code != codes.OutOfRange && code != codes.Unimplemented:
 		e.flaw(wrongCode, c, c.Volume, "%s, and code OutOfRange is required: no volume can have %d bytes", answer, requestedSize(c.Request))
+	case c.Method == "DeleteVolume" && code != codes.FailedPrecondition && code != codes.Unimplemented && e.hasSnapshots(volume):
+		e.flaw(wrongCode, c, c.Volume, "%s, and code FailedPrecondition is required: the volume has snapshots", answer)
 	case code == codes.NotFound && !exists && opposite[c.Method] && c.Node != "":
 		// The table of errors has this code for a volume that does not exist.
 	case o.err == nil && !o.changed && opposite[c.Method]:
@@ -252,7 +271,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	case o.err == nil && !o.changed:
 		e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
 	default:
-		e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+		e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
 	}
 }
 
@@ -299,7 +318,7 @@ func (e *examiner) inlineCall(c *csi.Call, reply csi.Reply) bool {
 		case published && !slices.Contains(transient, code):
 			e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
 		default:
-			e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+			e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
 		}
 		return true
 	case *spec.NodeUnpublishVolumeRequest:
@@ -312,7 +331,7 @@ func (e *examiner) inlineCall(c *csi.Call, reply csi.Reply) bool {
 		case !published && code != codes.NotFound && !slices.Contains(transient, code):
 			e.flaw(undone, c, c.Volume, "%s, although there is nothing left to undo", answer)
 		default:
-			e.rejected[c.Volume] = rejection{e.at, c.Method, answer}
+			e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
 		}
 		return true
 	}
@@ -363,6 +382,8 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, before.Size)
 			return
 		}
+		name := e.volume(c.Volume)
+		e.reported[name] = max(e.reported[name], r.GetCapacityBytes())
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.ControllerExpandVolumeRequest).GetCapacityRange())
 	}
 }
@@ -448,10 +469,11 @@ func (e *examiner) created(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 	}
 	e.ids[id] = req.GetName()
 	e.sizes[req.GetName()] = max(e.sizes[req.GetName()], r.GetVolume().GetCapacityBytes())
+	e.reported[req.GetName()] = max(e.reported[req.GetName()], r.GetVolume().GetCapacityBytes())
 	if !e.reachable(c, r.GetVolume().GetAccessibleTopology(), req.GetAccessibilityRequirements()) {
 		return false
 	}
-	return e.sized(c, r.GetVolume().GetCapacityBytes(), req.GetCapacityRange())
+	return e.sized(c, r.GetVolume().GetCapacityBytes(), req.GetCapacityRange()) && e.copied(c, r)
 }
 
 // reachable returns false, after a flaw, if a new volume cannot be reached from any of the requisite topologies.
@@ -522,6 +544,9 @@ func (e *examiner) list(in *inventory) {
 	}
 	if in.Mounted {
 		e.listMounts(in)
+	}
+	if in.Counted {
+		e.listSnapshots(in.Snapshots)
 	}
 }
 
@@ -694,6 +719,9 @@ func (e *examiner) access(a *access) {
 	}
 	want, written := e.data[volume]
 	switch {
+	case !a.Write && a.Err == nil && written && a.Data != want && e.copies[volume]:
+		e.flaw(data, nil, a.Volume, "a container reads %q at %s on node %s, and the volume should have %q", a.Data, a.Path, a.Node, want)
+		e.flaws[len(e.flaws)-1].method = "CreateVolume"
 	case a.Err != nil:
 		e.flaw(data, nil, a.Volume, "a container cannot use %s on node %s: %v", a.Path, a.Node, a.Err)
 	case a.Write:

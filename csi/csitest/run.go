@@ -32,7 +32,7 @@ type recording struct {
 	calls  []api.Call      // of the control plane, that faults can hit
 	missed []string        // goals of the story that were not reached
 	known  []string        // faults of Kubernetes itself
-	before map[string]bool // IDs of volumes that the driver had before the run
+	before map[string]bool // IDs of volumes that the driver had before the run, and of snapshots with the prefix "snapshot "
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
 	gone   error           // the driver did not answer when the run began
@@ -64,6 +64,8 @@ type inventory struct {
 	Published bool // the list has the nodes to which volumes are attached
 	Mounts    []Mount
 	Mounted   bool // Mounts were read
+	Snapshots []*spec.Snapshot
+	Counted   bool // Snapshots were listed
 }
 
 // access is a read or a write of a container.
@@ -102,7 +104,7 @@ type run struct {
 
 // execute runs a plan. The context limits the start only.
 func execute(cfg *Config, p plan, number int) *recording {
-	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}}, nodes: cfg.nodes(), callers: map[int]pending{}}
+	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}, before: map[string]bool{}}, nodes: cfg.nodes(), callers: map[int]pending{}}
 	if cfg.Reset != nil {
 		if err := cfg.Reset(); err != nil {
 			r.rec.err = fmt.Errorf("reset the driver: %w", err)
@@ -144,10 +146,12 @@ func (r *run) start() error {
 			r.rec.gone = fmt.Errorf("list the volumes of the driver: %w", err)
 			return r.rec.gone
 		}
-		r.rec.before = map[string]bool{}
 		for _, entry := range entries {
 			r.rec.before[entry.GetVolume().GetVolumeId()] = true
 		}
+	}
+	if err := r.startSnapshots(); err != nil {
+		return err
 	}
 	r.rec.caps.Limit = r.cfg.limit
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}
@@ -223,6 +227,7 @@ var methods = map[string]storage.Op{
 	"ControllerUnpublishVolume": storage.Detach, "ControllerExpandVolume": storage.Expand, "ControllerModifyVolume": storage.Modify,
 	"NodeStageVolume": storage.Stage, "NodeUnstageVolume": storage.Unstage, "NodePublishVolume": storage.Publish,
 	"NodeUnpublishVolume": storage.Unpublish, "NodeExpandVolume": storage.NodeExpand,
+	"CreateSnapshot": storage.CreateSnapshot, "DeleteSnapshot": storage.DeleteSnapshot, "ListSnapshots": storage.GetSnapshot,
 }
 
 // onWire returns the fault of the wire for a call.
@@ -231,7 +236,7 @@ func (r *run) onWire(call csi.Call) csi.Fault {
 		return csi.Fault{Kind: csi.NotDelivered}
 	}
 	i := slices.IndexFunc(r.pending, func(p pending) bool {
-		return p.call.Verb == string(methods[call.Method]) && p.call.Key == call.Volume && (call.Node == "" || p.call.Node == call.Node)
+		return p.call.Verb == string(methods[call.Method]) && p.call.Key == keyOf(call) && (call.Node == "" || p.call.Node == call.Node)
 	})
 	if i < 0 {
 		return csi.Fault{}
@@ -337,6 +342,7 @@ func (r *run) compare() {
 	if r.cfg.Mounts != nil {
 		in.Mounts, in.Mounted = r.cfg.Mounts(), true
 	}
+	r.compareSnapshots(in)
 	r.record(step{Listed: in})
 }
 
@@ -395,6 +401,7 @@ type capabilities struct {
 	Limit                                                                                                int32  // volumes per node; not positive: none
 	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
 	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
+	Snapshot, ListSnapshots, Clone, Group                                                                bool
 }
 
 func capabilitiesOf(d *csi.Driver) capabilities {
@@ -413,6 +420,10 @@ func capabilitiesOf(d *csi.Driver) capabilities {
 		NodeCondition: node(spec.NodeServiceCapability_RPC_VOLUME_CONDITION),
 		MountGroup:    node(spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP),
 		Topology:      d.HasPlugin(spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS),
+		Snapshot:      controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT),
+		ListSnapshots: controller(spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS),
+		Clone:         controller(spec.ControllerServiceCapability_RPC_CLONE_VOLUME),
+		Group:         d.HasGroup(spec.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT),
 		Stage:         node(spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME),
 		NodeExpand:    node(spec.NodeServiceCapability_RPC_EXPAND_VOLUME),
 		Stats:         node(spec.NodeServiceCapability_RPC_GET_VOLUME_STATS),

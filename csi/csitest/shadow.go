@@ -20,11 +20,13 @@ type shadow struct {
 	nodes map[string]string // names by ID
 	*fake.Memory
 	ids     map[string]string // names under which volumes were created, by volume_id
+	snaps   map[string]string // IDs of snapshots in the reference, by snapshot_id
+	groups  map[string]string // names under which group snapshots were created, by group_snapshot_id
 	applied []func(*fake.Memory)
 }
 
 func newShadow(caps capabilities, nodes map[string]string) *shadow {
-	s := &shadow{caps: caps, nodes: nodes, ids: map[string]string{}}
+	s := &shadow{caps: caps, nodes: nodes, ids: map[string]string{}, snaps: map[string]string{}, groups: map[string]string{}}
 	s.Memory = s.fresh()
 	return s
 }
@@ -72,9 +74,9 @@ type outcome struct {
 func (s *shadow) apply(node string, request proto.Message) outcome {
 	o := s.run(s.Memory, node, request)
 	if o.err == nil {
-		ids := maps.Clone(s.ids)
+		ids, snaps, groups := maps.Clone(s.ids), maps.Clone(s.snaps), maps.Clone(s.groups)
 		s.applied = append(s.applied, func(m *fake.Memory) {
-			past := &shadow{caps: s.caps, nodes: s.nodes, Memory: m, ids: ids}
+			past := &shadow{caps: s.caps, nodes: s.nodes, Memory: m, ids: ids, snaps: snaps, groups: groups}
 			past.run(m, node, request)
 		})
 	}
@@ -91,6 +93,9 @@ func (s *shadow) ask(node string, request proto.Message) outcome {
 }
 
 func (s *shadow) run(m *fake.Memory, node string, request proto.Message) (o outcome) {
+	if o, ok := s.runSnapshot(m, request); ok {
+		return o
+	}
 	id := ""
 	if r, ok := request.(interface{ GetVolumeId() string }); ok {
 		id = s.volume(r.GetVolumeId())
@@ -102,7 +107,9 @@ func (s *shadow) run(m *fake.Memory, node string, request proto.Message) (o outc
 	switch r := request.(type) {
 	case *spec.CreateVolumeRequest:
 		var v storage.Volume
-		v, o.err = m.Create(createRequest(r))
+		req := createRequest(r)
+		s.content(&req, r.GetVolumeContentSource())
+		v, o.err = m.Create(req)
 		o.size = v.Size
 	case *spec.DeleteVolumeRequest:
 		o.err = m.Delete(storage.DeleteRequest{ID: id})

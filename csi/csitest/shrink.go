@@ -64,14 +64,15 @@ func needed(f flaw) map[any]bool {
 			keep[stepID(s)] = s.Event != nil || s.Access != nil && f.kind == data
 			continue
 		}
-		named := nameOf(f, c.Volume) == nameOf(f, f.volume)
+		named := f.snapshot == "" && nameOf(f, c.Volume) == nameOf(f, f.volume) || f.snapshot != "" && snapshotNameOf(f, c) == f.snapshot ||
+			c.Method == "CreateVolume" && nameOf(f, c.Volume) == nameOf(f, f.volume)
 		if named && c.Method == f.method && f.kind != again && f.kind != undone {
 			cause = c
 		}
-		if s.Audit != nil && c.Method == "ListVolumes" && f.method == c.Method {
+		if s.Audit != nil && (c.Method == "ListVolumes" || c.Method == "ListSnapshots") && f.method == c.Method {
 			keep[c] = true // a page belongs to the others
 		}
-		if named && c.Method == "CreateVolume" || s.Crash || c.Fault != (csi.Fault{}) && c.Fault.Kind != csi.NotDelivered ||
+		if named && (c.Method == "CreateVolume" || c.Method == "CreateSnapshot") || s.Crash || c.Fault != (csi.Fault{}) && c.Fault.Kind != csi.NotDelivered ||
 			f.path != "" && path(c.Request) == f.path {
 			keep[c] = true
 		}
@@ -106,7 +107,7 @@ func shows(rec *recording, steps []step, f flaw) bool {
 func onlyCalls(steps []step, f flaw, keep map[any]bool) []step {
 	var all []step
 	for i, s := range steps {
-		if s.Call == nil || nameOf(f, s.Call.Volume) != nameOf(f, f.volume) {
+		if s.Call == nil || nameOf(f, s.Call.Volume) != nameOf(f, f.volume) && (f.snapshot == "" || snapshotNameOf(f, s.Call) != f.snapshot) {
 			continue
 		}
 		later := slices.ContainsFunc(steps[i+1:], func(t step) bool { return t.Call != nil && t.Call.Method == s.Call.Method })

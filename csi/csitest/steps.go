@@ -3,6 +3,7 @@ package csitest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -54,13 +55,20 @@ func (r *run) node(i int) string { return r.nodes[i] }
 // class creates the StorageClass of the story.
 func (r *run) class(opts ...fake.Option) {
 	var pairs []string
-	for key, value := range r.cfg.Parameters {
+	for key, value := range r.parameters() {
 		pairs = append(pairs, key, value)
 	}
-	if len(r.cfg.Secrets) > 0 {
-		pairs = append(pairs, "csi.storage.k8s.io/secret-name", commonSecret, "csi.storage.k8s.io/secret-namespace", "default")
-	}
 	r.create(fake.Class(r.name(className), r.driver.Name(), append([]fake.Option{fake.Expandable(), fake.Parameters(pairs...)}, opts...)...))
+}
+
+// parameters returns those of the StorageClass.
+func (r *run) parameters() map[string]string {
+	parameters := map[string]string{}
+	maps.Copy(parameters, r.cfg.Parameters)
+	if len(r.cfg.Secrets) > 0 {
+		parameters["csi.storage.k8s.io/secret-name"], parameters["csi.storage.k8s.io/secret-namespace"] = commonSecret, "default"
+	}
+	return parameters
 }
 
 // claim creates a claim.

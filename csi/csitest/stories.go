@@ -89,7 +89,7 @@ func lacks(has bool, what string) string {
 }
 
 // stories are all stories, in the order in which they run.
-var stories = slices.Concat(basicStories, volumeStories, expansionStories, nodeStories, requestStories)
+var stories = slices.Concat(basicStories, volumeStories, expansionStories, nodeStories, requestStories, snapshotStories)
 
 // basicStories are the first ones to run.
 var basicStories = []story{

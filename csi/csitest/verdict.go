@@ -13,6 +13,9 @@ import (
 // requirement returns the section of the CSI specification that a flaw violates, and what it requires.
 func requirement(f flaw) (section, text string) {
 	section = f.method
+	if section, text := snapshotRequirement(f); text != "" {
+		return section, text
+	}
 	switch {
 	case f.overlap && (f.kind == mounts || f.kind == inventories):
 		return "Concurrency", "while one call of a volume continues, another one must not end as if nothing ran: it waits, or fails with ABORTED; " +
@@ -196,7 +199,7 @@ func why(f flaw, steps []step) []Reason {
 // previous returns the last earlier call of the same method to the same volume and node, nil if there is none.
 func previous(steps []step, c *csi.Call) *csi.Call {
 	for _, s := range slices.Backward(steps) {
-		if s.Call != nil && s.Call.Method == c.Method && s.Call.Volume == c.Volume && s.Call.Node == c.Node {
+		if s.Call != nil && s.Call.Method == c.Method && s.Call.Volume == c.Volume && s.Call.Snapshot == c.Snapshot && s.Call.Node == c.Node {
 			return s.Call
 		}
 	}
@@ -210,6 +213,9 @@ var retried = map[string][]Reason{
 	"ControllerPublishVolume":   {{"ATT-171", "external-attacher repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
 	"ControllerUnpublishVolume": {{"ATT-171", "external-attacher repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
 	"ControllerExpandVolume":    {{"EXP-025", "external-resizer repeats the call after an error"}},
+	"CreateSnapshot":            {{"SNAP-022", "csi-snapshotter repeats CreateSnapshot with the same name until the snapshot is ready"}},
+	"DeleteSnapshot":            {{"SNAP-020", "csi-snapshotter repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
+	"ListSnapshots":             {{"SNAP-020", "csi-snapshotter repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
 	"NodeStageVolume":           {{"MNT-249", "the kubelet does not know whether the volume is staged, and stages it again while a pod needs it"}},
 	"NodePublishVolume":         {{"MNT-249", "the kubelet does not know whether the volume is published, and publishes it again while a pod needs it"}},
 	"NodeUnstageVolume":         {{"MNT-282", "until it succeeds, the kubelet considers the volume as perhaps staged, and unstages it again"}},
@@ -224,6 +230,9 @@ var restarted = map[string][]Reason{
 	"ControllerPublishVolume":   {{"ATT-172", "the VolumeAttachment is not attached yet, so external-attacher publishes the volume"}},
 	"ControllerUnpublishVolume": {{"ATT-175", "the VolumeAttachment still exists, so external-attacher unpublishes the volume"}},
 	"ControllerExpandVolume":    {{"EXP-021", "the claim requests more than it has, so external-resizer expands the volume"}},
+	"CreateSnapshot":            {{"SNAP-022", "the content of the snapshot has no handle yet, or is not ready, so csi-snapshotter takes the snapshot"}},
+	"DeleteSnapshot":            {{"SNAP-025", "the content of the snapshot still exists, so csi-snapshotter deletes the snapshot"}},
+	"ListSnapshots":             {{"SNAP-024", "the content is not ready yet, so csi-snapshotter asks for the snapshot"}},
 	"NodeStageVolume":           {{"MNT-455", "a kubelet that restarts stages and publishes every volume of every pod again"}},
 	"NodePublishVolume":         {{"MNT-455", "a kubelet that restarts stages and publishes every volume of every pod again"}},
 	"NodeUnstageVolume":         {{"MNT-459", "a kubelet that restarts unmounts what it finds and no pod needs"}},
@@ -238,6 +247,9 @@ var firstCall = map[string][]Reason{
 	"ControllerPublishVolume":   {{"ATT-172", "a pod on the node needs the volume, so there is a VolumeAttachment"}},
 	"ControllerUnpublishVolume": {{"ATT-175", "the VolumeAttachment is being deleted, because no pod on the node needs the volume"}},
 	"ControllerExpandVolume":    {{"EXP-021", "the claim requests more than it has"}},
+	"CreateSnapshot":            {{"SNAP-021", "a VolumeSnapshot of the volume has no content in the storage system"}},
+	"DeleteSnapshot":            {{"SNAP-025", "the VolumeSnapshot was deleted, and the policy of its content is Delete"}},
+	"ListSnapshots":             {{"SNAP-024", "a VolumeSnapshotContent with a snapshotHandle is not ready"}},
 	"NodeStageVolume":           {{"MNT-196", "a pod of the node needs the volume, and it is not staged"}},
 	"NodePublishVolume":         {{"MNT-197", "a pod of the node needs the volume, which the kubelet has staged"}},
 	"NodeUnstageVolume":         {{"MNT-135", "no pod on the node needs the volume any more"}},

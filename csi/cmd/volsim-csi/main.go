@@ -87,10 +87,11 @@ func (p pairsFlag) Set(text string) error {
 func test(args []string, stdout, stderr io.Writer) (int, error) {
 	fs := flag.NewFlagSet("volsim-csi test", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	nodes, parameters, secrets, inline := pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}
+	nodes, parameters, snapshotParameters, secrets, inline := pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}
 	endpoint := fs.String("endpoint", "", "socket of the driver, such as unix:///run/disk/csi.sock: Identity and Controller, and Node without --node")
 	fs.Var(nodes, "node", "node and the socket of the driver there, such as n1=unix:///run/n1/csi.sock; repeat it for more nodes")
 	fs.Var(parameters, "parameter", "parameter of the StorageClass, such as type=ssd; repeat it for more")
+	fs.Var(snapshotParameters, "snapshot-parameter", "parameter of the VolumeSnapshotClass; repeat it for more")
 	fs.Var(secrets, "secret", "key and value of the Secret that every call gets, such as userKey=abc; repeat it for more")
 	fs.Var(inline, "inline", "attribute of volumes in the pod itself, such as size=1Gi; repeat it for more; default: the driver has no such volumes")
 	restart := fs.String("restart", "", "command that kills the driver and starts it again; it has the node as NODE in its environment")
@@ -125,7 +126,8 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 		}
 		fmt.Fprintln(stderr, "warning: running as root; the driver mounts what the stories ask for "+where)
 	}
-	cfg := csitest.Config{Parameters: parameters, Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
+	cfg := csitest.Config{Parameters: parameters, SnapshotParameters: snapshotParameters,
+		Size: *size, Seeds: orNone(*seeds), Pairs: orNone(*pairs), Limit: *limit, Replay: *replay,
 		Shard: part, Root: *root, Stories: words(*stories), Unsupported: words(*unsupported)}
 	if len(secrets) > 0 {
 		cfg.Secrets = secrets

@@ -1,5 +1,7 @@
 package testdriver
 
+import "slices"
+
 // Bug names a mistake that the driver can make.
 type Bug string
 
@@ -149,7 +151,7 @@ const (
 
 // Bugs returns all bugs.
 func Bugs() []Bug {
-	return []Bug{CreateAgainFails, CreateAgainMakesSecond, CreateForgetsNames, CreateAgainDiffers, CreateIgnoresProperties, CreateTooSmall,
+	return slices.Concat([]Bug{CreateAgainFails, CreateAgainMakesSecond, CreateForgetsNames, CreateAgainDiffers, CreateIgnoresProperties, CreateTooSmall,
 		CreateWithoutID, DeleteAgainFails, DeleteAttached, AttachAgainFails, AttachAgainLosesContext, AttachSteals, AttachDetachOverlap,
 		DetachAgainFails, DetachNodeGoneFails, DetachesAllNodes, ExpandAgainFails, ExpandNotDelivered, ExpandSkipsNode, NodeExpandAgainFails,
 		NodeExpandDoesNothing, StageAgainFails, StageAgainMountsTwice, StageFormats, StageUnstageOverlap, UnstageForgets, UnstageAgainFails,
@@ -158,5 +160,5 @@ func Bugs() []Bug {
 		AttachMissingSucceeds, AttachNodeGoneSucceeds, ExpandMissingInternal, ListRepeats, ListLosesLast, ListIgnoresMaxEntries,
 		ListAcceptsTokens, ListLosesContext, GetDisagrees, GetMissingSucceeds, ValidateMissingSucceeds, ValidateConfirmsNothing, CapacityNegative,
 		ArgumentsMissing, NodeIDChanges, StageWrongPath, StatsUnmounted, StatsWithoutCondition, StatsWrong, SecretInError, SecretInContext,
-		SecretRequired, InlineAgainFails, InlineLeft, RepublishFails, Panics, Hangs, RepliesNothing}
+		SecretRequired, InlineAgainFails, InlineLeft, RepublishFails, Panics, Hangs, RepliesNothing}, snapshotBugs)
 }

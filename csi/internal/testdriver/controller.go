@@ -10,6 +10,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -28,6 +29,8 @@ func (s identityServer) GetPluginCapabilities(context.Context, *csi.GetPluginCap
 		{Type: &csi.PluginCapability_VolumeExpansion_{
 			VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: csi.PluginCapability_VolumeExpansion_ONLINE}}},
 	}}
+	resp.Capabilities = append(resp.Capabilities, &csi.PluginCapability{Type: &csi.PluginCapability_Service_{
+		Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_GROUP_CONTROLLER_SERVICE}}})
 	if s.d.Zone != "" {
 		resp.Capabilities = append(resp.Capabilities, &csi.PluginCapability{Type: &csi.PluginCapability_Service_{
 			Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS}}})
@@ -56,7 +59,7 @@ const (
 func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (
 	*csi.ControllerGetCapabilitiesResponse, error) {
 	resp := &csi.ControllerGetCapabilitiesResponse{}
-	for _, t := range []csi.ControllerServiceCapability_RPC_Type{
+	for _, t := range append([]csi.ControllerServiceCapability_RPC_Type{
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
 		csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
 		csi.ControllerServiceCapability_RPC_LIST_VOLUMES,
@@ -67,7 +70,7 @@ func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.Contr
 		csi.ControllerServiceCapability_RPC_GET_VOLUME,
 		csi.ControllerServiceCapability_RPC_GET_CAPACITY,
 		csi.ControllerServiceCapability_RPC_VOLUME_CONDITION,
-	} {
+	}, snapshotCapabilities...) {
 		resp.Capabilities = append(resp.Capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: t}}})
 	}
@@ -120,6 +123,13 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		}
 		return s.created(v), nil
 	}
+	copied, err := d.contentFor(req, size)
+	if err != nil {
+		return nil, err
+	}
+	if copied.size > 0 && d.has(RestoreTooSmall) {
+		size = copied.size
+	}
 	if d.has(CreateTooSmall) {
 		size = size / 1e9 * 1e9 // the storage system counts in GB
 	}
@@ -130,7 +140,8 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	d.pause(ctx)
 	d.created++
 	v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
-		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"}}
+		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"},
+		from: req.GetVolumeContentSource(), data: copied.data, usable: copied.usable, copied: copied.usable > 0, source: copied.source}
 	if d.has(SecretInContext) {
 		maps.Copy(v.context, req.GetSecrets())
 	}
@@ -141,7 +152,10 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 
 func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 	v.answers++
-	resp := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context}
+	resp := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context, ContentSource: v.from}
+	if s.d.has(RestoreWithoutSource) {
+		resp.ContentSource = nil
+	}
 	if s.d.Zone != "" {
 		zone := s.d.Zone
 		if s.d.has(CreateIgnoresTopology) {
@@ -173,6 +187,9 @@ func (v *volume) compatible(req *csi.CreateVolumeRequest) error {
 	if !slices.EqualFunc(v.capabilities, req.GetVolumeCapabilities(), sameCapability) {
 		return status.Errorf(codes.AlreadyExists, "volume %s exists with other capabilities", v.name)
 	}
+	if !proto.Equal(v.from, req.GetVolumeContentSource()) {
+		return status.Errorf(codes.AlreadyExists, "volume %s exists with another volume_content_source", v.name)
+	}
 	return nil
 }
 
@@ -195,7 +212,11 @@ func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolu
 	case len(v.attached) > 0 && !d.has(DeleteAttached):
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, v.attached[0].node)
 	}
+	if slices.ContainsFunc(d.snapshots, func(s *snapshot) bool { return s.volume == v.id }) && d.has(DeleteWithSnapshotsInternal) {
+		return nil, status.Errorf(codes.Internal, "volume %s has snapshots", v.id)
+	}
 	d.pause(ctx)
+	d.endWith(v)
 	d.volumes = slices.DeleteFunc(d.volumes, func(other *volume) bool { return other == v })
 	return &csi.DeleteVolumeResponse{}, nil
 }

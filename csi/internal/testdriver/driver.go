@@ -25,17 +25,22 @@ type Driver struct {
 	AttachLimit int64
 	// Zone is where all nodes and volumes are; "" is a driver without topology.
 	Zone string
+	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
+	SlowSnapshots int
 
 	bugs []Bug
 
-	mu      sync.Mutex
-	created int
-	volumes []*volume // in order of creation
-	nodes   map[string]*node
+	mu        sync.Mutex
+	created   int
+	volumes   []*volume // in order of creation
+	nodes     map[string]*node
+	taken     int         // snapshots and groups
+	snapshots []*snapshot // in order of creation
+	groups    []*group    // in order of creation
 
 	// What the driver has in memory.
 	busy  map[string]bool   // volumes with a call in progress, by ID or name, and by node
-	names map[string]string // IDs by name, for CreateForgetsNames
+	names map[string]string // IDs by name, for CreateForgetsNames and SnapshotForgetsNames
 }
 
 // volume is a volume of the storage system.
@@ -50,6 +55,9 @@ type volume struct {
 	data         string
 	answers      int // to CreateVolume
 	context      map[string]string
+	source       string // ID of the volume whose copy it is; "" for none
+	copied       bool   // its file system is that of its source, and may have to grow
+	from         *csi.VolumeContentSource
 }
 
 // attachment is a volume attached to a node.
@@ -93,6 +101,7 @@ func (d *Driver) Register(s grpc.ServiceRegistrar, node string) {
 	csi.RegisterIdentityServer(s, identityServer{d: d})
 	csi.RegisterControllerServer(s, &controllerServer{d: d})
 	csi.RegisterNodeServer(s, &nodeServer{d: d, id: node})
+	csi.RegisterGroupControllerServer(s, groupServer{d: d})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.node(node)
@@ -103,6 +112,7 @@ func (d *Driver) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.created, d.volumes, d.busy, d.names = 0, nil, map[string]bool{}, map[string]string{}
+	d.taken, d.snapshots, d.groups = 0, nil, nil
 	for id := range d.nodes {
 		d.nodes[id] = newNode(id)
 	}
@@ -171,6 +181,7 @@ func (d *Driver) Write(node, path, data string) error {
 		return fmt.Errorf("write %s on node %s: input/output error", path, node)
 	default:
 		v.data = data
+		d.share(v)
 	}
 	return nil
 }

@@ -105,6 +105,10 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	if !m.Block && (v.usable == 0 || d.has(StageFormats)) {
 		v.usable, v.data = v.size, ""
 	}
+	if v.copied && v.usable > 0 && !d.has(RestoreKeepsFileSystem) {
+		v.usable = v.size
+	}
+	v.copied = false
 	n.mounts = append(n.mounts, m)
 	n.staged[v.id] = true
 	return &csi.NodeStageVolumeResponse{}, nil

@@ -1,0 +1,47 @@
+package csitest
+
+import "github.com/volsim/volsim/csi/internal/testdriver"
+
+// snapshotBugs are the rows of TestBugs about snapshots, copies and groups.
+var snapshotBugs = []struct {
+	bug     testdriver.Bug
+	story   string
+	kind    flawKind
+	section string
+}{
+	{testdriver.SnapshotAgainFails, "snapshot", again, "CreateSnapshot"},
+	{testdriver.SnapshotForgetsNames, "snapshot", duplicate, "CreateSnapshot"},
+	{testdriver.SnapshotOverlap, "snapshot", duplicate, "Concurrency"},
+	{testdriver.SnapshotIgnoresSource, "snapshot-queries", accepts, "CreateSnapshot Errors"},
+	{testdriver.SnapshotWithoutTime, "snapshot", invalid, "CreateSnapshot"},
+	{testdriver.SnapshotWithoutSource, "snapshot", invalid, "CreateSnapshot"},
+	{testdriver.SnapshotTooLarge, "restore", size, "CreateSnapshot"},
+	{testdriver.SnapshotTimeChanges, "snapshot", differs, "CreateSnapshot"},
+	{testdriver.SnapshotBecomesUnready, "snapshot-queries", differs, "CreateSnapshot"},
+	{testdriver.SnapshotDeleteAgainFails, "snapshot", undone, "DeleteSnapshot"},
+	{testdriver.SnapshotDeleteLeaves, "snapshot", inventories, "DeleteSnapshot"},
+	{testdriver.SnapshotsEndWithVolume, "snapshot-source-deleted", inventories, "DeleteVolume"},
+	{testdriver.DeleteWithSnapshotsInternal, "snapshot-source-deleted", wrongCode, "DeleteVolume Errors"},
+	{testdriver.SnapshotListLosesLast, "snapshot-queries", inventories, "ListSnapshots"},
+	{testdriver.SnapshotListIgnoresID, "snapshot-unknown", inventories, "ListSnapshots"},
+	{testdriver.SnapshotListIgnoresVolume, "snapshot-queries", inventories, "ListSnapshots"},
+	{testdriver.SnapshotListUnknownFails, "snapshot-queries", wrongCode, "ListSnapshots"},
+	{testdriver.SnapshotListAcceptsTokens, "snapshot-queries", accepts, "ListSnapshots Errors"},
+	{testdriver.SnapshotSecretRequired, "snapshot", stuck, "Timeouts"},
+	{testdriver.RestoreEmpty, "restore", data, "CreateVolume"},
+	{testdriver.RestoreLatest, "restore", data, "CreateVolume"},
+	{testdriver.RestoreWithoutSource, "restore", invalid, "CreateVolume"},
+	{testdriver.RestoreTooSmall, "restore-larger", invalid, "CreateVolume"},
+	{testdriver.RestoreKeepsFileSystem, "restore-larger", size, "CreateVolume"},
+	{testdriver.RestoreMissingSucceeds, "snapshot-queries", accepts, "CreateVolume Errors"},
+	{testdriver.CloneEmpty, "clone", data, "CreateVolume"},
+	{testdriver.CloneShares, "clone", data, "CreateVolume"},
+	{testdriver.CloneEndsWithSource, "clone-source-deleted", data, "CreateVolume"},
+	{testdriver.GroupAgainMakesSecond, "group-snapshot", duplicate, "CreateVolumeGroupSnapshot"},
+	{testdriver.GroupReadyEarly, "group-snapshot", invalid, "CreateVolumeGroupSnapshot"},
+	{testdriver.GroupMembersWithoutID, "group-snapshot", invalid, "CreateVolumeGroupSnapshot"},
+	{testdriver.GroupDeleteLeaves, "group-snapshot", inventories, "DeleteVolumeGroupSnapshot"},
+	{testdriver.GroupDeleteAgainFails, "group-snapshot", wrongCode, "DeleteVolumeGroupSnapshot"},
+	{testdriver.GroupMissingSucceeds, "group-snapshot", accepts, "GetVolumeGroupSnapshot Errors"},
+	{testdriver.GroupIgnoresSources, "group-snapshot", accepts, "CreateVolumeGroupSnapshot Errors"},
+}
