@@ -1,0 +1,63 @@
+package requests
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/volsim/volsim/csi/internal/testdriver"
+)
+
+// Driver is a driver behind a unix socket, with the requests that it got. Two recorders give the same replies to the same calls.
+type Driver struct {
+	Path string
+	Conn *grpc.ClientConn
+
+	mu       sync.Mutex
+	requests map[string]proto.Message // the last one of each method
+}
+
+// NewDriver starts a driver.
+func NewDriver(t *testing.T, tt *Case) *Driver {
+	t.Helper()
+	r := &Driver{Path: filepath.Join(t.TempDir(), "csi.sock"), requests: map[string]proto.Message{}}
+	listener, err := net.Listen("unix", r.Path)
+	require.NoError(t, err)
+	server := grpc.NewServer(grpc.UnaryInterceptor(
+		func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			r.mu.Lock()
+			r.requests[info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]] = proto.Clone(request.(proto.Message))
+			r.mu.Unlock()
+			reply, err := next(ctx, request)
+			if capabilities, ok := reply.(*spec.NodeGetCapabilitiesResponse); ok && tt.mountGroup {
+				capabilities.Capabilities = append(capabilities.Capabilities, &spec.NodeServiceCapability{Type: &spec.NodeServiceCapability_Rpc{
+					Rpc: &spec.NodeServiceCapability_RPC{Type: spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP}}})
+			}
+			return reply, err
+		}))
+	d := testdriver.New()
+	d.Zone = tt.zone
+	d.Register(server, "n1")
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	r.Conn, err = grpc.NewClient("unix://"+r.Path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Conn.Close() })
+	return r
+}
+
+// Request returns the last request of a method; nil if there was none.
+func (r *Driver) Request(method string) proto.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.requests[method]
+}
