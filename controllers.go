@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/namespace"
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
 	"github.com/volsim/volsim/internal/controllers/podgc"
+	"github.com/volsim/volsim/internal/controllers/resourcequota"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/controllers/snapshot"
 	"github.com/volsim/volsim/internal/controllers/statefulset"
@@ -83,6 +84,7 @@ func (c *Cluster) controllers() []component {
 		}},
 		c.reclaiming(actors.RecyclerPodRunner),
 		{actors.Namespace, c.follow(store.NamespaceKind, namespace.New)},
+		{actors.ResourceQuota, c.follow(store.QuotaKind, resourcequota.New)},
 		{actors.StatefulSet, c.follow(statefulset.Kind, statefulset.New)},
 		c.onSnapshots(actors.Snapshot, func() error {
 			_, err := snapshot.New(c.engine, snapshot.Settings{})

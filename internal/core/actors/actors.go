@@ -19,6 +19,7 @@ const (
 	TaintEviction    = "taint-eviction-controller"
 	Expander         = "persistentvolume-expander-controller"
 	Namespace        = "namespace-controller"
+	ResourceQuota    = "resourcequota-controller"
 	StatefulSet      = "statefulset-controller"
 	VACProtection    = "volumeattributesclass-protection-controller"
 )

@@ -40,6 +40,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, err
 		}
 	}
+	t.store.completeLimits(obj)
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
 		if _, err := t.createNamed(obj, versioned, opts); err != nil {
@@ -86,6 +87,13 @@ func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 		if err := t.invalid(meta.Name, errs); err != nil {
 			return false, err
 		}
+	}
+	// QUO-026: the rest of the admission comes after validation, and before the name turns out to be taken.
+	if err := t.store.checkLimits(t.resource, obj, nil); err != nil {
+		return false, err
+	}
+	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, opts.DryRun || t.store.dry); err != nil {
+		return false, err
 	}
 	// API-017: a new object has no version. The server finds out when it stores the object, after validation.
 	if versioned {

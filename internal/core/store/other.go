@@ -87,6 +87,10 @@ func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
 		s.followDefinitions(t)
 	case NamespaceKind:
 		s.namespaces = t
+	case QuotaKind:
+		s.quotas = t
+	case LimitRangeKind:
+		s.limits = t
 	}
 	for _, added := range s.others.added {
 		added(t)
@@ -192,6 +196,10 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 	switch kind.Name() {
 	case "StatefulSet.apps":
 		s = statefulSetRules.add(s)
+	case string(QuotaKind):
+		s = quotaRules.add(s)
+	case string(LimitRangeKind):
+		s = limitRangeRules.add(s)
 	case "Secret":
 		s.defaults = defaultSecret
 	case string(NamespaceKind):

@@ -55,7 +55,9 @@ type Store struct {
 	tables map[api.Kind]table
 	others others
 	// namespaces is nil until a namespace is stored.
-	namespaces       *Table[*plain.Object]
+	namespaces *Table[*plain.Object]
+	// quotas and limits are nil until a ResourceQuota or LimitRange is stored or watched.
+	quotas, limits   *Table[*plain.Object]
 	strictNamespaces bool
 	loaded           loadedOwners
 }

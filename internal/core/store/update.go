@@ -80,10 +80,18 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		}
 	}
 	// API-003: the admission of updates looks at the main resource only.
-	if sub == api.Main && t.strategy.admitUpdate != nil {
-		if err := t.strategy.admitUpdate(t.store, obj, old); err != nil {
+	if sub == api.Main {
+		if err := t.store.checkLimits(t.resource, obj, old); err != nil {
 			return none, err
 		}
+		if t.strategy.admitUpdate != nil {
+			if err := t.strategy.admitUpdate(t.store, obj, old); err != nil {
+				return none, err
+			}
+		}
+	}
+	if err := t.store.chargeQuotas(t.resource, obj, old, sub, t.store.dry); err != nil {
+		return none, err
 	}
 	if releases(oldMeta, meta) && (t.strategy.keeps == nil || !t.strategy.keeps(obj)) {
 		// API-056: watchers see what was stored, the caller what it sent.

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // stories are the transcripts in testdata.
-var stories = []string{"bestfit", "prebound", "protect"}
+var stories = []string{"bestfit", "prebound", "protect", "quota"}
 
 // TestStories runs the commands of each story. "~N" lets N seconds of virtual time pass.
 func TestStories(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Surroundings are the other objects that a description mentions.
@@ -69,6 +71,12 @@ func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) e
 		d.class(obj)
 	case *storagev1.VolumeAttachment:
 		d.attachment(obj)
+	case *plain.Object:
+		if api.KindOf(obj) == store.QuotaKind {
+			d.quota(plain.Shared[*corev1.ResourceQuota](obj))
+			return d.Flush() // without Events
+		}
+		d.other(obj)
 	default:
 		d.other(obj)
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"unicode"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -40,6 +43,21 @@ func (d *description) other(obj api.Object) {
 		}
 	}
 	d.fields(doc, "")
+}
+
+// quota describes a ResourceQuota: the usage of each limit.
+func (d *description) quota(q *corev1.ResourceQuota) {
+	if len(q.Spec.Scopes) > 0 {
+		d.field("Scopes", "%s", strings.Trim(fmt.Sprint(slices.Sorted(slices.Values(q.Spec.Scopes))), "[]"))
+	}
+	fmt.Fprint(d, "Resource\tUsed\tHard\n--------\t----\t----\n")
+	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+		used, hard := q.Status.Used[name], q.Status.Hard[name]
+		if used.Format != hard.Format {
+			used = *resource.NewQuantity(used.Value(), hard.Format)
+		}
+		fmt.Fprintf(d, "%s\t%s\t%s\n", name, used.String(), hard.String())
+	}
 }
 
 // fields writes the fields of a map. Nested fields are indented.

@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,13 @@ var otherLayouts = map[api.Kind][]Column{
 		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
 		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
 	},
+	"ResourceQuota": {
+		nameColumn,
+		field("Request", "Usage and limits of requests and objects", func(c map[string]any) string { return usage(c, false) }),
+		field("Limit", "Usage and limits of limits", func(c map[string]any) string { return usage(c, true) }),
+		ageColumn,
+	},
+	"LimitRange": {nameColumn, field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") })},
 	"Namespace": {
 		nameColumn,
 		field("Status", "The status of the namespace", func(c map[string]any) string { return text(c, "status", "phase") }),
@@ -149,4 +157,16 @@ func entries(content map[string]any, path ...string) string {
 	}
 	slices.Sort(all)
 	return orElse(strings.Join(all, ","), "<none>")
+}
+
+// usage lists what is used of the limits in the status of a quota: those of limits, or all others.
+func usage(c map[string]any, limits bool) string {
+	hard, _ := at(c, "status", "hard").(map[string]any)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(hard)) {
+		if strings.HasPrefix(name, "limits.") == limits {
+			parts = append(parts, fmt.Sprintf("%s: %s/%v", name, orElse(text(c, "status", "used", name), "0"), hard[name]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

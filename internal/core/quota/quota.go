@@ -1,0 +1,402 @@
+// Package quota measures what objects use of the ResourceQuotas of their namespace, and decides whether a write exceeds them. The API server
+// (package store) charges quotas with it, and the resource quota controller counts usage anew.
+//
+// Claims, pods and the number of objects of any kind are measured (QUO-010 to QUO-013).
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
+)
+
+// ofClass separates the name of a StorageClass from that of a resource: gold.storageclass.storage.k8s.io/requests.storage.
+const ofClass = ".storageclass.storage.k8s.io/"
+
+var (
+	claims = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	pods   = schema.GroupResource{Resource: "pods"}
+)
+
+// claimResources are measured for each claim, in all and for each StorageClass.
+var claimResources = []corev1.ResourceName{corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage}
+
+// compute are the resources of which pods have requests and limits.
+var compute = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+
+// aliases are the names without "count/" of the number of objects of a kind (QUO-013).
+var aliases = []string{"configmaps", "replicationcontrollers", "resourcequotas", "secrets", "services"}
+
+// Ignored reports whether no quota counts the objects of a resource.
+func Ignored(r schema.GroupResource) bool {
+	// QUO-013: Events are not counted.
+	return r.Resource == "events"
+}
+
+func countName(r schema.GroupResource) corev1.ResourceName {
+	return corev1.ResourceName("count/" + r.String())
+}
+
+// Names returns those names, sorted, under which objects of a resource use a quota with the limits hard.
+func Names(r schema.GroupResource, hard corev1.ResourceList) []corev1.ResourceName {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(hard)), func(name corev1.ResourceName) bool { return !measures(r, name) })
+}
+
+func measures(r schema.GroupResource, name corev1.ResourceName) bool {
+	switch {
+	case name == countName(r):
+		return true
+	case r == claims:
+		_, of, found := strings.Cut(string(name), ofClass)
+		return slices.Contains(claimResources, name) || found && slices.Contains(claimResources, corev1.ResourceName(of))
+	case r == pods:
+		of := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits.")
+		return name == corev1.ResourcePods || slices.Contains(compute, corev1.ResourceName(of))
+	default:
+		return r.Group == "" && slices.Contains(aliases, r.Resource) && string(name) == r.Resource
+	}
+}
+
+// Usage returns what an object uses.
+func Usage(r schema.GroupResource, obj api.Object) corev1.ResourceList {
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	// QUO-013: objects of all kinds are counted, whatever their state.
+	used := corev1.ResourceList{countName(r): one}
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		claimUsage(used, obj)
+	case *corev1.Pod:
+		podUsage(used, obj)
+	default:
+		if r.Group == "" && slices.Contains(aliases, r.Resource) {
+			used[corev1.ResourceName(r.Resource)] = one
+		}
+	}
+	return used
+}
+
+// claimUsage adds the usage of a claim (QUO-010).
+func claimUsage(used corev1.ResourceList, claim *corev1.PersistentVolumeClaim) {
+	add := func(name corev1.ResourceName, q resource.Quantity) {
+		used[name] = q
+		// QUO-010: what a claim uses is also charged to its StorageClass.
+		if class := objects.ClassOf(claim); class != "" {
+			used[corev1.ResourceName(class+ofClass)+name] = q
+		}
+	}
+	add(corev1.ResourcePersistentVolumeClaims, *resource.NewQuantity(1, resource.DecimalSI))
+	size, ok := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !ok {
+		return
+	}
+	// QUO-011: an expansion that was allocated counts, even if the request was lowered again.
+	if allocated, ok := claim.Status.AllocatedResources[corev1.ResourceStorage]; ok && allocated.Cmp(size) > 0 {
+		size = allocated
+	}
+	size = size.DeepCopy()
+	size.RoundUp(0)
+	add(corev1.ResourceRequestsStorage, size)
+}
+
+// podUsage adds the usage of a pod (QUO-012).
+func podUsage(used corev1.ResourceList, pod *corev1.Pod) {
+	// QUO-012: a pod that has ended uses nothing but its place among the objects.
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
+	}
+	used[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	requests := podTotal(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
+	limits := podTotal(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Limits })
+	for _, name := range compute {
+		if q, ok := requests[name]; ok {
+			used[name], used["requests."+name] = q, q
+		}
+		if q, ok := limits[name]; ok {
+			used["limits."+name] = q
+		}
+	}
+}
+
+// podTotal returns the sum of the containers of a pod, or what one init container needs if that is more, with the overhead of the pod.
+func podTotal(pod *corev1.Pod, of func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
+	sum, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sum, sidecars = plus(sum, of(&c.Resources)), plus(sidecars, of(&c.Resources))
+			continue
+		}
+		peak = most(peak, plus(sidecars, of(&c.Resources)))
+	}
+	for i := range pod.Spec.Containers {
+		sum = plus(sum, of(&pod.Spec.Containers[i].Resources))
+	}
+	sum = most(sum, peak)
+	if whole := pod.Spec.Resources; whole != nil {
+		maps.Copy(sum, of(whole))
+	}
+	for name, q := range pod.Spec.Overhead {
+		if have, ok := sum[name]; ok {
+			have.Add(q)
+			sum[name] = have
+		}
+	}
+	return sum
+}
+
+// inScope reports whether a quota counts an object, whatever its resources (QUO-014).
+func inScope(q *corev1.ResourceQuota, obj api.Object) bool {
+	for _, scope := range q.Spec.Scopes {
+		if !matchesScope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, obj) {
+			return false
+		}
+	}
+	if q.Spec.ScopeSelector != nil {
+		for _, requirement := range q.Spec.ScopeSelector.MatchExpressions {
+			if !matchesScope(requirement, obj) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// matchesScope reports whether an object is in a scope. Objects other than pods and claims are in none (QUO-014).
+func matchesScope(r corev1.ScopedResourceSelectorRequirement, obj api.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selectsName(r, attributesClasses(obj)...)
+	case *corev1.Pod:
+		deadline := obj.Spec.ActiveDeadlineSeconds != nil && *obj.Spec.ActiveDeadlineSeconds >= 0
+		switch r.ScopeName {
+		case corev1.ResourceQuotaScopeTerminating:
+			return deadline
+		case corev1.ResourceQuotaScopeNotTerminating:
+			return !deadline
+		case corev1.ResourceQuotaScopeBestEffort:
+			return obj.Status.QOSClass == corev1.PodQOSBestEffort
+		case corev1.ResourceQuotaScopeNotBestEffort:
+			return obj.Status.QOSClass != corev1.PodQOSBestEffort
+		case corev1.ResourceQuotaScopePriorityClass:
+			if obj.Spec.PriorityClassName == "" {
+				return selectsName(r)
+			}
+			return selectsName(r, obj.Spec.PriorityClassName)
+		}
+	}
+	return false
+}
+
+// attributesClasses returns the names of the VolumeAttributesClasses that a claim wants, has, or is being changed to.
+func attributesClasses(claim *corev1.PersistentVolumeClaim) []string {
+	var names []string
+	for _, name := range []*string{claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName} {
+		if name != nil && *name != "" {
+			names = append(names, *name)
+		}
+	}
+	if modify := claim.Status.ModifyVolumeStatus; modify != nil && modify.TargetVolumeAttributesClassName != "" {
+		names = append(names, modify.TargetVolumeAttributesClassName)
+	}
+	return names
+}
+
+// selectsName reports whether a requirement selects one of the names; without names, whether it selects an object that has none.
+func selectsName(r corev1.ScopedResourceSelectorRequirement, names ...string) bool {
+	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: string(r.ScopeName), Operator: metav1.LabelSelectorOperator(r.Operator), Values: r.Values},
+	}})
+	if err != nil {
+		return false
+	}
+	if len(names) == 0 {
+		return selector.Matches(labels.Set{})
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return selector.Matches(labels.Set{string(r.ScopeName): name}) })
+}
+
+// Counts reports whether an object uses a quota: it is in its scopes, and one of the limits in its status is about objects like it.
+func counts(q *corev1.ResourceQuota, r schema.GroupResource, obj api.Object) bool {
+	return len(Names(r, q.Status.Hard)) > 0 && inScope(q, obj)
+}
+
+// Count returns what the objects of a resource use of a quota, for the names among its limits. Names that no object uses are zero.
+func Count[T api.Object](q *corev1.ResourceQuota, r schema.GroupResource, objs []T) corev1.ResourceList {
+	used := corev1.ResourceList{}
+	names := Names(r, q.Spec.Hard)
+	for _, name := range names {
+		used[name] = resource.Quantity{Format: resource.DecimalSI}
+	}
+	for _, obj := range objs {
+		if inScope(q, obj) {
+			used = plus(used, mask(Usage(r, obj), names))
+		}
+	}
+	return used
+}
+
+// Charge decides about the write of an object: old is nil for a new one, and status means that the write is one of the status, which is
+// charged and never rejected. It returns the quotas with another usage, as copies. The error says which quota the write exceeds.
+func Charge(quotas []*corev1.ResourceQuota, r schema.GroupResource, obj, old api.Object, status bool) ([]*corev1.ResourceQuota, error) {
+	var counting []*corev1.ResourceQuota
+	for _, q := range quotas {
+		if !counts(q, r, obj) {
+			continue
+		}
+		names := Names(r, q.Status.Hard)
+		// QUO-021: with a limit on cpu or memory, each container must state what it needs.
+		if pod, ok := obj.(*corev1.Pod); ok {
+			if missing := unstated(pod, names); missing != "" {
+				return nil, fmt.Errorf("failed quota: %s: must specify %s", q.Name, missing)
+			}
+		}
+		// QUO-022: until the usage is counted, no object is admitted.
+		if slices.ContainsFunc(names, func(name corev1.ResourceName) bool { _, ok := q.Status.Used[name]; return !ok }) {
+			return nil, fmt.Errorf("status unknown for quota: %s, resources: %s", q.Name, join(names))
+		}
+		counting = append(counting, q)
+	}
+	usage := Usage(r, obj)
+	var changed []*corev1.ResourceQuota
+	for _, q := range counting {
+		delta := usage
+		// QUO-023: an update is charged with what it uses more, if the quota counted the object before.
+		if old != nil && counts(q, r, old) {
+			delta = minus(usage, Usage(r, old))
+		}
+		delta = mask(delta, slices.Collect(maps.Keys(q.Status.Hard)))
+		maps.DeleteFunc(delta, func(_ corev1.ResourceName, q resource.Quantity) bool { return q.IsZero() })
+		if len(delta) == 0 {
+			continue
+		}
+		used := plus(q.Status.Used, delta)
+		// QUO-020: the usage may reach the limit, and not exceed it.
+		if exceeded := exceeds(used, q.Status.Hard, delta); len(exceeded) > 0 && !status {
+			return nil, fmt.Errorf("exceeded quota: %s, requested: %s, used: %s, limited: %s", q.Name,
+				describe(delta, exceeded), describe(q.Status.Used, exceeded), describe(q.Status.Hard, exceeded))
+		}
+		q = q.DeepCopy()
+		q.Status.Used = used
+		changed = append(changed, q)
+	}
+	return changed, nil
+}
+
+// unstated lists the resources among names of which containers of a pod do not state what they need.
+func unstated(pod *corev1.Pod, names []corev1.ResourceName) string {
+	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
+		return ""
+	}
+	var parts []string
+	for _, name := range names {
+		of := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits.")
+		if of != string(corev1.ResourceCPU) && of != string(corev1.ResourceMemory) {
+			continue
+		}
+		var without []string
+		for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+			list := c.Resources.Requests
+			if strings.HasPrefix(string(name), "limits.") {
+				list = c.Resources.Limits
+			}
+			if _, ok := list[corev1.ResourceName(of)]; !ok {
+				without = append(without, c.Name)
+			}
+		}
+		if slices.Sort(without); len(without) > 0 {
+			parts = append(parts, fmt.Sprintf("%s for: %s", name, strings.Join(without, ",")))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// exceeds returns the names, sorted, of those resources in delta whose usage is above the limit.
+func exceeds(used, hard, delta corev1.ResourceList) []corev1.ResourceName {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(delta)), func(name corev1.ResourceName) bool {
+		u, h := used[name], hard[name]
+		return u.Cmp(h) <= 0
+	})
+}
+
+func describe(list corev1.ResourceList, names []corev1.ResourceName) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		q := list[name]
+		parts[i] = string(name) + "=" + q.String()
+	}
+	return strings.Join(parts, ",")
+}
+
+func join(names []corev1.ResourceName) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = string(name)
+	}
+	return strings.Join(parts, ",")
+}
+
+// plus returns a and b added up.
+func plus(a, b corev1.ResourceList) corev1.ResourceList {
+	sum := corev1.ResourceList{}
+	for _, list := range []corev1.ResourceList{a, b} {
+		for name, q := range list {
+			total := sum[name].DeepCopy()
+			if _, ok := sum[name]; ok {
+				total.Add(q)
+			} else {
+				total = q.DeepCopy()
+			}
+			sum[name] = total
+		}
+	}
+	return sum
+}
+
+// minus returns what a has more than b, at least zero.
+func minus(a, b corev1.ResourceList) corev1.ResourceList {
+	rest := corev1.ResourceList{}
+	for name, q := range a {
+		q = q.DeepCopy()
+		if q.Sub(b[name]); q.Sign() < 0 {
+			q = *resource.NewQuantity(0, q.Format)
+		}
+		rest[name] = q
+	}
+	return rest
+}
+
+// most returns the greater quantity of each resource.
+func most(a, b corev1.ResourceList) corev1.ResourceList {
+	out := maps.Clone(a)
+	for name, q := range b {
+		if have, ok := out[name]; !ok || q.Cmp(have) > 0 {
+			out[name] = q
+		}
+	}
+	return out
+}
+
+func mask(list corev1.ResourceList, names []corev1.ResourceName) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, name := range names {
+		if q, ok := list[name]; ok {
+			out[name] = q
+		}
+	}
+	return out
+}
+
+// Equal reports whether two lists have the same names with equal quantities.
+func Equal(a, b corev1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(p, q resource.Quantity) bool { return p.Cmp(q) == 0 })
+}
