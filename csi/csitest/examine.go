@@ -22,12 +22,13 @@ import (
 type flaw struct {
 	kind     flawKind
 	method   string
-	volume   string // volume_id or name
-	snapshot string // in the reference; "" if it is not about a snapshot
-	detail   string // what the driver did
-	steps    []step // up to the step that shows it
-	path     string // the mount that is wrong, "" if it is not about a mount
-	overlap  bool   // the call ran at the same time as another one of its volume
+	volume   string       // volume_id or name
+	snapshot string       // in the reference; "" if it is not about a snapshot
+	detail   string       // what the driver did
+	code     storage.Code // that is required instead of success; "" if another one is meant
+	steps    []step       // up to the step that shows it
+	path     string       // the mount that is wrong, "" if it is not about a mount
+	overlap  bool         // the call ran at the same time as another one of its volume
 }
 
 // flawKind says which requirement was broken.
@@ -366,6 +367,7 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			return
 		}
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, code, trimStatus(o.err))
+		e.flaws[len(e.flaws)-1].code = code
 		return
 	}
 	switch r := reply.Message.(type) {
@@ -393,11 +395,12 @@ func (e *examiner) mayAttach(c *csi.Call, r *spec.ControllerPublishVolumeRequest
 	node := e.node(r.GetNodeId())
 	if e.gone[node] {
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code NotFound is required: node %s does not exist", c.Method, r.GetNodeId())
+		e.flaws[len(e.flaws)-1].code = storage.NotFound
 		return false
 	}
 	attached := 0
 	for _, v := range e.Volumes() {
-		on := slices.ContainsFunc(v.Attached, func(u fake.Use) bool { return u.Node == node })
+		on := !e.tainted[v.ID] && slices.ContainsFunc(v.Attached, func(u fake.Use) bool { return u.Node == node })
 		if on && v.ID == e.volume(c.Volume) {
 			return true
 		}
@@ -408,6 +411,7 @@ func (e *examiner) mayAttach(c *csi.Call, r *spec.ControllerPublishVolumeRequest
 	if e.caps.Limit > 0 && attached >= int(e.caps.Limit) {
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code ResourceExhausted is required: node %s has %d volumes, and max_volumes_per_node is %d",
 			c.Method, r.GetNodeId(), attached, e.caps.Limit)
+		e.flaws[len(e.flaws)-1].code = storage.ResourceExhausted
 		return false
 	}
 	return true

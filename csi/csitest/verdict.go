@@ -41,6 +41,10 @@ func requirement(f flaw) (section, text string) {
 		text = "the operation MUST be idempotent: if there is no mount at that path, the reply is OK"
 	case f.kind == accepts && f.method == "DeleteVolume":
 		section, text = "DeleteVolume Errors", "a volume in use MUST NOT be deleted: the code is FAILED_PRECONDITION"
+	case f.kind == accepts && f.method == "ControllerPublishVolume" && f.code == storage.ResourceExhausted:
+		section, text = "ControllerPublishVolume Errors", "a node that has max_volumes_per_node volumes MUST give RESOURCE_EXHAUSTED"
+	case f.kind == accepts && f.method == "ControllerPublishVolume" && f.code == storage.NotFound:
+		section, text = "ControllerPublishVolume Errors", "a volume or node that does not exist MUST give NOT_FOUND"
 	case f.kind == accepts && f.method == "ControllerPublishVolume":
 		section, text = "ControllerPublishVolume Errors",
 			"a volume without a MULTI_NODE capability that is published to another node MUST give FAILED_PRECONDITION"
@@ -60,7 +64,7 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == duplicate:
 		section, text = "CreateVolume", "the name identifies the volume: a repeated request MUST NOT create a second volume"
 	case f.kind == invalid:
-		text = "required fields MUST be set, and capacity_bytes is within capacity_range"
+		text = "required fields MUST be set, capacity_bytes is within capacity_range, and content_source is the volume_content_source of the request"
 	case f.kind == inventories:
 		section, text = "ListVolumes", "the pages have each volume once, and at most max_entries each; the list has every volume that exists, with the nodes at which it is published"
 	case f.kind == mounts && f.method == "NodePublishVolume":

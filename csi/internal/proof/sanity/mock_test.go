@@ -47,9 +47,15 @@ var mistakes = []struct{ kind, method, section, why string }{
 		"CreateVolume compares only the size with that of the volume that has the name; parameters and capabilities are not stored"},
 	{"accepts", "DeleteVolume", "DeleteVolume Errors",
 		"DeleteVolume removes the volume from the list and does not look at the attachment, which is in its volume_context"},
+	{"reply-differs", "", "ListVolumes",
+		"ControllerPublishVolume and NodeStageVolume write devices into the volume_context, which is static"},
+	{"invalid-reply", "CreateVolume", "CreateVolume",
+		"newVolumeFromSnapshot and newVolumeFromVolume return the index in the list as the ID in content_source"},
+	{"wrong-code", "ControllerGetVolume", "ControllerGetVolume Errors",
+		"ControllerGetVolume without volume_id returns NotFound instead of InvalidArgument"},
 }
 
-// The driver has three mistakes, and no other is reported.
+// The driver has these mistakes, and no other is reported.
 func TestMockDriver(t *testing.T) {
 	klog.SetLogger(logr.Discard())
 	s := csi.Serve(register)
