@@ -1,9 +1,10 @@
 // Package csitest tests a CSI driver against everything that Kubernetes does to it.
 //
-// A simulated cluster (package volsim) tells stories to the driver: a volume is created, used, grown and deleted; nodes reboot, die and
-// disappear; kubelets restart. Each story runs once without faults, then with each fault at each call (a lost reply, a reply after the
-// deadline, a call delivered twice, a broken connection, a restarted driver, a call that continues while the next one is made, a caller that
-// crashes), with pairs of faults, and in other orders of events. Time is virtual, so thousands of runs take seconds.
+// A simulated cluster (package volsim) tells stories to the driver: a volume is created, used, grown, copied, restored from a snapshot and
+// deleted; nodes reboot, die and disappear; kubelets restart. Each story runs once without faults, then with each fault at each call (a lost
+// reply, a reply after the deadline, a call delivered twice, a broken connection, a restarted driver, a call that continues while the next
+// one is made, a caller that crashes), with pairs of faults, and in other orders of events. Time is virtual, so thousands of runs take
+// seconds.
 //
 //	func TestDriver(t *testing.T) {
 //		driver := newDriver()
@@ -11,8 +12,9 @@
 //		csitest.Run(t, csitest.Config{Controller: conn, Reset: driver.Reset})
 //	}
 //
-// Every call also goes to a reference driver (fake.Memory), and the answers, the volumes that the driver lists, its mounts and the data are
-// compared. A [Finding] says which section of the CSI specification the driver violates, the calls that show it, and why Kubernetes makes them.
+// Every call also goes to a reference driver (fake.Memory), and the answers, the volumes and snapshots that the driver lists, its mounts
+// and the data are compared. A [Finding] says which section of the CSI specification the driver violates, the calls that show it, and why
+// Kubernetes makes them.
 //
 // [Check] does the same outside of tests, and returns a [Report].
 package csitest
