@@ -14,9 +14,8 @@
 // Quantities with an exponent beyond 999 are rejected, because their arithmetic would not end. Errors of failed preconditions do not
 // contain the etcd key.
 //
-// Not simulated: namespaces as objects (API-010), authentication, webhooks, strategic
-// merge patches and JSON patches, validation of pods that does not concern volumes,
-// propagation policies other than Background (API-059), and admission that adds to nodes and pods without regard to volumes (API-257).
+// Not simulated: authentication, webhooks, validation of pods that does not concern volumes, and admission that adds to nodes and pods
+// without regard to volumes (API-257). Package apiserver has strategic merge patches, JSON patches and server-side apply.
 // [Config].AsGiven and SkipValidation disable rules, for studies of objects that should not exist.
 //
 // Where to look:

@@ -1,4 +1,5 @@
-package script_test
+// Package concurrent tests that clusters that run side by side share nothing that changes. The race detector runs it.
+package concurrent
 
 import (
 	"bytes"
