@@ -34,6 +34,13 @@ var detected = []testdriver.Bug{
 	testdriver.DeleteAgainFails, testdriver.AttachAgainFails, testdriver.ExpandNotDelivered, testdriver.NodeExpandAgainFails,
 	testdriver.StageAgainFails, testdriver.UnstageAgainFails, testdriver.PublishAgainFails, testdriver.PublishAgainMountsTwice,
 	testdriver.UnpublishAgainFails, testdriver.Panics, testdriver.Hangs,
+	testdriver.CreateWrongCapacity, testdriver.AttachMissingInternal, testdriver.AttachMissingSucceeds, testdriver.AttachNodeGoneSucceeds,
+	testdriver.ListAcceptsTokens, testdriver.ValidateMissingSucceeds, testdriver.ValidateConfirmsNothing, testdriver.ArgumentsMissing,
+	testdriver.NodeIDChanges, testdriver.StatsUnmounted, testdriver.SecretRequired, testdriver.SnapshotAgainFails,
+	testdriver.SnapshotIgnoresSource, testdriver.SnapshotWithoutTime, testdriver.SnapshotWithoutSource, testdriver.SnapshotDeleteAgainFails,
+	testdriver.SnapshotDeleteLeaves, testdriver.SnapshotListIgnoresID, testdriver.SnapshotListIgnoresVolume,
+	testdriver.SnapshotListUnknownFails, testdriver.SnapshotSecretRequired, testdriver.RestoreWithoutSource,
+	testdriver.RestoreMissingSucceeds, testdriver.GroupDeleteAgainFails, testdriver.GroupMissingSucceeds,
 }
 
 // mockFailures are the tests that fail on the mock driver: ControllerModifyVolume and CreateVolume accept all mutable parameters, and
