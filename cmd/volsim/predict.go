@@ -34,6 +34,7 @@ const predictExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,cs
 
 func newPredict() *cobra.Command {
 	var flags dumpFlags
+	var namespace string
 	opts := predict.Options{For: predict.DefaultFor}
 	cmd := &cobra.Command{
 		Use:     "predict -f DUMP -- STEP [then STEP]...",
@@ -44,7 +45,7 @@ func newPredict() *cobra.Command {
 			if opts.For <= 0 {
 				return usageError{fmt.Errorf("invalid --for %v: must be positive", opts.For)}
 			}
-			steps, err := predict.Parse(args, os.ReadFile)
+			steps, err := predict.ParseIn(namespace, args, os.ReadFile)
 			if err != nil {
 				return usageError{err}
 			}
@@ -62,6 +63,7 @@ func newPredict() *cobra.Command {
 	}
 	flags.register(cmd)
 	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "virtual time to simulate after the last step")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of claims and pods that are written without one")
 	cmd.Flags().BoolVar(&opts.NoReplacements, "no-replacements", false, "do not replace deleted pods of ReplicaSets and StatefulSets")
 	return cmd
 }

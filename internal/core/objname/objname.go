@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 )
 
 // kinds lists the names of kinds that Parse accepts before the slash. Of prints the first one.
@@ -27,7 +28,10 @@ var kinds = []struct {
 
 // Parse reads the name of an object: pvc/namespace/name, pod/namespace/name, pv/name, node/name, sc/name, va/name and so on. A claim or a
 // pod without a namespace is in "default", and namespace/name without a kind is a claim.
-func Parse(text string) (api.Ref, error) {
+func Parse(text string) (api.Ref, error) { return ParseIn("default", text) }
+
+// ParseIn is Parse for a claim or a pod without a namespace in the given namespace.
+func ParseIn(namespace, text string) (api.Ref, error) {
 	parts := strings.Split(text, "/")
 	for _, part := range parts {
 		if part == "" {
@@ -42,16 +46,34 @@ func Parse(text string) (api.Ref, error) {
 		case k.namespaced && len(parts) == 3:
 			return api.Ref{Kind: k.kind, Key: api.Key(parts[1], parts[2])}, nil
 		case k.namespaced && len(parts) == 2:
-			return api.Ref{Kind: k.kind, Key: api.Key("default", parts[1])}, nil
+			return api.Ref{Kind: k.kind, Key: api.Key(namespace, parts[1])}, nil
 		case !k.namespaced && len(parts) == 2:
 			return api.Ref{Kind: k.kind, Key: parts[1]}, nil
 		}
 		return api.Ref{}, fmt.Errorf("invalid %[2]s name %[1]q: want %[3]s", text, k.kind, example(k.names[0], k.namespaced))
 	}
+	if isKind(parts[0]) {
+		return api.Ref{}, fmt.Errorf("invalid object name %q: want one of the kinds %s; for a claim, write pvc/namespace/name", text, listed())
+	}
 	if len(parts) == 2 {
 		return api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(parts[0], parts[1])}, nil
 	}
 	return api.Ref{}, fmt.Errorf("invalid object name %q: want pvc/namespace/name, pod/namespace/name or pv/name", text)
+}
+
+// isKind reports whether kubectl knows the text as a kind.
+func isKind(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(objkinds.All(), func(k *objkinds.Kind) bool { return slices.Contains(k.Names(), text) })
+}
+
+// listed returns the shortest name of each kind.
+func listed() string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.names[0]
+	}
+	return strings.Join(names, ", ")
 }
 
 func example(kind string, namespaced bool) string {

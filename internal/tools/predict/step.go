@@ -73,6 +73,11 @@ const Then = "then"
 // Parse reads steps, separated by the word then: delete pvc/shop/data, lose node/n1 then wait 10m then out-of-service node/n1. It reads
 // files with readFile.
 func Parse(words []string, readFile func(name string) ([]byte, error)) ([]Step, error) {
+	return ParseIn("default", words, readFile)
+}
+
+// ParseIn is Parse with the namespace of claims and pods that are written without one. The option -n of a step overrides it.
+func ParseIn(namespace string, words []string, readFile func(name string) ([]byte, error)) ([]Step, error) {
 	var steps []Step
 	for len(words) > 0 {
 		end := slices.Index(words, Then)
@@ -84,7 +89,7 @@ func Parse(words []string, readFile func(name string) ([]byte, error)) ([]Step, 
 				return nil, fmt.Errorf("missing STEP after %q", Then)
 			}
 		}
-		parsed, err := parseStep(step, readFile)
+		parsed, err := parseStep(namespace, step, readFile)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +102,7 @@ func Parse(words []string, readFile func(name string) ([]byte, error)) ([]Step, 
 	return steps, nil
 }
 
-func parseStep(words []string, readFile func(name string) ([]byte, error)) (Step, error) {
+func parseStep(namespace string, words []string, readFile func(name string) ([]byte, error)) (Step, error) {
 	if len(words) == 0 {
 		return Step{}, fmt.Errorf("missing STEP before \"then\": want one of: %s", strings.Join(Usage(), "; "))
 	}
@@ -109,7 +114,11 @@ func parseStep(words []string, readFile func(name string) ([]byte, error)) (Step
 		if parse == nil {
 			parse = func(args []string) (func(*run) error, error) { return parseApply(args, readFile) }
 		}
-		do, err := parse(words[1:])
+		args, err := arguments(namespace, v.name, words[1:])
+		if err != nil {
+			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
+		}
+		do, err := parse(args)
 		if err != nil {
 			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
 		}
