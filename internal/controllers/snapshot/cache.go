@@ -142,24 +142,6 @@ func same(a, b any) bool {
 	return string(x) == string(y)
 }
 
-// retries makes repeated failures of a key background work: Settle waits for what may still succeed, and a repeated error is likely to be
-// repeated again.
-type retries map[string]string
-
-// of returns the error of a sync for the queue.
-func (r retries) of(key string, err error) error {
-	if err == nil {
-		delete(r, key)
-		return nil
-	}
-	repeated := r[key] == err.Error()
-	r[key] = err.Error()
-	if repeated {
-		return &engine.Retry{Err: err, Background: true}
-	}
-	return err
-}
-
 // Settings are the flags of both components.
 type Settings struct {
 	// RetryStart and RetryMax bound the delay of a failed object, which doubles with each failure; zero is 1 s and 5 min.

@@ -30,7 +30,7 @@ type controller struct {
 	claims    *engine.Informer[*corev1.PersistentVolumeClaim]
 
 	snapshotQueue, contentQueue *engine.Queue
-	failed                      retries
+	failed                      engine.Repeats
 	resync                      *engine.Ticker
 	events                      *engine.Recorder
 }
@@ -44,7 +44,7 @@ func New(e *engine.Engine, cfg Settings) (*engine.Actor, error) {
 			contents:  newCache[snapshots.Content](a, snapshots.ContentKind),
 			classes:   newCache[snapshots.Class](a, snapshots.ClassKind),
 			claims:    engine.NewInformer(a, e.Store().Claims),
-			failed:    retries{},
+			failed:    engine.Repeats{},
 			events:    a.NewRecorder(actors.Snapshot),
 		}
 		a.Keeps(&c.failed)
@@ -53,14 +53,14 @@ func New(e *engine.Engine, cfg Settings) (*engine.Actor, error) {
 			Name: "snapshots", Kind: snapshots.SnapshotKind, Workers: controllerWorkers,
 			Limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),
 			Sync: func(p *engine.Process, key string) error {
-				return c.failed.of("snapshot "+key, c.syncSnapshotKey(p, key))
+				return c.failed.Of("snapshot "+key, c.syncSnapshotKey(p, key))
 			},
 		})
 		c.contentQueue = a.NewQueue(engine.QueueConfig{
 			Name: "contents", Kind: snapshots.ContentKind, Workers: controllerWorkers,
 			Limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),
 			Sync: func(p *engine.Process, key string) error {
-				return c.failed.of("content "+key, c.syncContentKey(p, key))
+				return c.failed.Of("content "+key, c.syncContentKey(p, key))
 			},
 		})
 		// SNAP-001: all objects are synced again every 15 min.

@@ -25,7 +25,7 @@ type snapshotter struct {
 	contents *contentCache
 	classes  *classCache
 	queue    *engine.Queue
-	failed   retries
+	failed   engine.Repeats
 	resync   *engine.Ticker
 	events   *engine.Recorder
 }
@@ -42,7 +42,7 @@ func NewSnapshotter(e *engine.Engine, backend storage.Backend, cfg Settings) (*e
 			name: name, driver: sidecar.Driver{Backend: backend, Timeout: cfg.Timeout},
 			contents: newCache[snapshots.Content](a, snapshots.ContentKind),
 			classes:  newCache[snapshots.Class](a, snapshots.ClassKind),
-			failed:   retries{},
+			failed:   engine.Repeats{},
 			events:   a.NewRecorder("csi-snapshotter " + name),
 		}
 		a.Keeps(&c.failed)
@@ -50,7 +50,7 @@ func NewSnapshotter(e *engine.Engine, backend storage.Backend, cfg Settings) (*e
 		c.queue = a.NewQueue(engine.QueueConfig{
 			Name: "contents", Kind: snapshots.ContentKind, Workers: controllerWorkers,
 			Limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),
-			Sync:    func(p *engine.Process, key string) error { return c.failed.of(key, c.syncKey(p, key)) },
+			Sync:    func(p *engine.Process, key string) error { return c.failed.Of(key, c.syncKey(p, key)) },
 		})
 		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: cfg.ResyncPeriod, Fixed: true,
 			Pass: func(*engine.Process) { c.resyncAll() }})

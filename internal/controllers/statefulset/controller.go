@@ -39,6 +39,7 @@ type controller struct {
 	recorder  *engine.Recorder
 	// written are the controller's own writes that its informers may lack (STS-012).
 	written *workload.Consistency
+	failed  engine.Repeats
 }
 
 // New adds the controller. sets contains the StatefulSets.
@@ -53,11 +54,15 @@ func New(e *engine.Engine, sets *store.Table[*plain.Object]) (*engine.Actor, err
 		c := &controller{
 			store: s, sets: engine.NewInformer(a, sets), pods: engine.NewInformer(a, s.Pods), claims: engine.NewInformer(a, s.Claims), byOwner: byOwner,
 			revisions: workload.Revisions{Informer: engine.NewInformer(a, revisions)}, recorder: a.NewRecorder("statefulset-controller"),
+			failed: engine.Repeats{},
 		}
+		a.Keeps(&c.failed)
 		c.written = workload.NewConsistency(map[string]workload.Reached{
 			"pods": c.pods.Reached, "persistentvolumeclaims": c.claims.Reached, "statefulsets": c.sets.Reached,
 		})
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "statefulset", Kind: Kind, Workers: workers, Sync: c.sync})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "statefulset", Kind: Kind, Workers: workers, Sync: func(p *engine.Process, key string) error {
+			return c.failed.Of(key, c.sync(p, key))
+		}})
 		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.podAdded, Update: c.podUpdated, Delete: c.podDeleted})
 		enqueue := func(set *plain.Object) { c.queue.Add(api.KeyOf(set)) }
 		c.sets.Handle(engine.Handler[*plain.Object]{Add: enqueue, Update: func(_, set *plain.Object) { enqueue(set) }, Delete: enqueue})

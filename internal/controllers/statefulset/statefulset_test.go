@@ -400,3 +400,19 @@ func TestValidation(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedFailure checks that Settle does not wait for a set whose sync fails with the same error again and again.
+func TestRepeatedFailure(t *testing.T) {
+	f := newFixture(t)
+	f.Create(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "q"}})
+	f.PatchStatus("ResourceQuota", "default/q", `{"status":{"hard":{"persistentvolumeclaims":"0"},"used":{"persistentvolumeclaims":"0"}}}`)
+	f.Create(newSet(1))
+	began := f.Now()
+	f.OK(f.Settle(time.Hour))
+	if took := f.Now().Sub(began); took > 100*time.Millisecond {
+		t.Errorf("Settle waited %v", took)
+	}
+	events := f.events()
+	f.want("STS-051", "the first Event", events[0], `FailedCreate: Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: persistentvolumeclaims "data-db-0" `+
+		`is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=0, limited: persistentvolumeclaims=0`)
+}
