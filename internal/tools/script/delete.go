@@ -3,9 +3,11 @@ package script
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -26,7 +28,8 @@ type deletion struct {
 
 func readDelete(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, fileOption, namespaceOption, timeoutOption, option{long: "force"}, option{long: "now"}, option{long: "all"},
-		option{long: "ignore-not-found"}, option{long: "wait"}, option{long: "grace-period", value: true})
+		option{long: "ignore-not-found"}, option{long: "wait"}, option{long: "grace-period", value: true},
+		option{long: "cascade", value: true})
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +47,12 @@ func readDelete(s *Script, args []string) (step, error) {
 	}
 	if err := d.readGrace(a); err != nil {
 		return nil, err
+	}
+	switch cascade := a.get("cascade", "background"); cascade {
+	case "background", "foreground", "orphan":
+		d.opts.PropagationPolicy = metav1.DeletionPropagation(strings.ToUpper(cascade[:1]) + cascade[1:])
+	default:
+		return nil, fmt.Errorf("invalid --cascade=%s: want background, foreground or orphan", cascade)
 	}
 	if err := d.readTargets(s, a); err != nil {
 		return nil, err

@@ -26,6 +26,18 @@ func metadataCommands() []*command {
 			read:     readMetadata("annotate", "annotations", "annotated"),
 		},
 		{
+			name: "scale", group: writing, usage: []string{"KIND/NAME... | KIND NAME... --replicas=N"},
+			help:     "Sets the number of replicas of a workload.",
+			examples: []string{"scale statefulset/db --replicas=1"},
+			read:     readScale,
+		},
+		{
+			name: "rollout", group: writing, usage: []string{"restart KIND/NAME... | restart KIND NAME..."},
+			help:     "Restarts the pods of a workload: sets the annotation kubectl.kubernetes.io/restartedAt of its template.",
+			examples: []string{"rollout restart statefulset/db"},
+			read:     readRollout,
+		},
+		{
 			name: "taint", group: writing, usage: []string{"node NAME KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},
 			help: "Adds taints to a node, and removes those followed by a dash.",
 			examples: []string{"taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
@@ -46,7 +58,7 @@ func metadataCommands() []*command {
 		},
 		{
 			name: "drain", group: writing, usage: []string{"NODE"},
-			help:     "Cordons a node and deletes all its pods. They are not replaced, because workload controllers are not simulated.",
+			help:     "Cordons a node and deletes all its pods. The controllers of StatefulSets replace theirs.",
 			examples: []string{"drain n1"},
 			read:     readDrain,
 		},
