@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/namespace"
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
 	"github.com/volsim/volsim/internal/controllers/podgc"
+	"github.com/volsim/volsim/internal/controllers/replicaset"
 	"github.com/volsim/volsim/internal/controllers/resourcequota"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/controllers/snapshot"
@@ -86,6 +87,7 @@ func (c *Cluster) controllers() []component {
 		{actors.Namespace, c.follow(store.NamespaceKind, namespace.New)},
 		{actors.ResourceQuota, c.follow(store.QuotaKind, resourcequota.New)},
 		{actors.StatefulSet, c.follow(statefulset.Kind, statefulset.New)},
+		{actors.ReplicaSet, c.follow(replicaset.Kind, replicaset.New)},
 		c.onSnapshots(actors.Snapshot, func() error {
 			_, err := snapshot.New(c.engine, snapshot.Settings{})
 			return err

@@ -43,6 +43,8 @@ type Claimer struct {
 	Selector labels.Selector
 	// Member further restricts which pods can belong to the controller; nil for all.
 	Member func(*corev1.Pod) bool
+	// Only restricts which pods are read at all: others are neither adopted nor released; nil for all.
+	Only func(*corev1.Pod) bool
 	// Finalizers are added to adopted pods, and removed from released ones.
 	Finalizers []string
 	// Fresh reads the controller from the API server.
@@ -59,6 +61,9 @@ func (c Claimer) Claim(p *engine.Process) ([]*corev1.Pod, error) {
 	var errs []error
 	var canAdopt func() error
 	for _, pod := range candidates {
+		if c.Only != nil && !c.Only(pod) {
+			continue
+		}
 		matches := c.Selector.Matches(labels.Set(pod.Labels)) && (c.Member == nil || c.Member(pod))
 		switch owned := metav1.GetControllerOfNoCopy(pod) != nil; {
 		case owned && matches:

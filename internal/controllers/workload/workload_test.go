@@ -99,3 +99,32 @@ func TestRevisions(t *testing.T) {
 		t.Errorf("WORK-012: a revision that differs in blanks is another one")
 	}
 }
+
+// TestExpectations has what a controller waits for.
+func TestExpectations(t *testing.T) {
+	now := time.Unix(0, 0)
+	for _, tt := range []struct {
+		rule, name string
+		do         func(e *workload.Expectations)
+		after      time.Duration
+		met        bool
+	}{
+		{"WORK-008", "nothing is expected", func(*workload.Expectations) {}, 0, true},
+		{"WORK-008", "one of two creations is missing", func(e *workload.Expectations) { e.Creations("k", 2, now); e.Created("k") }, 0, false},
+		{"WORK-008", "all creations are delivered", func(e *workload.Expectations) { e.Creations("k", 1, now); e.Created("k") }, 0, true},
+		{"WORK-008", "a pod counts once", func(e *workload.Expectations) {
+			e.Deletions("k", []string{"a", "b"}, now)
+			e.Deleted("k", "a")
+			e.Deleted("k", "a")
+		}, 0, false},
+		{"WORK-008", "another pod does not count", func(e *workload.Expectations) { e.Deletions("k", []string{"a"}, now); e.Deleted("k", "b") }, 0, false},
+		{"WORK-008", "after five minutes", func(e *workload.Expectations) { e.Creations("k", 1, now) }, 5*time.Minute + 1, true},
+		{"WORK-008", "before five minutes", func(e *workload.Expectations) { e.Creations("k", 1, now) }, 5 * time.Minute, false},
+	} {
+		e := workload.NewExpectations()
+		tt.do(e)
+		if met := e.Met("k", now.Add(tt.after)); met != tt.met {
+			t.Errorf("%s: %s: met = %v, want %v", tt.rule, tt.name, met, tt.met)
+		}
+	}
+}

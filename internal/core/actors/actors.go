@@ -21,6 +21,7 @@ const (
 	Namespace        = "namespace-controller"
 	ResourceQuota    = "resourcequota-controller"
 	StatefulSet      = "statefulset-controller"
+	ReplicaSet       = "replicaset-controller"
 	VACProtection    = "volumeattributesclass-protection-controller"
 )
 

@@ -41,7 +41,7 @@ var kinds = []Kind{
 	{Group: "apps", Kind: "Deployment", Plural: "deployments", Short: []string{"deploy"}, Categories: []string{"all"},
 		Namespaced: true, Status: true, Scale: true, Generation: true},
 	{Group: "apps", Kind: "ReplicaSet", Plural: "replicasets", Short: []string{"rs"}, Categories: []string{"all"}, Namespaced: true,
-		Status: true, Scale: true, Generation: true},
+		Status: true, Scale: true, Generation: true, Passive: true},
 	{Group: "apps", Kind: "StatefulSet", Plural: "statefulsets", Short: []string{"sts"}, Categories: []string{"all"},
 		Namespaced: true, Status: true, Scale: true, Generation: true, Passive: true},
 	{Group: "autoscaling", Versions: []string{"v2", "v1"}, Kind: "HorizontalPodAutoscaler", Plural: "horizontalpodautoscalers",

@@ -200,6 +200,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s = quotaRules.add(s)
 	case string(LimitRangeKind):
 		s = limitRangeRules.add(s)
+	case "ReplicaSet.apps":
+		s = replicaSetRules.add(s)
 	case "Secret":
 		s.defaults = defaultSecret
 	case string(NamespaceKind):

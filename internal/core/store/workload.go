@@ -181,21 +181,26 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 
 // validateSelector validates the selector of a workload: it must select something, and match the labels of the template (WORK-021).
 func validateSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, kind string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	if selector == nil {
-		return field.ErrorList{field.Required(path.Child("selector"), "")}
-	}
-	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		errs = append(errs, field.Required(path.Child("selector"), ""))
+	} else if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 		return field.ErrorList{field.Invalid(path.Child("selector"), selector, "empty selector is invalid for "+kind)}
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return field.ErrorList{field.Invalid(path.Child("selector"), selector, "")}
+		detail := ""
+		if kind == "deployment" {
+			detail = "invalid label selector"
+		}
+		return append(errs, field.Invalid(path.Child("selector"), selector, detail))
 	}
-	// WORK-021: a workload must find the pods that it makes.
+	// WORK-021: a workload must find the pods that it makes. A missing selector matches none.
 	if !parsed.Matches(labels.Set(template.Labels)) {
-		return field.ErrorList{field.Invalid(path.Child("template", "metadata", "labels"), maps.Clone(template.Labels), "`selector` does not match template `labels`")}
+		errs = append(errs, field.Invalid(path.Child("template", "metadata", "labels"), maps.Clone(template.Labels),
+			"`selector` does not match template `labels`"))
 	}
-	return nil
+	return errs
 }
 
 func notBelowZero(n int64, path *field.Path) field.ErrorList {

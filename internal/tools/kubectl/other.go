@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -69,6 +72,16 @@ var otherLayouts = map[api.Kind][]Column{
 		ageColumn,
 	},
 	"LimitRange": {nameColumn, field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") })},
+	"ReplicaSet.apps": {
+		nameColumn,
+		field("Desired", "Desired pods", func(c map[string]any) string { return number(c, "spec", "replicas") }),
+		field("Current", "Existing pods", func(c map[string]any) string { return number(c, "status", "replicas") }),
+		field("Ready", "Ready pods", func(c map[string]any) string { return number(c, "status", "readyReplicas") }),
+		ageColumn,
+		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
+		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
+		wideField("Selector", "Labels of the pods", selectorOf),
+	},
 	"Namespace": {
 		nameColumn,
 		field("Status", "The status of the namespace", func(c map[string]any) string { return text(c, "status", "phase") }),
@@ -118,6 +131,16 @@ func containers(content map[string]any, name string) string {
 		all = append(all, text(container, name))
 	}
 	return strings.Join(all, ",")
+}
+
+// selectorOf formats the label selector of a workload.
+func selectorOf(content map[string]any) string {
+	var selector metav1.LabelSelector
+	fields, _ := at(content, "spec", "selector").(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector); err != nil {
+		return "<none>"
+	}
+	return metav1.FormatLabelSelector(&selector)
 }
 
 func size(content map[string]any, path ...string) int {

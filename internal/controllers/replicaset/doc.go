@@ -1,0 +1,7 @@
+// Package replicaset is the ReplicaSet controller of kube-controller-manager.
+//
+// A set creates and deletes pods until it has as many active ones as it has replicas (RS-020). A pod that is being deleted is not active, so
+// it has a successor at once, also on a dead node (RS-021): with a ReadWriteOnce volume the successor waits until that node is detached.
+//
+// The rules are RS-001 to RS-062 in docs/rules/workloads.md. Start reading in controller.go.
+package replicaset

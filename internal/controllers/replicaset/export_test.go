@@ -1,0 +1,4 @@
+package replicaset
+
+// Before is before for tests.
+var Before = before

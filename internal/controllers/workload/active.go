@@ -1,0 +1,11 @@
+package workload
+
+import corev1 "k8s.io/api/core/v1"
+
+// Ended reports whether a pod has succeeded or failed.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Active reports whether a pod has not ended and is not being deleted.
+func Active(pod *corev1.Pod) bool { return !Ended(pod) && pod.DeletionTimestamp == nil }
