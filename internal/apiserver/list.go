@@ -104,7 +104,7 @@ func (s *Server) page(r *request) (page, error) {
 			continue
 		}
 		p.items = append(p.items, obj)
-		if limit == 0 || int64(len(p.items)) < limit || i+1 == len(objs) {
+		if limit <= 0 || int64(len(p.items)) < limit || i+1 == len(objs) {
 			continue
 		}
 		p.meta.Continue = encodeContinue(continueToken{APIVersion: continueVersion, ResourceVersion: int64(version), StartKey: r.keyIn(obj) + "\x00"})

@@ -50,7 +50,6 @@ func (s *Server) convertList(r *request, items []api.Object, list metav1.ListMet
 		gv := r.format.as.GroupVersion()
 		partials := metav1.PartialObjectMetadataList{
 			TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: gv.String()}, ListMeta: list,
-			Items: []metav1.PartialObjectMetadata{},
 		}
 		for _, obj := range items {
 			partials.Items = append(partials.Items, *partial(obj, gv))

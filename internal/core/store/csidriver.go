@@ -47,7 +47,7 @@ var (
 	persistentVolumes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
 	supportedFSGroups = []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy,
 		storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
-	supportedLifecycle = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent}
+	supportedLifecycle = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral}
 )
 
 // defaultDriver sets the defaults of a CSIDriver (API-094).

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -26,6 +26,17 @@ func field(name, description string, cell func(content map[string]any) string) C
 	}}
 }
 
+// count returns a column of whole numbers. source is the struct whose field describes the column.
+func count(name string, source any, fieldName string, cell func(content map[string]any) int) Column {
+	return Column{Name: name, Type: "string", Field: source, FieldName: fieldName, Cell: func(obj api.Object, _ time.Time) any {
+		u, err := plain.Unstructured(obj)
+		if err != nil {
+			return "<unknown>"
+		}
+		return int64(cell(u.Object))
+	}}
+}
+
 // otherColumns returns the columns of a kind that is not simulated: those of kubectl for some, else name and age.
 func otherColumns(kind api.Kind) []Column {
 	columns, ok := otherLayouts[kind]
@@ -38,13 +49,13 @@ func otherColumns(kind api.Kind) []Column {
 var otherLayouts = map[api.Kind][]Column{
 	"ConfigMap": {
 		nameColumn,
-		field("Data", "Number of items of data", func(c map[string]any) string { return strconv.Itoa(size(c, "data") + size(c, "binaryData")) }),
+		count("Data", corev1.ConfigMap{}, "data", func(c map[string]any) int { return size(c, "data") + size(c, "binaryData") }),
 		ageColumn,
 	},
 	"Secret": {
 		nameColumn,
 		field("Type", "Type", func(c map[string]any) string { return text(c, "type") }),
-		field("Data", "Number of items of data", func(c map[string]any) string { return strconv.Itoa(size(c, "data")) }),
+		count("Data", corev1.Secret{}, "data", func(c map[string]any) int { return size(c, "data") }),
 		ageColumn,
 	},
 	"Service": {
