@@ -3,6 +3,9 @@ package csitest
 import (
 	"cmp"
 	"slices"
+	"time"
+
+	"github.com/volsim/volsim/trace"
 )
 
 // Report is what a test of a driver found.
@@ -60,6 +63,9 @@ type Finding struct {
 	Story, Replay string
 	// Runs is the number of runs that show it.
 	Runs int
+
+	trace *trace.Trace // of the run; nil if the finding is from another process
+	at    time.Time    // when the run shows it
 }
 
 // Reason is a rule of Kubernetes that leads to a call.
@@ -122,7 +128,13 @@ const (
 func newFinding(rec *recording, f flaw) Finding {
 	steps := shrink(rec, f)
 	section, text := requirement(f)
-	return Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
+	at := time.Time{}
+	for _, s := range steps {
+		if s.Call != nil && s.Call.At.After(at) {
+			at = s.Call.At
+		}
+	}
+	return Finding{trace: rec.trace, at: at, Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
 		Why: why(f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Runs: 1}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // recording is everything that one run shows of the driver. The evaluation reads nothing else, so it can be repeated without the driver.
@@ -35,6 +36,7 @@ type recording struct {
 	before map[string]bool // IDs of volumes that the driver had before the run, and of snapshots with the prefix "snapshot "
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
+	trace  *trace.Trace    // of the cluster
 	gone   error           // the driver did not answer when the run began
 	err    error           // the run could not start or continue
 }
@@ -119,6 +121,7 @@ func execute(cfg *Config, p plan, number int) *recording {
 	defer r.cluster.Close()
 	p.story.tell(r)
 	r.finish()
+	r.rec.trace = r.cluster.Trace()
 	return r.rec
 }
 

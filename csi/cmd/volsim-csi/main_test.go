@@ -28,6 +28,7 @@ func serve(t *testing.T, bugs ...testdriver.Bug) string {
 
 func TestCommand(t *testing.T) {
 	junit := filepath.Join(t.TempDir(), "report.xml")
+	picture := filepath.Join(t.TempDir(), "picture.html")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -37,7 +38,7 @@ func TestCommand(t *testing.T) {
 	}{
 		{"a correct driver", []string{"test", "--endpoint", serve(t), "--stories", "life,move", "--seeds", "1", "--pairs", "0", "--junit", junit}, passed,
 			"passed: life", "runs"},
-		{"a wrong driver", []string{"test", "--endpoint", serve(t, testdriver.StageAgainFails), "--replay", "life lost@3"}, found,
+		{"a wrong driver", []string{"test", "--endpoint", serve(t, testdriver.StageAgainFails), "--replay", "life lost@3", "--html", picture}, found,
 			"section NodeStageVolume: the operation MUST be idempotent", ""},
 		{"no driver", []string{"test", "--endpoint", "unix:///nothing/csi.sock"}, failed, "", "connection error"},
 		{"no endpoint", []string{"test"}, failed, "", "give --endpoint"},
@@ -66,6 +67,9 @@ func TestCommand(t *testing.T) {
 			require.Equal(t, user == 0, bytes.Contains(stderr.Bytes(), []byte("below /var/lib/kubelet; use --dir DIR for other paths\n")))
 		}
 	})
+	page, err := os.ReadFile(picture)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "is already mounted, although the volume already is as requested")
 	report, err := os.ReadFile(junit)
 	require.NoError(t, err)
 	require.Contains(t, string(report), `<testcase name="life"`)

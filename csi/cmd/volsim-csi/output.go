@@ -15,7 +15,7 @@ import (
 
 // output has the files that reports are written to.
 type output struct {
-	junit, json string
+	junit, json, html string
 }
 
 // outputFlags adds the flags of files.
@@ -35,8 +35,16 @@ func (o *output) write(report *csitest.Report, stdout io.Writer) error {
 	if err := text(stdout); err != nil {
 		return err
 	}
-	if err := writeFile(o.junit, report.WriteJUnit); err != nil || o.json == "-" {
+	if err := writeFile(o.junit, report.WriteJUnit); err != nil {
 		return err
+	}
+	if len(report.Findings) > 0 {
+		if err := writeFile(o.html, report.WriteHTML); err != nil {
+			return err
+		}
+	}
+	if o.json == "-" {
+		return nil
 	}
 	return writeFile(o.json, report.WriteJSON)
 }
