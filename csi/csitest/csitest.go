@@ -1,6 +1,6 @@
 // Package csitest tests a CSI driver against everything that Kubernetes does to it.
 //
-// A simulated cluster (package volsim) tells stories to the driver: a volume is created, used, grown, copied, restored from a snapshot and
+// A simulated cluster (package volsim) runs stories on the driver: a volume is created, used, grown, copied, restored from a snapshot and
 // deleted; nodes reboot, die and disappear; kubelets restart. Each story runs once without faults, then with each fault at each call (a lost
 // reply, a reply after the deadline, a call delivered twice, a broken connection, a restarted driver, a call that continues while the next
 // one is made, a caller that crashes), with pairs of faults, and in other orders of events. Time is virtual, so thousands of runs take

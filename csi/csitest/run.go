@@ -119,7 +119,7 @@ func execute(cfg *Config, p plan, number int) *recording {
 		return r.rec
 	}
 	defer r.cluster.Close()
-	p.story.tell(r)
+	p.story.run(r)
 	r.finish()
 	r.rec.trace = r.cluster.Trace()
 	return r.rec

@@ -18,7 +18,7 @@ type story struct {
 	about string
 	// needs returns what the driver or the configuration lacks, "" for nothing.
 	needs func(*Config, capabilities) string
-	tell  func(*run)
+	run   func(*run)
 	// object changes the CSIDriver object; nil changes nothing.
 	object func(*storagev1.CSIDriverSpec)
 }
@@ -93,7 +93,7 @@ var stories = slices.Concat(basicStories, volumeStories, expansionStories, nodeS
 
 // basicStories are the first ones to run.
 var basicStories = []story{
-	{name: "life", about: "a volume is created, used by a pod and deleted", needs: creates, tell: func(r *run) {
+	{name: "life", about: "a volume is created, used by a pod and deleted", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -104,7 +104,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "restart-pod", about: "a pod ends, and another one reads what it wrote", needs: creates, tell: func(r *run) {
+	{name: "restart-pod", about: "a pod ends, and another one reads what it wrote", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -120,7 +120,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "two-pods", about: "two pods of one node share a volume, and one of them ends", needs: creates, tell: func(r *run) {
+	{name: "two-pods", about: "two pods of one node share a volume, and one of them ends", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("one", 0, "data")
@@ -138,7 +138,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "move", about: "a volume moves to another node with its data", needs: need(creates, twoNodes), tell: func(r *run) {
+	{name: "move", about: "a volume moves to another node with its data", needs: need(creates, twoNodes), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -154,10 +154,10 @@ var basicStories = []story{
 		r.deleted("data")
 	}},
 	{name: "shared-writers", about: "pods on two nodes write to one volume", needs: need(creates, twoNodes, supports("ReadWriteMany")),
-		tell: func(r *run) { r.shared("RWX") }},
+		run: func(r *run) { r.shared("RWX") }},
 	{name: "shared-readers", about: "pods on two nodes read one volume", needs: need(creates, twoNodes, supports("ReadOnlyMany")),
-		tell: func(r *run) { r.shared("ROX") }},
-	{name: "read-only", about: "a pod mounts a volume for reading, beside one that writes", needs: creates, tell: func(r *run) {
+		run: func(r *run) { r.shared("ROX") }},
+	{name: "read-only", about: "a pod mounts a volume for reading, beside one that writes", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("writer", 0, "data")
@@ -172,7 +172,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "block", about: "a pod uses a volume as a device", needs: need(creates, supports("Block")), tell: func(r *run) {
+	{name: "block", about: "a pod uses a volume as a device", needs: need(creates, supports("Block")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Block())
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
@@ -182,7 +182,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "one-pod", about: "a ReadWriteOncePod volume", needs: need(creates, supports("ReadWriteOncePod")), tell: func(r *run) {
+	{name: "one-pod", about: "a ReadWriteOncePod volume", needs: need(creates, supports("ReadWriteOncePod")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Modes("RWOP"))
 		r.pod("web", 0, "data")
@@ -194,7 +194,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "kubelet-restart", about: "the kubelet restarts while a pod uses a volume", needs: creates, tell: func(r *run) {
+	{name: "kubelet-restart", about: "the kubelet restarts while a pod uses a volume", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -208,7 +208,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "kubelet-down", about: "a pod is deleted while its kubelet is down", needs: creates, tell: func(r *run) {
+	{name: "kubelet-down", about: "a pod is deleted while its kubelet is down", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -221,7 +221,7 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
-	{name: "node-reboots", about: "a node reboots while a pod uses a volume", needs: need(creates, reboots), tell: func(r *run) {
+	{name: "node-reboots", about: "a node reboots while a pod uses a volume", needs: need(creates, reboots), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -239,7 +239,7 @@ var basicStories = []story{
 		r.deleted("data")
 	}},
 	{name: "node-dies-forced", about: "a node dies, its pod is deleted by force, and the volume moves after six minutes",
-		needs: need(creates, reboots, twoNodes), tell: func(r *run) {
+		needs: need(creates, reboots, twoNodes), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -259,7 +259,7 @@ var basicStories = []story{
 			r.deleted("data")
 		}},
 	{name: "node-dies-tainted", about: "a node dies and gets the out-of-service taint, so the volume moves at once",
-		needs: need(creates, reboots, twoNodes), tell: func(r *run) {
+		needs: need(creates, reboots, twoNodes), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -280,7 +280,7 @@ var basicStories = []story{
 			r.deleted("data")
 		}},
 	{name: "node-removed", about: "the virtual machine of a node and its Node object are deleted, and the volume moves",
-		needs: need(creates, removes, twoNodes), tell: func(r *run) {
+		needs: need(creates, removes, twoNodes), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -298,14 +298,14 @@ var basicStories = []story{
 			r.detached()
 			r.deleted("data")
 		}},
-	{name: "claim-deleted-early", about: "a claim is deleted while its volume is being created", needs: creates, tell: func(r *run) {
+	{name: "claim-deleted-early", about: "a claim is deleted while its volume is being created", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pass(time.Second)
 		r.remove(fake.Claim(r.name("data"), r.gib(1)))
 		r.pass(time.Hour)
 	}},
-	{name: "class-replaced", about: "the class gets other parameters while a volume is being created", needs: creates, tell: func(r *run) {
+	{name: "class-replaced", about: "the class gets other parameters while a volume is being created", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pass(500 * time.Millisecond)
@@ -314,7 +314,7 @@ var basicStories = []story{
 		r.pass(time.Hour)
 	}},
 	{name: "attachment-forgotten", about: "an administrator removes the finalizer of an attachment, and a pod of another node starts",
-		needs: need(creates, attaches, twoNodes), tell: func(r *run) {
+		needs: need(creates, attaches, twoNodes), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -328,7 +328,7 @@ var basicStories = []story{
 			r.compare()
 		}},
 	{name: "attached-deleted", about: "an administrator removes the finalizer of an attachment, and deletes the claim",
-		needs: need(creates, attaches), tell: func(r *run) {
+		needs: need(creates, attaches), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -340,7 +340,7 @@ var basicStories = []story{
 			r.pass(20 * time.Minute)
 			r.compare()
 		}},
-	{name: "attach-cancelled", about: "a pod is deleted while its volume is being attached to a node without kubelet", needs: need(creates, attaches), tell: func(r *run) {
+	{name: "attach-cancelled", about: "a pod is deleted while its volume is being attached to a node without kubelet", needs: need(creates, attaches), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -355,7 +355,7 @@ var basicStories = []story{
 		r.compare()
 		r.deleted("data")
 	}},
-	{name: "pod-cancelled", about: "a pod is deleted while its volume is being mounted", needs: creates, tell: func(r *run) {
+	{name: "pod-cancelled", about: "a pod is deleted while its volume is being mounted", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -368,7 +368,7 @@ var basicStories = []story{
 		r.deleted("data")
 	}},
 	{name: "mount-lost", about: "the mounts of a node are lost while a pod runs, and a second pod starts there", needs: need(creates, reboots),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")

@@ -8,7 +8,7 @@ import (
 
 // expansionStories are about volumes that grow.
 var expansionStories = []story{
-	{name: "expand-online", about: "a volume grows while a pod uses it", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-online", about: "a volume grows while a pod uses it", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -20,7 +20,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-offline", about: "a volume grows between two pods", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-offline", about: "a volume grows between two pods", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("first", 0, "data")
@@ -39,7 +39,7 @@ var expansionStories = []story{
 		r.read("web", "data")
 		r.finishLife("web")
 	}},
-	{name: "expand-unused", about: "a volume grows before its first pod", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-unused", about: "a volume grows before its first pod", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -51,7 +51,7 @@ var expansionStories = []story{
 		r.grown("data", 2)
 		r.finishLife("web")
 	}},
-	{name: "expand-while-ending", about: "a volume grows while its pod ends", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-while-ending", about: "a volume grows while its pod ends", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -64,7 +64,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("next")
 	}},
-	{name: "expand-twice", about: "a volume grows, and again before the first expansion has ended", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-twice", about: "a volume grows, and again before the first expansion has ended", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -79,7 +79,7 @@ var expansionStories = []story{
 		r.finishLife("web")
 	}},
 	{name: "expand-shared", about: "a volume grows while pods on two nodes use it", needs: need(creates, expands, twoNodes, supports("ReadWriteMany")),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data", fake.Modes("RWX"))
 			r.pod("one", 0, "data")
@@ -91,7 +91,7 @@ var expansionStories = []story{
 			r.end("one")
 			r.finishLife("two")
 		}},
-	{name: "expand-block", about: "a device grows while a pod uses it", needs: need(creates, expands, supports("Block")), tell: func(r *run) {
+	{name: "expand-block", about: "a device grows while a pod uses it", needs: need(creates, expands, supports("Block")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Block())
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
@@ -101,7 +101,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-and-delete", about: "a claim is deleted while its volume grows", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-and-delete", about: "a claim is deleted while its volume grows", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -109,7 +109,7 @@ var expansionStories = []story{
 		r.pass(50 * time.Millisecond)
 		r.deleted("data")
 	}},
-	{name: "expand-too-much", about: "a request for too much space fails and is taken back", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-too-much", about: "a request for too much space fails and is taken back", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -123,7 +123,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-kubelet-down", about: "a volume grows while the kubelet is down", needs: need(creates, expands), tell: func(r *run) {
+	{name: "expand-kubelet-down", about: "a volume grows while the kubelet is down", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -138,7 +138,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-and-move", about: "a volume grows while it moves to another node", needs: need(creates, expands, twoNodes), tell: func(r *run) {
+	{name: "expand-and-move", about: "a volume grows while it moves to another node", needs: need(creates, expands, twoNodes), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")

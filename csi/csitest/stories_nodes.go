@@ -8,7 +8,7 @@ import (
 
 // nodeStories are about nodes, kubelets and sidecars that fail.
 var nodeStories = []story{
-	{name: "kubelet-restart-early", about: "the kubelet restarts before the pod runs", needs: creates, tell: func(r *run) {
+	{name: "kubelet-restart-early", about: "the kubelet restarts before the pod runs", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -19,7 +19,7 @@ var nodeStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "kubelet-restart-ending", about: "the kubelet restarts while the pod ends", needs: creates, tell: func(r *run) {
+	{name: "kubelet-restart-ending", about: "the kubelet restarts while the pod ends", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -30,7 +30,7 @@ var nodeStories = []story{
 		r.finishLife("web")
 	}},
 	{name: "kubelet-restart-two-pods", about: "the kubelet restarts while two pods use a volume, and one is gone meanwhile", needs: creates,
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("one", 0, "data")
@@ -44,7 +44,7 @@ var nodeStories = []story{
 			r.compare()
 			r.finishLife("two")
 		}},
-	{name: "block-kubelet-restart", about: "the kubelet restarts while a pod uses a device", needs: need(creates, supports("Block")), tell: func(r *run) {
+	{name: "block-kubelet-restart", about: "the kubelet restarts while a pod uses a device", needs: need(creates, supports("Block")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Block())
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
@@ -55,7 +55,7 @@ var nodeStories = []story{
 		r.finishLife("web")
 	}},
 	{name: "node-cut-off", about: "a node is cut off from the API server, its pod is deleted by force, and the volume moves while the pod still runs",
-		needs: need(creates, twoNodes), tell: func(r *run) {
+		needs: need(creates, twoNodes), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -72,7 +72,7 @@ var nodeStories = []story{
 			r.compare()
 			r.finishLife("next")
 		}},
-	{name: "node-shuts-down", about: "a node shuts down gracefully and returns", needs: need(creates, reboots), tell: func(r *run) {
+	{name: "node-shuts-down", about: "a node shuts down gracefully and returns", needs: need(creates, reboots), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -89,7 +89,7 @@ var nodeStories = []story{
 		r.finishLife("next")
 	}},
 	{name: "node-reboots-shared", about: "one of two nodes that share a volume reboots", needs: need(creates, reboots, twoNodes, supports("ReadWriteMany")),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data", fake.Modes("RWX"))
 			r.pod("one", 0, "data")
@@ -106,7 +106,7 @@ var nodeStories = []story{
 			r.end("one")
 			r.finishLife("two")
 		}},
-	{name: "attacher-down", about: "the external-attacher is down while a pod ends", needs: need(creates, attaches), tell: func(r *run) {
+	{name: "attacher-down", about: "the external-attacher is down while a pod ends", needs: need(creates, attaches), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -114,14 +114,14 @@ var nodeStories = []story{
 		r.sidecarDown("external-attacher", 10*time.Minute, func() { r.remove(fake.Pod(r.name("web"))) })
 		r.finishLife("web")
 	}},
-	{name: "provisioner-down", about: "the external-provisioner is down while a claim is deleted", needs: creates, tell: func(r *run) {
+	{name: "provisioner-down", about: "the external-provisioner is down while a claim is deleted", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
 		r.sidecarDown("external-provisioner", 10*time.Minute, func() { r.remove(fake.Claim(r.name("data"), r.gib(1))) })
 		r.goal("the volume is gone", func() bool { return r.cluster.Volumes.Len() == 0 })
 	}},
-	{name: "resizer-down", about: "the external-resizer is down while a claim grows", needs: need(creates, expands), tell: func(r *run) {
+	{name: "resizer-down", about: "the external-resizer is down while a claim grows", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")

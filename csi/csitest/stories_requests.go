@@ -18,7 +18,7 @@ import (
 
 // requestStories are about what requests contain beside the volume, and about errors.
 var requestStories = []story{
-	{name: "queries", about: "volsim asks about volumes: lists, capacity, capabilities, statistics", needs: creates, tell: func(r *run) {
+	{name: "queries", about: "volsim asks about volumes: lists, capacity, capabilities, statistics", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.claim("logs")
@@ -44,7 +44,7 @@ var requestStories = []story{
 		r.deleted("data", "logs")
 		r.askGone(id, created)
 	}},
-	{name: "invalid-requests", about: "requests lack a required field", needs: creates, tell: func(r *run) {
+	{name: "invalid-requests", about: "requests lack a required field", needs: creates, run: func(r *run) {
 		for _, request := range r.invalidRequests() {
 			node := ""
 			if _, ok := request.(interface{ GetTargetPath() string }); ok {
@@ -60,7 +60,7 @@ var requestStories = []story{
 		}
 	}},
 	{name: "volume-vanished", about: "an administrator deletes a volume in the storage system, and its PersistentVolume is used", needs: need(creates, attaches),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class(fake.Policy(corev1.PersistentVolumeReclaimRetain))
 			r.claim("data")
 			r.bound("data")
@@ -81,7 +81,7 @@ var requestStories = []story{
 			r.grow("data", 2)
 			r.pass(5 * time.Minute)
 		}},
-	{name: "create-too-much", about: "a claim requests more than any storage system has", needs: creates, tell: func(r *run) {
+	{name: "create-too-much", about: "a claim requests more than any storage system has", needs: creates, run: func(r *run) {
 		r.class()
 		r.create(fake.Claim(r.name("data"), "1000000Ti", fake.InClass(r.name(className))))
 		r.pass(5 * time.Minute)
@@ -90,7 +90,7 @@ var requestStories = []story{
 		r.pass(time.Minute)
 	}},
 	{name: "attach-limit-forced", about: "pods that name their node need more volumes than it can have", needs: need(creates, attaches, limited),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			var pods, claims []string
 			for i := range int(r.rec.caps.Limit) + 1 {
@@ -108,7 +108,7 @@ var requestStories = []story{
 			r.deleted(claims...)
 		}},
 	{name: "node-missing", about: "a volume is attached to a node that the storage system does not have any more", needs: need(creates, attaches, removes),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.bound("data")
@@ -120,7 +120,7 @@ var requestStories = []story{
 			r.compare()
 			r.deleted("data")
 		}},
-	{name: "secrets", about: "each call has a secret of its own, named by templates of the StorageClass", needs: creates, tell: func(r *run) {
+	{name: "secrets", about: "each call has a secret of its own, named by templates of the StorageClass", needs: creates, run: func(r *run) {
 		r.secretClass()
 		r.claim("data")
 		for _, kind := range secretKinds {
@@ -135,7 +135,7 @@ var requestStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "secrets-late", about: "secrets are created after they are needed", needs: creates, tell: func(r *run) {
+	{name: "secrets-late", about: "secrets are created after they are needed", needs: creates, run: func(r *run) {
 		r.secretClass()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -147,7 +147,7 @@ var requestStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "group", about: "pods with a group use a volume one after the other", needs: creates, tell: func(r *run) {
+	{name: "group", about: "pods with a group use a volume one after the other", needs: creates, run: func(r *run) {
 		r.class(fake.Parameters("csi.storage.k8s.io/fstype", r.fsType()))
 		r.claim("data")
 		for _, name := range []string{"web", "next"} {
@@ -166,7 +166,7 @@ var requestStories = []story{
 			s.PodInfoOnMount, s.RequiresRepublish = new(true), new(true)
 			s.TokenRequests = []storagev1.TokenRequest{{Audience: "volsim", ExpirationSeconds: new(int64(600))}}
 		},
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
@@ -177,7 +177,7 @@ var requestStories = []story{
 			r.compare()
 			r.finishLife("web")
 		}},
-	{name: "inline", about: "a volume in the pod itself lives as long as the pod", needs: inlines, object: inlineDriver, tell: func(r *run) {
+	{name: "inline", about: "a volume in the pod itself lives as long as the pod", needs: inlines, object: inlineDriver, run: func(r *run) {
 		r.create(r.inlinePod("web", 0))
 		r.running("web")
 		r.compare()
@@ -185,7 +185,7 @@ var requestStories = []story{
 		r.compare()
 	}},
 	{name: "inline-kubelet-restart", about: "the kubelet restarts while a pod uses a volume of its own", needs: inlines, object: inlineDriver,
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.create(r.inlinePod("web", 0))
 			r.create(r.inlinePod("next", 0))
 			r.running("web", "next")

@@ -24,7 +24,7 @@ func groups(_ *Config, c capabilities) string {
 
 // snapshotStories are about snapshots, the volumes created from them, and copies of volumes.
 var snapshotStories = []story{
-	{name: "snapshot", about: "a snapshot of a volume is taken and deleted", needs: need(creates, snapshots), tell: func(r *run) {
+	{name: "snapshot", about: "a snapshot of a volume is taken and deleted", needs: need(creates, snapshots), run: func(r *run) {
 		r.class()
 		r.snapshotClass("snap", "Delete")
 		r.claim("data")
@@ -38,7 +38,7 @@ var snapshotStories = []story{
 	}},
 	{name: "snapshot-in-use", about: "two snapshots are taken of a volume that a pod writes to, and both are restored",
 		needs: need(creates, snapshots),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.snapshotClass("snap", "Delete")
 			r.claim("data")
@@ -67,7 +67,7 @@ var snapshotStories = []story{
 			r.deleted("data", "old", "new")
 		}},
 	{name: "restore", about: "a volume is created from a snapshot, and both volumes are written to",
-		needs: need(creates, snapshots), tell: func(r *run) {
+		needs: need(creates, snapshots), run: func(r *run) {
 			r.filled("snap")
 			r.restore("copy", "first", 1)
 			r.pod("next", 0, "copy")
@@ -87,7 +87,7 @@ var snapshotStories = []story{
 			r.deleted("data", "copy")
 		}},
 	{name: "restore-larger", about: "a volume that is larger than its snapshot is created from it",
-		needs: need(creates, snapshots), tell: func(r *run) {
+		needs: need(creates, snapshots), run: func(r *run) {
 			r.filled("snap")
 			r.restore("copy", "first", 2)
 			r.pod("next", 0, "copy")
@@ -102,7 +102,7 @@ var snapshotStories = []story{
 		}},
 	{name: "restore-other-class",
 		about: "a volume is created from a snapshot with a class that waits for the first pod and allows no expansion",
-		needs: need(creates, snapshots), tell: func(r *run) {
+		needs: need(creates, snapshots), run: func(r *run) {
 			r.filled("snap")
 			class := fake.Class(r.name("late"), r.driver.Name(), fake.WaitForFirstConsumer())
 			class.Parameters = r.parameters()
@@ -118,7 +118,7 @@ var snapshotStories = []story{
 			r.deleted("data", "copy")
 		}},
 	{name: "restore-early", about: "a claim names a snapshot that is not ready yet, and a pod waits for it",
-		needs: need(creates, snapshots), tell: func(r *run) {
+		needs: need(creates, snapshots), run: func(r *run) {
 			r.class()
 			r.snapshotClass("snap", "Delete")
 			r.claim("data")
@@ -138,7 +138,7 @@ var snapshotStories = []story{
 			r.snapshotDeleted("first")
 			r.deleted("data", "copy")
 		}},
-	{name: "snapshot-deleted-early", about: "a snapshot is deleted before it is ready", needs: need(creates, snapshots), tell: func(r *run) {
+	{name: "snapshot-deleted-early", about: "a snapshot is deleted before it is ready", needs: need(creates, snapshots), run: func(r *run) {
 		r.class()
 		r.snapshotClass("snap", "Delete")
 		r.claim("data")
@@ -150,7 +150,7 @@ var snapshotStories = []story{
 		r.deleted("data")
 	}},
 	{name: "snapshot-deleted-in-restore", about: "a snapshot is deleted while a volume is created from it", needs: need(creates, snapshots),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.filled("snap")
 			r.restore("copy", "first", 1)
 			r.pass(10 * time.Millisecond)
@@ -166,7 +166,7 @@ var snapshotStories = []story{
 		}},
 	{name: "snapshot-source-deleted", about: "a volume with snapshots is deleted, and then another one is created from a snapshot",
 		needs: need(creates, snapshots),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.filled("snap")
 			r.remove(fake.Claim(r.name("data"), r.gib(1)))
 			r.pass(5 * time.Minute)
@@ -182,7 +182,7 @@ var snapshotStories = []story{
 			r.deleted("data", "copy")
 		}},
 	{name: "snapshot-expand", about: "a volume grows after its snapshot was taken, and the snapshot is restored in its old size",
-		needs: need(creates, snapshots, expands), tell: func(r *run) {
+		needs: need(creates, snapshots, expands), run: func(r *run) {
 			r.filled("snap")
 			r.grow("data", 2)
 			r.pod("web", 0, "data")
@@ -202,7 +202,7 @@ var snapshotStories = []story{
 			r.deleted("data", "old", "new")
 		}},
 	{name: "snapshot-block", about: "a snapshot of a block volume is restored",
-		needs: need(creates, snapshots, supports("Block")), tell: func(r *run) {
+		needs: need(creates, snapshots, supports("Block")), run: func(r *run) {
 			r.class()
 			r.snapshotClass("snap", "Delete")
 			r.claim("data", fake.Block())
@@ -220,7 +220,7 @@ var snapshotStories = []story{
 		}},
 	{name: "snapshot-retain", about: "a snapshot whose class retains it is deleted; it is imported, restored and then deleted",
 		needs: need(creates, snapshots),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.filled("keep")
 			content := r.contentOf("first")
 			handle := r.snapshotHandle(content)
@@ -243,7 +243,7 @@ var snapshotStories = []story{
 			r.compare()
 			r.deleted("data", "copy")
 		}},
-	{name: "snapshot-unknown", about: "a snapshot is imported that does not exist", needs: need(creates, snapshots), tell: func(r *run) {
+	{name: "snapshot-unknown", about: "a snapshot is imported that does not exist", needs: need(creates, snapshots), run: func(r *run) {
 		r.class()
 		r.snapshotClass("snap", "Delete")
 		r.claim("data")
@@ -259,7 +259,7 @@ var snapshotStories = []story{
 	}},
 	{name: "snapshot-secrets", about: "calls about snapshots have secrets of their own, which are created after they are needed",
 		needs: need(creates, snapshots),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.create(r.snapshotClassObject("snap", "Delete", map[string]any{
 				"csi.storage.k8s.io/snapshotter-secret-name":      "${volumesnapshot.name}-snapshotter",
@@ -277,7 +277,7 @@ var snapshotStories = []story{
 			r.deleted("data")
 		}},
 	{name: "snapshot-queries", about: "volsim lists snapshots in all ways, and sends requests that must fail",
-		needs: need(creates, snapshots), tell: func(r *run) {
+		needs: need(creates, snapshots), run: func(r *run) {
 			r.class()
 			r.snapshotClass("snap", "Delete")
 			r.claim("data")
@@ -296,7 +296,7 @@ var snapshotStories = []story{
 			r.compare()
 			r.deleted("data", "logs")
 		}},
-	{name: "clone", about: "a volume is copied, and both volumes are written to", needs: need(creates, clones), tell: func(r *run) {
+	{name: "clone", about: "a volume is copied, and both volumes are written to", needs: need(creates, clones), run: func(r *run) {
 		r.writtenVolume()
 		r.create(r.copyOf("copy", r.fromClaim("data"), 1, fake.InClass(r.name(className))))
 		r.pod("next", 0, "copy")
@@ -311,7 +311,7 @@ var snapshotStories = []story{
 		r.detached()
 		r.deleted("data", "copy")
 	}},
-	{name: "clone-larger", about: "a volume in use is copied to a larger one", needs: need(creates, clones), tell: func(r *run) {
+	{name: "clone-larger", about: "a volume in use is copied to a larger one", needs: need(creates, clones), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -328,7 +328,7 @@ var snapshotStories = []story{
 		r.detached()
 		r.deleted("data", "copy")
 	}},
-	{name: "clone-source-deleted", about: "a volume is deleted while it is copied", needs: need(creates, clones), tell: func(r *run) {
+	{name: "clone-source-deleted", about: "a volume is deleted while it is copied", needs: need(creates, clones), run: func(r *run) {
 		r.writtenVolume()
 		r.create(r.copyOf("copy", r.fromClaim("data"), 1, fake.InClass(r.name(className))))
 		r.goal("the copy is being created", func() bool { return len(r.creations()) > 1 })
@@ -345,7 +345,7 @@ var snapshotStories = []story{
 	}},
 	{name: "clone-of-clone", about: "a copy is copied, and the volumes are deleted in the order in which they were created",
 		needs: need(creates, clones),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.writtenVolume()
 			r.create(r.copyOf("copy", r.fromClaim("data"), 1, fake.InClass(r.name(className))))
 			r.bound("copy")
@@ -364,7 +364,7 @@ var snapshotStories = []story{
 			r.deleted("data", "copy", "last")
 		}},
 	{name: "group-snapshot", about: "volsim takes a snapshot of two volumes at once, asks for it and deletes it",
-		needs: need(creates, groups), tell: func(r *run) {
+		needs: need(creates, groups), run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.claim("logs")

@@ -14,7 +14,7 @@ import (
 
 // volumeStories are about pods that use volumes on healthy nodes.
 var volumeStories = []story{
-	{name: "wait-for-consumer", about: "the volume is created for the node of its first pod", needs: creates, tell: func(r *run) {
+	{name: "wait-for-consumer", about: "the volume is created for the node of its first pod", needs: creates, run: func(r *run) {
 		r.class(fake.WaitForFirstConsumer())
 		r.claim("data")
 		r.create(fake.Pod(r.name("web"), fake.Claims(r.name("data"))))
@@ -22,7 +22,7 @@ var volumeStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "two-volumes", about: "a pod uses two volumes", needs: creates, tell: func(r *run) {
+	{name: "two-volumes", about: "a pod uses two volumes", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.claim("logs")
@@ -36,7 +36,7 @@ var volumeStories = []story{
 		r.detached()
 		r.deleted("data", "logs")
 	}},
-	{name: "job", about: "a pod ends by itself", needs: creates, tell: func(r *run) {
+	{name: "job", about: "a pod ends by itself", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("job", 0, "data", fake.Annotations(mount.AnnRunFor, "30s"))
@@ -46,7 +46,7 @@ var volumeStories = []story{
 		})
 		r.finishLife("job")
 	}},
-	{name: "pod-replaced", about: "a pod is deleted and created again with the same name at once", needs: creates, tell: func(r *run) {
+	{name: "pod-replaced", about: "a pod is deleted and created again with the same name at once", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -60,7 +60,7 @@ var volumeStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "three-pods", about: "three pods of one node share a volume, and end in another order", needs: creates, tell: func(r *run) {
+	{name: "three-pods", about: "three pods of one node share a volume, and end in another order", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		for _, pod := range []string{"one", "two", "three"} {
@@ -76,7 +76,7 @@ var volumeStories = []story{
 		r.read("one", "data")
 		r.finishLife("one")
 	}},
-	{name: "move-back", about: "a volume moves to another node and back", needs: need(creates, twoNodes), tell: func(r *run) {
+	{name: "move-back", about: "a volume moves to another node and back", needs: need(creates, twoNodes), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("one", 0, "data")
@@ -93,7 +93,7 @@ var volumeStories = []story{
 		r.compare()
 		r.finishLife("three")
 	}},
-	{name: "move-at-once", about: "a pod of another node starts while the old one still ends", needs: need(creates, twoNodes), tell: func(r *run) {
+	{name: "move-at-once", about: "a pod of another node starts while the old one still ends", needs: need(creates, twoNodes), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -108,7 +108,7 @@ var volumeStories = []story{
 		r.finishLife("next")
 	}},
 	{name: "shared-and-moved", about: "two nodes write to one volume, and one pod moves", needs: need(creates, twoNodes, supports("ReadWriteMany")),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data", fake.Modes("RWX"))
 			r.pod("one", 0, "data")
@@ -123,7 +123,7 @@ var volumeStories = []story{
 			r.end("two")
 			r.finishLife("three")
 		}},
-	{name: "read-only-first", about: "the first pod mounts a volume for reading, the second one writes", needs: creates, tell: func(r *run) {
+	{name: "read-only-first", about: "the first pod mounts a volume for reading, the second one writes", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.create(r.readingPod("reader", 0, "data"))
@@ -137,7 +137,7 @@ var volumeStories = []story{
 		r.end("reader")
 		r.finishLife("writer")
 	}},
-	{name: "ephemeral", about: "a generic ephemeral volume lives as long as its pod", needs: creates, tell: func(r *run) {
+	{name: "ephemeral", about: "a generic ephemeral volume lives as long as its pod", needs: creates, run: func(r *run) {
 		r.class()
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.Ephemeral("scratch", r.gib(1), r.name(className))))
 		r.running("web")
@@ -146,7 +146,7 @@ var volumeStories = []story{
 		r.detached()
 		r.goal("the volume is gone", func() bool { return r.cluster.Volumes.Len() == 0 })
 	}},
-	{name: "retained", about: "a retained volume is used again by another PersistentVolume", needs: creates, tell: func(r *run) {
+	{name: "retained", about: "a retained volume is used again by another PersistentVolume", needs: creates, run: func(r *run) {
 		r.class(fake.Policy(corev1.PersistentVolumeReclaimRetain))
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -175,7 +175,7 @@ var volumeStories = []story{
 		r.detached()
 		r.deleted("next")
 	}},
-	{name: "claim-in-use", about: "a claim is deleted while a pod uses it", needs: creates, tell: func(r *run) {
+	{name: "claim-in-use", about: "a claim is deleted while a pod uses it", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -187,14 +187,14 @@ var volumeStories = []story{
 		r.detached()
 		r.goal("the volume is gone", func() bool { return r.cluster.Volumes.Len() == 0 })
 	}},
-	{name: "never-used", about: "a volume is created and deleted without a pod", needs: creates, tell: func(r *run) {
+	{name: "never-used", about: "a volume is created and deleted without a pod", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
 		r.compare()
 		r.deleted("data")
 	}},
-	{name: "recreated", about: "a claim is deleted and created again with the same name", needs: creates, tell: func(r *run) {
+	{name: "recreated", about: "a claim is deleted and created again with the same name", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -205,7 +205,7 @@ var volumeStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "attach-limit", about: "more pods than a node can have volumes", needs: need(creates, limited), tell: func(r *run) {
+	{name: "attach-limit", about: "more pods than a node can have volumes", needs: need(creates, limited), run: func(r *run) {
 		r.class(fake.WaitForFirstConsumer())
 		var pods, claims []string
 		for i := range int(r.driver.AttachLimit(r.node(0)))*len(r.nodes) + 1 {
@@ -230,7 +230,7 @@ var volumeStories = []story{
 		r.detached()
 		r.deleted(claims...)
 	}},
-	{name: "block-moved", about: "a device moves to another node", needs: need(creates, twoNodes, supports("Block")), tell: func(r *run) {
+	{name: "block-moved", about: "a device moves to another node", needs: need(creates, twoNodes, supports("Block")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Block())
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
@@ -241,7 +241,7 @@ var volumeStories = []story{
 		r.compare()
 		r.finishLife("next")
 	}},
-	{name: "block-two-pods", about: "two pods of one node use a device", needs: need(creates, supports("Block")), tell: func(r *run) {
+	{name: "block-two-pods", about: "two pods of one node use a device", needs: need(creates, supports("Block")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Block())
 		for _, pod := range []string{"one", "two"} {
@@ -255,7 +255,7 @@ var volumeStories = []story{
 		r.finishLife("two")
 	}},
 	{name: "modify", about: "the VolumeAttributesClass of a claim changes while a pod uses it", needs: need(creates, modifies, attributes),
-		tell: func(r *run) {
+		run: func(r *run) {
 			r.class()
 			r.claim("data")
 			r.pod("web", 0, "data")
