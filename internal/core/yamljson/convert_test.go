@@ -1,0 +1,126 @@
+package yamljson_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/internal/core/yamljson"
+)
+
+// value decodes JSON without changing numbers.
+func value(t *testing.T, data []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, data)
+	}
+	return v
+}
+
+// documents are the rows of the test and the seeds of the fuzz target.
+var documents = []struct {
+	name, doc string
+	converted bool
+}{
+	{"mapping", "a: b\nc: 1\nd: true\ne: null\nf:\n", true},
+	{"nested", "a:\n  b:\n    c: d\n  e: f\ng: h\n", true},
+	{"sequence in the column of its key", "a:\n- b\n- c: d\n  e: f\ng: h\n", true},
+	{"sequence further in", "a:\n  - b\n  -   c: d\n      e: f\ng: h\n", true},
+	{"sequence of sequences", "- - a\n  - b\n- c\n", true},
+	{"empty collections", "a: {}\nb: []\n", true},
+	{"flow collections", "a: {b: c, d: [1, 2]}\ne: f\n", true},
+	{"flow over several lines", "a:\n  b: {c: d,\n    e: f}\n  g: h\n", true},
+	{"quotes", "a: 'it''s'\nb: \"x\\ty \\u00e9\"\nc: \"x\\\"y\"\n'd': e\n\"f\": g\n", true},
+	{"folded strings", "a: 'one two\n  three'\nb: one\n  two\n  three\nc: \"one\n  two\"\nd: e\n", true},
+	{"folded strings with blank lines", "a: 'one\n\n  two'\nb: one\n\n  two\nc: d\n", true},
+	{"literal", "a: |\n  {\"x\": 1}\n\n    y\nb: |-\n  z\n\nc: |2\n    x\nd: >\n  x\n  y\n", true},
+	{"literal in a sequence", "a:\n- |\n  x\n- b: |\n    y\n  c: d\n", true},
+	{"strings like numbers", "a: 10Gi\nb: 1.2.3\nc: 2026-01-01\nd: 1e3\ne: 0x1F\nf: 010\ng: 1_000\nh: -5\ni: 0.5\nj: 10.0.0.0/8\nk: 1:30\n", true},
+	{"strings like booleans", "a: yes\nb: No\nc: y\nd: on\ne: ~\nf: True\n", true},
+	{"keys like numbers", "1: a\n2.5: b\ntrue: c\n", true},
+	{"managed fields", "f:metadata:\n  f:labels:\n    .: {}\n    k:{\"type\":\"Ready\"}:\n      .: {}\n", true},
+	{"comments", "# first\na: b # c\n\n# between\nd: # e\n  f: g\n", true},
+	{"colons", "a: b:c\nhttp://x: y\n", true},
+	{"anchor", "a: &x b\nc: *x\n", false},
+	{"merge", "a: &x {b: c}\nd:\n  <<: *x\n  e: f\n", false},
+	{"duplicate key", "a: b\na: c\n", false},
+	{"duplicate key in quotes", "a: b\n'a': c\n", false},
+	{"two documents", "a: b\n---\nc: d\n", false},
+	{"scalar", "hello\n", false},
+	{"broken", "a: b\n  c: d\n", false},
+	{"bad indentation", "a:\n    b: c\n  d: e\n", false},
+	{"tab", "a:\n\tb: c\n", false},
+	{"empty", "", false},
+}
+
+// TestConvert converts documents and compares the value with that of the library.
+func TestConvert(t *testing.T) {
+	for _, row := range documents {
+		t.Run(row.name, func(t *testing.T) {
+			got, ok := yamljson.Convert([]byte(row.doc))
+			if ok != row.converted {
+				t.Fatalf("converted %v, want %v\n%s", ok, row.converted, got)
+			}
+			if !ok {
+				return
+			}
+			want, err := yaml.YAMLToJSONStrict([]byte(row.doc))
+			if err != nil {
+				t.Fatalf("the library rejects it: %v", err)
+			}
+			if !reflect.DeepEqual(value(t, got), value(t, want)) {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// TestConvertDumps converts dumps of clusters as the library does.
+func TestConvertDumps(t *testing.T) {
+	files, err := filepath.Glob("../../../cmd/volsim/testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no dumps: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := yamljson.Convert(data)
+		if !ok {
+			t.Fatalf("%s is not converted", file)
+		}
+		want, err := yaml.YAMLToJSONStrict(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(value(t, got), value(t, want)) {
+			t.Errorf("%s: the value differs", file)
+		}
+	}
+}
+
+// FuzzConvert compares every conversion with that of the library.
+func FuzzConvert(f *testing.F) {
+	for _, row := range documents {
+		f.Add([]byte(row.doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		got, ok := yamljson.Convert(doc)
+		if !ok {
+			return
+		}
+		want, err := yaml.YAMLToJSONStrict(doc)
+		if err != nil {
+			t.Fatalf("the library rejects it: %v", err)
+		}
+		if !reflect.DeepEqual(value(t, got), value(t, want)) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
