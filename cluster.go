@@ -68,6 +68,10 @@ func New(cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	log, err := cfg.log()
+	if err != nil {
+		return nil, err
+	}
 	c.engine, err = engine.New(engine.Config{
 		Seed:             cfg.Seed,
 		Choose:           cfg.internal.Choose,
@@ -79,6 +83,7 @@ func New(cfg Config) (*Cluster, error) {
 		AssumeSecrets:    cfg.internal.AssumeSecrets,
 		StrictNamespaces: cfg.StrictNamespaces,
 		Trace:            trace,
+		Log:              log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config: %w", err)

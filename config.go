@@ -2,6 +2,7 @@ package volsim
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
@@ -40,6 +42,14 @@ type Config struct {
 	// TraceLimit is the number of entries that the trace keeps, the newest ones. Zero keeps all; negative keeps no trace, which saves time
 	// and about 1 KiB per write.
 	TraceLimit int
+	// Log receives the log of the components as k8s.io/klog writes it, one line per Write; nil, the default, is none. See docs/log.md.
+	Log io.Writer
+	// LogV is the verbosity of the log, the flag -v of the real components. Zero is theirs, 0; negative is an error. From level 4 on, with
+	// Seed 0, the log includes periodic work that finds nothing new.
+	LogV int
+	// LogModules are verbosities of source files that replace LogV, in the format of the flag --vmodule of the real components, such as
+	// pv_controller*=5,pvc_protection*=5. The default is none.
+	LogModules string
 	// SettleLimit is the time that Settle may take. Zero is 1 hour; negative is an error.
 	SettleLimit time.Duration
 	// Check lists the invariants that are evaluated while the cluster runs; see Cluster.Violations. check.All returns those that hold in
@@ -123,6 +133,21 @@ func (cfg *Config) check() error {
 		cfg.SettleLimit = defaultSettleLimit
 	}
 	return nil
+}
+
+// log returns the configuration of the log, nil for none.
+func (cfg *Config) log() (*klog.Config, error) {
+	if cfg.LogV < 0 {
+		return nil, fmt.Errorf("volsim: Config.LogV is %d; give zero or more", cfg.LogV)
+	}
+	modules, err := klog.ParseModules(cfg.LogModules)
+	if err != nil {
+		return nil, fmt.Errorf("volsim: Config.LogModules: %w", err)
+	}
+	if cfg.Log == nil {
+		return nil, nil
+	}
+	return &klog.Config{Out: cfg.Log, V: cfg.LogV, Modules: modules}, nil
 }
 
 // checkNames returns an error for the name of a controller that does not exist.

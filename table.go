@@ -57,7 +57,7 @@ func (t converted[T]) Get(key string) (T, error) {
 		var none T
 		return none, err
 	}
-	return plain.As[T](obj)
+	return t.as(obj)
 }
 
 func (t converted[T]) List() []T {
@@ -81,9 +81,20 @@ func (t converted[T]) watch(fn func(api.Change[T])) (func(), error) {
 	})
 }
 
+// as converts a stored object. An unstructured one names its kind, which a stored object of a Go type does not.
+func (t converted[T]) as(obj api.Object) (T, error) {
+	typed, err := plain.As[T](obj)
+	if doc, ok := any(typed).(*unstructured.Unstructured); ok && err == nil && doc.GetKind() == "" {
+		if known := t.store.Describe(t.kind); known != nil {
+			doc.SetGroupVersionKind(known.GroupVersionKind())
+		}
+	}
+	return typed, err
+}
+
 // must converts a stored object. It panics for an object that does not have the fields of T, which only a write without validation can store.
 func (t converted[T]) must(obj api.Object) T {
-	typed, err := plain.As[T](obj)
+	typed, err := t.as(obj)
 	if err != nil {
 		panic(fmt.Sprintf("volsim: %s is not a %T: %v", api.RefTo(obj), typed, err))
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -17,6 +18,7 @@ type actualState struct {
 	inUse   map[string]map[corev1.UniqueVolumeName]struct{}
 	reports map[string]*report
 	dirty   int // number of reports that have to be written
+	log     *klog.Logger
 }
 
 // actualVolume is a volume that is, or may be, attached to nodes. The last attachment to any node sets spec and device path (ATT-040).
@@ -99,6 +101,10 @@ func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 		v = &actualVolume{nodes: map[string]*attachment{}}
 		w.volumes[at.volume] = v
 	}
+	if ok {
+		w.log.Info(2, "Volume is already added to attachedVolume list to node, update device path", volumeName(at), nodeName(at.node),
+			klog.String("devicePath", devicePath))
+	}
 	v.spec, v.devicePath = spec, devicePath
 	a, ok := v.nodes[at.node]
 	if !ok {
@@ -109,6 +115,9 @@ func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 			w.inUse[at.node] = map[corev1.UniqueVolumeName]struct{}{}
 		}
 		w.inUse[at.node][at.volume] = struct{}{}
+	} else if w.log.Enabled(5) {
+		w.log.Info(5, "Volume is already added to attachedVolume list to the node", volumeName(at), nodeName(at.node),
+			klog.JSON("currentAttachState", confirmed))
 	}
 	a.confirmed = confirmed
 }
@@ -135,6 +144,9 @@ func (w *actualState) mounted(at pair) bool {
 
 // setInUse sets the volumes that a node uses.
 func (w *actualState) setInUse(node string, volumes []corev1.UniqueVolumeName) {
+	if w.log.Enabled(5) {
+		w.log.Info(5, "SetVolumesMountedByNode volume to the node", nodeName(node), klog.JSON("volumeNames", volumes))
+	}
 	// ATT-043: a report replaces everything, assumptions included.
 	if len(volumes) == 0 {
 		delete(w.inUse, node)
@@ -175,10 +187,11 @@ func (w *actualState) confirmed() map[string][]corev1.UniqueVolumeName {
 }
 
 // requestDetach records that the volume should be detached, and returns for how long that has been so.
-func (w *actualState) requestDetach(a *attachment, now time.Time) time.Duration {
+func (w *actualState) requestDetach(at pair, a *attachment, now time.Time) time.Duration {
 	// ATT-045: the time of the first request counts.
 	if a.requested.IsZero() {
 		a.requested = now
+		w.log.Info(4, "Set detach request time to current time for volume on node", nodeName(at.node), volumeName(at))
 	}
 	return now.Sub(a.requested)
 }

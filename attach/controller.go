@@ -42,6 +42,7 @@ type controller struct {
 	actor  *engine.Actor
 	events *engine.Recorder
 	ops    *engine.NestedOperations
+	log    loggers
 
 	infPods        *engine.Informer[*corev1.Pod]
 	infNodes       *engine.Informer[*corev1.Node]
@@ -109,7 +110,7 @@ func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.
 		opts:           opts,
 		set:            set,
 		actor:          a,
-		events:         a.NewRecorder(actors.AttachDetach),
+		events:         a.NewRecorder(actors.AttachDetach).LogTo(loggerName),
 		ops:            a.NewNestedOperations(),
 		infPods:        engine.NewInformer(a, s.Pods),
 		infNodes:       engine.NewInformer(a, s.Nodes),
@@ -119,8 +120,10 @@ func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.
 		infAttachments: engine.NewInformer(a, s.Attachments),
 		desired:        newDesiredState(),
 		actual:         newActualState(),
+		log:            newLoggers(a),
 		work:           newWorklist(),
 	}
+	c.actual.log = c.log.actual
 	// ATT-031: claims are synced one after the other.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	// ATT-060: the first pass is at once, each later one 100 ms after the end of the last.
@@ -134,6 +137,7 @@ func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.
 
 // run starts the controller with the objects that the API server has (ATT-130).
 func (c *controller) run() {
+	c.log.controller.Info(0, "Starting attach detach controller")
 	// ATT-130: the handlers receive all objects first, then both states are filled from the caches, then the loops start.
 	c.handleEvents()
 	c.populateActual()

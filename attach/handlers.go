@@ -5,6 +5,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -71,6 +72,7 @@ func (c *controller) nodeAdded(node *corev1.Node) {
 
 func (c *controller) nodeChanged(node *corev1.Node) {
 	c.manage(node)
+	c.log.controller.Info(4, "processVolumesInUse for node", nodeName(node.Name))
 	// ATT-043: volumesInUse decides what counts as mounted.
 	c.actual.setInUse(node.Name, node.Status.VolumesInUse)
 	c.wake()
@@ -88,6 +90,7 @@ func (c *controller) manage(node *corev1.Node) {
 func (c *controller) nodeDeleted(node *corev1.Node) {
 	// ATT-022: a node with desired volumes stays managed.
 	c.desired.deleteNode(node.Name)
+	c.log.controller.Info(4, "processVolumesInUse for node", nodeName(node.Name))
 	// ATT-022, ATT-043: the last report of a deleted node stays.
 	c.actual.setInUse(node.Name, node.Status.VolumesInUse)
 	c.wake()
@@ -174,7 +177,13 @@ func isBound(claim *corev1.PersistentVolumeClaim) bool {
 
 // processClaim adds the volumes of the pods of a claim that may have become bound (ATT-031).
 func (c *controller) processClaim(_ *engine.Process, key string) error {
+	c.log.controller.Info(5, "syncPVCByKey", klog.String("pvcKey", key))
 	claim, ok := c.infClaims.Get(key)
+	if !ok {
+		_, name := objects.SplitKey(key)
+		c.log.controller.Info(4, "Error getting pvc from informer", klog.String("pvcKey", key),
+			klog.String("err", `persistentvolumeclaim "`+name+`" not found`))
+	}
 	// ATT-031: a claim that is not bound has no volume to attach.
 	if !ok || !isBound(claim) {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 )
 
 // writeNodeStatuses writes the dirty reports of all nodes (ATT-111).
@@ -36,12 +37,15 @@ func (c *controller) patchNode(p *engine.Process, name string, volumes []corev1.
 	node, ok := c.infNodes.Get(name)
 	if !ok {
 		// ATT-113: without a Node object nothing is written until it is created again (ATT-115).
+		c.log.nodes.Info(2, "Could not update node status. Failed to find node in NodeInformer cache", nodeName(name),
+			klog.String("err", `node "`+name+`" not found`))
 		return nil
 	}
 	if _, err := p.API().Nodes.PatchWith(p, name, attachedPatch(node.Status.VolumesAttached, volumes), api.Status); err != nil {
 		// ATT-113: any error is retried, also NotFound.
 		c.actual.markDirty(name)
 		c.wake()
+		c.log.nodes.Info(2, "Could not update node status; re-marking for update", nodeName(name), klog.Err(err))
 		return err
 	}
 	return nil

@@ -35,6 +35,9 @@ func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.Volum
 		c.actual.markUncertain(at, spec)
 		return c.attachFailed(p, at, spec, pods, "AttachVolume.Attach failed", err)
 	}
+	if c.log.operations.Enabled(0) {
+		c.log.operations.Infof(0, "%s", message("AttachVolume.Attach succeeded", spec, at, "from"))
+	}
 	c.actual.markAttached(at, spec, devicePath)
 	for _, pod := range pods {
 		// ATT-101: each pod gets an Event.
@@ -113,7 +116,7 @@ func (c *controller) detachVolume(p *engine.Process, plugin objects.Plugin, name
 	defer c.operationEnded(u.at)
 	var err error
 	if verify {
-		err = c.verifySafe(p, u.at)
+		err = c.verifySafe(p, u)
 	}
 	// ATT-102: the plugin is not called if the check fails.
 	if err == nil {
@@ -125,21 +128,29 @@ func (c *controller) detachVolume(p *engine.Process, plugin objects.Plugin, name
 		return fmt.Errorf("DetachVolume.Detach failed for volume %q (UniqueName: %q) on node %q: %w", u.spec.Name(), u.at.volume, u.at.node, err)
 	}
 	// ATT-067, ATT-102: only success removes the volume from the actual state.
+	if c.log.operations.Enabled(0) {
+		c.log.operations.Infof(0, "%s", message("DetachVolume.Detach succeeded", u.spec, u.at, "on"))
+	}
 	c.actual.markDetached(u.at)
 	return nil
 }
 
 // verifySafe returns an error if the node, read from the API server and not from the cache, uses the volume (ATT-103).
-func (c *controller) verifySafe(p *engine.Process, at pair) error {
+func (c *controller) verifySafe(p *engine.Process, u undesired) error {
+	at := u.at
 	node, err := p.API().Nodes.Get(p, at.node)
 	switch {
 	case apierrors.IsNotFound(err):
 		// ATT-103: a node without a Node object uses nothing.
+		c.log.operations.Warning(message("Node not found on API server. DetachVolume will skip safe to detach check", u.spec, at, "on"))
 		return nil
 	case err != nil:
 		return fmt.Errorf("DetachVolume failed fetching node from API server: %w", err)
 	case slices.Contains(node.Status.VolumesInUse, at.volume):
 		return errors.New("DetachVolume failed: volume is still in use by node, according to Node status")
+	}
+	if c.log.operations.Enabled(0) {
+		c.log.operations.Infof(0, "%s", message("Verified volume is safe to detach", u.spec, at, "on"))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 )
 
 // populate is a pass of the populator: it removes volumes from the desired state that no pod wants any more, and in each third pass adds
@@ -39,6 +40,8 @@ func (c *controller) removeGonePods(p *engine.Process) bool {
 			if ok && known.UID == pod.UID && Action(known) == AddVolumes {
 				continue
 			}
+			c.log.populator.Info(1, "Removing pod from dsw because it does not exist in pod informer", klog.String("podName", api.KeyOf(pod)),
+				klog.String("podUID", pod.UID))
 			p.Decide("ATT-032", pod, "the pod is gone or terminated: volume %s is no longer desired on node %s", at.volume, at.node)
 			c.desired.remove(at, pod.UID)
 			c.updateWork(at)

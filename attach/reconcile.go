@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/trace"
 )
@@ -73,9 +74,10 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 	// ATT-062: the volume is gone if an operation ended meanwhile.
 	entry, ok := c.actual.get(u.at)
 	if !ok {
+		c.log.reconciler.Info(5, "Volume detached--skipping", nodeName(u.at.node), volumeName(u.at))
 		return
 	}
-	elapsed := c.actual.requestDetach(entry, p.Now())
+	elapsed := c.actual.requestDetach(u.at, entry, p.Now())
 	node, _ := c.infNodes.Get(u.at.node)
 	facts := DetachFacts{
 		Mounted:      u.mounted,
@@ -88,6 +90,7 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 	decision.Volume, decision.Node, decision.Since = string(u.at.volume), u.at.node, entry.requested
 	if decision.Waiting {
 		// ATT-062: a volume that is not detached yet stays in the node's status.
+		c.logWaiting(u.at, elapsed)
 		c.awaitUnmount(p, u, entry, facts, decision, elapsed)
 		return
 	}
@@ -96,16 +99,27 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 	c.actual.unreport(u.at)
 	if err := c.writeNodeStatus(p, u.at.node); err != nil {
 		// ATT-067: if that write fails, nothing is detached, and the end of the pass writes the old list again.
+		c.log.reconciler.Error(err, "UpdateNodeStatusForNode failed while attempting to report volume as attached", nodeName(u.at.node),
+			volumeName(u.at))
 		c.actual.report(u.at)
 		c.wake()
 		return
+	}
+	c.log.reconciler.Info(5, "Starting attacherDetacher.DetachVolume", nodeName(u.at.node), volumeName(u.at))
+	if facts.OutOfService {
+		c.log.reconciler.Info(4, "node has out-of-service taint", nodeName(u.at.node))
 	}
 	if err := c.startDetach(key, u, verify); err != nil {
 		// ATT-067: if the operation does not start, the volume returns to the node's status.
 		c.actual.report(u.at)
 		p.Decide("ATT-067", c.subject(u.spec, node), "detaching %s from node %s could not begin: %v", u.at.volume, u.at.node, err)
+		if !errors.Is(err, engine.ErrBackoff) {
+			c.log.reconciler.Error(err, "attacherDetacher.DetachVolume failed to start", nodeName(u.at.node), volumeName(u.at))
+		}
 		c.retry(key, detachOperation, err)
+		return
 	}
+	c.logDetachStarted(u.at, facts, verify)
 }
 
 // awaitUnmount records once why a mounted volume is not detached, and arms the reconciler for the end of the 6 minutes.
@@ -179,6 +193,10 @@ func (c *controller) attachOne(p *engine.Process, at pair, v *desiredVolume) {
 	err := c.ops.Run(key, attachOperation, func(p *engine.Process) error { return c.attachVolume(p, at, v.spec, pods) })
 	if err == nil {
 		// ATT-074, ATT-190: neither the state of the node nor its attach limit is checked.
+		if c.log.reconciler.Enabled(0) {
+			c.log.reconciler.Info(0, "attacherDetacher.AttachVolume started", volumeName(at), klog.String("nodeName", at.node),
+				podNames("scheduledPods", pods))
+		}
 		p.Decide("ATT-068", c.subject(v.spec, nil), "attach %s to node %s for %d pod(s)", at.volume, at.node, len(pods))
 		return
 	}

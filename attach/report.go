@@ -30,6 +30,7 @@ func (w *actualState) anyDirty() bool { return w.dirty > 0 }
 func (w *actualState) report(at pair) {
 	// ATT-048: an uncertain attachment is reported too.
 	if _, ok := w.get(at); !ok {
+		w.log.Info(4, "Volume is no longer attached to node", nodeName(at.node), volumeName(at))
 		return
 	}
 	// ATT-049: the first volume of a node creates its report.
@@ -37,11 +38,13 @@ func (w *actualState) report(at pair) {
 	if !ok {
 		r = &report{volumes: map[corev1.UniqueVolumeName]struct{}{}}
 		w.reports[at.node] = r
+		w.log.Info(4, "Add new node to nodesToUpdateStatusFor", nodeName(at.node))
 	}
 	// ATT-042: a volume that is reported already causes no write.
 	if _, reported := r.volumes[at.volume]; !reported {
 		r.volumes[at.volume] = struct{}{}
 		w.setDirty(r, true)
+		w.log.Info(4, "Report volume as attached to node", nodeName(at.node), volumeName(at))
 	}
 }
 

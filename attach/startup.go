@@ -1,12 +1,16 @@
 package attach
 
 import (
+	"fmt"
+
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // populateActual fills the actual state from the API (ATT-131, ATT-132). A crash loses the rest: how long volumes have been undesired,
 // backoffs, and which Events were emitted (ATT-134).
 func (c *controller) populateActual() {
+	c.log.controller.Info(5, "Populating ActualStateOfworld")
 	for node := range c.infNodes.All() {
 		// ATT-131: volumesAttached of each node counts, managed or not, without a check of the VolumeAttachments. The specs are not known yet.
 		for _, volume := range node.Status.VolumesAttached {
@@ -22,11 +26,13 @@ func (c *controller) populateActual() {
 		// ATT-132: neither status nor name of the VolumeAttachment count.
 		name := va.Spec.Source.PersistentVolumeName
 		if name == nil {
+			c.log.controller.Info(0, "Skipping the va as its pvName is nil", nodeName(va.Spec.NodeName), klog.String("vaName", va.Name))
 			continue
 		}
 		pv, ok := c.infVolumes.Get(*name)
 		if !ok {
 			// ATT-132: a VolumeAttachment whose volume is gone is ignored, and stays.
+			c.log.controller.Error(fmt.Errorf("persistentvolume %q not found", *name), "Unable to lookup pv object", klog.String("PV", *name))
 			continue
 		}
 		spec := objects.VolumeSpec{PV: pv}
@@ -36,6 +42,8 @@ func (c *controller) populateActual() {
 		}
 		// ATT-132: a volume that volumesAttached lacks may still be attached, and mounted.
 		if at := (pair{volume, va.Spec.NodeName}); c.actual.state(at) == detached {
+			c.log.controller.Info(1, "Marking volume attachment as uncertain as volume is not attached", nodeName(at.node), volumeName(at),
+				klog.String("attachState", "Detached"))
 			c.actual.markUncertain(at, spec)
 			c.updateWork(at)
 		}
@@ -44,6 +52,7 @@ func (c *controller) populateActual() {
 
 // populateDesired fills the desired state from the pods, and adds the specs of their volumes to the actual state (ATT-133).
 func (c *controller) populateDesired() {
+	c.log.controller.Info(5, "Populating DesiredStateOfworld")
 	for pod := range c.infPods.All() {
 		c.podChanged(pod)
 		// ATT-133: volumes of terminated pods get a spec too; uncertain attachments do not.

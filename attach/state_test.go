@@ -75,7 +75,7 @@ var (
 	use         step = func(w *actualState, at pair) { w.setInUse(at.node, []corev1.UniqueVolumeName{"other", at.volume}) }
 	request     step = func(w *actualState, at pair) {
 		a, _ := w.get(at)
-		w.requestDetach(a, time.Unix(1000, 0))
+		w.requestDetach(pair{}, a, time.Unix(1000, 0))
 	}
 	touch    step = func(w *actualState, at pair) { w.cancelDetach(at) }
 	reportIt step = func(w *actualState, at pair) { w.report(at) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -17,26 +18,39 @@ import (
 // fails ends the bind, and the next sync of the claim continues there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103). No step is
 // retried in place, not even after a conflict (BIND-110).
 func (c *controller) bind(p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+	c.log.Info(4, "Binding volume to claim", pvc(claim), volumeName(pv))
 	pv, err := c.pointVolume(p, pv, claim)
 	if err != nil {
+		c.log.Info(3, "Error binding volume to claim: failed saving the volume", pvc(claim), volumeName(pv), failure(err))
 		return fmt.Errorf("bind volume %s to claim %s: %w", pv.Name, api.KeyOf(claim), err)
 	}
 	if pv, err = c.SetVolumePhase(p, pv, corev1.VolumeBound, ""); err != nil {
+		c.log.Info(3, "Error binding volume to claim: failed saving the volume status", pvc(claim), volumeName(pv), failure(err))
 		return err
 	}
-	if claim, err = c.pointClaim(p, claim, pv); err != nil {
+	pointed, err := c.pointClaim(p, claim, pv)
+	if err != nil {
+		c.log.Info(3, "Error binding volume to claim: failed saving the claim", pvc(claim), volumeName(pv), failure(err))
 		return err
 	}
-	_, err = c.setClaimStatus(p, claim, corev1.ClaimBound, pv)
-	return err
+	if claim, err = c.setClaimStatus(p, pointed, corev1.ClaimBound, pv); err != nil {
+		c.log.Info(3, "Error binding volume to claim: failed saving the claim status", pvc(claim), volumeName(pv), failure(err))
+		return err
+	}
+	c.log.Info(4, "Volume bound to claim", pvc(claim), volumeName(pv))
+	c.log.Info(4, "Volume status after binding", volumeName(pv), klog.Value("volumeStatus", statusOfVolume{pv}))
+	c.log.Info(4, "Claim status after binding", pvc(claim), klog.Value("claimStatus", statusOfClaim{claim}))
+	return nil
 }
 
 // pointVolume is the first step of bind: it sets the claimRef of the volume.
 func (c *controller) pointVolume(
 	p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim,
 ) (*corev1.PersistentVolume, error) {
+	c.log.Info(4, "Updating PersistentVolume: binding to claim", pvc(claim), volumeName(pv))
 	ref := pv.Spec.ClaimRef
 	if ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID {
+		c.log.Info(4, "Updating PersistentVolume: already bound to claim", pvc(claim), volumeName(pv))
 		return pv, nil
 	}
 	pointed := *pv
@@ -45,10 +59,13 @@ func (c *controller) pointVolume(
 	if !objects.IsMine(pv, claim) {
 		pointed.Annotations = withAnnotations(pv.Annotations, boundKeys...)
 	}
+	c.log.Info(2, "Claim bound to volume", pvc(claim), volumeName(pv))
 	updated, err := c.updateVolume(p, &pointed)
 	if err != nil {
+		c.log.Info(4, "Updating PersistentVolume: binding to claim failed", pvc(claim), volumeName(pv), failure(err))
 		return pv, err
 	}
+	c.log.Info(4, "Updating PersistentVolume: bound to claim", pvc(claim), volumeName(pv))
 	return updated, nil
 }
 
@@ -56,8 +73,10 @@ func (c *controller) pointVolume(
 func (c *controller) pointClaim(
 	p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume,
 ) (*corev1.PersistentVolumeClaim, error) {
+	c.log.Info(4, "Updating PersistentVolumeClaim: binding to volume", pvc(claim), volumeName(pv))
 	chosen, completed := claim.Spec.VolumeName != pv.Name, isBindCompleted(claim)
 	if !chosen && completed {
+		c.log.Info(4, "Updating PersistentVolumeClaim: already bound to volume", pvc(claim), volumeName(pv))
 		return claim, nil
 	}
 	pointed := *claim
@@ -71,7 +90,14 @@ func (c *controller) pointClaim(
 	default:
 		pointed.Annotations = withAnnotations(claim.Annotations, objects.AnnBindCompleted)
 	}
-	return c.updateClaim(p, &pointed)
+	c.log.Info(2, "Volume bound to claim", pvc(claim), volumeName(pv))
+	updated, err := c.updateClaim(p, &pointed)
+	if err != nil {
+		c.log.Info(4, "Updating PersistentVolumeClaim: binding to volume failed", pvc(claim), volumeName(pv), failure(err))
+		return nil, err
+	}
+	c.log.Info(4, "Updating PersistentVolumeClaim: bound to volume", pvc(claim), volumeName(pv))
+	return updated, nil
 }
 
 // oneOf returns the second list if both have the same storage and nothing else, and the first one otherwise. A claim often requests
@@ -102,6 +128,7 @@ func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 // Unbind removes the claimRef of a volume if a controller set it. If the author of the volume set it, only the uid is removed: the volume
 // stays reserved (BIND-072).
 func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) error {
+	c.log.Info(4, "Updating PersistentVolume: rolling back binding from claim", claimOfRef(pv), volumeName(pv))
 	// BIND-072: a claimRef that a controller set is removed; of one that its author set, only the uid.
 	freed := *pv
 	if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
@@ -119,8 +146,10 @@ func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) erro
 	// BIND-106, BIND-107: either write may fail; the next sync continues from what is stored.
 	updated, err := c.updateVolume(p, &freed)
 	if err != nil {
+		c.log.Info(4, "Updating PersistentVolume: rollback failed", volumeName(pv), failure(err))
 		return err
 	}
+	c.log.Info(4, "Updating PersistentVolume: rolled back", volumeName(pv))
 	_, err = c.SetVolumePhase(p, updated, corev1.VolumeAvailable, "")
 	return err
 }
@@ -130,23 +159,32 @@ func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) erro
 func (c *controller) setClaimStatus(
 	p *engine.Process, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume,
 ) (*corev1.PersistentVolumeClaim, error) {
-	status, dirty, err := claimStatus(claim, phase, pv)
-	if err != nil || !dirty {
+	c.log.Info(4, "Updating PersistentVolumeClaim status", pvc(claim), klog.String("setPhase", phase))
+	status, dirty, err := c.statusFor(claim, phase, pv)
+	if err != nil {
 		return claim, err
+	}
+	if !dirty {
+		c.log.Info(4, "Updating PersistentVolumeClaim status, phase already set", pvc(claim), klog.String("phase", phase))
+		return claim, nil
 	}
 	next := *claim
 	next.Status = status
 	updated, err := c.api.Claims.ReplaceStatus(p, &next)
 	if err != nil {
 		// BIND-104: after a failed write there is no Event.
+		c.log.Info(4, "Updating PersistentVolumeClaim status, set phase failed", pvc(claim), klog.String("phase", phase), failure(err))
 		return claim, fmt.Errorf("status of claim %s: %w", api.KeyOf(claim), err)
 	}
-	err = c.cacheClaim(updated)
-	return updated, err
+	if err := c.cacheClaim(updated); err != nil {
+		return updated, err
+	}
+	c.log.Info(2, "Claim entered phase", pvc(claim), klog.String("phase", phase))
+	return updated, nil
 }
 
-// claimStatus returns the status of a claim with the given phase and volume (BIND-074), and whether that is a change.
-func claimStatus(
+// statusFor returns the status of a claim with the given phase and volume (BIND-074), and whether that is a change.
+func (c *controller) statusFor(
 	claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume,
 ) (status corev1.PersistentVolumeClaimStatus, dirty bool, err error) {
 	status = claim.Status
@@ -168,6 +206,10 @@ func claimStatus(
 	}
 	// BIND-074: a claim that stays Bound keeps its capacity, because an expansion may be in progress.
 	if claim.Status.Phase != phase {
+		if before, ok := pv.Annotations[objects.AnnPreResizeCapacity]; ok {
+			c.log.Info(2, "Volume requires filesystem resize: setting pvc status capacity", pvc(claim), volumeName(pv),
+				klog.String("statusCapacity", before))
+		}
 		capacity, changed, err := boundCapacity(claim, pv)
 		if err != nil {
 			return status, false, err
@@ -213,8 +255,10 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVol
 func (c *controller) SetVolumePhase(
 	p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string,
 ) (*corev1.PersistentVolume, error) {
+	c.log.Info(4, "Updating PersistentVolume", volumeName(pv), klog.String("setPhase", phase))
 	// BIND-078: if the phase stays the same, not even the message is written.
 	if pv.Status.Phase == phase {
+		c.log.Info(4, "Updating PersistentVolume: phase already set", volumeName(pv), klog.String("phase", phase))
 		return pv, nil
 	}
 	next := *pv
@@ -222,24 +266,31 @@ func (c *controller) SetVolumePhase(
 	next.Status.Message = message
 	updated, err := c.api.Volumes.ReplaceStatus(p, &next)
 	if err != nil {
+		c.log.Info(4, "Updating PersistentVolume: set phase failed", volumeName(pv), klog.String("phase", phase), failure(err))
 		return pv, fmt.Errorf("phase %s of volume %s: %w", phase, pv.Name, err)
 	}
-	err = c.cacheVolume(updated)
-	return updated, err
+	if err := c.cacheVolume(updated); err != nil {
+		return updated, err
+	}
+	c.log.Info(2, "Volume entered phase", volumeName(pv), klog.String("phase", phase))
+	return updated, nil
 }
 
 // SetVolumePhaseWithEvent is SetVolumePhase, followed by an Event if the write changed something (BIND-079).
 func (c *controller) SetVolumePhaseWithEvent(
 	p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string,
 ) (*corev1.PersistentVolume, error) {
+	c.log.Info(4, "Updating updateVolumePhaseWithEvent", volumeName(pv), klog.String("setPhase", phase))
 	// BIND-079: a volume that fails again emits no second Event.
 	if pv.Status.Phase == phase {
+		c.log.Info(4, "Updating updateVolumePhaseWithEvent: phase already set", volumeName(pv), klog.String("phase", phase))
 		return pv, nil
 	}
 	updated, err := c.SetVolumePhase(p, pv, phase, message)
 	if err != nil {
 		return pv, err
 	}
+	c.log.Info(3, "Volume changed status", volumeName(pv), klog.String("changedPhase", phase), klog.String("message", message))
 	c.events.Event(p, updated, eventType, reason, message)
 	return updated, nil
 }

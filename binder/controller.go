@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
@@ -46,6 +47,8 @@ type controller struct {
 	reclaimer pvcontroller.Reclaimer
 	events    *engine.Recorder
 	ops       *engine.NestedOperations
+	// The loggers of pv_controller.go and pv_controller_base.go.
+	log, base *klog.Logger
 
 	// BIND-025: inf, the informers' view.
 	infVolumes *engine.Informer[*corev1.PersistentVolume]
@@ -99,7 +102,9 @@ func newController(a *engine.Actor, cfg Config) *controller {
 		actor:      a,
 		api:        a.Engine().API(),
 		store:      s,
-		events:     a.NewRecorder(actors.PersistentVolume),
+		events:     a.NewRecorder(actors.PersistentVolume).LogTo(loggerName),
+		log:        a.Logger("pv_controller", loggerName),
+		base:       a.Logger("pv_controller_base", loggerName),
 		ops:        a.NewNestedOperations(),
 		infVolumes: engine.NewInformer(a, s.Volumes),
 		infClaims:  engine.NewInformer(a, s.Claims),
@@ -122,29 +127,40 @@ func newController(a *engine.Actor, cfg Config) *controller {
 // run starts the controller with the objects that exist.
 func (c *controller) run() {
 	// BIND-024: the own cache starts as a copy of the informers'.
+	c.base.Info(0, "Starting persistent volume controller")
 	for pv := range c.infVolumes.All() {
+		c.logStored(lineAdded, aVolume, pv.Name, pv)
 		c.markVolume(c.own.PutVolume(pv))
 	}
 	for claim := range c.infClaims.All() {
+		c.logStored(lineAdded, aClaim, api.KeyOf(claim), claim)
 		c.markClaim(c.own.PutClaim(api.KeyOf(claim), claim))
 	}
+	c.base.Info(4, "Controller initialized")
 	// BIND-030, BIND-031, BIND-033: their own events queue volumes and claims; events of other kinds queue nothing.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-		Add:    func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
-		Update: func(_, pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
-		Delete: func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
+		Add:    func(pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) },
+		Update: func(_, pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) },
+		Delete: func(pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) },
 	})
 	c.infClaims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-		Add:    func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
-		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
-		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
+		Add:    func(claim *corev1.PersistentVolumeClaim) { c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim)) },
+		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim)) },
+		Delete: func(claim *corev1.PersistentVolumeClaim) { c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim)) },
 	})
 	// BIND-004: the first resync is now, even if it has nothing to do; the periods count from here.
 	c.resync.ArmBackground()
 }
 
+// enqueue queues the key of an object that changed, or that a resync syncs.
+func (c *controller) enqueue(queue *engine.Queue, key string) {
+	c.base.Info(5, "Enqueued for sync", klog.String("objName", key))
+	queue.Add(key)
+}
+
 // processClaim syncs the claim of a key that the claim worker took from its queue (BIND-037).
 func (c *controller) processClaim(p *engine.Process, key string) error {
+	c.base.Info(5, "syncClaimByKey", klog.String("claimKey", key))
 	claim, ok := c.infClaims.Get(key)
 	if !ok {
 		c.forgetClaim(key)
@@ -157,6 +173,7 @@ func (c *controller) processClaim(p *engine.Process, key string) error {
 	}
 	before := c.effects(p)
 	err = c.syncClaim(p, claim)
+	c.logClaimFailure(claim, err)
 	// An unbound claim that names no volume reads all volumes, so its next sync may differ although the claim has not changed.
 	if err != nil || c.effects(p) != before || claim.Spec.VolumeName == "" && !isBindCompleted(claim) {
 		c.markClaim(entry)
@@ -168,6 +185,7 @@ func (c *controller) processClaim(p *engine.Process, key string) error {
 
 // processVolume syncs the volume of a name that the volume worker took from its queue (BIND-037).
 func (c *controller) processVolume(p *engine.Process, name string) error {
+	c.base.Info(5, "syncVolumeByKey", klog.String("volumeKey", name))
 	pv, ok := c.infVolumes.Get(name)
 	if !ok {
 		c.forgetVolume(name)
@@ -180,6 +198,7 @@ func (c *controller) processVolume(p *engine.Process, name string) error {
 	}
 	before := c.effects(p)
 	err = c.syncVolume(p, pv)
+	c.logVolumeFailure(pv, err)
 	if err != nil || c.effects(p) != before {
 		c.markVolume(entry)
 	} else {
@@ -192,13 +211,16 @@ func (c *controller) processVolume(p *engine.Process, name string) error {
 func (c *controller) forgetVolume(name string) {
 	entry := c.own.Volume(name)
 	if entry == nil {
+		c.base.Info(2, "Deletion of volume was already processed", klog.String("volumeKey", name))
 		return
 	}
 	pv := entry.PV
 	c.own.DeleteVolume(name)
+	c.base.Info(4, "volume deleted", volumeName(pv))
 	c.markNaming(entry)
 	// BIND-038: its claim is synced at once, and becomes Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {
+		c.base.Info(5, "deleteVolume: scheduling sync of claim", claimOfRef(pv), volumeName(pv))
 		c.claimQueue.Add(api.Key(ref.Namespace, ref.Name))
 	}
 }
@@ -207,14 +229,19 @@ func (c *controller) forgetVolume(name string) {
 func (c *controller) forgetClaim(key string) {
 	entry := c.own.Claim(key)
 	if entry == nil {
+		c.base.Info(2, "Deletion of claim was already processed", klog.String("claimKey", key))
 		return
 	}
 	claim := entry.Claim
 	c.own.DeleteClaim(key)
+	c.base.Info(4, "Claim deleted", pvc(claim))
 	c.markPointing(entry)
 	// BIND-039: its volume is synced at once. A volume that only points at the claim waits for the resync.
 	// BIND-040: this does not run for a claim that was created again under the same name meanwhile.
-	if claim.Spec.VolumeName != "" {
-		c.volumeQueue.Add(claim.Spec.VolumeName)
+	if claim.Spec.VolumeName == "" {
+		c.base.Info(5, "deleteClaim: volume not bound", pvc(claim))
+		return
 	}
+	c.base.Info(5, "deleteClaim: scheduling sync of volume", pvc(claim), klog.String("volumeName", claim.Spec.VolumeName))
+	c.volumeQueue.Add(claim.Spec.VolumeName)
 }

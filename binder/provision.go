@@ -13,7 +13,9 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/claimsync"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -22,22 +24,28 @@ const csiPlugin = backends.InTreePrefix + "csi"
 
 // provision chooses the way in which a claim gets a new volume, and starts the operation (PROV-020 to PROV-026).
 func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
+	if !c.cfg.DisableProvisioning {
+		c.log.Info(4, "provisionClaim: started", pvc(claim))
+	}
 	class, _ := c.infClasses.Get(objects.ClassOf(claim))
 	d := claimsync.Provision(class, c.cfg.DisableProvisioning, c.cfg.Migration, c.cfg.Backends)
 	// PROV-026: the operation works on the claim as it is now.
 	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
 	run := func(fn func(p *engine.Process) error) {
+		c.log.Info(4, "scheduleOperation", klog.String("operationName", operation))
 		// PROV-026: an operation that runs or backs off is not started again; a later sync tries again.
-		_ = c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Process) error {
+		err := c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Process) error {
 			p.WorksOn(api.RefTo(claim))
 			return fn(p)
 		})
+		pvcontroller.LogRejected(c.log, operation, err)
 	}
 	switch d.Rule {
 	case "PROV-020":
 		// PROV-020: provisioning is disabled.
 	case "PROV-021":
 		// PROV-021: the class does not exist.
+		c.log.Error(fmt.Errorf("storageclass.storage.k8s.io %q not found", objects.ClassOf(claim)), noPlugin, pvc(claim))
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
 			"storageclass.storage.k8s.io %q not found", objects.ClassOf(claim))
 	case "PROV-022":
@@ -50,6 +58,7 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 		run(func(p *engine.Process) error { return c.provisionInTree(p, claim, class, d.Plugin) })
 	case "PROV-024":
 		// PROV-024: no external provisioner acts for an in-tree name.
+		c.log.Error(d.Err, noPlugin, pvc(claim))
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", d.Err.Error())
 	default:
 		// PROV-025: an external provisioner creates the volume.
@@ -59,18 +68,23 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 	return nil
 }
 
+const noPlugin = "Error finding provisioning plugin for claim"
+
 // provisionExternally requests a volume from an external provisioner. Each sync repeats the Event until the volume exists.
 func (c *controller) provisionExternally(p *engine.Process, claim *corev1.PersistentVolumeClaim, provisioner string) error {
+	c.log.Info(4, "provisionClaimOperationExternal started", pvc(claim), klog.String("storageClassName", objects.ClassOf(claim)))
 	// PROV-031: the annotations name the provisioner.
 	claim, err := c.nameProvisioner(p, claim, provisioner)
 	if err != nil {
+		c.log.Info(2, "Error saving claim", pvc(claim), failure(err))
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "Error saving claim: %v", err)
 		return err
 	}
 	// PROV-032, PROV-033: every run emits the Event.
-	c.events.Event(p, claim, corev1.EventTypeNormal, "ExternalProvisioning",
-		"Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
-			"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", provisioner)
+	text := "Waiting for a volume to be created either by the external provisioner '" + provisioner + "' or manually by the system " +
+		"administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
+	c.events.Event(p, claim, corev1.EventTypeNormal, "ExternalProvisioning", text)
+	c.log.Info(3, "provisionClaimOperationExternal provisioning claim", pvc(claim), klog.String("msg", text))
 	return nil
 }
 
@@ -105,36 +119,49 @@ func (c *controller) provisionInTree(
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "%s", text)
 		return fmt.Errorf("%s", text)
 	}
+	inClass := klog.String("storageClassName", class.Name)
+	c.log.Info(4, "provisionClaimOperation started", pvc(claim), inClass)
 	// PROV-040: no in-tree plugin can copy data.
 	if claim.Spec.DataSource != nil && plugin.Name() != csiPlugin {
+		c.log.Info(2, `plugin "`+plugin.Name()+`" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`)
 		return failed(claim, "plugin %q is not a CSI plugin. Only CSI plugin can provision a claim with a datasource", plugin.Name())
 	}
+	c.log.Info(4, "provisionClaimOperation", pvc(claim), klog.String("pluginName", plugin.Name()),
+		klog.String("provisionerName", class.Provisioner))
 	// PROV-041: the annotations name the provisioner.
 	claim, err := c.nameProvisioner(p, claim, class.Provisioner)
 	if err != nil {
+		c.log.Info(2, "Error saving claim", pvc(claim), failure(err))
 		return err
 	}
 	// PROV-042: an earlier run may have created the volume.
 	name := "pvc-" + string(claim.UID)
 	if _, err := c.api.Volumes.Get(p, name); err == nil {
 		p.Decide("PROV-042", claim, "volume %s exists already", name)
+		c.log.Info(4, "provisionClaimOperation: volume already exists, skipping", pvc(claim))
 		return nil
 	} else if !apierrors.IsNotFound(err) {
+		c.log.Info(3, "Error reading persistent volume", klog.String("PV", name), failure(err))
 		return err
 	}
 	// PROV-043: the plugin must support the mount options of the class.
 	if len(class.MountOptions) > 0 && !backends.TakesMountOptions(plugin) {
+		c.log.Info(2, "Mount options are not supported by the provisioner but claim's StorageClass has mount options", pvc(claim), inClass,
+			klog.JSON("options", class.MountOptions))
 		return failed(claim, "Mount options are not supported by the provisioner but StorageClass %q has mount options %v",
 			class.Name, class.MountOptions)
 	}
 	request := createRequest(name, claim, class)
 	// PROV-044: the plugin must accept the request.
 	if err := backends.PrepareCreate(plugin, request); err != nil {
+		c.log.Info(2, "Failed to create provisioner for claim with StorageClass", pvc(claim), inClass, klog.Err(err))
 		return failed(claim, "Failed to create provisioner: %v", err)
 	}
 	// PROV-045: the selected node must be in the cache.
 	if node, selected := claim.Annotations[objects.AnnSelectedNode]; selected {
 		if _, ok := c.infNodes.Get(node); !ok {
+			c.log.Info(3, "Unexpected error getting target node for claim", klog.String("node", node), pvc(claim),
+				klog.String("err", `node "`+node+`" not found`))
 			return failed(claim, "Failed to get target node: node %q not found", node)
 		}
 		request.Node = node
@@ -143,8 +170,10 @@ func (c *controller) provisionInTree(
 	if err != nil {
 		// PROV-046: the scheduler may find a better node.
 		claim = c.dropSelectedNode(p, claim)
+		c.log.Info(2, "Failed to provision volume for claim with StorageClass", pvc(claim), inClass, klog.Err(err))
 		return failed(claim, "Failed to provision volume with StorageClass %q: %v", class.Name, err)
 	}
+	c.log.Info(3, "Volume for claim created", pvc(claim), klog.String("volumeName", name))
 	return c.saveVolume(p, claim, provisionedVolume(name, claim, class, plugin.Name(), response), plugin)
 }
 
@@ -209,6 +238,7 @@ func (c *controller) dropSelectedNode(p *engine.Process, claim *corev1.Persisten
 	dropped.Annotations = maps.Clone(claim.Annotations)
 	delete(dropped.Annotations, objects.AnnSelectedNode)
 	if _, err := c.api.Claims.Update(p, &dropped); err != nil {
+		c.log.Info(4, "Failed to delete annotation 'storagehelpers.AnnSelectedNode' for PersistentVolumeClaim", pvc(claim), failure(err))
 		return claim
 	}
 	// BIND-023: the own cache gets the edited copy, with the version that it was made from.

@@ -73,44 +73,54 @@ func (c *controller) saveVolume(
 	// PROV-048: up to 5 attempts, with a pause after each failure.
 	var err error
 	for range createAttempts {
+		c.log.Info(4, "provisionClaimOperation: trying to save volume", pvc(claim), volumeName(pv))
 		var created *corev1.PersistentVolume
 		created, err = c.api.Volumes.Create(p, pv)
 		if err == nil {
+			c.log.Info(3, "Volume for claim saved", pvc(claim), volumeName(pv))
 			if err := c.cacheVolume(created); err != nil {
 				return err
 			}
 			break
 		}
 		if apierrors.IsAlreadyExists(err) {
+			c.log.Info(3, "Volume for claim already exists, reusing", pvc(claim), volumeName(pv))
 			err = nil
 			break
 		}
+		c.log.Info(3, "Failed to save volume for claim", pvc(claim), volumeName(pv), failure(err))
 		p.Sleep(createPause)
 	}
 	if err == nil {
+		c.log.Info(2, "Volume provisioned for claim", pvc(claim), volumeName(pv))
 		c.events.Event(p, claim, corev1.EventTypeNormal, "ProvisioningSucceeded",
 			"Successfully provisioned volume %s using %s", pv.Name, plugin.Name())
 		return nil
 	}
-	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
-		"Error creating provisioned PV object for claim %s: %v. Deleting the volume.", api.KeyOf(claim), err)
+	text := fmt.Sprintf("Error creating provisioned PV object for claim %s: %v. Deleting the volume.", api.KeyOf(claim), err)
+	c.log.Info(3, text)
+	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "%s", text)
 	// PROV-048: a plugin that can create may be unable to delete.
 	deleter, err := c.cfg.Backends.DeletableByName(plugin.Name())
 	if err == nil {
 		for range createAttempts {
 			if err = c.deleteStorage(p, deleter, pv); err == nil {
+				c.log.Info(4, "provisionClaimOperation: cleaning volume succeeded", pvc(claim), volumeName(pv))
 				return nil
 			}
+			c.log.Info(3, "Failed to delete volume", volumeName(pv), failure(err))
 			p.Sleep(createPause)
 		}
 	}
-	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed",
-		"Error cleaning provisioned volume for claim %s: %v. Please delete manually.", api.KeyOf(claim), err)
+	text = fmt.Sprintf("Error cleaning provisioned volume for claim %s: %v. Please delete manually.", api.KeyOf(claim), err)
+	c.log.Info(2, text)
+	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed", "%s", text)
 	return nil
 }
 
 // deleteStorage calls the plugin to delete the storage of a volume that could not be saved.
 func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, pv *corev1.PersistentVolume) error {
+	c.log.Info(4, "doDeleteVolume", volumeName(pv))
 	id := backends.Handle(pv)
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
 	err := p.Backend(call, backends.Delay(deleter, storage.Delete, id), func() error {
@@ -121,10 +131,15 @@ func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, p
 	if err != nil {
 		return err
 	}
+	c.log.Info(2, "Volume deleted", volumeName(pv))
 	// PROV-048, RECL-025: as after every deletion, the finalizer is removed from the volume next. The volume does not exist, so this
 	// usually fails: the storage is gone, but the cleanup is retried and then reported as failed.
 	live, err := c.api.Volumes.Get(p, pv.Name)
-	if err != nil || !slices.Contains(live.Finalizers, objects.InTreeFinalizer) {
+	if err != nil {
+		c.log.Error(cause(err), "Error reading persistent volume", volumeName(pv))
+		return err
+	}
+	if !slices.Contains(live.Finalizers, objects.InTreeFinalizer) {
 		return err
 	}
 	unprotected := *live
@@ -134,6 +149,9 @@ func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, p
 	if _, err := c.api.Volumes.Update(p, &unprotected); err != nil {
 		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
 	}
-	err = c.cacheVolume(&unprotected)
-	return err
+	if err := c.cacheVolume(&unprotected); err != nil {
+		return err
+	}
+	c.log.Info(2, "PV in-tree protection finalizer removed from volume", volumeName(pv))
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 )
 
 // The rest of pvcontroller.Host, which the reclaiming half uses: SetVolumePhase, SetVolumePhaseWithEvent and Unbind are in bind.go,
@@ -26,6 +27,9 @@ func (c *controller) CacheVolume(pv *corev1.PersistentVolume) {
 
 // Operations returns the controller's background operations (BIND-090).
 func (c *controller) Operations() *engine.NestedOperations { return c.ops }
+
+// Loggers returns the loggers of pv_controller.go and pv_controller_base.go.
+func (c *controller) Loggers() (log, base *klog.Logger) { return c.log, c.base }
 
 // Event emits an Event of the controller.
 func (c *controller) Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any) {

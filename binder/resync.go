@@ -5,6 +5,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 )
 
 // resyncDirty is one resync. Upstream queues every claim and every volume; here it queues the dirty ones, because syncing a clean one
@@ -21,7 +22,9 @@ func (c *controller) resyncAll(*engine.Process) {
 // queueDirty queues the dirty objects and returns their keys.
 func (c *controller) queueDirty() (claims, volumes []string) {
 	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
+	c.base.Info(4, "Resyncing PV controller")
 	claims, volumes = c.dirty.take()
+	c.logResync(claims, volumes)
 	for _, key := range claims {
 		if _, ok := c.infClaims.Get(key); ok {
 			c.claimQueue.Add(key)
@@ -35,6 +38,26 @@ func (c *controller) queueDirty() (claims, volumes []string) {
 	return claims, volumes
 }
 
+// logResync logs the keys that a resync queues: those of the dirty objects or, if no work is skipped, of all objects.
+func (c *controller) logResync(claims, volumes []string) {
+	if !c.base.Enabled(5) {
+		return
+	}
+	keys := slices.Concat(claims, volumes)
+	if !c.actor.Skips() {
+		keys = nil
+		for claim := range c.infClaims.All() {
+			keys = append(keys, api.KeyOf(claim))
+		}
+		for pv := range c.infVolumes.All() {
+			keys = append(keys, pv.Name)
+		}
+	}
+	for _, key := range keys {
+		c.base.Info(5, "Enqueued for sync", klog.String("objName", key))
+	}
+}
+
 // syncClean syncs what a resync would have skipped: everything but these keys. It has no effect, unless an injected fault hits one of its
 // reads. It does not use the queues, so that the order of the rest is the same with and without it.
 func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
@@ -46,7 +69,10 @@ func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 			continue // it has been synced, or will be
 		}
 		before := c.effects(p)
+		c.base.Info(5, "syncClaimByKey", klog.String("claimKey", key))
+		c.logStored(lineUpdated, aClaim, key, claim)
 		err := c.syncClaim(p, claim)
+		c.logClaimFailure(claim, err)
 		if err != nil || c.effects(p) != before {
 			c.markClaim(entry)
 		}
@@ -62,7 +88,10 @@ func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 			continue
 		}
 		before := c.effects(p)
+		c.base.Info(5, "syncVolumeByKey", klog.String("volumeKey", pv.Name))
+		c.logStored(lineUpdated, aVolume, pv.Name, pv)
 		err := c.syncVolume(p, pv)
+		c.logVolumeFailure(pv, err)
 		if err != nil || c.effects(p) != before {
 			c.markVolume(entry)
 		}

@@ -52,7 +52,7 @@ func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) err
 		w.status.written = pod
 		return nil
 	}
-	kubeletstatus.Stamp(&status, p.Now())
+	kubeletstatus.Complete(&status, pod, p.Now())
 	changed := *pod
 	changed.Status = status
 	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.ReplaceStatus(p, &changed) })

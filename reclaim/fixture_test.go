@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
@@ -225,6 +226,8 @@ func (h *host) Unbind(p *engine.Process, pv *corev1.PersistentVolume) error {
 }
 
 func (h *host) Operations() *engine.NestedOperations { return h.operations }
+
+func (h *host) Loggers() (log, base *klog.Logger) { return nil, nil }
 
 func (h *host) Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any) {
 	h.recorder.Event(p, obj, eventType, reason, text, args...)

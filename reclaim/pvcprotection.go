@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -21,7 +22,10 @@ func newPVCProtection(e *engine.Engine) (*engine.Actor, error) {
 			pods:    engine.NewInformer(a, e.Store().Pods),
 			byClaim: e.Store().PodsByClaim,
 			batches: map[string][]*request{},
+			log:     a.Logger("pvc_protection_controller", "persistentvolumeclaim-protection-controller"),
 		}
+		c.errors = a.Logger("pvc_protection_controller", unhandled)
+		c.log.Info(0, "Starting PVC protection controller")
 		// PROT-022: claims are synced in batches by namespace. A claim counts as being synced while it waits for its batch.
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvcprotection", Kind: api.PersistentVolumeClaim, Workers: math.MaxInt, Sync: c.wait})
 		c.namespaces = a.NewQueue(engine.QueueConfig{Name: "pvcprotection namespaces", Sync: c.syncBatch})
@@ -37,6 +41,9 @@ func newPVCProtection(e *engine.Engine) (*engine.Actor, error) {
 	})
 }
 
+// unhandled is the name of the logger of errors that upstream reports with utilruntime.HandleError.
+const unhandled = "UnhandledError"
+
 type pvcProtection struct {
 	claims     *engine.Informer[*corev1.PersistentVolumeClaim]
 	pods       *engine.Informer[*corev1.Pod]
@@ -44,6 +51,8 @@ type pvcProtection struct {
 	queue      *engine.Queue         // claims
 	namespaces *engine.Queue         // namespaces with a batch
 	batches    map[string][]*request // by namespace, in the order of the queue
+	log        *klog.Logger
+	errors     *klog.Logger
 }
 
 // request is a claim in the batch of its namespace.
@@ -55,6 +64,7 @@ type request struct {
 }
 
 func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
+	c.log.Info(4, "Got event on PVC", klog.Object("pvc", claim))
 	// PROT-020: a claim is queued if it is being deleted with the finalizer, or lacks it otherwise.
 	if objects.FinalizerMisplaced(claim, objects.ClaimProtectionFinalizer) {
 		c.queue.Add(c.claims.KeyOf(claim))
@@ -74,6 +84,7 @@ func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 	if !deleted && !objects.Terminated(pod) && pod.Spec.NodeName != "" {
 		return
 	}
+	c.log.Info(4, "Enqueuing PVCs for Pod", klog.Object("pod", pod), klog.String("podUID", pod.UID))
 	for _, key := range objects.ClaimsOf(pod) {
 		c.queue.Add(key)
 	}
@@ -101,6 +112,10 @@ func (c *pvcProtection) syncBatch(p *engine.Process, namespace string) error {
 	for _, t := range batch {
 		// PROT-022: a claim that fails is retried alone.
 		t.err = c.sync(p, t.key, pods)
+		if t.err != nil {
+			_, name := objects.SplitKey(t.key)
+			c.errors.Error(fmt.Errorf("PVC %v/%v failed with: %w", name, namespace, t.err), "Unhandled Error")
+		}
 		t.done = true
 		t.finished.Broadcast()
 	}
@@ -108,7 +123,18 @@ func (c *pvcProtection) syncBatch(p *engine.Process, namespace string) error {
 }
 
 func (c *pvcProtection) sync(p *engine.Process, key string, pods *livePods) error {
+	c.log.Info(4, "Processing PVC", klog.String("PVC", key))
+	start := p.Now()
+	err := c.syncClaim(p, key, pods)
+	c.log.Info(4, "Finished processing PVC", klog.String("PVC", key), klog.Duration("duration", p.Now().Sub(start)))
+	return err
+}
+
+func (c *pvcProtection) syncClaim(p *engine.Process, key string, pods *livePods) error {
 	claim, ok := c.claims.Get(key)
+	if !ok {
+		c.log.Info(4, "PVC not found, ignoring", klog.String("PVC", key))
+	}
 	// PROT-023: a claim that is gone or needs no change is done.
 	if !ok || !objects.FinalizerMisplaced(claim, objects.ClaimProtectionFinalizer) {
 		return nil
@@ -117,8 +143,12 @@ func (c *pvcProtection) sync(p *engine.Process, key string, pods *livePods) erro
 		// PROT-023: a claim without the finalizer gets it.
 		finalizers, _ := objects.WithFinalizer(claim.Finalizers, objects.ClaimProtectionFinalizer)
 		p.Decide("PROT-023", claim, "the protection finalizer is missing")
-		_, err := p.API().Claims.Update(p, claimWith(claim, finalizers))
-		return err
+		if _, err := p.API().Claims.Update(p, claimWith(claim, finalizers)); err != nil {
+			c.log.Error(err, "Error adding protection finalizer to PVC", klog.Object("PVC", claim))
+			return err
+		}
+		c.log.Info(3, "Added protection finalizer to PVC", klog.Object("PVC", claim))
+		return nil
 	}
 	user, err := c.user(p, claim, pods)
 	if err != nil {
@@ -127,31 +157,45 @@ func (c *pvcProtection) sync(p *engine.Process, key string, pods *livePods) erro
 	// PROT-023: a claim in use keeps the finalizer; the end of the pod queues it again.
 	if user != nil {
 		p.Decide("PROT-026", claim, "the claim is being deleted but pod %s uses it", user.Name)
+		c.log.Info(2, "Keeping PVC because it is being used", klog.Object("PVC", claim))
 		return nil
 	}
 	finalizers, _ := objects.WithoutFinalizer(claim.Finalizers, objects.ClaimProtectionFinalizer)
 	p.Decide("PROT-023", claim, "the claim is being deleted and no pod uses it")
-	_, err = p.API().Claims.Update(p, claimWith(claim, finalizers))
-	return err
+	if _, err := p.API().Claims.Update(p, claimWith(claim, finalizers)); err != nil {
+		c.log.Error(err, "Error removing protection finalizer from PVC", klog.Object("PVC", claim))
+		return err
+	}
+	c.log.Info(3, "Removed protection finalizer from PVC", klog.Object("PVC", claim))
+	return nil
 }
 
 // user finds a pod that uses the claim, nil for none.
 func (c *pvcProtection) user(p *engine.Process, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
+	c.log.Info(4, "Looking for Pods using PVC in the Informer's cache", klog.Object("PVC", claim))
 	// PROT-024: if the informer has a pod that uses the claim, the API server is not asked.
 	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
 		if UsesClaim(pod, claim) {
+			c.log.Info(2, "Pod uses PVC", klog.Object("pod", pod), klog.Object("PVC", claim))
 			return pod, nil
 		}
 	}
+	c.log.Info(4, "No Pod using PVC was found in the Informer's cache", klog.Object("PVC", claim))
+	c.log.Info(4, "Looking for Pods using PVC", klog.Object("PVC", claim))
 	// PROT-024: otherwise the informer may lag, and the API server's list of pods decides.
+	if !pods.listed {
+		c.log.Info(4, "Live listing Pods in namespace", klog.String("namespace", claim.Namespace))
+	}
 	if err := pods.list(p); err != nil {
 		return nil, err
 	}
 	for _, pod := range pods.pods {
 		if UsesClaim(pod, claim) {
+			c.log.Info(2, "Pod uses PVC", klog.Object("pod", pod), klog.Object("PVC", claim))
 			return pod, nil
 		}
 	}
+	c.log.Info(2, "PVC is unused", klog.Object("PVC", claim))
 	return nil, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -22,14 +23,17 @@ func (r *reclaimer) recycleVolume(p *engine.Process, captured *corev1.Persistent
 }
 
 func (r *reclaimer) recycle(p *engine.Process, captured *corev1.PersistentVolume) {
+	r.log.Info(4, "RecycleVolumeOperation started", volumeName(captured))
 	// RECL-061, RECL-069: from here on the stored version counts.
 	pv, err := p.API().Volumes.Get(p, captured.Name)
 	if err != nil {
 		p.Decide("RECL-061", captured, "the volume cannot be read")
+		r.log.Info(3, "Error reading persistent volume", volumeName(captured), failureOf(err))
 		return
 	}
-	if !Released(pv, r.host.OwnClaim) {
+	if !r.released(pv) {
 		p.Decide("RECL-061", pv, "the volume is not released any more")
+		r.log.Info(3, "Volume no longer needs recycling, skipping", volumeName(pv))
 		return
 	}
 	// RECL-062: pods that use the old claim may still write to the volume.
@@ -40,8 +44,9 @@ func (r *reclaimer) recycle(p *engine.Process, captured *corev1.PersistentVolume
 	if len(users) > 0 && !claimed {
 		// RECL-063: the Event has type Normal, in spite of its reason.
 		p.Decide("RECL-063", pv, "pods use the volume: %s", strings.Join(users, ", "))
-		r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeFailedRecycle,
-			"Volume is used by pods: "+strings.Join(users, ","))
+		text := "Volume is used by pods: " + strings.Join(users, ",")
+		r.log.Info(3, "Can't recycle volume", volumeName(pv), klog.String("msg", text))
+		r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeFailedRecycle, text)
 		return
 	}
 	plugin, err := r.backends.RecyclableBySource(&pv.Spec.PersistentVolumeSource)
@@ -57,9 +62,12 @@ func (r *reclaimer) recycle(p *engine.Process, captured *corev1.PersistentVolume
 		return
 	}
 	// RECL-067: the volume becomes Available; one that a user reserved stays reserved for the claim's name.
+	r.log.Info(2, "Volume recycled", volumeName(pv))
 	r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeRecycled, "Volume recycled")
 	if err := r.host.Unbind(p, pv); err != nil {
 		p.Decide("RECL-067", pv, "the volume could not be unbound: %v", err)
+		r.log.Info(3, "RecycleVolumeOperation: failed to make recycled volume 'Available', we will recycle the volume again", volumeName(pv),
+			failureOf(err))
 	}
 }
 
@@ -97,5 +105,6 @@ func (r *reclaimer) recycleFailed(p *engine.Process, rule string, pv *corev1.Per
 	_, err := r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedRecycle, message)
 	if err != nil {
 		p.Decide(rule, pv, "the volume could not be marked: %v", err)
+		r.log.Info(4, "RecycleVolumeOperation: failed to mark volume as failed", volumeName(pv), failureOf(err))
 	}
 }

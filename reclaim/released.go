@@ -22,3 +22,23 @@ func Released(pv *corev1.PersistentVolume, ownClaim func(key string) (*corev1.Pe
 	// RECL-010: a claim without volumeName may still be bound to this volume; one with another volumeName releases it.
 	return claim.Spec.VolumeName != "" && claim.Spec.VolumeName != pv.Name
 }
+
+// released is Released with the caches of the controller, and logs the answer.
+func (r *reclaimer) released(pv *corev1.PersistentVolume) bool {
+	released := Released(pv, r.host.OwnClaim)
+	ref := pv.Spec.ClaimRef
+	switch {
+	case ref == nil:
+		r.log.Info(4, "isVolumeReleased: ClaimRef is nil", volumeName(pv))
+	case ref.UID == "":
+		r.log.Info(4, "isVolumeReleased: ClaimRef is not bound", volumeName(pv))
+	case !released:
+		r.log.Info(4, "isVolumeReleased: ClaimRef is still valid, volume is not released", volumeName(pv))
+	default:
+		// Upstream logs nothing if the claim exists, and is bound to another volume.
+		if claim, ok := r.host.OwnClaim(api.Key(ref.Namespace, ref.Name)); !ok || claim.UID != ref.UID {
+			r.log.Info(2, "isVolumeReleased: volume is released", volumeName(pv))
+		}
+	}
+	return released
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
@@ -21,12 +22,19 @@ type reclaimer struct {
 	migrated  func(plugin string) (driver string, ok bool)
 	namespace string
 	scheduler string
+	// The loggers of pv_controller.go and pv_controller_base.go.
+	log, base *klog.Logger
 }
+
+func volumeName(pv *corev1.PersistentVolume) klog.Attr { return klog.String("volumeName", pv.Name) }
 
 // NewReclaimer returns the half of the PersistentVolume controller that applies reclaim policies, for the half that is the host. A nil set
 // has no backends.
 func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclaimer) pvcontroller.Reclaimer {
 	r := &reclaimer{host: host, backends: set, migrated: opts.Migration, namespace: opts.RecyclerNamespace, scheduler: opts.RecyclerScheduler}
+	if host != nil {
+		r.log, r.base = host.Loggers()
+	}
 	if r.backends == nil {
 		r.backends = &backends.Set{}
 	}
@@ -52,13 +60,16 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 	case corev1.PersistentVolumeReclaimRetain:
 		// RECL-002: Retain: the volume stays Released, with its claimRef.
 		p.Decide("RECL-002", pv, "the volume is retained")
+		r.log.Info(4, "ReclaimVolume: policy is Retain, nothing to do", volumeName(pv))
 		return nil
 	case corev1.PersistentVolumeReclaimRecycle:
 		// RECL-003, RECL-007: Recycle: the operation works on this version of the volume.
+		r.log.Info(4, "ReclaimVolume: policy is Recycle", volumeName(pv))
 		r.start(p, "RECL-003", "recycle", pv, r.recycleVolume)
 		return nil
 	case corev1.PersistentVolumeReclaimDelete:
 		// RECL-004, RECL-007: Delete: the operation works on this version of the volume.
+		r.log.Info(4, "ReclaimVolume: policy is Delete", volumeName(pv))
 		r.start(p, "RECL-004", "delete", pv, r.deleteVolume)
 		return nil
 	default:
@@ -74,6 +85,7 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume,
 	operation func(*engine.Process, *corev1.PersistentVolume) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
+	r.log.Info(4, "scheduleOperation", klog.String("operationName", name))
 	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
 		p.WorksOn(api.RefTo(pv))
 		return operation(p, pv)
@@ -83,6 +95,7 @@ func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.Persi
 		return
 	}
 	// RECL-008: otherwise nothing happens, and the sync does not fail.
+	pvcontroller.LogRejected(r.log, name, err)
 	p.Decide("RECL-008", pv, "%s the volume: already running, or in backoff", verb)
 }
 
@@ -106,12 +119,19 @@ func (r *reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string
 	switch pv.Spec.PersistentVolumeReclaimPolicy {
 	case corev1.PersistentVolumeReclaimDelete:
 		// RECL-040, RECL-043: with policy Delete the asset must be deleted before the volume.
-		finalizers, changed = objects.WithFinalizer(finalizers, objects.InTreeFinalizer)
+		if finalizers, changed = objects.WithFinalizer(finalizers, objects.InTreeFinalizer); changed {
+			r.base.Info(4, "Adding in-tree pv deletion protection finalizer on volume", volumeName(pv))
+		}
 	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
 		// RECL-040, RECL-045: with another policy the asset stays, and the volume has no finalizer.
-		finalizers, changed = objects.WithoutFinalizer(finalizers, objects.InTreeFinalizer)
+		if finalizers, changed = objects.WithoutFinalizer(finalizers, objects.InTreeFinalizer); changed {
+			r.base.Info(4, "Removing in-tree pv deletion protection finalizer on volume", volumeName(pv))
+		}
 	}
 	// RECL-040: an in-tree volume whose migration was undone loses the external finalizer.
 	finalizers, external := objects.WithoutFinalizer(finalizers, objects.ExternalFinalizer)
+	if external {
+		r.base.Info(4, "Removing external pv deletion protection finalizer on volume", volumeName(pv))
+	}
 	return finalizers, changed || external
 }

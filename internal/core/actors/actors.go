@@ -22,6 +22,11 @@ const (
 	ResourceQuota    = "resourcequota-controller"
 	StatefulSet      = "statefulset-controller"
 	ReplicaSet       = "replicaset-controller"
+	Deployment       = "deployment-controller"
+	DaemonSet        = "daemonset-controller"
+	Job              = "job-controller"
+	TTLAfterFinished = "ttl-after-finished-controller"
+	Disruption       = "disruption-controller"
 	VACProtection    = "volumeattributesclass-protection-controller"
 )
 
@@ -51,6 +56,16 @@ func IsAttacher(actor string) bool { return strings.HasPrefix(actor, attacherPre
 
 // Resizer is the external-resizer of a CSI driver.
 func Resizer(driver string) string { return "external-resizer/" + driver }
+
+// DriverOf returns the CSI driver whose provisioner, attacher or resizer the actor is. It reports false for all other actors.
+func DriverOf(actor string) (driver string, ok bool) {
+	sidecar, driver, ok := strings.Cut(actor, "/")
+	switch sidecar + "/" {
+	case "external-provisioner/", attacherPrefix, "external-resizer/":
+		return driver, ok
+	}
+	return "", false
+}
 
 // Snapshot is the snapshot controller of external-snapshotter.
 const Snapshot = "snapshot-controller"

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -66,18 +65,6 @@ func (e entry) check() error {
 	}
 	if checked, ok := e.backend.(interface{ Err() error }); ok {
 		return checked.Err()
-	}
-	return nil
-}
-
-// checkMethods returns an error for a method with the name of an operation whose interface the backend does not implement. The operation
-// would never be called.
-func checkMethods(b storage.Backend) error {
-	for _, op := range ops {
-		if _, found := reflect.TypeOf(b).MethodByName(string(op)); found && !implements(b, op) {
-			return fmt.Errorf("it has a method %s but does not implement %s; implement all its methods, and list what it cannot do in "+
-				"Capabilities.Without", op, interfaces[op])
-		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -61,6 +62,9 @@ func (a *Actor) Name() string { return a.name }
 
 // Engine is where the actor lives.
 func (a *Actor) Engine() *Engine { return a.engine }
+
+// Logger returns the logger of a source file of the actor; see klog.Log.
+func (a *Actor) Logger(file, name string) *klog.Logger { return a.engine.log.Logger(file, name) }
 
 // Alive reports whether the actor runs.
 func (a *Actor) Alive() bool { return a.alive }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
@@ -33,6 +34,9 @@ type Config struct {
 	StrictNamespaces bool
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
+	// Log is the log of the components; nil, the default, is none. If it has lines of level 4 and Seed and Choose are not set, nothing is
+	// skipped, because real components log their periodic work, too.
+	Log *klog.Config
 	// AssumeSecrets: a Secret that does not exist counts as an empty one.
 	AssumeSecrets bool
 	// History is store.Config.History.
@@ -61,6 +65,7 @@ type Engine struct {
 	injector      api.Injector
 	noSkipping    bool
 	trace         *trace.Trace
+	log           *klog.Log // nil for none
 	actors        []*Actor
 	dispatchers   map[api.Kind]any // a *dispatcher for each kind that has had an informer
 	// See coroutine.
@@ -89,6 +94,9 @@ type Engine struct {
 	outside  Outside
 	attached map[any]any
 }
+
+// periodicLevel is the level at which components log periodic work that finds nothing new.
+const periodicLevel = 4
 
 // New returns an engine with an empty store. A negative latency or lag is an error.
 func New(cfg Config) (*Engine, error) {
@@ -119,6 +127,10 @@ func New(cfg Config) (*Engine, error) {
 	case cfg.Seed != 0:
 		rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 0x9e3779b97f4a7c15))
 		e.choices = &choices{choose: rng.IntN}
+	}
+	e.log = klog.New(cfg.Log, e.Now)
+	if e.log.Enabled(periodicLevel) && e.choices == nil {
+		e.noSkipping = true
 	}
 	if e.trace != nil && e.trace.Start.IsZero() {
 		e.trace.Start = e.start

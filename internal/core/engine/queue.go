@@ -246,6 +246,9 @@ func (q *Queue) Len() int {
 // AddAfter queues a key after d. Of several pending delays of a key the shortest counts.
 func (q *Queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, false) }
 
+// AddInBackground is AddAfter for a check that Settle does not wait for.
+func (q *Queue) AddInBackground(key string, d time.Duration) { q.addAfter(key, d, true) }
+
 func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 	q.touched()
 	if d <= 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
@@ -20,12 +21,29 @@ type Recorder struct {
 	actor      *Actor
 	component  string
 	correlator *correlator
+	log        *klog.Logger
 }
 
 // NewRecorder gives the actor a recorder. component is the source in the Events.
 func (a *Actor) NewRecorder(component string) *Recorder {
 	return &Recorder{actor: a, component: component, correlator: newCorrelator()}
 }
+
+// LogTo makes the recorder log each Event, at level 3, before correlation. name is the logger's.
+func (r *Recorder) LogTo(name string) *Recorder {
+	r.log = r.actor.Logger("event", name)
+	return r
+}
+
+// logEvent logs an Event.
+func (r *Recorder) logEvent(p *Process, ref api.Ref, eventType, reason, text string) {
+	version, kind := p.engine.store.GroupVersionKind(ref.Kind).ToAPIVersionAndKind()
+	r.log.Info(eventLevel, "Event occurred", klog.String("object", ref.Key), klog.String("fieldPath", ""), klog.String("kind", kind),
+		klog.String("apiVersion", version), klog.String("type", eventType), klog.String("reason", reason), klog.String("message", text))
+}
+
+// eventLevel is the level of Events in the log.
+const eventLevel = 3
 
 // Event emits an Event about obj. eventType is Normal or Warning; text may contain fmt verbs for args.
 //
@@ -44,6 +62,9 @@ func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text str
 	p.Record(trace.Entry{Type: trace.Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
 	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
 		return
+	}
+	if r.log.Enabled(eventLevel) {
+		r.logEvent(p, ref, eventType, reason, text)
 	}
 	about := eventKey{subject: subject{ref: ref, uid: obj.GetUID(), eventType: eventType}, reason: reason}
 	seen, rec, ok := r.correlator.correlate(about, text, now)

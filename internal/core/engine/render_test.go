@@ -141,7 +141,6 @@ func TestGoldenTraces(t *testing.T) {
 	}{
 		{"trace.txt", (*trace.Trace).WriteText},
 		{"trace.jsonl", (*trace.Trace).WriteJSON},
-		{"trace.log", (*trace.Trace).WriteLog},
 	}
 	for _, test := range tests {
 		var got, second bytes.Buffer
@@ -266,7 +265,7 @@ func TestTraceLimit(t *testing.T) {
 func TestEmptyTrace(t *testing.T) {
 	var out strings.Builder
 	var log trace.Trace
-	for _, write := range []func(io.Writer) error{log.WriteText, log.WriteJSON, log.WriteLog} {
+	for _, write := range []func(io.Writer) error{log.WriteText, log.WriteJSON} {
 		if err := write(&out); err != nil || out.Len() != 0 {
 			t.Errorf("an empty trace gave %q and error %v, want nothing", out.String(), err)
 		}

@@ -52,6 +52,9 @@ func (a *Actor) SetIsolated(isolated bool) {
 	a.resume()
 }
 
+// Skips reports whether the actor may skip passes that would find nothing new.
+func (a *Actor) Skips() bool { return a.skips() }
+
 // skips reports whether the actor may skip passes that would find nothing new.
 func (a *Actor) skips() bool {
 	skips := a.maySkip()

@@ -1,7 +1,9 @@
 package kubeletstatus
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,7 +120,13 @@ func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reas
 	return corev1.PodCondition{Type: kind, Status: status, Reason: reason}
 }
 
-// withConditions returns a copy of the conditions in which the new ones are added, or replace those of their type with another status.
+// kubeletConditions are the conditions that a kubelet reports, in its order. Those of other components come before them.
+var kubeletConditions = []corev1.PodConditionType{
+	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+}
+
+// withConditions returns a copy of the conditions, in the order of a kubelet, in which the new ones are added, or replace those of their type
+// with another status.
 func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
 	conditions = append(make([]corev1.PodCondition, 0, len(conditions)+len(new)), conditions...)
 	for _, c := range new {
@@ -130,6 +138,9 @@ func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition
 			conditions[at] = c
 		}
 	}
+	slices.SortStableFunc(conditions, func(a, b corev1.PodCondition) int {
+		return slices.Index(kubeletConditions, a.Type) - slices.Index(kubeletConditions, b.Type)
+	})
 	return conditions
 }
 
@@ -139,15 +150,86 @@ func Same(a, b *corev1.PodStatus) bool {
 	return slices.Equal(a.Conditions, b.Conditions) && a.Phase == b.Phase && len(a.ContainerStatuses) == len(b.ContainerStatuses)
 }
 
-// Stamp sets the start time of the pod and the transition times of conditions that have none yet.
-func Stamp(status *corev1.PodStatus, now time.Time) {
+// The addresses of all nodes and pods: there is no network.
+const (
+	nodeAddress = "192.0.2.2"
+	podAddress  = "192.168.192.168"
+)
+
+// Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers.
+func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	if status.StartTime == nil {
 		status.StartTime = &at
 	}
+	status.ObservedGeneration = pod.Generation
+	// The stored pod may share the slices.
+	status.Conditions = slices.Clone(status.Conditions)
+	status.InitContainerStatuses, status.ContainerStatuses = slices.Clone(status.InitContainerStatuses), slices.Clone(status.ContainerStatuses)
 	for i := range status.Conditions {
-		if status.Conditions[i].LastTransitionTime.IsZero() {
-			status.Conditions[i].LastTransitionTime = at
+		c := &status.Conditions[i]
+		if c.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = at
+		}
+		if slices.Contains(kubeletConditions, c.Type) {
+			c.ObservedGeneration = pod.Generation
 		}
 	}
+	status.HostIP, status.HostIPs = nodeAddress, []corev1.HostIP{{IP: nodeAddress}}
+	if pod.Spec.HostNetwork && status.PodIP == "" {
+		status.PodIP, status.PodIPs = nodeAddress, []corev1.PodIP{{IP: nodeAddress}}
+	}
+	if status.Resources == nil {
+		status.Resources = &corev1.ResourceRequirements{}
+	}
+	if status.PodIP == "" && slices.ContainsFunc(status.ContainerStatuses, running) {
+		status.PodIP, status.PodIPs = podAddress, []corev1.PodIP{{IP: podAddress}}
+	}
+	ran := status.PodIP != ""
+	completeContainers(status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)
+	completeContainers(status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
+}
+
+func running(status corev1.ContainerStatus) bool { return status.State.Running != nil }
+
+// completeContainers adds the details of containers. ran reports that the pod had an address, and so a container runtime.
+func completeContainers(statuses []corev1.ContainerStatus, containers []corev1.Container, pod *corev1.Pod, ran bool, at metav1.Time) {
+	for i := range min(len(statuses), len(containers)) {
+		status, spec := &statuses[i], &containers[i]
+		if status.VolumeMounts == nil {
+			status.VolumeMounts = volumeMounts(spec.VolumeMounts)
+		}
+		if status.State.Waiting != nil || !ran {
+			continue
+		}
+		if status.ContainerID == "" {
+			status.ContainerID = fmt.Sprintf("fakeRuntime://%s_%s_%s_%d_%s_0", pod.Name, pod.Namespace, pod.UID, i, spec.Name)
+			status.Image = withTag(spec.Image)
+			status.ImageID = status.Image
+			status.Resources, status.AllocatedResources = spec.Resources.DeepCopy(), spec.Resources.Requests
+		}
+		if state := status.State.Running; state != nil && state.StartedAt.IsZero() {
+			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at}
+		}
+	}
+}
+
+func volumeMounts(mounts []corev1.VolumeMount) []corev1.VolumeMountStatus {
+	var statuses []corev1.VolumeMountStatus
+	for _, m := range mounts {
+		status := corev1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if m.ReadOnly {
+			status.RecursiveReadOnly = new(corev1.RecursiveReadOnlyDisabled)
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses
+}
+
+// withTag returns the name of an image as a container runtime reports it.
+func withTag(image string) string {
+	if name := image[strings.LastIndex(image, "/")+1:]; image == "" || strings.ContainsAny(name, ":@") {
+		return image
+	}
+	return image + ":latest"
 }

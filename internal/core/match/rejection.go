@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Rejection says why a volume was not picked.
@@ -85,6 +87,36 @@ func (r *Request) reject(pv *corev1.PersistentVolume, best candidate) Rejection 
 		return rejection
 	}
 	return r.lostTo(rejection, pv, best)
+}
+
+// Failures returns every condition of a claim that a volume does not meet, in the order in which they are checked; a Rejection has only
+// the first. It is empty for a volume that fits.
+func Failures(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, opts Options) []Rejection {
+	r, err := NewRequest(claim, opts)
+	if err != nil {
+		return nil
+	}
+	var all []Rejection
+	if _, ok := r.rank(pv); !ok {
+		// MATCH-002: the group lacks an access mode.
+		got, needed := explainModes(&r, pv)
+		all = append(all, Rejection{Volume: pv.Name, Rule: "MATCH-002", Got: got, Needed: needed})
+	}
+	conditions := anyVolume[:]
+	if objects.IsMine(pv, claim) {
+		// MATCH-015: a volume that points at the claim needs no more, except that the node must reach it.
+		conditions = append(conditions[:len(conditions):len(conditions)], reachable)
+	} else {
+		conditions = append(conditions[:len(conditions):len(conditions)], freeVolume[:]...)
+	}
+	for _, p := range conditions {
+		if p.holds(&r, pv) {
+			continue
+		}
+		got, needed := p.explain(&r, pv)
+		all = append(all, Rejection{Volume: pv.Name, Rule: p.rule, Got: got, Needed: needed})
+	}
+	return all
 }
 
 // lostTo explains a volume of the group that best won.

@@ -1,6 +1,7 @@
 package objname_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,8 +23,10 @@ func TestParse(t *testing.T) {
 		"data":                           `invalid object name "data": want pvc/namespace/name, pod/namespace/name or pv/name`,
 		"pv/default/pv1":                 `invalid PersistentVolume name "pv/default/pv1": want pv/name`,
 		"pvc/a/b/c":                      `invalid PersistentVolumeClaim name "pvc/a/b/c": want pvc/namespace/name`,
-		"deployment/default/web":         `invalid object name "deployment/default/web": want one of the kinds pvc, pv, pod, node, sc, va, csidriver, csinode; for a claim, write pvc/namespace/name`,
-		"namespace/x":                    `invalid object name "namespace/x": want one of the kinds pvc, pv, pod, node, sc, va, csidriver, csinode; for a claim, write pvc/namespace/name`,
+		"deployment/default/web":         "Deployment.apps/default/web",
+		"deployments.apps/web":           "Deployment.apps/default/web",
+		"namespace/x":                    "Namespace/x",
+		"deploment/default/web":          `unknown kind "deploment": want one of pvc, pv, pod, node, sc, va, csidriver, csinode; did you mean "deployment"`,
 		"pvc//data":                      `invalid object name "pvc//data": want pvc/namespace/name, pod/namespace/name or pv/name`,
 		"storageclass/fast":              "StorageClass/fast",
 		"csidriver/disk.example.com":     "CSIDriver/disk.example.com",
@@ -36,4 +39,23 @@ func TestParse(t *testing.T) {
 		}
 		require.Equal(t, want, ref.String(), text)
 	}
+}
+
+func TestParseArgs(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"pvc", "data", "logs"}, "[PersistentVolumeClaim/shop/data PersistentVolumeClaim/shop/logs]"},
+		{[]string{"pod/db-0", "pv/pv1"}, "[Pod/shop/db-0 PersistentVolume/pv1]"},
+		{[]string{"pvc/other/data"}, "[PersistentVolumeClaim/other/data]"},
+		{[]string{"pv", "pv1"}, "[PersistentVolume/pv1]"},
+		{nil, "[]"},
+	} {
+		refs, err := objname.ParseArgs("shop", test.args)
+		require.NoError(t, err)
+		require.Equal(t, test.want, fmt.Sprint(refs))
+	}
+	_, err := objname.ParseArgs("shop", []string{"foo", "bar"})
+	require.EqualError(t, err, `unknown kind "foo": want one of pvc, pv, pod, node, sc, va, csidriver, csinode`)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
 )
 
 // Reclaimer handles volumes whose claim is gone. Package reclaim implements it; package binder decides when to call it.
@@ -37,4 +38,6 @@ type Host interface {
 	Operations() *engine.NestedOperations
 	// Event emits an Event of the controller.
 	Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any)
+	// Loggers returns the loggers of pv_controller.go and pv_controller_base.go.
+	Loggers() (log, base *klog.Logger)
 }

@@ -10,6 +10,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -25,6 +27,7 @@ type Snapshot struct {
 	CSINodes          []*storagev1.CSINode
 	Capacities        []*storagev1.CSIStorageCapacity
 	Attachments       []*storagev1.VolumeAttachment
+	Namespaces        []*plain.Object
 	// Events include the last errors that components reported. Without them, explanations are less exact.
 	Events []*corev1.Event
 
@@ -32,6 +35,8 @@ type Snapshot struct {
 	Now time.Time
 	// Backends are the known storage systems; nil means that none is known.
 	Backends *backends.Set
+	// Evidence has what is assumed about drivers, nodes and controllers; nil, as for a running simulation, is nothing.
+	Evidence *evidence.Set
 	// DisableProvisioning is the setting of the PersistentVolume controller (PROV-020).
 	DisableProvisioning bool
 	// Unreachable reports whether the kubelet of a node is down or cut off, whatever the Node object says. Nil: the Node object decides.
@@ -43,7 +48,7 @@ type Snapshot struct {
 
 // Of returns the objects in a store. The caller sets the other fields.
 func Of(s *store.Store, now time.Time) Snapshot {
-	return Snapshot{
+	all := Snapshot{
 		Pods:              s.Pods.List(),
 		Nodes:             s.Nodes.List(),
 		Volumes:           s.Volumes.List(),
@@ -57,4 +62,10 @@ func Of(s *store.Store, now time.Time) Snapshot {
 		Events:            s.Events.List(),
 		Now:               now,
 	}
+	for _, obj := range s.List(store.NamespaceKind) {
+		if namespace, ok := obj.(*plain.Object); ok {
+			all.Namespaces = append(all.Namespaces, namespace)
+		}
+	}
+	return all
 }

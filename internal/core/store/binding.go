@@ -75,10 +75,10 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 	}
 	// API-261: the uid and the version that the binding names are preconditions.
 	if binding.UID != "" && binding.UID != pod.UID {
-		return nil, apierrors.NewConflict(podResource, pod.Name, errUID(binding.UID, pod.UID))
+		return nil, apierrors.NewConflict(podResource, pod.Name, errUID("/registry/pods/"+api.KeyOf(pod), binding.UID, pod.UID))
 	}
 	if binding.ResourceVersion != "" && binding.ResourceVersion != pod.ResourceVersion {
-		return nil, apierrors.NewConflict(podResource, pod.Name, errVersion(binding.ResourceVersion, pod.ResourceVersion))
+		return nil, apierrors.NewConflict(podResource, pod.Name, errVersion("/registry/pods/"+api.KeyOf(pod), binding.ResourceVersion, pod.ResourceVersion))
 	}
 	// API-261: a pod is assigned once, and not while it is being deleted or gated.
 	switch {

@@ -48,9 +48,11 @@ func TestBindingIsRefused(t *testing.T) {
 		{"API-020", "of another name", nil, func(b *corev1.Binding) { b.Name = "x" }, http.StatusBadRequest,
 			"name in URL does not match name in Binding object"},
 		{"API-261", "of another uid", nil, func(b *corev1.Binding) { b.UID = "u-2" }, conflict,
-			`Operation cannot be fulfilled on pods "db-0": Precondition failed: UID in precondition: u-2, UID in object meta: u-1`},
+			`Operation cannot be fulfilled on pods "db-0": StorageError: invalid object, Code: 4, ` +
+				`Key: /registry/pods/default/db-0, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u-2, UID in object meta: u-1`},
 		{"API-261", "of another version", nil, func(b *corev1.Binding) { b.ResourceVersion = "4" }, conflict,
-			`Operation cannot be fulfilled on pods "db-0": Precondition failed: ResourceVersion in precondition: 4, ResourceVersion in object meta: 5`},
+			`Operation cannot be fulfilled on pods "db-0": StorageError: invalid object, Code: 4, ` +
+				`Key: /registry/pods/default/db-0, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: 4, ResourceVersion in object meta: 5`},
 		{"API-261", "of a pod that goes", func(p *corePod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }, nil, conflict,
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 is being deleted, cannot be assigned to a host`},
 		{"API-261", "of a pod that has a node", func(p *corePod) { p.Spec.NodeName = "n2" }, nil, conflict,

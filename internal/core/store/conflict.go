@@ -69,10 +69,42 @@ func (t *Table[T]) conflict(name string, why error) error {
 	return apierrors.NewConflict(t.resource.groupResource(), name, why)
 }
 
-func errUID(asked, stored types.UID) error {
-	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", asked, stored)
+// errUID returns the reason of a Conflict about the uid that a write names (API-013, API-261). key is that of the object in etcd.
+func errUID(key string, asked, stored types.UID) error {
+	return errPrecondition(key, "UID in precondition: %s, UID in object meta: %s", asked, stored)
 }
 
-func errVersion(asked, stored string) error {
-	return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", asked, stored)
+// errVersion returns the reason of a Conflict about the version that a binding names (API-261).
+func errVersion(key, asked, stored string) error {
+	return errPrecondition(key, "ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", asked, stored)
+}
+
+// errPrecondition returns the error of upstream's storage.
+func errPrecondition(key, format string, args ...any) error {
+	return fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s",
+		key, fmt.Sprintf(format, args...))
+}
+
+// prefixes are the parts of keys in etcd for kinds that do not have the plural name there.
+var prefixes = map[api.Kind]string{
+	api.Node:                            "minions",
+	"Endpoints":                         "services/endpoints",
+	"Ingress.networking.k8s.io":         "ingress",
+	"ReplicationController":             "controllers",
+	"Service":                           "services/specs",
+	"APIService.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
+	"CustomResourceDefinition.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
+}
+
+// etcdKey returns the key in etcd of the object with that key.
+func (r *resource) etcdKey(key string) string {
+	prefix := prefixes[r.kind]
+	switch {
+	case prefix != "":
+	case r.custom:
+		prefix = r.group + "/" + r.plural
+	default:
+		prefix = r.plural
+	}
+	return "/registry/" + prefix + "/" + key
 }

@@ -40,6 +40,11 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, err
 		}
 	}
+	if opts.Admit != nil {
+		if err := opts.Admit(obj); err != nil {
+			return none, err
+		}
+	}
 	t.store.completeLimits(obj)
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
@@ -75,6 +80,9 @@ func clearServerFields(meta *metav1.ObjectMeta) {
 // says that the request named a resourceVersion.
 func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken bool, err error) {
 	meta := metaOf(obj)
+	key := api.Key(meta.Namespace, meta.Name)
+	// API-057: an object created after one of the same name is another object. The selector of a Job contains the uid.
+	meta.UID = newUID(t.resource.kind, key, t.removed[key])
 	if t.strategy.prepareCreate != nil {
 		t.strategy.prepareCreate(obj, meta.CreationTimestamp)
 	}
@@ -99,12 +107,9 @@ func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 	if versioned {
 		return false, errVersionOnCreate()
 	}
-	key := api.Key(meta.Namespace, meta.Name)
 	if c := t.cells.Get(key); c != nil {
 		return true, t.alreadyExists(meta, c.obj)
 	}
-	// API-057: an object created after one of the same name is another object.
-	meta.UID = newUID(t.resource.kind, key, t.removed[key])
 	if !opts.DryRun {
 		t.insert(key, obj, validated)
 	}

@@ -152,13 +152,18 @@ func walkFields(doc any, t reflect.Type) error {
 
 // checkExponent checks the exponent of a quantity (API-080).
 func checkExponent(doc any) error {
-	var text string
 	switch doc := doc.(type) {
 	case json.Number:
-		text = doc.String()
+		return CheckExponent(doc.String())
 	case string:
-		text = strings.TrimSpace(doc)
+		return CheckExponent(doc)
 	}
+	return nil
+}
+
+// CheckExponent rejects a quantity whose exponent is out of range, which parsing it would not survive.
+func CheckExponent(text string) error {
+	text = strings.TrimSpace(text)
 	m := inExponent.FindStringSubmatch(text)
 	if m == nil {
 		return nil

@@ -13,6 +13,8 @@ import (
 
 	goyaml "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/internal/core/yamljson"
 )
 
 // maxExpansion is the maximum size, in bytes, of a document after its aliases are expanded.
@@ -51,6 +53,41 @@ func splitDocuments(data []byte) []document {
 	return docs
 }
 
+// Document is a JSON or YAML document of a file.
+type Document struct {
+	Line int // where its content begins, from 1
+	Data []byte
+}
+
+// Documents splits the text of a file into documents, without those that have no content. A sequence of JSON values is a document each.
+func Documents(data []byte) []Document {
+	var docs []Document
+	for _, d := range splitDocuments(data) {
+		values, ok := d.jsonValues()
+		if !ok {
+			values = []Document{{d.line, d.data}}
+		}
+		docs = append(docs, values...)
+	}
+	return docs
+}
+
+// JSON converts the document to JSON. Duplicate keys are an error, and so are aliases that expand it beyond limit bytes.
+func (d Document) JSON(limit int) ([]byte, error) {
+	doc := document{d.Line, d.Data}
+	if d.Data[0] == '{' && json.Valid(d.Data) {
+		return d.Data, nil
+	}
+	if !utf8.Valid(d.Data) {
+		return nil, doc.notUTF8()
+	}
+	data, err := doc.toJSON(limit)
+	if err != nil {
+		return nil, doc.absolute(err)
+	}
+	return data, nil
+}
+
 // isMark reports whether the line consists of the mark, or begins with the mark and a blank.
 func isMark(line []byte, mark string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(mark))
@@ -75,16 +112,20 @@ func (d document) trimmed() document {
 // read decodes the objects of the document.
 func (d document) read() []Manifest {
 	if !utf8.Valid(d.data) {
-		return []Manifest{{Err: fmt.Errorf("line %d: not UTF-8", d.line+bytes.Count(d.data[:invalidAt(d.data)], []byte("\n")))}}
+		return []Manifest{{Err: d.notUTF8()}}
 	}
 	if found, ok := d.readJSON(); ok {
 		return found
 	}
-	data, err := d.toJSON()
+	data, err := d.toJSON(maxExpansion)
 	if err != nil {
 		return []Manifest{{Err: d.absolute(err)}}
 	}
 	return decodeManifests(data, 0)
+}
+
+func (d document) notUTF8() error {
+	return fmt.Errorf("line %d: not UTF-8", d.line+bytes.Count(d.data[:invalidAt(d.data)], []byte("\n")))
 }
 
 func invalidAt(data []byte) int {
@@ -100,32 +141,48 @@ func invalidAt(data []byte) int {
 
 // readJSON decodes a sequence of JSON values. It returns false if the document is not JSON; it may still be YAML.
 func (d document) readJSON() ([]Manifest, bool) {
-	if d.data[0] != '{' {
+	values, ok := d.jsonValues()
+	if !ok {
 		return nil, false
 	}
 	var found []Manifest
+	for _, value := range values {
+		for _, m := range decodeManifests(value.Data, 0) {
+			m.Line, m.Doc = value.Line, value.Data
+			found = append(found, m)
+		}
+	}
+	return found, true
+}
+
+// jsonValues splits a sequence of JSON objects. It returns false if the document is something else.
+func (d document) jsonValues() ([]Document, bool) {
+	if d.data[0] != '{' {
+		return nil, false
+	}
+	var values []Document
 	decoder := json.NewDecoder(bytes.NewReader(d.data))
 	for {
 		var value json.RawMessage
 		err := decoder.Decode(&value)
 		if errors.Is(err, io.EOF) {
-			return found, true
+			return values, true
 		}
 		if err != nil {
 			return nil, false
 		}
 		begin := int(decoder.InputOffset()) - len(value)
-		for _, m := range decodeManifests(value, 0) {
-			m.Line = d.line + bytes.Count(d.data[:begin], []byte("\n"))
-			found = append(found, m)
-		}
+		values = append(values, Document{d.line + bytes.Count(d.data[:begin], []byte("\n")), d.data[begin : begin+len(value)]})
 	}
 }
 
-// toJSON converts YAML to JSON. Duplicate keys are an error, and so are aliases that expand beyond maxExpansion.
-func (d document) toJSON() ([]byte, error) {
+// toJSON converts YAML to JSON. Duplicate keys are an error, and so are aliases that expand it beyond limit bytes.
+func (d document) toJSON(limit int) ([]byte, error) {
+	if data, ok := yamljson.Convert(d.data); ok {
+		return data, nil
+	}
 	if bytes.IndexByte(d.data, '&') >= 0 {
-		if err := CheckAliases(d.data, maxExpansion); err != nil {
+		if err := CheckAliases(d.data, limit); err != nil {
 			return nil, err
 		}
 	}

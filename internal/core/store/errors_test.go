@@ -116,7 +116,9 @@ func TestErrors(t *testing.T) {
 			return err
 		}, apierrors.IsInvalid, 422, "", metav1.StatusDetails{Kind: "PersistentVolume", Name: "disk", Causes: []metav1.StatusCause{
 			{Type: metav1.CauseTypeForbidden, Field: "spec.persistentvolumesource",
-				Message: "Forbidden: spec.persistentvolumesource is immutable after creation"},
+				Message: "Forbidden: spec.persistentvolumesource is immutable after creation\n@@ -22,7 +22,7 @@\n  \"StorageOS\": null,\n" +
+					"  \"CSI\": {\n   \"Driver\": \"csi.example.com\",\n-  \"VolumeHandle\": \"h\",\n+  \"VolumeHandle\": \"other\",\n" +
+					"   \"ReadOnly\": false,\n   \"FSType\": \"\",\n   \"VolumeAttributes\": null,\n"},
 		}}},
 		{"API-012, API-026", "a version that is missing goes by the resource", func(s *store.Store) error {
 			_, err := s.Update(driver("csi.example.com"))

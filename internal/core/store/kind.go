@@ -43,6 +43,7 @@ type resource struct {
 	unconditional bool // an update without resourceVersion overwrites (API-012)
 	graceful      bool // deletion has a grace period (API-062)
 	other         bool // is not simulated
+	custom        bool // is that of a CustomResourceDefinition
 	names         nameRule
 }
 

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +26,9 @@ type Manifest struct {
 	Line   int // where its document begins, from 1
 	Object api.Object
 	Err    error
+	// Doc is the text of the document that begins at Line. Items are the indexes at which the object is in a List, and in Lists within that.
+	Doc   []byte
+	Items []int
 }
 
 // ReadManifests reads objects from YAML or JSON: any number of documents, separated by lines of ---, each an object, a List, or a
@@ -48,7 +53,7 @@ func ScanManifests(data []byte) []Manifest {
 	for _, doc := range splitDocuments(data) {
 		for _, m := range doc.read() {
 			if m.Line == 0 {
-				m.Line = doc.line
+				m.Line, m.Doc = doc.line, doc.data
 			}
 			found = append(found, m)
 		}
@@ -108,6 +113,7 @@ func decodeList(data []byte, depth int) []Manifest {
 			if m.Err != nil {
 				m.Err = fmt.Errorf("item %d: %w", i, m.Err)
 			}
+			m.Items = append([]int{i}, m.Items...)
 			found = append(found, m)
 		}
 	}
@@ -165,6 +171,11 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	case known == nil && objkinds.IsGroup(version.Group), known != nil && !known.Serves(version.Version):
 		return nil, errNoMatch(version.WithKind(kind))
 	case known == nil || !Simulated(api.Kind(name)):
+		if t := scheme.TypeOf(version.WithKind(kind)); t != nil {
+			if err := decodeStrict(data, reflect.New(t).Interface().(api.Object)); err != nil {
+				return nil, fmt.Errorf("%s: %w", kind, err)
+			}
+		}
 		return decodeOther(data, known != nil && known.Namespaced)
 	}
 	obj := newObject(api.Kind(name))
@@ -175,6 +186,33 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 		obj.SetNamespace("default")
 	}
 	return obj, nil
+}
+
+// DecodeLenient decodes an object of a dump, perhaps of another version of Kubernetes. It returns the paths of unknown fields, which the
+// object does not have; in an object of a kind that is not simulated, no field is unknown.
+func DecodeLenient(kind api.Kind, data []byte) (obj api.Object, unknown []string, err error) {
+	known := objkinds.Get(string(kind))
+	if !Simulated(kind) {
+		obj, err = decodeOther(data, known != nil && known.Namespaced)
+		return obj, nil, err
+	}
+	obj = newObject(kind)
+	if err := CheckQuantities(data, reflect.TypeOf(obj)); err != nil {
+		return nil, nil, err
+	}
+	strict, err := kjson.UnmarshalStrict(data, obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, problem := range strict {
+		if field, ok := problem.(kjson.FieldError); ok && strings.HasPrefix(problem.Error(), "unknown field") {
+			unknown = append(unknown, field.FieldPath())
+		}
+	}
+	if known.Namespaced && obj.GetNamespace() == "" {
+		obj.SetNamespace("default")
+	}
+	return obj, unknown, nil
 }
 
 // newObject returns an empty object of a simulated kind.

@@ -17,6 +17,9 @@ import (
 // NamespaceKind is the kind Namespace. Its objects are stored as data, with rules of their own (docs/rules/namespaces.md).
 const NamespaceKind api.Kind = "Namespace"
 
+// DisruptionBudgetKind is the kind PodDisruptionBudget. Its objects are stored as data.
+const DisruptionBudgetKind api.Kind = "PodDisruptionBudget.policy"
+
 // immortalNamespaces cannot be deleted (NS-012).
 var immortalNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 

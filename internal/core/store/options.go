@@ -1,5 +1,7 @@
 package store
 
+import "github.com/volsim/volsim/api"
+
 // CreateOptions changes how an object is created. The zero value is the default of clients.
 type CreateOptions struct {
 	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Defaults and admission still
@@ -9,6 +11,8 @@ type CreateOptions struct {
 	DryRun bool
 	// Owned: the object was made for this call alone. The store owns it from then on, whatever the result is; default false: it is copied.
 	Owned bool
+	// Admit changes the new object after its fields got their manager, or rejects it. Nil does nothing.
+	Admit func(obj api.Object) error
 }
 
 // UpdateOptions changes how an object is updated. The zero value is the default of clients.

@@ -144,6 +144,7 @@ func otherResource(kind *objkinds.Kind) resource {
 		status:        kind.Status,
 		unconditional: !kind.Conditional && !kind.Custom,
 		other:         true,
+		custom:        kind.Custom,
 	}
 	switch {
 	case kind.Group == "rbac.authorization.k8s.io", kind.Kind == "IPAddress" && kind.Group == "networking.k8s.io":
@@ -202,6 +203,12 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s = limitRangeRules.add(s)
 	case "ReplicaSet.apps":
 		s = replicaSetRules.add(s)
+	case "Job.batch":
+		s = jobStrategy(s)
+	case "DaemonSet.apps":
+		s = daemonSetStrategy(s)
+	case "Deployment.apps":
+		s = deploymentStrategy(s)
 	case "Secret":
 		s.defaults = defaultSecret
 	case string(NamespaceKind):

@@ -99,25 +99,25 @@ func TestOtherKind(t *testing.T) {
 	}
 }
 
-// TestOtherKindWithStatus: a Deployment has a status of its own and a generation.
+// TestOtherKindWithStatus: a ReplicationController has a status of its own and a generation.
 func TestOtherKindWithStatus(t *testing.T) {
 	w := newFixture(t)
-	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Generation: 9}, Status: appsv1.DeploymentStatus{Replicas: 3}}
+	web := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Generation: 9}, Status: corev1.ReplicationControllerStatus{Replicas: 3}}
 	stored := made(w, web)
-	assert.Equal(t, api.Kind("Deployment.apps"), api.KindOf(stored))
-	assert.Equal(t, "apps/v1", stored.APIVersion)
+	assert.Equal(t, api.Kind("ReplicationController"), api.KindOf(stored))
+	assert.Equal(t, "v1", stored.APIVersion)
 	assert.NotContains(t, stored.Content, "status", "API-302")
 	assert.EqualValues(t, 1, stored.Generation, "API-303")
 	after, err := w.UpdateStatus(web)
 	require.NoError(t, err)
 	assert.EqualValues(t, map[string]any{"replicas": int64(3)}, after.(*plain.Object).Content["status"], "API-302")
 	assert.EqualValues(t, 1, after.GetGeneration(), "API-303")
-	web.Spec.Replicas, web.Status = new(int32(5)), appsv1.DeploymentStatus{}
+	web.Spec.Replicas, web.Status = new(int32(5)), corev1.ReplicationControllerStatus{}
 	after, err = w.Update(web)
 	require.NoError(t, err)
 	assert.Contains(t, after.(*plain.Object).Content, "status", "API-302")
 	assert.EqualValues(t, 2, after.GetGeneration(), "API-303")
-	typed, err := plain.As[*appsv1.Deployment](after)
+	typed, err := plain.As[*corev1.ReplicationController](after)
 	require.NoError(t, err)
 	assert.EqualValues(t, 5, *typed.Spec.Replicas)
 	assert.EqualValues(t, 3, typed.Status.Replicas)

@@ -2,8 +2,10 @@ package store
 
 import (
 	"path"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -25,7 +27,19 @@ var (
 // maxISCSIName is the maximum length of the name of a volume and its portal together, which form the name of an interface (API-137).
 const maxISCSIName = 64
 
-func validateVolume(volume *corePV) field.ErrorList { return validateVolumeKeeping(volume, false) }
+func validateVolume(volume *corePV) field.ErrorList {
+	return append(validateVolumeKeeping(volume, false), validateMountOptions(volume)...)
+}
+
+// validateMountOptions validates the annotation for mount options.
+func validateMountOptions(volume *corePV) field.ErrorList {
+	// API-133: the annotation is forbidden for sources that ignore it.
+	if _, ok := volume.Annotations[corev1.MountOptionAnnotation]; ok && !takesMountOptions(&volume.Spec.PersistentVolumeSource) {
+		return field.ErrorList{field.Forbidden(metaPath("annotations").Child(corev1.MountOptionAnnotation),
+			"may not specify mount options for this volume type")}
+	}
+	return nil
+}
 
 // validateVolumeKeeping validates a volume without regard to its stored version. With anyValue, values in its affinity need not be label
 // values. claimRef and mountOptions may be anything (API-132).
@@ -57,11 +71,6 @@ func validateVolumeKeeping(volume *corePV, anyValue bool) field.ErrorList {
 		if spec.CSI == nil {
 			errs = append(errs, field.Required(specRoot.Child("csi"), "has to be specified when using volumeAttributesClassName"))
 		}
-	}
-	// API-133: the annotation is forbidden for sources that ignore it.
-	if _, ok := volume.Annotations[corev1.MountOptionAnnotation]; ok && !takesMountOptions(&spec.PersistentVolumeSource) {
-		errs = append(errs, field.Forbidden(metaPath("annotations").Child(corev1.MountOptionAnnotation),
-			"may not specify mount options for this volume type"))
 	}
 	return errs
 }
@@ -140,16 +149,19 @@ func volumeSpecShared(volume, old *corePV) bool {
 // validateVolumeUpdate repeats the validation of a new volume in full, because old may have been stored unvalidated. Fields that are not
 // named below may change (API-215).
 func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
-	errs := validateVolume(volume)
-	if len(errs) > 0 && hasBadValue(old.Spec.NodeAffinity) {
+	own := validateVolumeKeeping(volume, false)
+	if len(own) > 0 && hasBadValue(old.Spec.NodeAffinity) {
 		// API-125: stored values do not block other updates.
-		errs = validateVolumeKeeping(volume, true)
+		own = validateVolumeKeeping(volume, true)
 	}
+	// Upstream validates twice, so each of these errors is two causes. The message has it once.
+	errs := slices.Concat(own, validateMountOptions(volume), own)
 	errs = append(errs, validateGenerateName(&volume.ObjectMeta)...)
 	spec, was := &volume.Spec, &old.Spec
 	// API-211, BIND-014: the source is immutable.
 	if !sourceKept(&spec.PersistentVolumeSource, &was.PersistentVolumeSource) {
-		errs = append(errs, field.Forbidden(specRoot.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation"))
+		errs = append(errs, field.Forbidden(specRoot.Child("persistentvolumesource"),
+			"spec.persistentvolumesource is immutable after creation\n"+diff.Diff(internalForm{was.PersistentVolumeSource}, internalForm{spec.PersistentVolumeSource})))
 	}
 	// API-212: the mode is immutable; an update without a mode requests Filesystem (API-101).
 	if !equalPointers(spec.VolumeMode, was.VolumeMode) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -123,9 +124,10 @@ func validateClaimUpdate(claim, old *corePVC) field.ErrorList {
 	moved, classErrs := classMoved(claim, old)
 	errs = append(errs, classErrs...)
 	// API-217: all other changes together cause one error.
-	if !specKept(claim, old, moved) {
+	if spec, was := immutableSpecs(claim, old, moved); !equalClaimSpecs(&spec, &was, equalQuantity) {
 		errs = append(errs, field.Forbidden(specRoot,
-			"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
+			"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"+
+				diff.Diff(internalForm{was}, internalForm{spec})))
 	}
 	// API-222, EXP-002: a claim may shrink only to cancel an expansion, so it stays larger than its volume.
 	size, was, actual := storageOf(claim.Spec.Resources.Requests), storageOf(old.Spec.Resources.Requests), storageOf(old.Status.Capacity)
@@ -154,9 +156,9 @@ func classMoved(claim, old *corePVC) (bool, field.ErrorList) {
 	return set, field.ErrorList{field.Invalid(metaPath("annotations").Child(corev1.BetaStorageClassAnnotation), annotation, immutable)}
 }
 
-// specKept reports whether the spec is unchanged except for fields that may change.
-func specKept(claim, old *corePVC, classMoved bool) bool {
-	spec, was := claim.Spec, old.Spec
+// immutableSpecs returns the specs of both versions without the differences that an update may make (API-226).
+func immutableSpecs(claim, old *corePVC, classMoved bool) (spec, was corev1.PersistentVolumeClaimSpec) {
+	spec, was = claim.Spec, old.Spec
 	// API-112: old may have been stored with one of the two fields only.
 	normalizeDataSources(&was)
 	// API-218, BIND-014: volumeName may be set once, in any phase.
@@ -164,15 +166,14 @@ func specKept(claim, old *corePVC, classMoved bool) bool {
 		was.VolumeName = spec.VolumeName
 	}
 	if classMoved {
-		was.StorageClassName = spec.StorageClassName
+		spec.StorageClassName = was.StorageClassName
 	}
 	// API-216: the stored phase counts. API-221, API-223: size and attributes class of an unbound claim are immutable.
 	if old.Status.Phase == corev1.ClaimBound {
-		was.VolumeAttributesClassName = spec.VolumeAttributesClassName
+		spec.VolumeAttributesClassName = was.VolumeAttributesClassName
 		spec.Resources.Requests = withStorage(spec.Resources.Requests, storageOf(was.Resources.Requests))
 	}
-	// API-226: all other fields are immutable in every phase.
-	return equalClaimSpecs(&spec, &was, equalQuantity)
+	return spec, was
 }
 
 // withStorage returns a copy of the list with that storage; list itself if it has that storage or is nil.

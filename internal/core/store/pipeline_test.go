@@ -351,7 +351,8 @@ func TestUpdate(t *testing.T) {
 		{"API-013", "another uid comes before a stale version", func(c *corev1.PersistentVolumeClaim) {
 			c.UID, c.ResourceVersion = "u", "99"
 			bad(c)
-		}, 409, metav1.StatusReasonConflict, `Operation cannot be fulfilled on persistentvolumeclaims "data": Precondition failed: UID in precondition: u, `},
+		}, 409, metav1.StatusReasonConflict, `Operation cannot be fulfilled on persistentvolumeclaims "data": StorageError: invalid object, Code: 4, ` +
+			"Key: /registry/persistentvolumeclaims/default/data, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, "},
 		{"API-011", "a stale version comes before validation", func(c *corev1.PersistentVolumeClaim) {
 			c.ResourceVersion = "99"
 			bad(c)

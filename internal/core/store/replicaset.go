@@ -28,14 +28,19 @@ var replicaSetRules = workloadRules[*appsv1.ReplicaSet]{
 // validateReplicaTemplate validates selector and template of a ReplicaSet or Deployment (RS-061). The rest of the template is validated when
 // pods are created.
 func validateReplicaTemplate(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
-	errs := validateSelector(selector, template, "deployment", path)
-	// RS-061: pods restart always and have no deadline.
+	return append(validateSelector(selector, template, "deployment", path), validateAlwaysRunning(template, "ReplicaSet", path)...)
+}
+
+// validateAlwaysRunning requires that the pods of a template restart always and have no deadline (RS-061, DS-061).
+func validateAlwaysRunning(template *corev1.PodTemplateSpec, kind string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	// RS-061: a workload of this kind never ends.
 	if policy := template.Spec.RestartPolicy; policy != corev1.RestartPolicyAlways {
 		errs = append(errs, field.NotSupported(path.Child("template", "spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
 	}
 	if template.Spec.ActiveDeadlineSeconds != nil {
 		errs = append(errs, field.Forbidden(path.Child("template", "spec", "activeDeadlineSeconds"),
-			"activeDeadlineSeconds in ReplicaSet is not Supported"))
+			"activeDeadlineSeconds in "+kind+" is not Supported"))
 	}
 	return errs
 }

@@ -56,7 +56,7 @@ func (t *Table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (
 	}
 	// API-013: the uid is compared before the version.
 	if stored := metaOf(c.obj).UID; meta.UID != "" && meta.UID != stored && !opts.Patched {
-		return none, t.conflict(meta.Name, errUID(meta.UID, stored))
+		return none, t.conflict(meta.Name, errUID(t.resource.etcdKey(api.Key(meta.Namespace, meta.Name)), meta.UID, stored))
 	}
 	return t.replace(c, obj, sub, opts.SkipValidation)
 }

@@ -160,7 +160,7 @@ func validateAttachmentUpdate(attachment, old *volumeAttachment) field.ErrorList
 	errs := append(validateGenerateName(&attachment.ObjectMeta), validateAttachment(attachment)...)
 	// API-232: the spec is immutable.
 	if spec, was := &attachment.Spec, &old.Spec; !sameAttachmentSpec(spec, was) && !semanticEqual(spec, was) {
-		errs = append(errs, field.Invalid(specRoot, *spec, immutable))
+		errs = append(errs, field.Invalid(specRoot, internalForm{*spec}, immutable))
 	}
 	return errs
 }

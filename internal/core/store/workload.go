@@ -21,6 +21,8 @@ type workloadRules[T api.Object] struct {
 	defaults       func(obj T)
 	validate       func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
+	// updateFirst puts the errors of validateUpdate before those of validate.
+	updateFirst bool
 }
 
 // add adds the rules to a strategy. Objects are converted for them, and normalized to the fields of T.
@@ -50,18 +52,19 @@ func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object]
 		return r.validate(typed)
 	}
 	s.validateUpdate = func(obj, old *plain.Object) field.ErrorList {
-		if errs := s.validateCreate(obj); len(errs) > 0 {
-			return errs
-		}
+		errs := s.validateCreate(obj)
 		typed, err := plain.As[T](obj)
 		if err != nil {
-			return nil
+			return errs
 		}
 		before, err := plain.As[T](old)
 		if err != nil {
-			return nil
+			return errs
 		}
-		return r.validateUpdate(typed, before)
+		if r.updateFirst {
+			return append(r.validateUpdate(typed, before), errs...)
+		}
+		return append(errs, r.validateUpdate(typed, before)...)
 	}
 	return s
 }
@@ -169,22 +172,15 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 		errs = append(errs, notBelowZero(int64(spec.Ordinals.Start), path.Child("ordinals.start"))...)
 	}
 	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset", path)...)
-	if policy := spec.Template.Spec.RestartPolicy; policy != corev1.RestartPolicyAlways {
-		errs = append(errs, field.NotSupported(path.Child("template", "spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
-	}
-	if spec.Template.Spec.ActiveDeadlineSeconds != nil {
-		errs = append(errs, field.Forbidden(path.Child("template", "spec", "activeDeadlineSeconds"),
-			"activeDeadlineSeconds in StatefulSet is not Supported"))
-	}
-	return errs
+	return append(errs, validateAlwaysRunning(&spec.Template, "StatefulSet", path)...)
 }
 
 // validateSelector validates the selector of a workload: it must select something, and match the labels of the template (WORK-021).
 func validateSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, kind string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if selector == nil {
+	if selector == nil && kind != "daemonset" {
 		errs = append(errs, field.Required(path.Child("selector"), ""))
-	} else if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+	} else if selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 		return field.ErrorList{field.Invalid(path.Child("selector"), selector, "empty selector is invalid for "+kind)}
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(selector)

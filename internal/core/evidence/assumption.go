@@ -1,0 +1,115 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// Behaviour is how a driver, node or controller is assumed to behave.
+type Behaviour string
+
+// The behaviours.
+const (
+	// Healthy: it works.
+	Healthy Behaviour = "healthy"
+	// Refuses: each call fails with the same error.
+	Refuses Behaviour = "refuses"
+	// Silent: calls and requests get no answer.
+	Silent Behaviour = "silent"
+	// Absent: it does not run.
+	Absent Behaviour = "absent"
+)
+
+// Assumption is the assumed behaviour of one driver, node or controller, and the evidence for it.
+type Assumption struct {
+	// Subject is driver/NAME, node/NAME or controller/NAME.
+	Subject string `json:"subject"`
+	// Behaviour is how the subject behaves.
+	Behaviour Behaviour `json:"behaviour"`
+	// Object limits the assumption to one claim, volume or pod (pvc/namespace/name, pv/name, pod/namespace/name); "" is no limit.
+	Object string `json:"object,omitempty"`
+	// Operation limits it to one call of the driver; "" is no limit.
+	Operation storage.Op `json:"operation,omitempty"`
+	// Node limits it to one node; "" is no limit.
+	Node string `json:"node,omitempty"`
+	// Code and Message are the error of a driver that refuses.
+	Code    storage.Code `json:"code,omitempty"`
+	Message string       `json:"message,omitempty"`
+	// Count is how often it was observed; 0 if that is unknown.
+	Count int `json:"count,omitempty"`
+	// Since and Last are the times of the first and the last observation; zero if unknown.
+	Since time.Time `json:"since,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+	// Evidence says what the dump shows, without the assumption.
+	Evidence string `json:"evidence"`
+	// Requested is set if the user chose the behaviour.
+	Requested bool `json:"requested,omitempty"`
+
+	// key is the name or handle that the driver is called with, "" for any.
+	key string
+	// actor is the controller that is stopped, "" for none.
+	actor string
+}
+
+// Actor returns the controller that does not run, by its name as an actor; "" if the assumption is about calls or a node.
+func (a Assumption) Actor() string { return a.actor }
+
+// String returns the evidence and the assumption: "driver disk.example.com has refused claim shop/data 41 times since 09:12 with
+// InvalidArgument; assumed to continue".
+func (a Assumption) String() string {
+	switch {
+	case a.Requested:
+		return fmt.Sprintf("%s is assumed to be %s, as requested", a.name(), a.state())
+	case a.Behaviour == Healthy:
+		return fmt.Sprintf("%s: %s; assumed to work", a.name(), a.Evidence)
+	}
+	if strings.HasPrefix(a.Subject, "node/") {
+		return a.Evidence + "; assumed to stay cut off from the API server, with its containers running"
+	}
+	return a.Evidence + "; assumed to continue"
+}
+
+// name returns the subject in words: "driver disk.example.com".
+func (a Assumption) name() string { return strings.Replace(a.Subject, "/", " ", 1) }
+
+func (a Assumption) state() string {
+	switch a.Behaviour {
+	case Refuses:
+		return "failing"
+	default:
+		return string(a.Behaviour)
+	}
+}
+
+// Failing reports whether the subject does not work.
+func (a Assumption) Failing() bool { return a.Behaviour != Healthy }
+
+// seen describes how often and since when something was observed: " 41 times since 09:12". The date is omitted on the day of now.
+func seen(count int, since, now time.Time) string {
+	text := ""
+	switch {
+	case count == 1:
+		text = " once"
+	case count > 1:
+		text = fmt.Sprintf(" %d times", count)
+	}
+	if since.IsZero() {
+		return text
+	}
+	if count == 1 {
+		return text + " at " + clock(since, now)
+	}
+	return text + " since " + clock(since, now)
+}
+
+// clock returns the time of day, with the date if it is not that of now.
+func clock(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04")
+	}
+	return at.Format("2006-01-02 15:04")
+}

@@ -1,0 +1,461 @@
+package evidence
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
+)
+
+// Patience is how long a request may wait before it counts as unanswered. Components answer requests within seconds.
+const Patience = time.Minute
+
+// staleHeartbeat is the age from which on the heartbeat of a Ready node shows that its kubelet does not report: twice the 5 minutes
+// between two reports that change nothing.
+const staleHeartbeat = 10 * time.Minute
+
+// Read returns what the objects of a dump show. now is the time of the dump. The result depends on the objects alone, not on their order
+// in maps.
+func Read(objs []api.Object, now time.Time) *Set {
+	r := newReader(objs, now)
+	r.readNodes()
+	r.readLeases()
+	r.readClaims()
+	r.readVolumes()
+	r.readAttachments()
+	r.readPods()
+	slices.SortStableFunc(r.found, func(a, b Assumption) int {
+		return strings.Compare(a.Subject+" "+a.Object+" "+string(a.Operation), b.Subject+" "+b.Object+" "+string(b.Operation))
+	})
+	return newSet(r.found, r.signs)
+}
+
+func (r *reader) add(a Assumption) {
+	for i := range r.found {
+		if old := &r.found[i]; old.actor != "" && old.actor == a.actor {
+			// The same controller: the first object that shows it stands for all.
+			return
+		}
+	}
+	r.found = append(r.found, a)
+}
+
+// readClaims reads which claims a driver refuses or ignores.
+func (r *reader) readClaims() {
+	silent := map[string][]*corev1.PersistentVolumeClaim{}
+	for _, claim := range r.claims {
+		if claim.Status.Phase == corev1.ClaimBound {
+			r.readGrowth(claim)
+			continue
+		}
+		driver := r.driverOf(claim)
+		if driver == "" || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
+			continue
+		}
+		if failed := r.about(claim, fromOutside(hasReason("ProvisioningFailed"))); len(failed) > 0 {
+			r.refused(claim, driver, failed)
+			continue
+		}
+		// XPROV-031: a provisioner does not serve claims with a selector, so their wait says nothing.
+		if claim.Spec.Selector == nil && (requested(claim, driver) || r.missing(driver)) {
+			silent[driver] = append(silent[driver], claim)
+		}
+	}
+	for _, driver := range slices.Sorted(maps.Keys(silent)) {
+		r.unanswered(driver, silent[driver])
+	}
+}
+
+// requested reports whether the driver has been asked to create a volume for the claim.
+func requested(claim *corev1.PersistentVolumeClaim, driver string) bool {
+	return claim.Annotations[objects.AnnStorageProvisioner] == driver || claim.Annotations[objects.AnnBetaStorageProvisioner] == driver
+}
+
+// missing reports whether nothing shows that a driver is installed, in a dump that would show it. A dump without any CSIDriver and CSINode
+// was made without these kinds.
+func (r *reader) missing(driver string) bool {
+	_, installed := r.signs[driver]
+	return !installed && (len(r.drivers) > 0 || len(r.csiNodes) > 0)
+}
+
+// refused reads the last error of a provisioner about a claim.
+func (r *reader) refused(claim *corev1.PersistentVolumeClaim, driver string, failed []*corev1.Event) {
+	count, since, last := total(failed)
+	message := failed[len(failed)-1].Message
+	code, desc, ok := errorOf(message)
+	if !ok {
+		code, desc = storage.Internal, message
+	}
+	key := api.KeyOf(claim)
+	a := Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: "pvc/" + key, Operation: storage.Create, Code: code,
+		Message: desc, Count: count, Since: since, Last: last, key: "pvc-" + string(claim.UID)}
+	if made := r.lastMade[driver]; transient(code) && made.After(last) {
+		// The error is not about the claim, and the driver has worked since.
+		a.Behaviour = Healthy
+		a.Evidence = fmt.Sprintf("it failed for claim %s with %s, and has created a volume after that", key, code)
+		r.found = append(r.found, a)
+		return
+	}
+	verb := "has refused"
+	if !ok {
+		verb = "has failed for"
+	}
+	a.Evidence = fmt.Sprintf("driver %s %s claim %s%s", driver, verb, key, seen(count, since, r.now))
+	if ok {
+		a.Evidence += " with " + string(code)
+	}
+	r.found = append(r.found, a)
+}
+
+// transient reports whether an error says nothing about the request.
+func transient(code storage.Code) bool {
+	return slices.Contains([]storage.Code{storage.Unavailable, storage.DeadlineExceeded, storage.Aborted, storage.Canceled}, code)
+}
+
+// unanswered reads how long claims have waited for a driver that has not said anything about them.
+func (r *reader) unanswered(driver string, claims []*corev1.PersistentVolumeClaim) {
+	var asked []*corev1.Event
+	oldest := claims[0]
+	for _, claim := range claims {
+		asked = append(asked, r.about(claim, hasReason("ExternalProvisioning"))...)
+		if claim.CreationTimestamp.Before(&oldest.CreationTimestamp) {
+			oldest = claim
+		}
+	}
+	count, since, last := total(asked)
+	if delayed, err := objects.IsDelayed(r.classes[objects.ClassOf(oldest)]); since.IsZero() && err == nil && !delayed {
+		since = oldest.CreationTimestamp.Time
+	}
+	missing := r.missing(driver)
+	// A claim that has just been created waits too.
+	waited := !since.IsZero() && r.now.Sub(since) > Patience && r.lastMade[driver].Before(since)
+	if !waited && !missing {
+		return
+	}
+	a := Assumption{Subject: "driver/" + driver, Behaviour: Absent, Operation: storage.Create, Count: count, Since: since, Last: last,
+		actor: actors.Provisioner(driver)}
+	claim := "claim " + api.KeyOf(oldest)
+	if len(claims) > 1 {
+		claim = fmt.Sprintf("%d claims, the oldest %s", len(claims), api.KeyOf(oldest))
+	}
+	switch {
+	case missing && waited:
+		a.Evidence = fmt.Sprintf("driver %s is not installed: no CSIDriver, CSINode, volume or Event mentions it, and it has not answered %s since %s",
+			driver, claim, clock(since, r.now))
+	case missing:
+		a.Evidence = fmt.Sprintf("driver %s is not installed: no CSIDriver, CSINode, volume or Event mentions it", driver)
+	default:
+		a.Evidence = fmt.Sprintf("the provisioner of driver %s has not answered %s since %s", driver, claim, clock(since, r.now))
+	}
+	if count > 0 {
+		a.Evidence += fmt.Sprintf(" (%d ExternalProvisioning Events)", count)
+	}
+	r.add(a)
+}
+
+// readGrowth reads the last errors of the expansion and modification of a volume.
+func (r *reader) readGrowth(claim *corev1.PersistentVolumeClaim) {
+	pv := r.volumes[claim.Spec.VolumeName]
+	if pv == nil || pv.Spec.CSI == nil {
+		return
+	}
+	have, want := claim.Status.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if want.Cmp(have) > 0 {
+		r.failing(claim, pv, storage.Expand, "expand", "VolumeResizeFailed")
+		r.failing(claim, pv, storage.NodeExpand, "expand the file system of", "FileSystemResizeFailed")
+	}
+	if status := claim.Status.ModifyVolumeStatus; status != nil {
+		r.failing(claim, pv, storage.Modify, "modify", "VolumeModifyFailed")
+	}
+}
+
+// readVolumes reads the last errors of deletions.
+func (r *reader) readVolumes() {
+	for _, name := range slices.Sorted(maps.Keys(r.volumes)) {
+		if pv := r.volumes[name]; pv.Spec.CSI != nil && (pv.Status.Phase == corev1.VolumeReleased || pv.Status.Phase == corev1.VolumeFailed) {
+			r.failing(pv, pv, storage.Delete, "delete", "VolumeFailedDelete")
+		}
+	}
+}
+
+// failing reads the last error of an operation on a volume from the Events about an object.
+func (r *reader) failing(about api.Object, pv *corev1.PersistentVolume, op storage.Op, verb, reason string) {
+	failed := r.about(about, hasReason(reason))
+	if len(failed) == 0 {
+		return
+	}
+	code, desc, ok := errorOf(failed[len(failed)-1].Message)
+	if !ok {
+		return
+	}
+	count, since, last := total(failed)
+	object := "pv/" + pv.Name
+	if api.KindOf(about) == api.PersistentVolumeClaim {
+		object = "pvc/" + api.KeyOf(about)
+	}
+	driver := pv.Spec.CSI.Driver
+	r.found = append(r.found, Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: object, Operation: op, Code: code,
+		Message: desc, Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle,
+		Evidence: fmt.Sprintf("driver %s has refused to %s volume %s%s with %s", driver, verb, pv.Name, seen(count, since, r.now), code)})
+}
+
+// readAttachments reads attach and detach errors, and attachments that get no answer.
+func (r *reader) readAttachments() {
+	answered := map[string]time.Time{} // when the newest attachment of an attacher was made that is attached
+	for _, va := range r.attachments {
+		if va.Status.Attached && va.CreationTimestamp.After(answered[va.Spec.Attacher]) {
+			answered[va.Spec.Attacher] = va.CreationTimestamp.Time
+		}
+	}
+	for _, va := range r.attachments {
+		pv := r.attachedVolume(va)
+		if pv == nil || pv.Spec.CSI == nil {
+			continue
+		}
+		op, failed, verb, begun := storage.Attach, va.Status.AttachError, "attach", va.CreationTimestamp.Time
+		switch {
+		case va.DeletionTimestamp != nil:
+			op, failed, verb, begun = storage.Detach, va.Status.DetachError, "detach", va.DeletionTimestamp.Time
+			if len(va.Finalizers) == 0 {
+				continue
+			}
+		case va.Status.Attached:
+			continue
+		}
+		a := Assumption{Subject: "driver/" + va.Spec.Attacher, Object: "pv/" + pv.Name, Operation: op, Node: va.Spec.NodeName,
+			Since: begun, key: pv.Spec.CSI.VolumeHandle}
+		if failed != nil {
+			r.attachFailed(a, verb, failed, va)
+			continue
+		}
+		csiNode := r.csiNodes[va.Spec.NodeName]
+		if begun.IsZero() || r.now.Sub(begun) <= Patience || csiNode == nil || !listed(csiNode, va.Spec.Attacher) {
+			continue
+		}
+		what := fmt.Sprintf("to %s volume %s at node %s", verb, pv.Name, va.Spec.NodeName)
+		if answered[va.Spec.Attacher].After(begun) {
+			a.Behaviour, a.Code, a.Message = Silent, storage.DeadlineExceeded, "context deadline exceeded"
+			a.Evidence = fmt.Sprintf("driver %s has not answered the request %s since %s", va.Spec.Attacher, what, clock(begun, r.now))
+			r.found = append(r.found, a)
+			continue
+		}
+		a.Behaviour, a.actor, a.key, a.Node, a.Object = Absent, actors.Attacher(va.Spec.Attacher), "", "", ""
+		a.Evidence = fmt.Sprintf("the attacher of driver %s has not answered the request %s since %s", va.Spec.Attacher, what, clock(begun, r.now))
+		r.add(a)
+	}
+}
+
+// attachFailed reads the error of an attachment. An error of the attacher itself is no evidence: the simulated one finds the same.
+func (r *reader) attachFailed(a Assumption, verb string, failed *storagev1.VolumeError, va *storagev1.VolumeAttachment) {
+	code, desc, ok := errorOf(failed.Message)
+	if !ok || code == storage.FailedPrecondition && a.Operation == storage.Attach && r.attachedElsewhere(va) {
+		return
+	}
+	a.Behaviour, a.Code, a.Message, a.Last = Refuses, code, desc, failed.Time.Time
+	if a.Since.IsZero() {
+		a.Since = failed.Time.Time
+	}
+	a.Evidence = fmt.Sprintf("driver %s has refused to %s %s at node %s, last at %s, with %s", va.Spec.Attacher, verb,
+		strings.Replace(a.Object, "pv/", "volume ", 1), a.Node, clock(failed.Time.Time, r.now), code)
+	r.found = append(r.found, a)
+}
+
+// attachedElsewhere reports whether the volume is attached to another node. Then the refusal ends with the detach.
+func (r *reader) attachedElsewhere(va *storagev1.VolumeAttachment) bool {
+	return slices.ContainsFunc(r.attachments, func(other *storagev1.VolumeAttachment) bool {
+		return other.Name != va.Name && other.Status.Attached && other.Spec.Source.PersistentVolumeName != nil &&
+			*other.Spec.Source.PersistentVolumeName == *va.Spec.Source.PersistentVolumeName
+	})
+}
+
+func (r *reader) attachedVolume(va *storagev1.VolumeAttachment) *corev1.PersistentVolume {
+	if va.Spec.Source.PersistentVolumeName == nil {
+		return nil
+	}
+	return r.volumes[*va.Spec.Source.PersistentVolumeName]
+}
+
+func listed(csiNode *storagev1.CSINode, driver string) bool {
+	return slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+}
+
+// readPods reads the last mount errors of pods that wait for their volumes.
+func (r *reader) readPods() {
+	claims := map[string]*corev1.PersistentVolumeClaim{}
+	for _, claim := range r.claims {
+		claims[api.KeyOf(claim)] = claim
+	}
+	for _, pod := range r.pods {
+		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodRunning || objects.Terminated(pod) {
+			continue
+		}
+		failed := r.about(pod, hasReason("FailedMount", "FailedMapVolume"))
+		if len(failed) == 0 {
+			continue
+		}
+		known := false
+		for _, event := range slices.Backward(failed) {
+			pv := r.volumes[volumeOf(event.Message)]
+			op, isCall := mountCall(event.Message)
+			code, desc, ok := errorOf(event.Message)
+			if pv == nil || pv.Spec.CSI == nil || !isCall || !ok {
+				continue
+			}
+			r.mountRefused(pod, pv, op, code, desc, failed)
+			known = true
+			break
+		}
+		last := failed[len(failed)-1]
+		if known || !mountTimedOut(last.Message) {
+			continue
+		}
+		for _, key := range objects.ClaimsOf(pod) {
+			claim := claims[key]
+			if claim == nil || r.volumes[claim.Spec.VolumeName] == nil {
+				continue
+			}
+			if pv := r.volumes[claim.Spec.VolumeName]; pv.Spec.CSI != nil {
+				r.mountSilent(pod, pv, failed)
+			}
+		}
+	}
+}
+
+// mountRefused reads an error of the driver on a node.
+func (r *reader) mountRefused(pod *corev1.Pod, pv *corev1.PersistentVolume, op storage.Op, code storage.Code, desc string,
+	failed []*corev1.Event) {
+	same := slices.DeleteFunc(slices.Clone(failed), func(event *corev1.Event) bool { return volumeOf(event.Message) != pv.Name })
+	count, since, last := total(same)
+	r.found = append(r.found, Assumption{Subject: "driver/" + pv.Spec.CSI.Driver, Behaviour: Refuses, Object: "pod/" + api.KeyOf(pod),
+		Operation: op, Node: pod.Spec.NodeName, Code: code, Message: desc, Count: count, Since: since, Last: last,
+		key: pv.Spec.CSI.VolumeHandle,
+		Evidence: fmt.Sprintf("driver %s has refused to mount volume %s on node %s%s with %s", pv.Spec.CSI.Driver, pv.Name,
+			pod.Spec.NodeName, seen(count, since, r.now), code)})
+}
+
+// mountSilent reads a mount that does not end: the volume is attached, and the kubelet still waits.
+func (r *reader) mountSilent(pod *corev1.Pod, pv *corev1.PersistentVolume, failed []*corev1.Event) {
+	driver := pv.Spec.CSI.Driver
+	if object := r.drivers[driver]; object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired {
+		va := objects.AttachmentName(backends.Handle(pv), driver, pod.Spec.NodeName)
+		attached := slices.ContainsFunc(r.attachments,
+			func(a *storagev1.VolumeAttachment) bool { return a.Name == va && a.Status.Attached })
+		if !attached {
+			// The wait is for the attachment, which has evidence of its own.
+			return
+		}
+	}
+	count, since, last := total(failed)
+	r.found = append(r.found, Assumption{Subject: "driver/" + driver, Behaviour: Silent, Object: "pod/" + api.KeyOf(pod),
+		Node: pod.Spec.NodeName, Operation: storage.Stage, Code: storage.DeadlineExceeded, Message: "context deadline exceeded",
+		Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle,
+		Evidence: fmt.Sprintf("driver %s has not mounted volume %s on node %s: the kubelet has timed out%s", driver, pv.Name,
+			pod.Spec.NodeName, seen(count, since, r.now))})
+}
+
+// readNodes reads heartbeats.
+func (r *reader) readNodes() {
+	for _, node := range r.nodes {
+		for _, c := range node.Status.Conditions {
+			age := r.now.Sub(c.LastHeartbeatTime.Time)
+			if c.Type != corev1.NodeReady || c.Status != corev1.ConditionTrue || c.LastHeartbeatTime.IsZero() || age <= staleHeartbeat {
+				continue
+			}
+			if r.renewed(node.Name) {
+				continue
+			}
+			r.found = append(r.found, Assumption{Subject: "node/" + node.Name, Behaviour: Silent, Since: c.LastHeartbeatTime.Time,
+				Evidence: fmt.Sprintf("the kubelet of node %s has not reported since %s", node.Name, clock(c.LastHeartbeatTime.Time, r.now))})
+		}
+		if !objects.Healthy(node) {
+			since := time.Time{}
+			for _, c := range node.Status.Conditions {
+				if c.Type == corev1.NodeReady {
+					since = c.LastTransitionTime.Time
+				}
+			}
+			text := ""
+			if !since.IsZero() {
+				text = " since " + clock(since, r.now)
+			}
+			r.found = append(r.found, Assumption{Subject: "node/" + node.Name, Behaviour: Silent, Since: since,
+				Evidence: fmt.Sprintf("node %s is NotReady%s", node.Name, text)})
+		}
+	}
+}
+
+// renewed reports whether a lease shows that the kubelet of the node works.
+func (r *reader) renewed(node string) bool {
+	for _, lease := range r.leases {
+		if lease.Namespace == corev1.NamespaceNodeLease && lease.Name == node && lease.Spec.RenewTime != nil {
+			return r.now.Sub(lease.Spec.RenewTime.Time) <= Patience
+		}
+	}
+	return false
+}
+
+// leased are the controllers that hold a lease, by the name of the lease in kube-system.
+var leased = map[string][]string{
+	"kube-scheduler": {actors.Scheduler},
+	"kube-controller-manager": {actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.AttachDetach, actors.Expander,
+		actors.Ephemeral, actors.PodGC, actors.NodeLifecycle, actors.TaintEviction, actors.GarbageCollector, actors.Namespace,
+		actors.StatefulSet, actors.ReplicaSet, actors.ResourceQuota},
+}
+
+// readLeases reads the leases of nodes and controllers that were not renewed.
+func (r *reader) readLeases() {
+	healthy := map[string]bool{}
+	for _, node := range r.nodes {
+		healthy[node.Name] = objects.Healthy(node)
+	}
+	for _, lease := range r.leases {
+		if lease.Spec.RenewTime == nil || r.now.Sub(lease.Spec.RenewTime.Time) <= Patience {
+			continue
+		}
+		since := lease.Spec.RenewTime.Time
+		text := fmt.Sprintf("has not renewed its lease since %s", clock(since, r.now))
+		switch {
+		case lease.Namespace == corev1.NamespaceNodeLease && healthy[lease.Name]:
+			r.found = append(r.found, Assumption{Subject: "node/" + lease.Name, Behaviour: Silent, Since: since,
+				Evidence: fmt.Sprintf("the kubelet of node %s %s", lease.Name, text)})
+		case lease.Namespace == "kube-system" && leased[lease.Name] != nil:
+			for _, actor := range leased[lease.Name] {
+				r.add(Assumption{Subject: "controller/" + actor, Behaviour: Absent, Since: since, actor: actor,
+					Evidence: fmt.Sprintf("%s %s", lease.Name, text)})
+			}
+		default:
+			r.readSidecar(lease, since, text)
+		}
+	}
+}
+
+// readSidecar reads the lease of a sidecar, whose name is that of the driver with other separators (leaderelection.sanitizeName of
+// csi-lib-utils).
+func (r *reader) readSidecar(lease interface{ GetName() string }, since time.Time, text string) {
+	for _, driver := range slices.Sorted(maps.Keys(r.signs)) {
+		name := strings.NewReplacer(".", "-", "/", "-", "_", "-").Replace(driver)
+		actor := ""
+		switch lease.GetName() {
+		case name:
+			actor = actors.Provisioner(driver)
+		case "external-attacher-leader-" + name:
+			actor = actors.Attacher(driver)
+		case "external-resizer-" + name:
+			actor = actors.Resizer(driver)
+		default:
+			continue
+		}
+		r.add(Assumption{Subject: "driver/" + driver, Behaviour: Absent, Since: since, actor: actor,
+			Evidence: fmt.Sprintf("%s %s", actor, text)})
+	}
+}

@@ -1,0 +1,168 @@
+package evidence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
+)
+
+const driver = "disk.example.com"
+
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+func with[T api.Object](obj T, change func(T)) T {
+	change(obj)
+	return obj
+}
+
+// waiting is a claim that the driver has been asked to create a volume for, 3 hours ago.
+func waiting() *corev1.PersistentVolumeClaim {
+	return with(fake.Claim("data", "1Gi", fake.UID("c1"), fake.InClass("fast"), fake.Phase("Pending"),
+		fake.Annotations(objects.AnnStorageProvisioner, driver)),
+		func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = ago(3 * time.Hour) })
+}
+
+func bound(created time.Duration) *corev1.PersistentVolume {
+	return with(fake.Volume("pv", "1Gi", fake.ForClaim("data", "c1"), fake.Phase("Bound"), fake.CSISource(driver, "h1"),
+		fake.Annotations(objects.AnnProvisionedBy, driver)),
+		func(pv *corev1.PersistentVolume) { pv.CreationTimestamp = ago(created) })
+}
+
+func event(about api.Object, from, reason, message string, count int32) *corev1.Event {
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: reason},
+		InvolvedObject: corev1.ObjectReference{Kind: string(api.KindOf(about)), Namespace: about.GetNamespace(), Name: about.GetName()},
+		Reason:         reason, Message: message, Count: count, Source: corev1.EventSource{Component: from},
+		FirstTimestamp: ago(168 * time.Minute), LastTimestamp: ago(time.Minute)}
+}
+
+func csiDriver() *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}}
+}
+
+func registered(node string, drivers ...string) *storagev1.CSINode {
+	csiNode := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	for _, name := range drivers {
+		csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, storagev1.CSINodeDriver{Name: name, NodeID: node})
+	}
+	return csiNode
+}
+
+func attachment(failed string) *storagev1.VolumeAttachment {
+	pv := "pv"
+	va := &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: objects.AttachmentName("h1", driver, "n1"), CreationTimestamp: ago(time.Hour)},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}}
+	if failed != "" {
+		va.Status.AttachError = &storagev1.VolumeError{Time: ago(time.Minute), Message: failed}
+	}
+	return va
+}
+
+func heartbeat(age time.Duration) *corev1.Node {
+	return with(fake.Node("n1"), func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: ago(age)}}
+	})
+}
+
+func lease(namespace, name string, age time.Duration) *coordinationv1.Lease {
+	at := metav1.NewMicroTime(now.Add(-age))
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: coordinationv1.LeaseSpec{RenewTime: &at}}
+}
+
+// TestRead: each kind of evidence, and what is assumed.
+func TestRead(t *testing.T) {
+	class := fake.Class("fast", driver)
+	claim := waiting()
+	pod := fake.Pod("p", fake.OnNode("n1"), fake.Claims("data"), fake.Phase("Pending"))
+	boundClaim := fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("pv"), fake.Phase("Bound"))
+	attached := with(attachment(""), func(va *storagev1.VolumeAttachment) { va.Status.Attached = true })
+	invalid := "failed to provision volume with StorageClass \"fast\": rpc error: code = InvalidArgument desc = bad type"
+	for _, tt := range []struct {
+		name string
+		objs []api.Object
+		want []string
+	}{
+		{"a driver refuses a claim", []api.Object{class, claim, csiDriver(), event(claim, driver+"_x", "ProvisioningFailed", invalid, 41)},
+			[]string{"driver disk.example.com has refused claim default/data 41 times since 09:12 with InvalidArgument; assumed to continue"}},
+		{"an error of the PersistentVolume controller is reproduced by the simulation", []api.Object{class,
+			with(waiting(), func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = ago(time.Second) }), csiDriver(),
+			event(claim, "persistentvolume-controller", "ProvisioningFailed", "storageclass not found", 3)}, nil},
+		{"a driver has worked after a transient error", []api.Object{class, claim, csiDriver(), bound(30 * time.Second),
+			event(claim, driver+"_x", "ProvisioningFailed", "rpc error: code = Unavailable desc = connection refused", 2)},
+			[]string{"driver disk.example.com: it failed for claim default/data with Unavailable, and has created a volume after that; assumed to work"}},
+		{"a driver does not answer", []api.Object{class, claim, csiDriver(), event(claim, "persistentvolume-controller",
+			"ExternalProvisioning", "waiting", 5000)},
+			[]string{"the provisioner of driver disk.example.com has not answered claim default/data since 09:12 (5000 ExternalProvisioning Events); " +
+				"assumed to continue"}},
+		{"a driver is not installed", []api.Object{class, claim, registered("n1", "other.example.com")},
+			[]string{"driver disk.example.com is not installed: no CSIDriver, CSINode, volume or Event mentions it, and it has not answered " +
+				"claim default/data since 09:00; assumed to continue"}},
+		{"a claim that has just been created", []api.Object{class, csiDriver(), with(waiting(),
+			func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = ago(time.Second) })}, nil},
+		{"an attach error", []api.Object{bound(time.Hour), attachment("rpc error: code = Internal desc = no capacity")},
+			[]string{"driver disk.example.com has refused to attach volume pv at node n1, last at 11:59, with Internal; assumed to continue"}},
+		{"an attach error of the attacher is reproduced by the simulation", []api.Object{bound(time.Hour),
+			attachment("CSINode n1 does not contain driver disk.example.com")}, nil},
+		{"an attachment without an answer", []api.Object{bound(time.Hour), attachment(""), registered("n1", driver)},
+			[]string{"the attacher of driver disk.example.com has not answered the request to attach volume pv at node n1 since 11:00; " +
+				"assumed to continue"}},
+		{"a mount fails", []api.Object{bound(time.Hour), boundClaim, pod, event(pod, "kubelet", "FailedMount",
+			"MountVolume.SetUp failed for volume \"pv\" : rpc error: code = Internal desc = no such device", 9)},
+			[]string{"driver disk.example.com has refused to mount volume pv on node n1 9 times since 09:12 with Internal; assumed to continue"}},
+		{"a mount times out", []api.Object{bound(time.Hour), boundClaim, pod, attached, event(pod, "kubelet", "FailedMount",
+			"Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition", 9)},
+			[]string{"driver disk.example.com has not mounted volume pv on node n1: the kubelet has timed out 9 times since 09:12; assumed to continue"}},
+		{"a kubelet does not report", []api.Object{heartbeat(time.Hour)}, []string{"the kubelet of node n1 has not reported since 11:00; " +
+			"assumed to stay cut off from the API server, with its containers running"}},
+		{"a kubelet renews its lease", []api.Object{heartbeat(time.Hour), lease("kube-node-lease", "n1", time.Second)}, nil},
+		{"a scheduler does not renew its lease", []api.Object{lease("kube-system", "kube-scheduler", time.Hour)},
+			[]string{"kube-scheduler has not renewed its lease since 11:00; assumed to continue"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, a := range evidence.Read(tt.objs, now).All() {
+				got = append(got, a.String())
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// TestInject: calls that are assumed to fail do, and no others.
+func TestInject(t *testing.T) {
+	claim := waiting()
+	set := evidence.Read([]api.Object{fake.Class("fast", driver), claim, csiDriver(),
+		event(claim, driver+"_x", "ProvisioningFailed", "rpc error: code = InvalidArgument desc = bad type", 41)}, now)
+	create := api.Call{Actor: "external-provisioner/" + driver, Target: driver, Verb: string(storage.Create), Key: "pvc-c1"}
+	require.EqualError(t, set.Inject(create).Err, "rpc error: code = InvalidArgument desc = bad type")
+	create.Key = "pvc-c2"
+	require.NoError(t, set.Inject(create).Err)
+	healthy, err := set.Override("driver=healthy")
+	require.NoError(t, err)
+	create.Key = "pvc-c1"
+	require.NoError(t, healthy.Inject(create).Err)
+	require.Equal(t, "driver disk.example.com is assumed to be healthy, as requested", healthy.All()[0].String())
+	absent, err := set.Override("driver/disk.example.com=absent", "node/n1=silent")
+	require.NoError(t, err)
+	require.Equal(t, []string{"external-attacher/" + driver, "external-provisioner/" + driver, "external-resizer/" + driver}, absent.Stopped())
+	require.Equal(t, []string{"n1"}, absent.Cut())
+	_, err = set.Override("driver=lazy")
+	require.EqualError(t, err,
+		`invalid assumption "driver=lazy": want SUBJECT=healthy, refuses, silent or absent, such as driver/disk.example.com=healthy`)
+	_, err = set.Override("node/n1=absent")
+	require.EqualError(t, err, `invalid assumption "node/n1=absent": a node is healthy or silent`)
+}
