@@ -7,8 +7,12 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/controllers/daemonset"
+	"github.com/volsim/volsim/internal/controllers/deployment"
+	"github.com/volsim/volsim/internal/controllers/disruption"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/garbagecollector"
+	"github.com/volsim/volsim/internal/controllers/job"
 	"github.com/volsim/volsim/internal/controllers/namespace"
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
 	"github.com/volsim/volsim/internal/controllers/podgc"
@@ -86,8 +90,13 @@ func (c *Cluster) controllers() []component {
 		c.reclaiming(actors.RecyclerPodRunner),
 		{actors.Namespace, c.follow(store.NamespaceKind, namespace.New)},
 		{actors.ResourceQuota, c.follow(store.QuotaKind, resourcequota.New)},
+		{actors.Disruption, c.follow(store.DisruptionBudgetKind, disruption.New)},
 		{actors.StatefulSet, c.follow(statefulset.Kind, statefulset.New)},
 		{actors.ReplicaSet, c.follow(replicaset.Kind, replicaset.New)},
+		{actors.Deployment, c.follow(deployment.Kind, deployment.New)},
+		{actors.DaemonSet, c.follow(daemonset.Kind, daemonset.New)},
+		{actors.Job, c.follow(job.Kind, job.New)},
+		{actors.TTLAfterFinished, c.follow(job.Kind, job.NewTTL)},
 		c.onSnapshots(actors.Snapshot, func() error {
 			_, err := snapshot.New(c.engine, snapshot.Settings{})
 			return err

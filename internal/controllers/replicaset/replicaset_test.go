@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/replicaset"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -359,4 +360,29 @@ func TestStatusWrites(t *testing.T) {
 	version := f.set().ResourceVersion
 	f.edit(f.names(), func(pod *corev1.Pod) { pod.Status.Message = "no matter" })
 	f.want("RS-042", "version", f.set().ResourceVersion, version)
+}
+
+// RS-042: a failed write of the status is repeated once with the newest version; after a second failure the sync fails.
+func TestStatusRepeated(t *testing.T) {
+	failures := func(f fixture) (n int) {
+		for e := range f.Trace().Entries() {
+			if e.Type == trace.KeyFailed {
+				n++
+			}
+		}
+		return n
+	}
+	f := newFixture(t)
+	f.Faults.Fail(fake.Match{Actor: "replicaset-controller", Verb: "update-status"}, fmt.Errorf("no")).Once()
+	f.Create(newSet(1))
+	f.Advance(time.Second)
+	f.want("RS-042", "status", f.counts(), "1 1 0 0 0 1")
+	f.want("RS-042", "failed syncs", fmt.Sprint(failures(f)), "0")
+
+	f = newFixture(t)
+	f.Faults.Fail(fake.Match{Actor: "replicaset-controller", Verb: "update-status"}, fmt.Errorf("no")).Times(2)
+	f.Create(newSet(1))
+	f.Advance(time.Second)
+	f.want("RS-042", "status", f.counts(), "1 1 0 0 0 1")
+	f.want("RS-042", "failed syncs", fmt.Sprint(failures(f)), "1")
 }

@@ -11,8 +11,8 @@ type cycle struct {
 	look *lookups
 	pod  *corev1.Pod
 
-	requests     amounts
-	restrictions podRestrictions
+	requests amounts
+	occupancy
 	countVolumes bool // the pod has volumes that NodeVolumeLimits may count
 	// counted are the pod's volumes as NodeVolumeLimits counts them; nil until the first node needs them.
 	counted map[csiVolume]bool
@@ -21,6 +21,23 @@ type cycle struct {
 
 	// found has the volumes for the pod's unbound claims, by feasible node.
 	found map[string]nodeVolumes
+}
+
+// occupancy is what pods on nodes mean for the pod.
+type occupancy struct {
+	restrictions podRestrictions
+	spread       podSpread
+	affinity     podAffinity
+}
+
+// with returns the occupancy after another pod was added to a node.
+func (o occupancy) with(pod, other *corev1.Pod, node *corev1.Node) occupancy {
+	return occupancy{o.restrictions.with(other), o.spread.plus(pod, other, node, 1), o.affinity.plus(pod, other, node, 1)}
+}
+
+// without returns the occupancy after another pod was removed from a node.
+func (o occupancy) without(pod, other *corev1.Pod, node *corev1.Node) occupancy {
+	return occupancy{o.restrictions.without(other), o.spread.plus(pod, other, node, -1), o.affinity.plus(pod, other, node, -1)}
 }
 
 func newCycle(look *lookups, pod *corev1.Pod) *cycle {
@@ -45,6 +62,8 @@ var preFilters = [...]struct {
 	{nodeVolumeLimits, (*cycle).preFilterLimits},
 	{volumeBinding, (*cycle).preFilterBinding},
 	{volumeZone, (*cycle).preFilterZone},
+	{podTopologySpread, (*cycle).preFilterSpread},
+	{interPodAffinity, (*cycle).preFilterPods},
 }
 
 // filters are the plugins that check the pod on a node. SCHED-024: in this order. A plugin that does not apply to the pod accepts every
@@ -61,6 +80,8 @@ var filters = [...]struct {
 	{nodeVolumeLimits, (*cycle).filterLimits},
 	{volumeBinding, (*cycle).filterBinding},
 	{volumeZone, (*cycle).filterZone},
+	{podTopologySpread, (*cycle).filterSpread},
+	{interPodAffinity, (*cycle).filterPods},
 }
 
 // preFilter runs the plugins that check the pod alone (SCHED-023).
@@ -105,13 +126,13 @@ func (c *cycle) filter(at nodeState) status {
 // filterWith runs the filters on a node with the pods that are expected there, and without them. The pod has to fit both times.
 func (c *cycle) filterWith(expected []*corev1.Pod, at func(expected []*corev1.Pod) nodeState) status {
 	if len(expected) > 0 {
-		restrictions := c.restrictions
+		before, state := c.occupancy, at(expected)
 		for _, pod := range expected {
-			// SCHED-188: an expected pod uses its claims already.
-			c.restrictions = c.restrictions.with(pod)
+			// SCHED-188, SCHED-296, SCHED-306: an expected pod uses its claims already, and counts for affinity and spread.
+			c.occupancy = c.with(c.pod, pod, state.node)
 		}
-		answer := c.filter(at(expected))
-		c.restrictions = restrictions
+		answer := c.filter(state)
+		c.occupancy = before
 		if answer.code != success {
 			return answer
 		}

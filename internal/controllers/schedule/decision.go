@@ -56,6 +56,10 @@ func (c *cycle) attribute(r *NodeResult, node *corev1.Node) {
 	switch r.Plugin {
 	case nodeUnschedulable, taintToleration, nodeAffinity, nodeResourcesFit:
 		r.Rule = "SCHED-024"
+	case podTopologySpread:
+		r.Rule = map[string]string{reasonNoDomain: "SCHED-304", reasonSpread: "SCHED-305"}[r.Reasons[0]]
+	case interPodAffinity:
+		r.Rule = map[string]string{reasonPodAffinity: "SCHED-292", reasonPodAntiAffinity: "SCHED-294", reasonExcluded: "SCHED-295"}[r.Reasons[0]]
 	case volumeRestrictions:
 		c.attributeRestrictions(r)
 	case nodeVolumeLimits:

@@ -1,4 +1,4 @@
-// Package schedule simulates kube-scheduler: it chooses nodes for pods by volumes, resources, taints and node selectors.
+// Package schedule simulates kube-scheduler: it chooses nodes for pods by volumes, resources, taints, node selectors and other pods.
 //
 // kube-scheduler takes one pod at a time from a queue, filters the nodes through plugins, picks one, and reserves the volumes that the
 // pod's unbound claims will get. It then continues with the next pod, while a binding cycle writes these choices to the API server, waits
@@ -6,15 +6,16 @@
 // waits in the queue until a change may help it.
 //
 // The package simulates all of that. The plugins VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone are complete.
-// NodeUnschedulable, TaintToleration, NodeAffinity and NodeResourcesFit decide as in Kubernetes, with one exception: a node that does not
-// report how much of a resource it has, has enough of it. Preemption evicts pods of lower priority and ignores disruption budgets.
+// PodTopologySpread and InterPodAffinity filter nodes as in Kubernetes, and do not score them. NodeUnschedulable, TaintToleration,
+// NodeAffinity and NodeResourcesFit decide as in Kubernetes, with one exception: a node that does not report how much of a resource it has,
+// has enough of it. Preemption chooses its victims as in Kubernetes, with disruption budgets and times of start.
 //
-// Not simulated: scores, because no volume plugin has any (SCHED-120), so the first node by name wins unless Config.Score is set;
-// spreading, affinity between pods, ports, resource claims, extenders and pod groups; translation of in-tree volumes to CSI. The scheduler
-// reads taints, not the conditions of nodes, and nothing here taints a node that is not ready.
+// Not simulated: scores, because no volume plugin has any (SCHED-120), so the first node by name wins unless Config.Score is set; ports,
+// resource claims, extenders and pod groups; translation of in-tree volumes to CSI. The scheduler reads taints, not the conditions of nodes,
+// and nothing here taints a node that is not ready.
 //
-// The rules are SCHED-001 to SCHED-279 in docs/rules/scheduler.md. Start with cycle.go: it lists the plugins in their order. Decisions are
-// pure functions of a pod, a node and the lookups (filter*.go, volumes.go). Around them, queue.go and hints.go decide when a pod is tried,
+// The rules are SCHED-001 to SCHED-314 in docs/rules/scheduler.md. Start with cycle.go: it lists the plugins in their order. Decisions are
+// pure functions of a pod, a node and the lookups (filter*.go, volumes.go, affinity.go, spread.go). Around them, queue.go and hints.go decide when a pod is tried,
 // schedule.go runs an attempt, and bind.go and wait.go run the binding cycle. [Evaluator] runs the decisions on a snapshot, for package
 // explain.
 package schedule

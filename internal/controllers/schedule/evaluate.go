@@ -1,11 +1,13 @@
 package schedule
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -31,8 +33,8 @@ type nodeEvaluation struct {
 
 // NewEvaluator returns an evaluator of the pods in a snapshot.
 func NewEvaluator(s *snapshot.Snapshot) *Evaluator {
-	ev := &Evaluator{look: lookupsOf(s), decisions: map[*corev1.Pod]Decision{}}
 	on := podsByNode(s.Pods)
+	ev := &Evaluator{look: lookupsOf(s, on), decisions: map[*corev1.Pod]Decision{}}
 	for _, node := range slices.SortedFunc(slices.Values(s.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }) {
 		ev.nodes = append(ev.nodes, &nodeEvaluation{at: newNodeState(node, on[node.Name])})
 	}
@@ -78,6 +80,30 @@ func (ev *Evaluator) decide(pod *corev1.Pod) Decision {
 		d.Nodes = append(d.Nodes, r)
 	}
 	return d
+}
+
+// Refusals returns the result of every filter that rejects a node for a pod, in the order of the filters; Decide returns the first of them.
+// It is empty for a node that fits, one that does not exist, and a pod that is rejected before any node is filtered.
+func (ev *Evaluator) Refusals(pod *corev1.Pod, node string) []NodeResult {
+	at, ok := slices.BinarySearchFunc(ev.nodes, node, func(n *nodeEvaluation, name string) int { return strings.Compare(n.at.node.Name, name) })
+	if !ok {
+		return nil
+	}
+	c := newCycle(ev.look, pod)
+	if s := c.preFilter(); s.code != success {
+		return nil
+	}
+	var all []NodeResult
+	for _, plugin := range filters {
+		s := plugin.run(c, ev.nodes[at].at)
+		if s.code == success || s.code == failed {
+			continue
+		}
+		r := NodeResult{Node: node, Plugin: plugin.name, Reasons: s.reasons, Unresolvable: s.code == unresolvable}
+		c.attribute(&r, ev.nodes[at].at.node)
+		all = append(all, r)
+	}
+	return all
 }
 
 // belowLimits reports whether the node can attach all volumes of the pod even if it shares none with others. Then NodeVolumeLimits need not
@@ -147,7 +173,7 @@ func grouped[T any](objs []T, key func(T) string) map[string][]T {
 }
 
 // lookupsOf returns functions that read a snapshot instead of informers.
-func lookupsOf(s *snapshot.Snapshot) *lookups {
+func lookupsOf(s *snapshot.Snapshot, on map[string][]*corev1.Pod) *lookups {
 	claim, volume := find(s.Claims), find(s.Volumes)
 	capacities := grouped(s.Capacities, func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName })
 	attachments := grouped(s.Attachments, func(a *storagev1.VolumeAttachment) string { return a.Spec.NodeName })
@@ -158,6 +184,15 @@ func lookupsOf(s *snapshot.Snapshot) *lookups {
 		return freeIn(objects.ClassOfVolume(pv))
 	})
 	uses := usesOf(s)
+	node := find(s.Nodes)
+	var exclusive []*corev1.Pod
+	for _, pods := range on {
+		for _, pod := range pods {
+			if len(requiredAntiAffinity(pod)) > 0 {
+				exclusive = append(exclusive, pod)
+			}
+		}
+	}
 	return &lookups{
 		claim:         claim,
 		volume:        volume,
@@ -177,7 +212,27 @@ func lookupsOf(s *snapshot.Snapshot) *lookups {
 			}
 			return pvs
 		},
-		inUse: func(claimKey string) bool { return uses[claimKey] },
+		inUse:  func(claimKey string) bool { return uses[claimKey] },
+		nodes:  func() []*corev1.Node { return s.Nodes },
+		podsOn: func(node string) []*corev1.Pod { return on[node] },
+		exclusivePods: func() iter.Seq2[*corev1.Pod, *corev1.Node] {
+			return func(yield func(*corev1.Pod, *corev1.Node) bool) {
+				for _, pod := range exclusive {
+					if node, ok := node(pod.Spec.NodeName); ok && !yield(pod, node) {
+						return
+					}
+				}
+			}
+		},
+		namespaceLabels: func(name string) labels.Set {
+			for _, namespace := range s.Namespaces {
+				if namespace.Name == name {
+					return namespace.Labels
+				}
+			}
+			return nil
+		},
+		namespaces: func(selector labels.Selector) []string { return selected(s.Namespaces, selector) },
 	}
 }
 

@@ -160,6 +160,28 @@ func TestPreemption(t *testing.T) {
 	require.Empty(t, w.pod("late").Spec.NodeName, "the room was made for another")
 }
 
+// TestNominationEnds: a pod loses its nomination to a pod of a higher priority for which more pods are evicted.
+func TestNominationEnds(t *testing.T) {
+	w := newWaitingFixture(t)
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"cpu":"2"}}}`)
+	asking := func(name, cpu string, priority int32) *corev1.Pod {
+		pod := fake.Pod(name)
+		pod.Spec.Priority = &priority
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity(cpu)}
+		return pod
+	}
+	w.create(asking("a", "1", 1), asking("b", "1", 2))
+	w.Advance(0)
+	w.create(asking("middle", "1", 5))
+	w.Advance(0)
+	require.Equal(t, "n1", w.pod("middle").Status.NominatedNodeName)
+	w.create(asking("high", "2", 10))
+	w.Advance(0)
+	require.Equal(t, "n1", w.pod("high").Status.NominatedNodeName)
+	require.NotNil(t, w.pod("b").DeletionTimestamp)
+	require.Empty(t, w.pod("middle").Status.NominatedNodeName, "SCHED-314")
+}
+
 // TestPreemptedBeforeItIsBound: a pod whose volumes are being bound makes room without being deleted.
 func TestPreemptedBeforeItIsBound(t *testing.T) {
 	w := newWaitingFixture(t, claimOf("c", "1Gi"))

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -198,6 +199,67 @@ func TestFindNode(t *testing.T) {
 			with(fake.Node("n1"), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} }),
 			fake.Node("n2"), boundClaim("c", "pv"), fake.Volume("pv", "1Gi", fake.FromNodes("n3"))}, pod,
 			"0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
+
+		{"SCHED-290", "another namespace does not count", objs{n1, labeled("other/a", "n1", "a")}, affinity(fake.Pod("p"), to("a", host)),
+			oneOf(reasonPodAffinity) + unhelped},
+		{"SCHED-290", "a namespace by name", objs{n1, labeled("other/a", "n1", "a")},
+			affinity(fake.Pod("p"), corev1.PodAffinityTerm{LabelSelector: app("a"), TopologyKey: host, Namespaces: []string{"other"}}), "n1"},
+		{"SCHED-290", "a selector that cannot be parsed", objs{n1}, affinity(fake.Pod("p"), corev1.PodAffinityTerm{TopologyKey: host,
+			LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}),
+			`0/1 nodes are available: parsing pod: "Near" is not a valid label selector operator. not found`},
+		{"SCHED-291", "a pod whose node was deleted does not count", objs{n1, labeled("a", "gone", "a")}, affinity(fake.Pod("p"), to("a", host)),
+			oneOf(reasonPodAffinity) + unhelped},
+		{"SCHED-292", "next to the pod", objs{n1, fake.Node("n2"), labeled("a", "n2", "a")}, affinity(fake.Pod("p"), to("a", host)), "n2"},
+		{"SCHED-292", "in the zone of the pod", objs{n1, zoned("n2", "z1"), zoned("n3", "z2"), labeled("a", "n3", "a")},
+			affinity(fake.Pod("p"), to("a", gaZone)), "n3"},
+		{"SCHED-292", "two pods do not add up", objs{n1, labeled("a", "n1", "a"), labeled("b", "n1", "b")},
+			affinity(fake.Pod("p"), to("a", host), to("b", host)), oneOf(reasonPodAffinity) + unhelped},
+		{"SCHED-293", "the first of a group", objs{n1}, affinity(labeled("p", "", "a"), to("a", host)), "n1"},
+		{"SCHED-293", "but the label is needed", objs{n1}, affinity(labeled("p", "", "a"), to("a", gaZone)), oneOf(reasonPodAffinity) + unhelped},
+		{"SCHED-293", "the second follows it", objs{n1, fake.Node("n2"), labeled("a", "n2", "a")}, affinity(labeled("p", "", "a"), to("a", host)),
+			"n2"},
+		{"SCHED-294", "away from the pod", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")}, exclusion(fake.Pod("p"), to("a", host)), "n2"},
+		{"SCHED-294", "nowhere else", objs{n1, labeled("a", "n1", "a")}, exclusion(fake.Pod("p"), to("a", host)),
+			oneOf(reasonPodAntiAffinity) + victims},
+		{"SCHED-294", "a node without the label is free", objs{n1, labeled("a", "n1", "a")}, exclusion(fake.Pod("p"), to("a", gaZone)), "n1"},
+		{"SCHED-295", "the other pod excludes it", objs{n1, exclusion(labeled("a", "n1", "a"), to("b", host))}, labeled("p", "", "b"),
+			oneOf(reasonExcluded) + victims},
+		{"SCHED-295", "but not on another node", objs{n1, fake.Node("n2"), exclusion(labeled("a", "n1", "a"), to("b", host))}, labeled("p", "", "b"),
+			"n2"},
+		{"SCHED-296", "without the victim", objs{n1, with(labeled("a", "n1", "a"), priority(-1))}, exclusion(fake.Pod("p"), to("a", host)),
+			oneOf(reasonPodAntiAffinity)},
+
+		{"SCHED-300", "ScheduleAnyway forbids nothing", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
+			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway }), "n1"},
+		{"SCHED-301", "the pod's own label is required", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
+			spread(fake.Pod("p", fake.Labels("app", "a", "version", "2")), func(c *corev1.TopologySpreadConstraint) {
+				c.MatchLabelKeys = []string{"version"}
+			}), "n1"},
+		{"SCHED-302", "a node that its selector excludes does not count", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
+			with(spread(labeled("p", "", "a"), nil), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{host: "n1"} }), "n1"},
+		{"SCHED-302", "it counts if node affinity is ignored", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
+			with(spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) {
+				c.NodeAffinityPolicy = new(corev1.NodeInclusionPolicyIgnore)
+			}), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{host: "n1"} }),
+			"0/2 nodes are available: 1 " + reasonAffinity + ", 1 " + reasonSpread + ". no new claims to deallocate, preemption: 0/2 nodes are " +
+				"available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."},
+		{"SCHED-302", "a tainted node counts unless taints are honored", objs{n1, taintedNode("n2"), labeled("a", "n1", "a")},
+			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) {
+				c.NodeTaintsPolicy = new(corev1.NodeInclusionPolicyHonor)
+			}), "n1"},
+		{"SCHED-303", "a terminating pod does not count", objs{n1, fake.Node("n2"), with(labeled("a", "n1", "a"), func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"x/y"}
+		})}, spread(labeled("p", "", "a"), nil), "n1"},
+		{"SCHED-304", "the label is missing", objs{n1}, spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) {
+			c.TopologyKey = gaZone
+		}), oneOf(reasonNoDomain) + unhelped},
+		{"SCHED-305", "to the emptier node", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")}, spread(labeled("p", "", "a"), nil), "n2"},
+		{"SCHED-305", "a skew of two is allowed", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
+			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.MaxSkew = 2 }), "n1"},
+		{"SCHED-305", "too few domains", objs{n1, labeled("a", "n1", "a")},
+			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.MinDomains = new(int32(2)) }), oneOf(reasonSpread) + victims},
+		{"SCHED-306", "without the victim", objs{n1, with(labeled("a", "n1", "a"), priority(-1))},
+			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.MinDomains = new(int32(2)) }), oneOf(reasonSpread)},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			f := newFixture(t, Config{}, tc.objs...)

@@ -221,3 +221,50 @@ func wants(field, value string) func(*corev1.Pod) {
 		}}}
 	}
 }
+
+const host = corev1.LabelHostname
+
+// labeled is a pod with the label app. The node may be "".
+func labeled(name, node, app string) *corev1.Pod {
+	return fake.Pod(name, uid(name), fake.OnNode(node), fake.Labels("app", app))
+}
+
+func zoned(name, zone string) *corev1.Node { return fake.Node(name, fake.Labels(gaZone, zone)) }
+
+func taintedNode(name string) *corev1.Node {
+	return with(fake.Node(name), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} })
+}
+
+func app(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+}
+
+// to is a term about pods with the label app.
+func to(name, key string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{LabelSelector: app(name), TopologyKey: key}
+}
+
+// affinity requires pods in the node's domains.
+func affinity(pod *corev1.Pod, terms ...corev1.PodAffinityTerm) *corev1.Pod {
+	pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+	return pod
+}
+
+// exclusion forbids pods in the node's domains.
+func exclusion(pod *corev1.Pod, terms ...corev1.PodAffinityTerm) *corev1.Pod {
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+	return pod
+}
+
+// spread spreads a pod over nodes with others that have the label app=a. The change may be nil.
+func spread(pod *corev1.Pod, change func(*corev1.TopologySpreadConstraint)) *corev1.Pod {
+	c := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: host, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: app("a")}
+	if change != nil {
+		change(&c)
+	}
+	pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, c)
+	return pod
+}
+
+// oneOf is the message for a cluster of one node, which was rejected for the reason.
+func oneOf(reason string) string { return "0/1 nodes are available: 1 " + reason + "." }

@@ -56,12 +56,16 @@ func worthRetry(item *queuedPod, c change) bool {
 
 // mayHelp reports whether a change may help a pod that the plugin rejected.
 func mayHelp(plugin string, pod *corev1.Pod, c change) bool {
+	// SCHED-308: only PodTopologySpread reacts to a deleted node.
+	if c.kind == api.Node && c.what == deleted && plugin != podTopologySpread {
+		return false
+	}
 	// SCHED-279: changed taints count for these plugins, although they do not read taints.
 	return slices.Contains(reactToNodes, plugin) && c.taintsChanged() || hints[plugin](pod, c)
 }
 
 // reactToNodes are the plugins that react to new nodes but did not register for changes of taints.
-var reactToNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone}
+var reactToNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone, interPodAffinity}
 
 // taintsChanged reports whether the taints of a node changed, or it is no longer cordoned.
 func (c change) taintsChanged() bool {
@@ -77,8 +81,8 @@ func (c change) taintsChanged() bool {
 func (c change) helps() bool {
 	switch {
 	case c.what == deleted:
-		// SCHED-277: no plugin reacts to a deleted volume, claim, class, node or capacity.
-		return c.kind == api.Pod || c.kind == api.VolumeAttachment
+		// SCHED-277: no plugin reacts to a deleted volume, claim, class or capacity. SCHED-308: one reacts to a deleted node.
+		return c.kind == api.Pod || c.kind == api.VolumeAttachment || c.kind == api.Node
 	case c.kind == api.Node && c.what == updated:
 		return nodeChanged(c.old.(*corev1.Node), c.new.(*corev1.Node))
 	}
@@ -95,6 +99,8 @@ var hints = map[string]func(pod *corev1.Pod, c change) bool{
 	nodeVolumeLimits:   hintLimits,
 	volumeBinding:      hintBinding,
 	volumeZone:         hintZone,
+	podTopologySpread:  hintSpread,
+	interPodAffinity:   hintPods,
 }
 
 // hintBinding is the hint of VolumeBinding (SCHED-260 to SCHED-266).

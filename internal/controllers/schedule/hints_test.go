@@ -21,9 +21,12 @@ func TestHints(t *testing.T) {
 		return change{kind: api.KindOf(obj), what: updated, old: old, new: obj}
 	}
 	remove := func(obj api.Object) change { return change{kind: api.KindOf(obj), what: deleted, old: obj} }
-	labeled := fake.Node("n", fake.Labels("a", "b"))
+	marked := fake.Node("n", fake.Labels("a", "b"))
+	near, away := affinity(labeled("near", "", "b"), to("a", host)), exclusion(labeled("away", "", "b"), to("a", host))
+	even := spread(labeled("even", "", "a"), nil)
+	honoring := spread(labeled("even", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.NodeTaintsPolicy = new(corev1.NodeInclusionPolicyHonor) })
 	now := fake.Class("now", "x")
-	zoned := fake.Volume("v", "1Gi", fake.Labels(gaZone, "z1"))
+	zonal := fake.Volume("v", "1Gi", fake.Labels(gaZone, "z1"))
 	tolerant := with(fake.Pod("p", uid("p"), fake.Claims("c")), func(p *corev1.Pod) {
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	})
@@ -42,9 +45,9 @@ func TestHints(t *testing.T) {
 		{"SCHED-260", "another claim", volumeBinding, pod, add(fake.Claim("d", "1Gi")), false},
 		{"SCHED-260", "another namespace", volumeBinding, pod, add(fake.Claim("other/c", "1Gi")), false},
 		{"SCHED-261", "any volume", volumeBinding, pod, add(fake.Volume("v", "1Gi")), true},
-		{"SCHED-261", "changed in any way", volumeBinding, pod, update(fake.Volume("v", "1Gi"), zoned), true},
-		{"SCHED-262", "a node", volumeBinding, pod, add(labeled), true},
-		{"SCHED-262", "its labels", volumeBinding, pod, update(fake.Node("n"), labeled), true},
+		{"SCHED-261", "changed in any way", volumeBinding, pod, update(fake.Volume("v", "1Gi"), zonal), true},
+		{"SCHED-262", "a node", volumeBinding, pod, add(marked), true},
+		{"SCHED-262", "its labels", volumeBinding, pod, update(fake.Node("n"), marked), true},
 		{"SCHED-262", "not its room", volumeBinding, pod, update(small, large), false},
 		{"SCHED-263", "a class", volumeBinding, pod, add(now), true},
 		{"SCHED-263", "its topologies", volumeBinding, pod, update(waitClass("x"), topology(waitClass("x"), values("a", "b"))), true},
@@ -72,17 +75,17 @@ func TestHints(t *testing.T) {
 		{"SCHED-278", "it changed", volumeRestrictions, pod, update(fake.Claim("c", "1Gi"), fake.Claim("c", "2Gi")), false},
 		{"SCHED-278", "VolumeBinding would be notified", volumeBinding, scratch, update(fake.Claim("p-s", "1Gi"), fake.Claim("p-s", "2Gi")), true},
 		{"SCHED-268", "not one of an ephemeral volume", volumeRestrictions, scratch, add(fake.Claim("p-s", "1Gi")), false},
-		{"SCHED-268", "a node", volumeRestrictions, pod, add(labeled), true},
-		{"SCHED-268", "its labels", volumeRestrictions, pod, update(fake.Node("n"), labeled), false},
+		{"SCHED-268", "a node", volumeRestrictions, pod, add(marked), true},
+		{"SCHED-268", "its labels", volumeRestrictions, pod, update(fake.Node("n"), marked), false},
 		{"SCHED-269", "a class that waits", volumeZone, pod, add(waitClass("x")), true},
 		{"SCHED-269", "one that does not", volumeZone, pod, add(now), false},
 		{"SCHED-270", "the claim", volumeZone, pod, update(fake.Claim("c", "1Gi"), fake.Claim("c", "2Gi")), true},
 		{"SCHED-270", "not an ephemeral one", volumeZone, scratch, add(fake.Claim("p-s", "1Gi")), false},
-		{"SCHED-271", "a volume", volumeZone, pod, add(zoned), true},
-		{"SCHED-271", "its zone", volumeZone, pod, update(fake.Volume("v", "1Gi"), zoned), true},
-		{"SCHED-271", "not its size", volumeZone, pod, update(zoned, fake.Volume("v", "2Gi", fake.Labels(gaZone, "z1"))), false},
+		{"SCHED-271", "a volume", volumeZone, pod, add(zonal), true},
+		{"SCHED-271", "its zone", volumeZone, pod, update(fake.Volume("v", "1Gi"), zonal), true},
+		{"SCHED-271", "not its size", volumeZone, pod, update(zonal, fake.Volume("v", "2Gi", fake.Labels(gaZone, "z1"))), false},
 		{"SCHED-272", "a node", volumeZone, pod, add(fake.Node("n")), true},
-		{"SCHED-272", "its labels", volumeZone, pod, update(fake.Node("n"), labeled), true},
+		{"SCHED-272", "its labels", volumeZone, pod, update(fake.Node("n"), marked), true},
 		{"SCHED-272", "not its room", volumeZone, pod, update(small, large), false},
 		{"SCHED-279", "its taints", volumeBinding, pod, update(tainted, fake.Node("n")), true},
 		{"SCHED-279", "a taint more", volumeZone, pod, update(fake.Node("n"), tainted), true},
@@ -125,12 +128,40 @@ func TestHints(t *testing.T) {
 		{"SCHED-255", "the pod tolerates it", taintToleration, pod, update(pod, tolerant), true},
 		{"SCHED-255", "another pod does", taintToleration, fake.Pod("q", uid("q")), update(pod, tolerant), false},
 		{"SCHED-251", "the label that it asks for", nodeAffinity,
-			with(fake.Pod("p"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }), update(fake.Node("n"), labeled), true},
+			with(fake.Pod("p"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }), update(fake.Node("n"), marked), true},
 		{"SCHED-251", "a larger node", nodeResourcesFit, hungry, update(small, large), true},
 		{"SCHED-251", "too small still", nodeResourcesFit, hungry, add(small), false},
 		{"SCHED-251", "room was made", nodeResourcesFit, hungry, remove(fake.Pod("h", fake.OnNode("n"))), true},
 		{"SCHED-251", "a pod made do with less", nodeResourcesFit, hungry,
 			update(onNode(requesting("h", "2", "1Gi"), "n"), onNode(requesting("h", "1", "1Gi"), "n")), true},
+		{"SCHED-297", "a pod that it wants to be near", interPodAffinity, near, add(labeled("a", "n", "a")), true},
+		{"SCHED-297", "another pod", interPodAffinity, near, add(labeled("a", "n", "b")), false},
+		{"SCHED-297", "a pod without a node", interPodAffinity, near, add(labeled("a", "", "a")), false},
+		{"SCHED-297", "it got the label", interPodAffinity, near, update(labeled("a", "n", "b"), labeled("a", "n", "a")), true},
+		{"SCHED-297", "the excluded pod lost its label", interPodAffinity, away, update(labeled("a", "n", "a"), labeled("a", "n", "b")), true},
+		{"SCHED-297", "the labels are the same", interPodAffinity, away, update(labeled("a", "n", "a"), labeled("a", "m", "a")), false},
+		{"SCHED-297", "its own label", interPodAffinity, near, update(near, labeled("near", "", "c")), true},
+		{"SCHED-297", "the excluded pod is gone", interPodAffinity, away, remove(labeled("a", "n", "a")), true},
+		{"SCHED-297", "a pod that excluded it is gone", interPodAffinity, labeled("p", "", "b"),
+			remove(exclusion(labeled("a", "n", "a"), to("b", host))), true},
+		{"SCHED-298", "a node with the label", interPodAffinity, near, add(fake.Node("n")), true},
+		{"SCHED-298", "a node without it", interPodAffinity, affinity(labeled("p", "", "b"), to("a", gaZone)), add(fake.Node("n")), false},
+		{"SCHED-298", "is good for anti-affinity", interPodAffinity, exclusion(labeled("p", "", "b"), to("a", gaZone)), add(fake.Node("n")), true},
+		{"SCHED-298", "into another zone", interPodAffinity, affinity(labeled("p", "", "b"), to("a", gaZone)),
+			update(zoned("n", "z1"), zoned("n", "z2")), true},
+		{"SCHED-298", "another label", interPodAffinity, affinity(labeled("p", "", "b"), to("a", gaZone)),
+			update(zoned("n", "z1"), fake.Node("n", fake.Labels(gaZone, "z1", "a", "b"))), false},
+		{"SCHED-307", "a pod to be spread with", podTopologySpread, even, remove(labeled("a", "n", "a")), true},
+		{"SCHED-307", "in another namespace", podTopologySpread, even, remove(labeled("other/a", "n", "a")), false},
+		{"SCHED-307", "it got the label", podTopologySpread, even, update(labeled("a", "n", "b"), labeled("a", "n", "a")), true},
+		{"SCHED-307", "another pod", podTopologySpread, even, add(labeled("a", "n", "b")), false},
+		{"SCHED-307", "it tolerates a taint", podTopologySpread, honoring, update(honoring, with(honoring.DeepCopy(), func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		})), true},
+		{"SCHED-308", "a node", podTopologySpread, even, add(fake.Node("n")), true},
+		{"SCHED-308", "a node is gone", podTopologySpread, even, remove(fake.Node("n")), true},
+		{"SCHED-308", "its taints", podTopologySpread, even, update(fake.Node("n"), tainted), true},
+		{"SCHED-308", "another label", podTopologySpread, even, update(fake.Node("n"), fake.Node("n", fake.Labels("a", "b"))), false},
 	} {
 		item := &queuedPod{pod: tc.pod, plugins: []string{tc.plugin}}
 		if got := worthRetry(item, tc.change); got != tc.want {

@@ -92,14 +92,23 @@ func hintResources(pod *corev1.Pod, c change) bool {
 	return grew(corev1.ResourcePods)
 }
 
-// needsLess reports whether a pod on a node, or the waiting pod itself, now requests less of a resource that the waiting pod needs.
+// needsLess reports whether a pod on a node now requests less of a resource that the waiting pod needs, or the waiting pod itself requests
+// less of anything.
 func needsLess(waiting, old, pod *corev1.Pod) bool {
 	before, now := requestsOf(old), requestsOf(pod)
-	if pod.UID != waiting.UID && pod.Spec.NodeName == "" {
+	if pod.UID == waiting.UID {
+		for name, amount := range before {
+			if now[name] < amount {
+				return true
+			}
+		}
+		return false
+	}
+	if pod.Spec.NodeName == "" {
 		return false
 	}
 	for name, amount := range requestsOf(waiting) {
-		if (amount > 0 || pod.UID == waiting.UID) && now[name] < before[name] {
+		if amount > 0 && now[name] < before[name] {
 			return true
 		}
 	}

@@ -1,13 +1,18 @@
 package schedule
 
 import (
+	"iter"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -29,6 +34,14 @@ type lookups struct {
 	candidates func(class, claimKey string) []*corev1.PersistentVolume
 	// inUse reports whether a pod on a node has a volume that names the claim of that key (SCHED-181).
 	inUse func(claimKey string) bool
+	// nodes returns all nodes, podsOn the pods on a node, and exclusivePods the pods with required anti-affinity on existing nodes.
+	nodes         func() []*corev1.Node
+	podsOn        func(node string) []*corev1.Pod
+	exclusivePods func() iter.Seq2[*corev1.Pod, *corev1.Node]
+	// namespaceLabels returns the labels of a namespace, none if it is not an object. namespaces returns the names of those that a selector
+	// selects.
+	namespaceLabels func(name string) labels.Set
+	namespaces      func(labels.Selector) []string
 }
 
 // indexes find objects for the scheduler. They outlive a crash of the scheduler.
@@ -124,8 +137,51 @@ func (s *scheduler) lookups(ix indexes) *lookups {
 			}
 			return pvs
 		},
-		inUse: func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
+		inUse:  func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
+		nodes:  func() []*corev1.Node { return slices.Collect(s.inf.nodes.All()) },
+		podsOn: s.pods.on,
+		exclusivePods: func() iter.Seq2[*corev1.Pod, *corev1.Node] {
+			return func(yield func(*corev1.Pod, *corev1.Node) bool) {
+				for _, pod := range s.pods.exclusive {
+					if node, ok := s.inf.nodes.Get(pod.Spec.NodeName); ok && !yield(pod, node) {
+						return
+					}
+				}
+			}
+		},
+		namespaceLabels: func(name string) labels.Set {
+			if s.namespaces == nil {
+				return nil
+			}
+			namespace, _ := s.namespaces.Get(name)
+			return labelsOf(namespace)
+		},
+		namespaces: func(selector labels.Selector) []string {
+			if s.namespaces == nil {
+				return nil
+			}
+			return selected(slices.Collect(s.namespaces.All()), selector)
+		},
 	}
+}
+
+// labelsOf returns the labels of an object, which may be nil.
+func labelsOf(obj *plain.Object) labels.Set {
+	if obj == nil {
+		return nil
+	}
+	return obj.Labels
+}
+
+// selected returns the names of the objects that a selector selects.
+func selected(objs []*plain.Object, selector labels.Selector) []string {
+	var names []string
+	for _, obj := range objs {
+		if selector.Matches(labels.Set(obj.Labels)) {
+			names = append(names, obj.Name)
+		}
+	}
+	return names
 }
 
 func (s *scheduler) isNode(name string) bool {

@@ -16,6 +16,8 @@ type podCache struct {
 	nodes   map[string]*nodePods
 	// uses counts the pods with a volume that names a claim, by claim and node.
 	uses map[string]map[string]int
+	// exclusive are the pods with required anti-affinity to other pods.
+	exclusive map[string]*corev1.Pod
 }
 
 // nodePods are the pods on one node. Terminating ones count until they are deleted or completed (SCHED-030).
@@ -26,7 +28,7 @@ type nodePods struct {
 
 func newPodCache() *podCache {
 	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{},
-		uses: map[string]map[string]int{}}
+		uses: map[string]map[string]int{}, exclusive: map[string]*corev1.Pod{}}
 }
 
 // assume adds a pod to the node that was chosen for it.
@@ -47,6 +49,9 @@ func (c *podCache) put(pod *corev1.Pod) {
 	}
 	on.pods[key] = pod
 	on.used = on.used.plus(requestsOf(pod), 1)
+	if len(requiredAntiAffinity(pod)) > 0 {
+		c.exclusive[key] = pod
+	}
 	for _, claim := range namedClaims(pod) {
 		if c.uses[claim] == nil {
 			c.uses[claim] = map[string]int{}
@@ -63,6 +68,7 @@ func (c *podCache) remove(key string) bool {
 	}
 	delete(c.pods, key)
 	delete(c.assumed, key)
+	delete(c.exclusive, key)
 	on := c.nodes[pod.Spec.NodeName]
 	delete(on.pods, key)
 	if len(on.pods) == 0 {

@@ -6,19 +6,28 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // eviction is a set of pods whose deletion makes room for a pod on a node.
 type eviction struct {
 	node    string
-	victims []*corev1.Pod // by falling priority
+	victims []*corev1.Pod // by falling importance
+	// violations is the number of victims that a PodDisruptionBudget protects.
+	violations int
+	// started is the earliest start of the most important victims.
+	started time.Time
 }
 
 // postFilter tries to make room for a pod that fits on no node (SCHED-234, SCHED-235). It adds the result to d and returns the node that
@@ -102,8 +111,8 @@ func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why st
 // victimsOn returns the pods of lower priority that have to leave a node for the pod to fit, as few and as unimportant as possible
 // (SCHED-234). If there is no eviction, the status has the reason.
 func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
-	restrictions := c.restrictions
-	defer func() { c.restrictions = restrictions }()
+	before := c.occupancy
+	defer func() { c.occupancy = before }()
 	var stay, candidates []*corev1.Pod
 	for _, pod := range s.pods.on(node.Name) {
 		if priorityOf(pod) < priorityOf(c.pod) {
@@ -117,10 +126,10 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		return nil, rejectFor("No preemption victims found for incoming pod")
 	}
 	fits := func(gone []*corev1.Pod, here []*corev1.Pod) status {
-		c.restrictions = restrictions
-		// SCHED-186: evicted pods use no claims.
+		c.occupancy = before
+		// SCHED-186, SCHED-296, SCHED-306: evicted pods use no claims, and do not count for affinity and spread.
 		for _, pod := range gone {
-			c.restrictions = c.restrictions.without(pod)
+			c.occupancy = c.without(c.pod, pod, node)
 		}
 		return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) nodeState {
 			return newNodeState(node, slices.Concat(here, expected))
@@ -129,21 +138,90 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 	if answer := fits(candidates, stay); answer.code != success {
 		return nil, answer
 	}
-	slices.SortStableFunc(candidates, func(a, b *corev1.Pod) int { return cmp.Compare(priorityOf(b), priorityOf(a)) })
+	slices.SortStableFunc(candidates, s.byImportance)
+	// SCHED-310: pods that a budget protects are the first that may stay.
+	protected, others := protectedPods(candidates, s.budgets())
+	candidates = slices.Concat(protected, others)
 	e := &eviction{node: node.Name}
 	for i, pod := range candidates {
 		gone := append(slices.Clone(e.victims), candidates[i+1:]...)
 		if fits(gone, append(slices.Clone(stay), pod)).code == success {
 			stay = append(stay, pod)
-		} else {
-			e.victims = append(e.victims, pod)
+			continue
+		}
+		e.victims = append(e.victims, pod)
+		if i < len(protected) {
+			e.violations++
+		}
+	}
+	// SCHED-313: the most important victim is evicted first.
+	slices.SortStableFunc(e.victims, s.byImportance)
+	for _, pod := range e.victims {
+		if started := s.startOf(pod); priorityOf(pod) == priorityOf(e.victims[0]) && (e.started.IsZero() || started.Before(e.started)) {
+			e.started = started
 		}
 	}
 	return e, status{}
 }
 
-// before reports whether an eviction is less harmful than another: by the highest priority of a victim, by the sum of priorities, by the
-// number of victims, then by the name of the node.
+// byImportance compares pods by falling priority, then by their start: a pod that runs longer is more important (SCHED-310).
+func (s *scheduler) byImportance(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), s.startOf(a).Compare(s.startOf(b)))
+}
+
+// startOf returns the time when a kubelet started a pod.
+func (s *scheduler) startOf(pod *corev1.Pod) time.Time {
+	if pod.Status.StartTime == nil {
+		// SCHED-310: a pod that has not started yet counts as started now.
+		return s.now()
+	}
+	return pod.Status.StartTime.Time
+}
+
+// protectedPods divides pods into those whose eviction would violate a PodDisruptionBudget, and the others (SCHED-311). It counts the pods
+// in their order.
+func protectedPods(pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (protected, others []*corev1.Pod) {
+	left := make([]int32, len(budgets))
+	for i, budget := range budgets {
+		left[i] = budget.Status.DisruptionsAllowed
+	}
+	for _, pod := range pods {
+		violates := false
+		for i, budget := range budgets {
+			selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+			// SCHED-311: here an empty selector protects no pod, nor does one that cannot be parsed.
+			if err != nil || selector.Empty() || budget.Namespace != pod.Namespace || !selector.Matches(labels.Set(pod.Labels)) {
+				continue
+			}
+			// SCHED-311: the API server has counted a pod that it evicted.
+			if _, evicted := budget.Status.DisruptedPods[pod.Name]; evicted {
+				continue
+			}
+			left[i]--
+			violates = violates || left[i] < 0
+		}
+		if violates {
+			protected = append(protected, pod)
+		} else {
+			others = append(others, pod)
+		}
+	}
+	return protected, others
+}
+
+// budgets returns the PodDisruptionBudgets.
+func (s *scheduler) budgets() []*policyv1.PodDisruptionBudget {
+	if s.disruptionBudgets == nil {
+		return nil
+	}
+	var budgets []*policyv1.PodDisruptionBudget
+	for obj := range s.disruptionBudgets.All() {
+		budgets = append(budgets, plain.Shared[*policyv1.PodDisruptionBudget](obj))
+	}
+	return budgets
+}
+
+// before reports whether an eviction is less harmful than another (SCHED-312).
 func (e *eviction) before(other *eviction) bool {
 	highest := func(e *eviction) int32 {
 		if len(e.victims) == 0 {
@@ -157,16 +235,27 @@ func (e *eviction) before(other *eviction) bool {
 		}
 		return sum
 	}
+	// SCHED-312: budgets first, then priorities, the number of victims and their start. SIM: then the name of the node.
 	return cmp.Or(
+		cmp.Compare(e.violations, other.violations),
 		cmp.Compare(highest(e), highest(other)),
 		cmp.Compare(sum(e), sum(other)),
 		cmp.Compare(len(e.victims), len(other.victims)),
+		other.started.Compare(e.started),
 		strings.Compare(e.node, other.node),
 	) < 0
 }
 
 // evict deletes the victims. After an error it stops, and the pod is tried again (SCHED-243).
 func (s *scheduler) evict(p *engine.Process, pod *corev1.Pod, e *eviction) {
+	for _, key := range sortedKeys(s.nominated) {
+		other := s.nominated[key]
+		if other.Status.NominatedNodeName != e.node || priorityOf(other) >= priorityOf(pod) || !s.evicts(e) {
+			continue
+		}
+		// SCHED-314: they look for another node now. An error does not matter.
+		_, _ = s.patchStatus(p, other, nil, new(""))
+	}
 	for _, victim := range e.victims {
 		if victim.DeletionTimestamp != nil {
 			continue
@@ -177,6 +266,11 @@ func (s *scheduler) evict(p *engine.Process, pod *corev1.Pod, e *eviction) {
 			return
 		}
 	}
+}
+
+// evicts reports whether a victim is not terminating yet.
+func (*scheduler) evicts(e *eviction) bool {
+	return slices.ContainsFunc(e.victims, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil })
 }
 
 // evictPod deletes a victim, or cancels its binding cycle. It returns the error of the API server.

@@ -9,6 +9,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scheduler is the scheduler from one start to the next crash: its queue, its caches and the pods it is binding.
@@ -19,6 +21,8 @@ type scheduler struct {
 	events *engine.Recorder
 	inf    informers
 	look   *lookups
+	// namespaces and disruptionBudgets are nil until the first object of their kind is written.
+	namespaces, disruptionBudgets *engine.Informer[*plain.Object]
 
 	queue     *queue
 	pods      *podCache
@@ -43,7 +47,39 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	ix := newIndexes(e.Store())
-	return e.NewActor(actors.Scheduler, func(a *engine.Actor) { newScheduler(a, cfg, ix).run() })
+	var live *scheduler
+	others := map[string]*store.Table[*plain.Object]{}
+	actor, err := e.NewActor(actors.Scheduler, func(a *engine.Actor) {
+		live = newScheduler(a, cfg, ix)
+		a.OnStop(func() { live = nil })
+		for _, kind := range sortedKeys(others) {
+			live.follow(others[kind])
+		}
+		live.run()
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.Store().OnOther(func(t *store.Table[*plain.Object]) {
+		if t.Kind() != store.NamespaceKind && t.Kind() != store.DisruptionBudgetKind {
+			return
+		}
+		others[string(t.Kind())] = t
+		if live != nil {
+			live.follow(t)
+		}
+	})
+	return actor, nil
+}
+
+// follow starts the informer of a kind that is stored as data.
+func (s *scheduler) follow(t *store.Table[*plain.Object]) {
+	informer := engine.NewInformer(s.actor, t)
+	if t.Kind() == store.NamespaceKind {
+		s.namespaces = informer
+	} else {
+		s.disruptionBudgets = informer
+	}
 }
 
 func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {

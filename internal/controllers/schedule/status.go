@@ -58,6 +58,8 @@ const (
 	nodeVolumeLimits   = "NodeVolumeLimits"
 	volumeBinding      = "VolumeBinding"
 	volumeZone         = "VolumeZone"
+	podTopologySpread  = "PodTopologySpread"
+	interPodAffinity   = "InterPodAffinity"
 )
 
 // Reasons for which nodes are rejected, as kube-scheduler writes them.
@@ -65,6 +67,12 @@ const (
 	reasonUnschedulable = "node(s) were unschedulable"
 	reasonTaint         = "node(s) had untolerated taint(s)"
 	reasonAffinity      = "node(s) didn't match Pod's node affinity/selector"
+
+	reasonSpread          = "node(s) didn't match pod topology spread constraints"     // SCHED-305
+	reasonNoDomain        = reasonSpread + " (missing required label)"                 // SCHED-304
+	reasonPodAffinity     = "node(s) didn't match pod affinity rules"                  // SCHED-292
+	reasonPodAntiAffinity = "node(s) didn't match pod anti-affinity rules"             // SCHED-294
+	reasonExcluded        = "node(s) didn't satisfy existing pods anti-affinity rules" // SCHED-295
 
 	reasonDiskConflict = "node(s) had no available disk" // SCHED-183
 	// SCHED-184

@@ -163,48 +163,49 @@ func (u *update) blockedByClaim(pod *corev1.Pod) bool {
 // correct gives a pod and its claims what the set requires (STS-025).
 func (u *update) correct(p *engine.Process, pod *corev1.Pod) error {
 	tried := false
-	err := func() error {
-		for attempt := 1; ; attempt++ {
-			changed := *pod.DeepCopy()
-			consistent := true
-			if !identified(u.set, pod) {
-				identify(u.set, &changed, ordinalOf(pod))
-				consistent = false
-			}
-			if !mountsClaims(u.set, pod) {
-				mountClaims(u.set, &changed, ordinalOf(pod))
-				consistent = false
-				if err := u.createClaims(p, u.set, pod); err != nil {
-					u.record(p, "update", pod, err)
-					return err
-				}
-			}
-			if !u.ownersOK(pod) {
-				if err := u.updateOwners(p, u.set, pod); err != nil {
-					u.record(p, "update", pod, err)
-					return err
-				}
-				consistent = false
-			}
-			if consistent {
-				return nil
-			}
-			tried = true
-			// STS-025: a conflict is repeated with the version in the cache.
-			updated, err := p.API().Pods.Update(p, &changed)
-			if err == nil {
-				u.written.Wrote(u.key, "pods", updated)
-				return nil
-			}
-			if !apierrors.IsConflict(err) || attempt == workload.Attempts {
+	// STS-025: a repetition continues with what the one before it changed, unless the cache has the pod.
+	changed := pod.DeepCopy()
+	try := func() error {
+		consistent := true
+		if !identified(u.set, changed) {
+			identify(u.set, changed, ordinalOf(changed))
+			consistent = false
+		}
+		if !mountsClaims(u.set, changed) {
+			mountClaims(u.set, changed, ordinalOf(changed))
+			consistent = false
+			if err := u.createClaims(p, u.set, changed); err != nil {
+				u.record(p, "update", changed, err)
 				return err
 			}
-			if cached, ok := u.pods.Get(api.KeyOf(pod)); ok {
-				pod = cached
-			}
-			p.Sleep(workload.Backoff(attempt))
 		}
-	}()
+		if !u.ownersOK(changed) {
+			if err := u.updateOwners(p, u.set, changed); err != nil {
+				u.record(p, "update", changed, err)
+				return err
+			}
+			consistent = false
+		}
+		if consistent {
+			return nil
+		}
+		tried = true
+		updated, err := p.API().Pods.Update(p, changed)
+		if err == nil {
+			u.written.Wrote(u.key, "pods", updated)
+			return nil
+		}
+		if cached, ok := u.pods.Get(api.KeyOf(pod)); ok {
+			changed = cached.DeepCopy()
+		}
+		return err
+	}
+	err := try()
+	// STS-025: a conflict is repeated, also that of a claim.
+	for attempt := 1; apierrors.IsConflict(err) && attempt < workload.Attempts; attempt++ {
+		p.Sleep(workload.Backoff(attempt))
+		err = try()
+	}
 	if tried {
 		u.record(p, "update", pod, err)
 	}

@@ -32,6 +32,19 @@ func (e *Expectations) Deletions(key string, uids []string, now time.Time) {
 	e.byKey[key] = x
 }
 
+// Set replaces the expectations of a key by creations and deletions of any pods.
+func (e *Expectations) Set(key string, creations, deletions int, now time.Time) {
+	e.byKey[key] = &expected{creations: creations, deletions: deletions, since: now}
+}
+
+// AnyDeleted counts a deletion that the informer delivered, or that failed. A pod may count several times: when its deletion begins, when it
+// changes, and when it is gone.
+func (e *Expectations) AnyDeleted(key string) {
+	if x := e.byKey[key]; x != nil {
+		x.deletions--
+	}
+}
+
 // Created counts a creation that the informer delivered, or that failed.
 func (e *Expectations) Created(key string) {
 	if x := e.byKey[key]; x != nil {

@@ -78,7 +78,7 @@ func (c Claimer) Claim(p *engine.Process) ([]*corev1.Pod, error) {
 			}
 		default:
 			if canAdopt == nil {
-				err := c.mayAdopt(p)
+				err := MayAdopt(p, c.Owner, c.Ref.Kind, c.Fresh)
 				canAdopt = func() error { return err }
 			}
 			if err := canAdopt(); err != nil {
@@ -105,19 +105,18 @@ func (c Claimer) Claim(p *engine.Process) ([]*corev1.Pod, error) {
 	return claimed, Aggregate(errs)
 }
 
-// mayAdopt reports whether the controller still exists and is not being deleted (WORK-002).
-func (c Claimer) mayAdopt(p *engine.Process) error {
-	fresh, err := c.Fresh(p)
+// MayAdopt returns an error unless a controller still exists and is not being deleted (WORK-002). fresh reads it from the API server.
+func MayAdopt(p *engine.Process, owner api.Object, kind string, fresh func(*engine.Process) (api.Object, error)) error {
+	now, err := fresh(p)
 	if err != nil {
 		return err
 	}
-	if fresh.GetUID() != c.Owner.GetUID() {
-		return fmt.Errorf("original %s %v/%v is gone: got uid %v, wanted %v", c.Ref.Kind, c.Owner.GetNamespace(), c.Owner.GetName(),
-			fresh.GetUID(), c.Owner.GetUID())
+	if now.GetUID() != owner.GetUID() {
+		return fmt.Errorf("original %s %v/%v is gone: got uid %v, wanted %v", kind, owner.GetNamespace(), owner.GetName(), now.GetUID(), owner.GetUID())
 	}
 	// WORK-002: the API server decides whether the controller is being deleted.
-	if fresh.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("%v/%v has just been deleted at %v", fresh.GetNamespace(), fresh.GetName(), fresh.GetDeletionTimestamp())
+	if now.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("%v/%v has just been deleted at %v", now.GetNamespace(), now.GetName(), now.GetDeletionTimestamp())
 	}
 	return nil
 }

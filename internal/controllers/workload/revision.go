@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/dump"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -33,6 +35,92 @@ const HashLabel = "controller.kubernetes.io/hash"
 // Revisions are the revisions of controllers.
 type Revisions struct {
 	Informer *engine.Informer[*plain.Object]
+	// Table is needed for Claim.
+	Table *store.Table[*plain.Object]
+}
+
+// Claim returns the revisions of a controller, in the order of their keys. It adopts those without a controller that the selector matches,
+// and releases those of the owner that it no longer matches (WORK-001). fresh reads the owner from the API server.
+func (r Revisions) Claim(p *engine.Process, owner api.Object, ref metav1.OwnerReference, selector labels.Selector,
+	fresh func(*engine.Process) (api.Object, error)) ([]*appsv1.ControllerRevision, error) {
+	var claimed []*appsv1.ControllerRevision
+	var errs []error
+	var mayAdopt func() error
+	for _, obj := range r.Informer.List() {
+		if obj.Namespace != owner.GetNamespace() {
+			continue
+		}
+		now, matches := metav1.GetControllerOfNoCopy(obj), selector.Matches(labels.Set(obj.Labels))
+		switch {
+		case now != nil && now.UID != owner.GetUID():
+		case now != nil && matches:
+			claimed = append(claimed, plain.Shared[*appsv1.ControllerRevision](obj))
+		case owner.GetDeletionTimestamp() != nil, now == nil && (!matches || obj.DeletionTimestamp != nil):
+		case now != nil:
+			// WORK-001: a revision that the selector no longer matches is released.
+			p.Decide("WORK-001", obj, "%s no longer selects the revision", owner.GetName())
+			err := PatchOwners(p, r.Table, obj, func(refs []metav1.OwnerReference) []metav1.OwnerReference { return WithoutOwner(refs, owner) })
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
+				errs = append(errs, err)
+			}
+		default:
+			if mayAdopt == nil {
+				err := MayAdopt(p, owner, ref.Kind, fresh)
+				mayAdopt = func() error { return err }
+			}
+			if err := mayAdopt(); err != nil {
+				errs = append(errs, fmt.Errorf("can't adopt ControllerRevision %v/%v (%v): %w", obj.Namespace, obj.Name, obj.UID, err))
+				continue
+			}
+			// WORK-001: a revision without a controller that the selector matches is adopted.
+			p.Decide("WORK-001", obj, "%s selects the revision, which has no controller", owner.GetName())
+			err := PatchOwners(p, r.Table, obj, func(refs []metav1.OwnerReference) []metav1.OwnerReference {
+				return append(WithoutOwner(refs, owner), ref)
+			})
+			switch {
+			case err == nil:
+				claimed = append(claimed, plain.Shared[*appsv1.ControllerRevision](obj))
+			case !apierrors.IsNotFound(err):
+				errs = append(errs, err)
+			}
+		}
+	}
+	return claimed, Aggregate(errs)
+}
+
+// PatchOwners changes the owner references of the newest version of an object, if it still has the uid.
+func PatchOwners(p *engine.Process, table *store.Table[*plain.Object], obj *plain.Object,
+	change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
+	_, err := p.API().Write(p, "patch", api.RefTo(obj), func() (api.Object, error) {
+		return table.PatchWith(api.KeyOf(obj), func(newest *plain.Object) error {
+			newest.UID = obj.UID
+			newest.OwnerReferences = change(newest.OwnerReferences)
+			return nil
+		}, api.Main)
+	})
+	return err
+}
+
+// WithoutOwner returns a copy of the references without that to the owner.
+func WithoutOwner(refs []metav1.OwnerReference, owner api.Object) []metav1.OwnerReference {
+	var others []metav1.OwnerReference
+	for _, ref := range refs {
+		if ref.UID != owner.GetUID() {
+			others = append(others, ref)
+		}
+	}
+	return others
+}
+
+// TemplateHash returns the hash of a template and the number of collisions (DEP-003). Upstream hashes how Go prints the template, and so does
+// this: names that contain it are those of a real cluster.
+func TemplateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%v", dump.ForHash(*template))
+	if collisions != nil {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(uint32(*collisions))))
+	}
+	return rand.SafeEncodeString(fmt.Sprint(h.Sum32()))
 }
 
 // List returns the revisions that the selector matches and that the owner or no controller owns, from the oldest to the newest (WORK-010).
