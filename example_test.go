@@ -43,7 +43,7 @@ func Example() {
 	// pvc/default/more is Pending
 	//   because    no volume fits, and it has no storage class that could create one (BIND-058)
 	//   rejected   huge  capacity 100Gi, needs at least 200Gi (MATCH-011)
-	//              snug  already reserved for claim default/data (MATCH-010)
+	//              snug  already reserved for claim default/data (MATCH-010); also capacity 12Gi, needs at least 200Gi (MATCH-011)
 	//              tiny  capacity 1Gi, needs at least 200Gi (MATCH-011)
 	//   to do      create a volume that fits
 	//   changes    only when you act: the PersistentVolume controller syncs it every 15s with the same result

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // forceDetachAfter is the wait before a volume that is still mounted is detached from a node that is not ready (ATT-063).
@@ -20,8 +21,13 @@ const forceDetachAfter = 6 * time.Minute
 // podGCPeriod is the period in which PodGC checks for pods on nodes that are out of service (ATT-196).
 const podGCPeriod = 20 * time.Second
 
-// attachment explains a VolumeAttachment: what it waits for, or why it stays.
+// attachment explains a VolumeAttachment.
 func (x *explainer) attachment(va *storagev1.VolumeAttachment) Explanation {
+	return x.withAssumptions(x.attachmentState(va))
+}
+
+// attachmentState explains a VolumeAttachment: what it waits for, or why it stays.
+func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation {
 	phase := "Attaching"
 	if va.Status.Attached {
 		phase = "Attached"
@@ -39,6 +45,9 @@ func (x *explainer) attachment(va *storagev1.VolumeAttachment) Explanation {
 			e.Notes = append(e.Notes, fmt.Sprintf("last failure of the driver (%s): %s", stamp(failed.Time.Time), failed.Message))
 		}
 		e.next(actors.Attacher(va.Spec.Attacher), "detaches the volume")
+		if known && x.attachFails(&e, pv, va, storage.Detach) {
+			break
+		}
 		e.automatic(x.Now, "ATT-175", "when the driver has detached it; failures are retried within 5m (ATT-171)")
 	case !va.Status.Attached:
 		x.attaching(&e, va)
@@ -86,6 +95,14 @@ func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 		// ATT-172: the driver has to be registered on the node.
 		e.Notes = append(e.Notes,
 			fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)", va.Spec.Attacher, va.Spec.NodeName))
+		if x.Evidence != nil && len(x.csiNodes) > 0 && x.alive(x.nodes[va.Spec.NodeName]) {
+			e.todo(fmt.Sprintf("start the node plugin of driver %s on node %s, or delete the pod and create it again, for a node that has it",
+				va.Spec.Attacher, va.Spec.NodeName))
+			e.Assumes = append(e.Assumes,
+				fmt.Sprintf("driver %s is not registered on node %s; assumed to continue", va.Spec.Attacher, va.Spec.NodeName))
+			e.manual("a volume is attached only to nodes where its driver is registered")
+			return
+		}
 		if !x.alive(x.nodes[va.Spec.NodeName]) {
 			e.todo(fmt.Sprintf("bring node %s back, so that the driver registers", va.Spec.NodeName))
 			e.manual("a volume is attached only to nodes where its driver is registered")
@@ -93,6 +110,9 @@ func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 		}
 	}
 	e.next(actors.Attacher(va.Spec.Attacher), "attaches the volume")
+	if x.attachFails(e, pv, va, storage.Attach) {
+		return
+	}
 	e.automatic(x.Now, "ATT-171", "when the driver has attached it; failures are retried within 5m")
 }
 

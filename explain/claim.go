@@ -16,8 +16,13 @@ import (
 	"github.com/volsim/volsim/reclaim"
 )
 
-// claim explains a claim: what blocks its deletion, or what the next sync of its controller decides.
+// claim explains a claim.
 func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
+	return x.withAssumptions(x.claimState(claim))
+}
+
+// claimState explains a claim: what blocks its deletion, or what the next sync of its controller decides.
+func (x *explainer) claimState(claim *corev1.PersistentVolumeClaim) Explanation {
 	e := x.begin(claim, string(claim.Status.Phase))
 	if claim.DeletionTimestamp != nil {
 		x.terminatingClaim(&e, claim)
@@ -59,7 +64,8 @@ func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (claimSync, []Ca
 	if !ok {
 		found.claimSync = x.syncOf(claim)
 		if !x.brief {
-			found.candidates = candidates(found.rejections)
+			delayed, _ := objects.IsDelayed(x.classes[objects.ClassOf(claim)])
+			found.candidates = x.candidates(claim, found.rejections, match.Options{Delayed: delayed})
 		}
 		found.rejections = nil
 		x.searches[claim] = found
@@ -91,13 +97,26 @@ func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeCla
 	}
 }
 
-func candidates(rejections []match.Rejection) []Candidate {
+// candidates returns rejected volumes with every reason.
+func (x *explainer) candidates(claim *corev1.PersistentVolumeClaim, rejections []match.Rejection, opts match.Options) []Candidate {
 	if len(rejections) == 0 {
 		return nil
 	}
 	all := make([]Candidate, 0, len(rejections))
 	for _, r := range rejections {
-		all = append(all, Candidate{Name: r.Volume, Rule: r.Rule, Got: r.Got, Needed: r.Needed})
+		c := Candidate{Name: r.Volume, Rule: r.Rule, Got: r.Got, Needed: r.Needed}
+		if pv := x.volumes[r.Volume]; pv != nil && claim.Spec.VolumeName == "" {
+			for _, other := range match.Failures(claim, pv, opts) {
+				switch {
+				case other.Rule == r.Rule:
+				case other.Rule == "MATCH-016": // about the class of the claim, not about the volume
+				case other.Rule == "MATCH-017" && r.Rule == "MATCH-010" && pv.Status.Phase == corev1.VolumeBound: // follows from the reservation
+				default:
+					c.Also = append(c.Also, Candidate{Rule: other.Rule, Got: other.Got, Needed: other.Needed})
+				}
+			}
+		}
+		all = append(all, c)
 	}
 	return all
 }

@@ -17,6 +17,9 @@ type Explanation struct {
 	Next []Step `json:"next,omitempty"`
 	// Changes says when the state can change.
 	Changes Change `json:"changes"`
+	// Assumes lists what the answer assumes about drivers, nodes and controllers, and the evidence for it. It is empty for a simulated
+	// cluster, in which nothing has to be assumed.
+	Assumes []string `json:"assumes,omitempty"`
 	// Notes add facts that do not decide, such as what happens to the data when the object is deleted.
 	Notes []string `json:"notes,omitempty"`
 	// Related explains the objects that this one waits for or depends on; the one that blocks it comes first.
@@ -35,6 +38,8 @@ type Candidate struct {
 	// Got describes the candidate, and Needed what is needed instead; Needed is "" where Got says it all.
 	Got    string `json:"got,omitempty"`
 	Needed string `json:"needed,omitempty"`
+	// Also are its further rejections, in the order of the rules; they have no Name.
+	Also []Candidate `json:"also,omitempty"`
 	// Candidates are, for a node that reaches no volume for a claim, the volumes considered on that node.
 	Candidates []Candidate `json:"candidates,omitempty"`
 }

@@ -17,8 +17,11 @@ import (
 // attachmentLimit is the status reason of a pod that its kubelet rejected because a volume could not be attached (MNT-383).
 const attachmentLimit = "VolumeAttachmentLimitExceeded"
 
-// pod explains a pod: why it has no node, or which volume it waits for.
-func (x *explainer) pod(pod *corev1.Pod) Explanation {
+// pod explains a pod.
+func (x *explainer) pod(pod *corev1.Pod) Explanation { return x.withAssumptions(x.podState(pod)) }
+
+// podState explains a pod: why it has no node, or which volume it waits for.
+func (x *explainer) podState(pod *corev1.Pod) Explanation {
 	e := x.begin(pod, string(pod.Status.Phase))
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -163,12 +166,29 @@ func (x *explainer) nodeCandidates(pod *corev1.Pod, d schedule.Decision) []Candi
 	for _, n := range d.Nodes {
 		c := Candidate{Name: n.Node, Rule: n.Rule}
 		c.Got, c.Needed = x.nodeReason(pod, n)
+		if n.Rule != "" {
+			c.Also = x.furtherReasons(pod, n)
+		}
 		if n.Rule == "SCHED-102" {
 			c.Candidates = x.volumesFor(n.Claim, n.Node)
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// furtherReasons returns why else the scheduler rejects a node: the filters after the first that rejects it.
+func (x *explainer) furtherReasons(pod *corev1.Pod, first schedule.NodeResult) []Candidate {
+	var also []Candidate
+	for _, n := range x.scheduler.Refusals(pod, first.Node) {
+		if n.Plugin == first.Plugin {
+			continue
+		}
+		c := Candidate{Rule: n.Rule}
+		c.Got, c.Needed = x.nodeReason(pod, n)
+		also = append(also, c)
+	}
+	return also
 }
 
 // volumesFor says why no volume of the claim's class fits on a node (MATCH-022).
@@ -178,7 +198,8 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 	if !ok || node == nil {
 		return nil
 	}
-	return candidates(match.Best(claim, x.byClass[objects.ClassOf(claim)], match.Options{Node: node, Explain: true}).Rejections)
+	opts := match.Options{Node: node, Explain: true}
+	return x.candidates(claim, match.Best(claim, x.byClass[objects.ClassOf(claim)], opts).Rejections, opts)
 }
 
 // unplaceable explains what makes a node fit for a pod that fits on none.

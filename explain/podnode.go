@@ -189,6 +189,9 @@ func isMountFailure(event *corev1.Event) bool {
 func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.Event) {
 	e.because(mountRule(failed.Message),
 		fmt.Sprintf("the kubelet of node %s could not mount a volume (%s): %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
+	if x.notRegistered(e, pod, failed.Message) || x.mountFails(e, pod) {
+		return
+	}
 	e.next(actors.Kubelet(pod.Spec.NodeName), "retries")
 	e.automatic(x.Now, "MNT-160", "retried within 2m2s (MNT-005)")
 }

@@ -57,6 +57,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		// PROV-032: the controller waits; it cannot know whether such a provisioner runs.
 		e.next("provisioner of "+driver, "creates a volume, if it runs: there is no CSIDriver object of that name")
 		e.automatic(x.Now, "PROV-032", "when the provisioner has created a volume; no other component creates one")
+	case x.createFails(e, claim, driver):
 	default:
 		e.next(actors.Provisioner(driver), "creates a volume")
 		e.automatic(x.Now, "XPROV-025", "when the provisioner has created a volume; failures are retried")

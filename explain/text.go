@@ -47,6 +47,10 @@ func (p *printer) explanation(x *Explanation, indent string) {
 	}
 	p.line(inner, "changes", p.change(x.Changes))
 	last = ""
+	for _, assumed := range x.Assumes {
+		p.line(inner, unlessSame("assumes", &last), assumed)
+	}
+	last = ""
 	for _, note := range x.Notes {
 		p.line(inner, unlessSame("note", &last), note)
 	}
@@ -131,6 +135,15 @@ func (g group) text() string {
 	case g.more:
 		return withRule("rejected by the same rule", c.Rule)
 	}
+	text := c.reason()
+	for i := range c.Also {
+		text += "; also " + c.Also[i].reason()
+	}
+	return text
+}
+
+// reason says why the candidate was rejected, by its first rule.
+func (c *Candidate) reason() string {
 	text := c.Got
 	if c.Needed != "" {
 		text += ", needs " + c.Needed
@@ -140,12 +153,12 @@ func (g group) text() string {
 
 // grouped puts candidates with the same text together. A candidate that has candidates stays alone.
 func grouped(candidates []Candidate) []group {
-	type words struct{ rule, got, needed string }
+	type words struct{ rule, text string }
 	var groups []group
 	at := map[words]int{}
 	for i := range candidates {
 		c := &candidates[i]
-		key := words{c.Rule, c.Got, c.Needed}
+		key := words{c.Rule, group{all: []*Candidate{c}}.text()}
 		i, known := at[key]
 		if !known || len(c.Candidates) > 0 {
 			i = len(groups)

@@ -16,8 +16,13 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// volume explains a PersistentVolume: what blocks its deletion, and what its reclaim policy does.
+// volume explains a PersistentVolume.
 func (x *explainer) volume(pv *corev1.PersistentVolume) Explanation {
+	return x.withAssumptions(x.volumeState(pv))
+}
+
+// volumeState explains a PersistentVolume: what blocks its deletion, and what its reclaim policy does.
+func (x *explainer) volumeState(pv *corev1.PersistentVolume) Explanation {
 	e := x.begin(pv, string(pv.Status.Phase))
 	switch {
 	case pv.Status.Phase == corev1.VolumeReleased || pv.Status.Phase == corev1.VolumeFailed:

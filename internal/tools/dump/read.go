@@ -1,179 +1,247 @@
 package dump
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/fieldpos"
+	"github.com/volsim/volsim/internal/core/jsonscan"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Dump is the state of a cluster.
 type Dump struct {
-	// Objects are the objects of simulated kinds, in the order of the input.
+	// Objects are the objects of the kinds that Kubernetes itself has, in the order of the input.
 	Objects []api.Object
-	// Ignored counts the objects of other kinds, by apiVersion and kind.
+	// Leases are those of nodes and controllers. They are not simulated, but show who works.
+	Leases []*coordinationv1.Lease
+	// Ignored counts the other objects, by apiVersion and kind: those of custom kinds, and workloads whose own objects the dump lacks.
 	Ignored map[string]int
 	// Dropped lists unknown fields, such as "Pod spec.workloadRef", sorted and without duplicates.
 	Dropped []string
+	// sources are where the objects were read.
+	sources map[api.Ref]source
+	newest  time.Time
+}
+
+// source is a place in a file: an object in a document, by its indexes in nested Lists.
+type source struct {
+	file  string
+	doc   store.Document
+	items []int
+}
+
+// locate returns an error at the line of the place that it is about.
+func (s *source) locate(err error) *Error {
+	line, err := fieldpos.Explain(fieldpos.Source{Doc: s.doc.Data, Line: s.doc.Line, Items: s.items}, err)
+	return &Error{File: s.file, Line: line, Err: err}
+}
+
+// File is one of the files of a dump. Name is for errors.
+type File struct {
+	Name string
+	Data []byte
 }
 
 // maxSize bounds a document after expanding YAML aliases. A dump of a large cluster has about 100 MiB.
 const maxSize = 1 << 30
 
-// Read reads a dump. The error names the object that could not be read.
-func Read(data []byte) (*Dump, error) {
-	d := &Dump{Ignored: map[string]int{}}
-	p := &pruner{fields: fieldsOf{}, dropped: map[string]bool{}}
-	docs, err := split(data)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[api.Ref]bool{}
-	for _, doc := range docs {
-		value, err := decode(doc)
-		if err != nil {
-			return nil, fmt.Errorf("read dump: %w", err)
+// Read reads a dump from its text.
+func Read(data []byte) (*Dump, error) { return ReadFiles(File{Data: data}) }
+
+// ReadFiles reads a dump that consists of several files: each any number of objects and Lists, in YAML or JSON. An error names the file,
+// the line and the object that could not be read.
+func ReadFiles(files ...File) (*Dump, error) {
+	r := &reader{dump: &Dump{Ignored: map[string]int{}, sources: map[api.Ref]source{}}, dropped: map[string]bool{}, seen: map[api.Ref]string{}}
+	for _, r.file = range files {
+		for _, r.doc = range store.Documents(r.file.Data) {
+			data, err := r.doc.JSON(maxSize)
+			if err == nil {
+				err = r.value(data, defaults{})
+			}
+			if err != nil {
+				return nil, r.locate(err)
+			}
 		}
-		if err := d.add(value, p, seen, 0); err != nil {
-			return nil, err
-		}
 	}
-	d.Dropped = slices.Sorted(maps.Keys(p.dropped))
-	if len(d.Objects) == 0 {
-		return nil,
-			errors.New("read dump: no objects of simulated kinds; create it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
+	d := r.dump
+	d.Dropped = slices.Sorted(maps.Keys(r.dropped))
+	d.removeIncomplete()
+	d.newest = newestOf(d)
+	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.Simulated(api.KindOf(obj)) }) {
+		err := errors.New("no objects of simulated kinds; create it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
+		return nil, fmt.Errorf("%sread dump: %w", prefix(files), err)
 	}
 	return d, nil
 }
 
-// split returns the YAML documents of the data.
-func split(data []byte) ([][]byte, error) {
-	var docs [][]byte
-	r := utilyaml.NewYAMLReader(bufio.NewReaderSize(bytes.NewReader(data), 1<<16))
-	for {
-		doc, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return docs, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read dump: %w", err)
-		}
-		if len(bytes.TrimSpace(doc)) > 0 {
-			docs = append(docs, doc)
-		}
+// prefix returns how an error about all files begins.
+func prefix(files []File) string {
+	if len(files) == 1 && files[0].Name != "" {
+		return files[0].Name + ": "
 	}
+	return ""
 }
 
-// decode decodes a YAML or JSON document.
-func decode(doc []byte) (any, error) {
-	doc = bytes.TrimPrefix(doc, []byte("\ufeff"))
-	if trimmed := bytes.TrimSpace(doc); len(trimmed) > 0 && trimmed[0] != '{' || !json.Valid(doc) {
-		if bytes.IndexByte(doc, '&') >= 0 {
-			if err := store.CheckAliases(doc, maxSize); err != nil {
-				return nil, err
-			}
-		}
-		var err error
-		if doc, err = yaml.YAMLToJSON(doc); err != nil {
-			return nil, err
-		}
+// reader reads the objects of files.
+type reader struct {
+	dump    *Dump
+	dropped map[string]bool
+	// seen has the JSON of each object that was read.
+	seen map[api.Ref]string
+	// file, doc and items are where the current object is.
+	file  File
+	doc   store.Document
+	items []int
+}
+
+// Error is an error at a line of a file of a dump.
+type Error struct {
+	// File is the name of the file; "" if it has none.
+	File string
+	Line int
+	// Err is the reason.
+	Err error
+}
+
+// Error returns "file:line: reason".
+func (e *Error) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(doc))
-	decoder.UseNumber()
-	var value any
-	err := decoder.Decode(&value)
-	return value, err
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// locate returns an error at the place of the current object.
+func (r *reader) locate(err error) error {
+	at := (&source{r.file.Name, r.doc, r.items}).locate(err)
+	at.Err = fmt.Errorf("read dump: %w", at.Err)
+	return at
 }
 
 // maxDepth bounds Lists within Lists.
 const maxDepth = 8
 
-// add adds an object or the items of a List. It ignores an empty document.
-func (d *Dump) add(value any, p *pruner, seen map[api.Ref]bool, depth int) error {
-	if value == nil {
+// defaults are apiVersion and kind of the items of a typed list, which may omit them.
+type defaults struct{ apiVersion, kind string }
+
+// value reads an object, or the items of a List. It ignores an empty document.
+func (r *reader) value(data []byte, of defaults) error {
+	var items []byte
+	apiVersion, kind := of.apiVersion, of.kind
+	if string(data) == "null" {
 		return nil
 	}
-	fields, ok := value.(map[string]any)
-	if !ok {
-		return errors.New("read dump: want objects; create it with kubectl get -o yaml")
+	if len(data) == 0 || data[0] != '{' {
+		return errors.New("want objects; create it with kubectl get -o yaml")
 	}
-	kind, _ := fields["kind"].(string)
-	apiVersion, _ := fields["apiVersion"].(string)
+	for key, value := range jsonscan.Fields(data) {
+		switch string(key) {
+		case "apiVersion":
+			apiVersion = jsonscan.Text(value)
+		case "kind":
+			kind = jsonscan.Text(value)
+		case "items":
+			items = value
+		}
+	}
 	if kind == "" || apiVersion == "" {
-		return errors.New("read dump: object without apiVersion or kind; create it with kubectl get -o yaml")
+		return errors.New("object without apiVersion or kind; create it with kubectl get -o yaml")
 	}
-	if items, ok := fields["items"].([]any); ok && strings.HasSuffix(kind, "List") {
-		if depth == maxDepth {
-			return fmt.Errorf("read dump: lists nested deeper than %d", maxDepth)
+	if len(items) == 0 || items[0] != '[' || !strings.HasSuffix(kind, "List") {
+		return r.object(apiVersion, kind, data)
+	}
+	if len(r.items) == maxDepth {
+		return fmt.Errorf("lists nested deeper than %d", maxDepth)
+	}
+	of = defaults{}
+	if kind != "List" {
+		of = defaults{apiVersion, strings.TrimSuffix(kind, "List")}
+	}
+	r.items = append(r.items, 0)
+	for item := range jsonscan.Items(items) {
+		if err := r.value(item, of); err != nil {
+			return err
 		}
-		for _, item := range items {
-			if item, ok := item.(map[string]any); ok && kind != "List" {
-				// Items of a typed list may omit their kind.
-				setDefault(item, "kind", strings.TrimSuffix(kind, "List"))
-				setDefault(item, "apiVersion", apiVersion)
-			}
-			if err := d.add(item, p, seen, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
+		r.items[len(r.items)-1]++
 	}
-	gvk := store.GroupVersionKind(api.Kind(kind))
-	if !store.Simulated(api.Kind(kind)) || gvk.GroupVersion().String() != apiVersion {
-		d.Ignored[apiVersion+" "+kind]++
-		return nil
-	}
-	return d.addObject(fields, p, seen)
-}
-
-func setDefault(fields map[string]any, key, value string) {
-	if _, ok := fields[key]; !ok {
-		fields[key] = value
-	}
-}
-
-// addObject adds an object of a simulated kind.
-func (d *Dump) addObject(fields map[string]any, p *pruner, seen map[api.Ref]bool) error {
-	kind := api.Kind(fields["kind"].(string))
-	data, err := json.Marshal(p.prune(fields, types[kind], string(kind), ""))
-	if err != nil {
-		return fmt.Errorf("read dump: %s %s: %w", kind, title(fields), err)
-	}
-	for _, m := range store.ScanManifests(data) {
-		if m.Err != nil {
-			return fmt.Errorf("read dump: %s %s: %w", kind, title(fields), m.Err)
-		}
-		obj := m.Object
-		ref := api.RefTo(obj)
-		if obj.GetName() == "" {
-			return fmt.Errorf("read dump: %s without a name", kind)
-		}
-		if seen[ref] {
-			return fmt.Errorf("read dump: duplicate %s; dump the cluster once", ref)
-		}
-		seen[ref] = true
-		d.Objects = append(d.Objects, obj)
-	}
+	r.items = r.items[:len(r.items)-1]
 	return nil
 }
 
-// title returns the name of an object that could not be read.
-func title(fields map[string]any) string {
-	meta, _ := fields["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	if namespace, _ := meta["namespace"].(string); namespace != "" {
-		return namespace + "/" + name
+// unread are the kinds that would mislead a simulation: these Events are a second view of the same objects.
+var unread = []string{"Event.events.k8s.io"}
+
+// object reads an object.
+func (r *reader) object(apiVersion, kind string, data []byte) error {
+	if kind == "Lease" && apiVersion == coordinationv1.SchemeGroupVersion.String() {
+		lease := &coordinationv1.Lease{}
+		if err := json.Unmarshal(data, lease); err != nil {
+			return fmt.Errorf("Lease %s: %w", title(data), err)
+		}
+		r.dump.Leases = append(r.dump.Leases, lease)
+		return nil
 	}
-	return name
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group = ""
+	}
+	name := api.Kind(objkinds.Name(group, kind))
+	gvk := store.GroupVersionKind(name)
+	// Another version of a simulated kind has the same fields, but for new ones.
+	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.Simulated(name) || slices.Contains(unread, string(name)) {
+		r.dump.Ignored[apiVersion+" "+kind]++
+		return nil
+	}
+	obj, unknown, err := store.DecodeLenient(name, data)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", name, title(data), err)
+	}
+	for _, path := range unknown {
+		r.dropped[string(name)+" "+index.ReplaceAllString(path, "")] = true
+	}
+	if obj.GetName() == "" {
+		return fmt.Errorf("%s without a name", name)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	ref := api.RefTo(obj)
+	if before, ok := r.seen[ref]; ok {
+		if before == string(obj.GetUID())+obj.GetResourceVersion() && before != "" {
+			return nil // the same object from two files
+		}
+		return fmt.Errorf("duplicate %s; dump the cluster once", ref)
+	}
+	r.seen[ref] = string(obj.GetUID()) + obj.GetResourceVersion()
+	r.dump.Objects = append(r.dump.Objects, obj)
+	r.dump.sources[ref] = source{r.file.Name, r.doc, slices.Clone(r.items)}
+	return nil
+}
+
+// index matches an index in the path of a field.
+var index = regexp.MustCompile(`\[[^\]]*\]`)
+
+// title returns the name of an object that could not be read.
+func title(data []byte) string {
+	var head struct {
+		Metadata struct{ Name, Namespace string }
+	}
+	// The error leaves the name unset.
+	_ = json.Unmarshal(data, &head)
+	if head.Metadata.Namespace != "" {
+		return head.Metadata.Namespace + "/" + head.Metadata.Name
+	}
+	return head.Metadata.Name
 }

@@ -28,7 +28,7 @@ func read(t testing.TB, name string) *dump.Dump {
 
 func TestReadKeepsWhatItKnows(t *testing.T) {
 	d := read(t, "running.yaml")
-	require.Equal(t, map[string]int{"apps/v1 Deployment": 1, "v1 Secret": 1}, d.Ignored)
+	require.Equal(t, map[string]int{"apps/v1 Deployment": 1}, d.Ignored)
 	require.Empty(t, d.Dropped)
 	require.Equal(t, time.Date(2026, time.November, 20, 9, 30, 0, 0, time.UTC), d.Newest())
 	d = read(t, "local-volumes.yaml")
@@ -56,7 +56,7 @@ func TestReadTakesWhatKubectlPrints(t *testing.T) {
 	for _, test := range []struct{ name, text string }{
 		{"one object", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"},
 		{"several documents",
-			"---\n# a comment\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"},
+			"---\n# a comment\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: example.com/v1\nkind: Backup\nmetadata: {name: b}\n"},
 		{"a List",
 			"apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n"},
 		{"a typed list", "apiVersion: v1\nkind: NodeList\nmetadata: {}\nitems:\n- metadata: {name: n1}\n"},

@@ -6,13 +6,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -23,53 +27,149 @@ type Options struct {
 	Now time.Time
 	// Seed becomes volsim.Config.Seed.
 	Seed int64
+	// Assume changes assumptions, each as in evidence.Set.Override.
+	Assume []string
 }
 
 // Cluster is a simulated cluster that continues from a dump.
 type Cluster struct {
 	*volsim.Cluster
+	dump *Dump
 	// Backends are the inferred storage systems.
 	Backends []storage.Backend
-	// Notes lists assumptions and objects that could not be simulated as they are.
+	// Evidence has what is assumed about drivers, nodes and controllers.
+	Evidence *evidence.Set
+	// Notes lists what could not be simulated as it is.
 	Notes []string
+}
+
+// Snapshot returns the objects as they are now, and the assumptions, for package explain.
+func (c *Cluster) Snapshot() snapshot.Snapshot {
+	s := internals.Snapshot(c.Cluster)
+	s.Evidence = c.Evidence
+	return s
 }
 
 // Start returns a new cluster with the state of the dump, in which no virtual time has passed.
 func (d *Dump) Start(opts Options) (*Cluster, error) {
-	if opts.Now.IsZero() {
-		opts.Now = d.Newest()
+	cfg := volsim.Config{Start: opts.Now, Seed: opts.Seed}
+	c, err := d.Prepare(&cfg, opts.Assume...)
+	if err != nil {
+		return nil, err
 	}
-	c := &Cluster{}
-	c.Backends, c.Notes = d.Backends()
-	var err error
-	cfg := volsim.Config{Start: opts.Now, Seed: opts.Seed, Backends: c.Backends}
-	internals.Options(&cfg).Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
-	internals.Options(&cfg).AssumeSecrets = true
-	if c.Cluster, err = volsim.New(cfg); err != nil {
+	cluster, err := volsim.New(cfg)
+	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
-	if err := c.Load(d.dependenciesFirst()...); err != nil {
-		return nil, fmt.Errorf("start the dump: %w", err)
+	if err := c.Continue(cluster); err != nil {
+		return nil, err
 	}
-	if err := c.restart(); err != nil {
-		return nil, fmt.Errorf("start the dump: %w", err)
-	}
-	c.resume()
 	return c, nil
 }
 
-// restart restarts the controllers, so that they list all objects instead of receiving them one by one.
+// Prepare completes the configuration of a cluster that is going to continue from the dump: its start, unless it is set, and the inferred
+// storage systems that it does not have yet, injector and provisioner. Continue then loads the dump. assume is Options.Assume.
+func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
+	c := &Cluster{dump: d}
+	newest := d.Newest()
+	if cfg.Start.IsZero() {
+		cfg.Start = newest
+	}
+	now := cfg.Start
+	if newest.After(now) {
+		now = newest
+	}
+	var err error
+	if c.Evidence, err = d.Evidence(now).Override(assume...); err != nil {
+		return nil, err
+	}
+	var inferred []storage.Backend
+	inferred, c.Notes = d.Backends()
+	for _, b := range inferred {
+		at := slices.IndexFunc(cfg.Backends, func(given storage.Backend) bool { return given.Name() == b.Name() })
+		if at < 0 {
+			cfg.Backends = append(cfg.Backends, b)
+		} else if given, ok := cfg.Backends[at].(*fake.Memory); ok {
+			d.attach(given)
+		}
+	}
+	c.Backends, cfg.Injector = cfg.Backends, c.Evidence
+	hidden := internals.Options(cfg)
+	hidden.Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
+	hidden.AssumeSecrets = true
+	return c, nil
+}
+
+// Continue loads the dump into a new cluster whose configuration Prepare completed. An error about an object is an *[Error].
+func (c *Cluster) Continue(cluster *volsim.Cluster) error {
+	c.Cluster = cluster
+	objs := c.dump.dependenciesFirst()
+	for _, driver := range c.Evidence.Healthy() {
+		register(objs, driver)
+	}
+	for _, obj := range objs {
+		if err := c.Load(obj); err != nil {
+			at := c.dump.sources[api.RefTo(obj)]
+			return at.locate(err)
+		}
+	}
+	if err := c.restart(); err != nil {
+		return err
+	}
+	c.resume()
+	return nil
+}
+
+// register lists a driver in the CSINodes among the objects. It replaces those that it changes.
+func register(objs []api.Object, driver string) {
+	entry := storagev1.CSINodeDriver{Name: driver}
+	var without []int
+	for i, obj := range objs {
+		csiNode, ok := obj.(*storagev1.CSINode)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+		if at < 0 {
+			without = append(without, i)
+			continue
+		}
+		entry.TopologyKeys = csiNode.Spec.Drivers[at].TopologyKeys
+	}
+	for _, i := range without {
+		csiNode := objs[i].DeepCopyObject().(*storagev1.CSINode)
+		entry.NodeID = csiNode.Name
+		csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, entry)
+		objs[i] = csiNode
+	}
+}
+
+// Evidence returns what the dump shows about drivers, nodes and controllers at a time.
+func (d *Dump) Evidence(now time.Time) *evidence.Set {
+	objs := slices.Clone(d.Objects)
+	for _, lease := range d.Leases {
+		objs = append(objs, lease)
+	}
+	return evidence.Read(objs, now)
+}
+
+// restart restarts the controllers, so that they list all objects instead of receiving them one by one. Those that are assumed not to run
+// stay stopped.
 func (c *Cluster) restart() error {
 	nodes := map[string]bool{}
 	for _, node := range c.Nodes.List() {
 		nodes[actors.Kubelet(node.Name)], nodes[actors.Node(node.Name)] = true, true
 	}
+	stopped := c.Evidence.Stopped()
 	for _, name := range c.Controllers() {
 		if nodes[name] {
 			continue
 		}
 		if err := c.Crash(name); err != nil {
 			return err
+		}
+		if slices.Contains(stopped, name) {
+			continue
 		}
 		if err := c.Restart(name); err != nil {
 			return err
@@ -113,6 +213,7 @@ func (c *Cluster) resume() {
 			pods[pod.Spec.NodeName] = append(pods[pod.Spec.NodeName], pod)
 		}
 	}
+	cut := c.Evidence.Cut()
 	for _, node := range c.Nodes.List() {
 		kubelet, err := c.Node(node.Name)
 		if err != nil {
@@ -127,10 +228,9 @@ func (c *Cluster) resume() {
 				c.note("%v; it is started again.", err)
 			}
 		}
-		if !objects.Healthy(node) {
+		if slices.Contains(cut, node.Name) {
 			// Its kubelet does not respond, so its containers may still run.
 			kubelet.Partition(true)
-			c.note("Assumption: node %s is NotReady; we assume it lost its network and its containers still run.", node.Name)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (d *description) attachment(va *storagev1.VolumeAttachment) {
 }
 
 func (d *description) events(obj api.Object) {
-	var about []api.Object
+	var about []*corev1.Event
 	for _, e := range d.around.Events {
 		if About(e, api.RefTo(obj)) {
 			about = append(about, e)
@@ -253,8 +253,7 @@ func (d *description) events(obj api.Object) {
 		return
 	}
 	fmt.Fprintf(d, "Events:\n  Type\tReason\tAge\tFrom\tMessage\n  ----\t------\t----\t----\t-------\n")
-	for _, obj := range inOrderOfTime(about) {
-		e := obj.(*corev1.Event)
+	for _, e := range slices.SortedStableFunc(slices.Values(about), byTime) {
 		age := since(d.now, lastSeen(e))
 		if e.Count > 1 {
 			age += fmt.Sprintf(" (x%d over %s)", e.Count, since(d.now, e.FirstTimestamp))

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
@@ -46,6 +50,35 @@ func otherColumns(kind api.Kind) []Column {
 	return columns
 }
 
+// roleColumn shows what a binding grants.
+var roleColumn = field("Role", "The role that is granted", func(c map[string]any) string {
+	return text(c, "roleRef", "kind") + "/" + text(c, "roleRef", "name")
+})
+
+var createdColumn = field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") })
+
+// asInteger returns the column with numbers instead of their text.
+func (c Column) asInteger() Column {
+	cell := c.Cell
+	c.Type, c.Cell = "integer", func(obj api.Object, now time.Time) any {
+		n, err := strconv.ParseInt(fmt.Sprint(cell(obj, now)), 10, 64)
+		if err != nil {
+			return cell(obj, now)
+		}
+		return n
+	}
+	return c
+}
+
+// fieldText returns a field as text, "" if there is none.
+func fieldText(content map[string]any, path ...string) string {
+	value, found, err := unstructured.NestedFieldNoCopy(content, path...)
+	if !found || err != nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
 var otherLayouts = map[api.Kind][]Column{
 	"ConfigMap": {
 		nameColumn,
@@ -58,6 +91,17 @@ var otherLayouts = map[api.Kind][]Column{
 		count("Data", corev1.Secret{}, "data", func(c map[string]any) int { return size(c, "data") }),
 		ageColumn,
 	},
+	"Lease.coordination.k8s.io": {
+		nameColumn,
+		{Name: "Holder", Type: "string", Field: coordinationv1.LeaseSpec{}, FieldName: "holderIdentity", Cell: func(obj api.Object, _ time.Time) any {
+			u, err := plain.Unstructured(obj)
+			if err != nil {
+				return "<unknown>"
+			}
+			return text(u.Object, "spec", "holderIdentity")
+		}},
+		ageColumn,
+	},
 	"Service": {
 		nameColumn,
 		field("Type", "Type", func(c map[string]any) string { return orElse(text(c, "spec", "type"), "ClusterIP") }),
@@ -66,6 +110,33 @@ var otherLayouts = map[api.Kind][]Column{
 		field("Port(s)", "Ports", func(c map[string]any) string { return ports(c) }),
 		ageColumn,
 		wideField("Selector", "Labels of the pods", func(c map[string]any) string { return entries(c, "spec", "selector") }),
+	},
+	"PodDisruptionBudget.policy": {
+		nameColumn,
+		field("Min Available", "The minimum number of pods that must be available.",
+			func(c map[string]any) string { return orElse(fieldText(c, "spec", "minAvailable"), "N/A") }),
+		field("Max Unavailable", "The maximum number of pods that may be unavailable.",
+			func(c map[string]any) string { return orElse(fieldText(c, "spec", "maxUnavailable"), "N/A") }),
+		field("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time.",
+			func(c map[string]any) string { return number(c, "status", "disruptionsAllowed") }).asInteger(),
+		ageColumn,
+	},
+	"PriorityClass.scheduling.k8s.io": {
+		nameColumn,
+		field("Value", "Priority of the pods", func(c map[string]any) string { return number(c, "value") }).asInteger(),
+		field("Global-Default", "Class of pods that name none", func(c map[string]any) string { return orElse(fieldText(c, "globalDefault"), "false") }),
+		ageColumn,
+		field("PreemptionPolicy", "Policy of preemption", func(c map[string]any) string { return text(c, "preemptionPolicy") }),
+	},
+	"RoleBinding.rbac.authorization.k8s.io":        {nameColumn, roleColumn, ageColumn},
+	"ClusterRoleBinding.rbac.authorization.k8s.io": {nameColumn, roleColumn, ageColumn},
+	"Role.rbac.authorization.k8s.io":               {nameColumn, createdColumn},
+	"ClusterRole.rbac.authorization.k8s.io":        {nameColumn, createdColumn},
+	"Scale.autoscaling": {
+		nameColumn,
+		of("Desired", autoscalingv1.ScaleSpec{}, "replicas", func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }).typed("integer"),
+		of("Available", autoscalingv1.ScaleStatus{}, "replicas", func(s *autoscalingv1.Scale) any { return int64(s.Status.Replicas) }).typed("integer"),
+		ageColumn,
 	},
 	"StatefulSet.apps": {
 		nameColumn,
@@ -82,12 +153,49 @@ var otherLayouts = map[api.Kind][]Column{
 		field("Limit", "Usage and limits of limits", func(c map[string]any) string { return usage(c, true) }),
 		ageColumn,
 	},
-	"LimitRange": {nameColumn, field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") })},
+	"LimitRange": {nameColumn, createdColumn},
 	"ReplicaSet.apps": {
 		nameColumn,
 		field("Desired", "Desired pods", func(c map[string]any) string { return number(c, "spec", "replicas") }),
 		field("Current", "Existing pods", func(c map[string]any) string { return number(c, "status", "replicas") }),
 		field("Ready", "Ready pods", func(c map[string]any) string { return number(c, "status", "readyReplicas") }),
+		ageColumn,
+		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
+		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
+		wideField("Selector", "Labels of the pods", selectorOf),
+	},
+	"Deployment.apps": {
+		nameColumn,
+		field("Ready", "Ready and desired pods", func(c map[string]any) string {
+			return number(c, "status", "readyReplicas") + "/" + number(c, "spec", "replicas")
+		}),
+		field("Up-to-date", "Pods of the current template", func(c map[string]any) string { return number(c, "status", "updatedReplicas") }),
+		field("Available", "Available pods", func(c map[string]any) string { return number(c, "status", "availableReplicas") }),
+		ageColumn,
+		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
+		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
+		wideField("Selector", "Labels of the pods", selectorOf),
+	},
+	"DaemonSet.apps": {
+		nameColumn,
+		field("Desired", "Nodes that should have a pod", func(c map[string]any) string { return number(c, "status", "desiredNumberScheduled") }),
+		field("Current", "Nodes that have one", func(c map[string]any) string { return number(c, "status", "currentNumberScheduled") }),
+		field("Ready", "Ready pods", func(c map[string]any) string { return number(c, "status", "numberReady") }),
+		field("Up-to-date", "Pods of the current template", func(c map[string]any) string { return number(c, "status", "updatedNumberScheduled") }),
+		field("Available", "Available pods", func(c map[string]any) string { return number(c, "status", "numberAvailable") }),
+		field("Node Selector", "Node selector of the template", func(c map[string]any) string {
+			return entries(c, "spec", "template", "spec", "nodeSelector")
+		}),
+		ageColumn,
+		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
+		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
+		wideField("Selector", "Labels of the pods", selectorOf),
+	},
+	"Job.batch": {
+		nameColumn,
+		field("Status", "State of the Job", jobStatus),
+		field("Completions", "Pods that have succeeded, and those that must", jobCompletions),
+		{Name: "Duration", Type: "string", Description: "Time that the Job has run", Cell: jobDuration},
 		ageColumn,
 		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
 		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),

@@ -4,6 +4,7 @@ package kubectl
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -98,7 +99,8 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 		line("NAMESPACE", Column.header)
 	}
 	if kind == api.Event {
-		objs = inOrderOfTime(objs)
+		objs = slices.Clone(objs)
+		slices.SortStableFunc(objs, func(a, b api.Object) int { return byTime(a.(*corev1.Event), b.(*corev1.Event)) })
 	}
 	for _, obj := range objs {
 		line(obj.GetNamespace(), func(c Column) string {

@@ -1,0 +1,162 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
+)
+
+// assume adds what the answer assumes.
+func (x *Explanation) assume(a evidence.Assumption) {
+	if text := a.String(); !isOneOf(text, x.Assumes) {
+		x.Assumes = append(x.Assumes, text)
+	}
+}
+
+// withAssumptions returns the explanation with the assumptions that a promised change rests on. A change by a controller that is assumed
+// not to run is none.
+func (x *explainer) withAssumptions(e Explanation) Explanation {
+	if x.Evidence == nil || e.Changes.When != Automatic || len(e.Next) == 0 {
+		return e
+	}
+	actor := e.Next[0].Actor
+	if a, ok := x.Evidence.Controller(actor); ok {
+		e.assume(a)
+		e.manual(actor + " does not run")
+		e.todo("start " + actor)
+		return e
+	}
+	if driver, ok := actors.DriverOf(actor); ok {
+		e.assume(x.Evidence.Driver(driver))
+	}
+	if node, ok := actors.NodeOfKubelet(actor); ok && x.nodes[node] != nil {
+		e.Assumes = append(e.Assumes, fmt.Sprintf("node %s: it is Ready; assumed to work", node))
+	}
+	return e
+}
+
+// createFails explains a claim for which the driver is assumed to create no volume. It reports whether there is such an assumption.
+func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeClaim, driver string) bool {
+	a, ok := x.Evidence.Create(driver, claim)
+	if !ok {
+		return false
+	}
+	e.assume(a)
+	e.next(actors.Provisioner(driver), "creates a volume")
+	if a.Actor() != "" || a.Behaviour == evidence.Silent {
+		// PROV-032: the controller waits for the provisioner.
+		e.because("PROV-032", "no volume fits, and "+a.Evidence)
+		e.Next = nil
+		e.todo(fmt.Sprintf("start the provisioner of driver %s", driver))
+		e.manual("no other component creates a volume")
+		return true
+	}
+	// XPROV-026: the provisioner reports failures as Events.
+	e.because("XPROV-026", "no volume fits, and "+a.Evidence+": "+a.Message)
+	e.Next = nil
+	e.todo(remedyOf(a, driver, claim))
+	e.manual("each retry of the provisioner fails the same way")
+	return true
+}
+
+// remedyOf returns what the user can do about an error of a driver: the code says whether the request or the driver is at fault.
+func remedyOf(a evidence.Assumption, driver string, claim *corev1.PersistentVolumeClaim) string {
+	class := objects.ClassOf(claim)
+	switch a.Code {
+	case storage.InvalidArgument, storage.OutOfRange, storage.Unimplemented, storage.AlreadyExists, storage.NotFound:
+		if source := claim.Spec.DataSource; source != nil {
+			return fmt.Sprintf("check %s %q that the claim is made from, and the parameters of storage class %q", source.Kind, source.Name, class)
+		}
+		return fmt.Sprintf("correct the request: create the claim again, with a storage class whose parameters driver %s accepts (not %q)",
+			driver, class)
+	case storage.ResourceExhausted:
+		return "free capacity in the storage system of driver " + driver
+	}
+	if source := claim.Spec.DataSource; source != nil && a.Code == storage.Internal {
+		return fmt.Sprintf("check that %s %q exists and is ready, and driver %s", source.Kind, source.Name, driver)
+	}
+	return fmt.Sprintf("repair driver %s", driver)
+}
+
+// attachFails explains an attachment that the driver is assumed not to make, or not to end. It reports whether there is such an assumption.
+func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment, op storage.Op) bool {
+	a, ok := x.Evidence.Attach(va.Spec.Attacher, backends.Handle(pv), va.Spec.NodeName, op)
+	if !ok {
+		return false
+	}
+	e.assume(a)
+	if a.Actor() != "" {
+		e.todo("start the attacher of driver " + va.Spec.Attacher)
+	} else {
+		e.todo("repair driver " + va.Spec.Attacher)
+	}
+	e.Next = e.Next[len(e.Next)-1:]
+	e.manual("each retry has the same result")
+	return true
+}
+
+// mountFails explains a pod whose volumes the driver is assumed not to mount. It reports whether there is such an assumption.
+func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
+	for _, key := range objects.ClaimsOf(pod) {
+		claim := x.claims[key]
+		if claim == nil || x.volumes[claim.Spec.VolumeName] == nil {
+			continue
+		}
+		pv := x.volumes[claim.Spec.VolumeName]
+		if pv.Spec.CSI == nil {
+			continue
+		}
+		for _, op := range []storage.Op{storage.Stage, storage.Publish} {
+			a, ok := x.Evidence.Call(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle, pod.Spec.NodeName, op)
+			if !ok {
+				continue
+			}
+			e.assume(a)
+			e.because(e.Rule, a.Evidence)
+			if a.Message != "" {
+				e.Why += ": " + a.Message
+			}
+			e.Next = nil
+			e.todo(fmt.Sprintf("repair driver %s on node %s, or delete the pod and create it again, for another node", pv.Spec.CSI.Driver,
+				pod.Spec.NodeName))
+			e.manual("each retry of the kubelet fails the same way")
+			return true
+		}
+	}
+	return false
+}
+
+// notRegistered explains a pod on a node where the driver of a volume is not registered. It reports whether that is so.
+func (x *explainer) notRegistered(e *Explanation, pod *corev1.Pod, message string) bool {
+	csiNode := x.csiNodes[pod.Spec.NodeName]
+	if x.Evidence == nil || csiNode == nil {
+		return false
+	}
+	for _, key := range objects.ClaimsOf(pod) {
+		claim := x.claims[key]
+		if claim == nil || x.volumes[claim.Spec.VolumeName] == nil {
+			continue
+		}
+		csi := x.volumes[claim.Spec.VolumeName].Spec.CSI
+		if csi == nil || runsDriver(csiNode, csi.Driver) {
+			continue
+		}
+		e.because(e.Rule, fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)%s", csi.Driver,
+			pod.Spec.NodeName, strings.TrimSuffix(": "+message, ": ")))
+		e.Next = nil
+		e.todo(fmt.Sprintf("start the node plugin of driver %s on node %s, or delete the pod and create it again, for a node that has it",
+			csi.Driver, pod.Spec.NodeName))
+		e.Assumes = append(e.Assumes, fmt.Sprintf("driver %s is not registered on node %s; assumed to continue", csi.Driver, pod.Spec.NodeName))
+		e.manual("the kubelet mounts no volume of a driver that is not registered")
+		return true
+	}
+	return false
+}

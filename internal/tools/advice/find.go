@@ -1,0 +1,197 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/tools/dump"
+)
+
+// Danger is how much a way endangers data and running pods. A higher value is more dangerous.
+type Danger int
+
+// The dangers.
+const (
+	// Safe: no data and no running pod is affected.
+	Safe Danger = iota
+	// Reuses: the claim gets a volume that has the data of an earlier claim, or starts without the data that it asked for.
+	Reuses
+	// Stops: a running pod is stopped.
+	Stops
+	// Corrupts: two nodes may write to a volume.
+	Corrupts
+)
+
+var dangers = [...]string{"no danger to data", "mind the data", "stops a pod", "may corrupt data"}
+
+// String returns the danger in words.
+func (d Danger) String() string { return dangers[d] }
+
+// MarshalText returns String.
+func (d Danger) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Way is a change that helps.
+type Way struct {
+	// Does says what the change is.
+	Does string `json:"does"`
+	// Danger ranks it, and Risk says what can go wrong; "" is nothing.
+	Danger Danger `json:"danger"`
+	Risk   string `json:"risk,omitempty"`
+	// Commands are what the user types. It is empty for a repair outside of the API, such as starting a driver.
+	Commands []Command `json:"commands,omitempty"`
+	// Result is what the simulation showed: "pod/shop/db-0 is Running after 3s".
+	Result string `json:"result"`
+
+	assume []string // the repair outside of the API
+}
+
+// effort ranks ways of the same danger: a repair of what is broken first, then few commands, then those that need new objects.
+func (w *Way) effort() int {
+	effort := len(w.Commands)
+	for _, command := range w.Commands {
+		if command.Manifest != "" {
+			effort += 2
+		}
+	}
+	return effort
+}
+
+// limit is how long a way may take in the simulation, and tried is how many ways are simulated for one object.
+const (
+	limit = 15 * time.Minute
+	tried = 12
+)
+
+// Budget limits the work of Find: the number of simulated events, such as a request or a sync of a controller, and of loaded objects. It
+// decreases as Find works, and several calls may share one. At zero, Find simulates no further way.
+type Budget int
+
+// NoLimit is a budget that no search exhausts.
+const NoLimit = Budget(math.MaxInt)
+
+// Exhausted reports that Find ended early, or that the next one finds nothing.
+func (b *Budget) Exhausted() bool { return *b <= 0 }
+
+// Find returns the ways after which a pod runs, a claim is bound, or an object that is being deleted is gone, the least dangerous first. It
+// returns none for other objects, and for one that reaches that state without a change.
+func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, error) {
+	if opts.Now.IsZero() {
+		opts.Now = d.Newest()
+	}
+	if budget.Exhausted() {
+		return nil, nil
+	}
+	c, err := budget.start(d, opts)
+	if err != nil {
+		return nil, err
+	}
+	g, ok := goalOf(c, ref)
+	if !ok || g.reached(c) {
+		return nil, nil
+	}
+	p := &proposer{cluster: c, snapshot: c.Snapshot()}
+	p.propose(ref)
+	if budget.until(c, g) || budget.Exhausted() {
+		return nil, nil
+	}
+	slices.SortStableFunc(p.ways, func(a, b Way) int {
+		return cmp.Or(cmp.Compare(a.Danger, b.Danger), cmp.Compare(a.effort(), b.effort()))
+	})
+	var verified []Way
+	for i := range p.ways[:min(tried, len(p.ways))] {
+		way := p.ways[i]
+		if budget.Exhausted() {
+			break
+		}
+		if after, ok := budget.try(d, opts, way, g); ok {
+			way.Result = fmt.Sprintf("%s is %s after %s", objname.Of(ref), g.state, after)
+			verified = append(verified, way)
+		}
+	}
+	return verified, nil
+}
+
+// goal is the state that an object has to reach.
+type goal struct {
+	state   string
+	reached func(*dump.Cluster) bool
+}
+
+// goalOf returns the goal of an object; ok is false if it has none.
+func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
+	switch ref.Kind {
+	case api.Pod:
+		pod, err := c.Pods.Get(ref.Key)
+		if err != nil {
+			return goal{}, false
+		}
+		if pod.DeletionTimestamp != nil {
+			return goal{"deleted", func(c *dump.Cluster) bool {
+				now, err := c.Pods.Get(ref.Key)
+				return err != nil || now.UID != pod.UID
+			}}, true
+		}
+		return goal{"Running", func(c *dump.Cluster) bool {
+			now, err := c.Pods.Get(ref.Key)
+			return err == nil && now.Status.Phase != corev1.PodPending && now.Status.Phase != ""
+		}}, true
+	case api.PersistentVolumeClaim:
+		claim, err := c.Claims.Get(ref.Key)
+		if err != nil {
+			return goal{}, false
+		}
+		if claim.DeletionTimestamp != nil {
+			return goal{"deleted", func(c *dump.Cluster) bool {
+				now, err := c.Claims.Get(ref.Key)
+				return err != nil || now.UID != claim.UID
+			}}, true
+		}
+		return goal{"Bound", func(c *dump.Cluster) bool {
+			now, err := c.Claims.Get(ref.Key)
+			return err == nil && now.Status.Phase == corev1.ClaimBound
+		}}, true
+	}
+	return goal{}, false
+}
+
+// start starts a cluster with the objects of the dump.
+func (b *Budget) start(d *dump.Dump, opts dump.Options) (*dump.Cluster, error) {
+	*b -= Budget(len(d.Objects))
+	return d.Start(opts)
+}
+
+// until simulates until the goal is reached, the limit of a way, or the end of the budget, and reports whether the goal is reached.
+func (b *Budget) until(c *dump.Cluster, g goal) bool {
+	err := c.Until(func() bool {
+		*b--
+		return b.Exhausted() || g.reached(c)
+	}, limit)
+	return err == nil && g.reached(c)
+}
+
+// try simulates a way, and returns how long it took.
+func (b *Budget) try(d *dump.Dump, opts dump.Options, way Way, g goal) (time.Duration, bool) {
+	opts.Assume = append(slices.Clone(opts.Assume), way.assume...)
+	c, err := b.start(d, opts)
+	if err != nil {
+		return 0, false
+	}
+	defer c.Close()
+	begin := c.Now()
+	for _, command := range way.Commands {
+		if command.run(c) != nil {
+			return 0, false
+		}
+	}
+	if !b.until(c, g) {
+		return 0, false
+	}
+	return c.Now().Sub(begin).Round(time.Second / 10), true
+}

@@ -1,0 +1,342 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/match"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
+	"github.com/volsim/volsim/internal/tools/dump"
+)
+
+// proposer collects ways. They are proposals until they are simulated.
+type proposer struct {
+	cluster  *dump.Cluster
+	snapshot snapshot.Snapshot
+	ways     []Way
+}
+
+func (p *proposer) add(way Way) { p.ways = append(p.ways, way) }
+
+func (p *proposer) propose(ref api.Ref) {
+	for _, a := range p.snapshot.Evidence.All() {
+		p.repair(a)
+	}
+	switch ref.Kind {
+	case api.Pod:
+		if pod, err := p.cluster.Pods.Get(ref.Key); err == nil {
+			p.pod(pod)
+		}
+	case api.PersistentVolumeClaim:
+		if claim, err := p.cluster.Claims.Get(ref.Key); err == nil {
+			p.claim(claim)
+		}
+	}
+}
+
+// repair proposes that what the evidence is about works again.
+func (p *proposer) repair(a evidence.Assumption) {
+	override := a.Subject + "=" + string(evidence.Healthy)
+	if !a.Failing() || slices.ContainsFunc(p.ways, func(w Way) bool { return slices.Contains(w.assume, override) }) {
+		return
+	}
+	kind, name, _ := strings.Cut(a.Subject, "/")
+	does := map[string]string{"driver": "repair or start driver " + name, "node": "bring node " + name + " back",
+		"controller": "start " + name}[kind]
+	p.add(Way{Does: does, assume: []string{override}})
+}
+
+// claim proposes changes for a claim that is not bound, or that is being deleted.
+func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
+	if claim.DeletionTimestamp != nil {
+		for _, pod := range p.users(api.KeyOf(claim)) {
+			p.deletePod(pod, "delete pod "+api.KeyOf(pod)+", which uses the claim")
+		}
+		return
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		return
+	}
+	p.volumes(claim)
+	p.classes(claim)
+	if source := claim.Spec.DataSource; source != nil {
+		changed := fresh(claim)
+		changed.Spec.DataSource, changed.Spec.DataSourceRef = nil, nil
+		p.add(Way{Does: fmt.Sprintf("create the claim again, without %s %q as its source", source.Kind, source.Name), Danger: Reuses,
+			Risk: "the volume is empty", Commands: p.replace(changed)})
+	}
+	if claim.Spec.Selector != nil {
+		changed := fresh(claim)
+		changed.Spec.Selector = nil
+		p.add(Way{Does: "create the claim again, without a selector", Commands: p.replace(changed)})
+	}
+	if node := claim.Annotations[objects.AnnSelectedNode]; node != "" {
+		p.add(Way{Does: fmt.Sprintf("let the scheduler choose another node than %s", node),
+			Commands: []Command{namespaced(claim, "annotate", "pvc", claim.Name, objects.AnnSelectedNode+"-")}})
+	}
+}
+
+// volumes proposes to free volumes that fit but are reserved, and to create one.
+func (p *proposer) volumes(claim *corev1.PersistentVolumeClaim) {
+	for _, pv := range p.snapshot.Volumes {
+		ref := pv.Spec.ClaimRef
+		if ref == nil || pv.DeletionTimestamp != nil || pv.Status.Phase == corev1.VolumeBound {
+			continue
+		}
+		freed := pv.DeepCopy()
+		freed.Status.Phase = corev1.VolumeAvailable
+		same := ref.Namespace == claim.Namespace && ref.Name == claim.Name
+		if same {
+			freed.Spec.ClaimRef.UID = ""
+		} else {
+			freed.Spec.ClaimRef = nil
+		}
+		if len(match.Failures(claim, freed, match.Options{})) > 0 {
+			continue
+		}
+		if same {
+			p.add(Way{Does: fmt.Sprintf("free volume %s, which an earlier claim of this name had", pv.Name),
+				Risk:     "the claim gets the data of the earlier claim",
+				Commands: []Command{kubectl("patch", "pv", pv.Name, "-p", `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`)}})
+			continue
+		}
+		p.add(Way{Does: fmt.Sprintf("free volume %s, which claim %s had", pv.Name, api.Key(ref.Namespace, ref.Name)), Danger: Reuses,
+			Risk:     "the claim gets the data of another claim",
+			Commands: []Command{kubectl("patch", "pv", pv.Name, "-p", `{"spec":{"claimRef":null}}`)}})
+	}
+	name := claim.Spec.VolumeName
+	if name == "" {
+		name = claim.Namespace + "-" + claim.Name
+	} else if pv, err := p.cluster.Volumes.Get(name); err == nil {
+		if pv.Spec.ClaimRef != nil {
+			p.add(Way{Does: "free volume " + name, Danger: Reuses, Risk: "the claim gets the data of another claim",
+				Commands: []Command{kubectl("patch", "pv", name, "-p", `{"spec":{"claimRef":null}}`)}})
+		}
+		return
+	}
+	p.add(Way{Does: "create a volume for the claim; replace SERVER and PATH by its storage", Danger: Safe,
+		Commands: []Command{{Args: []string{"apply", "-f", "-"}, Manifest: volumeFor(claim, name)}}})
+}
+
+// volumeFor returns the manifest of a volume that is reserved for a claim.
+func volumeFor(claim *corev1.PersistentVolumeClaim, name string) string {
+	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	spec := map[string]any{
+		"capacity":                      map[string]string{"storage": request.String()},
+		"accessModes":                   claim.Spec.AccessModes,
+		"storageClassName":              objects.ClassOf(claim),
+		"persistentVolumeReclaimPolicy": "Retain",
+		"claimRef":                      map[string]string{"namespace": claim.Namespace, "name": claim.Name},
+		"nfs":                           map[string]string{"server": "SERVER", "path": "/PATH"},
+	}
+	metadata := map[string]any{"name": name}
+	if claim.Spec.VolumeMode != nil {
+		spec["volumeMode"] = *claim.Spec.VolumeMode
+	}
+	if selector := claim.Spec.Selector; selector != nil {
+		metadata["labels"] = selector.MatchLabels
+	}
+	return manifest(map[string]any{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
+}
+
+func manifest(value any) string {
+	data, err := yaml.Marshal(value)
+	if err != nil {
+		panic(err) // the values are of types that YAML has
+	}
+	return string(data)
+}
+
+// fresh returns a claim as it is created again.
+func fresh(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	copied := &corev1.PersistentVolumeClaim{ObjectMeta: meta(claim.Namespace, claim.Name), Spec: *claim.Spec.DeepCopy()}
+	copied.Labels = claim.Labels
+	return copied
+}
+
+// replace returns the commands that delete a claim and create it again.
+func (p *proposer) replace(changed *corev1.PersistentVolumeClaim) []Command {
+	metadata := map[string]any{"name": changed.Name, "namespace": changed.Namespace}
+	if len(changed.Labels) > 0 {
+		metadata["labels"] = changed.Labels
+	}
+	text := manifest(map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": changed.Spec})
+	return []Command{namespaced(changed, "delete", "pvc", changed.Name), {Args: []string{"apply", "-f", "-"}, Manifest: text}}
+}
+
+// classes proposes to create the claim again with another storage class. A claim that is not bound has no data.
+func (p *proposer) classes(claim *corev1.PersistentVolumeClaim) {
+	for _, class := range p.snapshot.Classes {
+		if class.Name == objects.ClassOf(claim) {
+			continue
+		}
+		changed := fresh(claim)
+		changed.Spec.StorageClassName = &class.Name
+		p.add(Way{Does: fmt.Sprintf("create the claim again, with storage class %q", class.Name), Commands: p.replace(changed)})
+	}
+}
+
+// users returns the pods that name a claim.
+func (p *proposer) users(claim string) []*corev1.Pod {
+	var users []*corev1.Pod
+	for _, pod := range p.snapshot.Pods {
+		if slices.Contains(objects.ClaimsOf(pod), claim) {
+			users = append(users, pod)
+		}
+	}
+	return users
+}
+
+func (p *proposer) deletePod(pod *corev1.Pod, does string) {
+	danger, risk := Stops, "pod "+api.KeyOf(pod)+" stops"
+	if pod.Status.Phase != corev1.PodRunning {
+		danger, risk = Safe, ""
+	}
+	p.add(Way{Does: does, Danger: danger, Risk: risk, Commands: []Command{namespaced(pod, "delete", "pod", pod.Name)}})
+}
+
+// pod proposes changes for a pod that does not run, or that is being deleted.
+func (p *proposer) pod(pod *corev1.Pod) {
+	for _, key := range objects.ClaimsOf(pod) {
+		claim, err := p.cluster.Claims.Get(key)
+		if err != nil {
+			continue
+		}
+		p.claim(claim)
+		for _, other := range p.users(key) {
+			if other.UID != pod.UID && other.DeletionTimestamp == nil {
+				p.deletePod(other, fmt.Sprintf("delete pod %s, which uses claim %s", api.KeyOf(other), key))
+			} else if other.DeletionTimestamp != nil {
+				p.deadNode(other)
+			}
+		}
+	}
+	p.registration(pod)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		p.deadNode(pod)
+	case pod.Spec.NodeName == "":
+		p.nodes(pod)
+	default:
+		p.deletePod(pod, "delete the pod, so that it is created again")
+		p.add(Way{Does: "move the pod to another node", Risk: "node " + pod.Spec.NodeName + " takes no pods until kubectl uncordon",
+			Commands: []Command{kubectl("cordon", pod.Spec.NodeName), namespaced(pod, "delete", "pod", pod.Name)}})
+	}
+}
+
+// registration proposes that the drivers of a pod's volumes register on its node.
+func (p *proposer) registration(pod *corev1.Pod) {
+	csiNode, err := p.cluster.CSINodes.Get(pod.Spec.NodeName)
+	if pod.Spec.NodeName == "" || err != nil {
+		return
+	}
+	for _, key := range objects.ClaimsOf(pod) {
+		claim, err := p.cluster.Claims.Get(key)
+		if err != nil {
+			continue
+		}
+		pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName)
+		if err != nil || pv.Spec.CSI == nil {
+			continue
+		}
+		driver := pv.Spec.CSI.Driver
+		if !slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
+			p.add(Way{Does: fmt.Sprintf("start the node plugin of driver %s on node %s", driver, pod.Spec.NodeName),
+				assume: []string{"driver/" + driver + "=" + string(evidence.Healthy)}})
+		}
+	}
+}
+
+// deadNode proposes what ends a pod whose node does not answer.
+func (p *proposer) deadNode(pod *corev1.Pod) {
+	node, err := p.cluster.Nodes.Get(pod.Spec.NodeName)
+	if err != nil || objects.Healthy(node) && !slices.Contains(p.snapshot.Evidence.Cut(), node.Name) {
+		return
+	}
+	risk := fmt.Sprintf("if machine %s still runs, two nodes write to its volumes: power it off first", node.Name)
+	p.add(Way{Does: fmt.Sprintf("declare node %s out of service", node.Name), Danger: Corrupts, Risk: risk,
+		Commands: []Command{kubectl("taint", "nodes", node.Name, corev1.TaintNodeOutOfService+"=nodeshutdown:NoExecute")}})
+	p.add(Way{Does: fmt.Sprintf("delete pod %s by force", api.KeyOf(pod)), Danger: Corrupts, Risk: risk,
+		Commands: []Command{namespaced(pod, "delete", "pod", pod.Name, "--force", "--grace-period=0")}})
+}
+
+// nodes proposes, for each node, what removes every refusal of the scheduler.
+func (p *proposer) nodes(pod *corev1.Pod) {
+	evaluator := schedule.NewEvaluator(&p.snapshot)
+	for _, node := range p.snapshot.Nodes {
+		if way, ok := p.fit(evaluator, pod, node); ok {
+			p.add(way)
+		}
+	}
+}
+
+// fit returns the change after which a node accepts a pod; ok is false if there is none.
+func (p *proposer) fit(evaluator *schedule.Evaluator, pod *corev1.Pod, node *corev1.Node) (way Way, ok bool) {
+	var does []string
+	for _, r := range evaluator.Refusals(pod, node.Name) {
+		switch r.Plugin {
+		case "NodeUnschedulable":
+			does = append(does, "uncordon node "+node.Name)
+			way.Commands = append(way.Commands, kubectl("uncordon", node.Name))
+		case "TaintToleration":
+			for i := range node.Spec.Taints {
+				taint := &node.Spec.Taints[i]
+				if taint.Effect == corev1.TaintEffectPreferNoSchedule || objects.Tolerated(pod, taint) {
+					continue
+				}
+				if taint.Key == corev1.TaintNodeUnschedulable && node.Spec.Unschedulable {
+					// Uncordon removes it.
+					continue
+				}
+				does = append(does, fmt.Sprintf("remove taint %s from node %s", taint.Key, node.Name))
+				way.Commands = append(way.Commands, kubectl("taint", "nodes", node.Name, fmt.Sprintf("%s:%s-", taint.Key, taint.Effect)))
+			}
+		case "NodeResourcesFit":
+			other, found := p.evictable(pod, node)
+			if !found {
+				return Way{}, false
+			}
+			does = append(does, fmt.Sprintf("make room on node %s: delete pod %s", node.Name, api.KeyOf(other)))
+			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
+			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
+		default:
+			// The volumes of the pod cannot be used on this node.
+			return Way{}, false
+		}
+	}
+	way.Does = strings.Join(does, ", then ")
+	return way, len(way.Commands) > 0
+}
+
+// evictable returns the pod on a node that requests the least CPU of those that request at least as much as the pod.
+func (p *proposer) evictable(pod *corev1.Pod, node *corev1.Node) (found *corev1.Pod, ok bool) {
+	var least int64
+	for _, other := range p.snapshot.Pods {
+		if other.Spec.NodeName != node.Name || objects.Terminated(other) || other.DeletionTimestamp != nil {
+			continue
+		}
+		if cpu := cpuOf(other); cpu >= cpuOf(pod) && (!ok || cpu < least) {
+			found, least, ok = other, cpu, true
+		}
+	}
+	return found, ok
+}
+
+// cpuOf returns the thousandths of a CPU that a pod requests.
+func cpuOf(pod *corev1.Pod) int64 {
+	var sum int64
+	for i := range pod.Spec.Containers {
+		cpu := pod.Spec.Containers[i].Resources.Requests[corev1.ResourceCPU]
+		sum += cpu.MilliValue()
+	}
+	return sum
+}
