@@ -2,6 +2,7 @@ package picture
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type builder struct {
 	rules       map[string]int
 	related     map[relation]struct{}
 	attachments map[attachmentKey]string
+	pods        map[int]string   // the nodes of pods, by lane
+	off         map[string]bool  // nodes without power
 	begun       map[api.Call]int // storage calls that have not ended, by the entry of their start
 	bySeq       map[uint64]int   // decisions, by Seq
 	lastSeq     uint64
@@ -40,10 +43,11 @@ func newBuilder(run Run) *builder {
 	b := &builder{
 		run: run, index: indexOf(run.Trace), lanes: map[laneKey]int{}, bases: map[string]prototype{}, phases: map[phase]int{},
 		texts: map[string]int{}, actors: map[string]int{}, rules: map[string]int{}, related: map[relation]struct{}{},
-		attachments: map[attachmentKey]string{}, begun: map[api.Call]int{}, bySeq: map[uint64]int{},
+		attachments: map[attachmentKey]string{}, pods: map[int]string{}, off: map[string]bool{},
+		begun: map[api.Call]int{}, bySeq: map[uint64]int{},
 	}
 	b.doc = document{
-		Title: run.Title, Texts: []string{}, Actors: []string{}, Rules: []rule{}, Phases: []phase{}, Lanes: []*lane{},
+		Title: run.Title, Note: run.Note, Chapters: []chapter{}, Texts: []string{}, Actors: []string{}, Rules: []rule{}, Phases: []phase{}, Lanes: []*lane{},
 		Entries: entries{
 			Seq: []uint64{}, Time: []int64{}, Type: []mark{}, Actor: []int{}, Lane: []int{}, Rule: []int{}, Head: []int{}, Text: []int{},
 			Err: map[int]int{}, Also: map[int][]int{}, Because: map[int]int{}, Until: map[int]int{},
@@ -69,6 +73,7 @@ func (b *builder) build() *builder {
 	}
 	b.fillRelated()
 	b.fillRules()
+	b.fillChapters()
 	b.doc.Start = b.start.UTC().Format(time.RFC3339Nano)
 	b.doc.Span = int64(end.Sub(b.start))
 	return b
@@ -179,6 +184,27 @@ func (b *builder) fillRules() {
 		if i, ok := b.rules[r.ID]; ok {
 			b.doc.Rules[i].File, b.doc.Rules[i].Text = r.File, r.Text
 		}
+	}
+}
+
+// fillChapters adds the chapters with the entries at which their commands begin.
+func (b *builder) fillChapters() {
+	seqs := make([]uint64, len(b.doc.Entries.Seq)) // a violation repeats the number of the entry before it
+	seq := uint64(0)
+	for i, difference := range b.doc.Entries.Seq {
+		seq += difference
+		seqs[i] = seq
+	}
+	for _, c := range b.run.Chapters {
+		drawn := chapter{Title: c.Title, Text: c.Text, Commands: []command{}}
+		for _, x := range c.Commands {
+			step := sort.Search(len(seqs), func(i int) bool { return seqs[i] > x.Seq })
+			drawn.Commands = append(drawn.Commands, command{
+				Line: x.Line, Text: x.Text, Step: step, From: int64(x.From.Sub(b.start)), To: int64(x.To.Sub(b.start)), Output: x.Output,
+				Error: x.Error, Expects: x.Expects, Failed: x.Failed,
+			})
+		}
+		b.doc.Chapters = append(b.doc.Chapters, drawn)
 	}
 }
 

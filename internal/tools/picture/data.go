@@ -5,6 +5,7 @@ import "encoding/json"
 // document is the data of a page. model.js reads its JSON. Numbers without a unit are indexes into one of its lists.
 type document struct {
 	Title string `json:"title"`
+	Note  string `json:"note,omitempty"`
 	// Start is the virtual time at the left end of the axis; Span is the length of the axis in nanoseconds.
 	Start string `json:"start"`
 	Span  int64  `json:"span"`
@@ -15,6 +16,28 @@ type document struct {
 	Phases  []phase  `json:"phases"`
 	Lanes   []*lane  `json:"lanes"`
 	Entries entries  `json:"entries"`
+	// Chapters are the parts of the run, in order.
+	Chapters []chapter `json:"chapters,omitempty"`
+}
+
+type chapter struct {
+	Title    string    `json:"title"`
+	Text     string    `json:"text,omitempty"`
+	Commands []command `json:"commands"`
+}
+
+type command struct {
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+	// Step is the first entry after the command began, which may belong to a later command; the number of entries if there is none.
+	Step int `json:"step"`
+	// From and To are nanoseconds since the start.
+	From    int64  `json:"from"`
+	To      int64  `json:"to"`
+	Output  string `json:"output,omitempty"`
+	Error   string `json:"error,omitempty"`
+	Expects bool   `json:"expects,omitempty"`
+	Failed  bool   `json:"failed,omitempty"`
 }
 
 type rule struct {

@@ -1,6 +1,10 @@
 package picture
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/trace"
@@ -101,7 +105,24 @@ func (b *builder) lifecycle(e trace.Entry, r row) {
 	if e.Type == trace.Started {
 		p = phase{"Running", toneThere}
 	}
+	node, isMachine := strings.CutPrefix(e.Actor, machinePrefix)
+	if isMachine && e.Type == trace.Crashed {
+		p.Name = "Off"
+	}
 	b.bars(lane, r.time, b.phase(p), false, i)
+	if isMachine {
+		b.power(node, e.Type == trace.Started, r.time, i)
+	}
+}
+
+// power marks the pods of a node whose power goes or comes: their containers end with it, whatever the API server says.
+func (b *builder) power(node string, on bool, at int64, entry int) {
+	b.off[node] = !on
+	for _, lane := range slices.Sorted(maps.Keys(b.pods)) {
+		if obj := b.states[lane].seen; b.pods[lane] == node && !objects.IsNil(obj) {
+			b.bar(lane, at, obj, entry)
+		}
+	}
 }
 
 func one(lane int) []int {

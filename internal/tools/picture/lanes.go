@@ -74,6 +74,9 @@ func (b *builder) objectLane(ref api.Ref) int {
 	if ref == (api.Ref{}) {
 		return -1
 	}
+	if named, ok := b.index.byUID[ref.Key]; ok {
+		ref = named // a kubelet that restarted knows a pod by its uid
+	}
 	return b.lane(string(ref.Kind), ref.Key)
 }
 
@@ -147,8 +150,14 @@ func (b *builder) relate(i int, obj api.Object) {
 		if ref := obj.Spec.ClaimRef; ref != nil {
 			to(api.PersistentVolumeClaim, api.Key(ref.Namespace, ref.Name))
 		}
+	case *corev1.Node:
+		b.relateNode(to, obj.Name)
 	case *corev1.Pod:
-		to(api.Node, obj.Spec.NodeName)
+		if node := obj.Spec.NodeName; node != "" {
+			to(api.Node, node)
+			b.relateNode(to, node)
+			b.pods[i] = node
+		}
 		for _, v := range obj.Spec.Volumes {
 			switch {
 			case v.PersistentVolumeClaim != nil:
@@ -165,6 +174,15 @@ func (b *builder) relate(i int, obj api.Object) {
 			b.attachments[attachmentKey{*pv, obj.Spec.NodeName}] = obj.Name
 		}
 	}
+}
+
+// The actors of a node are its machine and its kubelet.
+const machinePrefix, kubeletPrefix = "machine/", "kubelet/"
+
+// relateNode relates an object to the actors of a node.
+func (b *builder) relateNode(to func(kind api.Kind, key string), node string) {
+	to(componentKind, machinePrefix+node)
+	to(componentKind, kubeletPrefix+node)
 }
 
 // relation is a lane and the lane that it names, which may not exist.

@@ -63,13 +63,14 @@ func TestBars(t *testing.T) {
 	for _, tt := range []struct{ kind, name, want string }{
 		{"PersistentVolumeClaim", "default/data", "Pending Bound"},
 		{"PersistentVolume", "pvc-", "Pending Bound"},
-		{"Pod", "default/db-0", "Pending Running -"},
+		{"Pod", "default/db-0", "Pending Running Running, node is off -"},
 		{"Pod", "default/db-1", "Pending Running"},
 		{"Node", "n1", "Ready Unknown"},
 		{"Node", "n2", "Ready"},
 		{"VolumeAttachment", "csi-", "Attaching Attached Detaching* -"},
 		{"StorageClass", "fast", "Exists"},
 		{"Component", "kubelet/n1", "Running Down"},
+		{"Component", "machine/n1", "Running Off"},
 	} {
 		require.Equal(t, tt.want, r.bars(r.lane(t, tt.kind, tt.name)), "%s %s", tt.kind, tt.name)
 	}

@@ -14,7 +14,7 @@ import (
 var files embed.FS
 
 // scripts are the parts of the program, in order: each may use what earlier ones define.
-var scripts = []string{"model.js", "yaml.js", "axis.js", "rows.js", "marks.js", "plot.js", "panel.js", "print.js", "app.js"}
+var scripts = []string{"model.js", "yaml.js", "axis.js", "rows.js", "marks.js", "plot.js", "panel.js", "story.js", "print.js", "app.js"}
 
 // writePage joins the parts of the page. data is JSON without "<", so that it cannot end a script element.
 func writePage(w io.Writer, title string, data []byte) error {

@@ -108,7 +108,11 @@ func (b *builder) bar(lane int, at int64, obj api.Object, entry int) {
 		return
 	}
 	deleting := obj.GetDeletionTimestamp() != nil
-	b.bars(lane, at, b.phase(phaseOf(obj)), deleting, entry)
+	p := phaseOf(obj)
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning && b.off[pod.Spec.NodeName] {
+		p = phase{p.Name + ", node is off", toneBad}
+	}
+	b.bars(lane, at, b.phase(p), deleting, entry)
 }
 
 // bars records a state of a lane, unless it is the current one.

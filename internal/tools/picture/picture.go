@@ -14,12 +14,40 @@ import (
 type Run struct {
 	// Title is the title of the page; "" is "volsim".
 	Title string
+	// Note stands below the title, such as the file and the seed; "" is none.
+	Note string
 	// Trace is the trace of the run. It is required, but may be empty.
 	Trace *trace.Trace
 	// Start and End are the ends of the time axis. The axis always covers all entries of the trace; a zero time extends it no further.
 	Start, End time.Time
 	// Violations are marked at their times; nil is none.
 	Violations []Violation
+	// Chapters tell the story of the run, in order; nil is none.
+	Chapters []Chapter
+}
+
+// Chapter is a part of the run.
+type Chapter struct {
+	// Title and Text introduce the chapter. Both may be empty.
+	Title, Text string
+	// Commands lists what the user did, and what the user expected, in order.
+	Commands []Command
+}
+
+// Command is a command or an expectation.
+type Command struct {
+	// Line is the line of the script; 0 is none.
+	Line int
+	// Text is the command as written.
+	Text string
+	// Seq is the number of the newest entry of the trace before the command. What the command caused follows it.
+	Seq uint64
+	// From and To are the virtual times before and after the command.
+	From, To time.Time
+	// Output is what the command printed, Error why it failed; "" is nothing.
+	Output, Error string
+	// Expects is true for an expectation. Failed is true if the command failed and should not have.
+	Expects, Failed bool
 }
 
 // Violation is the violation of an invariant.
@@ -49,4 +77,17 @@ func Write(w io.Writer, run Run) error {
 		return fmt.Errorf("picture of %q: %w", run.Title, err)
 	}
 	return writePage(w, run.Title, data)
+}
+
+// WriteData writes the data of a run as JSON, as the page contains it. It returns ErrNoTrace, or an error of w.
+func WriteData(w io.Writer, run Run) error {
+	if run.Trace == nil {
+		return fmt.Errorf("picture of %q: %w", run.Title, ErrNoTrace)
+	}
+	data, err := newBuilder(run).build().encode()
+	if err != nil {
+		return fmt.Errorf("picture of %q: %w", run.Title, err)
+	}
+	_, err = w.Write(data)
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/internal/tools/picture"
+	"github.com/volsim/volsim/trace"
 )
 
 var shots = flag.String("shots", "", "save screenshots in this folder")
@@ -96,6 +97,18 @@ func eval[T any](p *tab, expression string) T {
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
 	require.NoError(p.t, err, expression)
 	return value
+}
+
+// startup returns the number of entries at the beginning that only start components. The page hides them.
+func (p *tab) startup() int {
+	n := 0
+	for e := range p.run.Trace.Entries() {
+		if e.Type != trace.Started {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // drawn waits until the page has drawn everything that was due.

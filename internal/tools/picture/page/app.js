@@ -1,8 +1,8 @@
 // The page: the state determines what is shown, and keys and pointers change the state.
 
-const lanesBox = byId("lanes"), plot = byId("plot"), axis = byId("axis"), overview = byId("overview"), tip = byId("tip"), stepPanel = byId("step"), logPanel = byId("log");
-let colours, hits = [], isDue = false;
-const act = { select };
+const lanesBox = byId("lanes"), plot = byId("plot"), axis = byId("axis"), overview = byId("overview"), story = byId("story"), tip = byId("tip"), stepPanel = byId("step"), logPanel = byId("log");
+let colours, hits = [], storyHits = [], isDue = false;
+const act = { select: showSelected, chapter: goToChapter, command: (n) => select(Math.min(commands[n].step, count - 1)) };
 
 const frame = () => ({ width: plot.clientWidth || 1, from: state.view.from, to: state.view.to, colours });
 
@@ -38,6 +38,17 @@ function drawNow() {
   const ctx = prepared(plot, f.width, height);
   drawRows(ctx, f, first, top, height, hits);
   drawAxis(prepared(axis, f.width, axis.clientHeight), f, axis.clientHeight);
+  if (hasStory) {
+    storyHits = drawChapters(prepared(story, f.width, storyHeight), f);
+    drawChapterLines(ctx, f, Math.min(height, shown.height - top));
+  }
+  if (band) {
+    const axisCtx = axis.getContext("2d");
+    axisCtx.globalAlpha = 0.2;
+    axisCtx.fillStyle = colours.accent;
+    axisCtx.fillRect(Math.min(...band), 0, Math.abs(band[1] - band[0]), axis.clientHeight);
+    axisCtx.globalAlpha = 1;
+  }
   if (state.step >= 0) {
     const x = pixel(f, folds.positions[state.step]);
     for (const [context, h] of [[ctx, Math.min(height, shown.height - top)], [axis.getContext("2d"), axis.clientHeight]]) {
@@ -73,6 +84,8 @@ function refresh(keepView) {
   else fit();
   byId("empty").hidden = shown.rows.length > 0;
   byId("clear").hidden = !isFiltered();
+  byId("span").hidden = !state.span;
+  if (state.span) byId("span").textContent = `${offset(state.span[0])} to ${offset(state.span[1])} ×`;
   byId("corner").textContent = shown.lanes.length === data.lanes.length ? `${data.lanes.length} lanes` : `${shown.lanes.length} of ${data.lanes.length} lanes`;
   if (state.step >= 0 && state.lane >= 0 && !shown.isLane[state.lane]) state.lane = lanesOf(state.step).find((lane) => shown.isLane[lane]) ?? -1;
   for (const [id, on] of [["folded", !state.linear], ["linear", state.linear]]) byId(id).setAttribute("aria-checked", on);
@@ -88,6 +101,21 @@ function panels() {
   if (state.step >= 0) showStep(stepPanel, state.step, state.lane, colours, act);
   else showOverview(stepPanel, colours, act);
   if (state.tab === "log") showLog(logPanel, colours, act);
+  if (state.tab === "script") showScript(byId("script"), act);
+}
+
+// goToChapter zooms to a chapter and selects its first step.
+function goToChapter(n) {
+  const from = chapterStart(n), to = chapterEnd(n), { commands: own } = chapters[n];
+  if (own.length > 0 && own[0].step < count) select(own[0].step);
+  setView(from - (to - from) * 0.03, to + (to - from) * 0.03);
+}
+
+// setSpan shows only the steps between two times; null shows all.
+function setSpan(span) {
+  state.span = span;
+  refresh(false);
+  if (span) setView(positionOfTime(span[0]) - (folds.linear ? 0 : 2), positionOfTime(span[1]) + (folds.linear ? 0 : 2));
 }
 
 // setView sets the visible part of the axis, within limits.
@@ -112,6 +140,12 @@ const inFrame = (i) => folds.positions[i] >= state.view.from && folds.positions[
 function pan(pixels) {
   const by = (pixels / plot.clientWidth) * (state.view.to - state.view.from);
   setView(state.view.from + by, state.view.to + by);
+}
+
+// showSelected selects a step, and shows it instead of the script.
+function showSelected(i, lane) {
+  if (state.tab === "script") setTab("step");
+  select(i, lane);
 }
 
 // select selects a step and one of its objects, and scrolls to the step.
@@ -200,13 +234,16 @@ function choose(x, y) {
       const positions = hit.steps.map((i) => folds.positions[i]), low = positions[0], high = positions.at(-1);
       if (high > low) setView(low - (high - low) * 0.35, high + (high - low) * 0.35);
     }
-    return select(hit.steps[0], hit.lane);
+    return showSelected(hit.steps[0], hit.lane);
   }
   if (!row || row.lane < 0 || y + lanesBox.scrollTop > shown.height) return;
   const u = positionAt(frame(), x), before = (steps) => steps.findLast((i) => folds.positions[i] <= u);
   const step = before(visibleMarks(row.lane)) ?? before(shown.steps) ?? shown.steps[0];
-  if (step !== undefined) select(step, row.lane);
+  if (step !== undefined) showSelected(step, row.lane);
 }
+
+// band is the part of the axis over which the pointer is dragged: [from, to] in pixels.
+let band = null;
 
 function pointers() {
   let drag = null;
@@ -255,9 +292,38 @@ function pointers() {
     showTip(s ? { gap: s.gap } : null, event);
   });
   axis.addEventListener("pointerleave", () => showTip(null));
-  axis.addEventListener("click", (event) => {
-    const u = positionAt(frame(), within(event, axis)[0]), step = shown.steps.findLast((i) => folds.positions[i] <= u) ?? shown.steps[0];
+  axis.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    band = [within(event, axis)[0], within(event, axis)[0]];
+    axis.setPointerCapture(event.pointerId);
+  });
+  axis.addEventListener("pointermove", (event) => {
+    if (!band) return;
+    band[1] = within(event, axis)[0];
+    draw();
+  });
+  axis.addEventListener("pointercancel", () => { band = null; draw(); });
+  axis.addEventListener("pointerup", () => {
+    if (!band) return;
+    const [x0, x1] = [...band].sort((a, b) => a - b), at = (x) => positionAt(frame(), x);
+    band = null;
+    if (x1 - x0 > 6) return setSpan([timeAtPosition(at(x0)), timeAtPosition(at(x1))]);
+    const step = shown.steps.findLast((i) => folds.positions[i] <= at(x0)) ?? shown.steps[0];
     if (step !== undefined) select(step);
+    draw();
+  });
+  const storyHit = (event) => {
+    const x = within(event, story)[0];
+    return storyHits.findLast((h) => x >= h.x0 && x <= h.x1) ?? null;
+  };
+  story.addEventListener("pointermove", (event) => showTip(storyHit(event), event));
+  story.addEventListener("pointerleave", () => showTip(null));
+  story.addEventListener("click", (event) => {
+    const hit = storyHit(event);
+    if (!hit) return;
+    if (hit.command !== undefined) act.command(hit.command);
+    else goToChapter(hit.chapter);
+    setTab("script");
   });
   const jump = (event) => {
     if (!(event.buttons & 1)) return;
@@ -294,9 +360,9 @@ function divider() {
 }
 
 const keys = [
-  ["← →", "step back, step forward"], ["Shift + ← →", "on the selected lane only"], ["Home, End", "first step, last step"], ["↑ ↓", "select the lane above, below"],
+  ["Space", "play, pause"], ["← →", "step back, step forward"], ["Shift + ← →", "on the selected lane only"], ["Home, End", "first step, last step"], ["↑ ↓", "select the lane above, below"],
   ["+ −", "zoom in, zoom out (also Ctrl and the wheel)"], ["[ ]", "pan left, pan right (also drag, or Shift and the wheel)"], ["0", "show the whole run"],
-  ["A", "fold idle time, or show time to scale"], ["/", "filter by object"], ["R", "also show related objects"], ["L", "list all steps"], ["D", "dark or light"],
+  ["A", "fold idle time, or show time to scale"], ["drag on the axis", "show only that time"], ["/", "filter by object"], ["F", "search steps"], ["R", "also show related objects"], ["S", "the script"], ["L", "list all steps"], ["D", "dark or light"],
   ["Esc", "clear the selection, then the filters"], ["?", "these keys"],
 ];
 function keyboard() {
@@ -309,9 +375,11 @@ function keyboard() {
       ArrowLeft: () => go(-1, event.shiftKey), ArrowRight: () => go(1, event.shiftKey), ArrowUp: () => goLane(-1), ArrowDown: () => goLane(1),
       Home: () => select(shown.steps[0]), End: () => select(shown.steps.at(-1)), "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), "0": fit,
       "[": () => pan(-plot.clientWidth / 5), "]": () => pan(plot.clientWidth / 5), a: () => setAxis(!state.linear), "/": () => byId("objects").select(),
+      f: () => byId("search").select(), s: () => hasStory && setTab("script"), " ": () => play(!player.timer),
       r: () => byId("related").click(), l: () => setTab(state.tab === "log" ? "step" : "log"), d: () => setTheme(!state.dark), "?": () => byId("keys").showModal(), Escape: () => escape(event),
     };
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (event.key === " " && event.target.closest?.("button")) return;
     const scrolls = event.target.closest?.("#step, #log") && /^(ArrowUp|ArrowDown|Home|End)$/.test(event.key);
     if (!action || scrolls) return;
     event.preventDefault();
@@ -320,6 +388,7 @@ function keyboard() {
 }
 function escape(event) {
   if (event.target.tagName === "INPUT" || event.target.tagName === "SELECT") return lanesBox.focus();
+  play(false);
   if (state.step < 0) return clearFilters();
   state.step = state.lane = -1;
   panels();
@@ -333,7 +402,7 @@ function setAxis(linear) {
 }
 function setTab(tab) {
   state.tab = tab;
-  for (const [id, name, element] of [["tabStep", "step", stepPanel], ["tabLog", "log", logPanel]]) {
+  for (const [id, name, element] of [["tabScript", "script", byId("script")], ["tabStep", "step", stepPanel], ["tabLog", "log", logPanel]]) {
     byId(id).setAttribute("aria-selected", tab === name);
     element.hidden = tab !== name;
   }
@@ -348,10 +417,11 @@ function setTheme(dark) {
   refresh(true);
 }
 function clearFilters() {
-  Object.assign(state, { words: "", related: false, actor: -1 });
+  Object.assign(state, { words: "", related: false, actor: -1, query: "", span: null });
   state.hiddenKinds.clear();
   state.hiddenTypes.clear();
-  byId("objects").value = "";
+  state.hiddenTypes.add(STARTUP);
+  byId("objects").value = byId("search").value = "";
   byId("related").checked = false;
   byId("actor").value = "-1";
   refresh(false);
@@ -382,6 +452,12 @@ function controls() {
   on("back", "click", (event) => go(-1, event.shiftKey));
   on("forward", "click", (event) => go(1, event.shiftKey));
   on("last", "click", () => select(shown.steps.at(-1)));
+  on("play", "click", () => play(!player.timer));
+  on("speed", "change", (event) => { player.rate = +event.target.value; if (player.timer) play(true); });
+  on("span", "click", () => setSpan(null));
+  on("search", "input", (event) => { state.query = event.target.value; refresh(false); });
+  on("search", "keydown", (event) => { if (event.key === "Enter") go(event.shiftKey ? -1 : 1, false); });
+  on("tabScript", "click", () => setTab("script"));
   on("folded", "click", () => setAxis(false));
   on("linear", "click", () => setAxis(true));
   on("zoomIn", "click", () => zoom(0.6));
@@ -405,20 +481,22 @@ function controls() {
 function begin() {
   const wide = data.span > 0 ? `${duration(data.span)} of virtual time from ${clock(0)} UTC` : `at ${clock(0)} UTC`;
   const many = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
-  byId("summary").textContent = count === 0 ? "Nothing happened in this run." : `${wide} · ${many(count, "step")} · ${many(data.lanes.length, "lane")}`;
+  byId("summary").textContent = (data.note ? data.note + " · " : "") + (count === 0 ? "Nothing happened in this run." : `${wide} · ${many(count, "step")} · ${many(data.lanes.length, "lane")}`);
+  story.hidden = byId("tabScript").hidden = !hasStory;
   byId("paper").dataset.theme = "light";
   controls();
   pointers();
   keyboard();
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
   const wanted = location.hash ? seqs.indexOf(+location.hash.slice(1)) : -1;
+  if (hasStory && wanted < 0) setTab("script");
   if (wanted >= 0) select(wanted);
 }
 begin();
 
 // For programs that drive the page (the browser tests): select a step, wait until the page is drawn, read what is shown, find where a step is drawn.
 window.picture = {
-  select,
+  select: showSelected,
   // drawn resolves when no drawing has been due for three frames in a row. One quiet frame is not enough: scrolling and resizing
   // request a drawing only in the frame after they happen.
   async drawn() {

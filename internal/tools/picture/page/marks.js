@@ -1,8 +1,8 @@
 // The shapes of marks. Each type of step has its own shape, so that colour is not needed to distinguish them.
 
-const markColour = ["decision", "write", "user", "storage", "event", "warning", "bad", "write", "retry", "note", "bad", "write"];
+const markColour = ["decision", "write", "user", "storage", "event", "warning", "bad", "write", "retry", "note", "bad", "write", "write"];
 // severity decides which of several marks at one position is shown.
-const severity = [3, 4, 6, 5, 2, 7, 9, 8, 7.5, 1, 10, 1];
+const severity = [3, 4, 6, 5, 2, 7, 9, 8, 7.5, 1, 10, 1, 0];
 const weight = (i) => severity[data.entries.type[i]] + (failed(i) ? 3 : 0);
 const isWorthALook = (i) => weight(i) >= 7;
 

@@ -3,8 +3,8 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const count = data.entries.type.length;
 
-const DECISION = 0, WRITE = 1, USER = 2, STORAGE = 3, EVENT = 4, WARNING = 5, FAULT = 6, CRASH = 7, RETRY = 8, NOTE = 9, VIOLATION = 10, START = 11;
-const markNames = ["Decision", "API write", "User's write", "Storage call", "Event", "Warning", "Fault", "Crash", "Retry", "Workload", "Violation", "Start"];
+const DECISION = 0, WRITE = 1, USER = 2, STORAGE = 3, EVENT = 4, WARNING = 5, FAULT = 6, CRASH = 7, RETRY = 8, NOTE = 9, VIOLATION = 10, START = 11, STARTUP = 12;
+const markNames = ["Decision", "API write", "User's write", "Storage call", "Event", "Warning", "Fault", "Crash", "Retry", "Workload", "Violation", "Start", "Start-up"];
 
 // Kinds in the order of lanes, with their short names in kubectl.
 const kinds = [
@@ -37,6 +37,8 @@ function entry(i) {
     also: e.also[i] ?? [], because: e.because[i] ?? -1, until: e.until[i] ?? -1,
   };
 }
+// The starts of all components at the beginning are a type of their own, so that the page can hide them.
+for (let i = 0; i < count && data.entries.type[i] === START; i++) data.entries.type[i] = STARTUP;
 const lanesOf = (i) => (data.entries.lane[i] < 0 ? [] : [data.entries.lane[i], ...(data.entries.also[i] ?? [])]);
 const failed = (i) => data.entries.err[i] !== undefined;
 
@@ -56,6 +58,16 @@ const laneTitle = (lane) => {
 };
 // The text that a filter searches: the kind in full and its short name, with the name.
 const laneWords = data.lanes.map((l) => `${l.kind}/${l.name} ${shortKind(l.kind)}/${l.name} ${shortKind(l.kind)}/${withoutDefault(l.name)} ${l.label ?? ""}`.toLowerCase());
+
+// searchText is what a search finds of a step.
+const searchTexts = new Map();
+function searchText(i) {
+  if (!searchTexts.has(i)) {
+    const e = entry(i);
+    searchTexts.set(i, [headline(i), e.text, e.err, e.actor, e.rule?.id ?? "", e.lane >= 0 ? laneTitle(e.lane) : ""].join(" ").toLowerCase());
+  }
+  return searchTexts.get(i);
+}
 
 // Versions of objects, each built once.
 function edited(doc, ops) {
@@ -176,7 +188,7 @@ function headline(i) {
     }
     case RETRY: return `${e.head}: ${e.lane >= 0 ? laneTitle(e.lane) : e.text}`;
     case STORAGE: case FAULT: case EVENT: case WARNING: case VIOLATION: return e.text ? `${e.head}: ${e.text}` : e.head;
-    case CRASH: case START: return `${e.actor} ${e.head}`;
+    case CRASH: case START: case STARTUP: return `${e.actor} ${e.head}`;
   }
   return e.text;
 }

@@ -52,6 +52,7 @@ function stepLine(i, colours) {
 // tipFor is the tooltip for what is under the pointer.
 function tipFor(hit, colours) {
   if (hit.bar !== undefined) return tipForBar(hit);
+  if (hit.chapter !== undefined || hit.command !== undefined) return tipForStory(hit);
   if (hit.gap !== undefined) return [make("strong", "", duration(hit.gap)), " without a step"];
   if (hit.steps.length > 1) {
     const { steps } = hit, most = 7;
@@ -180,7 +181,7 @@ function showLog(panel, colours, act) {
   inner.replaceChildren(...shown.steps.slice(first, last).map((i) => {
     const lane = data.entries.lane[i];
     return make("button", "logLine" + (i === state.step ? " chosen" : ""), [
-      ...stepLine(i, colours), make("span", "object", lane >= 0 ? laneName(lane) : [CRASH, START].includes(data.entries.type[i]) ? "" : data.actors[data.entries.actor[i]] ?? ""),
+      ...stepLine(i, colours), make("span", "object", lane >= 0 ? laneName(lane) : [CRASH, START, STARTUP].includes(data.entries.type[i]) ? "" : data.actors[data.entries.actor[i]] ?? ""),
     ], { onclick: () => act.select(i), title: headline(i) });
   }));
 }

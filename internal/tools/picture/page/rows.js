@@ -1,7 +1,7 @@
 // Filters, and the rows of the lanes that match.
 
 const state = {
-  words: "", related: false, actor: -1, order: "kind", hiddenKinds: new Set(), hiddenTypes: new Set(),
+  words: "", related: false, query: "", span: null, actor: -1, order: "kind", hiddenKinds: new Set(), hiddenTypes: new Set([STARTUP]),
   step: -1, lane: -1, linear: false, view: { from: 0, to: 1 }, tab: "step", dark: false,
 };
 const shown = { lanes: [], rows: [], height: 0, steps: [], isLane: new Uint8Array(data.lanes.length), marks: new Map() };
@@ -38,7 +38,17 @@ function lanesNamed(words) {
   return found;
 }
 
-const isFiltered = () => state.words.trim() !== "" || state.actor >= 0 || state.hiddenKinds.size > 0 || state.hiddenTypes.size > 0;
+const isFiltered = () => state.words.trim() !== "" || state.query.trim() !== "" || state.span !== null || state.actor >= 0 || state.hiddenKinds.size > 0 ||
+  [...state.hiddenTypes].some((type) => type !== STARTUP);
+
+// isShown reports whether the filters of steps let a step through.
+function isShown(i) {
+  if (state.actor >= 0 && data.entries.actor[i] !== state.actor) return false;
+  if (state.hiddenTypes.has(data.entries.type[i])) return false;
+  if (state.span && (times[i] < state.span[0] || times[i] > state.span[1])) return false;
+  const query = state.query.trim().toLowerCase();
+  return query === "" || searchText(i).includes(query);
+}
 
 // filter computes what is shown.
 function filter() {
@@ -55,8 +65,7 @@ function filter() {
   const someLanes = words.length > 0 || state.hiddenKinds.size > 0;
   shown.steps = [];
   for (let i = 0; i < count; i++) {
-    if (state.actor >= 0 && data.entries.actor[i] !== state.actor) continue;
-    if (state.hiddenTypes.has(data.entries.type[i])) continue;
+    if (!isShown(i)) continue;
     const lanes = lanesOf(i);
     if (lanes.length === 0 ? someLanes : !lanes.some((lane) => shown.isLane[lane])) continue;
     shown.steps.push(i);
@@ -70,7 +79,7 @@ function filter() {
 function visibleMarks(lane) {
   let marks = shown.marks.get(lane);
   if (!marks) {
-    marks = marksOf[lane].filter((i) => (state.actor < 0 || data.entries.actor[i] === state.actor) && !state.hiddenTypes.has(data.entries.type[i]));
+    marks = marksOf[lane].filter(isShown);
     shown.marks.set(lane, marks);
   }
   return marks;
