@@ -41,7 +41,11 @@ func runScript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := script.Parse(file, data)
+	parse := script.Parse
+	if *update {
+		parse = script.ParseToUpdate
+	}
+	s, err := parse(file, data)
 	if err != nil {
 		t.Fatal(err)
 	}

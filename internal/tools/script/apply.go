@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 )
 
@@ -35,7 +37,7 @@ func (r *runner) apply(obj api.Object) error {
 		r.printf("%s created\n", displayName(ref))
 		return nil
 	}
-	patch, err := json.Marshal(patchTo(r.applied[ref], wanted))
+	patch, err := json.Marshal(patchTo(r.lastApplied(stored), wanted))
 	if err != nil {
 		return err
 	}
@@ -50,6 +52,27 @@ func (r *runner) apply(obj api.Object) error {
 	}
 	r.printf("%s configured\n", displayName(ref))
 	return nil
+}
+
+// lastApplied returns the manifest that was applied last: by this run or, if it did not apply the object, by kubectl.
+func (r *runner) lastApplied(stored api.Object) map[string]any {
+	if before, ok := r.applied[api.RefTo(stored)]; ok {
+		return before
+	}
+	var before map[string]any
+	if text := stored.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; json.Unmarshal([]byte(text), &before) != nil {
+		return nil
+	}
+	// kubectl writes an empty map of annotations where the manifest has none.
+	if meta, ok := before["metadata"].(map[string]any); ok && isEmpty(meta["annotations"]) {
+		delete(meta, "annotations")
+	}
+	return before
+}
+
+func isEmpty(value any) bool {
+	m, ok := value.(map[string]any)
+	return ok && len(m) == 0
 }
 
 // manifestOf returns the document of an object without status and without empty values that the Go types add.

@@ -33,7 +33,7 @@ func readDelete(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := deletion{namespace: a.get("namespace", defaultNamespace)}
+	d := deletion{namespace: a.get("namespace", s.inNamespace())}
 	for _, f := range []struct {
 		name string
 		to   *bool

@@ -125,8 +125,16 @@ func withGroup(kind api.Kind, name string) string {
 	return name
 }
 
-// defaultNamespace is the namespace of objects that name none.
+// defaultNamespace is the namespace of objects that name none, in a script.
 const defaultNamespace = "default"
+
+// inNamespace returns the namespace of objects that name none.
+func (s *Script) inNamespace() string {
+	if s == nil || s.namespace == "" {
+		return defaultNamespace
+	}
+	return s.namespace
+}
 
 // refTo returns the reference to an object of this kind named "name" or "namespace/name".
 func (s *Script) refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
@@ -146,7 +154,7 @@ func (s *Script) refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 	case ns == "" && namespace != "":
 		ns = namespace
 	case ns == "":
-		ns = defaultNamespace
+		ns = s.inNamespace()
 	}
 	return api.Ref{Kind: kind, Key: api.Key(ns, base)}, nil
 }

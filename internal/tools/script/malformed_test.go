@@ -73,7 +73,7 @@ var failing = []struct {
 		"it is being deleted, and finalizers [kubernetes.io/pvc-protection] remain"},
 	{"a success that should be a failure", "! settle", 1, "the command succeeded, but must fail"},
 	{"refused", "create -f c -f c\n-- c --\n" + claim, 1,
-		`c:1: create PersistentVolumeClaim/default/data: persistentvolumeclaims "data" already exists`},
+		`c:3: create PersistentVolumeClaim/default/data: persistentvolumeclaims "data" already exists`},
 	{"events", "expect event reason=FailedMount", 1, "0 matching events, want >=1"},
 	{"writes", "expect write count=3", 1, "0 matching entries of the trace, want 3"},
 	{"a backend", "backend a.example.com\nexpect backend a.example.com volumes=1", 2, "volumes is 0, want 1"},
@@ -111,8 +111,8 @@ func TestManifests(t *testing.T) {
 	}{
 		{"empty", "", 1, "manifest contains no object"},
 		{"no YAML", "a: b: c", 1, "x.yaml:1: "},
-		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", 9, "Daemon"},
-		{"an unknown field", claim + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\ncolour: red\n", 9, "colour"},
+		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", 10, `did you mean DaemonSet (apps/v1)`},
+		{"an unknown field", claim + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\ncolour: red\n", 12, "colour: unknown field"},
 		{"a driver's name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n", 1, "api"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,17 +25,26 @@ type File struct {
 }
 
 // FromManifests returns a script that applies manifests, lets the controllers settle and prints a summary. Its backends are the storage
-// systems that classes, volumes and CSIDrivers name. The error is an *[Error] with the file and line of the manifest.
+// systems that classes, volumes and CSIDrivers name. Of a dump of a cluster, the script loads the files instead. The error is an *[Error]
+// with the file and line of the manifest.
 func FromManifests(name string, files ...File) (*Script, error) {
 	s := &Script{Name: name, archive: &txtar.Archive{}, manifest: true}
+	dumped := isDump(files)
 	var text strings.Builder
-	apply := "apply"
+	command := "apply"
+	if dumped {
+		command = "load"
+	}
 	var drivers []string
 	for _, f := range files {
+		command += " -f " + quotedWord(f.Name)
+		s.archive.Files = append(s.archive.Files, txtar.File{Name: f.Name, Data: f.Data})
+		if dumped {
+			continue
+		}
 		if len(f.Data) > maxSize {
 			return nil, &Error{File: f.Name, Line: 1, Err: fmt.Errorf("manifest has %d bytes, more than the maximum of %d", len(f.Data), maxSize)}
 		}
-		s.archive.Files = append(s.archive.Files, txtar.File{Name: f.Name, Data: f.Data})
 		objs, err := s.manifests([]string{f.Name})
 		if err != nil {
 			return nil, fileError(err)
@@ -42,18 +52,25 @@ func FromManifests(name string, files ...File) (*Script, error) {
 		for _, m := range objs {
 			drivers = append(drivers, storageOf(m.obj)...)
 		}
-		apply += " -f " + quotedWord(f.Name)
 	}
 	slices.Sort(drivers)
 	for _, driver := range slices.Compact(drivers) {
 		fmt.Fprintf(&text, "backend %s\n", quotedWord(driver))
 	}
-	fmt.Fprintf(&text, "%s\n? settle\nsummary\n", apply)
+	fmt.Fprintf(&text, "%s\n? settle\nsummary\n", command)
 	s.archive.Comment = []byte(text.String())
 	if err := s.read(); err != nil {
 		return nil, fileError(err)
 	}
 	return s, nil
+}
+
+// storedObject matches a field that only the API server writes.
+var storedObject = regexp.MustCompile(`(?m)^\s*"?resourceVersion"?: *"?[0-9]`)
+
+// isDump reports whether the files have objects as an API server stores them.
+func isDump(files []File) bool {
+	return slices.ContainsFunc(files, func(f File) bool { return storedObject.Match(f.Data) })
 }
 
 // fileError converts an error in a manifest to an *Error of its file.

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func metadataCommands() []*command {
@@ -32,9 +34,12 @@ func metadataCommands() []*command {
 			read:     readScale,
 		},
 		{
-			name: "rollout", group: writing, usage: []string{"restart KIND/NAME... | restart KIND NAME..."},
-			help:     "Restarts the pods of a workload: sets the annotation kubectl.kubernetes.io/restartedAt of its template.",
-			examples: []string{"rollout restart statefulset/db"},
+			name: "rollout", group: writing,
+			usage: []string{"restart | pause | resume KIND/NAME...", "undo KIND/NAME [--to-revision=N]", "status KIND/NAME [--timeout=15m] [--watch=false]"},
+			help: "Handles the rollout of a workload. `restart` replaces its pods: it sets the annotation kubectl.kubernetes.io/restartedAt of the " +
+				"template. `undo` returns to an earlier revision, without `--to-revision` to the previous one. `status` advances time until the " +
+				"rollout is complete. `pause` and `resume` are for Deployments.",
+			examples: []string{"rollout restart statefulset/db", "rollout status deployment/web --timeout=2m"},
 			read:     readRollout,
 		},
 		{
@@ -57,9 +62,10 @@ func metadataCommands() []*command {
 			read:     readCordon("uncordon", false),
 		},
 		{
-			name: "drain", group: writing, usage: []string{"NODE"},
-			help:     "Cordons a node and deletes all its pods. The controllers of StatefulSets replace theirs.",
-			examples: []string{"drain n1"},
+			name: "drain", group: writing, usage: []string{"NODE [--ignore-daemonsets]"},
+			help: "Cordons a node and deletes its pods. Their controllers replace them. Pods of DaemonSets tolerate a cordon: they stay with " +
+				"`--ignore-daemonsets`, and without it the command fails before it deletes a pod, as kubectl does.",
+			examples: []string{"drain n1 --ignore-daemonsets"},
 			read:     readDrain,
 		},
 	}
@@ -209,21 +215,46 @@ func readDrain(_ *Script, args []string) (step, error) {
 		return nil, usageOf("drain", "want one node")
 	}
 	node := a.rest[0]
+	ignore, err := a.flag("ignore-daemonsets")
+	if err != nil {
+		return nil, err
+	}
 	return func(r *runner) error {
 		if err := r.cordon(node, true, "cordoned"); err != nil {
 			return err
 		}
+		var leave, daemons []api.Ref
 		for _, pod := range r.cluster.Pods.List() {
-			if pod.Spec.NodeName != node {
-				continue
+			switch owner := metav1.GetControllerOfNoCopy(pod); {
+			case pod.Spec.NodeName != node:
+			case owner != nil && owner.Kind == "DaemonSet" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
+				daemons = append(daemons, api.RefTo(pod))
+			default:
+				leave = append(leave, api.RefTo(pod))
 			}
-			ref := api.RefTo(pod)
+		}
+		if names := keysOf(daemons); len(daemons) > 0 && !ignore {
+			return fmt.Errorf("unable to drain node %q: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): %s", node, names)
+		} else if len(daemons) > 0 {
+			r.printf("Warning: ignoring DaemonSet-managed Pods: %s\n", names)
+		}
+		for _, ref := range leave {
 			if err := r.cluster.Delete(emptyObject(ref)); err != nil {
 				return err
 			}
-			r.printf("pod %q deleted from %s namespace\n", pod.Name, pod.Namespace)
+			namespace, name := objects.SplitKey(ref.Key)
+			r.printf("pod %q deleted from %s namespace\n", name, namespace)
 		}
 		r.printf("%s drained\n", displayName(nodeRef(node)))
 		return nil
 	}, nil
+}
+
+// keysOf lists the keys of references.
+func keysOf(refs []api.Ref) string {
+	keys := make([]string, len(refs))
+	for i, ref := range refs {
+		keys[i] = ref.Key
+	}
+	return strings.Join(keys, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/fieldpos"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -33,7 +34,7 @@ func objectCommands() []*command {
 		},
 		{
 			name: "load", group: writing, usage: []string{"-f FILE..."},
-			help:     "Stores the objects of the files unchanged, including uid, status and timestamps, such as a dump of another cluster.",
+			help:     "Stores the objects of the files unchanged, including uid, status and timestamps. If they are a dump of a cluster, with resourceVersions, this cluster continues from it, as in `volsim explain`: unless `config start=TIME` is given it starts at the newest timestamp of the dump, it has the storage systems that the dump mentions, drivers and nodes that fail in the dump continue to fail, and pods that run go on running. A script loads one dump.",
 			examples: []string{"load -f dump.yaml"},
 			read:     readLoad,
 		},
@@ -74,11 +75,17 @@ func readFiles(s *Script, name string, a arguments) ([]string, error) {
 	return files, nil
 }
 
-// locatedObject is an object with the file and line at which its document begins.
+// locatedObject is an object of a file.
 type locatedObject struct {
 	file string
-	line int
 	obj  api.Object
+	at   fieldpos.Source
+}
+
+// explain returns an error about the object with the line that it is about.
+func (l *locatedObject) explain(err error) error {
+	line, err := fieldpos.Explain(l.at, err)
+	return &fileErrorAt{l.file, line, inOneLine(err)}
 }
 
 // fileErrorAt is an error in a manifest, or of a command on one of its objects.
@@ -105,13 +112,14 @@ func (s *Script) manifests(files []string) ([]locatedObject, error) {
 			return nil, &fileErrorAt{name, 1, errors.New("manifest contains no object")}
 		}
 		for _, m := range found {
+			located := locatedObject{name, m.Object, fieldpos.Source{Doc: m.Doc, Line: m.Line, Items: m.Items}}
 			if m.Err != nil {
-				return nil, &fileErrorAt{name, m.Line, inOneLine(m.Err)}
+				return nil, located.explain(m.Err)
 			}
 			if m.Object.GetNamespace() == "" && s.namespaced(api.KindOf(m.Object)) {
-				m.Object.SetNamespace(defaultNamespace)
+				m.Object.SetNamespace(s.inNamespace())
 			}
-			objs = append(objs, locatedObject{name, m.Line, m.Object})
+			objs = append(objs, located)
 		}
 	}
 	return objs, nil
@@ -137,7 +145,7 @@ func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) er
 		}
 		for _, m := range objs {
 			if err := do(r, m.obj); err != nil {
-				return &fileErrorAt{m.file, m.line, err}
+				return m.explain(err)
 			}
 		}
 		return nil
@@ -207,24 +215,6 @@ func readReplace(s *Script, args []string) (step, error) {
 			return err
 		}
 		r.printf("%s replaced\n", displayName(api.RefTo(obj)))
-		return nil
-	})
-}
-
-func readLoad(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, fileOption)
-	if err != nil {
-		return nil, err
-	}
-	files, err := readFiles(s, "load", a)
-	if err != nil {
-		return nil, err
-	}
-	return forObjects(s, files, func(r *runner, obj api.Object) error {
-		if err := r.cluster.Load(obj); err != nil {
-			return err
-		}
-		r.printf("%s loaded\n", displayName(api.RefTo(obj)))
 		return nil
 	})
 }

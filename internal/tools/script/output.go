@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"golang.org/x/tools/txtar"
 )
 
 func outputCommands() []*command {
@@ -24,7 +26,7 @@ func outputCommands() []*command {
 		{
 			name: "cmp", group: expectations, usage: []string{"stdout | stderr | FILE FILE"},
 			help: "Checks that the output of the previous command, or the first file, equals the second file byte for byte. " +
-				"`volsim run --update` and `go test -update-scripts` write the file instead.",
+				"`volsim run --update` and `go test -update-scripts` write the file instead, and create it if there is none.",
 			examples: []string{"get pv,pvc", "cmp stdout want.txt"},
 			read:     readCmp,
 		},
@@ -68,7 +70,10 @@ func readCmp(s *Script, args []string) (step, error) {
 	}
 	what, file := args[0], args[1]
 	if _, err := s.file(file); err != nil {
-		return nil, err
+		if !s.update {
+			return nil, err
+		}
+		s.archive.Files = append(s.archive.Files, txtar.File{Name: file})
 	}
 	var got func(*runner) string
 	switch what {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/kubectl"
@@ -153,15 +155,14 @@ func readEvents(s *Script, args []string) (step, error) {
 		namespace = ""
 	}
 	return func(r *runner) error {
-		var found []api.Object
+		var found []*corev1.Event
 		for _, e := range r.cluster.Events() {
 			isAbout := about == (api.Ref{}) && (namespace == "" || e.Namespace == namespace) || about != (api.Ref{}) && kubectl.About(e, about)
 			if isAbout && (types == nil || slices.Contains(types, e.Type)) {
 				found = append(found, e)
 			}
 		}
-		return kubectl.Print(&r.printed, r.cluster.Now(), []api.Kind{api.Event}, found,
-			kubectl.Options{Namespaces: everywhere, Namespace: namespace})
+		return kubectl.PrintEvents(&r.printed, r.cluster.Now(), found, namespace)
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package script
 import (
 	_ "embed" // for the introduction
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,4 +50,39 @@ func Help() string {
 		}
 	}
 	return out.String()
+}
+
+// CommandUsage describes a command for completion.
+type CommandUsage struct {
+	Name, Usage, Help string
+	Setup             bool
+}
+
+// Usages lists all commands in the order of the reference.
+func Usages() []CommandUsage {
+	var all []CommandUsage
+	for _, c := range commands {
+		all = append(all, CommandUsage{Name: c.name, Usage: strings.Join(c.usage, ", or "), Help: c.help, Setup: c.setup})
+	}
+	return all
+}
+
+// KindNames lists the short names of the kinds that conditions and commands name, in order.
+func KindNames() []string {
+	var all []string
+	for _, names := range kindNames {
+		all = append(all, names[min(2, len(names)-1)])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// FieldNames lists the fields that conditions on a kind can name; nil for an unknown kind.
+func FieldNames(kind string) []string {
+	for known, names := range kindNames {
+		if slices.Contains(names, kind) {
+			return fieldNames(known)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,16 @@ type Options struct {
 	Until time.Duration
 	// Out receives each command and its output; nil discards them.
 	Out io.Writer
+	// Log, when set, sets LogV and LogModules of volsim.Config; Result.Log contains the log.
+	Log *LogOptions
 	// Progress is called before each command, and regularly while virtual time passes; nil reports nothing.
 	Progress func(Progress)
+}
+
+// LogOptions choose the lines of a log: volsim.Config.LogV and LogModules.
+type LogOptions struct {
+	V       int
+	Modules string
 }
 
 // Progress describes how far a run is.
@@ -42,7 +51,8 @@ type Progress struct {
 type Result struct {
 	// Cluster is the cluster of Seed at the end of the run; nil if it could not be created.
 	Cluster *volsim.Cluster
-	// Seed is the seed of the reported run: the first that failed or, where one success is enough, that succeeded; else the last.
+	// Seed is the seed of the reported run: the first that failed or, where one success is enough, that succeeded; else the first with
+	// which a line with the prefix some held; else the last.
 	Seed int64
 	// Chosen is true if Options.Choose determined the order instead of a seed.
 	Chosen bool
@@ -56,6 +66,9 @@ type Result struct {
 	Commands []Command
 	// Failures lists the lines that failed, in order.
 	Failures []*Error
+	// Log is the log of the reported run, if Options.Log is set.
+	Log      []byte
+	comments []paragraph // of the script
 	// Archive is the script with updated files; Updated is true if any file changed.
 	Archive []byte
 	Updated bool
@@ -72,7 +85,10 @@ type SomeSeeds struct {
 type Command struct {
 	Line    int           `json:"line"`
 	Command string        `json:"command"`
+	From    time.Duration `json:"-"` // virtual time since the start, before the command
 	At      time.Duration `json:"-"` // virtual time since the start, after the command
+	Seq     uint64        `json:"-"` // number of the newest entry of the trace before the command
+	Expects bool          `json:"-"` // it is an expectation
 	Output  string        `json:"output,omitempty"`
 	Error   string        `json:"error,omitempty"` // why it failed, whether expected or not
 }
@@ -126,10 +142,11 @@ func (b *batch) run() (*Result, error) {
 		r.run()
 		ok := b.count(r)
 		// Where one success is enough and all runs fail, the run that got farthest is the most informative.
-		if reported == nil || !all.some || ok || r.reached() > reported.reached() {
+		switch {
+		case reported == nil, all.some && (ok || r.reached() > reported.reached()), !all.some && (!ok || !reported.some):
 			reported.close()
 			reported = r
-		} else {
+		default:
 			r.close()
 		}
 		if ok == all.some {
@@ -147,7 +164,9 @@ func (b *batch) run() (*Result, error) {
 func (b *batch) finish(r *runner, all seeds) {
 	result := &b.result
 	result.Cluster, result.Seed, result.Start, result.Commands, result.Failures = r.cluster, r.seed, r.start, r.commands, r.failures
+	result.Log = r.log.Bytes()
 	result.Chosen = b.opts.Choose != nil
+	result.comments = b.script.paragraphs()
 	many := all.count() > 1
 	if many && b.opts.Out != nil {
 		for _, text := range r.transcript {
@@ -237,11 +256,31 @@ func (r *Result) Summary() string {
 
 // position returns the seed of the reported run and how far it came.
 func (r *Result) position() string {
-	order := fmt.Sprintf("seed %d", r.Seed)
+	return fmt.Sprintf("%s, %s of virtual time", r.order(), r.Cluster.Now().Sub(r.Start))
+}
+
+func (r *Result) order() string {
 	if r.Chosen {
-		order = "order as chosen"
+		return "order as chosen"
 	}
-	return fmt.Sprintf("%s, %s of virtual time", order, r.Cluster.Now().Sub(r.Start))
+	return fmt.Sprintf("seed %d", r.Seed)
+}
+
+// Order describes the order of the reported run, such as "seed 6, with which line 33 holds".
+func (r *Result) Order() string {
+	if len(r.Seeds) == 1 {
+		return r.order()
+	}
+	if len(r.Failures) > 0 {
+		return fmt.Sprintf("%s, which fails in line %d; %d of %d seeds passed", r.order(), r.Failures[0].Line, len(r.Succeeded), len(r.Seeds))
+	}
+	for _, s := range r.Some {
+		if slices.Contains(s.Seeds, r.Seed) {
+			return fmt.Sprintf("%s, with which line %d (%q) holds, as with %d of %d seeds", r.order(), s.Line, someExpectation(s.Command),
+				len(s.Seeds), len(r.Seeds))
+		}
+	}
+	return fmt.Sprintf("%s of %d", r.order(), len(r.Seeds))
 }
 
 // someExpectation returns a line without its prefix some.

@@ -121,7 +121,8 @@ func TestOptions(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "# A heading.\n> advance 5s\n> get pv\nNo resources found\n> ! get pv/a\n[persistentvolumes \"a\" not found]\n",
 			out.String())
-		require.Equal(t, script.Command{Line: 3, Command: "get pv", At: 5 * time.Second, Output: "No resources found\n"}, result.Commands[1])
+		require.Equal(t, script.Command{Line: 3, Command: "get pv", From: 5 * time.Second, At: 5 * time.Second,
+			Seq: result.Cluster.Trace().Seq(), Output: "No resources found\n"}, result.Commands[1])
 	})
 	t.Run("a blank line before a heading that follows a command", func(t *testing.T) {
 		var out bytes.Buffer

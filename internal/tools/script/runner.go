@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/dump"
 )
 
 // runner executes a script once, in its own cluster.
@@ -23,6 +24,7 @@ type runner struct {
 	cluster   *volsim.Cluster
 	start     time.Time
 	backends  map[string]scriptBackend
+	dump      *dump.Cluster // the dump that a line loads; nil for none
 	variables map[string]string
 	applied   map[api.Ref]map[string]any // manifest applied last, for apply
 
@@ -30,10 +32,13 @@ type runner struct {
 	enforced       []string // those of watched whose violation is a failure
 	seenViolations int      // number of violations examined so far
 
+	log            bytes.Buffer // of the components
 	stdout, stderr bytes.Buffer // of the previous command
 	printed        strings.Builder
 	line           int
+	command        bool // the previous line was a command
 	waiting        bool // in wait --for or delete --wait
+	some           bool // a line with the prefix some held
 
 	commands   []Command
 	transcript []string
@@ -50,36 +55,9 @@ func (r *runner) run() {
 			return
 		}
 	}
-	command := false // the previous line was a command
 	for _, st := range r.script.statements {
-		r.line = st.line
-		if st.comment && command {
-			r.emit("\n")
-		}
-		command = !st.comment
-		if st.comment {
-			r.emit(st.text + "\n")
-			continue
-		}
-		r.emit("> " + st.text + "\n")
-		if st.command.setup {
-			continue
-		}
-		r.progress()
-		err := r.execute(st)
-		if errors.Is(err, errStop) {
-			r.record(st, nil)
+		if !r.statement(st) {
 			return
-		}
-		r.record(st, err)
-		if err = r.checkOutcome(st, err); err == nil {
-			err = r.checkViolations()
-		}
-		if err != nil {
-			r.fail(st, err)
-			if !r.batch.opts.Continue || st.command.group != expectations {
-				return
-			}
 		}
 	}
 	if rest := r.batch.opts.Until - r.elapsed(); r.batch.opts.Until > 0 && rest > 0 {
@@ -89,13 +67,46 @@ func (r *runner) run() {
 	}
 }
 
+// statement executes a line and reports whether the run goes on.
+func (r *runner) statement(st *statement) bool {
+	r.line = st.line
+	if st.comment && r.command {
+		r.emit("\n")
+	}
+	r.command = !st.comment
+	if st.comment {
+		r.emit(st.text + "\n")
+		return true
+	}
+	r.emit("> " + st.text + "\n")
+	if st.command.setup {
+		return true
+	}
+	r.progress()
+	next := Command{Line: st.line, Command: st.text, From: r.elapsed(), Seq: r.cluster.Trace().Seq(), Expects: st.command.group == expectations}
+	err := r.execute(st)
+	if errors.Is(err, errStop) {
+		r.record(st, next, nil)
+		return false
+	}
+	r.record(st, next, err)
+	if err = r.checkOutcome(st, err); err == nil {
+		err = r.checkViolations()
+	}
+	if err != nil {
+		r.fail(st, err)
+		return r.batch.opts.Continue && st.command.group == expectations
+	}
+	return true
+}
+
 // begin creates the cluster that the setup lines describe.
 func (r *runner) begin() error {
-	c, u, err := r.script.newCluster(r.seed, r.batch.opts.Choose)
+	c, u, err := r.script.newCluster(r.seed, r.batch.opts, &r.log)
 	if err != nil {
 		return err
 	}
-	r.cluster, r.backends, r.start, r.enforced = c, u.backends, c.Now(), u.enforced
+	r.cluster, r.backends, r.dump, r.start, r.enforced = c, u.backends, u.dump, c.Now(), u.enforced
 	for _, inv := range u.config.Check {
 		r.watched = append(r.watched, inv.Name)
 	}
@@ -138,6 +149,7 @@ func (r *runner) checkOutcome(st *statement, err error) error {
 	case st.someSeed:
 		if err == nil {
 			r.batch.someSeeds[st.line] = append(r.batch.someSeeds[st.line], r.seed)
+			r.some = true
 		}
 		return nil
 	case st.mayFail:
@@ -159,8 +171,8 @@ func (r *runner) variable(name string) (string, bool) {
 func (r *runner) printf(format string, args ...any) { fmt.Fprintf(&r.printed, format, args...) }
 
 // record adds an executed line to the transcript and the result.
-func (r *runner) record(st *statement, err error) {
-	c := Command{Line: st.line, Command: st.text, At: r.elapsed(), Output: r.printed.String()}
+func (r *runner) record(st *statement, c Command, err error) {
+	c.At, c.Output = r.elapsed(), r.printed.String()
 	text := c.Output
 	if err != nil {
 		c.Error = err.Error()

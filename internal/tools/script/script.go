@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/volsim/volsim/internal/tools/dump"
 )
 
 // Script is a parsed script.
@@ -20,6 +23,10 @@ type Script struct {
 	modifiers  []setupLine // contributions of the setup lines, in order
 	line       int         // number of the line being parsed
 	manifest   bool        // made from manifests: errors name lines of those
+	dump       *dump.Dump  // the dump that a line loads; nil for none
+	parsed     bool        // all lines of the script were parsed
+	namespace  string      // of objects that name none; "" is default
+	update     bool        // the run creates the missing files that cmp compares with
 }
 
 // statement is one line with a command.
@@ -65,14 +72,19 @@ const maxSize = 64 << 20
 
 // Parse reads a script. name identifies it in errors. Every line without variables is checked; the error is an *[Error] for the first line
 // that is wrong.
-func Parse(name string, data []byte) (*Script, error) {
+func Parse(name string, data []byte) (*Script, error) { return parse(name, data, false) }
+
+// ParseToUpdate is like Parse for a run with Options.Update: files that cmp compares with need not exist.
+func ParseToUpdate(name string, data []byte) (*Script, error) { return parse(name, data, true) }
+
+func parse(name string, data []byte, update bool) (*Script, error) {
 	if len(data) > maxSize {
 		return nil, &Error{File: name, Line: 1, Err: fmt.Errorf("script has %d bytes, more than the maximum of %d", len(data), maxSize)}
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return nil, &Error{File: name, Line: 1 + bytes.Count(data[:i], []byte("\n")), Err: errors.New("script contains a zero byte: want text")}
 	}
-	s := &Script{Name: name, archive: txtar.Parse(data)}
+	s := &Script{Name: name, archive: txtar.Parse(data), update: update}
 	if err := s.checkFiles(); err != nil {
 		return nil, err
 	}
@@ -101,8 +113,14 @@ func (s *Script) read() error {
 			s.statements = append(s.statements, st)
 		}
 	}
+	if !slices.ContainsFunc(s.statements, func(st *statement) bool { return !st.comment }) {
+		return s.errorAt(1, "", errNoCommands)
+	}
+	s.parsed = true
 	return s.checkSetup()
 }
+
+var errNoCommands = errors.New("the script has no commands; volsim run --help-commands lists them")
 
 func (s *Script) errorAt(line int, command string, err error) error {
 	return &Error{File: s.Name, Line: line, Command: command, Err: err}

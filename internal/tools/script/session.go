@@ -1,8 +1,13 @@
 package script
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/volsim/volsim"
 )
@@ -36,6 +41,62 @@ func (x *Session) Run() (*Result, error) {
 	x.batch.count(x.runner)
 	x.batch.finish(x.runner, seeds{from: x.runner.seed, to: x.runner.seed})
 	return &x.batch.result, joined(x.batch.result.Failures)
+}
+
+// Line returns the line that is being executed, or was executed last; 0 before the first.
+func (x *Session) Line() int { return x.runner.line }
+
+// Start returns the virtual time at which the run began.
+func (x *Session) Start() time.Time { return x.runner.start }
+
+// Backends lists the names of the storage systems, in order.
+func (x *Session) Backends() []string { return slices.Sorted(maps.Keys(x.runner.backends)) }
+
+// Do executes one more line, as if it stood below the last one, and returns the result of all lines. It goes on after a line that failed.
+// The error says why the line is malformed: then it changes nothing. A line that failed is among the failures of the result.
+func (x *Session) Do(text string) (*Result, error) {
+	s := x.runner.script
+	script := []byte(fixNewline(string(s.archive.Comment)))
+	st, err := x.parse(bytes.Count(script, []byte("\n"))+1, text)
+	if err != nil {
+		return nil, err
+	}
+	s.archive.Comment = append(script, text+"\n"...)
+	s.statements = append(s.statements, st)
+	x.runner.statement(st)
+	x.batch.result = Result{}
+	x.batch.count(x.runner)
+	x.batch.finish(x.runner, seeds{from: x.runner.seed, to: x.runner.seed})
+	return &x.batch.result, nil
+}
+
+// Check executes an expectation without recording it, and returns why it does not hold.
+func (x *Session) Check(text string) error {
+	st, err := x.parse(x.runner.line, text)
+	if err != nil {
+		return err
+	}
+	if st.comment || st.command.group != expectations {
+		return x.runner.script.errorAt(st.line, text, errors.New("want an expectation"))
+	}
+	return x.runner.checkOutcome(st, x.runner.execute(st))
+}
+
+// parse reads a line that is not part of the script.
+func (x *Session) parse(line int, text string) (*statement, error) {
+	s := x.runner.script
+	st, err := s.parseLine(line, text)
+	switch {
+	case err != nil:
+	case st == nil:
+		err = errors.New("the line is empty")
+	case !st.comment && st.command.setup:
+		err = fmt.Errorf("%s must come before the first command that is not setup", st.command.name)
+	}
+	if err != nil {
+		return nil, s.errorAt(line, text, err)
+	}
+	return st, nil
 }
 
 // Dependencies describes what the lines of a script read or change besides objects and storage.

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/tools/dump"
 )
 
 // setup is the result of the setup lines, for one cluster.
@@ -19,6 +21,7 @@ type setup struct {
 	config   volsim.Config
 	backends map[string]scriptBackend
 	enforced []string // the invariants whose violation is a failure
+	dump     *dump.Cluster
 }
 
 // setupLine is the contribution of one setup line.
@@ -41,14 +44,17 @@ func (s *Script) newSetup(without int) (*setup, error) {
 	return u, nil
 }
 
-// newCluster creates the cluster of a run.
-func (s *Script) newCluster(seed int64, choose func(n int) int) (*volsim.Cluster, *setup, error) {
+// newCluster creates the cluster of a run that writes its log to log, if there is one.
+func (s *Script) newCluster(seed int64, opts Options, log io.Writer) (*volsim.Cluster, *setup, error) {
 	u, err := s.newSetup(-1)
 	if err != nil {
 		return nil, nil, err
 	}
-	u.config.Seed, internals.Options(&u.config).Choose = seed, choose
-	if choose != nil && !s.HasNodes() {
+	u.config.Seed, internals.Options(&u.config).Choose = seed, opts.Choose
+	if opts.Log != nil {
+		u.config.Log, u.config.LogV, u.config.LogModules = log, opts.Log.V, opts.Log.Modules
+	}
+	if opts.Choose != nil && !s.HasNodes() {
 		// Without nodes these controllers do nothing, but there are far fewer orders to explore without them.
 		u.config.Without = append(u.config.Without, actors.NodeFailure...)
 	}
@@ -72,7 +78,7 @@ func (u *setup) watch(names string) ([]check.Invariant, error) {
 
 // checkSetup creates a cluster; if that fails, it reports the line without which it would succeed.
 func (s *Script) checkSetup() error {
-	c, _, err := s.newCluster(0, nil)
+	c, _, err := s.newCluster(0, Options{}, nil)
 	if err == nil {
 		c.Close()
 		return nil

@@ -2,10 +2,7 @@ package script
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 )
 
 // readScale reads the command scale.
@@ -37,40 +34,6 @@ func readScale(s *Script, args []string) (step, error) {
 				return err
 			}
 			r.printf("%s scaled\n", displayName(ref))
-		}
-		return nil
-	}, nil
-}
-
-// restartable lists the kinds of the group apps that kubectl rollout restart accepts.
-var restartable = []string{"DaemonSet", "Deployment", "StatefulSet"}
-
-// readRollout reads the command rollout restart.
-func readRollout(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption)
-	if err != nil {
-		return nil, err
-	}
-	if len(a.rest) < 2 || a.rest[0] != "restart" {
-		return nil, usageOf("rollout", "want restart and an object")
-	}
-	refs, err := s.refsOf(a.rest[1:], a.get("namespace", ""))
-	if err != nil {
-		return nil, err
-	}
-	for _, ref := range refs {
-		if known := s.describe(ref.Kind); known == nil || !slices.Contains(restartable, known.Kind) || known.Group != "apps" {
-			return nil, fmt.Errorf("cannot restart %s: want one of the kinds %s", displayName(ref), strings.Join(restartable, ", "))
-		}
-	}
-	return func(r *runner) error {
-		for _, ref := range refs {
-			at := r.cluster.Now().UTC().Format(time.RFC3339)
-			patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, at)
-			if err := r.cluster.Patch(emptyObject(ref), patch); err != nil {
-				return err
-			}
-			r.printf("%s restarted\n", displayName(ref))
 		}
 		return nil
 	}, nil
