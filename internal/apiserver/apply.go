@@ -3,7 +3,6 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +35,13 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 		if err := r.checkIdentity(obj); err != nil {
 			return nil, err
 		}
+		previous := live
+		if created {
+			previous = nil
+		}
+		if err := s.checkSchema(r, obj, previous); err != nil {
+			return nil, err
+		}
 		s.fields.applying = true
 		defer func() { s.fields.applying = false }()
 		if !created {
@@ -46,7 +52,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
 		code = http.StatusCreated
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun})
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
 	})
 	if err != nil {
 		return nil, 0, err
@@ -58,11 +64,11 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 // applied returns the object with the configuration of the request applied, and with its managedFields.
 func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.PatchOptions) (api.Object, error) {
 	if err := store.CheckAliases(r.body, maxExpansion); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: error converting YAML to JSON: %v", err))
 	}
 	configuration := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal(r.body, &configuration.Object); err != nil {
-		return nil, apierrors.NewBadRequest("error decoding YAML: " + strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
 	normalizeNumbers(configuration.Object)
 	fm, err := s.fields.manager(r.resource, r.subresource)
@@ -91,7 +97,11 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	}
 	obj := result.(api.Object)
 	obj.SetManagedFields(s.fields.withTimes(obj.GetManagedFields(), before))
-	return r.resource.storable(obj)
+	if obj, err = r.resource.storable(obj); err != nil {
+		return nil, err
+	}
+	s.conform(r.resource, obj)
+	return obj, nil
 }
 
 // normalizeNumbers makes whole numbers in decoded YAML integers, as those of JSON are.

@@ -7,25 +7,6 @@ import (
 	"reflect"
 	"strings"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	certificatesv1 "k8s.io/api/certificates/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	nodev1 "k8s.io/api/node/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +18,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -45,21 +27,7 @@ type codec struct {
 	scheme *runtime.Scheme
 }
 
-func newCodec() *codec {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, storagev1.AddToScheme, admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv2.AddToScheme,
-		batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
-		resourcev1.AddToScheme, schedulingv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
-		autoscalingv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			panic(err) // the groups have disjoint types
-		}
-	}
-	return &codec{scheme}
-}
+func newCodec() *codec { return &codec{scheme.Scheme()} }
 
 // newTyped returns an empty object of a kind of the scheme.
 func (c *codec) newTyped(gvk schema.GroupVersionKind) api.Object {
@@ -259,6 +227,14 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 		return nil, err
 	}
 	r.warnings = append(r.warnings, warnings...)
+	unknown := s.conform(r.resource, obj.(api.Object))
+	switch gvk := r.resource.gvk(); {
+	case len(unknown) == 0:
+	case validation == metav1.FieldValidationStrict:
+		return nil, decodeError(runtime.NewStrictDecodingError(unknown), &gvk, gvk, r.body)
+	case validation != metav1.FieldValidationIgnore:
+		r.warnings = append(r.warnings, fieldWarnings(unknown)...)
+	}
 	return r.resource.storable(obj.(api.Object))
 }
 

@@ -194,13 +194,18 @@ func (s *Server) resourceList(gv schema.GroupVersion) metav1.APIResourceList {
 	return list
 }
 
-// allSubresources returns the subresources with status, in the order of their names.
+// allSubresources returns the subresources with status, in the order of their names. Of a custom resource, status is the first.
 func (r *resource) allSubresources() []subresource {
 	subs := slices.Clone(r.subresources)
 	if r.status {
 		subs = append(subs, subresource{string(api.Status), r.gvk(), []string{verbGet, verbPatch, verbUpdate}})
 	}
-	slices.SortFunc(subs, func(a, b subresource) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(subs, func(a, b subresource) int {
+		if r.custom {
+			return -strings.Compare(a.name, b.name)
+		}
+		return strings.Compare(a.name, b.name)
+	})
 	return subs
 }
 

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,5 +38,14 @@ func errMethod() error { return serverError(http.StatusMethodNotAllowed, "405: M
 func mediaError(code int, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	}}
+}
+
+// errRefused returns the error for a subresource that the server does not carry out.
+func errRefused(r *request, reason string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+		Message: fmt.Sprintf("%s of %s %q: %s", r.subresource, r.resource.singular, r.name, reason),
+		Details: &metav1.StatusDetails{Name: r.name, Group: r.resource.Group, Kind: r.resource.Resource},
 	}}
 }

@@ -66,6 +66,8 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 		res, manager = f.request.resource, f.request.manager
 		if res.kind != api.KindOf(obj) {
 			res = nil
+		} else if f.request.subresource == subresourceScale {
+			sub = subresourceScale // the store sees an update of the main resource
 		}
 	} else if a, ok := f.server.cfg.Backend.(Attributor); ok {
 		manager = managerOfActor(a.Writer())
@@ -100,7 +102,14 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	if err != nil {
 		return nil
 	}
-	return f.withTimes(result.(api.Object).GetManagedFields(), base)
+	entries := f.withTimes(result.(api.Object).GetManagedFields(), base)
+	for i := range entries {
+		// kube-apiserver does not record when a custom object was scaled.
+		if res.custom && entries[i].Subresource == subresourceScale {
+			entries[i].Time = nil
+		}
+	}
+	return entries
 }
 
 // versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not

@@ -84,7 +84,10 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	dryRun := len(opts.DryRun) > 0
 	ref := api.Ref{Kind: r.resource.kind, Key: api.Key(r.namespace, obj.GetName())}
 	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun})
+		if err := s.checkSchema(r, obj, nil); err != nil {
+			return nil, err
+		}
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
 	})
 	if err != nil {
 		return nil, 0, err
@@ -106,6 +109,13 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	updated, err := s.write(r, r.ref(), len(opts.DryRun) > 0, func() (api.Object, error) {
+		s.keepPriority(r, obj)
+		// A missing object is the store's error.
+		if old, err := s.store.Get(r.resource.kind, r.key()); err == nil {
+			if err := s.checkSchema(r, obj, old); err != nil {
+				return nil, err
+			}
+		}
 		return s.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{})
 	})
 	if err != nil {
@@ -141,7 +151,7 @@ func (s *Server) bind(r *request, opts metav1.CreateOptions) ([]byte, int, error
 	return success()
 }
 
-// evict deletes a pod. Disruption budgets are not simulated.
+// evict deletes a pod unless a PodDisruptionBudget forbids it.
 func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
 	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, policyv1.SchemeGroupVersion.WithKind("Eviction"))
 	if err != nil {
@@ -160,7 +170,7 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 		given = *eviction.DeleteOptions
 	}
 	dryRun := len(opts.DryRun) > 0 || len(given.DryRun) > 0
-	_, err = s.write(r, r.ref(), dryRun, func() (api.Object, error) { return s.store.Delete(r.resource.kind, r.key(), deleteOptions(given)) })
+	_, err = s.write(r, r.ref(), dryRun, func() (api.Object, error) { return s.store.Evict(r.key(), deleteOptions(given)) })
 	if err != nil {
 		return nil, 0, err
 	}

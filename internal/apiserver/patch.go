@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -20,6 +21,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -36,8 +38,7 @@ var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, ty
 
 // patch applies a patch to the newest version of an object.
 func (s *Server) patch(r *request) ([]byte, int, error) {
-	contentType, _, _ := strings.Cut(r.contentType, ";")
-	patchType := types.PatchType(strings.TrimSpace(contentType))
+	patchType := patchTypeOf(r)
 	if !s.accepts(r, patchType) {
 		return nil, 0, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
@@ -58,6 +59,11 @@ func (s *Server) patch(r *request) ([]byte, int, error) {
 	}
 	data, err := s.represent(r, patched)
 	return data, http.StatusOK, err
+}
+
+func patchTypeOf(r *request) types.PatchType {
+	contentType, _, _ := strings.Cut(r.contentType, ";")
+	return types.PatchType(strings.TrimSpace(contentType))
 }
 
 // accepts reports whether a resource can be patched with that type of patch.
@@ -100,6 +106,9 @@ func (p patch) apply() (api.Object, error) {
 	if err := r.checkIdentity(obj); err != nil {
 		return nil, err
 	}
+	if err := p.server.checkSchema(r, obj, old); err != nil {
+		return nil, err
+	}
 	return p.server.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{Patched: true})
 }
 
@@ -113,6 +122,16 @@ func (p patch) document(old api.Object) (api.Object, error) {
 	data, err := encodeObject(current, r.resource.gvk())
 	if err != nil {
 		return nil, err
+	}
+	if custom, ok := current.(*plain.Object); ok {
+		// Errors show the document, and that of a custom object has its fields in alphabetical order.
+		document, err := plain.Unstructured(custom)
+		if err != nil {
+			return nil, err
+		}
+		if data, err = json.Marshal(document.Object); err != nil {
+			return nil, err
+		}
 	}
 	patched, strict, err := p.patchDocument(data)
 	if err != nil {
@@ -131,6 +150,7 @@ func (p patch) document(old api.Object) (api.Object, error) {
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
 	}
+	strict = append(strict, p.server.conform(r.resource, decoded)...)
 	return decoded, p.report(string(patched), strict)
 }
 

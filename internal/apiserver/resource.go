@@ -44,6 +44,8 @@ type resource struct {
 	// is none.
 	selectable func(obj api.Object) fields.Set
 
+	definition *customVersion // of a custom kind, as last read
+
 	changes int // so far, including the one being delivered; see Server.count
 
 	// The last encoded object: each change is encoded once for several watches.
@@ -81,7 +83,7 @@ func newResources(c *codec) []*resource {
 func newResource(kind *objkinds.Kind, version string) *resource {
 	gvk := schema.GroupVersionKind{Group: kind.Group, Version: version, Kind: kind.Kind}
 	stored := kind.GroupVersionKind()
-	return &resource{
+	r := &resource{
 		GroupVersionResource: gvk.GroupVersion().WithResource(kind.Plural), kind: api.Kind(kind.Name()), kindName: kind.Kind,
 		singular: kind.Names()[1], shortNames: kind.Short, categories: kind.Categories, namespaced: kind.Namespaced, status: kind.Status,
 		custom: kind.Custom,
@@ -89,6 +91,14 @@ func newResource(kind *objkinds.Kind, version string) *resource {
 			return &plain.Object{TypeMeta: metav1.TypeMeta{Kind: stored.Kind, APIVersion: stored.GroupVersion().String()}}
 		},
 	}
+	if kind.Custom && kind.Scale {
+		r.subresources = append(r.subresources, scaleSubresource())
+	}
+	return r
+}
+
+func scaleSubresource() subresource {
+	return subresource{subresourceScale, scales.gvk(), []string{verbGet, verbPatch, verbUpdate}}
 }
 
 // complete adds what only some kinds have.
@@ -115,6 +125,7 @@ func (r *resource) complete(c *codec) {
 			{"eviction", schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{verbCreate}},
 		}
 	}
+	r.addRefused()
 	switch r.kind {
 	case "Namespace":
 		r.selectable = contentFields("status.phase")
@@ -123,7 +134,58 @@ func (r *resource) complete(c *codec) {
 	case "Service":
 		r.selectable = contentFields("spec.clusterIP", "spec.type")
 	}
+	if kind := objkinds.Get(string(r.kind)); kind != nil && kind.Scale {
+		r.subresources = append(r.subresources, scaleSubresource())
+	}
 	r.keepsDeleted = r.keepsDeleted || r.Group == "resource.k8s.io"
+}
+
+// refused are the subresources that discovery lists and the server does not carry out, by resource, with the reason.
+var refused = map[api.Kind][]struct {
+	subresource
+	reason string
+}{
+	api.Pod: {
+		{subresource{"attach", coreGroup.WithKind("PodAttachOptions"), []string{verbCreate, verbGet}}, noContainers},
+		{subresource{"ephemeralcontainers", coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}}, noContainers},
+		{subresource{"exec", coreGroup.WithKind("PodExecOptions"), []string{verbCreate, verbGet}}, noContainers},
+		{subresource{"log", coreGroup.WithKind("Pod"), []string{verbGet}}, noContainers},
+		{subresource{"portforward", coreGroup.WithKind("PodPortForwardOptions"), []string{verbCreate, verbGet}}, noContainers},
+		{subresource{"proxy", coreGroup.WithKind("PodProxyOptions"), proxyVerbs}, noNetwork},
+		{subresource{"resize", coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}}, noContainers},
+	},
+	api.Node:         {{subresource{"proxy", coreGroup.WithKind("NodeProxyOptions"), proxyVerbs}, noNetwork}},
+	"Service":        {{subresource{"proxy", coreGroup.WithKind("ServiceProxyOptions"), proxyVerbs}, noNetwork}},
+	"Namespace":      {{subresource{"finalize", coreGroup.WithKind("Namespace"), []string{verbUpdate}}, "finalizers of namespaces are not simulated"}},
+	"ServiceAccount": {{subresource{"token", schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, []string{verbCreate}}, noTokens}},
+	"CertificateSigningRequest.certificates.k8s.io": {{subresource{"approval",
+		schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
+		[]string{verbGet, verbPatch, verbUpdate}}, "certificates are not simulated"}},
+}
+
+const (
+	noContainers = "no containers run in volsim"
+	noNetwork    = "volsim has no network"
+	noTokens     = "volsim issues no tokens"
+)
+
+var proxyVerbs = []string{verbCreate, verbDelete, verbGet, verbPatch, verbUpdate}
+
+// addRefused adds the subresources of the table refused.
+func (r *resource) addRefused() {
+	for _, sub := range refused[r.kind] {
+		r.subresources = append(r.subresources, sub.subresource)
+	}
+}
+
+// refusal returns why the server does not carry out requests for a subresource, "" if it does.
+func (r *resource) refusal(name string) string {
+	for _, sub := range refused[r.kind] {
+		if sub.name == name {
+			return sub.reason
+		}
+	}
+	return ""
 }
 
 // contentFields returns the function that selects fields of objects that are plain data.
@@ -144,6 +206,12 @@ func (r *resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithK
 func (r *resource) verbs() []string {
 	if r.review {
 		return []string{verbCreate}
+	}
+	if r.kind == store.NamespaceKind {
+		return []string{"create", "delete", "get", "list", "patch", "update", "watch"}
+	}
+	if r.custom {
+		return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	}
 	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 }

@@ -44,6 +44,11 @@ type Config struct {
 	WatchTimeout time.Duration
 	// NoManagedFields disables managedFields and server-side apply. The default is false.
 	NoManagedFields bool
+	// TaintNodes adds the not-ready taint to each Node that a client creates, as the admission of kube-apiserver does. The node lifecycle
+	// controller removes it when the node is ready; nothing else does. The default is false.
+	TaintNodes bool
+	// PodPriority sets the priority of each pod that a client creates, as the admission of kube-apiserver does. The default is false.
+	PodPriority bool
 	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
 	Wrote func()
 	// Hooks slow requests down and order deliveries. The zero value does neither.
@@ -164,7 +169,8 @@ func (s *Server) allResources() []*resource {
 	for _, kind := range s.store.CustomKinds() {
 		for _, version := range kind.Versions {
 			r := newResource(kind, version)
-			if known := s.custom[r.GroupVersionResource]; known != nil && known.namespaced == r.namespaced && known.kind == r.kind {
+			if known := s.custom[r.GroupVersionResource]; known != nil && known.namespaced == r.namespaced && known.kind == r.kind && known.status == r.status &&
+				len(known.subresources) == len(r.subresources) {
 				all = append(all[:len(all):len(all)], known)
 				continue
 			}
@@ -296,6 +302,15 @@ func (s *Server) execute(r *request) (*answer, error) {
 
 // handle carries out a request and returns the JSON of its answer.
 func (s *Server) handle(r *request) ([]byte, int, error) {
+	if r.subresource == subresourceScale {
+		return s.scale(r)
+	}
+	if reason := r.resource.refusal(r.subresource); reason != "" {
+		if _, err := s.store.Get(r.resource.kind, r.key()); err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, errRefused(r, reason)
+	}
 	switch r.verb {
 	case verbList:
 		data, err := s.list(r)

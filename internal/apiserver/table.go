@@ -81,7 +81,7 @@ func tableOptions(r *request) (metav1.TableOptions, error) {
 
 // table returns the JSON of a Table.
 func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
-	columns := kubectl.Columns(r.resource.kind)
+	columns := s.columns(r.resource)
 	table := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list,
 		ColumnDefinitions: []metav1.TableColumnDefinition{}, Rows: []metav1.TableRow{},

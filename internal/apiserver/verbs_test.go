@@ -348,19 +348,20 @@ func TestDiscovery(t *testing.T) {
 // TestOtherKinds checks kinds that are plain data: with a Go type, and those of definitions.
 func TestOtherKinds(t *testing.T) {
 	f := newFixture(t)
-	deployments := "/apis/apps/v1/namespaces/default/deployments"
-	deployment := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +
+	controllers := "/api/v1/namespaces/default/replicationcontrollers"
+	controller := `{"apiVersion":"v1","kind":"ReplicationController","metadata":{"name":"web"},"spec":{"selector":{"app":"web"},` +
 		`"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web"}]}}}}`
-	stored := `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"default","uid":"{uid}","resourceVersion":"1",` +
-		`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":` +
-		`{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web","resources":{}}]}},"strategy":{}},"status":{}}`
-	f.expect("POST "+deployments, deployment, 201, stored)
-	f.expect("GET "+deployments+"/web", "", 200, stored)
-	require.Contains(t, f.must("PATCH "+deployments+"/web", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"web:2"}]}}}}`,
+	stored := `{"kind":"ReplicationController","apiVersion":"v1","metadata":{"name":"web","namespace":"default","uid":"{uid}","resourceVersion":"1",` +
+		`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"selector":{"app":"web"},"template":{"metadata":` +
+		`{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web","resources":{}}]}}},"status":{"replicas":0}}`
+	f.expect("POST "+controllers, controller, 201, stored)
+	f.expect("GET "+controllers+"/web", "", 200, stored)
+	require.Contains(t, f.must("PATCH "+controllers+"/web", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"web:2"}]}}}}`,
 		"Content-Type: application/strategic-merge-patch+json"), `{"name":"c","image":"web:2","resources":{}}`)
-	f.expect("POST "+deployments+"?fieldValidation=Strict", strings.Replace(deployment, `"spec":{"sel`, `"spec":{"size":1,"sel`, 1), 400, failure(
-		`Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.size"`, `"reason":"BadRequest","code":400`))
-	require.Contains(t, f.must("GET "+deployments, ""), `"items":[{"metadata":`)
+	f.expect("POST "+controllers+"?fieldValidation=Strict", strings.Replace(controller, `"spec":{"sel`, `"spec":{"size":1,"sel`, 1), 400, failure(
+		`ReplicationController in version "v1" cannot be handled as a ReplicationController: strict decoding error: unknown field "spec.size"`,
+		`"reason":"BadRequest","code":400`))
+	require.Contains(t, f.must("GET "+controllers, ""), `"items":[{"metadata":`)
 
 	widgets := "/apis/example.com/v1/namespaces/default/widgets"
 	f.expect("GET "+widgets, "", 404, "404 page not found")
@@ -373,6 +374,31 @@ func TestOtherKinds(t *testing.T) {
 	require.Contains(t, f.must("GET /apis/example.com/v1", ""), `{"name":"widgets","singularName":"widget","namespaced":true,"kind":"Widget"`)
 	require.Contains(t, f.must("PATCH "+widgets+"/w", `{"spec":{"size":2}}`, "Content-Type: application/merge-patch+json"), `"spec":{"size":2}`)
 	require.Contains(t, f.must("GET "+widgets, ""), `"items":[{"apiVersion":"example.com/v1","kind":"Widget"`)
+}
+
+// A custom object gets the defaults of its schema, loses unknown fields, and is refused if it violates the schema.
+func TestCustomSchema(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"apiVersion":"apiextensions.k8s.io/v1",
+		"kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{},
+		"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.size"}},
+		"additionalPrinterColumns":[{"name":"Size","type":"integer","jsonPath":".spec.size"}],
+		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","default":{},"properties":{
+		"size":{"type":"integer","maximum":5,"default":3},"port":{"x-kubernetes-int-or-string":true}}},
+		"status":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}}`)
+	widgets := "/apis/example.com/v1/namespaces/default/widgets"
+	widget := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}`
+	resp, got := f.request("POST "+widgets, widget+`,"spec":{"port":"http","more":1},"rest":2}`)
+	require.Equal(t, []string{`299 - "unknown field \"rest\""`, `299 - "unknown field \"spec.more\""`}, resp.Header.Values("Warning"))
+	require.Contains(t, got, `"spec":{"port":"http","size":3}}`)
+	_, got = f.request("PATCH "+widgets+"/w", `{"spec":{"size":9}}`, "Content-Type: application/merge-patch+json")
+	require.Contains(t, got, `spec.size: Invalid value: 9: spec.size in body should be less than or equal to 5`)
+	_, got = f.request("PATCH "+widgets+"/w?fieldValidation=Strict", `{"spec":{"more":9}}`, "Content-Type: application/merge-patch+json")
+	require.Contains(t, got, `strict decoding error: unknown field \"spec.more\"`)
+	require.Contains(t, f.must("PATCH "+widgets+"/w/scale", `{"spec":{"replicas":4}}`, "Content-Type: application/merge-patch+json"),
+		`"spec":{"replicas":4}`)
+	require.Contains(t, f.must("GET "+widgets, "", "Accept: application/json;as=Table;g=meta.k8s.io;v=v1"), `"cells":["w",4]`)
 }
 
 func TestBodyLimit(t *testing.T) {
@@ -421,4 +447,41 @@ func FuzzRequests(f *testing.F) {
 			require.NoError(t, err)
 		}
 	})
+}
+
+// TestRefusedSubresources reads subresources that need containers, a network or tokens: discovery lists them, and the errors name the reason.
+func TestRefusedSubresources(t *testing.T) {
+	f := newFixture(t)
+	listed := f.must("GET /api/v1", "")
+	for _, name := range []string{"pods/exec", "pods/log", "pods/resize", "nodes/proxy", "services/proxy", "namespaces/finalize", "serviceaccounts/token"} {
+		require.Contains(t, listed, `"name":"`+name+`"`)
+	}
+	resp, got := f.request("GET /api/v1/namespaces/default/pods/web/log", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode, got)
+	f.must("POST /api/v1/namespaces/default/pods",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	resp, got = f.request("GET /api/v1/namespaces/default/pods/web/log", "")
+	require.Equal(t, http.StatusNotImplemented, resp.StatusCode)
+	require.Contains(t, got, `log of pod \"web\": no containers run in volsim`)
+	resp, got = f.request("DELETE /api/v1/namespaces/default/pods/web/log", "")
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode, got)
+}
+
+// TestEvictionWithBudget evicts a pod that a PodDisruptionBudget protects.
+func TestEvictionWithBudget(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST /api/v1/namespaces/default/pods",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	f.must("PATCH /api/v1/namespaces/default/pods/web/status", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`,
+		"Content-Type: application/merge-patch+json")
+	const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+	f.must("POST "+budgets, `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"},`+
+		`"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}}}}`)
+	const eviction = `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web"}}`
+	resp, got := f.request("POST /api/v1/namespaces/default/pods/web/eviction", eviction)
+	require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	require.Contains(t, got, "Cannot evict pod as it would violate the pod's disruption budget.")
+	require.Contains(t, f.must("GET "+budgets, "", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"), `"Allowed Disruptions","type":"integer"`)
+	f.must("DELETE "+budgets+"/b", "")
+	f.must("POST /api/v1/namespaces/default/pods/web/eviction", eviction)
 }

@@ -91,7 +91,8 @@ func (env *Environment) Start() (*rest.Config, error) {
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
 	server, clock := apiserver.NewWithClock(
-		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c))}, c, apiserver.Pace{Settle: true, Factor: 1},
+		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true}, c,
+		apiserver.Pace{Settle: true, Factor: 1},
 	)
 	ctx, cancel := context.WithCancel(context.Background())
 	env.cluster, env.server, env.cancel = c, server, cancel

@@ -62,7 +62,8 @@ func TestEnvironment(t *testing.T) {
 	env.Do(func(c *volsim.Cluster) { require.NoError(t, c.Advance(time.Hour)) })
 	node, err := client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Empty(t, node.Spec.Taints)
+	// The taint is from the admission of the API server. No node lifecycle controller runs that would add NoExecute.
+	require.Equal(t, []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}, node.Spec.Taints)
 	require.NoError(t, env.Stop())
 	_, err = client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{})
 	require.Error(t, err)

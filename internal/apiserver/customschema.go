@@ -1,0 +1,372 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// Schemas of custom objects: unknown fields are dropped, defaults are set, and what the schema forbids is refused. Rules in CEL
+// (x-kubernetes-validations) and the types of lists are not evaluated.
+
+const definitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
+
+// customVersion is what a CustomResourceDefinition says about one version of its kind.
+type customVersion struct {
+	version   string // resourceVersion of the definition
+	schema    schemaNode
+	validator *validate.SchemaValidator // nil without a schema
+	columns   []printerColumn
+	status    bool
+	scale     scaleFields // empty without the subresource
+}
+
+// customVersion returns what the definition of a custom resource says, or nil for other resources. The caller has the lock.
+func (s *Server) customVersion(r *resource) *customVersion {
+	if !r.custom {
+		return nil
+	}
+	obj, err := s.store.Get(definitionKind, api.Key("", r.Resource+"."+r.Group))
+	if err != nil {
+		return nil // a kind that needs no definition
+	}
+	if known := r.definition; known != nil && known.version == obj.GetResourceVersion() {
+		return known
+	}
+	r.definition = readCustomVersion(obj, r.Version)
+	return r.definition
+}
+
+func readCustomVersion(obj api.Object, name string) *customVersion {
+	v := &customVersion{version: obj.GetResourceVersion()}
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Name   string `json:"name"`
+				Schema struct {
+					Structure json.RawMessage `json:"openAPIV3Schema"`
+				} `json:"schema"`
+				Subresources struct {
+					Status *struct{} `json:"status"`
+					Scale  *struct {
+						Spec     string `json:"specReplicasPath"`
+						Status   string `json:"statusReplicasPath"`
+						Selector string `json:"labelSelectorPath"`
+					} `json:"scale"`
+				} `json:"subresources"`
+				Columns []printerColumn `json:"additionalPrinterColumns"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	data, err := json.Marshal(obj.(*plain.Object).Content)
+	if err == nil {
+		err = json.Unmarshal(data, &definition)
+	}
+	if err != nil {
+		return v // without a schema
+	}
+	for _, version := range definition.Spec.Versions {
+		if version.Name != name {
+			continue
+		}
+		v.columns, v.status = version.Columns, version.Subresources.Status != nil
+		if scale := version.Subresources.Scale; scale != nil {
+			v.scale = scaleFields{spec: simplePath(scale.Spec), status: simplePath(scale.Status), selector: simplePath(scale.Selector)}
+		}
+		var node map[string]any
+		typed := &spec.Schema{}
+		if json.Unmarshal(version.Schema.Structure, &node) != nil || node == nil {
+			continue
+		}
+		v.schema = node
+		data, err := json.Marshal(withIntOrString(node))
+		if err == nil && json.Unmarshal(data, typed) == nil {
+			v.validator = validate.NewSchemaValidator(typed, nil, "", strfmt.Default)
+		}
+	}
+	return v
+}
+
+// simplePath splits a path such as .spec.replicas.
+func simplePath(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(path, "."), ".")
+}
+
+// withIntOrString returns a schema whose fields with x-kubernetes-int-or-string have both types, as the validator expects it.
+func withIntOrString(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name, v := range value {
+			out[name] = withIntOrString(v)
+		}
+		if both, _ := value["x-kubernetes-int-or-string"].(bool); both {
+			out["type"] = []any{"integer", "string"}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i := range value {
+			out[i] = withIntOrString(value[i])
+		}
+		return out
+	}
+	return value
+}
+
+// schemaNode is a structural schema, as in a CustomResourceDefinition.
+type schemaNode map[string]any
+
+func (n schemaNode) child(name string) schemaNode {
+	child, _ := n[name].(map[string]any)
+	return child
+}
+
+func (n schemaNode) flag(name string) bool {
+	value, _ := n[name].(bool)
+	return value
+}
+
+func (n schemaNode) property(name string) schemaNode { return n.child("properties").child(name) }
+
+// prune removes the fields that the schema does not know from a value, and returns their paths.
+func (n schemaNode) prune(value any, path string, isObject bool) []string {
+	var unknown []string
+	switch value := value.(type) {
+	case map[string]any:
+		keep := n.flag("x-kubernetes-preserve-unknown-fields")
+		others, anything := n.child("additionalProperties"), n.flag("additionalProperties")
+		isObject = isObject || n.flag("x-kubernetes-embedded-resource")
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			at := strings.TrimPrefix(path+"."+name, ".")
+			property := n.property(name)
+			switch {
+			case isObject && (name == "apiVersion" || name == "kind" || name == "metadata"):
+			case property != nil:
+				unknown = append(unknown, property.prune(value[name], at, false)...)
+			case others != nil:
+				unknown = append(unknown, others.prune(value[name], at, false)...)
+			case !keep && !anything:
+				unknown = append(unknown, at)
+				delete(value, name)
+			}
+		}
+	case []any:
+		items := n.child("items")
+		for i := range value {
+			if items != nil {
+				unknown = append(unknown, items.prune(value[i], fmt.Sprintf("%s[%d]", path, i), false)...)
+			}
+		}
+	}
+	return unknown
+}
+
+// setDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default.
+func (n schemaNode) setDefaults(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		properties := n.child("properties")
+		for name := range properties {
+			property := properties.child(name)
+			given, found := value[name]
+			if found && (given != nil || property.flag("nullable")) {
+				continue
+			}
+			if preset, ok := property["default"]; ok && preset != nil {
+				value[name] = runtime.DeepCopyJSONValue(integers(preset))
+			} else if found {
+				delete(value, name)
+			}
+		}
+		others := n.child("additionalProperties")
+		for name := range value {
+			if property := properties.child(name); property != nil {
+				property.setDefaults(value[name])
+			} else if others != nil {
+				others.setDefaults(value[name])
+			}
+		}
+	case []any:
+		items := n.child("items")
+		for i := range value {
+			if items != nil {
+				items.setDefaults(value[i])
+			}
+		}
+	}
+}
+
+// integers returns a copy of decoded JSON in which whole numbers are integers.
+func integers(value any) any {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return value
+	}
+	var document map[string]any
+	if err := json.Unmarshal([]byte(`{"v":`+string(data)+`}`), &document); err != nil {
+		return value
+	}
+	normalizeNumbers(document)
+	return document["v"]
+}
+
+// conform drops the unknown fields of a custom object and sets its defaults. It returns an error for each unknown field, for
+// fieldValidation.
+func (s *Server) conform(r *resource, obj api.Object) []error {
+	v := s.customVersion(r)
+	custom, ok := obj.(*plain.Object)
+	if v == nil || v.schema == nil || !ok {
+		return nil
+	}
+	if custom.Content == nil {
+		custom.Content = map[string]any{}
+	}
+	var unknown []error
+	for _, path := range v.schema.prune(custom.Content, "", true) {
+		unknown = append(unknown, fmt.Errorf("unknown field %q", path))
+	}
+	v.schema.setDefaults(custom.Content)
+	return unknown
+}
+
+// checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay.
+func (s *Server) checkSchema(r *request, obj, old api.Object) error {
+	v := s.customVersion(r.resource)
+	if v == nil || v.validator == nil {
+		return nil
+	}
+	written, previous := obj.(*plain.Object).Copy(), (*plain.Object)(nil)
+	if old != nil {
+		previous = old.(*plain.Object)
+	}
+	switch {
+	case r.subresource == string(api.Status):
+		written.Content = withField(previous.Content, written.Content, "status")
+	case v.status && previous == nil:
+		written.Content = withField(written.Content, nil, "status")
+	case v.status:
+		written.Content = withField(written.Content, previous.Content, "status")
+	}
+	errs := append(v.validate(written), v.checkScale(r.subresource, written.Content)...)
+	if previous != nil && len(errs) > 0 {
+		before := append(v.validate(previous), v.checkScale(r.subresource, previous.Content)...)
+		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
+			return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == err.Error() })
+		})
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(r.resource.gvk().GroupKind(), obj.GetName(), errs)
+}
+
+// checkScale returns what is wrong with the fields that the subresource scale shows.
+func (v *customVersion) checkScale(sub string, content map[string]any) field.ErrorList {
+	path := v.scale.spec
+	if sub == string(api.Status) {
+		path = v.scale.status
+	}
+	if len(path) == 0 {
+		return nil
+	}
+	at := field.NewPath("." + strings.Join(path, "."))
+	switch n, _, err := unstructured.NestedInt64(content, path...); {
+	case err != nil:
+		return field.ErrorList{field.Invalid(at, n, err.Error())}
+	case n < 0:
+		return field.ErrorList{field.Invalid(at, n, "should be a non-negative integer")}
+	case n > math.MaxInt32:
+		return field.ErrorList{field.Invalid(at, n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32))}
+	}
+	return nil
+}
+
+// withField returns content with the field of other, or without it if other has none. It modifies neither.
+func withField(content, other map[string]any, name string) map[string]any {
+	content = maps.Clone(content)
+	delete(content, name)
+	if value, ok := other[name]; ok {
+		if content == nil {
+			content = map[string]any{}
+		}
+		content[name] = value
+	}
+	return content
+}
+
+// validate returns what is wrong with an object.
+func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
+	document, err := plain.Unstructured(obj)
+	if err != nil {
+		return field.ErrorList{field.Invalid(nil, "", err.Error())}
+	}
+	var errs field.ErrorList
+	for _, err := range v.validator.Validate(document.Object).Errors {
+		errs = append(errs, schemaError(err))
+	}
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}
+
+// schemaError returns an error of the validator as the API server reports it.
+func schemaError(err error) *field.Error {
+	violation, ok := err.(*openapierrors.Validation)
+	if !ok {
+		return field.Invalid(nil, "", err.Error())
+	}
+	var path *field.Path
+	if name := strings.TrimPrefix(violation.Name, "."); name != "" {
+		path = field.NewPath(name)
+	}
+	number := func(value any) int {
+		if n, ok := value.(int64); ok {
+			return int(n)
+		}
+		return -1
+	}
+	value := violation.Value
+	if value == nil {
+		value = ""
+	}
+	switch violation.Code() {
+	case openapierrors.RequiredFailCode:
+		return field.Required(path, "")
+	case openapierrors.EnumFailCode:
+		var allowed []string
+		for _, v := range violation.Values {
+			text, ok := v.(string)
+			if !ok {
+				data, _ := json.Marshal(v) // it was decoded from JSON
+				text = string(data)
+			}
+			allowed = append(allowed, text)
+		}
+		return field.NotSupported(path, violation.Value, allowed)
+	case openapierrors.TooLongFailCode:
+		return field.TooLong(path, "", number(violation.Valid))
+	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
+		return field.TooMany(path, number(violation.Value), number(violation.Valid))
+	case openapierrors.InvalidTypeCode:
+		return field.TypeInvalid(path, value, err.Error())
+	}
+	return field.Invalid(path, value, err.Error())
+}

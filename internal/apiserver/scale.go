@@ -1,0 +1,201 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// subresourceScale is the subresource that shows the replicas of any workload in the same form.
+const subresourceScale = "scale"
+
+// scales stands for the resource in bodies of the subresource.
+var scales = &resource{
+	GroupVersionResource: autoscalingv1.SchemeGroupVersion.WithResource("scales"), kind: "Scale.autoscaling", kindName: "Scale", typed: true,
+	namespaced: true,
+}
+
+// scale reads, replaces or patches the scale of an object.
+func (s *Server) scale(r *request) ([]byte, int, error) {
+	body := *r
+	body.resource, body.subresource = scales, ""
+	var obj api.Object
+	var err error
+	switch r.verb {
+	case verbGet:
+		obj, err = s.call(r, r.ref(), func() (api.Object, error) { return s.store.Get(r.resource.kind, r.key()) })
+	case verbUpdate:
+		var opts metav1.UpdateOptions
+		if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
+			return nil, 0, err
+		}
+		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(*autoscalingv1.Scale) (api.Object, error) {
+			decoded, warnings, err := s.codec.decode(bodyOf(&body, opts.FieldValidation), scales.gvk())
+			body.warnings = append(body.warnings, warnings...)
+			if err != nil {
+				return nil, err
+			}
+			return decoded.(api.Object), nil
+		}, &body)
+	default:
+		obj, err = s.patchScale(r, &body)
+	}
+	r.warnings = body.warnings
+	if err != nil {
+		return nil, 0, err
+	}
+	scale, err := s.scaleOf(r.resource, obj)
+	if err != nil {
+		return nil, 0, err
+	}
+	body.format = r.format
+	data, err := s.represent(&body, scale)
+	return data, http.StatusOK, err
+}
+
+func bodyOf(r *request, validation string) body { return body{r.body, r.contentType, validation} }
+
+func (s *Server) patchScale(r, body *request) (api.Object, error) {
+	patchType := patchTypeOf(r)
+	if patchType == types.ApplyYAMLPatchType || !s.accepts(body, patchType) {
+		return nil, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
+	}
+	var opts metav1.PatchOptions
+	validate := func(opts *metav1.PatchOptions) fieldErrors {
+		return metav1validation.ValidatePatchOptions(opts, patchType)
+	}
+	if err := parameters(r.query, &opts, validate); err != nil {
+		return nil, err
+	}
+	p := patch{server: s, request: body, patchType: patchType, validation: opts.FieldValidation}
+	return s.changeScale(r, len(opts.DryRun) > 0, func(old *autoscalingv1.Scale) (api.Object, error) {
+		if patchType == types.StrategicMergePatchType {
+			return p.strategic(old)
+		}
+		return p.document(old)
+	}, body)
+}
+
+// changeScale stores the replicas of a changed scale.
+func (s *Server) changeScale(r *request, dryRun bool, change func(*autoscalingv1.Scale) (api.Object, error), body *request) (api.Object, error) {
+	return s.write(r, r.ref(), dryRun, func() (api.Object, error) {
+		live, err := s.store.Get(r.resource.kind, r.key())
+		if err != nil {
+			return nil, err
+		}
+		old, err := s.scaleOf(r.resource, live)
+		if err != nil {
+			return nil, err
+		}
+		obj, err := change(old)
+		if err != nil {
+			return nil, err
+		}
+		scale := obj.(*autoscalingv1.Scale)
+		if err := body.checkIdentity(scale); err != nil {
+			return nil, err
+		}
+		if n := scale.Spec.Replicas; n < 0 {
+			return nil, apierrors.NewInvalid(schema.GroupKind{Group: scales.Group, Kind: scales.kindName}, r.name, field.ErrorList{
+				field.Invalid(field.NewPath("spec", "replicas"), int64(n), "must be greater than or equal to 0")})
+		}
+		if r.verb == verbPatch && scale.UID != live.GetUID() {
+			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource + "/scale"}, r.name,
+				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, live.GetUID()))
+		}
+		changed := live.(*plain.Object).Copy()
+		changed.Content = runtime.DeepCopyJSON(changed.Content)
+		at, _ := s.scalePaths(r.resource)
+		if err := unstructured.SetNestedField(changed.Content, int64(scale.Spec.Replicas), at.spec...); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		changed.ResourceVersion = scale.ResourceVersion
+		if scale.UID != "" {
+			changed.UID = scale.UID
+		}
+		if err := s.checkSchema(r, changed, live); err != nil {
+			return nil, err
+		}
+		return s.store.UpdateWith(changed, api.Main, store.UpdateOptions{})
+	})
+}
+
+// scaleFields are the paths of what a scale shows.
+type scaleFields struct{ spec, status, selector []string }
+
+// scalePaths returns where objects of a resource have the fields of their scale. It reports false for a resource without one.
+func (s *Server) scalePaths(r *resource) (scaleFields, bool) {
+	if v := s.customVersion(r); v != nil {
+		return v.scale, v.scale.spec != nil
+	}
+	kind := s.store.Describe(r.kind)
+	if kind == nil || !kind.Scale {
+		return scaleFields{}, false
+	}
+	return scaleFields{spec: []string{"spec", "replicas"}, status: []string{"status", "replicas"}, selector: []string{"spec", "selector"}}, true
+}
+
+// scaleOf returns the scale of an object.
+func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, error) {
+	at, _ := s.scalePaths(r)
+	content := obj.(*plain.Object).Content
+	number := func(path []string) int32 {
+		value, _, _ := unstructured.NestedFieldNoCopy(content, path...)
+		switch n := value.(type) {
+		case int64:
+			return int32(n)
+		case float64:
+			return int32(n)
+		}
+		return 0
+	}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		CreationTimestamp: obj.GetCreationTimestamp(),
+	}}
+	scale.Spec.Replicas, scale.Status.Replicas = number(at.spec), number(at.status)
+	selector, _, _ := unstructured.NestedFieldNoCopy(content, at.selector...)
+	var err error
+	scale.Status.Selector, err = selectorText(selector, r.kind == "ReplicationController")
+	return scale, err
+}
+
+// selectorText formats the selector of a workload. That of a ReplicationController consists of labels only.
+func selectorText(selector any, onlyLabels bool) (string, error) {
+	switch selector := selector.(type) {
+	case string:
+		return selector, nil
+	case map[string]any:
+		if onlyLabels {
+			set := labels.Set{}
+			for name, value := range selector {
+				set[name] = fmt.Sprint(value)
+			}
+			return set.AsSelector().String(), nil
+		}
+		var typed metav1.LabelSelector
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &typed); err != nil {
+			return "", apierrors.NewBadRequest(err.Error())
+		}
+		s, err := metav1.LabelSelectorAsSelector(&typed)
+		if err != nil {
+			return "", apierrors.NewBadRequest(err.Error())
+		}
+		return s.String(), nil
+	}
+	return "", nil
+}
