@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/report"
 	"github.com/volsim/volsim/internal/tools/rundiff"
 	"github.com/volsim/volsim/internal/tools/script"
 )
@@ -166,7 +167,7 @@ func checkStdin(names []string) error {
 
 // runScript runs a script, continuing after failed expectations.
 func (f *diffFlags) runScript(cmd *cobra.Command, name string, seed *int64) (run rundiff.Run, end func(), err error) {
-	scripts, err := readScripts(cmd.InOrStdin(), []string{name})
+	scripts, err := readScripts(cmd.InOrStdin(), []string{name}, readOptions{})
 	if err != nil {
 		return run, nil, err
 	}
@@ -192,11 +193,11 @@ func (f *diffFlags) readDump(cmd *cobra.Command, name string, seed *int64) (run 
 	if err != nil {
 		return run, nil, err
 	}
-	d, err := dump.Read(data)
+	d, err := dump.ReadFiles(dump.File{Name: name, Data: data})
 	if err != nil {
-		return run, nil, fmt.Errorf("%s: %w", name, err)
+		return run, nil, err
 	}
-	if ignored := ignoredIn(d); ignored != "" {
+	if ignored := report.Ignored(d); ignored != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: %s: ignored: %s\n", name, ignored)
 	}
 	if f.until == 0 {

@@ -94,7 +94,7 @@ func TestDiffErrors(t *testing.T) {
 		{"backwards", []string{script, script, "--until", "-1s"}, "invalid --until -1s: must not be negative"},
 		{"a file that is not there", []string{script, "nobody.txtar"}, "nobody.txtar: no such file or directory"},
 		{"a dump that is not there", []string{"-f", "nobody.yaml", "-f", "nobody.yaml"}, "nobody.yaml: no such file or directory"},
-		{"no dump", []string{"-f", script, "-f", script}, "a.txtar: "},
+		{"no dump", []string{"-f", script, "-f", script}, "a.txtar:1: read dump: "},
 		{"a folder of scripts", []string{dir, script}, "directory contains 2 scripts; name one"},
 		{"a script that cannot be read", []string{script, malformed}, "c.txt:1: conquer: "},
 	} {

@@ -5,41 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/report"
 )
 
 // dumpFlags holds the flags of commands that read a dump.
 type dumpFlags struct {
-	file, now, output string
-	seed              int64
+	files       []string
+	now, output string
+	seed        int64
+	assume      []string
 }
 
 func (f *dumpFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.file, "filename", "f", "",
-		"dump: output of kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml; - is standard input")
+	cmd.Flags().StringSliceVarP(&f.files, "filename", "f", nil,
+		"dump: output of kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml, as files or directories; - is standard input")
 	cmd.Flags().StringVar(&f.now, "now", "", "time of the dump, such as 2006-01-02T15:04:05Z; default is its newest timestamp")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
+	cmd.Flags().StringArrayVar(&f.assume, "assume", nil,
+		"assumption to change, SUBJECT=BEHAVIOUR: driver[/NAME]=healthy, refuses, silent or absent; node[/NAME]=healthy or silent; controller/NAME=healthy or absent")
 	cmd.Flags().Int64Var(&f.seed, "seed", 0, "order of events due at the same time: 0 is first in, first out, other seeds shuffle")
 }
 
 // read reads the dump and reports ignored objects and fields on stderr, in one line.
 func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
-	opts := dump.Options{Seed: f.seed}
+	opts := dump.Options{Seed: f.seed, Assume: f.assume}
 	switch f.output {
 	case "text", "json", "yaml":
 	default:
 		return nil, opts, usageError{fmt.Errorf("invalid -o %q: want text, json or yaml", f.output)}
 	}
-	if f.file == "" {
+	if len(f.files) == 0 {
 		return nil, opts, usageError{errors.New("missing -f DUMP; use -f - for standard input")}
 	}
 	if f.now != "" {
@@ -48,38 +51,57 @@ func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
 			return nil, opts, usageError{fmt.Errorf("invalid --now %q: want a time such as 2006-01-02T15:04:05Z", f.now)}
 		}
 	}
-	data, err := f.load(cmd.InOrStdin())
+	if _, err := (*evidence.Set)(nil).Override(f.assume...); err != nil {
+		return nil, opts, usageError{err}
+	}
+	files, err := dumpFiles(cmd.InOrStdin(), f.files)
 	if err != nil {
 		return nil, opts, err
 	}
-	d, err := dump.Read(data)
+	d, err := dump.ReadFiles(files...)
 	if err != nil {
-		return nil, opts, fmt.Errorf("%s: %w", f.file, err)
+		return nil, opts, err
 	}
-	if ignored := ignoredIn(d); ignored != "" {
+	if ignored := report.Ignored(d); ignored != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: ignored: %s\n", ignored)
 	}
 	return d, opts, nil
 }
 
-func (f *dumpFlags) load(in io.Reader) ([]byte, error) {
-	if f.file == "-" {
-		return io.ReadAll(in)
+// dumpFiles reads the files of a dump. Of a directory it reads all manifests, also in directories within it.
+func dumpFiles(in io.Reader, names []string) ([]dump.File, error) {
+	var files []dump.File
+	for _, name := range names {
+		if name == "-" {
+			data, err := io.ReadAll(in)
+			if err != nil {
+				return nil, fmt.Errorf("read standard input: %w", err)
+			}
+			files = append(files, dump.File{Name: "stdin", Data: data})
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, fileError(name, err)
+		}
+		found := []string{name}
+		if info.IsDir() {
+			if _, found, err = filesIn(name); err != nil {
+				return nil, err
+			}
+			if len(found) == 0 {
+				return nil, fmt.Errorf("%s: directory contains no manifest (.yaml, .yml, .json)", name)
+			}
+		}
+		for _, file := range found {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fileError(file, err)
+			}
+			files = append(files, dump.File{Name: file, Data: data})
+		}
 	}
-	return os.ReadFile(f.file)
-}
-
-// ignoredIn lists the objects and fields of a dump that are not simulated; "" if there are none.
-func ignoredIn(d *dump.Dump) string {
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(d.Ignored)) {
-		version, name, _ := strings.Cut(kind, " ")
-		parts = append(parts, fmt.Sprintf("%d %s (%s)", d.Ignored[kind], name, version))
-	}
-	for _, field := range d.Dropped {
-		parts = append(parts, "field "+field)
-	}
-	return strings.Join(parts, ", ")
+	return files, nil
 }
 
 // print writes a value as JSON or YAML, or calls text.

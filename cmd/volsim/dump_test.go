@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/dump"
 )
 
 var updateAnswers = flag.Bool("update-answers", false, "write the expected answers of explain and predict anew")
@@ -43,7 +46,7 @@ var answers = []struct {
 	{name: "predict-nothing", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "nothing"}},
 }
 
-const shopIgnored = "volsim: ignored: 1 Deployment (apps/v1), 1 Secret (v1)\n"
+const shopIgnored = "volsim: ignored: 1 Deployment (apps/v1)\n"
 
 // inTestdata has the argument after -f name a file in testdata.
 func inTestdata(args []string) []string {
@@ -73,11 +76,24 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// JSON and YAML say the same.
+// TestPredictList: -o yaml prints the predicted objects as a List, as kubectl does.
+func TestPredictList(t *testing.T) {
+	status, out, errOut := shell("", "predict", "-o", "yaml", "-f", "testdata/running.yaml", "--", "delete", "pod/shop/db-0", "pvc/shop/data-db-0")
+	require.Zero(t, status, errOut)
+	d, err := dump.Read([]byte(out))
+	require.NoError(t, err)
+	for _, obj := range d.Objects {
+		require.False(t, api.KindOf(obj) == api.PersistentVolume && obj.GetName() == "pvc-ff924e10-1316-4f21-9f63-008564ace015", "it is deleted")
+		require.Empty(t, obj.GetManagedFields())
+	}
+	require.Greater(t, len(d.Objects), 10)
+}
+
+// JSON and YAML contain the same answer; a prediction in YAML is a list of objects.
 func TestAnswersForPrograms(t *testing.T) {
 	for _, tt := range answers {
 		// The others have nothing that these have not.
-		if !strings.HasPrefix(tt.name, "explain-pod") && tt.name != "predict-delete-both" && tt.name != "explain-all-well" {
+		if !strings.HasPrefix(tt.name, "explain-pod") && tt.name != "explain-all-well" {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,6 +122,18 @@ func TestDumpFromStandardInput(t *testing.T) {
 	require.Contains(t, out, `"rule": "ATT-070"`)
 }
 
+// badSize is a dump with a claim of a wrong size.
+const badSize = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data, namespace: shop}
+  spec:
+    accessModes: [ReadWriteOnce]
+    resources: {requests: {storage: 1GB}}
+`
+
 func TestDumpMistakes(t *testing.T) {
 	const dump = "testdata/running.yaml"
 	for _, tt := range []struct {
@@ -119,15 +147,25 @@ func TestDumpMistakes(t *testing.T) {
 		{name: "no dump to predict on", status: exitUsage, args: []string{"predict", "--", "nothing"}, want: "missing -f DUMP"},
 		{name: "a dump that is not there", status: exitFailed, args: []string{"explain", "-f", "none.yaml"}, want: "none.yaml"},
 		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}",
-			want: "-: read dump: object without apiVersion or kind"},
+			want: "stdin:1: read dump: object without apiVersion or kind"},
 		{name: "a format that is none", status: exitUsage, args: []string{"explain", "-f", dump, "-o", "wide"},
 			want: `invalid -o "wide": want text, json or yaml`},
 		{name: "a time that is none", status: exitUsage, args: []string{"explain", "-f", dump, "--now", "soon"}, want: `invalid --now "soon"`},
-		{name: "an object that is none", status: exitUsage, args: []string{"explain", "-f", dump, "data"}, want: `invalid object name "data"`},
+		{name: "an object that is none", status: exitUsage, args: []string{"explain", "-f", dump, "data"}, want: `unknown kind "data": want one of pvc, pv`},
 		{name: "an object that is not there", status: exitFailed, args: []string{"explain", "-f", dump, "pvc/shop/none"},
-			want: `explain pvc/shop/none: persistentvolumeclaims "none" not found`},
+			want: "pvc/shop/none is not in the dump"},
 		{name: "an object that is not explained", status: exitFailed, args: []string{"explain", "-f", dump, "node/ip-10-0-1-20"},
-			want: "want a claim (pvc), pod (pod)"},
+			want: "want a claim (pvc), pod, volume (pv), attachment (va), or a workload with pods"},
+		{name: "an object of another namespace", status: exitFailed, args: []string{"explain", "-f", dump, "pvc", "data-db-0"},
+			want: "pvc/default/data-db-0 is not in the dump; it exists in namespace shop: add -n shop"},
+		{name: "a misspelt object", status: exitFailed, args: []string{"explain", "-f", dump, "-n", "shop", "pvc/data-db0"},
+			want: `pvc/shop/data-db0 is not in the dump; did you mean "data-db-0"`},
+		{name: "a misspelt kind", status: exitUsage, args: []string{"explain", "-f", dump, "pvcc", "data-db-0"}, want: `; did you mean "pvc"`},
+		{name: "a name in all namespaces", status: exitUsage, args: []string{"explain", "-f", dump, "-A", "pvc", "data-db-0"},
+			want: "a resource cannot be retrieved by name across all namespaces; use -n NAMESPACE"},
+		{name: "a namespace and all", status: exitUsage, args: []string{"explain", "-f", dump, "-A", "-n", "shop"}, want: "-n and -A exclude each other"},
+		{name: "a size that is none", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: badSize,
+			want: `stdin:9: read dump: PersistentVolumeClaim shop/data: spec.resources.requests[storage]: invalid quantity "1GB": want a number`},
 		{name: "back in time", status: exitUsage, args: []string{"explain", "-f", dump, "--ahead", "-1s"}, want: "invalid --ahead -1s"},
 		{name: "no step", status: exitUsage, args: []string{"predict", "-f", dump}, want: "missing STEP argument: want one of: delete"},
 		{name: "a step that is none", status: exitUsage, args: []string{"predict", "-f", dump, "--", "conquer"}, want: `unknown step "conquer"`},

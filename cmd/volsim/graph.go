@@ -48,7 +48,7 @@ func (o *graphOptions) run(cmd *cobra.Command, files []string) error {
 	if len(files) == 0 && len(o.recordings) == 0 {
 		return usageError{errors.New("missing FILE argument or --recordings")}
 	}
-	scripts, err := readScripts(cmd.InOrStdin(), files)
+	scripts, err := readScripts(cmd.InOrStdin(), files, readOptions{})
 	if err != nil {
 		return err
 	}

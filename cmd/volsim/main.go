@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -13,7 +14,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func main() { os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// gcPercent trades memory for time: a dump is read once and lives as long as the command.
+const gcPercent = 400
 
 // Exit statuses: 1 for a failed expectation or unreadable input, 2 for an invalid command line.
 const (
@@ -77,7 +86,8 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}")
 	root.AddCommand(newVersion())
 	root.AddCommand(newRun())
 	root.AddCommand(newExplain())
@@ -87,6 +97,9 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newDiff())
 	root.AddCommand(newServe())
 	root.AddCommand(newClock())
+	root.AddCommand(newCSI())
+	root.AddCommand(newPlayground())
+	root.InitDefaultCompletionCmd()
 	markUsageErrors(root)
 	return root
 }

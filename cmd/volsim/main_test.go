@@ -19,6 +19,8 @@ func TestVersion(t *testing.T) {
 	status, out, errOut := shell("", "version")
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "Kubernetes v1.36.3: ")
+	_, flag, _ := shell("", "--version")
+	require.Equal(t, out, flag)
 }
 
 // TestOneDash: flags may be spelled as those of Go's own commands are.

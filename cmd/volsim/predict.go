@@ -5,11 +5,15 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/tools/predict"
+	"github.com/volsim/volsim/internal/tools/report"
 )
 
 const predictLong = `Simulate a change of a real cluster and report its effects: which volumes are deleted with their data, which pods stop, what gets
@@ -58,7 +62,10 @@ func newPredict() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return flags.print(cmd.OutOrStdout(), p, func(w io.Writer) error { return writePrediction(w, p) })
+			if flags.output == "yaml" {
+				return writeList(cmd.OutOrStdout(), p.Objects())
+			}
+			return flags.print(cmd.OutOrStdout(), p, func(w io.Writer) error { return report.WritePrediction(w, p) })
 		},
 	}
 	flags.register(cmd)
@@ -68,93 +75,21 @@ func newPredict() *cobra.Command {
 	return cmd
 }
 
-func writePrediction(w io.Writer, p *predict.Prediction) error {
-	fmt.Fprintf(w, "%s, at %s\n\n", strings.Join(p.Steps, ", then "), p.From.UTC().Format(time.RFC3339))
-	writeLosses(w, p)
-	for _, problem := range p.Problems {
-		fmt.Fprintf(w, "WARNING: storage %s\n", problem)
-	}
-	for _, o := range p.Prevented {
-		fmt.Fprintf(w, "Prevented: %s: %s, after %s\n", o.Object, o.What, o.After)
-	}
-	if len(p.Outcomes) == 0 {
-		fmt.Fprintln(w, "\nNo effects.")
-	} else {
-		fmt.Fprintln(w, "\nTimeline (! = pod stops or data is lost, ~ = would happen without this change too):")
-		writeOutcomes(w, p.Outcomes)
-	}
-	if len(p.Stuck) > 0 {
-		fmt.Fprintf(w, "\nStuck after %s:\n", predict.Span(p.Until.Sub(p.From)))
-		for i := range p.Stuck {
-			fmt.Fprintln(w, p.Stuck[i])
+// writeList writes objects as kubectl get -o yaml does.
+func writeList(w io.Writer, objs []api.Object) error {
+	items := []any{}
+	for _, obj := range objs {
+		doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return fmt.Errorf("print %s: %w", api.RefTo(obj), err)
 		}
+		unstructured.RemoveNestedField(doc, "metadata", "managedFields")
+		items = append(items, doc)
 	}
-	return writeNotes(w, p.Notes)
-}
-
-// writeLosses writes what happens to the data; it comes first.
-func writeLosses(w io.Writer, p *predict.Prediction) {
-	lost := 0
-	for _, loss := range p.Lost {
-		anyway := ""
-		if loss.Anyway {
-			anyway = " (would happen without this change too)"
-		} else {
-			lost++
-		}
-		fmt.Fprintf(w, "WARNING: DATA IS LOST after %s: %s%s\n", loss.After, describeLoss(loss), anyway)
+	data, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}})
+	if err != nil {
+		return err
 	}
-	for _, loss := range p.Threatened {
-		anyway := ""
-		if loss.Anyway {
-			anyway = " (would happen without this change too)"
-		} else {
-			lost++
-		}
-		fmt.Fprintf(w, "WARNING: DATA WILL BE LOST: %s: %s%s\n", describeLoss(loss), loss.When, anyway)
-	}
-	if lost == 0 {
-		fmt.Fprintf(w, "No data is lost through this change within %s.\n", predict.Span(p.Until.Sub(p.From)))
-	}
-}
-
-func describeLoss(loss predict.Loss) string {
-	text := fmt.Sprintf("volume %s (%s in %s)", loss.Volume, loss.Handle, loss.Backend)
-	if loss.Size != "" {
-		text += ", " + loss.Size
-	}
-	if loss.Claim != "" {
-		text += ", claim " + loss.Claim
-	}
-	return text
-}
-
-// writeOutcomes writes a line for each outcome, with the time since the start.
-func writeOutcomes(w io.Writer, outcomes []predict.Outcome) {
-	width := 0
-	for _, o := range outcomes {
-		width = max(width, len(o.Object))
-	}
-	for _, o := range outcomes {
-		mark := " "
-		switch {
-		case o.Anyway:
-			mark = "~"
-		case o.Kind == predict.Loses || o.Kind == predict.Stops:
-			mark = "!"
-		}
-		fmt.Fprintf(w, "%8s %s %-*s  %s\n", o.After, mark, width, o.Object, o.What)
-	}
-}
-
-func writeNotes(w io.Writer, notes []string) error {
-	for i, note := range notes {
-		if i == 0 {
-			fmt.Fprintln(w)
-		}
-		if _, err := fmt.Fprintln(w, note); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = w.Write(data)
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/internal/proof/reasons"
+	"github.com/volsim/volsim/internal/tools/report"
 )
 
 // TestReasons asks the command about the reasons that package explain is tested with, each in a dump.
@@ -23,7 +24,7 @@ func TestReasons(t *testing.T) {
 					status, out, errOut := shell("", "explain", "-f", file, "--ahead", "0s", "--now",
 						reasons.Now.Format("2006-01-02T15:04:05Z"), "-o", "json", row.Ask)
 					require.Zero(t, status, errOut)
-					var got answer
+					var got report.Answer
 					require.NoError(t, json.Unmarshal([]byte(out), &got))
 					require.Len(t, got.Explanations, 1)
 					row.Command().CheckAnswer(t, got.Explanations[0])

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/klog"
+	"github.com/volsim/volsim/internal/tools/report"
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
@@ -22,9 +24,13 @@ type runFlags struct {
 	output      string
 	html        string
 	log         string
+	verbosity   int
+	modules     string
 	trace       string
 	choices     string
 	update      bool
+	solution    bool
+	nodes       int
 	quiet       bool
 	helpCommand bool
 }
@@ -35,12 +41,13 @@ func newRun() *cobra.Command {
 		Use:   "run FILE.txtar | FILE.yaml | DIR | -",
 		Short: "Run scripts or manifests",
 		Long: `Run scripts (docs/scripts.md) and report the line at which an expectation fails. A manifest is applied to an empty cluster, whose
-controllers then run until they have nothing left to do. In a directory all scripts run or, if it has none, all manifests together. "-" is
-standard input.
+controllers then run until they have nothing left to do. If it is a dump of a cluster, the cluster continues from it. In a directory and the directories below it all scripts run or, if there are
+none, all manifests together. "-" is standard input.
 
 The exit status is 0 if everything passed, 1 if an expectation failed or a file could not be read, 2 if the command line is invalid.`,
 		Example: `  volsim run lesson.txtar
   volsim run cluster.yaml --until 1h --html picture.html
+  volsim run app/ --nodes 3
   volsim run --choices 0,2,1 --trace - race.txtar
   kubectl get pv,pvc,sc,pods,nodes -A -o yaml | volsim run -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,11 +64,15 @@ The exit status is 0 if everything passed, 1 if an expectation failed or a file 
 	f.DurationVar(&flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
 	f.StringVarP(&flags.output, "output", "o", "text", "output format: text, json or yaml")
 	f.StringVar(&flags.html, "html", "", "write a picture of the run (HTML) to this file")
-	f.StringVar(&flags.log, "log", "", "write the log of the controllers to this file; - is standard output")
+	f.StringVar(&flags.log, "log", "", "write the log of the components to this file, as the real ones write it; - is standard output")
+	f.IntVarP(&flags.verbosity, "v", "v", 5, "verbosity of --log: the flag -v of the real components")
+	f.StringVar(&flags.modules, "vmodule", "", "verbosities of source files, which replace -v, such as pv_controller*=5,reconciler=2")
 	f.StringVar(&flags.trace, "trace", "", "write the trace to this file; - is standard output")
 	f.StringVar(&flags.choices, "choices", "",
 		"run one script with these choices (printed by volsim sweep --exhaustive) or those in this file; - is standard input")
 	f.BoolVar(&flags.update, "update", false, "write the expected outputs of cmp and trace into the scripts instead of comparing")
+	f.BoolVar(&flags.solution, "solution", false, "after a lesson, run the solution of its question and check it")
+	f.IntVar(&flags.nodes, "nodes", 0, "add this many nodes, node-1 and so on, to the manifests")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only the result of each script")
 	f.BoolVar(&flags.helpCommand, "help-commands", false, "list the commands of scripts")
 	return cmd
@@ -75,7 +86,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	if err := f.check(args); err != nil {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	}
-	scripts, err := readScripts(cmd.InOrStdin(), args)
+	scripts, err := readScripts(cmd.InOrStdin(), args, readOptions{update: f.update, nodes: f.nodes, solution: f.solution})
 	if err != nil {
 		return err
 	}
@@ -129,8 +140,17 @@ func (f *runFlags) check(args []string) error {
 		return errors.New("missing FILE argument")
 	case !slices.Contains([]string{"text", "json", "yaml"}, f.output):
 		return fmt.Errorf("invalid -o %q: want text, json or yaml", f.output)
+	case f.nodes < 0 || f.nodes > maxNodes:
+		return fmt.Errorf("invalid --nodes %d: want a number from 0 to %d", f.nodes, maxNodes)
+	case f.solution && f.update:
+		return errors.New("--solution and --update are mutually exclusive")
+	case f.verbosity < 0:
+		return fmt.Errorf("invalid -v %d: must not be negative", f.verbosity)
 	case f.until < 0:
 		return fmt.Errorf("invalid --until %s: must not be negative", f.until)
+	}
+	if _, err := klog.ParseModules(f.modules); err != nil {
+		return fmt.Errorf("invalid --vmodule: %w", err)
 	}
 	return nil
 }
@@ -140,6 +160,14 @@ func (f *runFlags) runScript(cmd *cobra.Command, s input, opts script.Options) e
 	if kinds := s.StoredOnly(); s.manifest && len(kinds) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: no controllers are simulated for %s: their objects are stored, and have no effect\n",
 			strings.Join(kinds, ", "))
+	}
+	if d := s.Dump(); d != nil {
+		if ignored := report.Ignored(d); ignored != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "volsim: ignored: %s\n", ignored)
+		}
+	}
+	if f.log != "" {
+		opts.Log = &script.LogOptions{V: f.verbosity, Modules: f.modules}
 	}
 	opts.Update, opts.Until, opts.Progress = f.update, f.until, reporter(cmd.ErrOrStderr(), s.Name)
 	text := f.output == "text" && !f.quiet
@@ -158,7 +186,7 @@ func (f *runFlags) runScript(cmd *cobra.Command, s input, opts script.Options) e
 			return fileError(s.file, err)
 		}
 	}
-	if err := f.writeFiles(cmd.OutOrStdout(), s.Name, result); err != nil {
+	if err := f.writeFiles(cmd.OutOrStdout(), s, result); err != nil {
 		return err
 	}
 	if failure == nil {
@@ -193,6 +221,6 @@ func reporter(w io.Writer, name string) func(script.Progress) {
 		if p.Seeds > 1 {
 			seed = fmt.Sprintf("seed %d, ", p.Seed)
 		}
-		fmt.Fprintf(w, "volsim: %s:%d: %s%s of virtual time\n", name, p.Line, seed, p.Elapsed)
+		fmt.Fprintf(w, "... running line %d of %s, %s%s of virtual time so far\n", p.Line, name, seed, p.Elapsed)
 	}
 }

@@ -72,22 +72,29 @@ func TestRunManifestMalformed(t *testing.T) {
 		{"JSON that ends early", `{"kind": "Pod"`, ":1: "},
 		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", ":1: "},
 		{"no version", "kind: Pod\nmetadata: {name: a}\n", ":1: "},
-		{"an unknown kind", "apiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", "Daemon"},
+		{"an unknown kind", "apiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", "x.yaml:2: "},
 		{"the version of another kind", "apiVersion: apps/v1\nkind: Pod\nmetadata: {name: a}\n", ":1: "},
 		{"the second document", runClaim + "---\nkind: Pod\n", ":9: "},
-		{"an unknown field", runClaim + "  colour: red\n", "colour"},
+		{"an unknown field", runClaim + "  colour: red\n", "x.yaml:8: PersistentVolumeClaim data: spec.colour: unknown field"},
 		{"a field twice", runClaim + "  storageClassName: a\n",
-			`x.yaml:1: yaml: unmarshal errors: line 8: key "storageClassName" already set in map`},
-		{"a number for a word", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", ":1: "},
-		{"a size that is none", strings.Replace(runClaim, "1Gi", "much", 1), "quantities must match"},
-		{"a size without end", strings.Replace(runClaim, "1Gi", "1e999999999", 1), ":1: "},
-		{"a status that is none", runClaim + "status: 7\n", ":1: "},
+			`x.yaml:8: key "storageClassName" already set in map`},
+		{"a number for a word", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", `x.yaml:3: Pod 7: metadata.name: invalid value 7: want a string; write "7"`},
+		{"a size that is none", strings.Replace(runClaim, "1Gi", "much", 1),
+			`x.yaml:7: PersistentVolumeClaim data: spec.resources.requests[storage]: invalid quantity "much": want a number with a unit`},
+		{"a size without end", strings.Replace(runClaim, "1Gi", "1e999999999", 1), `:7: PersistentVolumeClaim data: spec.resources.requests[storage]: quantity "1e999999999": the exponent`},
+		{"a status that is none", runClaim + "status: 7\n", `:8: PersistentVolumeClaim data: status: invalid value "7": want an object`},
 		{"refused by the API server", strings.Replace(runClaim, "name: data", "name: Data!", 1),
-			`:1: create PersistentVolumeClaim/default/Data!: `},
+			`:3: create PersistentVolumeClaim/default/Data!: `},
 		{"no name", strings.Replace(runClaim, "name: data", "labels: {}", 1),
 			"apply PersistentVolumeClaim: missing name; use create with generateName"},
 		{"a driver of an impossible name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n",
 			`the name "api" means the API server`},
+		{"a mode in lower case", runClaim + "  volumeMode: filesystem\n", `:8: create PersistentVolumeClaim/default/data: PersistentVolumeClaim "data" is ` +
+			`invalid: spec.volumeMode: Unsupported value: "filesystem": supported values: "Block", "Filesystem"; did you mean "Filesystem"`},
+		{"a field of a workload", "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replica: 3\n",
+			`:5: StatefulSet db: spec.replica: unknown field; did you mean "replicas"`},
+		{"a size in a List", "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(strings.Replace(runClaim, "1Gi", "1GB", 1)), "\n", "\n  ") + "\n",
+			`:10: PersistentVolumeClaim data: spec.resources.requests[storage]: invalid quantity "1GB"`},
 		{"a zero byte", "kind: Pod\x00", ":1: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,6 +106,56 @@ func TestRunManifestMalformed(t *testing.T) {
 			require.Contains(t, errOut, tt.want)
 		})
 	}
+}
+
+// TestRunDirectories: a directory is read with those below it, but for hidden ones; --nodes adds nodes to manifests.
+func TestRunDirectories(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"below/further", ".hidden"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+	}
+	write(t, dir, "claim.yaml", runClaim)
+	write(t, filepath.Join(dir, "below/further"), "pod.yaml",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: web}]}\n")
+	write(t, filepath.Join(dir, ".hidden"), "other.yaml", "not a manifest")
+	status, out, errOut := shell("", "run", "--nodes=2", dir)
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "node-2")
+	require.Regexp(t, `pod/web +1/1 +Running`, out)
+	write(t, filepath.Join(dir, "below"), "a.txtar", "now\n")
+	status, out, errOut = shell("", "run", "-q", dir)
+	require.Zero(t, status, errOut)
+	require.Equal(t, filepath.Join(dir, "below/a.txtar")+": ok, seed 0, 0s of virtual time\n", out)
+}
+
+// TestRunDump: a cluster continues from a dump. Its pods run on, and nothing is older than it is.
+func TestRunDump(t *testing.T) {
+	data, err := os.ReadFile("testdata/running.yaml")
+	require.NoError(t, err)
+	status, out, errOut := shell(string(data), "run", "--until", "1h", "-")
+	require.Zero(t, status, errOut)
+	require.Equal(t, shopIgnored, errOut)
+	require.Contains(t, out, "> load -f stdin\n21 objects loaded, at 2026-11-20T09:30:00Z\n")
+	require.Regexp(t, `pod/db-0 +1/1 +Running +0 +25h`, out)
+	for _, never := range []string{"Rebooted", "FailedMount", "<invalid>"} {
+		require.NotContains(t, out, never)
+	}
+	status, _, errOut = shell(strings.ReplaceAll(string(data), "kind: Pod\n", "kind: 7\n"), "run", "-")
+	require.Equal(t, exitFailed, status)
+	oneLine(t, errOut)
+}
+
+// TestRunUpdate: --update creates a file that cmp compares with.
+func TestRunUpdate(t *testing.T) {
+	file := write(t, t.TempDir(), "a.txtar", "get pv\ncmp stdout want.txt\n")
+	status, _, errOut := shell("", "run", file)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errOut, "file want.txt not found")
+	status, _, errOut = shell("", "run", "--update", file)
+	require.Zero(t, status, errOut)
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "get pv\ncmp stdout want.txt\n-- want.txt --\nNo resources found\n", string(data))
 }
 
 func TestRunUsage(t *testing.T) {
@@ -117,6 +174,8 @@ func TestRunUsage(t *testing.T) {
 		{"a format that does not exist", []string{"run", "-o", "xml", script}, exitUsage, `invalid -o "xml": want text, json or yaml`},
 		{"a seed that is no number", []string{"run", "--seed", "x", script}, exitUsage, "--seed"},
 		{"time that runs backwards", []string{"run", "--until", "-5m", script}, exitUsage, "invalid --until -5m0s: must not be negative"},
+		{"nodes in a script", []string{"run", "--nodes", "2", script}, exitUsage, `add the line "node add NAME..." to it`},
+		{"too many nodes", []string{"run", "--nodes", "5001", script}, exitUsage, "invalid --nodes 5001: want a number from 0 to 5000"},
 		{"one picture of several", []string{"run", "--html", "x.html", dir}, exitUsage,
 			"invalid --html, --log or --trace: want one script, got 2"},
 		{"a file that is not there", []string{"run", filepath.Join(dir, "none.txtar")}, exitFailed, "none.txtar: no such file or directory"},
@@ -179,7 +238,7 @@ func TestRunScript(t *testing.T) {
 		status, out, errOut := shell("apply -f c\n-- c --\n"+runClaim, "run", "-q", "--until", "1h", "--log", "-", "--trace", "-", "-")
 		require.Zero(t, status, errOut)
 		require.Contains(t, out, "stdin: ok, seed 0, 1h0m0s of virtual time\n")
-		require.Contains(t, out, "pv_controller.go] ")
+		require.Contains(t, out, `pv_controller.go:0] "Synchronizing PersistentVolumeClaim" logger="persistentvolume-binder-controller" PVC="default/data"`)
 		require.Contains(t, out, "create PersistentVolumeClaim/default/data: created\n")
 	})
 	t.Run("a picture", func(t *testing.T) {

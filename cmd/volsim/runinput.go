@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/volsim/volsim/internal/tools/script"
 )
@@ -20,11 +23,24 @@ type input struct {
 	manifest bool
 }
 
+// readOptions control how scripts are read.
+type readOptions struct {
+	// update accepts scripts whose expected outputs do not exist yet.
+	update bool
+	// nodes is the number of nodes to add to manifests.
+	nodes int
+	// solution adds the solutions of lessons.
+	solution bool
+}
+
+// maxNodes is the largest number of nodes that --nodes adds.
+const maxNodes = 5000
+
 // readScripts reads all files and directories of the command line.
-func readScripts(in io.Reader, args []string) ([]input, error) {
+func readScripts(in io.Reader, args []string, opts readOptions) ([]input, error) {
 	var scripts []input
 	for _, arg := range args {
-		found, err := readScript(in, arg)
+		found, err := readScript(in, arg, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -33,26 +49,26 @@ func readScripts(in io.Reader, args []string) ([]input, error) {
 	return scripts, nil
 }
 
-func readScript(in io.Reader, arg string) ([]input, error) {
+func readScript(in io.Reader, arg string, opts readOptions) ([]input, error) {
 	if arg == "-" {
 		data, err := io.ReadAll(in)
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		return parseScript("stdin", "", data)
+		return parseScript("stdin", "", data, opts)
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
 		return nil, fileError(arg, err)
 	}
 	if info.IsDir() {
-		return readDirectory(arg)
+		return readDirectory(arg, opts)
 	}
 	data, err := os.ReadFile(arg)
 	if err != nil {
 		return nil, fileError(arg, err)
 	}
-	return parseScript(arg, arg, data)
+	return parseScript(arg, arg, data, opts)
 }
 
 // fileError returns the error with the name of the file in front, once.
@@ -63,33 +79,57 @@ func fileError(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-func parseScript(name, file string, data []byte) ([]input, error) {
+func parseScript(name, file string, data []byte, opts readOptions) ([]input, error) {
 	if script.IsManifest(name, data) {
-		s, err := script.FromManifests(name, script.File{Name: name, Data: data})
-		return []input{{Script: s, manifest: true}}, err
+		return fromManifests(name, []script.File{{Name: name, Data: data}}, opts)
 	}
-	s, err := script.Parse(name, data)
+	if opts.nodes > 0 {
+		return nil, usageError{fmt.Errorf("invalid --nodes for the script %s: add the line \"node add NAME...\" to it", name)}
+	}
+	if opts.solution {
+		lesson := script.ReadLesson(data)
+		if lesson.Solved == "" {
+			return nil, usageError{fmt.Errorf("invalid --solution for the script %s: it has no file \"question\"", name)}
+		}
+		data = []byte(lesson.Solved)
+	}
+	parse := script.Parse
+	if opts.update {
+		parse = script.ParseToUpdate
+	}
+	s, err := parse(name, data)
 	return []input{{Script: s, file: file}}, err
 }
 
-// readDirectory reads the scripts of a directory or, if it has none, its manifests as one script.
-func readDirectory(dir string) ([]input, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fileError(dir, err)
+// fromManifests returns the script that applies manifests to a cluster with the nodes of --nodes.
+func fromManifests(name string, files []script.File, opts readOptions) ([]input, error) {
+	if opts.nodes > 0 {
+		files = append(files, script.File{Name: "nodes of --nodes", Data: nodes(opts.nodes)})
 	}
-	var scripts, manifests []string
-	for _, e := range entries {
-		switch filepath.Ext(e.Name()) {
-		case ".txtar":
-			scripts = append(scripts, filepath.Join(dir, e.Name()))
-		case ".yaml", ".yml", ".json":
-			manifests = append(manifests, filepath.Join(dir, e.Name()))
-		}
+	s, err := script.FromManifests(name, files...)
+	return []input{{Script: s, manifest: true}}, err
+}
+
+// nodes returns the manifest of n nodes.
+func nodes(n int) []byte {
+	var text bytes.Buffer
+	for i := range n {
+		name := fmt.Sprintf("node-%d", i+1)
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {kubernetes.io/hostname: %s}}\n", name, name)
+	}
+	return text.Bytes()
+}
+
+// readDirectory reads the scripts of a directory and of those below it or, if there are none, its manifests as one script. Hidden
+// directories are skipped.
+func readDirectory(dir string, opts readOptions) ([]input, error) {
+	scripts, manifests, err := filesIn(dir)
+	if err != nil {
+		return nil, err
 	}
 	var found []input
 	for _, file := range scripts {
-		s, err := readScript(nil, file)
+		s, err := readScript(nil, file, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -109,6 +149,27 @@ func readDirectory(dir string) ([]input, error) {
 		}
 		files = append(files, script.File{Name: file, Data: data})
 	}
-	s, err := script.FromManifests(dir, files...)
-	return []input{{Script: s, manifest: true}}, err
+	return fromManifests(dir, files, opts)
+}
+
+// filesIn returns the scripts and the manifests in a directory and those below it, in the order of their names. Hidden directories are
+// skipped.
+func filesIn(dir string) (scripts, manifests []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return fileError(path, err)
+		}
+		if e.IsDir() && path != dir && strings.HasPrefix(e.Name(), ".") {
+			return fs.SkipDir
+		}
+		switch {
+		case e.IsDir():
+		case filepath.Ext(path) == ".txtar":
+			scripts = append(scripts, path)
+		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+			manifests = append(manifests, path)
+		}
+		return nil
+	})
+	return scripts, manifests, err
 }

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/tools/picture"
+	"github.com/volsim/volsim/internal/tools/report"
 	"github.com/volsim/volsim/internal/tools/script"
-	"github.com/volsim/volsim/trace"
 )
 
 // runReport is the result of a script as JSON or YAML.
@@ -73,7 +70,7 @@ func (f *runFlags) report(w io.Writer, name string, r *script.Result) error {
 }
 
 // writeFiles writes the picture, the log and the trace where they are requested.
-func (f *runFlags) writeFiles(stdout io.Writer, name string, r *script.Result) error {
+func (f *runFlags) writeFiles(stdout io.Writer, s input, r *script.Result) error {
 	if r.Cluster == nil {
 		return nil
 	}
@@ -82,8 +79,8 @@ func (f *runFlags) writeFiles(stdout io.Writer, name string, r *script.Result) e
 		name  string
 		write func(io.Writer) error
 	}{
-		{f.html, func(w io.Writer) error { return picture.Write(w, pictureOf(name, r.Cluster, trace, r.Start)) }},
-		{f.log, trace.WriteLog},
+		{f.html, func(w io.Writer) error { return picture.Write(w, report.Picture(s.Name, s.manifest, r)) }},
+		{f.log, func(w io.Writer) error { _, err := w.Write(r.Log); return err }},
 		{f.trace, trace.WriteText},
 	} {
 		if file.name == "" {
@@ -104,20 +101,4 @@ func (f *runFlags) writeFiles(stdout io.Writer, name string, r *script.Result) e
 		}
 	}
 	return nil
-}
-
-// pictureOf returns the data of a picture of a run.
-func pictureOf(name string, c *volsim.Cluster, trace *trace.Trace, start time.Time) picture.Run {
-	run := picture.Run{Title: name, Trace: trace, Start: start, End: c.Now()}
-	for _, v := range c.Violations() {
-		mark := picture.Violation{Time: v.At, Name: v.Invariant, Text: v.Text}
-		if len(v.Objects) > 0 {
-			mark.Object = v.Objects[0]
-		}
-		if invariants, err := check.Named(v.Invariant); err == nil {
-			mark.Rules = invariants[0].Rules
-		}
-		run.Violations = append(run.Violations, mark)
-	}
-	return run
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/storage"
 )
@@ -43,7 +45,7 @@ Virtual time begins at the present and passes as --time says:
   settle  only during the controllers' work, which is done after each write
   manual  only by volsim clock
   10x     ten times as fast as real time; any factor`,
-		Example: `  volsim serve --kubeconfig volsim.yaml --nodes n1,n2 --driver disk.example.com
+		Example: `  volsim serve --kubeconfig volsim.yaml --nodes n1,n2 --driver disk.example.com,local.example.com@n1
   kubectl --kubeconfig volsim.yaml get nodes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +58,7 @@ Virtual time begins at the present and passes as --time says:
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "address and port; port 0 is any that is free")
 	f.StringVar(&flags.kubeconfig, "kubeconfig", "", "write the configuration of kubectl to this file when the server is ready")
 	f.StringSliceVar(&flags.nodes, "nodes", nil, "nodes, by name")
-	f.StringSliceVar(&flags.drivers, "driver", nil, "CSI drivers, by name")
+	f.StringSliceVar(&flags.drivers, "driver", nil, "CSI drivers: NAME is on all nodes, NAME@NODE on one node")
 	f.StringSliceVarP(&flags.files, "filename", "f", nil, "manifests to apply before the server is ready")
 	f.StringVar(&flags.time, "time", "auto", "how virtual time passes: auto, settle, manual, or a factor such as 10x")
 	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name")
@@ -68,13 +70,18 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{fmt.Errorf("invalid --time: %w; see %s --help", err, cmd.CommandPath())}
 	}
+	if err := f.check(); err != nil {
+		return usageError{err}
+	}
 	c, err := f.cluster()
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	// The server records the managers of fields from the first write on.
-	server, clock := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c))}, c, pace)
+	server, clock := apiserver.NewWithClock(apiserver.Config{
+		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: !slices.Contains(f.without, actors.NodeLifecycle), PodPriority: true,
+	}, c, pace)
 	if err := f.fill(c); err != nil {
 		return err
 	}
@@ -105,22 +112,64 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	return nil
 }
 
+// createLatency is how long a driver takes for a volume. A pod is created meanwhile, as in most real clusters.
+const createLatency = 20 * time.Millisecond
+
 // cluster returns the cluster to serve, without objects.
 func (f *serveFlags) cluster() (*volsim.Cluster, error) {
 	// Clients expect that the default namespaces exist, and no other.
 	cfg := volsim.Config{Start: time.Now().UTC().Truncate(time.Second), Without: f.without, StrictNamespaces: true}
-	for _, name := range f.drivers {
-		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name)))
+	for name := range f.driverNodes() {
+		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name, fake.Latency(storage.Create, createLatency))))
 	}
+	slices.SortFunc(cfg.Backends, func(a, b storage.Backend) int { return strings.Compare(a.Name(), b.Name()) })
 	return volsim.New(cfg)
+}
+
+// driverNodes returns the nodes of each driver; nil is all of them.
+func (f *serveFlags) driverNodes() map[string][]string {
+	nodes := map[string][]string{}
+	for _, text := range f.drivers {
+		name, node, single := strings.Cut(text, "@")
+		known, seen := nodes[name]
+		switch {
+		case !single, seen && known == nil:
+			nodes[name] = nil
+		default:
+			nodes[name] = append(known, node)
+		}
+	}
+	return nodes
+}
+
+// check returns an error for a driver on a node that does not exist.
+func (f *serveFlags) check() error {
+	for name, nodes := range f.driverNodes() {
+		for _, node := range nodes {
+			if !slices.Contains(f.nodes, node) {
+				return fmt.Errorf("invalid --driver: %s@%s: there is no node %s; add it to --nodes", name, node, node)
+			}
+		}
+	}
+	return nil
 }
 
 // fill adds the nodes and the objects of the manifests.
 func (f *serveFlags) fill(c *volsim.Cluster) error {
 	for _, name := range f.nodes {
-		if _, err := c.AddNode(name); err != nil {
+		node, err := c.AddNode(name)
+		if err != nil {
 			return err
 		}
+		for driver, nodes := range f.driverNodes() {
+			if nodes != nil && !slices.Contains(nodes, name) {
+				node.Unregister(driver)
+			}
+		}
+	}
+	// Clients expect the Service of the API server.
+	if err := c.Apply([]byte(kubernetesService)); err != nil {
+		return err
 	}
 	for _, file := range f.files {
 		data, err := os.ReadFile(file)
@@ -134,6 +183,11 @@ func (f *serveFlags) fill(c *volsim.Cluster) error {
 	// The server is ready when the nodes have registered.
 	return c.Settle()
 }
+
+const kubernetesService = `{apiVersion: v1, kind: Service, metadata: {name: kubernetes, namespace: default,
+  labels: {component: apiserver, provider: kubernetes}}, spec: {clusterIP: 10.96.0.1, clusterIPs: [10.96.0.1], internalTrafficPolicy: Cluster,
+  ipFamilies: [IPv4], ipFamilyPolicy: SingleStack, sessionAffinity: None, type: ClusterIP,
+  ports: [{name: https, port: 443, protocol: TCP, targetPort: 6443}]}}`
 
 // kubeconfig returns the configuration of kubectl for a server.
 func kubeconfig(url string) string {

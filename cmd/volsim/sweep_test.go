@@ -136,7 +136,7 @@ func TestSweepExhaustiveScript(t *testing.T) {
 		{[]string{"--choices", filepath.Join(dir, "none"), failing}, "none: no such file"},
 		{[]string{"--choices", failing, failing}, `choice 1 is "config": want a number from 0 on`},
 	} {
-		status, _, errOut := shell("", append([]string{"run"}, tt.args...)...)
+		status, _, errOut := shell("now\n", append([]string{"run"}, tt.args...)...)
 		require.NotZero(t, status)
 		oneLine(t, errOut)
 		require.Contains(t, errOut, tt.want)

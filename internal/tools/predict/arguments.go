@@ -6,80 +6,114 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// ignoredOptions are options of kubectl that change nothing that is simulated.
-var ignoredOptions = []string{"--wait", "--wait=true", "--wait=false", "--ignore-daemonsets", "--delete-emptydir-data", "--type=merge"}
+// ignoredOptions are options of kubectl that change nothing that is simulated: time passes after the step in any case.
+var ignoredOptions = []string{"--wait", "--wait=true", "--wait=false", "--ignore-daemonsets", "--ignore-daemonsets=true",
+	"--delete-emptydir-data", "--delete-emptydir-data=true", "--watch=false", "--overwrite", "--overwrite=true", "--server-side"}
 
-// arguments converts the arguments of a step from the forms of kubectl, such as pvc NAME -n NAMESPACE, to those of the usage. It names
-// objects with their namespace.
-func arguments(namespace, verb string, args []string) ([]string, error) {
-	if !slices.Contains([]string{"delete", "patch", "apply", "drain"}, verb) {
-		return args, nil
-	}
-	var rest, options []string
-	var last string // the patch, after -p
-	for i := 0; i < len(args); i++ {
-		name, value, hasValue := strings.Cut(args[i], "=")
-		takesValue := name == "-n" || name == "--namespace" || verb == "patch" && (name == "-p" || name == "--patch") ||
-			verb == "apply" && (name == "-f" || name == "--filename")
-		if takesValue && !hasValue {
-			if i++; i == len(args) {
-				return nil, errors.New("missing value of " + name)
-			}
-			value = args[i]
-		}
-		switch {
-		case !takesValue && !strings.HasPrefix(name, "-"):
-			rest = append(rest, args[i])
-		case name == "-n" || name == "--namespace":
-			namespace = value
-		case name == "-p" || name == "--patch":
-			last = value
-		case takesValue:
-			rest = append(rest, value)
-		case slices.Contains(ignoredOptions, args[i]), name == "--timeout" && hasValue, verb == "drain" && name == "--force":
-		default:
-			options = append(options, args[i])
-		}
-	}
-	switch verb {
-	case "apply":
-		if namespace != "default" {
-			return nil, errors.New("-n is not supported; write the namespace in the manifest")
-		}
-	case "drain":
-	default:
-		if last == "" && verb == "patch" && len(rest) > 1 {
-			last, rest = rest[len(rest)-1], rest[:len(rest)-1]
-		}
-		var err error
-		if rest, err = names(namespace, rest); err != nil {
-			return nil, err
-		}
-		if last != "" {
-			rest = append(rest, last)
-		}
-	}
-	return append(options, rest...), nil
+func isIgnored(arg string) bool {
+	return slices.Contains(ignoredOptions, arg) || strings.HasPrefix(arg, "--timeout=") || strings.HasPrefix(arg, "--field-manager=")
 }
 
-// names returns the full names of the objects of KIND NAME... or KIND/NAME...
-func names(namespace string, args []string) ([]string, error) {
-	if len(args) > 1 && !strings.Contains(args[0], "/") {
-		kind := args[0]
-		args = slices.Clone(args[1:])
-		for i, name := range args {
-			args[i] = kind + "/" + name
+// withoutOptions returns the arguments of drain, or of another step on a node, without options of kubectl that change nothing here.
+func withoutOptions(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return isIgnored(arg) || arg == "--force" })
+}
+
+// parseAction parses a command that scripts have. It also accepts the short forms apply FILE, patch OBJECT PATCH, NAMESPACE/NAME for a claim,
+// and node/NAME where kubectl wants the name of a node.
+func parseAction(verb string, args []string, namespace string, readFile func(string) ([]byte, error)) (func(*run) error, error) {
+	args = slices.DeleteFunc(slices.Clone(args), isIgnored)
+	if i := slices.Index(args, "--timeout"); i >= 0 {
+		args = slices.Delete(args, i, min(i+2, len(args)))
+	}
+	files, args, err := readNamedFiles(verb, args, readFile)
+	if err != nil {
+		return nil, err
+	}
+	switch verb {
+	case "patch":
+		args = withPatchOption(args)
+		args = withKinds(args)
+	case "delete":
+		args = withKinds(args)
+	case "cordon", "uncordon":
+		for i := range args {
+			args[i] = strings.TrimPrefix(strings.TrimPrefix(args[i], "nodes/"), "node/")
 		}
 	}
-	full := make([]string, len(args))
+	action, err := script.ParseAction(append([]string{verb}, args...), namespace, files)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) error {
+		// A kubelet that starts after the deletion of its node would register it again.
+		if verb == "delete" {
+			if err := r.Advance(0); err != nil {
+				return err
+			}
+		}
+		written, _, err := action.Run(r.Cluster.Cluster)
+		r.touched = append(r.touched, written...)
+		return err
+	}, nil
+}
+
+// readNamedFiles reads the files that -f names. apply, create and replace also take the file without -f.
+func readNamedFiles(verb string, args []string, readFile func(string) ([]byte, error)) (files []script.File, rest []string, err error) {
+	takesFile := verb == "apply" || verb == "create" || verb == "replace"
+	for i := 0; i < len(args); i++ {
+		name, value, hasValue := strings.Cut(args[i], "=")
+		switch {
+		case name == "-f" || name == "--filename":
+			if !hasValue {
+				if i++; i == len(args) {
+					return nil, nil, errors.New("missing value of " + name)
+				}
+				value = args[i]
+			}
+		case takesFile && !strings.HasPrefix(name, "-") && (i == 0 || args[i-1] != "-n" && args[i-1] != "--namespace"):
+			value = args[i]
+		default:
+			rest = append(rest, args[i])
+			continue
+		}
+		for file := range strings.SplitSeq(value, ",") {
+			data, err := readFile(file)
+			if err != nil {
+				return nil, nil, err
+			}
+			files = append(files, script.File{Name: file, Data: data})
+			rest = append(rest, "-f", file)
+		}
+	}
+	return files, rest, nil
+}
+
+// withPatchOption puts -p in front of a patch that is the last argument.
+func withPatchOption(args []string) []string {
+	n := len(args)
+	named := slices.ContainsFunc(args, func(arg string) bool {
+		return strings.HasPrefix(arg, "-p") || strings.HasPrefix(arg, "--patch")
+	})
+	if n < 2 || named {
+		return args
+	}
+	return append(slices.Clone(args[:n-1]), "-p", args[n-1])
+}
+
+// withKinds replaces NAMESPACE/NAME, which is a claim, by pvc/NAMESPACE/NAME.
+func withKinds(args []string) []string {
+	named := slices.Clone(args)
 	for i, arg := range args {
-		ref, err := objname.ParseIn(namespace, arg)
-		if err != nil {
-			return nil, err
+		if strings.HasPrefix(arg, "-") || strings.Count(arg, "/") != 1 || i > 0 && args[i-1] == "-p" {
+			continue
 		}
-		full[i] = objname.Of(ref)
+		if kind, _, _ := strings.Cut(arg, "/"); !objname.IsKind(kind) {
+			named[i] = "pvc/" + arg
+		}
 	}
-	return full, nil
+	return named
 }

@@ -3,6 +3,6 @@
 //
 // It simulates the cluster twice, with the change and without it. Effects that occur in both are marked as independent of the change.
 //
-// ReplicaSets and StatefulSets, which replace deleted pods, have simple replacements here (workloads.go). Disruption budgets, Jobs and
-// DaemonSets are not simulated.
+// The steps are the commands of scripts that change objects, as with kubectl, and what befalls nodes. The controllers of workloads act if the
+// dump has the workload with all that it owns. Else a pod of a ReplicaSet or a StatefulSet is replaced by workloads.go.
 package predict

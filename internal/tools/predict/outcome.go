@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
@@ -38,7 +40,7 @@ type Outcome struct {
 	// Anyway is set if it also happens without the change.
 	Anyway bool `json:"anyway,omitempty"`
 	// Loss is set for Loses.
-	Loss *Loss `json:"-"`
+	Loss *Data `json:"-"`
 }
 
 func (o *Outcome) id() string { return o.Object + " " + o.What }
@@ -88,7 +90,7 @@ func (r *run) lost(e *trace.Entry) {
 		if handleOf(pv) != e.Call.Key || backendOf(pv) != e.Call.Target {
 			continue
 		}
-		loss := lossOf(pv)
+		loss := dataOf(pv)
 		what := "volume and data deleted"
 		if e.Call.Verb == string(storage.Recycle) {
 			what = "data deleted, volume kept"
@@ -127,6 +129,9 @@ func (r *run) written(e *trace.Entry) {
 		o.Object, o.What = attachmentChange(e)
 	case api.Node:
 		o.What = nodeChange(e)
+	case api.CSINode, api.CSIStorageCapacity, api.Event:
+	default:
+		o.What = otherChange(e)
 	}
 	if o.What != "" {
 		r.outcome(o)
@@ -187,7 +192,90 @@ func phaseChange(e *trace.Entry) string {
 	case e.Old.GetDeletionTimestamp() == nil && e.New.GetDeletionTimestamp() != nil:
 		return "is being deleted"
 	}
+	switch before := e.Old.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return claimChange(before, e.New.(*corev1.PersistentVolumeClaim))
+	case *corev1.PersistentVolume:
+		return volumeChange(before, e.New.(*corev1.PersistentVolume))
+	}
 	return ""
+}
+
+// claimChange describes a change of the size or the class of a claim that keeps its phase.
+func claimChange(before, after *corev1.PersistentVolumeClaim) string {
+	switch from, to := before.Status.Capacity.Storage(), after.Status.Capacity.Storage(); {
+	case to.Cmp(*from) > 0 && !from.IsZero():
+		return fmt.Sprintf("grows from %s to %s", from, to)
+	case before.Spec.Resources.Requests.Storage().Cmp(*after.Spec.Resources.Requests.Storage()) != 0:
+		return fmt.Sprintf("requests %s instead of %s", after.Spec.Resources.Requests.Storage(), before.Spec.Resources.Requests.Storage())
+	case resizes(after) != resizes(before) && resizes(after) != "":
+		return resizes(after)
+	}
+	if from, to := objects.ValueOf(before.Status.CurrentVolumeAttributesClassName),
+		objects.ValueOf(after.Status.CurrentVolumeAttributesClassName); from != to && to != "" {
+		return "is modified to VolumeAttributesClass " + to
+	}
+	return ""
+}
+
+// resizes describes what is left of an expansion; "" is nothing.
+func resizes(claim *corev1.PersistentVolumeClaim) string {
+	for _, c := range claim.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == corev1.PersistentVolumeClaimFileSystemResizePending:
+			return "waits for its file system to be expanded on a node"
+		case c.Type == corev1.PersistentVolumeClaimResizing:
+			return "is being expanded"
+		}
+	}
+	return ""
+}
+
+// volumeChange describes a change of a volume that keeps its phase.
+func volumeChange(before, after *corev1.PersistentVolume) string {
+	switch from, to := before.Spec.Capacity.Storage(), after.Spec.Capacity.Storage(); {
+	case to.Cmp(*from) != 0:
+		return fmt.Sprintf("grows from %s to %s", from, to)
+	case before.Spec.PersistentVolumeReclaimPolicy != after.Spec.PersistentVolumeReclaimPolicy:
+		return fmt.Sprintf("has reclaim policy %s instead of %s", after.Spec.PersistentVolumeReclaimPolicy,
+			before.Spec.PersistentVolumeReclaimPolicy)
+	case before.Spec.ClaimRef != nil && after.Spec.ClaimRef == nil:
+		return "is no longer reserved for a claim"
+	}
+	return ""
+}
+
+// silentKinds are kinds whose objects tell users nothing that their owners do not tell.
+var silentKinds = []api.Kind{"ControllerRevision.apps", "Lease.coordination.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io"}
+
+// otherChange describes that an object of another kind comes, goes or is scaled.
+func otherChange(e *trace.Entry) string {
+	switch {
+	case slices.Contains(silentKinds, e.Object.Kind):
+	case e.New == nil:
+		return "is deleted"
+	case e.Old == nil:
+		return "is created"
+	case e.Old.GetDeletionTimestamp() == nil && e.New.GetDeletionTimestamp() != nil:
+		return "is being deleted"
+	default:
+		from, scales := replicas(e.Old)
+		if to, _ := replicas(e.New); scales && from != to {
+			return fmt.Sprintf("is scaled from %d to %d", from, to)
+		}
+	}
+	return ""
+}
+
+// replicas returns spec.replicas of a workload.
+func replicas(obj api.Object) (n int64, ok bool) {
+	doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return 0, false
+	}
+	n, ok, err = unstructured.NestedInt64(doc, "spec", "replicas")
+	return n, ok && err == nil
 }
 
 // attachmentChange returns an outcome of the volume, because names of VolumeAttachments mean nothing to users.
@@ -215,6 +303,10 @@ func nodeChange(e *trace.Entry) string {
 		return "becomes NotReady"
 	case !isReady(before) && isReady(after):
 		return "becomes Ready"
+	case !before.Spec.Unschedulable && after.Spec.Unschedulable:
+		return "is cordoned"
+	case before.Spec.Unschedulable && !after.Spec.Unschedulable:
+		return "is uncordoned"
 	}
 	return ""
 }

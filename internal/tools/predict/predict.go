@@ -15,7 +15,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -24,6 +25,9 @@ type Options struct {
 	dump.Options
 	// For is the virtual time to simulate after the last step; zero is DefaultFor.
 	For time.Duration
+	// Work limits the number of events, such as a request or a sync of a controller, that are simulated after the last step. At the limit the
+	// prediction ends early, at Prediction.Until. Zero is no limit.
+	Work int
 	// NoReplacements disables the replacement of deleted pods of ReplicaSets and StatefulSets.
 	NoReplacements bool
 }
@@ -37,9 +41,11 @@ type Prediction struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	// Lost lists the volumes whose data is deleted, in order.
-	Lost []Loss `json:"lost,omitempty"`
+	Lost []Data `json:"lost,omitempty"`
 	// Threatened lists the volumes whose data will be deleted once nothing delays it.
-	Threatened []Loss `json:"threatened,omitempty"`
+	Threatened []Data `json:"threatened,omitempty"`
+	// Retained lists the volumes that lose their claim through the change, and whose data stays because their reclaim policy is Retain.
+	Retained []Data `json:"retained,omitempty"`
 	// Outcomes lists all effects, in order.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	// Prevented lists data losses and stops of pods that would happen without the change only.
@@ -48,7 +54,11 @@ type Prediction struct {
 	Problems []string `json:"problems,omitempty"`
 	// Stuck explains objects that are not in their desired state at the end because of the change.
 	Stuck []explain.Explanation `json:"stuck,omitempty"`
-	// Notes lists assumptions, and what of the dump or the change could not be simulated.
+	// Assumptions are about drivers, nodes and controllers, from the evidence in the dump or as requested.
+	Assumptions []evidence.Assumption `json:"assumptions,omitempty"`
+	// Objects returns the objects at the end, by kind and name.
+	Objects func() []api.Object `json:"-"`
+	// Notes lists what of the dump or the change could not be simulated.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -70,8 +80,8 @@ func (s Span) String() string {
 // MarshalText returns String.
 func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Loss describes data that is deleted.
-type Loss struct {
+// Data is the data of a volume.
+type Data struct {
 	// Volume is the PersistentVolume, Handle its name in the storage system, Backend the storage system.
 	Volume  string `json:"volume"`
 	Handle  string `json:"handle"`
@@ -81,7 +91,7 @@ type Loss struct {
 	Size  string `json:"size,omitempty"`
 	// After is the time since the start; zero for a threatened volume.
 	After Span `json:"after,omitzero"`
-	// When describes what delays the deletion of a threatened volume.
+	// When describes what delays the deletion of a threatened volume, and how to find the data of a retained one.
 	When string `json:"when,omitempty"`
 	// Anyway is set if it also happens without the change.
 	Anyway bool `json:"anyway,omitempty"`
@@ -119,10 +129,12 @@ func Predict(d *dump.Dump, steps []Step, opts Options) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.For = with.Now().Sub(with.start)
-	without, err := simulate(d, nil, opts)
-	if err != nil {
-		return nil, err
+	without := with
+	if len(steps) > 0 {
+		opts.For, opts.Work = with.Now().Sub(with.start), 0
+		if without, err = simulate(d, nil, opts); err != nil {
+			return nil, err
+		}
 	}
 	return with.compare(without, steps), nil
 }
@@ -161,6 +173,7 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 // advance advances virtual time, and replaces pods regularly and when a pod is deleted.
 func (r *run) advance(d time.Duration) error {
 	end := r.Now().Add(d)
+	events := 0
 	for {
 		r.observe()
 		r.podRemoved = false
@@ -169,11 +182,14 @@ func (r *run) advance(d time.Duration) error {
 		}
 		r.observe()
 		left := min(end.Sub(r.Now()), replacePeriod)
-		if left <= 0 {
+		if left <= 0 || r.opts.Work > 0 && events >= r.opts.Work {
 			return nil
 		}
 		next := r.Now().Add(left)
-		err := r.Until(func() bool { return r.podRemoved }, left)
+		err := r.Until(func() bool {
+			events++
+			return r.podRemoved || r.opts.Work > 0 && events >= r.opts.Work
+		}, left)
 		if err != nil && r.Now().Before(next) {
 			return err
 		}
@@ -186,7 +202,7 @@ func (r *run) note(format string, args ...any) {
 
 // compare builds the prediction from the runs with and without the change.
 func (r *run) compare(without *run, steps []Step) *Prediction {
-	p := &Prediction{From: r.start, Until: r.Now(), Notes: r.notes}
+	p := &Prediction{From: r.start, Until: r.Now(), Notes: r.notes, Assumptions: r.Evidence.All()}
 	for _, step := range steps {
 		p.Steps = append(p.Steps, step.Text)
 	}
@@ -210,7 +226,15 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 		loss.Anyway = slices.Contains(before, loss)
 		p.Threatened = append(p.Threatened, loss)
 	}
-	p.Stuck = r.stuck(without)
+	if r != without {
+		p.Stuck = r.stuck(without)
+		anyway := without.retained()
+		for _, data := range r.retained() {
+			if !slices.Contains(anyway, data) {
+				p.Retained = append(p.Retained, data)
+			}
+		}
+	}
 	known := without.problems()
 	for _, problem := range r.problems() {
 		if !slices.Contains(known, problem) {
@@ -218,7 +242,19 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 		}
 	}
 	p.Prevented = prevented(r.outcomes, without.outcomes)
+	p.Objects = r.objects
 	return p
+}
+
+// objects returns all objects, in the order in which kubectl get all kinds would.
+func (r *run) objects() []api.Object {
+	var all []api.Object
+	for _, kind := range objkinds.All() {
+		for _, obj := range r.Cluster.Objects(api.Kind(kind.Name())).List() {
+			all = append(all, obj)
+		}
+	}
+	return all
 }
 
 // problems returns the misuse that the storage systems detected.
@@ -250,17 +286,18 @@ func prevented(with, without []Outcome) []Outcome {
 }
 
 // threatened returns the volumes whose deletion is only delayed: Released ones, and those whose claim is being deleted.
-func (r *run) threatened() []Loss {
+func (r *run) threatened() []Data {
+	snapshot := r.Snapshot()
 	claims := map[string]*corev1.PersistentVolumeClaim{}
-	for _, claim := range r.Claims.List() {
+	for _, claim := range snapshot.Claims {
 		claims[api.KeyOf(claim)] = claim
 	}
-	var losses []Loss
-	for _, pv := range r.Volumes.List() {
+	var losses []Data
+	for _, pv := range snapshot.Volumes {
 		if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || pv.Spec.ClaimRef == nil {
 			continue
 		}
-		loss := lossOf(pv)
+		loss := dataOf(pv)
 		claim := claims[loss.Claim]
 		switch {
 		case pv.Status.Phase == corev1.VolumeReleased:
@@ -275,6 +312,42 @@ func (r *run) threatened() []Loss {
 	return losses
 }
 
+// retained returns the volumes without a claim, or without their object, whose data stays.
+func (r *run) retained() []Data {
+	var all []Data
+	for _, name := range sortedKeys(r.volumes) {
+		pv := r.volumes[name]
+		if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			continue
+		}
+		data := dataOf(pv)
+		now, err := r.Volumes.Get(name)
+		switch {
+		case err != nil:
+			data.When = fmt.Sprintf("the data stays: %s; create a PersistentVolume for it to use it again", location(pv))
+		case now.Status.Phase == corev1.VolumeReleased:
+			data.When = fmt.Sprintf(`the data stays: %s; kubectl patch pv %s -p '{"spec":{"claimRef":null}}' offers it to other claims`, location(pv), name)
+		default:
+			continue
+		}
+		all = append(all, data)
+	}
+	return all
+}
+
+// location returns where the data of a volume is.
+func location(pv *corev1.PersistentVolume) string {
+	switch source := pv.Spec.PersistentVolumeSource; {
+	case source.NFS != nil:
+		return fmt.Sprintf("directory %s of NFS server %s", source.NFS.Path, source.NFS.Server)
+	case source.HostPath != nil:
+		return fmt.Sprintf("directory %s of the node", source.HostPath.Path)
+	case source.Local != nil:
+		return fmt.Sprintf("%s on the node that the node affinity of the volume names", source.Local.Path)
+	}
+	return fmt.Sprintf("volume %s in %s", handleOf(pv), backendOf(pv))
+}
+
 // stuck explains the objects of the steps, and all pods, that are not in their desired state at the end, unless their state is the same
 // without the change.
 func (r *run) stuck(without *run) []explain.Explanation {
@@ -283,8 +356,8 @@ func (r *run) stuck(without *run) []explain.Explanation {
 		refs = append(refs, api.RefTo(pod))
 	}
 	slices.SortFunc(refs, func(a, b api.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
-	now := explain.New(internals.Snapshot(r.Cluster))
-	brief, then := now.Brief(), explain.New(internals.Snapshot(without)).Brief()
+	now := explain.New(r.Cluster.Snapshot())
+	brief, then := now.Brief(), explain.New(without.Cluster.Snapshot()).Brief()
 	var stuck []explain.Explanation
 	for _, ref := range slices.Compact(refs) {
 		switch ref.Kind {
@@ -307,8 +380,8 @@ func (r *run) stuck(without *run) []explain.Explanation {
 	return stuck
 }
 
-func lossOf(pv *corev1.PersistentVolume) Loss {
-	loss := Loss{Volume: pv.Name, Handle: handleOf(pv), Backend: backendOf(pv)}
+func dataOf(pv *corev1.PersistentVolume) Data {
+	loss := Data{Volume: pv.Name, Handle: handleOf(pv), Backend: backendOf(pv)}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		loss.Claim = api.Key(ref.Namespace, ref.Name)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -29,12 +28,19 @@ var verbs = []struct {
 	does        string
 	parse       func(args []string) (func(*run) error, error)
 }{
-	{"delete", "delete [--force] OBJECT...", "delete objects; --force deletes without grace period", parseDelete},
-	{"apply", "apply FILE", "create or update the objects of a manifest", nil}, // parseApply, which reads the file
-	{"patch", "patch OBJECT JSON", "apply a JSON merge patch", parsePatch},
+	{"delete", "delete [--force] [--cascade=…] OBJECT...", "delete objects; --force deletes without grace period", nil},
+	{"apply", "apply -f FILE", "create or change the objects of a manifest", nil},
+	{"create", "create -f FILE", "create the objects of a manifest", nil},
+	{"replace", "replace -f FILE", "replace objects with those of a manifest", nil},
+	{"patch", "patch OBJECT -p PATCH", "apply a JSON merge patch", nil},
+	{"scale", "scale --replicas=N OBJECT...", "set the number of replicas of workloads", nil},
+	{"rollout", "rollout restart|undo|pause|resume OBJECT", "replace the pods of a workload, or return to its previous revision", nil},
+	{"label", "label OBJECT KEY=VALUE... KEY-...", "set and remove labels", nil},
+	{"annotate", "annotate OBJECT KEY=VALUE... KEY-...", "set and remove annotations", nil},
+	{"taint", "taint node NAME KEY=VALUE:EFFECT... KEY-...", "add and remove taints of a node", nil},
 	{"drain", "drain NODE", "cordon a node and delete its pods", onNode((*run).drain)},
-	{"cordon", "cordon NODE", "mark a node unschedulable", onNode(func(r *run, node string) error { return r.cordon(node, true) })},
-	{"uncordon", "uncordon NODE", "mark a node schedulable", onNode(func(r *run, node string) error { return r.cordon(node, false) })},
+	{"cordon", "cordon NODE", "mark a node unschedulable", nil},
+	{"uncordon", "uncordon NODE", "mark a node schedulable", nil},
 	{"lose", "lose NODE", "power off a node permanently", onNode((*run).lose)},
 	{"cut", "cut NODE", "disconnect a node from the API server; its containers keep running", onNode((*run).cut)},
 	{"recover", "recover NODE", "bring back a node that was lost or cut", onNode((*run).recover)},
@@ -112,13 +118,12 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 		}
 		parse := v.parse
 		if parse == nil {
-			parse = func(args []string) (func(*run) error, error) { return parseApply(args, readFile) }
+			parse = func(args []string) (func(*run) error, error) { return parseAction(v.name, args, namespace, readFile) }
 		}
-		args, err := arguments(namespace, v.name, words[1:])
-		if err != nil {
-			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
+		do, err := parse(words[1:])
+		if err != nil && strings.Contains(err.Error(), "; usage: ") {
+			return Step{}, fmt.Errorf("invalid step %q: %w", strings.Join(words, " "), err)
 		}
-		do, err := parse(args)
 		if err != nil {
 			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
 		}
@@ -130,6 +135,7 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 // onNode returns the parser of a step on one node.
 func onNode(do func(r *run, node string) error) func([]string) (func(*run) error, error) {
 	return func(args []string) (func(*run) error, error) {
+		args = withoutOptions(args)
 		if len(args) != 1 {
 			return nil, fmt.Errorf("want one node, got %d", len(args))
 		}
@@ -146,75 +152,6 @@ func onNode(do func(r *run, node string) error) func([]string) (func(*run) error
 			return do(r, name)
 		}, nil
 	}
-}
-
-func parseDelete(args []string) (func(*run) error, error) {
-	force := slices.Contains(args, "--force")
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--force" })
-	if len(args) == 0 {
-		return nil, errors.New("missing object")
-	}
-	var refs []api.Ref
-	for _, arg := range args {
-		ref, err := objname.Parse(arg)
-		if err != nil {
-			return nil, err
-		}
-		refs = append(refs, ref)
-	}
-	return func(r *run) error {
-		for _, ref := range refs {
-			var opts api.DeleteOptions
-			if force {
-				opts.GracePeriodSeconds = new(int64)
-			}
-			// A kubelet that starts after the deletion would register its node again.
-			if ref.Kind == api.Node {
-				if err := r.Advance(0); err != nil {
-					return err
-				}
-			}
-			if err := r.DeleteWith(emptyObject(ref), opts); err != nil {
-				return err
-			}
-			r.touched = append(r.touched, ref)
-		}
-		return nil
-	}, nil
-}
-
-func parseApply(args []string, readFile func(name string) ([]byte, error)) (func(*run) error, error) {
-	if len(args) != 1 {
-		return nil, fmt.Errorf("want one file, got %d", len(args))
-	}
-	manifest, err := readFile(args[0])
-	if err != nil {
-		return nil, err
-	}
-	objs, err := store.ReadManifests(manifest)
-	if err != nil {
-		return nil, err
-	}
-	return func(r *run) error {
-		for _, obj := range objs {
-			r.touched = append(r.touched, api.RefTo(obj))
-		}
-		return r.Apply(manifest)
-	}, nil
-}
-
-func parsePatch(args []string) (func(*run) error, error) {
-	if len(args) != 2 {
-		return nil, errors.New("want an object and a JSON merge patch")
-	}
-	ref, err := objname.Parse(args[0])
-	if err != nil {
-		return nil, err
-	}
-	return func(r *run) error {
-		r.touched = append(r.touched, ref)
-		return r.Patch(emptyObject(ref), args[1])
-	}, nil
 }
 
 // maxWait is the longest simulated time of one step: a day.
@@ -234,14 +171,14 @@ func parseWait(args []string) (func(*run) error, error) {
 	return func(r *run) error { return r.advance(d) }, nil
 }
 
-func (r *run) cordon(node string, on bool) error {
-	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, on))
+func (r *run) cordon(node string) error {
+	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), `{"spec":{"unschedulable":true}}`)
 }
 
 // drain cordons a node and deletes its pods, as kubectl drain --ignore-daemonsets --delete-emptydir-data does when no disruption
 // budget objects.
 func (r *run) drain(node string) error {
-	if err := r.cordon(node, true); err != nil {
+	if err := r.cordon(node); err != nil {
 		return err
 	}
 	for _, pod := range r.Pods.List() {

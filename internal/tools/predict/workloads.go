@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -15,7 +17,7 @@ import (
 // replacePeriod is how often replacements are created, besides at the deletion of a pod.
 const replacePeriod = 5 * time.Second
 
-// workloads replaces the controllers of ReplicaSets and StatefulSets.
+// workloads replaces the controllers of ReplicaSets and StatefulSets that the dump does not have.
 type workloads struct {
 	// claims holds the last state of every claim, for StatefulSets to create again.
 	claims map[string]*corev1.PersistentVolumeClaim
@@ -30,7 +32,7 @@ func newWorkloads(r *run) *workloads {
 		o.claims[api.KeyOf(claim)] = claim
 	}
 	for _, pod := range r.Pods.List() {
-		if hasReplacement(pod) && pod.DeletionTimestamp == nil {
+		if hasReplacement(pod) && !r.ownerStored(pod) && pod.DeletionTimestamp == nil {
 			o.replaceable[api.KeyOf(pod)] = pod
 		}
 	}
@@ -49,6 +51,21 @@ func controllerKind(pod *corev1.Pod) string {
 func hasReplacement(pod *corev1.Pod) bool {
 	kind := controllerKind(pod)
 	return kind == "ReplicaSet" || kind == "StatefulSet"
+}
+
+// ownerStored reports whether the dump has the controller of the pod: then its simulated controller acts.
+func (r *run) ownerStored(pod *corev1.Pod) bool {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	key := api.Key(pod.Namespace, ref.Name)
+	switch ref.Kind {
+	case "ReplicaSet":
+		set, err := volsim.Get[*appsv1.ReplicaSet](r.Cluster.Cluster, key)
+		return err == nil && set.UID == ref.UID
+	case "StatefulSet":
+		set, err := volsim.Get[*appsv1.StatefulSet](r.Cluster.Cluster, key)
+		return err == nil && set.UID == ref.UID
+	}
+	return false
 }
 
 // replace acts as ReplicaSets and StatefulSets: a ReplicaSet creates another pod as soon as one is being deleted, a StatefulSet one of the

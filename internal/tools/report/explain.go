@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/tools/advice"
+	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/predict"
+)
+
+// Answer is the output of explain.
+type Answer struct {
+	Now          time.Time             `json:"now"`
+	Explanations []explain.Explanation `json:"explanations"`
+	// Ahead is the simulated time. Outcomes lists what happened in it to the explained objects and those they wait for.
+	Ahead    predict.Span      `json:"ahead,omitzero"`
+	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
+	// Assumptions are about drivers, nodes and controllers, from the evidence in the dump or as requested.
+	Assumptions []evidence.Assumption `json:"assumptions,omitempty"`
+	// Ways are what helps the objects that the user named, by object; each was simulated.
+	Ways  []waysOut `json:"ways,omitempty"`
+	Notes []string  `json:"notes,omitempty"`
+}
+
+// waysOut are the ways after which one object reaches its desired state.
+type waysOut struct {
+	Object string       `json:"object"`
+	Ways   []advice.Way `json:"ways"`
+}
+
+// shownWays is the number of ways that are printed for an object.
+const shownWays = 5
+
+// Explain explains the named objects of a dump, or of others those that are not in their desired state, and simulates what changes within ahead.
+//
+// work limits the number of simulated events, as predict.Options.Work does; Answer.Ahead then is the time that they took.
+func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Duration, work int) (*Answer, error) {
+	refs, err := asked.find(d)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Now.IsZero() {
+		opts.Now = d.Newest()
+	}
+	c, err := d.Start(opts)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Now: c.Now(), Notes: c.Notes}
+	all := len(asked.named) == 0
+	explainer := explain.New(c.Snapshot())
+	known := map[string]bool{} // already explained as part of another object
+	for _, ref := range refs {
+		if all && known[objname.Of(ref)] {
+			continue
+		}
+		x, err := explainer.Object(ref)
+		if err != nil {
+			return nil, err
+		}
+		if all && x.Changes.When == explain.Settled {
+			continue
+		}
+		mark(known, &x)
+		a.Explanations = append(a.Explanations, x)
+	}
+	if all {
+		a.Explanations = withoutRelated(a.Explanations)
+	}
+	shown := map[string]bool{}
+	for i := range a.Explanations {
+		mark(shown, &a.Explanations[i])
+	}
+	a.Assumptions = slices.DeleteFunc(slices.Clone(c.Evidence.All()),
+		func(of evidence.Assumption) bool { return of.Object != "" && !shown[of.Object] })
+	if ahead == 0 || len(a.Explanations) == 0 {
+		return a, nil
+	}
+	p, err := predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work})
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		if err := a.findWays(d, opts, refs, work); err != nil {
+			return nil, err
+		}
+	}
+	a.Ahead = predict.Span(p.Until.Sub(p.From))
+	if a.Ahead < predict.Span(ahead) {
+		a.Notes = append(a.Notes, fmt.Sprintf("Simulated %s ahead, because the cluster is large; --ahead %s simulates %[2]s.", a.Ahead, predict.Span(ahead)))
+	}
+	for _, o := range p.Outcomes {
+		if o.Anyway = false; shown[o.Object] {
+			a.Outcomes = append(a.Outcomes, o)
+		}
+	}
+	return a, nil
+}
+
+// findWays finds what helps the objects.
+func (a *Answer) findWays(d *dump.Dump, opts dump.Options, refs []api.Ref, work int) error {
+	budget := advice.NoLimit
+	if work > 0 {
+		budget = advice.Budget(work)
+	}
+	for _, ref := range refs {
+		ways, err := advice.Find(d, opts, ref, &budget)
+		if err != nil {
+			return err
+		}
+		if len(ways) > 0 {
+			a.Ways = append(a.Ways, waysOut{Object: objname.Of(ref), Ways: ways})
+		}
+	}
+	if budget.Exhausted() {
+		a.Notes = append(a.Notes, "Not every way out was simulated, because the cluster is large; --ahead 1h simulates all of them.")
+	}
+	return nil
+}
+
+// writeWays writes what helps, with the commands to type.
+func (a *Answer) writeWays(w io.Writer) {
+	for _, out := range a.Ways {
+		fmt.Fprintf(w, "\nways out for %s (each simulated):\n", out.Object)
+		for i, way := range out.Ways {
+			if i == shownWays {
+				fmt.Fprintf(w, "  %d more; -o json lists them\n", len(out.Ways)-i)
+				break
+			}
+			risk := way.Danger.String()
+			if way.Risk != "" {
+				risk += ": " + way.Risk
+			}
+			fmt.Fprintf(w, "  %d. %s (%s)\n", i+1, way.Does, risk)
+			for _, command := range way.Commands {
+				indent := "       "
+				if command.Manifest != "" {
+					indent = "" // the shell wants the end of the input at the begin of a line
+				}
+				fmt.Fprintf(w, "%s%s\n", indent, command)
+			}
+			fmt.Fprintf(w, "     then %s\n", way.Result)
+		}
+	}
+}
+
+// withoutRelated removes explanations that also appear below a later one. The caller already skipped those that appear below an earlier
+// one.
+func withoutRelated(all []explain.Explanation) []explain.Explanation {
+	below := map[string]bool{}
+	for i := range all {
+		for j := range all[i].Related {
+			mark(below, &all[i].Related[j])
+		}
+	}
+	return slices.DeleteFunc(all, func(x explain.Explanation) bool { return below[x.Object] })
+}
+
+// mark adds the objects of an explanation to the set.
+func mark(shown map[string]bool, x *explain.Explanation) {
+	shown[x.Object] = true
+	for i := range x.Related {
+		mark(shown, &x.Related[i])
+	}
+}
+
+// WriteText writes the answer as the command prints it.
+func (a *Answer) WriteText(w io.Writer) error {
+	if len(a.Explanations) == 0 {
+		_, err := fmt.Fprintln(w, "All claims, pods, volumes and attachments are in their desired state.")
+		return err
+	}
+	for i := range a.Explanations {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, a.Explanations[i])
+	}
+	a.writeWays(w)
+	switch {
+	case a.Ahead == 0:
+	case len(a.Outcomes) == 0:
+		fmt.Fprintf(w, "\nwithin %s: no change\n", a.Ahead)
+	default:
+		fmt.Fprintf(w, "\nwithin %s:\n", a.Ahead)
+		writeOutcomes(w, a.Outcomes)
+	}
+	return writeNotes(w, append(assumptionLines(a.Assumptions), a.Notes...))
+}

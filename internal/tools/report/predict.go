@@ -1,0 +1,164 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/predict"
+)
+
+// WritePrediction writes a prediction as the command prints it.
+func WritePrediction(w io.Writer, p *predict.Prediction) error {
+	fmt.Fprintf(w, "%s, at %s\n\n", strings.Join(p.Steps, ", then "), p.From.UTC().Format(time.RFC3339))
+	writeLosses(w, p)
+	for _, problem := range p.Problems {
+		fmt.Fprintf(w, "WARNING: storage %s\n", problem)
+	}
+	for _, o := range p.Prevented {
+		fmt.Fprintf(w, "Prevented: %s: %s, after %s\n", o.Object, o.What, o.After)
+	}
+	writeStops(w, p.Outcomes)
+	if len(p.Outcomes) == 0 {
+		fmt.Fprintln(w, "\nNo effects.")
+	} else {
+		fmt.Fprintln(w, "\nTimeline (! = pod stops or data is lost, ~ = would happen without this change too):")
+		writeOutcomes(w, p.Outcomes)
+	}
+	if len(p.Stuck) > 0 {
+		fmt.Fprintf(w, "\nStuck after %s:\n", predict.Span(p.Until.Sub(p.From)))
+		for i := range p.Stuck {
+			fmt.Fprintln(w, p.Stuck[i])
+		}
+	}
+	return writeNotes(w, append(assumptionLines(p.Assumptions), p.Notes...))
+}
+
+// writeLosses writes what happens to the data; it comes first.
+func writeLosses(w io.Writer, p *predict.Prediction) {
+	lost := 0
+	for _, loss := range p.Lost {
+		anyway := ""
+		if loss.Anyway {
+			anyway = " (would happen without this change too)"
+		} else {
+			lost++
+		}
+		fmt.Fprintf(w, "WARNING: DATA IS LOST after %s: %s%s\n", loss.After, describeLoss(loss), anyway)
+	}
+	for _, loss := range p.Threatened {
+		anyway := ""
+		if loss.Anyway {
+			anyway = " (would happen without this change too)"
+		} else {
+			lost++
+		}
+		fmt.Fprintf(w, "WARNING: DATA WILL BE LOST: %s: %s%s\n", describeLoss(loss), loss.When, anyway)
+	}
+	if lost == 0 {
+		fmt.Fprintf(w, "No data is lost through this change within %s.\n", predict.Span(p.Until.Sub(p.From)))
+	}
+	for _, data := range p.Retained {
+		fmt.Fprintf(w, "Retained: volume %s%s: %s\n", data.Volume, sizeAndClaim(data), data.When)
+	}
+}
+
+// writeStops writes which pods stop through the change, and when a pod of that name runs again.
+func writeStops(w io.Writer, outcomes []predict.Outcome) {
+	shown := map[string]bool{}
+	for i, o := range outcomes {
+		if o.Kind != predict.Stops || o.Anyway || shown[o.Object] {
+			continue
+		}
+		if len(shown) == 0 {
+			fmt.Fprintln(w, "\nPods that stop:")
+		}
+		shown[o.Object] = true
+		again := ""
+		for _, later := range outcomes[i+1:] {
+			if later.Object == o.Object && later.What == "is Running" {
+				again = fmt.Sprintf("; runs again after %s", later.After)
+				break
+			}
+		}
+		fmt.Fprintf(w, "%8s   %s %s%s\n", o.After, o.Object, o.What, again)
+	}
+}
+
+func describeLoss(loss predict.Data) string {
+	return fmt.Sprintf("volume %s (%s in %s)", loss.Volume, loss.Handle, loss.Backend) + sizeAndClaim(loss)
+}
+
+func sizeAndClaim(loss predict.Data) string {
+	text := ""
+	if loss.Size != "" {
+		text += ", " + loss.Size
+	}
+	if loss.Claim != "" {
+		text += ", claim " + loss.Claim
+	}
+	return text
+}
+
+// writeOutcomes writes a line for each outcome, with the time since the start.
+func writeOutcomes(w io.Writer, outcomes []predict.Outcome) {
+	width := 0
+	for _, o := range outcomes {
+		width = max(width, len(o.Object))
+	}
+	for _, o := range outcomes {
+		mark := " "
+		switch {
+		case o.Anyway:
+			mark = "~"
+		case o.Kind == predict.Loses || o.Kind == predict.Stops:
+			mark = "!"
+		}
+		fmt.Fprintf(w, "%8s %s %-*s  %s\n", o.After, mark, width, o.Object, o.What)
+	}
+}
+
+func writeNotes(w io.Writer, notes []string) error {
+	for i, note := range notes {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ignored lists the objects and fields of a dump that are not simulated; "" if there are none.
+func Ignored(d *dump.Dump) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(d.Ignored)) {
+		version, name, _ := strings.Cut(kind, " ")
+		parts = append(parts, fmt.Sprintf("%d %s (%s)", d.Ignored[kind], name, version))
+	}
+	for _, field := range d.Dropped {
+		parts = append(parts, "field "+field)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// manyAssumptions is the number of assumptions that are printed in full.
+const manyAssumptions = 12
+
+// assumptionLines returns a line for each assumption.
+func assumptionLines(all []evidence.Assumption) []string {
+	var lines []string
+	for i, a := range all {
+		if i == manyAssumptions && len(all) > manyAssumptions+1 {
+			return append(lines, fmt.Sprintf("%d more assumptions; -o json lists them", len(all)-i))
+		}
+		lines = append(lines, "Assumption: "+a.String())
+	}
+	return lines
+}

@@ -1,0 +1,178 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/core/similar"
+	"github.com/volsim/volsim/internal/tools/dump"
+)
+
+// Selection is what explain is asked about. The zero value asks about everything.
+type Selection struct {
+	// namespace is that of objects named without one; "" is all, for objects that are not named.
+	namespace string
+	// named lists the objects of the command line.
+	named []api.Ref
+	// kind, if not "", asks for all objects of a kind.
+	kind api.Kind
+}
+
+// Select reads the objects of a command line as kubectl does. given reports whether the namespace is that of the option -n, and all
+// whether the option -A is there. Without both, and without objects, it selects all namespaces.
+func Select(namespace string, given, all bool, args []string) (Selection, error) {
+	if given && all {
+		return Selection{}, fmt.Errorf("-n and -A exclude each other")
+	}
+	s := Selection{namespace: namespace}
+	if all || len(args) == 0 && !given {
+		s.namespace = ""
+	}
+	if len(args) == 1 && !strings.Contains(args[0], "/") {
+		kind, _, known := objname.KindOf(args[0])
+		if !known {
+			return s, objname.UnknownKind(args[0])
+		}
+		s.kind = kind
+		return s, nil
+	}
+	if all && len(args) > 0 {
+		return s, fmt.Errorf("a resource cannot be retrieved by name across all namespaces; use -n NAMESPACE")
+	}
+	var err error
+	s.named, err = objname.ParseArgs(namespace, args)
+	return s, err
+}
+
+// selects reports whether an object that is not named is asked for.
+func (s *Selection) selects(obj api.Object) bool {
+	if s.kind != "" && api.KindOf(obj) != s.kind {
+		return false
+	}
+	switch {
+	case s.namespace == "" || obj.GetNamespace() == s.namespace:
+		return true
+	case obj.GetNamespace() != "":
+		return false
+	}
+	pv, ok := obj.(*corev1.PersistentVolume)
+	// A volume belongs to the namespace of its claim.
+	return s.kind != "" || ok && pv.Spec.ClaimRef != nil && pv.Spec.ClaimRef.Namespace == s.namespace
+}
+
+// find returns the objects of the dump that are asked for. A workload stands for its pods. An object that does not exist is an error, which
+// names what may be meant.
+func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
+	if s.kind != "" && !slices.Contains(explained, s.kind) {
+		var refs []api.Ref
+		for _, obj := range d.Objects {
+			if s.selects(obj) {
+				pods, err := podsOf(d, api.RefTo(obj))
+				if err != nil {
+					return nil, err
+				}
+				refs = append(refs, pods...)
+			}
+		}
+		return refs, nil
+	}
+	if len(s.named) == 0 {
+		return refsOf(d, s.selects), nil
+	}
+	var refs []api.Ref
+	for _, ref := range s.named {
+		if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return api.RefTo(obj) == ref }) {
+			return nil, missing(d, ref)
+		}
+		if slices.Contains(explained, ref.Kind) {
+			refs = append(refs, ref)
+			continue
+		}
+		pods, err := podsOf(d, ref)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, pods...)
+	}
+	return refs, nil
+}
+
+// missing returns the error for an object that is not in the dump.
+func missing(d *dump.Dump, ref api.Ref) error {
+	namespace, name := objects.SplitKey(ref.Key)
+	var elsewhere, names []string
+	for _, obj := range d.Objects {
+		switch {
+		case api.KindOf(obj) != ref.Kind:
+		case obj.GetName() == name:
+			elsewhere = append(elsewhere, obj.GetNamespace())
+		case obj.GetNamespace() == namespace:
+			names = append(names, obj.GetName())
+		}
+	}
+	slices.Sort(elsewhere)
+	hint := similar.Hint(name, names)
+	switch {
+	case len(elsewhere) == 1:
+		hint = fmt.Sprintf("; it exists in namespace %s: add -n %s", elsewhere[0], elsewhere[0])
+	case len(elsewhere) > 1:
+		hint = fmt.Sprintf("; it exists in the namespaces %s: add -n", strings.Join(elsewhere, ", "))
+	}
+	return fmt.Errorf("%s is not in the dump%s", objname.Of(ref), hint)
+}
+
+// podsOf returns the pods that an object owns, also through other objects.
+func podsOf(d *dump.Dump, ref api.Ref) ([]api.Ref, error) {
+	owner := map[apitypes.UID]apitypes.UID{}
+	var root apitypes.UID
+	for _, obj := range d.Objects {
+		if api.RefTo(obj) == ref {
+			root = obj.GetUID()
+		}
+		if controller := metav1.GetControllerOfNoCopy(obj); controller != nil {
+			owner[obj.GetUID()] = controller.UID
+		}
+	}
+	const longest = 5 // a CronJob owns Jobs, which own pods
+	var refs []api.Ref
+	for _, obj := range d.Objects {
+		if api.KindOf(obj) != api.Pod {
+			continue
+		}
+		uid := obj.GetUID()
+		for range longest {
+			if uid = owner[uid]; uid != "" && uid == root {
+				refs = append(refs, api.RefTo(obj))
+				break
+			}
+		}
+	}
+	if len(refs) == 0 {
+		return nil, fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), or a workload with pods", objname.Of(ref))
+	}
+	return refs, nil
+}
+
+// explained lists the kinds that have explanations: pods first, because they lead to the others.
+var explained = []api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment}
+
+// refsOf returns the objects of a dump that can be explained and that the function selects, by kind.
+func refsOf(d *dump.Dump, selects func(api.Object) bool) []api.Ref {
+	var refs []api.Ref
+	for _, kind := range explained {
+		for _, obj := range d.Objects {
+			if api.KindOf(obj) == kind && selects(obj) {
+				refs = append(refs, api.RefTo(obj))
+			}
+		}
+	}
+	return refs
+}
