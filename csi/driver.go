@@ -47,6 +47,7 @@ type Driver struct {
 	name       string
 	version    string
 	plugin     map[spec.PluginCapability_Service_Type]bool
+	expansion  map[spec.PluginCapability_VolumeExpansion_Type]bool
 	controller map[spec.ControllerServiceCapability_RPC_Type]bool
 	node       map[spec.NodeServiceCapability_RPC_Type]bool
 	group      map[spec.GroupControllerServiceCapability_RPC_Type]bool
@@ -84,6 +85,7 @@ func New(ctx context.Context, cfg Config) (*Driver, error) {
 	d := &Driver{
 		cfg:        cfg,
 		plugin:     map[spec.PluginCapability_Service_Type]bool{},
+		expansion:  map[spec.PluginCapability_VolumeExpansion_Type]bool{},
 		controller: map[spec.ControllerServiceCapability_RPC_Type]bool{},
 		node:       map[spec.NodeServiceCapability_RPC_Type]bool{},
 		group:      map[spec.GroupControllerServiceCapability_RPC_Type]bool{},
@@ -156,6 +158,7 @@ func (d *Driver) identify(ctx context.Context, node string) error {
 	}
 	for _, c := range plugin.GetCapabilities() {
 		d.plugin[c.GetService().GetType()] = true
+		d.expansion[c.GetVolumeExpansion().GetType()] = true
 	}
 	if !d.plugin[spec.PluginCapability_Service_CONTROLLER_SERVICE] {
 		return nil
@@ -222,6 +225,11 @@ func (d *Driver) HasGroup(c spec.GroupControllerServiceCapability_RPC_Type) bool
 
 // HasPlugin reports whether the driver has the service.
 func (d *Driver) HasPlugin(c spec.PluginCapability_Service_Type) bool { return d.plugin[c] }
+
+// HasExpansion reports whether the driver has the capability to expand volumes: ONLINE, while they are published, or OFFLINE.
+func (d *Driver) HasExpansion(c spec.PluginCapability_VolumeExpansion_Type) bool {
+	return d.expansion[c]
+}
 
 // Capabilities implements storage.Describer.
 func (d *Driver) Capabilities() storage.Capabilities {

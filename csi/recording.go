@@ -63,6 +63,7 @@ type replyJSON struct {
 	Message json.RawMessage `json:"message,omitempty"`
 	Status  json.RawMessage `json:"status,omitempty"`
 	Met     int             `json:"met,omitempty"`
+	Broken  bool            `json:"broken,omitempty"`
 }
 
 type errorJSON struct {
@@ -78,7 +79,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	for _, r := range c.Replies {
-		out := replyJSON{Met: r.Met}
+		out := replyJSON{Met: r.Met, Broken: r.Broken}
 		if r.Status != nil {
 			out.Status, err = protojson.Marshal(r.Status.Proto())
 		} else {
@@ -115,7 +116,7 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 	*c = Call{Seq: j.Seq, At: j.At, Method: j.Method, Node: j.Node, Volume: volumeOf(request), Snapshot: snapshotIn(request), Request: request,
 		Fault: j.Fault, Open: j.Open}
 	for _, r := range j.Replies {
-		in := Reply{Met: r.Met}
+		in := Reply{Met: r.Met, Broken: r.Broken}
 		if len(r.Status) > 0 {
 			s := status.New(codes.OK, "").Proto()
 			if err = protojson.Unmarshal(r.Status, s); err == nil {

@@ -91,6 +91,27 @@ func (r *run) askGone(id string, c *spec.CreateVolumeRequest) {
 		r.ask("", &spec.ValidateVolumeCapabilitiesRequest{VolumeId: id, VolumeCapabilities: c.GetVolumeCapabilities(), Secrets: c.GetSecrets()},
 			codes.NotFound, "the volume does not exist")
 	}
+	if r.rec.caps.Attach {
+		r.ask("", &spec.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: r.nodeID(0), Secrets: c.GetSecrets()}, codes.OK,
+			"the volume does not exist, so it is not published")
+	}
+	if r.rec.caps.Snapshot {
+		r.ask("", &spec.CreateSnapshotRequest{SourceVolumeId: id, Name: "snapshot-" + r.name("of-nothing"), Parameters: r.cfg.SnapshotParameters,
+			Secrets: r.cfg.Secrets}, codes.NotFound, "the volume does not exist")
+	}
+}
+
+// nodeID returns the node_id of a node.
+func (r *run) nodeID(i int) string {
+	for _, c := range r.driver.Calls() {
+		if c.Method != "NodeGetInfo" || c.Node != r.node(i) || len(c.Replies) == 0 {
+			continue
+		}
+		if info, ok := c.Replies[0].Message.(*spec.NodeGetInfoResponse); ok {
+			return info.GetNodeId()
+		}
+	}
+	return r.node(i)
 }
 
 // creationOf returns the request with which a volume was created, nil if it is not known.
@@ -116,6 +137,8 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 	switch code := reply.Status.Code(); {
 	case reply.Broken:
 		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
+	case c.Method == "ControllerExpandVolume" && reply.Status != nil, c.Method == "ControllerUnpublishVolume" && code == codes.NotFound:
+		// Success is recommended and not required.
 	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code):
 	case reply.Status == nil && a.want == codes.OK && aboutSnapshots(c):
 		if !e.tainted[snapshotKey(e.nameIn(c))] {
@@ -143,6 +166,17 @@ func (e *examiner) answer(c *csi.Call, message proto.Message) {
 	case *spec.GetCapacityResponse:
 		if r.GetAvailableCapacity() < 0 || r.GetMaximumVolumeSize().GetValue() < 0 || r.GetMinimumVolumeSize().GetValue() < 0 {
 			e.flaw(invalid, c, "", "the reply to GetCapacity is negative: %s", compact(r))
+			return
+		}
+		for _, v := range e.Volumes() {
+			if limit := r.GetMaximumVolumeSize().GetValue(); limit > 0 && v.Size > limit && !e.tainted[v.ID] {
+				e.flaw(invalid, c, "", "the reply to GetCapacity has maximum_volume_size %d, and volume %s with %d bytes exists", limit, v.ID, v.Size)
+				return
+			}
+		}
+	case *spec.ControllerExpandVolumeResponse:
+		if size := r.GetCapacityBytes(); size > 0 && size < v.Size {
+			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, v.Size)
 		}
 	case *spec.ValidateVolumeCapabilitiesResponse:
 		if r.GetConfirmed() == nil {
@@ -153,7 +187,7 @@ func (e *examiner) answer(c *csi.Call, message proto.Message) {
 		switch id := r.GetVolume().GetVolumeId(); {
 		case id != c.Volume:
 			e.flaw(invalid, c, c.Volume, "the reply to ControllerGetVolume has volume_id %q, and the request has %q", id, c.Volume)
-		case e.caps.Condition && r.GetStatus().GetVolumeCondition() == nil:
+		case e.caps.Condition && lacksCondition(r.GetStatus()):
 			e.flaw(invalid, c, c.Volume, "the reply to ControllerGetVolume has no volume_condition, and the driver has VOLUME_CONDITION")
 		default:
 			e.described(c, c.Volume, r.GetVolume(), v.Size)
@@ -220,7 +254,7 @@ func (e *examiner) page(c *csi.Call, r *spec.ListVolumesResponse) {
 
 // stats examines the reply to NodeGetVolumeStats.
 func (e *examiner) stats(c *csi.Call, r *spec.NodeGetVolumeStatsResponse) {
-	if e.caps.NodeCondition && r.GetVolumeCondition() == nil {
+	if e.caps.NodeCondition && lacksCondition(r) {
 		e.flaw(invalid, c, c.Volume, "the reply to NodeGetVolumeStats has no volume_condition, and the driver has VOLUME_CONDITION")
 		return
 	}
@@ -285,4 +319,10 @@ func includes(segments, others map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// lacksCondition reports whether a message has no volume_condition. Version 1.13 of the specification has no such field.
+func lacksCondition(m proto.Message) bool {
+	field := m.ProtoReflect().Descriptor().Fields().ByName("volume_condition")
+	return field != nil && !m.ProtoReflect().Has(field)
 }

@@ -2,13 +2,16 @@ package csitest
 
 import "github.com/volsim/volsim/csi/internal/testdriver"
 
-// snapshotBugs are the rows of TestBugs about snapshots, copies and groups.
-var snapshotBugs = []struct {
+// bugRow is a row of TestBugs.
+type bugRow struct {
 	bug     testdriver.Bug
 	story   string
 	kind    flawKind
-	section string
-}{
+	section string // of the CSI specification
+}
+
+// snapshotBugs are the rows about snapshots, copies and groups.
+var snapshotBugs = []bugRow{
 	{testdriver.SnapshotAgainFails, "snapshot", again, "CreateSnapshot"},
 	{testdriver.SnapshotForgetsNames, "snapshot", duplicate, "CreateSnapshot"},
 	{testdriver.SnapshotOverlap, "snapshot", duplicate, "Concurrency"},
@@ -27,7 +30,7 @@ var snapshotBugs = []struct {
 	{testdriver.SnapshotListIgnoresVolume, "snapshot-queries", inventories, "ListSnapshots"},
 	{testdriver.SnapshotListUnknownFails, "snapshot-queries", wrongCode, "ListSnapshots"},
 	{testdriver.SnapshotListAcceptsTokens, "snapshot-queries", accepts, "ListSnapshots Errors"},
-	{testdriver.SnapshotSecretRequired, "snapshot", stuck, "Timeouts"},
+	{testdriver.SnapshotSecretRequired, "snapshot", stuck, "DeleteSnapshot Errors"},
 	{testdriver.RestoreEmpty, "restore", data, "CreateVolume"},
 	{testdriver.RestoreLatest, "restore", data, "CreateVolume"},
 	{testdriver.RestoreWithoutSource, "restore", invalid, "CreateVolume"},

@@ -13,13 +13,7 @@ import (
 
 // Each bug of the test driver is found by the story meant for it.
 func TestBugs(t *testing.T) {
-	type row struct {
-		bug     testdriver.Bug
-		story   string
-		kind    flawKind
-		section string // of the CSI specification
-	}
-	rows := []row{
+	rows := []bugRow{
 		{testdriver.CreateAgainFails, "life", again, "CreateVolume"},
 		{testdriver.CreateAgainMakesSecond, "life", duplicate, "CreateVolume"},
 		{testdriver.CreateForgetsNames, "life", duplicate, "CreateVolume"},
@@ -80,7 +74,7 @@ func TestBugs(t *testing.T) {
 		{testdriver.StatsWrong, "queries", invalid, "NodeGetVolumeStats"},
 		{testdriver.SecretInError, "secrets", secret, "Secrets Requirements"},
 		{testdriver.SecretInContext, "secrets", secret, "Secrets Requirements"},
-		{testdriver.SecretRequired, "life", stuck, "Timeouts"},
+		{testdriver.SecretRequired, "life", stuck, "NodePublishVolume Errors"},
 		{testdriver.InlineAgainFails, "inline", again, "NodePublishVolume"},
 		{testdriver.InlineLeft, "inline", mounts, "NodeUnpublishVolume"},
 		{testdriver.RepublishFails, "tokens", again, "NodePublishVolume"},
@@ -89,9 +83,7 @@ func TestBugs(t *testing.T) {
 		{testdriver.RepliesNothing, "life", broken, "RPC Interface"},
 		{testdriver.UnpublishesAllPods, "two-pods", mounts, "NodeUnpublishVolume"},
 	}
-	for _, r := range snapshotBugs {
-		rows = append(rows, row(r))
-	}
+	rows = slices.Concat(rows, snapshotBugs, moreBugs)
 	for _, bug := range testdriver.Bugs() {
 		found := false
 		for _, r := range rows {
@@ -133,6 +125,11 @@ func TestBugs(t *testing.T) {
 				again, err := Check(replay)
 				require.NoError(t, err)
 				require.NotEmpty(t, again.Findings, "%s shows it again", f.Replay)
+				recorded, err := Check(Config{Replay: f.Replay, Recorded: f.Recorded})
+				require.NoError(t, err)
+				require.Len(t, recorded.Findings, 1, "the recorded replies show it again")
+				require.Equal(t, []string{f.Kind, f.Method, f.Section, f.Detail}, []string{recorded.Findings[0].Kind, recorded.Findings[0].Method,
+					recorded.Findings[0].Section, recorded.Findings[0].Detail})
 				return
 			}
 			t.Errorf("%s does not find %s of section %q in %d runs, but\n%s", r.story, r.kind, r.section, report.Runs, strings.Join(others, "\n"))

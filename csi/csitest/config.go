@@ -65,8 +65,12 @@ type Config struct {
 	Pairs int
 	// Replay runs only what its text names, as a report prints it: "story", or "story fault@call … seed=n". Default "": everything.
 	Replay string
-	limit  int32 // max_volumes_per_node of the first node; not positive: none
-	every  int   // inject only each n-th single fault; 0 is each one
+	// Recorded are the calls of a finding with their replies: Finding.Recorded, as WriteGoTest writes them. They take the place of the driver if
+	// Controller is nil: the test fails with the finding of Replay. Default "": none.
+	Recorded string
+
+	limit int32 // max_volumes_per_node of the first node; not positive: none
+	every int   // inject only each n-th single fault; 0 is each one
 
 	// Progress is called after each story with its name and the number of runs. Default nil: not called.
 	Progress func(story string, runs int)
@@ -81,7 +85,7 @@ type Mount struct {
 
 // check returns an error for a configuration that does not work, and sets the defaults.
 func (c *Config) check() error {
-	if c.Controller == nil {
+	if c.Controller == nil && c.Recorded == "" {
 		return errors.New("test a CSI driver: no connection; set Config.Controller")
 	}
 	if c.Seeds == 0 {

@@ -2,6 +2,7 @@ package csitest
 
 import (
 	"flag"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,8 +13,9 @@ import (
 )
 
 // testConfig returns a configuration with all hooks for the test driver with two nodes.
-func testConfig(bugs ...testdriver.Bug) Config {
-	d := testdriver.New(bugs...)
+func testConfig(bugs ...testdriver.Bug) Config { return configOf(testdriver.New(bugs...)) }
+
+func configOf(d *testdriver.Driver) Config {
 	d.AttachLimit, d.Zone, d.SlowSnapshots = 3, "a", 2
 	on := func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) }
 	n1 := on("n1")
@@ -36,24 +38,47 @@ func testConfig(bugs ...testdriver.Bug) Config {
 var (
 	seeds         = flag.Int("seeds", 1, "orders of each story")
 	pairsOfFaults = flag.Int("pairs", 1, "pairs of faults of each story")
+	shard         = flag.String("shard", "", "share of the stories that runs, such as 0/4; default all")
 	every         = flag.Int("every", 9, "inject each n-th single fault")
 )
 
 // Nothing is reported for a driver without bugs.
 func TestCorrectDriver(t *testing.T) {
 	cfg := testConfig()
-	cfg.Seeds, cfg.Pairs, cfg.every = *seeds, *pairsOfFaults, *every
+	cfg.Seeds, cfg.Pairs, cfg.every, cfg.Shard = *seeds, *pairsOfFaults, *every, *shard
 	report, err := Check(cfg)
 	require.NoError(t, err)
 	require.Empty(t, report.Skipped)
-	require.GreaterOrEqual(t, len(report.Stories), 50)
+	require.GreaterOrEqual(t, len(Stories()), 50)
 	for _, s := range report.Stories {
 		require.Empty(t, s.Incomplete, s.Story)
 	}
 	for _, f := range report.Findings {
 		t.Error(f)
 	}
-	t.Logf("%d runs, %d calls", report.Runs, report.Calls)
+	t.Logf("%d stories, %d runs, %d calls", len(report.Stories), report.Runs, report.Calls)
+}
+
+// A driver that expands volumes only while they are not published may reject the others, so those stories do not run.
+func TestOfflineExpansion(t *testing.T) {
+	d := testdriver.New()
+	d.Offline = true
+	cfg := configOf(d)
+	cfg.Stories, cfg.Seeds, cfg.Pairs = []string{"expand-online", "resizer-down", "snapshot-expand", "expand-offline", "expand-unused"}, 2, 5
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
+	require.Len(t, report.Stories, 2)
+	require.Len(t, report.Skipped, 3)
+	for _, s := range report.Skipped {
+		require.Equal(t, "VolumeExpansion ONLINE", s.Missing, s.Story)
+	}
+}
+
+// A story has a name of its own, which --stories and replay lines use.
+func TestStoryNames(t *testing.T) {
+	names := slices.Sorted(slices.Values(Stories()))
+	require.Equal(t, slices.Compact(slices.Clone(names)), names)
 }
 
 // Run has a subtest for each story.

@@ -29,6 +29,8 @@ type flaw struct {
 	steps    []step       // up to the step that shows it
 	path     string       // the mount that is wrong, "" if it is not about a mount
 	overlap  bool         // the call ran at the same time as another one of its volume
+	section  string       // of the specification, for stuck; "" if only the error is known
+	required string       // what the section requires
 }
 
 // flawKind says which requirement was broken.
@@ -71,6 +73,7 @@ type examiner struct {
 	paged    map[string]bool // IDs of volumes in the pages of ListVolumes so far
 	gone     map[string]bool // nodes that were removed
 	inline   map[Mount]string
+	mounted  map[Mount]bool // staging paths where a mount was seen
 	infos    map[string]*spec.NodeGetInfoResponse
 	sizes    map[string]int64  // the largest capacity_bytes of CreateVolume, by volume
 	reported map[string]int64  // the largest capacity_bytes of CreateVolume and ControllerExpandVolume, by volume
@@ -82,6 +85,8 @@ type examiner struct {
 // rejection is an error with which the driver answered.
 type rejection struct {
 	at       int
+	call     *csi.Call
+	code     codes.Code
 	method   string
 	detail   string
 	snapshot string // "" for a volume
@@ -113,7 +118,7 @@ func examine(rec *recording, steps []step) []flaw {
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
 		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{},
-		gone: map[string]bool{}, inline: map[Mount]string{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{},
+		gone: map[string]bool{}, inline: map[Mount]string{}, mounted: map[Mount]bool{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{},
 		reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, listed: map[string]bool{}}
 }
 
@@ -135,6 +140,7 @@ func (e *examiner) all(rec *recording, steps []step) []flaw {
 			e.happens(s.Event)
 			e.gone[s.Event.Node] = e.gone[s.Event.Node] || s.Event.Gone
 			maps.DeleteFunc(e.inline, func(m Mount, _ string) bool { return m.Node == s.Event.Node })
+			maps.DeleteFunc(e.mounted, func(m Mount, _ bool) bool { return m.Node == s.Event.Node })
 		case s.Listed != nil:
 			e.list(s.Listed)
 		case s.Access != nil:
@@ -166,7 +172,8 @@ func (e *examiner) isStuck(rec *recording) {
 	if last.at < 0 {
 		return
 	}
-	e.flaws = append(e.flaws, flaw{kind: stuck, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
+	section, required := e.unmet(last)
+	e.flaws = append(e.flaws, flaw{kind: stuck, section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
 		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
 }
 
@@ -253,7 +260,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		}
 		return
 	case slices.Contains(transient, code):
-		e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
+		e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 		return
 	}
 	o := e.ask(c.Node, c.Request)
@@ -272,7 +279,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	case o.err == nil && !o.changed:
 		e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
 	default:
-		e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
+		e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 	}
 }
 
@@ -319,7 +326,7 @@ func (e *examiner) inlineCall(c *csi.Call, reply csi.Reply) bool {
 		case published && !slices.Contains(transient, code):
 			e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
 		default:
-			e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
+			e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 		}
 		return true
 	case *spec.NodeUnpublishVolumeRequest:
@@ -332,7 +339,7 @@ func (e *examiner) inlineCall(c *csi.Call, reply csi.Reply) bool {
 		case !published && code != codes.NotFound && !slices.Contains(transient, code):
 			e.flaw(undone, c, c.Volume, "%s, although there is nothing left to undo", answer)
 		default:
-			e.rejected[c.Volume] = rejection{at: e.at, method: c.Method, detail: answer}
+			e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 		}
 		return true
 	}
@@ -349,10 +356,14 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		return
 	}
 	if text := oversized(reply.Message); text != "" {
+		if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok {
+			e.ids[r.GetVolume().GetVolumeId()] = c.Volume
+		}
 		e.flaw(invalid, c, c.Volume, "the reply to %s is too large: %s", c.Method, text)
 		return
 	}
 	if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok && !e.created(c, r) {
+		e.tainted[c.Volume] = true
 		return
 	}
 	if r, ok := c.Request.(*spec.ControllerPublishVolumeRequest); ok && !e.mayAttach(c, r) {
@@ -536,6 +547,9 @@ func (e *examiner) nodeInfo(c *csi.Call, r *spec.NodeGetInfoResponse) {
 		e.flaw(invalid, c, "", "the reply to NodeGetInfo has max_volumes_per_node %d", r.GetMaxVolumesPerNode())
 	case r.GetAccessibleTopology() != nil && !e.caps.Topology:
 		e.flaw(invalid, c, "", "the reply to NodeGetInfo has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
+	case was != nil && !proto.Equal(was.GetAccessibleTopology(), r.GetAccessibleTopology()):
+		e.flaw(differs, c, "", "NodeGetInfo answers accessible_topology %s on node %s, and before it answered %s", compact(r.GetAccessibleTopology()),
+			c.Node, compact(was.GetAccessibleTopology()))
 	case was != nil && was.GetNodeId() != r.GetNodeId():
 		e.flaw(differs, c, "", "NodeGetInfo answers node_id %q on node %s, and before it answered %q", r.GetNodeId(), c.Node, was.GetNodeId())
 	}
@@ -575,7 +589,7 @@ func (e *examiner) listVolumes(in *inventory) {
 			e.described(nil, id, entry.GetVolume(), max(v.Size, e.sizes[name]))
 			switch {
 			case e.tainted[name]:
-			case e.caps.Condition && entry.GetStatus().GetVolumeCondition() == nil:
+			case e.caps.Condition && lacksCondition(entry.GetStatus()):
 				e.flaw(inventories, nil, id, "the entry of volume %s in ListVolumes has no volume_condition, and the driver has VOLUME_CONDITION", id)
 			case in.Published:
 				e.listAttached(id, entry.GetStatus().GetPublishedNodeIds())
@@ -658,6 +672,7 @@ func (e *examiner) listMounts(in *inventory) {
 	for at, volume := range e.inline {
 		want[at], owner[at] = expected{}, volume
 	}
+	maps.DeleteFunc(e.mounted, func(m Mount, _ bool) bool { _, ok := want[m]; return !ok })
 	seen := map[Mount]int{}
 	for _, m := range in.Mounts {
 		at := Mount{Node: m.Node, Path: m.Path}
@@ -681,6 +696,10 @@ func (e *examiner) listMounts(in *inventory) {
 		if seen[at] == 0 && !want[at].optional && !e.tainted[owner[at]] {
 			e.mountFlaw(owner[at], "", "%s on node %s is not mounted, and NodePublishVolume succeeded", at.Path, at.Node)
 		}
+		if seen[at] == 0 && e.mounted[at] && !e.tainted[owner[at]] {
+			e.mountFlaw(owner[at], "", "%s on node %s is not mounted any more, and NodeUnstageVolume was not called", at.Path, at.Node)
+		}
+		e.mounted[at] = want[at].optional && seen[at] > 0
 	}
 }
 

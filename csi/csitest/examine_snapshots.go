@@ -73,7 +73,7 @@ func (e *examiner) snapshotCall(c *csi.Call, reply csi.Reply) {
 	}
 	code, text := reply.Status.Code(), reply.Status.Message()
 	answer := fmt.Sprintf("%s answers code %s: %s", c.Method, code, text)
-	rejected := rejection{at: e.at, method: c.Method, detail: answer, snapshot: name}
+	rejected := rejection{at: e.at, call: c, code: code, method: c.Method, detail: answer, snapshot: name}
 	switch {
 	case reply.Broken:
 		e.snapshotFlaw(broken, c, c.Method, name, "%s gets no answer: %s", c.Method, text)
@@ -92,7 +92,7 @@ func (e *examiner) snapshotCall(c *csi.Call, reply csi.Reply) {
 	switch {
 	case c.Method == "ListSnapshots":
 		e.rejected[snapshotKey(name)] = rejected
-	case o.err == nil && !o.changed && c.Method == "DeleteSnapshot":
+	case o.err == nil && !o.changed && (c.Method == "DeleteSnapshot" || c.Method == "DeleteVolumeGroupSnapshot"):
 		e.snapshotFlaw(undone, c, c.Method, name, "%s, although there is nothing left to undo", answer)
 	case o.err == nil && !o.changed:
 		e.snapshotFlaw(again, c, c.Method, name, "%s, although the snapshot already is as requested", answer)
@@ -347,6 +347,7 @@ func (e *examiner) listSnapshots(all []*spec.Snapshot) {
 		listed[id] = true
 		switch {
 		case e.before[snapshotKey(id)] || e.tainted[snapshotKey(name)]:
+		case !known && (e.tainted[e.volume(s.GetSourceVolumeId())] || s.GetGroupSnapshotId() != "" && len(e.flaws) > 0):
 		case !known && e.leaksSnapshots():
 			e.snapshotFlaw(inventories, nil, "CreateSnapshot", id, "ListSnapshots has snapshot %s, which no reply to CreateSnapshot named", id)
 		case !known:
@@ -362,6 +363,9 @@ func (e *examiner) listSnapshots(all []*spec.Snapshot) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.taken)) {
 		known := e.taken[name]
+		if known.reply.GetGroupSnapshotId() != "" && len(e.flaws) > 0 {
+			continue
+		}
 		if known.reply == nil || known.deleted || listed[known.reply.GetSnapshotId()] || e.tainted[snapshotKey(name)] {
 			continue
 		}
@@ -409,7 +413,7 @@ func (e *examiner) copied(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 			text(r.GetVolume().GetContentSource()), compact(source))
 		return false
 	}
-	if _, exists := e.Volume(name); exists {
+	if e.copies[name] {
 		return true
 	}
 	e.copies[name] = true

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/volsim/volsim/storage"
 )
 
 // Check runs the stories against a driver and returns what it found. It returns an error for a configuration that does not work, and for a
@@ -16,6 +18,9 @@ import (
 func Check(cfg Config) (*Report, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
+	}
+	if cfg.Controller == nil {
+		return checkRecorded(&cfg)
 	}
 	x := &explorer{cfg: &cfg, report: &Report{}}
 	selected, err := cfg.selected()
@@ -185,7 +190,8 @@ func (x *explorer) singles(s *story, rec *recording) []fault {
 	var all []fault
 	for _, kind := range x.cfg.kinds() {
 		for i, call := range rec.calls {
-			if kind == reboot && !strings.HasPrefix(call.Actor, "kubelet/") {
+			needsSpace := call.Verb == string(storage.Create) || call.Verb == string(storage.Expand) || call.Verb == string(storage.CreateSnapshot)
+			if kind == exhausted && !needsSpace || kind == reboot && !strings.HasPrefix(call.Actor, "kubelet/") {
 				continue
 			}
 			all = append(all, fault{call: i + 1, kind: kind})

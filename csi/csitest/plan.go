@@ -29,6 +29,8 @@ const (
 	// stalled is an overlap of which the repetitions of the call know nothing: they do not reach the driver, so the call meets the one that
 	// undoes it.
 	stalled = "stalled"
+	// exhausted is only for calls that need space.
+	exhausted = "exhausted"
 )
 
 // wire has the faults of the wire, by the name that a plan has for them.
@@ -43,6 +45,7 @@ var wire = map[string]csi.Fault{
 	"killed-during": {Kind: csi.KilledDuring},
 	"killed-after":  {Kind: csi.KilledAfter},
 	"overlap":       {Kind: csi.Overlap},
+	exhausted:       {Kind: csi.NotDelivered, Code: storage.ResourceExhausted},
 	stalled:         {Kind: csi.Overlap},
 }
 
@@ -58,6 +61,7 @@ var describe = map[string]string{
 	"killed-during": "the driver restarts during the call",
 	"killed-after":  "the driver restarts before it replies",
 	"overlap":       "the call continues after its deadline and meets the next call of the volume",
+	exhausted:       "the storage system has no space for the call",
 	stalled:         "the call continues after its deadline, its repetitions do not reach the driver, and it meets the next other call",
 	crash:           "the caller crashes before it has saved the reply",
 	reboot:          "the node reboots after the call",
@@ -65,7 +69,7 @@ var describe = map[string]string{
 
 // kinds returns the faults that can be injected with this configuration, in a fixed order.
 func (c *Config) kinds() []string {
-	kinds := []string{"lost", "late", "twice", "overlap", stalled, crash, "undelivered", "reset"}
+	kinds := []string{"lost", "late", "twice", "overlap", stalled, crash, "undelivered", "reset", exhausted}
 	if c.Restart != nil {
 		kinds = append(kinds, "killed-after", "killed-during", "killed-before")
 	}

@@ -61,6 +61,8 @@ type Finding struct {
 	Why []Reason
 	// Story and Replay are the run that shows it: Config.Replay.
 	Story, Replay string
+	// Recorded are the calls of the shortest story with their replies, for Config.Recorded; "" if the driver did not answer at the start.
+	Recorded string `json:",omitempty"`
 	// Runs is the number of runs that show it.
 	Runs int
 
@@ -135,7 +137,7 @@ func newFinding(rec *recording, f flaw) Finding {
 		}
 	}
 	return Finding{trace: rec.trace, at: at, Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
-		Why: why(f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Runs: 1}
+		Why: why(f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Recorded: record(rec, f, steps), Runs: 1}
 }
 
 func (r *Report) finish() {

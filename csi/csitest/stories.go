@@ -66,18 +66,26 @@ func attaches(_ *Config, c capabilities) string { return lacks(c.Attach, "PUBLIS
 func expands(_ *Config, c capabilities) string {
 	return lacks(c.Expand, "EXPAND_VOLUME of the controller")
 }
-func modifies(_ *Config, c capabilities) string  { return lacks(c.Modify, "MODIFY_VOLUME") }
-func reboots(cfg *Config, _ capabilities) string { return lacks(cfg.Reboot != nil, "Config.Reboot") }
+
+// expandsOnline is for stories in which a published volume grows. Drivers that only have OFFLINE may reject that. Kubernetes does not ask for the
+// capability, so drivers without any run these stories.
+func expandsOnline(cfg *Config, c capabilities) string {
+	return orElse(expands(cfg, c), lacks(c.Online || !c.Offline, "VolumeExpansion ONLINE"))
+}
+func modifies(_ *Config, c capabilities) string { return lacks(c.Modify, "MODIFY_VOLUME") }
+func reboots(cfg *Config, _ capabilities) string {
+	return lacks(cfg.Reboot != nil, "Config.Reboot (--reboot)")
+}
 func removes(cfg *Config, _ capabilities) string {
-	return lacks(cfg.RemoveNode != nil, "Config.RemoveNode")
+	return lacks(cfg.RemoveNode != nil, "Config.RemoveNode (--remove-node)")
 }
 func twoNodes(cfg *Config, _ capabilities) string {
-	return lacks(len(cfg.nodes()) > 1, "two nodes in Config.Nodes")
+	return lacks(len(cfg.nodes()) > 1, "two nodes (Config.Nodes, --node)")
 }
 
 func supports(mode string) func(*Config, capabilities) string {
 	return func(cfg *Config, _ capabilities) string {
-		return lacks(!slices.Contains(cfg.Unsupported, mode), mode+" (Config.Unsupported)")
+		return lacks(!slices.Contains(cfg.Unsupported, mode), mode+" (Config.Unsupported, --unsupported)")
 	}
 }
 
@@ -138,6 +146,20 @@ var basicStories = []story{
 		r.detached()
 		r.deleted("data")
 	}},
+	{name: "pod-replaced", about: "a pod ends while its successor on the same node starts", needs: creates, run: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.write("web", "data", "hello")
+		r.remove(fake.Pod(r.name("web")))
+		r.pod("next", 0, "data")
+		r.end("web")
+		r.running("next")
+		r.read("next", "data")
+		r.compare()
+		r.finishLife("next")
+	}},
 	{name: "move", about: "a volume moves to another node with its data", needs: need(creates, twoNodes), run: func(r *run) {
 		r.class()
 		r.claim("data")
@@ -165,6 +187,8 @@ var basicStories = []story{
 		r.write("writer", "data", "hello")
 		r.create(r.readingPod("reader", 0, "data"))
 		r.running("reader")
+		r.read("reader", "data")
+		r.write("writer", "data", "again")
 		r.read("reader", "data")
 		r.compare()
 		r.end("reader")

@@ -3,12 +3,28 @@ package csitest
 import (
 	"time"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/volsim/volsim/fake"
 )
 
+// askToShrink repeats the expansion of the volume of a claim with its first size, as a call does that arrives late.
+func (r *run) askToShrink(claim string) {
+	for _, c := range r.driver.Calls() {
+		if last, ok := c.Request.(*spec.ControllerExpandVolumeRequest); ok && last.GetVolumeId() == r.handle(claim) && c.Err == nil {
+			late := proto.Clone(last).(*spec.ControllerExpandVolumeRequest)
+			late.CapacityRange.RequiredBytes = int64(r.cfg.Size) << 30
+			r.ask("", late, codes.OK, "the volume is larger already")
+			return
+		}
+	}
+}
+
 // expansionStories are about volumes that grow.
 var expansionStories = []story{
-	{name: "expand-online", about: "a volume grows while a pod uses it", needs: need(creates, expands), run: func(r *run) {
+	{name: "expand-online", about: "a volume grows while a pod uses it", needs: need(creates, expandsOnline), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -45,13 +61,14 @@ var expansionStories = []story{
 		r.bound("data")
 		r.grow("data", 2)
 		r.pass(time.Minute)
+		r.askToShrink("data")
 		r.compare()
 		r.pod("web", 0, "data")
 		r.running("web")
 		r.grown("data", 2)
 		r.finishLife("web")
 	}},
-	{name: "expand-while-ending", about: "a volume grows while its pod ends", needs: need(creates, expands), run: func(r *run) {
+	{name: "expand-while-ending", about: "a volume grows while its pod ends", needs: need(creates, expandsOnline), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -64,7 +81,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("next")
 	}},
-	{name: "expand-twice", about: "a volume grows, and again before the first expansion has ended", needs: need(creates, expands), run: func(r *run) {
+	{name: "expand-twice", about: "a volume grows, and again before the first expansion has ended", needs: need(creates, expandsOnline), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -78,7 +95,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-shared", about: "a volume grows while pods on two nodes use it", needs: need(creates, expands, twoNodes, supports("ReadWriteMany")),
+	{name: "expand-shared", about: "a volume grows while pods on two nodes use it", needs: need(creates, expandsOnline, twoNodes, supports("ReadWriteMany")),
 		run: func(r *run) {
 			r.class()
 			r.claim("data", fake.Modes("RWX"))
@@ -91,7 +108,7 @@ var expansionStories = []story{
 			r.end("one")
 			r.finishLife("two")
 		}},
-	{name: "expand-block", about: "a device grows while a pod uses it", needs: need(creates, expands, supports("Block")), run: func(r *run) {
+	{name: "expand-block", about: "a device grows while a pod uses it", needs: need(creates, expandsOnline, supports("Block")), run: func(r *run) {
 		r.class()
 		r.claim("data", fake.Block())
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
@@ -109,7 +126,7 @@ var expansionStories = []story{
 		r.pass(50 * time.Millisecond)
 		r.deleted("data")
 	}},
-	{name: "expand-too-much", about: "a request for too much space fails and is taken back", needs: need(creates, expands), run: func(r *run) {
+	{name: "expand-too-much", about: "a request for too much space fails and is taken back", needs: need(creates, expandsOnline), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -118,12 +135,16 @@ var expansionStories = []story{
 			return r.cluster.Patch(fake.Claim(r.name("data"), "1Gi"), `{"spec":{"resources":{"requests":{"storage":"1000000Ti"}}}}`)
 		})
 		r.pass(5 * time.Minute)
+		if c, err := r.cluster.Claims.Get(r.name("data")); err == nil && c.Status.Capacity.Storage().Value() > impossible {
+			r.finishLife("web") // the driver has no limit, and claims do not shrink
+			return
+		}
 		r.grow("data", 2)
 		r.grown("data", 2)
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-kubelet-down", about: "a volume grows while the kubelet is down", needs: need(creates, expands), run: func(r *run) {
+	{name: "expand-kubelet-down", about: "a volume grows while the kubelet is down", needs: need(creates, expandsOnline), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -138,7 +159,7 @@ var expansionStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
-	{name: "expand-and-move", about: "a volume grows while it moves to another node", needs: need(creates, expands, twoNodes), run: func(r *run) {
+	{name: "expand-and-move", about: "a volume grows while it moves to another node", needs: need(creates, expandsOnline, twoNodes), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")

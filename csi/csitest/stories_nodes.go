@@ -121,7 +121,7 @@ var nodeStories = []story{
 		r.sidecarDown("external-provisioner", 10*time.Minute, func() { r.remove(fake.Claim(r.name("data"), r.gib(1))) })
 		r.goal("the volume is gone", func() bool { return r.cluster.Volumes.Len() == 0 })
 	}},
-	{name: "resizer-down", about: "the external-resizer is down while a claim grows", needs: need(creates, expands), run: func(r *run) {
+	{name: "resizer-down", about: "the external-resizer is down while a claim grows", needs: need(creates, expandsOnline), run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")

@@ -199,7 +199,9 @@ var requestStories = []story{
 		}},
 }
 
-func inlines(cfg *Config, _ capabilities) string { return lacks(cfg.Inline != nil, "Config.Inline") }
+func inlines(cfg *Config, _ capabilities) string {
+	return lacks(cfg.Inline != nil, "Config.Inline (--inline)")
+}
 
 func inlineDriver(s *storagev1.CSIDriverSpec) {
 	s.PodInfoOnMount = new(true)

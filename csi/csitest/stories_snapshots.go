@@ -1,6 +1,7 @@
 package csitest
 
 import (
+	"strings"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -182,7 +183,7 @@ var snapshotStories = []story{
 			r.deleted("data", "copy")
 		}},
 	{name: "snapshot-expand", about: "a volume grows after its snapshot was taken, and the snapshot is restored in its old size",
-		needs: need(creates, snapshots, expands), run: func(r *run) {
+		needs: need(creates, snapshots, expandsOnline), run: func(r *run) {
 			r.filled("snap")
 			r.grow("data", 2)
 			r.pod("web", 0, "data")
@@ -362,6 +363,17 @@ var snapshotStories = []story{
 			r.end("next")
 			r.detached()
 			r.deleted("data", "copy", "last")
+		}},
+	{name: "group-snapshot-life", about: "a snapshot of two volumes is taken at once and deleted, with the calls of the csi-snapshotter",
+		needs: need(creates, groups), run: func(r *run) {
+			r.class()
+			r.claim("data")
+			r.claim("logs")
+			r.bound("data")
+			r.bound("logs")
+			r.groupLife("data", "logs")
+			r.compare()
+			r.deleted("data", "logs")
 		}},
 	{name: "group-snapshot", about: "volsim takes a snapshot of two volumes at once, asks for it and deletes it",
 		needs: need(creates, groups), run: func(r *run) {
@@ -585,6 +597,52 @@ func (r *run) askAboutSnapshots() {
 	r.ask("", &spec.ListSnapshotsRequest{SnapshotId: "volsim-" + r.name("none"), Secrets: secrets}, codes.OK, "no snapshot has that ID")
 	r.ask("", &spec.ListSnapshotsRequest{SourceVolumeId: r.handle("logs"), Secrets: secrets}, codes.OK, "the volume has snapshots")
 	r.ask("", &spec.ListSnapshotsRequest{SourceVolumeId: "volsim-" + r.name("none"), Secrets: secrets}, codes.OK, "no volume has that ID")
+}
+
+// groupLife takes a group snapshot of the volumes of two claims and deletes it. The controllers of group snapshots are not simulated, so it makes
+// the calls as the csi-snapshotter makes them: with faults, and again until they succeed.
+func (r *run) groupLife(first, second string) {
+	a, b := r.handle(first), r.handle(second)
+	if r.stopped || a == "" || b == "" {
+		return
+	}
+	create := &spec.CreateVolumeGroupSnapshotRequest{Name: "groupsnapshot-" + r.name("volsim"), SourceVolumeIds: []string{a, b},
+		Secrets: r.cfg.Secrets, Parameters: r.cfg.SnapshotParameters}
+	var group *spec.VolumeGroupSnapshot
+	r.repeat("the group snapshot is ready", create, create.GetName(), func(reply proto.Message) bool {
+		group = reply.(*spec.CreateVolumeGroupSnapshotResponse).GetGroupSnapshot()
+		return group.GetReadyToUse()
+	})
+	if r.stopped || group.GetGroupSnapshotId() == "" {
+		return
+	}
+	r.compare()
+	remove := &spec.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: group.GetGroupSnapshotId(), Secrets: r.cfg.Secrets}
+	for _, s := range group.GetSnapshots() {
+		remove.SnapshotIds = append(remove.SnapshotIds, s.GetSnapshotId())
+	}
+	r.repeat("the group snapshot is deleted", remove, remove.GetGroupSnapshotId(), func(proto.Message) bool { return true })
+}
+
+// repeat makes a call as the csi-snapshotter, with its fault, until it succeeds and its reply is the last one that is needed. It waits 1 s after
+// the first failure and twice as long after each other one, up to 5 minutes, and gives up with the goal of the story.
+func (r *run) repeat(goal string, request proto.Message, key string, done func(proto.Message) bool) {
+	method := string(request.ProtoReflect().Descriptor().Name())
+	verb := string(methods[strings.TrimSuffix(method, "Request")])
+	for wait, end := time.Second, r.cluster.Now().Add(patience); !r.rec.broken; wait = min(2*wait, 5*time.Minute) {
+		fault := injector{r}.Inject(api.Call{Actor: "csi-snapshotter", Target: r.driver.Name(), Verb: verb, Key: key})
+		reply, err := r.driver.Call("", request)
+		r.merge()
+		if r.broken() || err == nil && done(reply) && !fault.Crash {
+			return
+		}
+		if r.cluster.Now().After(end) {
+			r.rec.missed = append(r.rec.missed, goal)
+			break
+		}
+		r.pass(wait)
+	}
+	r.stopped = true
 }
 
 // askAboutGroups takes a group snapshot of the volumes of two claims, asks for it in all ways, and deletes it.

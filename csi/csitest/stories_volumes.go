@@ -46,7 +46,7 @@ var volumeStories = []story{
 		})
 		r.finishLife("job")
 	}},
-	{name: "pod-replaced", about: "a pod is deleted and created again with the same name at once", needs: creates, run: func(r *run) {
+	{name: "pod-recreated", about: "a pod is deleted and created again with the same name at once", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.pod("web", 0, "data")
@@ -299,5 +299,5 @@ func limited(_ *Config, c capabilities) string {
 }
 
 func attributes(cfg *Config, _ capabilities) string {
-	return lacks(len(cfg.Attributes) > 0, "Config.Attributes")
+	return lacks(len(cfg.Attributes) > 0, "Config.Attributes (--attribute)")
 }

@@ -13,6 +13,9 @@ import (
 // requirement returns the section of the CSI specification that a flaw violates, and what it requires.
 func requirement(f flaw) (section, text string) {
 	section = f.method
+	if f.section != "" {
+		return f.section, f.required
+	}
 	if section, text := snapshotRequirement(f); text != "" {
 		return section, text
 	}
@@ -58,7 +61,7 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == differs && (f.method == "" || f.method == "ControllerGetVolume"):
 		section, text = orElse(f.method, "ListVolumes"), "the volume has the volume_context of CreateVolume, and is published where the replies said"
 	case f.kind == differs && f.method == "NodeGetInfo":
-		text = "node_id identifies the node at the driver, so it stays the same while the node exists"
+		text = "node_id and accessible_topology say which node it is and where; they stay the same while the node exists"
 	case f.kind == differs:
 		text = "the operation MUST be idempotent: its repetition has the same effect, so callers may use either reply"
 	case f.kind == duplicate:
@@ -74,7 +77,8 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == mounts:
 		text = "the reverse operation MUST undo exactly the corresponding call: no mount is left, and no other one is removed"
 	case f.kind == data:
-		section, text = orElse(f.method, "NodeStageVolume"), "a volume keeps its data; a volume that has a file system is not formatted again"
+		section, text = orElse(f.method, "NodeStageVolume"), "a volume keeps its data, and other pods keep their use of it; a volume that has a file "+
+			"system is not formatted again"
 	case f.kind == size:
 		section, text = orElse(f.method, "ControllerExpandVolume"),
 			"capacity_bytes is the size that the volume has; node_expansion_required is true if its file system must still grow"
@@ -115,9 +119,9 @@ func culprit(f flaw) (method string, overlap bool) {
 	default:
 		return f.method, f.overlap
 	}
-	for _, s := range slices.Backward(f.steps) {
-		if f.kind == data && s.Access != nil && s.Access.Write && s.Access.Volume == f.volume {
-			return orElse(method, "NodePublishVolume"), false
+	for i, s := range slices.Backward(f.steps) {
+		if f.kind == data && s.Access != nil && s.Access != f.steps[len(f.steps)-1].Access && s.Access.Volume == f.volume && (s.Access.Write || s.Access.Err == nil) {
+			return orElse(method, orElse(lastOn(f, i+1), "NodePublishVolume")), false
 		}
 		if s.Call == nil || !slices.Contains(methods, s.Call.Method) || !concerns(f, s.Call) {
 			continue
@@ -136,6 +140,16 @@ func culprit(f flaw) (method string, overlap bool) {
 		method = "NodeStageVolume" // no request has the path
 	}
 	return method, false
+}
+
+// lastOn returns the method of the last call to a node about the volume from a step on, "" for none.
+func lastOn(f flaw, from int) string {
+	for _, s := range slices.Backward(f.steps[from:]) {
+		if s.Call != nil && (s.Call.Method == "NodePublishVolume" || s.Call.Method == "NodeUnpublishVolume") && concerns(f, s.Call) {
+			return s.Call.Method
+		}
+	}
+	return ""
 }
 
 // concerns reports whether a call is about the volume of a flaw, and about its path if it has one.
@@ -224,6 +238,8 @@ var retried = map[string][]Reason{
 	"NodePublishVolume":         {{"MNT-249", "the kubelet does not know whether the volume is published, and publishes it again while a pod needs it"}},
 	"NodeUnstageVolume":         {{"MNT-282", "until it succeeds, the kubelet considers the volume as perhaps staged, and unstages it again"}},
 	"NodeUnpublishVolume":       {{"MNT-262", "until it succeeds, the kubelet considers the volume as perhaps published, and unpublishes it again"}},
+	"CreateVolumeGroupSnapshot": {{"", "csi-snapshotter repeats CreateVolumeGroupSnapshot with the same name until the group is ready"}},
+	"DeleteVolumeGroupSnapshot": {{"", "csi-snapshotter repeats a failed call after 1 s, 2 s, 4 s, … up to 5 minutes"}},
 	"NodeExpandVolume":          {{"MNT-418", "the kubelet repeats the expansion on the node after an error"}},
 }
 
@@ -241,6 +257,8 @@ var restarted = map[string][]Reason{
 	"NodePublishVolume":         {{"MNT-455", "a kubelet that restarts stages and publishes every volume of every pod again"}},
 	"NodeUnstageVolume":         {{"MNT-459", "a kubelet that restarts unmounts what it finds and no pod needs"}},
 	"NodeUnpublishVolume":       {{"MNT-459", "a kubelet that restarts unmounts what it finds and no pod needs"}},
+	"CreateVolumeGroupSnapshot": {{"", "the content of the group has no handle yet, or is not ready, so csi-snapshotter takes the group snapshot"}},
+	"DeleteVolumeGroupSnapshot": {{"", "the content of the group still exists, so csi-snapshotter deletes the group snapshot"}},
 	"NodeExpandVolume":          {{"EXP-040", "the PersistentVolume is larger than the kubelet knows, so it expands the file system"}},
 }
 
@@ -259,4 +277,7 @@ var firstCall = map[string][]Reason{
 	"NodeUnstageVolume":         {{"MNT-135", "no pod on the node needs the volume any more"}},
 	"NodeUnpublishVolume":       {{"MNT-262", "the pod has ended"}},
 	"NodeExpandVolume":          {{"EXP-040", "the volume is larger than its file system"}},
+	"CreateVolumeGroupSnapshot": {{"", "a VolumeGroupSnapshot of the volumes has no content in the storage system"}},
+	"DeleteVolumeGroupSnapshot": {{"", "the VolumeGroupSnapshot was deleted, and the policy of its content is Delete"}},
+	"NodeGetInfo":               {{"MNT-362", "a kubelet asks when the driver registers, and after each restart"}},
 }

@@ -28,7 +28,7 @@ func serve(t *testing.T, bugs ...testdriver.Bug) string {
 
 func TestCommand(t *testing.T) {
 	junit := filepath.Join(t.TempDir(), "report.xml")
-	picture := filepath.Join(t.TempDir(), "picture.html")
+	picture, goTest := filepath.Join(t.TempDir(), "picture.html"), filepath.Join(t.TempDir(), "finding_test.go")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -38,7 +38,8 @@ func TestCommand(t *testing.T) {
 	}{
 		{"a correct driver", []string{"test", "--endpoint", serve(t), "--stories", "life,move", "--seeds", "1", "--pairs", "0", "--junit", junit}, passed,
 			"passed: life", "runs"},
-		{"a wrong driver", []string{"test", "--endpoint", serve(t, testdriver.StageAgainFails), "--replay", "life lost@3", "--html", picture}, found,
+		{"a wrong driver", []string{"test", "--endpoint", serve(t, testdriver.StageAgainFails), "--replay", "life lost@3", "--html", picture,
+			"--gotest", goTest}, found,
 			"section NodeStageVolume: the operation MUST be idempotent", ""},
 		{"no driver", []string{"test", "--endpoint", "unix:///nothing/csi.sock"}, failed, "", "connection error"},
 		{"no endpoint", []string{"test"}, failed, "", "give --endpoint"},
@@ -54,6 +55,17 @@ func TestCommand(t *testing.T) {
 			require.Contains(t, stderr.String(), tt.stderr)
 		})
 	}
+	t.Run("commands for nodes", func(t *testing.T) {
+		nodes := filepath.Join(t.TempDir(), "nodes")
+		var stdout, stderr bytes.Buffer
+		status := run([]string{"test", "--endpoint", serve(t), "--stories", "node-reboots,modify", "--seeds", "0", "--pairs", "0", "--attribute", "iops=1000",
+			"--reboot", "echo $NODE >> " + nodes}, &stdout, &stderr)
+		require.Contains(t, []int{passed, found}, status, "the driver does not lose its mounts: %s", &stderr) // it has no such command
+		require.NotContains(t, stdout.String(), "not asked")
+		rebooted, err := os.ReadFile(nodes)
+		require.NoError(t, err)
+		require.Contains(t, string(rebooted), "n1")
+	})
 	t.Run("root", func(t *testing.T) {
 		defer func() { geteuid = os.Geteuid }()
 		args := []string{"test", "--endpoint", serve(t), "--replay", "life"}
@@ -70,6 +82,9 @@ func TestCommand(t *testing.T) {
 	page, err := os.ReadFile(picture)
 	require.NoError(t, err)
 	require.Contains(t, string(page), "is already mounted, although the volume already is as requested")
+	test, err := os.ReadFile(goTest)
+	require.NoError(t, err)
+	require.Contains(t, string(test), "func TestNodeStageVolumeRepeatFails(t *testing.T) {")
 	report, err := os.ReadFile(junit)
 	require.NoError(t, err)
 	require.Contains(t, string(report), `<testcase name="life"`)

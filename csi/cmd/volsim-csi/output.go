@@ -15,13 +15,15 @@ import (
 
 // output has the files that reports are written to.
 type output struct {
-	junit, json, html string
+	junit, json, html, gotest, gopackage string
 }
 
 // outputFlags adds the flags of files.
 func outputFlags(fs *flag.FlagSet) *output {
 	o := &output{}
 	fs.StringVar(&o.junit, "junit", "", "file for the report as JUnit XML")
+	fs.StringVar(&o.gotest, "gotest", "", "file for Go tests that show the findings with the recorded replies; not written without findings")
+	fs.StringVar(&o.gopackage, "gopackage", "driver_test", "package of the file for --gotest")
 	fs.StringVar(&o.json, "json", "", "file for the report as JSON; - is standard output, without the report as text")
 	return o
 }
@@ -40,6 +42,9 @@ func (o *output) write(report *csitest.Report, stdout io.Writer) error {
 	}
 	if len(report.Findings) > 0 {
 		if err := writeFile(o.html, report.WriteHTML); err != nil {
+			return err
+		}
+		if err := writeFile(o.gotest, func(w io.Writer) error { return report.WriteGoTest(w, o.gopackage) }); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -24,10 +25,13 @@ func (identityServer) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) 
 }
 
 func (s identityServer) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
+	expansion := csi.PluginCapability_VolumeExpansion_ONLINE
+	if s.d.Offline {
+		expansion = csi.PluginCapability_VolumeExpansion_OFFLINE
+	}
 	resp := &csi.GetPluginCapabilitiesResponse{Capabilities: []*csi.PluginCapability{
 		{Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_CONTROLLER_SERVICE}}},
-		{Type: &csi.PluginCapability_VolumeExpansion_{
-			VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: csi.PluginCapability_VolumeExpansion_ONLINE}}},
+		{Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: expansion}}},
 	}}
 	resp.Capabilities = append(resp.Capabilities, &csi.PluginCapability{Type: &csi.PluginCapability_Service_{
 		Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_GROUP_CONTROLLER_SERVICE}}})
@@ -38,8 +42,8 @@ func (s identityServer) GetPluginCapabilities(context.Context, *csi.GetPluginCap
 	return resp, nil
 }
 
-func (identityServer) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
-	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
+func (s identityServer) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
+	return &csi.ProbeResponse{Ready: wrapperspb.Bool(!s.d.has(ProbeNotReady))}, nil
 }
 
 type controllerServer struct {
@@ -121,6 +125,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		if err := v.compatible(req); err != nil && !d.has(CreateIgnoresProperties) {
 			return nil, err
 		}
+		if d.has(RestoreAgainWithoutSource) {
+			v.from = nil
+		}
 		return s.created(v), nil
 	}
 	copied, err := d.contentFor(req, size)
@@ -137,6 +144,18 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		d.created++
 		return nil, status.Errorf(codes.Unavailable, "log in to the storage system with %v: try again", req.GetSecrets())
 	}
+	if d.has(RestoreInterruptedEmpty) && copied.size > 0 {
+		d.created++
+		v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
+			mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"},
+			from: req.GetVolumeContentSource()}
+		d.volumes = append(d.volumes, v)
+		if d.pause(ctx); ctx.Err() != nil {
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+		v.data, v.usable, v.copied, v.source = copied.data, copied.usable, copied.usable > 0, copied.source
+		return s.created(v), nil
+	}
 	d.pause(ctx)
 	d.created++
 	v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
@@ -144,6 +163,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		from: req.GetVolumeContentSource(), data: copied.data, usable: copied.usable, copied: copied.usable > 0, source: copied.source}
 	if d.has(SecretInContext) {
 		maps.Copy(v.context, req.GetSecrets())
+	}
+	if d.has(CreateLongID) {
+		v.id += strings.Repeat("-0123456789abcdef", 8)
 	}
 	d.volumes = append(d.volumes, v)
 	d.names[v.name] = v.id
@@ -161,7 +183,11 @@ func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 		if s.d.has(CreateIgnoresTopology) {
 			zone = "elsewhere"
 		}
-		resp.AccessibleTopology = []*csi.Topology{{Segments: map[string]string{zoneKey: zone}}}
+		key := zoneKey
+		if s.d.has(CreateOtherTopologyKey) {
+			key = "zone"
+		}
+		resp.AccessibleTopology = []*csi.Topology{{Segments: map[string]string{key: zone}}}
 	}
 	if s.d.has(CreateWrongCapacity) {
 		resp.CapacityBytes *= 2
@@ -216,6 +242,9 @@ func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolu
 		return nil, status.Errorf(codes.Internal, "volume %s has snapshots", v.id)
 	}
 	d.pause(ctx)
+	if d.has(DeleteLeaves) {
+		return &csi.DeleteVolumeResponse{}, nil
+	}
 	d.endWith(v)
 	d.volumes = slices.DeleteFunc(d.volumes, func(other *volume) bool { return other == v })
 	return &csi.DeleteVolumeResponse{}, nil
@@ -238,7 +267,7 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer d.leak(ctx, key, end)()
 	v := d.byID(req.GetVolumeId())
 	switch {
 	case v != nil:
@@ -260,13 +289,13 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 			return nil, status.Errorf(codes.Internal, "volume %s is already attached to node %s", v.id, a.node)
 		case was.readOnly != a.readOnly || !sameCapability(was.capability, a.capability):
 			return nil, status.Errorf(codes.AlreadyExists, "volume %s is attached to node %s in another way", v.id, a.node)
-		case d.has(AttachAgainLosesContext):
+		case d.has(AttachAgainLosesContext), d.has(AttachForgetsContext) && !d.known[v.id]:
 			publishContext = nil
 		}
 		return &csi.ControllerPublishVolumeResponse{PublishContext: publishContext}, nil
 	}
 	for _, other := range v.attached {
-		if manyNodes(a.capability) && manyNodes(other.capability) {
+		if manyNodes(a.capability) && manyNodes(other.capability) || d.has(AttachManyNodes) {
 			continue
 		}
 		if !d.has(AttachSteals) {
@@ -275,11 +304,16 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		v.attached = nil
 		break
 	}
-	if d.AttachLimit > 0 && d.attachedTo(a.node) >= d.AttachLimit && !d.has(AttachIgnoresLimit) {
+	limit := d.AttachLimit
+	if d.has(AttachLimitTooStrict) {
+		limit--
+	}
+	if d.AttachLimit > 0 && d.attachedTo(a.node) >= limit && !d.has(AttachIgnoresLimit) {
 		return nil, status.Errorf(codes.ResourceExhausted, "node %s has %d volumes", a.node, d.AttachLimit)
 	}
 	d.pause(ctx)
-	v.attached = append(v.attached, a)
+	v.attached, v.wasOn = append(v.attached, a), append(v.wasOn, a.node)
+	d.known[v.id] = true
 	return &csi.ControllerPublishVolumeResponse{PublishContext: publishContext}, nil
 }
 
@@ -308,7 +342,11 @@ func (s *controllerServer) ControllerUnpublishVolume(ctx context.Context, req *c
 		return nil, status.Errorf(codes.NotFound, "node %s does not exist", req.GetNodeId())
 	}
 	switch {
+	case v == nil && d.has(DetachMissingFails):
+		return nil, status.Errorf(codes.Internal, "read volume %s: no such object", req.GetVolumeId())
 	case v == nil:
+		return &csi.ControllerUnpublishVolumeResponse{}, nil
+	case d.has(DetachLeaves):
 		return &csi.ControllerUnpublishVolumeResponse{}, nil
 	case v.attachedTo(req.GetNodeId()) == nil && d.has(DetachAgainFails) && !d.overlaps(v.id):
 		return nil, status.Errorf(codes.Internal, "volume %s is not attached to node %s", v.id, req.GetNodeId())
@@ -351,10 +389,15 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 		return nil, status.Errorf(codes.OutOfRange, "volume %s cannot have %d bytes", v.id, size)
 	case size <= v.size && d.has(ExpandAgainFails):
 		return nil, status.Errorf(codes.Internal, "volume %s has %d bytes already", v.id, v.size)
+	case len(v.attached) > 0 && size > v.size && (d.Offline || d.has(ExpandOnlineFails)):
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, v.attached[0].node)
 	case limit > 0 && v.size > limit:
 		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
 	}
 	reported := max(v.size, size)
+	if size < v.size && d.has(ExpandShrinks) {
+		v.size, reported = size, size
+	}
 	if size > v.size && !d.has(ExpandNotDelivered) {
 		d.pause(ctx)
 		v.size = size
@@ -390,6 +433,9 @@ func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.Co
 	v := d.byID(req.GetVolumeId())
 	if v == nil {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	if d.has(ModifyAgainFails) && len(v.mutable) > 0 && maps.Equal(v.mutable, req.GetMutableParameters()) {
+		return nil, status.Errorf(codes.InvalidArgument, "volume %s has these parameters already", v.id)
 	}
 	if v.mutable == nil {
 		v.mutable = map[string]string{}
@@ -431,8 +477,12 @@ func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRe
 		if d.has(ListLosesContext) {
 			found.VolumeContext = map[string]string{"storage": "disk"}
 		}
+		nodes := v.publishedNodes()
+		if d.has(ListPublishedStale) {
+			nodes = v.wasOn
+		}
 		resp.Entries = append(resp.Entries, &csi.ListVolumesResponse_Entry{Volume: found,
-			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: healthy()}})
+			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: nodes, VolumeCondition: healthy()}})
 	}
 	return resp, nil
 }
@@ -472,6 +522,9 @@ func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.Contr
 func (s *controllerServer) GetCapacity(context.Context, *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
 	if s.d.has(CapacityNegative) {
 		return &csi.GetCapacityResponse{AvailableCapacity: -1}, nil
+	}
+	if s.d.has(CapacityMaximumTooSmall) {
+		return &csi.GetCapacityResponse{AvailableCapacity: maxSize, MaximumVolumeSize: wrapperspb.Int64(1 << 20)}, nil
 	}
 	return &csi.GetCapacityResponse{AvailableCapacity: maxSize}, nil
 }

@@ -25,6 +25,8 @@ type Driver struct {
 	AttachLimit int64
 	// Zone is where all nodes and volumes are; "" is a driver without topology.
 	Zone string
+	// Offline: volumes are expanded only while they are not published.
+	Offline bool
 	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
 	SlowSnapshots int
 
@@ -41,6 +43,7 @@ type Driver struct {
 	// What the driver has in memory.
 	busy  map[string]bool   // volumes with a call in progress, by ID or name, and by node
 	names map[string]string // IDs by name, for CreateForgetsNames and SnapshotForgetsNames
+	known map[string]bool   // volumes that were attached since the driver started, for AttachForgetsContext
 }
 
 // volume is a volume of the storage system.
@@ -53,7 +56,9 @@ type volume struct {
 	capabilities []*csi.VolumeCapability
 	attached     []attachment
 	data         string
-	answers      int // to CreateVolume
+	readOnlyOn   string   // node on which the volume was made read-only, for PublishReadOnlyForAll
+	wasOn        []string // nodes to which it was attached, for ListPublishedStale
+	answers      int      // to CreateVolume
 	context      map[string]string
 	source       string // ID of the volume whose copy it is; "" for none
 	copied       bool   // its file system is that of its source, and may have to grow
@@ -75,6 +80,7 @@ type node struct {
 	files  map[string]string // data written to paths where nothing is mounted
 	staged map[string]bool   // in memory: IDs of staged volumes, for UnstageForgets
 	asked  int               // how often NodeGetInfo was called
+	marked map[string]bool   // on the disk: IDs of staged volumes, for StageTrustsFile
 }
 
 // Mount is a mount in the kernel of a node.
@@ -93,7 +99,7 @@ type Mount struct {
 
 // New returns a driver without volumes, which makes the given mistakes.
 func New(bugs ...Bug) *Driver {
-	return &Driver{bugs: bugs, nodes: map[string]*node{}, busy: map[string]bool{}, names: map[string]string{}}
+	return &Driver{bugs: bugs, nodes: map[string]*node{}, busy: map[string]bool{}, names: map[string]string{}, known: map[string]bool{}}
 }
 
 // Register registers the services of the driver with a gRPC server, for the node with that ID. The Controller service is the same for all.
@@ -111,7 +117,7 @@ func (d *Driver) Register(s grpc.ServiceRegistrar, node string) {
 func (d *Driver) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.created, d.volumes, d.busy, d.names = 0, nil, map[string]bool{}, map[string]string{}
+	d.created, d.volumes, d.busy, d.names, d.known = 0, nil, map[string]bool{}, map[string]string{}, map[string]bool{}
 	d.taken, d.snapshots, d.groups = 0, nil, nil
 	for id := range d.nodes {
 		d.nodes[id] = newNode(id)
@@ -122,7 +128,7 @@ func (d *Driver) Reset() {
 func (d *Driver) Restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.busy, d.names = map[string]bool{}, map[string]string{}
+	d.busy, d.names, d.known = map[string]bool{}, map[string]string{}, map[string]bool{}
 	for _, n := range d.nodes {
 		n.staged = map[string]bool{}
 	}
@@ -175,7 +181,7 @@ func (d *Driver) Write(node, path, data string) error {
 	switch v := d.byID(m.volumeID()); {
 	case m == nil, m.inline:
 		n.files[path] = data
-	case m.ReadOnly:
+	case m.ReadOnly, v != nil && v.readOnlyOn == node:
 		return fmt.Errorf("write %s on node %s: read-only file system", path, node)
 	case v == nil || v.attachedTo(node) == nil:
 		return fmt.Errorf("write %s on node %s: input/output error", path, node)
@@ -206,7 +212,7 @@ func (d *Driver) Read(node, path string) (string, error) {
 }
 
 func newNode(id string) *node {
-	return &node{id: id, files: map[string]string{}, staged: map[string]bool{}}
+	return &node{id: id, files: map[string]string{}, staged: map[string]bool{}, marked: map[string]bool{}}
 }
 
 func (d *Driver) node(id string) *node {
@@ -233,9 +239,12 @@ func (d *Driver) byID(id string) *volume {
 	return nil
 }
 
+// shortName is the number of bytes of names in the storage system, for CreateTruncatesNames.
+const shortName = 4
+
 func (d *Driver) byName(name string) *volume {
 	for _, v := range d.volumes {
-		if v.name == name {
+		if v.name == name || d.has(CreateTruncatesNames) && len(name) > shortName && strings.HasPrefix(v.name, name[:shortName]) {
 			return v
 		}
 	}
@@ -255,6 +264,22 @@ func (d *Driver) begin(key string) (end func(), err error) {
 		delete(busy, key)
 		d.mu.Unlock()
 	}, nil
+}
+
+// leak locks a volume again after an interrupted call (LockLeaks).
+func (d *Driver) leak(ctx context.Context, key string, end func()) func() {
+	if !d.has(LockLeaks) {
+		return end
+	}
+	return func() {
+		busy := d.busy
+		end()
+		if ctx.Err() != nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			busy[key] = true
+		}
+	}
 }
 
 // pause lets other calls run in the middle of this one, where a driver waits for its storage system.

@@ -44,6 +44,12 @@ func (s *nodeServer) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi
 	if n.asked++; s.d.has(NodeIDChanges) && n.asked > 3 {
 		resp.NodeId = fmt.Sprintf("%s#%d", s.id, n.asked)
 	}
+	if s.d.has(NodeZoneChanges) && n.asked > 3 && s.d.Zone != "" {
+		resp.AccessibleTopology.Segments[zoneKey] += "-2"
+	}
+	if s.d.has(NodeLimitNegative) {
+		resp.MaxVolumesPerNode = -1
+	}
 	return resp, nil
 }
 
@@ -72,6 +78,9 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	n, v := d.node(s.id), d.byID(req.GetVolumeId())
 	if v == nil {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	if n.marked[v.id] && d.has(StageTrustsFile) {
+		return &csi.NodeStageVolumeResponse{}, nil
 	}
 	if req.GetPublishContext()["device"] == "" || v.attachedTo(s.id) == nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "there is no device of volume %s", v.id)
@@ -110,7 +119,7 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	}
 	v.copied = false
 	n.mounts = append(n.mounts, m)
-	n.staged[v.id] = true
+	n.staged[v.id], n.marked[v.id] = true, true
 	return &csi.NodeStageVolumeResponse{}, nil
 }
 
@@ -135,8 +144,12 @@ func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstage
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on node %s", req.GetVolumeId(), s.id)
 	}
 	d.pause(ctx)
+	if d.has(UnstageLeaves) {
+		return &csi.NodeUnstageVolumeResponse{}, nil
+	}
 	n.unmount(req.GetStagingTargetPath())
 	delete(n.staged, req.GetVolumeId())
+	delete(n.marked, req.GetVolumeId())
 	return &csi.NodeUnstageVolumeResponse{}, nil
 }
 
@@ -188,6 +201,11 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 			return &csi.NodePublishVolumeResponse{}, nil
 		}
 	}
+	if d.has(PublishSecondFails) && slices.ContainsFunc(n.mounts, func(other Mount) bool {
+		return other.Volume == v.id && !other.staging && other.Path != m.Path
+	}) {
+		return nil, status.Errorf(codes.Internal, "volume %s is already published", v.id)
+	}
 	if m.onePod() && slices.ContainsFunc(n.mounts, func(other Mount) bool {
 		return other.Volume == v.id && !other.staging && other.Path != m.Path
 	}) {
@@ -195,6 +213,9 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 	}
 	d.pause(ctx)
 	n.mounts = append(n.mounts, m)
+	if m.ReadOnly && d.has(PublishReadOnlyForAll) {
+		v.readOnlyOn = s.id
+	}
 	return &csi.NodePublishVolumeResponse{}, nil
 }
 
@@ -242,7 +263,20 @@ func (s *nodeServer) NodeUnpublishVolume(ctx context.Context,
 	if m := n.mountAt(req.GetTargetPath()); m != nil && m.inline && d.has(InlineLeft) {
 		return &csi.NodeUnpublishVolumeResponse{}, nil
 	}
+	if d.has(UnpublishLeaves) {
+		return &csi.NodeUnpublishVolumeResponse{}, nil
+	}
+	v := d.byID(req.GetVolumeId())
+	if v != nil && d.has(UnpublishRemovesData) {
+		v.data = ""
+	}
 	n.unmount(req.GetTargetPath())
+	if v != nil && v.readOnlyOn == s.id && !slices.ContainsFunc(n.mounts, func(m Mount) bool { return m.Volume == v.id && m.ReadOnly }) {
+		v.readOnlyOn = ""
+	}
+	if d.has(UnpublishUnstages) && !slices.ContainsFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && !m.staging }) {
+		n.mounts = slices.DeleteFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && m.staging })
+	}
 	if d.has(UnpublishesAllPods) {
 		n.mounts = slices.DeleteFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && !m.staging })
 	}
@@ -261,6 +295,9 @@ func (s *nodeServer) NodeExpandVolume(ctx context.Context, req *csi.NodeExpandVo
 	defer end()
 	v := d.byID(req.GetVolumeId())
 	m := d.node(s.id).mountAt(req.GetVolumePath())
+	if m != nil && !m.staging && d.has(NodeExpandWantsStaging) {
+		m = nil
+	}
 	switch {
 	case v == nil || m == nil || m.Volume != v.id:
 		return nil, status.Errorf(codes.NotFound, "volume %s is not mounted at %s", req.GetVolumeId(), req.GetVolumePath())

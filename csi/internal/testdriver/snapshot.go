@@ -123,6 +123,9 @@ func (s *controllerServer) CreateSnapshot(ctx context.Context, req *csi.CreateSn
 		return &csi.CreateSnapshotResponse{Snapshot: d.describe(known)}, nil
 	}
 	v := d.byID(req.GetSourceVolumeId())
+	if v == nil && d.has(SnapshotMissingInternal) {
+		return nil, status.Errorf(codes.Internal, "read volume %s: no such object", req.GetSourceVolumeId())
+	}
 	if v == nil {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetSourceVolumeId())
 	}
@@ -313,7 +316,8 @@ func (s groupServer) CreateVolumeGroupSnapshot(ctx context.Context, req *csi.Cre
 	}
 	defer end()
 	volumes := slices.Sorted(slices.Values(req.GetSourceVolumeIds()))
-	if i := slices.IndexFunc(d.groups, func(g *group) bool { return g.name == req.GetName() }); i >= 0 && !d.has(GroupAgainMakesSecond) {
+	if i := slices.IndexFunc(d.groups, func(g *group) bool { return g.name == req.GetName() }); i >= 0 && !d.has(GroupAgainMakesSecond) &&
+		(!d.has(GroupForgetsNames) || d.names["group "+req.GetName()] != "") {
 		if g := d.groups[i]; slices.Equal(g.volumes, volumes) || d.has(GroupIgnoresSources) {
 			return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: d.describeGroup(g)}, nil
 		}
@@ -331,6 +335,7 @@ func (s groupServer) CreateVolumeGroupSnapshot(ctx context.Context, req *csi.Cre
 	}
 	d.pause(ctx)
 	d.groups, d.snapshots = append(d.groups, g), append(d.snapshots, members...)
+	d.names["group "+req.GetName()] = g.id
 	return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: d.describeGroup(g)}, nil
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // cloud is the fake cloud of the driver, with what the real one does and the fake lacks: it can be used concurrently, a disk in use cannot be
-// deleted or attached to a second instance, disks list their users, and instances can be deleted. Operations that take long in the real cloud
+// deleted or attached to a second instance, disks list their users and do not shrink, and instances can be deleted. Operations that take long in the real cloud
 // call csi.Pause.
 type cloud struct {
 	*gce.FakeCloudProvider
@@ -120,7 +120,25 @@ func (c *cloud) ResizeDisk(ctx context.Context, project string, key *meta.Key, s
 	csi.Pause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	disk, err := c.FakeCloudProvider.GetDisk(ctx, project, key)
+	if err != nil {
+		return -1, &googleapi.Error{Code: http.StatusNotFound, Message: err.Error()} // the error of the fake has no code
+	}
+	if disk.GetSizeGb()<<30 >= size {
+		return disk.GetSizeGb(), nil // the fake shrinks disks
+	}
 	return c.FakeCloudProvider.ResizeDisk(ctx, project, key, size)
+}
+
+// ListSnapshots has a filter of the form "sourceDisk eq .*DISK$". The fake returns the snapshots of all other disks.
+func (c *cloud) ListSnapshots(ctx context.Context, filter string) ([]*compute.Snapshot, string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, next, err := c.FakeCloudProvider.ListSnapshots(ctx, "")
+	if disk, ok := strings.CutPrefix(filter, "sourceDisk eq .*"); ok {
+		all = slices.DeleteFunc(all, func(s *compute.Snapshot) bool { return !strings.HasSuffix(s.SourceDisk, strings.TrimSuffix(disk, "$")) })
+	}
+	return all, next, err
 }
 
 func (c *cloud) AttachDisk(ctx context.Context, project string, key *meta.Key, mode, kind, zone, instance string, force bool) error {

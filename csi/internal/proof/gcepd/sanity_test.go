@@ -12,10 +12,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// failures are the tests of csi-sanity that fail because of the fakes: the filter of the fake cloud for snapshots is inverted, and the fake
-// node has a device for each disk, also for one that does not exist.
+// failures are the tests of csi-sanity that fail because of the fakes: the fake node has a device for each disk, also for one that does not exist.
 var failures = []string{
-	"ListSnapshots [Controller Server] should return snapshots that match the specified source volume id",
 	"Node Service NodeExpandVolume should fail when volume is not found",
 }
 

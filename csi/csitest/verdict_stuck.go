@@ -1,0 +1,99 @@
+package csitest
+
+import (
+	"fmt"
+	"slices"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// unmet returns the section of the CSI specification that an error violates that does not go away, and what it requires. The reference says
+// that the call can succeed. The section is "" if nothing more is known.
+func (e *examiner) unmet(r rejection) (section, text string) {
+	c := r.call
+	v, exists := e.Volume(e.volume(c.Volume))
+	attached := func(node string) bool {
+		return slices.ContainsFunc(v.Attached, func(u fake.Use) bool { return u.Node == node })
+	}
+	switch request := c.Request.(type) {
+	case *spec.ControllerPublishVolumeRequest:
+		if r.code == codes.ResourceExhausted && exists && !attached(e.node(request.GetNodeId())) {
+			return c.Method + " Errors", fmt.Sprintf("RESOURCE_EXHAUSTED means that the node has max_volumes_per_node volumes; it has %s",
+				e.volumesOf(e.node(request.GetNodeId())))
+		}
+	case *spec.ControllerExpandVolumeRequest:
+		if exists && len(v.Attached) > 0 && e.caps.Online {
+			return c.Method, "a driver with the capability VolumeExpansion ONLINE expands volumes that are published to a node"
+		}
+	case *spec.NodeExpandVolumeRequest:
+		if request.GetVolumePath() != request.GetStagingTargetPath() && r.code != codes.Aborted {
+			return c.Method, "volume_path is where the volume is published, or where it is staged; staging_target_path is set as well"
+		}
+	case *spec.NodePublishVolumeRequest:
+		if section, text := e.unpublished(r, request, v); section != "" {
+			return section, text
+		}
+	}
+	switch r.code {
+	case codes.Aborted:
+		return "Concurrency", "ABORTED means that another call of the volume is in progress; when that has ended, also by an error or a timeout, the call is executed"
+	case codes.InvalidArgument:
+		return c.Method + " Errors", "INVALID_ARGUMENT means that a required field is missing or that a field is invalid; the request has all required " +
+			"fields, and secrets are optional"
+	}
+	return "", ""
+}
+
+// unpublished is unmet for NodePublishVolume of a volume that the reference has staged.
+func (e *examiner) unpublished(r rejection, request *spec.NodePublishVolumeRequest, v fake.VolumeState) (section, text string) {
+	node, staging := r.call.Node, request.GetStagingTargetPath()
+	staged := slices.ContainsFunc(v.Staged, func(u fake.Use) bool { return u.Node == node && u.Path == staging })
+	other := slices.ContainsFunc(v.Published, func(u fake.Use) bool { return u.Node == node && u.Path != request.GetTargetPath() })
+	switch mode := request.GetVolumeCapability().GetAccessMode().GetMode(); {
+	case other && mode == spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER && r.code == codes.FailedPrecondition:
+		return r.call.Method, "the specification allows FAILED_PRECONDITION for a second target_path of a SINGLE_NODE_WRITER volume; in Kubernetes, several " +
+			"pods of a node can use a ReadWriteOnce volume, so the kubelet makes the call"
+	case other:
+		return r.call.Method, "a volume can be published at several target paths of a node, except with SINGLE_NODE_SINGLE_WRITER"
+	case !staged || r.code == codes.InvalidArgument || r.code == codes.Aborted:
+		return "", ""
+	case e.unpublishedSince(node, r):
+		return "NodeUnpublishVolume", "the operation undoes NodePublishVolume at its target_path and nothing else: the volume stays staged until " +
+			"NodeUnstageVolume"
+	}
+	return "NodeStageVolume", "the reply is OK once the volume is staged at staging_target_path; a node that has rebooted has no mounts, so the volume is " +
+		"staged again"
+}
+
+// unpublishedSince reports whether the volume was unpublished on the node since it was staged there.
+func (e *examiner) unpublishedSince(node string, r rejection) bool {
+	for _, s := range slices.Backward(e.steps[:r.at]) {
+		if s.Call == nil || s.Call.Node != node || e.volume(s.Call.Volume) != e.volume(r.call.Volume) || s.Call.Err != nil {
+			continue
+		}
+		switch s.Call.Method {
+		case "NodeUnpublishVolume":
+			return true
+		case "NodeStageVolume":
+			return false
+		}
+	}
+	return false
+}
+
+// volumesOf returns how many volumes are attached to a node, and how many there can be.
+func (e *examiner) volumesOf(node string) string {
+	n := 0
+	for _, v := range e.Volumes() {
+		if slices.ContainsFunc(v.Attached, func(u fake.Use) bool { return u.Node == node }) {
+			n++
+		}
+	}
+	if e.caps.Limit <= 0 {
+		return fmt.Sprintf("%d, and there is no limit", n)
+	}
+	return fmt.Sprintf("%d of %d", n, e.caps.Limit)
+}

@@ -1,0 +1,2 @@
+// Package snapshotter compares the requests of the csi-snapshotter of external-snapshotter.
+package snapshotter
