@@ -1,0 +1,2 @@
+// Package browser tests the playground (web) in Chromium.
+package browser
