@@ -40,7 +40,7 @@ func runUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (se
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		cfg.Wait, cfg.Attach, cfg.Kubelets, cfg.Nodes = synctest.Wait, s.Attach, s.Kubelets, s.Nodes
+		cfg.Wait, cfg.Attach, cfg.Kubelets, cfg.Nodes, cfg.Controllers = synctest.Wait, s.Attach, s.Kubelets, s.Nodes, s.Controllers
 		cfg.Cannot, cfg.MountGroup, cfg.GroupChange = s.Cannot, s.MountGroup, s.GroupChange
 		w, err := upstream.New(cfg)
 		require.NoError(t, err)
@@ -72,7 +72,8 @@ func orderOurs(t *testing.T, s differential.Scenario, opts differential.Options)
 // optionsOf returns the options of our side for a scenario.
 func optionsOf(s differential.Scenario) differential.Options {
 	return differential.Options{
-		Attach: s.Attach, Kubelets: s.Kubelets, Nodes: s.Nodes, Cannot: s.Cannot, MountGroup: s.MountGroup, GroupChange: s.GroupChange, Seed: *shuffle, Latency: *latency,
+		Attach: s.Attach, Kubelets: s.Kubelets, Nodes: s.Nodes, Controllers: s.Controllers, Cannot: s.Cannot, MountGroup: s.MountGroup, GroupChange: s.GroupChange,
+		Seed: *shuffle, Latency: *latency,
 	}
 }
 
@@ -160,6 +161,6 @@ func compareScenarios(t *testing.T, generate func(uint64) differential.Scenario,
 	t.Logf("%d scenarios, %d upstream runs, at most %d for one: %d Events, %d writes and %d storage calls", number, runsNeeded.all, runsNeeded.most, events, writes, calls)
 	if number >= 20 {
 		require.Greater(t, min(events, writes), number/4, "too little happens to mean anything")
-		require.True(t, calls > number/4 || generate(*first).Nodes, "too few storage calls to mean anything")
+		require.True(t, calls > number/4 || generate(*first).Nodes || len(generate(*first).Controllers) > 0, "too few storage calls to mean anything")
 	}
 }

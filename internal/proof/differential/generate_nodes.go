@@ -1,9 +1,7 @@
 package differential
 
 import (
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +16,7 @@ import (
 // GenerateNodes returns the scenario of a seed about nodes that fail. Steps stand for kubelets, and for the scheduler.
 func GenerateNodes(seed uint64) Scenario {
 	g := &nodeGenerator{
-		generator:   &generator{Rand: rand.New(rand.NewPCG(seed, 9)), made: map[api.Kind][]string{}},
+		timeline:    newTimeline(seed, 9),
 		tolerations: map[string][]corev1.Toleration{},
 	}
 	s := Scenario{Lead: 20*time.Second + time.Duration(g.IntN(10))*time.Second + firstNodeStep - CollectorStart, Nodes: true}
@@ -47,33 +45,11 @@ func GenerateNodes(seed uint64) Scenario {
 
 // nodeGenerator makes a scenario about nodes.
 type nodeGenerator struct {
-	*generator
+	timeline
 	nodes       []string
-	zones       map[string]string // by node
-	now         time.Time         // of the next step
-	steps       []Step
+	zones       map[string]string              // by node
 	tolerations map[string][]corev1.Toleration // by pod, as last requested
 	pods        int
-}
-
-func (g *nodeGenerator) add(steps ...Step) {
-	for _, step := range steps {
-		g.note(step)
-	}
-	g.steps = append(g.steps, steps...)
-}
-
-// wait lets time pass after the last step.
-func (g *nodeGenerator) wait(seconds int) {
-	g.steps[len(g.steps)-1].Wait += time.Duration(seconds) * time.Second
-	g.now = g.now.Add(time.Duration(seconds) * time.Second)
-}
-
-func (g *nodeGenerator) settle() {
-	if last := &g.steps[len(g.steps)-1]; !last.Settle {
-		last.Settle = true
-		g.now = g.now.Add(SettleTime)
-	}
 }
 
 // pass lets time pass.
@@ -153,14 +129,6 @@ func (g *nodeGenerator) conditions(ready string) []corev1.NodeCondition {
 // reportAs reports the status of a node.
 func (g *nodeGenerator) reportAs(node, ready string) {
 	g.patch(api.Ref{Kind: api.Node, Key: node}, api.Status, map[string]any{"status": map[string]any{"conditions": g.conditions(ready)}})
-}
-
-func (g *nodeGenerator) patch(ref api.Ref, sub api.Subresource, change any) {
-	patch, err := json.Marshal(change)
-	if err != nil {
-		panic(err) // it consists of values of the API
-	}
-	g.add(Step{Op: Patch, Ref: ref, Sub: sub, Patch: string(patch)})
 }
 
 // report reports any status.

@@ -28,8 +28,9 @@ func GenerateSchedule(seed uint64) Scheduling {
 	g.some(&g.claims, []string{"default/c1", "default/c2", "default/c3", "default/p-own", "other/c1"}, 5, 5)
 	g.some(&g.classes, []string{"wait", "static", "now"}, 3, 6)
 	// Most scenarios are about one or two features.
-	g.about = pick(g.generator, "bound", "bound", "static", "static", "provision", "provision", "limits", "disks", "anything", "anything")
+	g.about = pick(g.generator, "bound", "bound", "static", "static", "provision", "provision", "limits", "disks", "anything", "anything", "crowd", "crowd", "crowd")
 	g.sort = g.IntN(4)
+	g.crowded = g.about == "crowd" || g.chance(4)
 	if g.chance(40) {
 		g.nodes = nil
 	}
@@ -70,6 +71,9 @@ func GenerateSchedule(seed uint64) Scheduling {
 	for _, key := range g.claims {
 		add(claims[key])
 	}
+	if g.about == "crowd" {
+		g.surroundings(add)
+	}
 	for i := range g.IntN(5) {
 		add(g.placed(fmt.Sprintf("q%d", i), int32(i)))
 	}
@@ -85,7 +89,9 @@ type schedulingGenerator struct {
 	*generator
 	about                           string
 	sort                            int      // that most disks are of
+	crowded                         bool     // pods have labels, affinity and spread constraints
 	nodes, volumes, claims, classes []string // objects that exist from the beginning
+	used                            []string // claims of waiting pods
 }
 
 // some returns up to n of the names, each with the given probability.

@@ -18,6 +18,7 @@ type Change struct {
 func GenerateChange(seed uint64) Change {
 	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[api.Kind][]string{}}, about: "anything"}
 	g.sort = g.IntN(4)
+	g.crowded = g.chance(2)
 	if g.chance(3) {
 		g.about = "disks"
 	}
@@ -29,11 +30,25 @@ func GenerateChange(seed uint64) Change {
 	case 1:
 		c.New = nil
 	}
-	if _, ok := c.New.(*corev1.Pod); ok {
-		// Volume plugins register for deleted pods, and for no other change of pods.
-		c.Old, c.New = c.New, nil
+	if pod, ok := c.New.(*corev1.Pod); ok && c.Old != nil {
+		g.relabel(c.Old.(*corev1.Pod), pod)
 	}
 	return c
+}
+
+// relabel leaves only labels and requests different between two versions of a pod. Sometimes it is the waiting pod itself.
+func (g *schedulingGenerator) relabel(old, pod *corev1.Pod) {
+	labels, containers, tolerations := pod.Labels, pod.Spec.Containers, pod.Spec.Tolerations
+	old.DeepCopyInto(pod)
+	pod.Labels, pod.Spec.Containers = labels, containers
+	if g.chance(4) {
+		pod.Spec.Tolerations = tolerations
+	}
+	if g.chance(4) {
+		for _, p := range []*corev1.Pod{old, pod} {
+			p.Namespace, p.Name, p.UID, p.Spec.NodeName = "default", "p", "uid-default-p", ""
+		}
+	}
 }
 
 // twice generates two versions of an object, which may share nothing but the name.

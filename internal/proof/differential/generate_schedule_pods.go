@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -17,7 +18,7 @@ func (g *schedulingGenerator) pod(key string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name)}}
 	pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
-	if g.chance(6) {
+	if g.chance(6) || g.about == "crowd" && g.chance(2) {
 		pod.Spec.Containers[0].Resources.Requests = amounts("cpu", pick(g.generator, "500m", "1", "3", "5"))
 	}
 	for range pick(g.generator, 0, 1, 1, 1, 1, 1, 2, 2, 3) {
@@ -27,6 +28,9 @@ func (g *schedulingGenerator) pod(key string) *corev1.Pod {
 		if pod.Spec.Volumes[i].Ephemeral == nil {
 			pod.Spec.Volumes[i].Name = fmt.Sprintf("v%d", i)
 		}
+	}
+	if g.crowded {
+		g.sociable(pod)
 	}
 	return pod
 }
@@ -45,6 +49,10 @@ func (g *schedulingGenerator) podVolume(namespace string) corev1.Volume {
 	}
 	if g.about == "disks" && !g.chance(5) {
 		g.disk(&v)
+		return v
+	}
+	if g.about == "crowd" && !g.chance(5) {
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
 		return v
 	}
 	switch g.IntN(14) {
@@ -84,11 +92,17 @@ func (g *schedulingGenerator) disk(v *corev1.Volume) {
 	}
 }
 
-// placed returns a pod on a node. Priorities are distinct, so that the victim of a preemption is determined.
+// placed returns a pod on a node. Priorities are distinct, or those of a crowd the times of start, so that the victim of a preemption is
+// determined.
 func (g *schedulingGenerator) placed(name string, n int32) *corev1.Pod {
 	pod := g.pod(pick(g.generator, "default", "default", "default", "other") + "/" + name)
 	pod.Spec.NodeName = pick(g.generator, "n1", "n2", "n3", "n3", "n4")
 	pod.Spec.Priority = new(pick(g.generator, int32(-10), -10, 0, 100) + n)
+	if g.about == "crowd" {
+		pod.Spec.NodeName = pick(g.generator, "n1", "n2", "n3")
+		pod.Spec.Priority = new(pick(g.generator, int32(-10), -10, 0, 100))
+		pod.Status.StartTime = new(metav1.NewTime(Epoch.Add(-time.Duration(10*g.IntN(100)+int(n)%10) * time.Second)))
+	}
 	pod.Status.Phase = pick(g.generator, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodPending, corev1.PodSucceeded,
 		corev1.PodFailed)
 	if g.chance(12) {
@@ -105,6 +119,7 @@ func (g *schedulingGenerator) waiting(name string, priority int32) *corev1.Pod {
 	}
 	pod.Spec.Priority = new(priority)
 	pod.Status.Phase = corev1.PodPending
+	g.used = append(g.used, objects.ClaimsOf(pod)...)
 	if g.chance(20) {
 		pod.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 	}
@@ -127,7 +142,10 @@ func (g *schedulingGenerator) attachment(name string) *storagev1.VolumeAttachmen
 	return a
 }
 
-// known returns the key of a claim in namespace default.
+// known returns the key of a claim in namespace default, often one that a waiting pod uses.
 func (g *schedulingGenerator) known() string {
+	if len(g.used) > 0 && g.chance(2) {
+		return pick(g.generator, g.used...)
+	}
 	return pick(g.generator, slices.Concat([]string{"default/c1"}, g.claims)...)
 }

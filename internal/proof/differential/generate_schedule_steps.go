@@ -21,6 +21,9 @@ func (g *schedulingGenerator) steps() []Step {
 		g.changeCSINode, g.changeDriver, g.changeCapacity, g.endPod, g.endPod, g.remove, g.create, g.create, g.another, g.fault, g.pause,
 		g.changePod,
 	}
+	if g.about == "provision" {
+		changes = append(changes, g.provision, g.provision, g.provision, g.provision)
+	}
 	var steps []Step
 	if g.chance(6) {
 		steps = append(steps, g.another())

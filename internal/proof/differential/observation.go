@@ -10,10 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -31,7 +33,7 @@ type Observation struct {
 	// Events is the sorted set of emitted Events, before client-go drops any.
 	Events []string
 	// Writes are the controllers' effective writes in order, with the changed fields; those to CSINodes and those of
-	// NodeActors also with the second.
+	// NodeActors and of controllers of workloads also with the second.
 	Writes []string
 	// Calls are the storage calls, with the second in which they began and ended.
 	Calls []string
@@ -109,6 +111,9 @@ func inOrder(text string) string {
 func describe(obj api.Object) ([]string, error) {
 	obj = obj.DeepCopyObject().(api.Object)
 	obj.SetResourceVersion("")
+	if _, ok := obj.(*plain.Object); !ok {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
 		ref := pv.Spec.ClaimRef
 		ref.ResourceVersion = cmp.Or(strings.Repeat("(some)", min(1, len(ref.ResourceVersion))), "(none)")
@@ -129,7 +134,7 @@ func describe(obj api.Object) ([]string, error) {
 // because their objects do not contain all times.
 func describeWrite(start time.Time, e trace.Entry) string {
 	what := subjectOf(e) + " " + e.Verb
-	if e.Object.Kind == api.CSINode || slices.Contains(NodeActors, e.Actor) {
+	if e.Object.Kind == api.CSINode || slices.Contains(NodeActors, e.Actor) || slices.Contains(followers, e.Actor) {
 		what += fmt.Sprintf(" at %ds", int(e.Time.Sub(start).Seconds()))
 	}
 	switch {

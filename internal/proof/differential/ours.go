@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -30,10 +32,14 @@ type Options struct {
 	Latency time.Duration
 	// Watch records our order (Ours.Order). That takes longer.
 	Watch bool
+	// Log receives the log at level 5; nil is none.
+	Log io.Writer
 	// NoTrace disables the trace. Then only objects can be observed.
 	NoTrace bool
 	// Attach, Kubelets and Nodes are those of the scenario.
 	Attach, Kubelets, Nodes bool
+	// Controllers are those of the scenario.
+	Controllers []string
 	// Cannot, MountGroup and GroupChange are those of the scenario.
 	Cannot      []storage.Op
 	MountGroup  bool
@@ -90,8 +96,14 @@ func NewOurs(opts Options) (*Ours, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Without = slices.DeleteFunc(all.Controllers(), func(name string) bool {
-		return !opts.Nodes && (slices.Contains(Actors, name) || opts.Attach && slices.Contains(AttachActors, name))
+	cfg.Without = slices.DeleteFunc(slices.Concat(all.Controllers(), followers), func(name string) bool {
+		switch {
+		case opts.Nodes:
+			return false
+		case len(opts.Controllers) > 0:
+			return slices.Contains(opts.Controllers, name)
+		}
+		return slices.Contains(Actors, name) || opts.Attach && slices.Contains(AttachActors, name)
 	})
 	if !opts.Kubelets {
 		cfg.Without = append(cfg.Without, volsim.Kubelets)
@@ -99,6 +111,7 @@ func NewOurs(opts Options) (*Ours, error) {
 	if opts.Watch {
 		w.order, cfg.Injector = &orderRecorder{}, w
 	}
+	cfg.Log, cfg.LogV = opts.Log, logLevel
 	if w.cluster, err = volsim.New(cfg); err != nil {
 		return w, err
 	}
@@ -112,6 +125,9 @@ func NewOurs(opts Options) (*Ours, error) {
 	}
 	return w, nil
 }
+
+// logLevel is the level of Options.Log.
+const logLevel = 5
 
 // Actors are the controllers of both sides.
 var Actors = []string{actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.Provisioner(Driver), actors.Ephemeral, actors.Expander}
@@ -155,26 +171,29 @@ func (w *Ours) Patch(ref api.Ref, sub api.Subresource, patch string) error {
 }
 
 // Delete deletes an object.
-func (w *Ours) Delete(ref api.Ref, force bool) error {
+func (w *Ours) Delete(ref api.Ref, opts api.DeleteOptions) error {
 	obj, err := named(ref)
 	if err != nil {
 		return err
 	}
-	return w.cluster.DeleteWith(obj, DeleteOptions(force))
+	return w.cluster.DeleteWith(obj, opts)
 }
 
-// DeleteOptions returns the options of a user's delete.
-func DeleteOptions(force bool) api.DeleteOptions {
-	if !force {
-		return api.DeleteOptions{}
+// DeleteOptions returns the options of a Delete.
+func (s Step) DeleteOptions() (opts api.DeleteOptions) {
+	if s.Force {
+		opts.GracePeriodSeconds = new(int64(0))
 	}
-	var now int64
-	return api.DeleteOptions{GracePeriodSeconds: &now}
+	opts.PropagationPolicy = s.Cascade
+	return opts
 }
 
 // named returns an object with only kind and key.
 func named(ref api.Ref) (api.Object, error) {
 	gvk := store.GroupVersionKind(ref.Kind)
+	if known := objkinds.Get(string(ref.Kind)); known != nil {
+		gvk = known.GroupVersionKind()
+	}
 	objs, err := store.ReadManifests(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
 	if err != nil {
 		return nil, err
@@ -209,13 +228,21 @@ func (w *Ours) Machine(node string, what MachineOp) error {
 	return nil
 }
 
+// Restart lets a controller crash and start again.
+func (w *Ours) Restart(actor string) error {
+	if err := w.cluster.Crash(actor); err != nil {
+		return err
+	}
+	return w.cluster.Restart(actor)
+}
+
 // Advance advances virtual time.
 func (w *Ours) Advance(d time.Duration) error { return w.cluster.Advance(d) }
 
 // Observe returns the state and what happened.
 func (w *Ours) Observe() (Observation, error) {
 	c := w.cluster
-	objects := slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.Pods), list(c.Nodes), list(c.Attachments), list(c.CSINodes))
+	objects := Objects(internals.Engine(c).Store())
 	var machines []Machine
 	for _, name := range w.machines {
 		m, err := c.Node(name)
@@ -253,10 +280,12 @@ func (w *Ours) Claims(phase corev1.PersistentVolumeClaimPhase) int {
 	return n
 }
 
-func list[T api.Object](table volsim.Table[T]) []api.Object {
-	var all []api.Object
-	for _, obj := range table.List() {
-		all = append(all, obj)
+// Objects returns all objects except Events.
+func Objects(s *store.Store) (all []api.Object) {
+	for _, kind := range s.Kinds() {
+		if kind != api.Event {
+			all = append(all, s.List(kind)...)
+		}
 	}
 	return all
 }

@@ -89,7 +89,7 @@ func (s *OurScheduler) Do(step Step) (err error) {
 	case Patch:
 		_, err = server.Patch(user, step.Ref, []byte(step.Patch), step.Sub)
 	case Delete:
-		_, err = server.Delete(user, step.Ref, DeleteOptions(step.Force))
+		_, err = server.Delete(user, step.Ref, step.DeleteOptions())
 	case Fault:
 		err = step.Rule.Add(s.faults)
 	case Advance:

@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
@@ -42,8 +43,14 @@ func (t *orderRecorder) observe(e *engine.Engine) error {
 			return err
 		}
 	}
+	var failed error
+	s.OnOther(func(table *store.Table[*plain.Object]) {
+		if err := noteChanges(t, table); err != nil {
+			failed = err
+		}
+	})
 	e.Observe(t)
-	return nil
+	return failed
 }
 
 func noteChanges[T api.Object](t *orderRecorder, table *store.Table[T]) error {

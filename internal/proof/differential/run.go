@@ -33,7 +33,7 @@ func (p *runner) do(step Step) error {
 	case Patch:
 		return p.Patch(p.resolve(step.Ref), step.Sub, p.resolveText(step.Patch))
 	case Delete:
-		return p.Delete(p.resolve(step.Ref), step.Force)
+		return p.Delete(p.resolve(step.Ref), step.DeleteOptions())
 	case Storage:
 		b := p.Storage(step.Backend)
 		if b == nil {
@@ -42,6 +42,8 @@ func (p *runner) do(step Step) error {
 		b.Set(step.Setting)
 	case Fault:
 		return p.Fail(step.Rule)
+	case Restart:
+		return p.Restart(step.Actor)
 	case Power:
 		return p.Machine(step.Node, step.Machine)
 	}

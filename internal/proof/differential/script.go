@@ -20,9 +20,9 @@ import (
 )
 
 // Script writes the scenario as a script (docs/scripts.md), so that volsim's tools can show it. Storage behaves slightly differently
-// there: settings become faults. A scenario with Nodes has leases without kubelets, which no script can have: it is only described.
+// there: settings become faults. A scenario with Nodes has leases without kubelets, which no script can have: it is only described, as is one with Controllers.
 func (s Scenario) Script() (string, error) {
-	if s.Nodes {
+	if s.Nodes || len(s.Controllers) > 0 {
 		return s.describe(), nil
 	}
 	w := scriptWriter{settings: map[string]Setting{}, limits: map[string]int32{}}
@@ -58,9 +58,12 @@ func (s Scenario) Script() (string, error) {
 // describe returns the steps, with the objects that they create.
 func (s Scenario) describe() string {
 	var text strings.Builder
-	at := s.Lead + CollectorStart
+	at := s.Lead
+	if s.Nodes {
+		at += CollectorStart
+	}
 	for i, step := range s.Steps {
-		what := fmt.Sprintf("%s %s %s", step.Op, nameOf(step.Ref), step.Sub)
+		what := fmt.Sprintf("%s %s %s %s", step.Op, nameOf(step.Ref), step.Sub, step.Cascade)
 		switch step.Op {
 		case Create:
 			what = fmt.Sprintf("create %s", api.RefTo(step.Object))
@@ -68,6 +71,8 @@ func (s Scenario) describe() string {
 			what = fmt.Sprintf("lease %s %s", step.Node, step.Machine)
 		case Fault:
 			what = fmt.Sprintf("fault %+v", step.Rule)
+		case Restart:
+			what = "restart " + step.Actor
 		case Advance:
 			what = "nothing"
 		}

@@ -17,13 +17,15 @@ type Side interface {
 	Create(api.Object) (api.Object, error)
 	Update(api.Object) error
 	Patch(ref api.Ref, sub api.Subresource, patch string) error
-	Delete(ref api.Ref, force bool) error
+	Delete(ref api.Ref, opts api.DeleteOptions) error
 	// Storage returns the backend of that name, nil for none.
 	Storage(name string) *Backend
 	// Fail adds a rule for failing requests of controllers.
 	Fail(Rule) error
 	// Machine stops or starts a node or its kubelet. It fails if there is no such node.
 	Machine(node string, what MachineOp) error
+	// Restart lets a controller of Scenario.Controllers crash and start again.
+	Restart(actor string) error
 	Advance(time.Duration) error
 	// Observe returns the state, and what happened since the last call.
 	Observe() (Observation, error)

@@ -3,6 +3,8 @@ package differential
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
@@ -19,6 +21,7 @@ const (
 	Storage Op = "storage" // Backend gets Setting
 	Fault   Op = "fault"   // Rule
 	Power   Op = "power"   // Node, Machine: a node or its kubelet stops or starts
+	Restart Op = "restart" // Actor crashes and starts again
 	Advance Op = "advance" // nothing but time passes
 )
 
@@ -29,7 +32,9 @@ type Step struct {
 	Ref     api.Ref
 	Sub     api.Subresource
 	Patch   string
-	Force   bool // a pod goes without grace
+	Force   bool                       // a pod goes without grace
+	Cascade metav1.DeletionPropagation // of a Delete; "" is the default
+	Actor   string
 	Backend string
 	Setting Setting
 	Rule    Rule
@@ -99,6 +104,8 @@ type Scenario struct {
 	// Nodes runs the controllers of failing nodes and no others (NodeActors). There are no kubelets: StopKubelet, Start and Reconnect only
 	// affect the leases of nodes, and steps report the status of nodes and pods.
 	Nodes bool
+	// Controllers runs these controllers and no others. Steps stand for everything else.
+	Controllers []string
 	// Cannot lists node capabilities that Driver lacks: "Stage", "NodeExpand".
 	Cannot []storage.Op
 	// MountGroup: Driver has VOLUME_MOUNT_GROUP.

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -42,6 +43,8 @@ type Config struct {
 	Phase    time.Duration
 	// Nodes is that of the scenario.
 	Nodes bool
+	// Controllers are those of the scenario.
+	Controllers []string
 	// Cannot, MountGroup and GroupChange are those of the scenario.
 	Cannot      []storage.Op
 	MountGroup  bool
@@ -57,6 +60,8 @@ type Config struct {
 	Variation Variation
 	// Latency is how long each request takes before it waits for its permit, as in differential.Options.
 	Latency time.Duration
+	// Log receives the log of the PersistentVolume controller and the protection controllers at level 5; nil is none.
+	Log io.Writer
 	// Wait waits until every goroutine of the bubble waits: synctest.Wait. Nil means no bubble and real time; then Advance must not be
 	// called.
 	Wait func()
@@ -72,6 +77,7 @@ type Cluster struct {
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	machines  map[string]*machine // by node name
+	lives     map[string]*life    // by name of Config.Controllers
 	sequencer *sequencer          // nil unless Config.Sequenced
 
 	mu      sync.Mutex
@@ -88,7 +94,7 @@ const resyncPeriod = 15 * time.Second
 
 // New starts an empty cluster.
 func New(cfg Config) (*Cluster, error) {
-	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, groups: map[string]int64{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, lives: map[string]*life{}, groups: map[string]int64{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
 	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
 		c.backends[name] = differential.NewBackend(name)
 	}
@@ -101,8 +107,11 @@ func New(cfg Config) (*Cluster, error) {
 	c.server = apiserver.New(served)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	start := c.start
-	if cfg.Nodes {
+	switch {
+	case cfg.Nodes:
 		start = c.startNodeControllers
+	case len(cfg.Controllers) > 0:
+		start = c.startControllers
 	}
 	if err := start(c.ctx); err != nil {
 		c.Close()
@@ -118,7 +127,7 @@ func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
 		return nil
 	}
 	slowness := map[string]int64{}
-	for _, name := range slices.Concat(differential.Actors, differential.AttachActors, differential.NodeActors, kubeletActors) {
+	for _, name := range slices.Concat(differential.Actors, differential.AttachActors, differential.NodeActors, c.cfg.Controllers, kubeletActors) {
 		slowness[name] = int64(d) / []int64{1, 1, 10, 100, 1_000_000}[c.random.IntN(5)]
 	}
 	return func(component string) time.Duration {
@@ -181,10 +190,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.sequenceWorkers(ctx, actors.PersistentVolume, pv, "claimQueue", "volumeQueue")
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
-	pvProtection := pvprotection.NewPVProtectionController(discard, shared(actors.PVProtection).Core().V1().PersistentVolumes(), clients[actors.PVProtection])
+	pvProtection := pvprotection.NewPVProtectionController(c.logger(actors.PVProtection), shared(actors.PVProtection).Core().V1().PersistentVolumes(), clients[actors.PVProtection])
 	c.sequenceWorkers(ctx, actors.PVProtection, pvProtection, "queue")
 	from = shared(actors.PVCProtection)
-	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[actors.PVCProtection])
+	pvcProtection, err := pvcprotection.NewPVCProtectionController(c.logger(actors.PVCProtection), from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[actors.PVCProtection])
 	if err != nil {
 		return fmt.Errorf("pvc-protection controller: %w", err)
 	}
@@ -213,8 +222,8 @@ func (c *Cluster) start(ctx context.Context) error {
 		c.running.Go(factory.Shutdown)
 	}
 	c.running.Go(func() { pv.Run(logged) })
-	c.running.Go(func() { pvProtection.Run(quiet, 1) })
-	c.running.Go(func() { pvcProtection.Run(quiet, 1) })
+	c.running.Go(func() { pvProtection.Run(klog.NewContext(ctx, c.logger(actors.PVProtection)), 1) })
+	c.running.Go(func() { pvcProtection.Run(klog.NewContext(ctx, c.logger(actors.PVCProtection)), 1) })
 	c.running.Go(expanding)
 	c.running.Go(making)
 	return nil
@@ -263,8 +272,8 @@ func (c *Cluster) Patch(ref api.Ref, sub api.Subresource, patch string) (err err
 }
 
 // Delete deletes an object.
-func (c *Cluster) Delete(ref api.Ref, force bool) (err error) {
-	c.server.Do(func(s *store.Store) { _, err = s.Delete(ref.Kind, ref.Key, differential.DeleteOptions(force)) })
+func (c *Cluster) Delete(ref api.Ref, opts api.DeleteOptions) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Delete(ref.Kind, ref.Key, opts) })
 	return err
 }
 
@@ -315,11 +324,7 @@ func (c *Cluster) Advance(d time.Duration) error {
 // Observe returns the state and what happened.
 func (c *Cluster) Observe() (differential.Observation, error) {
 	var objects []api.Object
-	c.server.Do(func(s *store.Store) {
-		for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass, api.Pod, api.Node, api.VolumeAttachment, api.CSINode} {
-			objects = append(objects, s.List(kind)...)
-		}
-	})
+	c.server.Do(func(s *store.Store) { objects = differential.Objects(s) })
 	var machines []differential.Machine
 	for _, m := range c.machines {
 		machines = append(machines, m)

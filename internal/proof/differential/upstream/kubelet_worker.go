@@ -284,7 +284,7 @@ func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
 	}
 	if !same(pod, compute) {
 		status := compute(pod)
-		kubeletstatus.Stamp(&status, time.Now())
+		kubeletstatus.Complete(&status, pod, time.Now())
 		pod.Status = status
 		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 			return err

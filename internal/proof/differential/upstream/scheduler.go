@@ -113,6 +113,7 @@ func (s *Scheduler) prepare() error {
 		core.Nodes().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(), core.Pods().Informer(),
 		storage.StorageClasses().Informer(), storage.CSIDrivers().Informer(), storage.CSINodes().Informer(),
 		storage.CSIStorageCapacities().Informer(), storage.VolumeAttachments().Informer(),
+		core.Namespaces().Informer(), shared.Policy().V1().PodDisruptionBudgets().Informer(),
 	} {
 		s.running.Go(func() { informer.RunWithContext(s.ctx) })
 	}
@@ -185,7 +186,7 @@ func (s *Scheduler) Do(step differential.Step) (err error) {
 		case differential.Patch:
 			_, err = db.Patch(step.Ref.Kind, step.Ref.Key, []byte(step.Patch), step.Sub)
 		case differential.Delete:
-			_, err = db.Delete(step.Ref.Kind, step.Ref.Key, differential.DeleteOptions(step.Force))
+			_, err = db.Delete(step.Ref.Kind, step.Ref.Key, step.DeleteOptions())
 		case differential.Fault:
 			err = step.Rule.Add(s.faults)
 		}

@@ -76,6 +76,10 @@ func eventsOf(old, now api.Object) ([]fwk.ClusterEvent, error) {
 	switch {
 	case kind == api.Pod && action == fwk.Delete:
 		return []fwk.ClusterEvent{framework.EventAssignedPodDelete}, nil
+	case kind == api.Pod && action == fwk.Add:
+		return []fwk.ClusterEvent{framework.EventAssignedPodAdd}, nil
+	case kind == api.Pod:
+		return framework.PodSchedulingPropertiesChange(now.(*corev1.Pod), old.(*corev1.Pod)), nil
 	case kind == api.Node && action == fwk.Update:
 		return framework.NodeSchedulingPropertiesChange(now.(*corev1.Node), old.(*corev1.Node)), nil
 	case resources[kind] == "":
