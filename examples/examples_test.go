@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	tools "github.com/volsim/volsim/internal/tools/script"
 	"github.com/volsim/volsim/scenario"
 )
 
@@ -110,5 +111,39 @@ func TestReadingOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(text), "# "), "%s has no title", file)
 		require.Contains(t, string(text), "go run ./cmd/volsim run examples/"+filepath.ToSlash(file)+"\n")
+	}
+}
+
+// TestQuestions: the question of each lesson is open at its end, and the solution answers it, in any order of what happens at one instant.
+func TestQuestions(t *testing.T) {
+	for _, file := range lessons(t) {
+		t.Run(filepath.Dir(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			lesson := tools.ReadLesson(data)
+			require.NotEmpty(t, lesson.Question)
+			require.NotEmpty(t, lesson.Expect)
+			s, err := tools.Parse(file, []byte(lesson.Script))
+			require.NoError(t, err)
+			session, err := tools.Begin(s, tools.Options{})
+			require.NoError(t, err)
+			defer session.Cluster().Close()
+			_, err = session.Run()
+			require.NoError(t, err)
+			answered := true
+			for _, line := range lesson.Expect {
+				answered = answered && session.Check(line) == nil
+			}
+			require.False(t, answered, "nothing is left to answer")
+			solved, err := tools.Parse(file, []byte(lesson.Solved))
+			require.NoError(t, err)
+			for seed := range int64(5) {
+				var out bytes.Buffer
+				result, err := tools.Run(solved, tools.Options{Seed: &seed, Out: &out})
+				require.NotNil(t, result.Cluster)
+				result.Cluster.Close()
+				require.NoError(t, err, "seed %d\n%s", seed, out.String())
+			}
+		})
 	}
 }

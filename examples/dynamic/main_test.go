@@ -44,11 +44,11 @@ func Example() {
 	//
 	// == 6. The kubelet mounts it and starts the container
 	// It reports the volume as in use before it stages it on the node and publishes it to the pod.
-	//       5s  kubelet                      Pod web: conditions, containerStatuses
+	//       5s  kubelet                      Pod web: conditions, containerStatuses, hostIP=192.0.2.2, …
 	//      10s  kubelet                      Node n2: volumesInUse
 	//    11.2s  kubelet                      the driver's Stage at n2
 	//    11.2s  kubelet                      the driver's Publish at n2
-	//    11.3s  kubelet                      Pod web: phase=Running, conditions[1].status=True, conditions[3].reason is gone, …
+	//    11.3s  kubelet                      Pod web: phase=Running, conditions[0].status=True, conditions[2].reason is gone, …
 	//
 	// == It grows
 	// The claim requests 20Gi. The driver expands the volume, then the node expands the file system, while the pod runs.
@@ -67,7 +67,7 @@ func Example() {
 	// reclaim policy of the class, deleted.
 	//  5m11.3s  user                         Pod web: marked for deletion
 	//  5m11.3s  user                         PersistentVolumeClaim data: marked for deletion
-	//  5m11.3s  kubelet                      Pod web: phase=Succeeded, conditions[1].status=False, conditions[3].reason=PodCompleted, …
+	//  5m11.3s  kubelet                      Pod web: phase=Succeeded, conditions[0].observedGeneration=2, conditions[0].status=False, …
 	//  5m11.3s  kubelet                      the driver's Unpublish at n2
 	//  5m11.4s  kubelet                      the driver's Unstage at n2
 	//  5m11.6s  kubelet                      Pod web is gone

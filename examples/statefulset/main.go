@@ -1,6 +1,5 @@
 // Statefulset shows what becomes of the claims of a StatefulSet when it is scaled down and up again, when a pod is made anew, and when the
-// zone that a volume lives in is lost. This program does the work of the StatefulSet controller: it creates pods one after the other, and
-// deletes them in the opposite order.
+// zone that a volume lives in is lost. The StatefulSet controller creates pods one after the other, and deletes them in the opposite order.
 package main
 
 import (
@@ -10,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,16 +31,6 @@ func main() {
 
 const zone = "topology.kubernetes.io/zone"
 
-// db has a pod in each zone, and each pod a volume of its own, on which it writes once a minute.
-var db = statefulSet{
-	namespace: "default",
-	name:      "db",
-	pod:       fake.Pod("db", fake.Requests("cpu", "700m"), fake.Annotations("volsim.dev/write-every", "1m")),
-	claims: []*corev1.PersistentVolumeClaim{
-		fake.Claim("data", "10Gi", fake.InClass("zonal")),
-	},
-}
-
 func run(w io.Writer) error {
 	disk := fake.CSI("disk.example.com",
 		fake.Topology(storage.Segment{zone: "east"}, storage.Segment{zone: "west"}, storage.Segment{zone: "south"}))
@@ -52,56 +42,46 @@ func run(w io.Writer) error {
 		return err
 	}
 	s := &simulation{Cluster: cluster, disk: disk, w: w}
-	s.advance(time.Minute)
 
 	s.title("Three pods",
 		"One after the other, each with a claim of its own. A node has room for one pod, and each volume is created in the\nzone of its pod.")
-	for ordinal := range 3 {
-		s.up(ordinal)
-	}
+	s.advance(2 * time.Minute)
 	s.show()
 
 	s.title("Scaled down to two", "The last pod is deleted. Its claim has no owner and stays, and so do the volume and the data.")
-	s.down(2)
+	s.scale(2)
 	s.advance(10 * time.Minute)
 	s.show()
 
 	s.title("Scaled up again", "The new pod has the same name, so it uses the same claim, and is placed where the volume is.")
-	s.up(2)
+	s.scale(3)
 	s.advance(10 * time.Minute)
 	s.show()
 
 	s.title("A pod is replaced",
 		"The volume is unmounted and detached, and attached again for the new pod, which must be in the zone of the volume.")
-	s.down(1)
-	s.up(1)
+	s.do(s.Delete(pod(1)))
 	s.advance(10 * time.Minute)
 	s.show()
 
 	s.title("A zone is lost",
-		"The node of db-1 is lost, and the pod is deleted by force and created again. A new node in another zone has room, but the volume is\nnot there: the pod waits.")
-	lost := s.nodeOf(1)
+		"The node of db-1 is lost, and its Node object deleted, so the pod is deleted too and created again. A new node in another zone has\nroom, but the volume is not there: the pod waits.")
+	lost := s.pod(1).Spec.NodeName
 	node, err := s.Node(lost)
 	s.do(err)
 	if err == nil {
 		node.PowerOff()
 	}
 	s.do(s.Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: lost}}))
-	s.do(s.DeleteWith(db.podAt(1), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
-	s.do(s.Create(fake.Node("n4", fake.Labels(zone, "east"), fake.Allocatable("cpu", "1", "pods", "10")), db.podAt(1)))
+	s.do(s.Create(fake.Node("n4", fake.Labels(zone, "east"), fake.Allocatable("cpu", "1", "pods", "10"))))
 	s.advance(10 * time.Minute)
 	s.show()
 	s.events("db-1")
 
 	s.title("The claim is deleted",
-		"The pod runs again only after its claim is deleted, with an empty volume in another zone. The reclaim policy of the class is\nDelete: the old data is lost.")
-	s.do(s.Delete(db.podAt(1)))
-	s.advance(time.Minute)
-	for _, claim := range db.claimsAt(1) {
-		s.do(s.Delete(claim))
-	}
-	s.advance(10 * time.Minute)
-	s.up(1)
+		"The pod runs again only after its claim and the pod are deleted: the controller creates both anew, with an empty volume in another\nzone. The reclaim policy of the class is Delete: the old data is lost.")
+	s.do(s.Delete(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-db-1"}}))
+	s.do(s.Delete(pod(1)))
 	s.advance(10 * time.Minute)
 	s.show()
 	s.printf("\nThe storage has %d volumes.\n", len(s.disk.Volumes()))
@@ -136,39 +116,24 @@ func (s *simulation) advance(d time.Duration) {
 	}
 }
 
-// up makes the claims that are missing, then the pod, and waits until it runs, as the controller does before it makes the next one.
-func (s *simulation) up(ordinal int) {
-	for _, claim := range db.claimsAt(ordinal) {
-		if _, err := s.Claims.Get(api.KeyOf(claim)); err != nil {
-			s.do(s.Create(claim))
-		}
-	}
-	s.do(s.Create(db.podAt(ordinal)))
-	s.until(func() bool { return s.pod(ordinal).Status.Phase == corev1.PodRunning })
+// scale changes the number of replicas.
+func (s *simulation) scale(replicas int) {
+	s.do(s.Patch(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)))
 }
 
-// down deletes the pod and waits until it is gone.
-func (s *simulation) down(ordinal int) {
-	s.do(s.Delete(db.podAt(ordinal)))
-	s.until(func() bool { return s.pod(ordinal).Name == "" })
+// pod names the pod of an ordinal.
+func pod(ordinal int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("db-%d", ordinal)}}
 }
 
-func (s *simulation) until(cond func() bool) {
-	if s.err == nil {
-		s.do(s.Until(cond, time.Hour))
-	}
-}
-
-// pod is the pod of that ordinal, empty if there is none.
+// pod returns the pod of an ordinal, empty if there is none.
 func (s *simulation) pod(ordinal int) *corev1.Pod {
-	pod, err := s.Pods.Get(api.KeyOf(db.podAt(ordinal)))
+	stored, err := s.Pods.Get(api.KeyOf(pod(ordinal)))
 	if err != nil {
 		return &corev1.Pod{}
 	}
-	return pod
+	return stored
 }
-
-func (s *simulation) nodeOf(ordinal int) string { return s.pod(ordinal).Spec.NodeName }
 
 // show prints a line for each ordinal: its pod, its claim, and what is on the volume.
 func (s *simulation) show() {
@@ -182,18 +147,16 @@ func (s *simulation) show() {
 		if node == "" {
 			node = "-"
 		}
-		for _, template := range db.claimsAt(ordinal) {
-			claim, err := s.Claims.Get(api.KeyOf(template))
-			if err != nil {
-				continue
-			}
-			zone, data := s.volume(claim.Spec.VolumeName)
-			s.printf("%-6s %-9s %-5s %-11s %-8s %-6s %s\n", db.podAt(ordinal).Name, phase, node, claim.Name, claim.Status.Phase, zone, data)
+		claim, err := s.Claims.Get(fmt.Sprintf("default/data-db-%d", ordinal))
+		if err != nil {
+			continue
 		}
+		zone, data := s.volume(claim.Spec.VolumeName)
+		s.printf("%-6s %-9s %-5s %-11s %-8s %-6s %s\n", fmt.Sprintf("db-%d", ordinal), phase, node, claim.Name, claim.Status.Phase, zone, data)
 	}
 }
 
-// volume is where a volume lives and what was written on it.
+// volume returns where a volume is and what was written to it.
 func (s *simulation) volume(name string) (where, data string) {
 	pv, err := s.Volumes.Get(name)
 	if err != nil || pv.Spec.NodeAffinity == nil {
@@ -212,7 +175,7 @@ func (s *simulation) volume(name string) (where, data string) {
 	return where, "empty"
 }
 
-// events prints what the cluster says about a pod that does not run.
+// events prints why a pod is not scheduled.
 func (s *simulation) events(pod string) {
 	s.printf("\n")
 	for _, event := range s.Events() {
