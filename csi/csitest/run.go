@@ -2,15 +2,12 @@ package csitest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,69 +18,7 @@ import (
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
-	"github.com/volsim/volsim/trace"
 )
-
-// recording is everything that one run shows of the driver. The evaluation reads nothing else, so it can be repeated without the driver.
-type recording struct {
-	plan   plan
-	caps   capabilities
-	nodes  map[string]string // names of the nodes, by their IDs
-	steps  []step
-	calls  []api.Call      // of the control plane, that faults can hit
-	missed []string        // goals of the story that were not reached
-	known  []string        // faults of Kubernetes itself
-	before map[string]bool // IDs of volumes that the driver had before the run, and of snapshots with the prefix "snapshot "
-	broken bool            // the driver did not answer a call
-	cut    string          // why the story ended early, "" if it did not
-	trace  *trace.Trace    // of the cluster
-	gone   error           // the driver did not answer when the run began
-	err    error           // the run could not start or continue
-}
-
-// step is a call, or something else that happened. Exactly one of the pointers is set.
-type step struct {
-	Call   *csi.Call
-	Actor  string     // who made the call
-	Crash  bool       // the caller crashed and did not save the reply
-	Event  *event     // something that happens to a node
-	Listed *inventory // what the driver lists
-	Access *access    // a container reads or writes
-	Stats  *stats     // the size of a file system
-	Audit  *audit     // with Call: volsim made the call itself
-}
-
-// event is something that happens to a node.
-type event struct {
-	Node string
-	Gone bool // it is removed from the storage system; else it reboots
-}
-
-// inventory is what the driver has.
-type inventory struct {
-	Volumes   []*spec.ListVolumesResponse_Entry
-	Listed    bool // the driver can list its volumes
-	Published bool // the list has the nodes to which volumes are attached
-	Mounts    []Mount
-	Mounted   bool // Mounts were read
-	Snapshots []*spec.Snapshot
-	Counted   bool // Snapshots were listed
-}
-
-// access is a read or a write of a container.
-type access struct {
-	Node, Path string
-	Volume     string // volume_id
-	Write      bool
-	Data       string
-	Err        error
-}
-
-// stats is a reply to NodeGetVolumeStats, with the size of the volume as Kubernetes knows it.
-type stats struct {
-	Node, Path, Volume string
-	Total              int64
-}
 
 // run is one run of a story.
 type run struct {
@@ -172,83 +107,6 @@ func (r *run) start() error {
 		return err
 	}
 	return r.cluster.Settle()
-}
-
-// injector is asked before each call of the control plane. It counts the calls, and decides about those that the plan names.
-type injector struct{ r *run }
-
-// Inject implements api.Injector.
-func (i injector) Inject(call api.Call) api.Fault {
-	r := i.r
-	if call.Target != r.driver.Name() {
-		return api.Fault{}
-	}
-	r.rec.calls = append(r.rec.calls, call)
-	p := pending{call: call}
-	defer func() { r.pending = append(r.pending, p) }()
-	kind := r.plan.at(len(r.rec.calls))
-	if r.stalls > 0 && call.Key == r.stalled.Key {
-		r.stalls--
-		switch {
-		case call != r.stalled:
-			r.stalls = 0
-		case kind == "":
-			kind = "undelivered"
-		}
-	}
-	switch kind {
-	case "":
-	case crash:
-		p.crash = true
-		return api.Fault{Crash: true, Effect: true, Restart: time.Second}
-	case reboot:
-		if call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/") {
-			r.reboots = append(r.reboots, call.Node)
-		}
-	case stalled:
-		p.wire = kind
-		r.stalled, r.stalls = call, maxStalls
-	default:
-		p.wire = kind
-	}
-	return api.Fault{}
-}
-
-// maxStalls is how many repetitions of a stalled call do not reach the driver.
-const maxStalls = 8
-
-// pending is a call of the control plane that the driver has not got yet.
-type pending struct {
-	call  api.Call
-	wire  string // fault of the wire
-	crash bool   // the caller crashes after the call
-}
-
-// methods are the operations of backends, by the RPC that carries them out.
-var methods = map[string]storage.Op{
-	"CreateVolume": storage.Create, "DeleteVolume": storage.Delete, "ControllerPublishVolume": storage.Attach,
-	"ControllerUnpublishVolume": storage.Detach, "ControllerExpandVolume": storage.Expand, "ControllerModifyVolume": storage.Modify,
-	"NodeStageVolume": storage.Stage, "NodeUnstageVolume": storage.Unstage, "NodePublishVolume": storage.Publish,
-	"NodeUnpublishVolume": storage.Unpublish, "NodeExpandVolume": storage.NodeExpand,
-	"CreateVolumeGroupSnapshot": storage.CreateGroupSnapshot, "DeleteVolumeGroupSnapshot": storage.DeleteGroupSnapshot,
-	"CreateSnapshot": storage.CreateSnapshot, "DeleteSnapshot": storage.DeleteSnapshot, "ListSnapshots": storage.GetSnapshot,
-}
-
-// onWire returns the fault of the wire for a call.
-func (r *run) onWire(call csi.Call) csi.Fault {
-	if r.broken() {
-		return csi.Fault{Kind: csi.NotDelivered}
-	}
-	i := slices.IndexFunc(r.pending, func(p pending) bool {
-		return p.call.Verb == string(methods[call.Method]) && p.call.Key == keyOf(call) && (call.Node == "" || p.call.Node == call.Node)
-	})
-	if i < 0 {
-		return csi.Fault{}
-	}
-	p := r.pending[i]
-	r.pending = slices.Delete(r.pending, i, i+1)
-	r.callers[call.Seq] = p
-	return wire[p.wire]
 }
 
 // broken reports whether the driver did not answer a call. Then the run ends, because a driver that hangs costs real time.
@@ -398,87 +256,4 @@ func (r *run) conn(node string) csi.Conn {
 		return c
 	}
 	return r.cfg.Controller
-}
-
-// capabilities are those of the driver that stories need.
-type capabilities struct {
-	Driver                                                                                               string // name and version
-	Limit                                                                                                int32  // volumes per node; not positive: none
-	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
-	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
-	Snapshot, ListSnapshots, Clone, Group                                                                bool
-	Online, Offline                                                                                      bool // expansion
-}
-
-func capabilitiesOf(d *csi.Driver) capabilities {
-	controller, node := d.HasController, d.HasNode
-	// By name, because the Go package of version 1.13 of the specification has no VOLUME_CONDITION.
-	controllerCondition, condition := spec.ControllerServiceCapability_RPC_Type_value["VOLUME_CONDITION"]
-	nodeCondition := spec.NodeServiceCapability_RPC_Type_value["VOLUME_CONDITION"]
-	return capabilities{
-		Driver:        strings.TrimSpace(d.Name() + " " + d.Version()),
-		Create:        controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME),
-		Attach:        controller(spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME),
-		Expand:        controller(spec.ControllerServiceCapability_RPC_EXPAND_VOLUME),
-		Modify:        controller(spec.ControllerServiceCapability_RPC_MODIFY_VOLUME),
-		List:          controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES),
-		ListPublished: controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES),
-		GetVolume:     controller(spec.ControllerServiceCapability_RPC_GET_VOLUME),
-		GetCapacity:   controller(spec.ControllerServiceCapability_RPC_GET_CAPACITY),
-		Condition:     condition && controller(spec.ControllerServiceCapability_RPC_Type(controllerCondition)),
-		NodeCondition: condition && node(spec.NodeServiceCapability_RPC_Type(nodeCondition)),
-		MountGroup:    node(spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP),
-		Topology:      d.HasPlugin(spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS),
-		Online:        d.HasExpansion(spec.PluginCapability_VolumeExpansion_ONLINE),
-		Offline:       d.HasExpansion(spec.PluginCapability_VolumeExpansion_OFFLINE),
-		Snapshot:      controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT),
-		ListSnapshots: controller(spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS),
-		Clone:         controller(spec.ControllerServiceCapability_RPC_CLONE_VOLUME),
-		Group:         d.HasGroup(spec.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT),
-		Stage:         node(spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME),
-		NodeExpand:    node(spec.NodeServiceCapability_RPC_EXPAND_VOLUME),
-		Stats:         node(spec.NodeServiceCapability_RPC_GET_VOLUME_STATS),
-		SingleNodeMultiWriter: controller(spec.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER) &&
-			node(spec.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER),
-	}
-}
-
-// errNoDriver is the error for an endpoint that nothing serves.
-var errNoDriver = errors.New("nothing serves the endpoint of the driver")
-
-// unreachable reports whether nothing serves the socket.
-func unreachable(err error) bool {
-	return status.Code(err) == codes.Unavailable && strings.Contains(err.Error(), "while dialing")
-}
-
-// ask asks the driver for its capabilities. It returns errNoDriver if there is none.
-func ask(cfg *Config) (capabilities, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), maxStart)
-	defer cancel()
-	d, err := csi.New(ctx, csi.Config{Controller: cfg.Controller, Nodes: cfg.Nodes, Limit: cfg.Limit})
-	if unreachable(err) {
-		return capabilities{}, fmt.Errorf("%w: %w", errNoDriver, err)
-	}
-	if err != nil {
-		return capabilities{}, err
-	}
-	caps, node := capabilitiesOf(d), cfg.nodes()[0]
-	if _, err := d.NodeInfo(node); err != nil {
-		return capabilities{}, fmt.Errorf("ask the driver about node %s: %w", node, err)
-	}
-	caps.Limit = d.AttachLimit(node)
-	return caps, nil
-}
-
-// maxStart is the real time within which a driver reports its capabilities.
-const maxStart = 30 * time.Second
-
-// connect connects to the driver. If nothing serves the socket, it tries again until Config.Limit: the driver may be about to start again.
-func connect(ctx context.Context, cfg csi.Config) (*csi.Driver, error) {
-	for end := time.Now().Add(cfg.Limit); ; time.Sleep(50 * time.Millisecond) {
-		d, err := csi.New(ctx, cfg)
-		if !unreachable(err) || time.Now().After(end) {
-			return d, err
-		}
-	}
 }

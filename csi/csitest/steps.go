@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/fake"
 )
 
@@ -119,17 +121,6 @@ func (r *run) pass(d time.Duration) {
 		r.rebootNodes()
 		return r.rec.broken || !r.cluster.Now().Before(end)
 	}, d)
-}
-
-func (r *run) rebootNodes() {
-	nodes := r.reboots
-	r.reboots = nil
-	for _, name := range nodes {
-		if node, err := r.cluster.Node(name); err == nil {
-			node.PowerOff()
-			node.Start()
-		}
-	}
 }
 
 func (r *run) bound(claim string) {
@@ -259,20 +250,6 @@ func (r *run) measure(pod, claim string) {
 	}
 }
 
-// powerOff switches a node off.
-func (r *run) powerOff(i int) {
-	if node, err := r.cluster.Node(r.node(i)); err == nil && !r.stopped {
-		node.PowerOff()
-	}
-}
-
-// powerOn boots a node.
-func (r *run) powerOn(i int) {
-	if node, err := r.cluster.Node(r.node(i)); err == nil && !r.stopped {
-		node.Start()
-	}
-}
-
 // forget forcibly removes a VolumeAttachment, as an administrator does who removes its finalizer.
 func (r *run) forget(node int) {
 	for _, va := range r.cluster.Attachments.List() {
@@ -287,4 +264,19 @@ func (r *run) forget(node int) {
 			return r.cluster.Patch(va, `{"metadata":{"finalizers":null}}`)
 		})
 	}
+}
+
+func (r *run) forceDelete(pod string) {
+	r.do(func() error {
+		err := r.cluster.DeleteWith(fake.Pod(r.name(pod)), api.DeleteOptions{GracePeriodSeconds: new(int64)})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// called reports whether the driver got a call of that method.
+func (r *run) called(method string) bool {
+	return slices.ContainsFunc(r.driver.Calls(), func(c csi.Call) bool { return c.Method == method })
 }

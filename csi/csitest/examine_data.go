@@ -1,0 +1,46 @@
+package csitest
+
+import (
+	"slices"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// access compares data.
+func (e *examiner) access(a *access) {
+	volume := e.volume(a.Volume)
+	v, _ := e.Volume(volume)
+	published := slices.ContainsFunc(v.Published, func(u fake.Use) bool { return u.Node == a.Node && u.Path == a.Path })
+	if e.tainted[volume] || !published {
+		return // without its volume no container runs
+	}
+	want, written := e.data[volume]
+	switch {
+	case !a.Write && a.Err == nil && written && a.Data != want && e.copies[volume]:
+		e.flaw(data, nil, a.Volume, "a container reads %q at %s on node %s, and the volume should have %q", a.Data, a.Path, a.Node, want)
+		e.flaws[len(e.flaws)-1].method = "CreateVolume"
+	case a.Err != nil:
+		e.flaw(data, nil, a.Volume, "a container cannot use %s on node %s: %v", a.Path, a.Node, a.Err)
+	case a.Write:
+		e.data[volume] = a.Data
+	case written && a.Data != want:
+		e.flaw(data, nil, a.Volume, "a container reads %q at %s on node %s, and %q was written", a.Data, a.Path, a.Node, want)
+	}
+}
+
+// measure compares the size of a file system with what it was before the volume grew.
+func (e *examiner) measure(s *stats) {
+	v, exists := e.Volume(e.volume(s.Volume))
+	if !exists || e.tainted[v.ID] {
+		return
+	}
+	was, ok := e.measured[v.ID]
+	e.measured[v.ID] = measured{total: s.Total, volume: v.Size}
+	if ok && v.Size >= 2*was.volume && s.Total < was.total+was.total/2 {
+		e.flaw(size, nil, s.Volume, "the file system of volume %s has %d bytes after the volume grew to %d, and had %d before", s.Volume, s.Total,
+			v.Size, was.total)
+	}
+}
+
+// measured is the size of a file system and of its volume in the reference at some time, in bytes.
+type measured struct{ total, volume int64 }

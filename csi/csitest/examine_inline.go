@@ -1,0 +1,49 @@
+package csitest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+
+	"github.com/volsim/volsim/csi"
+)
+
+// inlineCall examines a call about a volume that lives as long as its mount. It returns false for any other call.
+func (e *examiner) inlineCall(c *csi.Call, reply csi.Reply) bool {
+	at := Mount{Node: c.Node, Path: path(c.Request)}
+	_, published := e.inline[at]
+	code := reply.Status.Code()
+	answer := fmt.Sprintf("%s answers code %s: %s", c.Method, code, reply.Status.Message())
+	switch r := c.Request.(type) {
+	case *spec.NodePublishVolumeRequest:
+		if r.GetVolumeContext()["csi.storage.k8s.io/ephemeral"] != "true" {
+			return false
+		}
+		switch {
+		case code == codes.OK:
+			e.inline[at] = c.Volume
+		case published && !slices.Contains(transient, code):
+			e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
+		default:
+			e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
+		}
+		return true
+	case *spec.NodeUnpublishVolumeRequest:
+		if !strings.HasPrefix(c.Volume, "csi-") || len(c.Volume) != len("csi-")+64 {
+			return false
+		}
+		switch {
+		case code == codes.OK:
+			delete(e.inline, at)
+		case !published && code != codes.NotFound && !slices.Contains(transient, code):
+			e.flaw(undone, c, c.Volume, "%s, although there is nothing left to undo", answer)
+		default:
+			e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
+		}
+		return true
+	}
+	return false
+}

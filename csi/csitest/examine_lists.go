@@ -1,0 +1,116 @@
+package csitest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
+)
+
+// list compares what the driver has with the reference.
+func (e *examiner) list(in *inventory) {
+	if in.Listed {
+		e.listVolumes(in)
+	}
+	if in.Mounted {
+		e.listMounts(in)
+	}
+	if in.Counted {
+		e.listSnapshots(in.Snapshots)
+	}
+}
+
+func (e *examiner) listVolumes(in *inventory) {
+	listed := map[string]bool{}
+	for _, entry := range in.Volumes {
+		id := entry.GetVolume().GetVolumeId()
+		name, known := e.ids[id]
+		v, exists := e.Volume(name)
+		if e.tainted[name] {
+			continue
+		}
+		listed[name] = true
+		switch {
+		case e.before[id]:
+		case !known && e.leaks():
+			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
+		case !known:
+		case !exists:
+			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which DeleteVolume deleted", id)
+		default:
+			e.described(nil, id, entry.GetVolume(), max(v.Size, e.sizes[name]))
+			switch {
+			case e.tainted[name]:
+			case e.caps.Condition && lacksCondition(entry.GetStatus()):
+				e.flaw(inventories, nil, id, "the entry of volume %s in ListVolumes has no volume_condition, and the driver has VOLUME_CONDITION", id)
+			case in.Published:
+				e.listAttached(id, entry.GetStatus().GetPublishedNodeIds())
+			}
+		}
+	}
+	for _, v := range e.Volumes() {
+		if !listed[v.ID] && !e.tainted[v.ID] {
+			e.flaw(inventories, nil, v.ID, "ListVolumes lacks volume %s, which CreateVolume created", v.ID)
+		}
+	}
+}
+
+// leaks reports whether each CreateVolume got a definite answer, so that an unknown volume is a leak.
+func (e *examiner) leaks() bool {
+	creates := false
+	for _, s := range e.steps[:e.at] {
+		if s.Call == nil || s.Call.Method != "CreateVolume" {
+			continue
+		}
+		creates = true
+		for _, reply := range s.Call.Replies {
+			if reply.Status != nil && !e.tainted[s.Call.Volume] && reply.Met == 0 {
+				return false
+			}
+		}
+	}
+	return creates
+}
+
+func (e *examiner) listAttached(id string, published []string) {
+	if slices.Contains(published, "") {
+		e.flaw(invalid, nil, id, "ListVolumes says that volume %s is published to a node with an empty ID", id)
+		e.flaws[len(e.flaws)-1].method = "ListVolumes"
+		return
+	}
+	v, _ := e.Volume(e.ids[id])
+	var want, have []string
+	for _, use := range v.Attached {
+		want = append(want, use.Node)
+	}
+	for _, node := range published {
+		have = append(have, e.node(node))
+	}
+	slices.Sort(have)
+	lacks := slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) })
+	extra := slices.ContainsFunc(have, func(node string) bool { return !slices.Contains(want, node) })
+	// The list may have nodes to which the volume is not published. So more nodes are a flaw only if the list was exact before, without some
+	// node of the cluster: a driver that lists all nodes seems to be exact while the volume is attached to all of them.
+	if lacks || extra && e.exact[v.ID] {
+		e.flaw(inventories, nil, id, "ListVolumes says that volume %s is published to %s, and the replies say %s", id, list(have), list(want))
+	}
+	e.exact[v.ID] = !extra && len(have) < len(e.nodes)
+}
+
+// publishedTo compares the nodes in a reply of ControllerGetVolume with the reference.
+func (e *examiner) publishedTo(c *csi.Call, v fake.VolumeState, published []string) {
+	for _, use := range v.Attached {
+		if !slices.ContainsFunc(published, func(node string) bool { return e.node(node) == use.Node }) {
+			e.flaw(differs, c, c.Volume, "%s says that volume %s is published to %s, and the replies say %s", c.Method, c.Volume, list(published), use.Node)
+			return
+		}
+	}
+}
+
+func list(words []string) string {
+	if len(words) == 0 {
+		return "no node"
+	}
+	return strings.Join(words, ", ")
+}

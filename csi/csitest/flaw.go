@@ -1,0 +1,68 @@
+package csitest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/storage"
+)
+
+// flaw is one thing that the driver did wrong in one run.
+type flaw struct {
+	kind     flawKind
+	method   string
+	volume   string       // volume_id or name
+	snapshot string       // in the reference; "" if it is not about a snapshot
+	detail   string       // what the driver did
+	code     storage.Code // that is required instead of success; "" if another one is meant
+	steps    []step       // up to the step that shows it
+	path     string       // the mount that is wrong, "" if it is not about a mount
+	overlap  bool         // the call ran at the same time as another one of its volume
+	section  string       // of the specification, for stuck; "" if only the error is known
+	required string       // what the section requires
+}
+
+// flawKind says which requirement was broken.
+type flawKind string
+
+// The kinds of flaws.
+const (
+	again       flawKind = "repeat-fails"      // the repetition of a successful call fails
+	undone      flawKind = "undo-fails"        // undoing what is not there fails
+	accepts     flawKind = "accepts"           // a call succeeds that must fail
+	differs     flawKind = "reply-differs"     // the repetition of a call gets another answer
+	duplicate   flawKind = "second-volume"     // one name has two volumes
+	invalid     flawKind = "invalid-reply"     // a reply lacks a required field, or has a wrong value
+	inventories flawKind = "inventory-differs" // the driver has something else than its replies say
+	mounts      flawKind = "mounts-differ"     // the nodes have other mounts than the replies say
+	data        flawKind = "data-lost"         // what was written cannot be read
+	size        flawKind = "size-differs"      // the volume or its file system does not have the reported size
+	stuck       flawKind = "stuck"             // an error that does not go away keeps the story from its end
+	broken      flawKind = "no-reply"          // the driver panics, hangs, or answers garbage
+	wrongCode   flawKind = "wrong-code"        // an error has another code than the specification requires
+	secret      flawKind = "secret-shown"      // a reply or an error contains a secret
+)
+
+// flaw records a flaw of the step that is being examined.
+func (e *examiner) flaw(kind flawKind, c *csi.Call, volume string, format string, args ...any) {
+	f := flaw{kind: kind, volume: volume, detail: fmt.Sprintf(format, args...), steps: e.steps[:e.at+1]}
+	if c != nil {
+		f.method = c.Method
+		f.overlap = slices.ContainsFunc(c.Replies, func(r csi.Reply) bool { return r.Met != 0 })
+	}
+	if c == nil {
+		f.method, f.overlap = culprit(f)
+	}
+	e.tainted[e.volume(volume)] = true
+	e.flaws = append(e.flaws, f)
+}
+
+// mountFlaw records that a mount is wrong.
+func (e *examiner) mountFlaw(volume, path, format string, args ...any) {
+	before := len(e.flaws)
+	e.flaw(mounts, nil, volume, format, args...)
+	f := &e.flaws[before]
+	f.path = path
+	f.method, f.overlap = culprit(*f)
+}

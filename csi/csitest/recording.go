@@ -1,0 +1,70 @@
+package csitest
+
+import (
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/trace"
+)
+
+// recording is everything that one run shows of the driver. The evaluation reads nothing else, so it can be repeated without the driver.
+type recording struct {
+	plan   plan
+	caps   capabilities
+	nodes  map[string]string // names of the nodes, by their IDs
+	steps  []step
+	calls  []api.Call      // of the control plane, that faults can hit
+	missed []string        // goals of the story that were not reached
+	known  []string        // faults of Kubernetes itself
+	before map[string]bool // IDs of volumes that the driver had before the run, and of snapshots with the prefix "snapshot "
+	broken bool            // the driver did not answer a call
+	cut    string          // why the story ended early, "" if it did not
+	trace  *trace.Trace    // of the cluster
+	gone   error           // the driver did not answer when the run began
+	err    error           // the run could not start or continue
+}
+
+// step is a call, or something else that happened. Exactly one of the pointers is set.
+type step struct {
+	Call   *csi.Call
+	Actor  string     // who made the call
+	Crash  bool       // the caller crashed and did not save the reply
+	Event  *event     // something that happens to a node
+	Listed *inventory // what the driver lists
+	Access *access    // a container reads or writes
+	Stats  *stats     // the size of a file system
+	Audit  *audit     // with Call: volsim made the call itself
+}
+
+// event is something that happens to a node.
+type event struct {
+	Node string
+	Gone bool // it is removed from the storage system; else it reboots
+}
+
+// inventory is what the driver has.
+type inventory struct {
+	Volumes   []*spec.ListVolumesResponse_Entry
+	Listed    bool // the driver can list its volumes
+	Published bool // the list has the nodes to which volumes are attached
+	Mounts    []Mount
+	Mounted   bool // Mounts were read
+	Snapshots []*spec.Snapshot
+	Counted   bool // Snapshots were listed
+}
+
+// access is a read or a write of a container.
+type access struct {
+	Node, Path string
+	Volume     string // volume_id
+	Write      bool
+	Data       string
+	Err        error
+}
+
+// stats is a reply to NodeGetVolumeStats, with the size of the volume as Kubernetes knows it.
+type stats struct {
+	Node, Path, Volume string
+	Total              int64
+}

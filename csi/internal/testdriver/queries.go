@@ -1,0 +1,116 @@
+package testdriver
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
+	d := s.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := 0
+	if token := req.GetStartingToken(); token != "" {
+		n, err := strconv.Atoi(token)
+		switch {
+		case err == nil && n <= len(d.volumes):
+			first = n
+		case !d.has(ListAcceptsTokens):
+			return nil, status.Error(codes.Aborted, "starting_token is invalid")
+		}
+	}
+	last := len(d.volumes)
+	if m := int(req.GetMaxEntries()); m > 0 && !d.has(ListIgnoresMaxEntries) {
+		last = min(last, first+m)
+	}
+	resp := &csi.ListVolumesResponse{}
+	if last < len(d.volumes) {
+		resp.NextToken = strconv.Itoa(last)
+	}
+	if first > 0 && d.has(ListRepeats) {
+		first--
+	}
+	if req.GetMaxEntries() > 0 && last == len(d.volumes) && d.has(ListLosesLast) {
+		last = first
+	}
+	for _, v := range d.volumes[first:last] {
+		found := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context}
+		if d.has(ListLosesContext) {
+			found.VolumeContext = map[string]string{"storage": "disk"}
+		}
+		nodes := v.publishedNodes()
+		if d.has(ListPublishedStale) {
+			nodes = v.wasOn
+		}
+		resp.Entries = append(resp.Entries, &csi.ListVolumesResponse_Entry{Volume: found,
+			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: nodes, VolumeCondition: healthy()}})
+	}
+	return resp, nil
+}
+
+func healthy() *csi.VolumeCondition { return &csi.VolumeCondition{Message: "the volume is healthy"} }
+
+func (v *volume) publishedNodes() (nodes []string) {
+	for _, a := range v.attached {
+		nodes = append(nodes, a.node)
+	}
+	return nodes
+}
+
+func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
+	d := s.d
+	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.byID(req.GetVolumeId())
+	switch {
+	case v == nil && d.has(GetMissingSucceeds):
+		return &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: req.GetVolumeId()},
+			Status: &csi.ControllerGetVolumeResponse_VolumeStatus{VolumeCondition: healthy()}}, nil
+	case v == nil:
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	resp := &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context},
+		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: healthy()}}
+	if d.has(GetDisagrees) {
+		resp.Status.PublishedNodeIds = nil
+	}
+	return resp, nil
+}
+
+func (s *controllerServer) GetCapacity(context.Context, *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
+	if s.d.has(CapacityNegative) {
+		return &csi.GetCapacityResponse{AvailableCapacity: -1}, nil
+	}
+	if s.d.has(CapacityMaximumTooSmall) {
+		return &csi.GetCapacityResponse{AvailableCapacity: maxSize, MaximumVolumeSize: wrapperspb.Int64(1 << 20)}, nil
+	}
+	return &csi.GetCapacityResponse{AvailableCapacity: maxSize}, nil
+}
+
+func (s *controllerServer) ValidateVolumeCapabilities(_ context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (
+	*csi.ValidateVolumeCapabilitiesResponse, error) {
+	if err := s.d.required("volume_id", req.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if len(req.GetVolumeCapabilities()) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "volume_capabilities is missing")
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if s.d.has(ValidateConfirmsNothing) {
+		return &csi.ValidateVolumeCapabilitiesResponse{Message: "unknown"}, nil
+	}
+	if s.d.byID(req.GetVolumeId()) == nil && !s.d.has(ValidateMissingSucceeds) {
+		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
+	}
+	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{
+		VolumeContext: req.GetVolumeContext(), VolumeCapabilities: req.GetVolumeCapabilities(), Parameters: req.GetParameters()}}, nil
+}
