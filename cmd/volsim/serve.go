@@ -41,7 +41,8 @@ func newServe() *cobra.Command {
 		Long: `Serve the API of an empty cluster, or of one with manifests, to kubectl, client-go and controller-runtime. There is no authentication.
 
 Virtual time begins at the present and passes as --time says:
-  auto    at the pace of real time; after each write, the controllers' work is done at once (default)
+  auto    at the pace of real time; after each write the controllers' work is done at once, at most 15 minutes of it; while the cluster is
+          ahead of real time, time passes at half the pace (default)
   settle  only during the controllers' work, which is done after each write
   manual  only by volsim clock
   10x     ten times as fast as real time; any factor`,
@@ -81,7 +82,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	// The server records the managers of fields from the first write on.
 	server, clock := apiserver.NewWithClock(apiserver.Config{
 		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: !slices.Contains(f.without, actors.NodeLifecycle), PodPriority: true,
-	}, c, pace)
+	}, internals.Engine(c), pace)
 	if err := f.fill(c); err != nil {
 		return err
 	}

@@ -7,20 +7,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// Cluster is the part of a cluster that makes its virtual time pass.
-type Cluster interface {
-	Now() time.Time
-	Advance(d time.Duration) error
-	Settle() error
-}
+	"github.com/volsim/volsim/internal/core/engine"
+)
 
 // Pace is how virtual time passes while a cluster is served.
 type Pace struct {
 	// Settle lets the controllers finish their work after each write.
 	Settle bool
-	// Factor is how fast time passes: 1 is the pace of real time, 0 is not at all.
+	// Factor is how fast time passes: 1 is the pace of real time, 0 is not at all. With Settle it is half of that while virtual time is ahead
+	// of its start plus the real time since then.
 	Factor float64
 }
 
@@ -44,17 +40,28 @@ func ParsePace(text string) (Pace, error) {
 
 const maxFactor = 1_000_000
 
-// Clock makes the time of a served cluster pass.
+// Clock makes the time of a served cluster pass. The server's lock guards it.
 type Clock struct {
-	cluster Cluster
+	cluster *engine.Engine
 	pace    Pace
 	server  *Server
+
+	ahead     time.Duration // how far virtual time is ahead of real time
+	allowance time.Duration // how long the next jump may be
 }
+
+const (
+	// maxJump is how far one write may move virtual time: farther than the longest chain of timeouts after one event, which is 40 s until a
+	// node is unreachable, 5 minutes of toleration, and 6 minutes until its volumes are detached by force.
+	maxJump = 15 * time.Minute
+	// settleLimit is how far a client may move virtual time by do=settle.
+	settleLimit = time.Hour
+)
 
 // NewWithClock returns a server, and the clock of its cluster. The server answers requests for /volsim/clock: POST with do=advance&by=5s,
 // do=settle or do=now.
-func NewWithClock(cfg Config, cluster Cluster, pace Pace) (*Server, *Clock) {
-	clock := &Clock{cluster: cluster, pace: pace}
+func NewWithClock(cfg Config, cluster *engine.Engine, pace Pace) (*Server, *Clock) {
+	clock := &Clock{cluster: cluster, pace: pace, allowance: maxJump}
 	wrote := cfg.Wrote
 	cfg.Wrote = func() {
 		if wrote != nil {
@@ -67,13 +74,34 @@ func NewWithClock(cfg Config, cluster Cluster, pace Pace) (*Server, *Clock) {
 	return clock.server, clock
 }
 
-// wrote runs after each write, with the server's lock held: what is due now happens, or everything that the write has led to.
+// wrote runs after each write, with the server's lock held: what is due now happens, or everything that the write has led to. A controller
+// that fails for ever would move time ahead with each write: work that did not end uses up the allowance, which grows again with real time.
 func (c *Clock) wrote() {
-	if c.pace.Settle {
-		_ = c.cluster.Settle() // work that never ends goes on as time passes
+	if !c.pace.Settle || c.allowance <= 0 {
+		c.cluster.Advance(0)
 		return
 	}
-	_ = c.cluster.Advance(0) // zero is not negative
+	start := c.cluster.Now()
+	err := c.cluster.Settle(c.allowance)
+	jump := c.cluster.Now().Sub(start)
+	c.ahead += jump
+	if err != nil {
+		c.allowance -= jump // the rest of the work is done as time passes
+	} else {
+		c.allowance = maxJump
+	}
+}
+
+// pass makes real time pass.
+func (c *Clock) pass(d time.Duration) {
+	passed := time.Duration(float64(d) * c.pace.Factor)
+	if c.pace.Settle && c.ahead > 0 {
+		slow := min(c.ahead, passed/2)
+		c.ahead -= slow
+		passed -= slow
+	}
+	c.allowance = min(c.allowance+d, maxJump)
+	c.cluster.Advance(passed)
 }
 
 // beat is the real time between two advances.
@@ -94,9 +122,8 @@ func (c *Clock) Run(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		d := time.Duration(float64(now.Sub(last)) * c.pace.Factor)
+		c.server.Do(func() { c.pass(now.Sub(last)) })
 		last = now
-		c.server.Do(func() { _ = c.cluster.Advance(d) }) // d is not negative
 	}
 }
 
@@ -110,11 +137,14 @@ func (c *Clock) serve(req *http.Request) *answer {
 	case query.Get("do") == "now":
 	case query.Get("do") == "settle":
 		code = http.StatusConflict
-		c.server.Do(func() { err = c.cluster.Settle() })
+		c.server.Do(func() { err = c.cluster.Settle(settleLimit) })
 	case query.Get("do") == "advance":
 		var d time.Duration
-		if d, err = time.ParseDuration(query.Get("by")); err == nil {
-			c.server.Do(func() { err = c.cluster.Advance(d) })
+		if d, err = time.ParseDuration(query.Get("by")); err == nil && d < 0 {
+			err = fmt.Errorf("advance %v: time does not run backwards; give zero or more", d)
+		}
+		if err == nil {
+			c.server.Do(func() { c.cluster.Advance(d) })
 		}
 	default:
 		err = fmt.Errorf("clock: want do=now, do=settle or do=advance")

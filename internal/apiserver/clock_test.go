@@ -13,7 +13,7 @@ import (
 func TestClock(t *testing.T) {
 	f := newFixture(t)
 	start := f.cluster.Now()
-	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, f.cluster, apiserver.Pace{})
+	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, internals.Engine(f.cluster), apiserver.Pace{})
 	f.expect("POST /volsim/clock?do=now", "", 200, "2026-01-01T00:00:00Z")
 	f.expect("POST /volsim/clock?do=advance&by=5s", "", 200, "2026-01-01T00:00:05Z")
 	require.Equal(t, start.Add(5*time.Second), f.cluster.Now())
@@ -40,7 +40,7 @@ func TestParsePace(t *testing.T) {
 // TestSettlingPace checks that a volume is bound when the request that creates its claim is answered.
 func TestSettlingPace(t *testing.T) {
 	f := newFixture(t)
-	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, f.cluster, apiserver.Pace{Settle: true})
+	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, internals.Engine(f.cluster), apiserver.Pace{Settle: true})
 	f.must("POST "+volumes, `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{"capacity":{"storage":"1Gi"},
 		"accessModes":["ReadWriteOnce"],"nfs":{"server":"s","path":"/p"}}}`)
 	f.must("POST "+claims, claim)

@@ -91,7 +91,7 @@ func (env *Environment) Start() (*rest.Config, error) {
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
 	server, clock := apiserver.NewWithClock(
-		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true}, c,
+		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true}, internals.Engine(c),
 		apiserver.Pace{Settle: true, Factor: 1},
 	)
 	ctx, cancel := context.WithCancel(context.Background())
