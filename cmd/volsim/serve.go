@@ -62,7 +62,7 @@ Virtual time begins at the present and passes as --time says:
 	f.StringSliceVar(&flags.drivers, "driver", nil, "CSI drivers: NAME is on all nodes, NAME@NODE on one node")
 	f.StringSliceVarP(&flags.files, "filename", "f", nil, "manifests to apply before the server is ready")
 	f.StringVar(&flags.time, "time", "auto", "how virtual time passes: auto, settle, manual, or a factor such as 10x")
-	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name")
+	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name; all is every controller and kubelet: a bare API server")
 	return cmd
 }
 
@@ -70,6 +70,9 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	pace, err := apiserver.ParsePace(f.time)
 	if err != nil {
 		return usageError{fmt.Errorf("invalid --time: %w; see %s --help", err, cmd.CommandPath())}
+	}
+	if f.bare() && len(f.nodes) > 0 {
+		return usageError{errors.New("invalid --without: all, and --nodes needs kubelets; create Node objects instead")}
 	}
 	if err := f.check(); err != nil {
 		return usageError{err}
@@ -81,7 +84,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	defer c.Close()
 	// The server records the managers of fields from the first write on.
 	server, clock := apiserver.NewWithClock(apiserver.Config{
-		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: !slices.Contains(f.without, actors.NodeLifecycle), PodPriority: true,
+		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: !f.bare() && !slices.Contains(f.without, actors.NodeLifecycle), PodPriority: true,
 	}, internals.Engine(c), pace)
 	if err := f.fill(c); err != nil {
 		return err
@@ -124,8 +127,21 @@ func (f *serveFlags) cluster() (*volsim.Cluster, error) {
 		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name, fake.Latency(storage.Create, createLatency))))
 	}
 	slices.SortFunc(cfg.Backends, func(a, b storage.Backend) int { return strings.Compare(a.Name(), b.Name()) })
+	if !f.bare() {
+		return volsim.New(cfg)
+	}
+	cfg.Without, cfg.ManualNodes = nil, true
+	full, err := volsim.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Without = append(full.Controllers(), volsim.Kubelets)
+	full.Close()
 	return volsim.New(cfg)
 }
+
+// bare reports whether no controller and no kubelet runs.
+func (f *serveFlags) bare() bool { return slices.Contains(f.without, "all") }
 
 // driverNodes returns the nodes of each driver; nil is all of them.
 func (f *serveFlags) driverNodes() map[string][]string {

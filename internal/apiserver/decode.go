@@ -42,6 +42,8 @@ func (c *codec) newTyped(gvk schema.GroupVersionKind) api.Object {
 func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 	data, ok := obj.(*plain.Object)
 	switch {
+	case r.presented != nil:
+		return r.presented(obj), nil
 	case !ok:
 		return obj, nil
 	case r.typed:
@@ -55,6 +57,9 @@ func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 
 // storable returns a decoded object in the Go type of the store.
 func (r *resource) storable(obj api.Object) (api.Object, error) {
+	if r.stored != nil {
+		return r.stored(obj), nil
+	}
 	if r.simulated {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		return normalized(obj), nil

@@ -115,6 +115,11 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 // versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not
 // modify.
 func (f *fieldTracker) versioned(r *resource, obj api.Object) (runtime.Object, error) {
+	if r.presented != nil {
+		typed := r.presented(obj)
+		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
+		return typed, nil
+	}
 	if r.simulated {
 		c := reflect.New(reflect.TypeOf(obj).Elem())
 		c.Elem().Set(reflect.ValueOf(obj).Elem())

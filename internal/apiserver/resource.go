@@ -44,6 +44,9 @@ type resource struct {
 	// is none.
 	selectable func(obj api.Object) fields.Set
 
+	// stored and presented convert between the Go type of the store and that of requests and answers. Nil if they are the same.
+	stored, presented func(api.Object) api.Object
+
 	definition *customVersion // of a custom kind, as last read
 
 	changes int // so far, including the one being delivered; see Server.count
@@ -69,6 +72,10 @@ func newResources(c *codec) []*resource {
 	for _, kind := range objkinds.All() {
 		r := newResource(kind, kind.Version())
 		r.typed = c.scheme.Recognizes(r.gvk())
+		if r.gvk() == eventsKind {
+			list = append(list, newEvents(r, c))
+			continue
+		}
 		r.complete(c)
 		list = append(list, r)
 	}

@@ -108,7 +108,9 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, codec: codec, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
 		documents: map[schema.GroupVersion][]byte{}, byKind: map[api.Kind]*resource{}}
 	for _, r := range s.resources {
-		s.byKind[r.kind] = r
+		if r.presented == nil {
+			s.byKind[r.kind] = r
+		}
 	}
 	if !cfg.NoManagedFields {
 		s.fields = newFieldTracker(s)
@@ -116,7 +118,7 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Hooks.Await != nil {
 		for _, r := range s.resources {
-			if r.simulated {
+			if r.simulated && r.presented == nil {
 				s.count(r)
 			}
 		}

@@ -485,3 +485,20 @@ func TestEvictionWithBudget(t *testing.T) {
 	f.must("DELETE "+budgets+"/b", "")
 	f.must("POST /api/v1/namespaces/default/pods/web/eviction", eviction)
 }
+
+// TestEventsGroup: Events of the group events.k8s.io are those of the core group, under other names of their fields.
+func TestEventsGroup(t *testing.T) {
+	f := newFixture(t)
+	const named, core = "/apis/events.k8s.io/v1/namespaces/default/events", "/api/v1/namespaces/default/events"
+	f.must("POST "+named, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z",
+		"reportingController":"example.com/c","reportingInstance":"c-0","action":"Bind","reason":"Bound","type":"Normal","note":"hello",
+		"regarding":{"kind":"Pod","namespace":"default","name":"web"}}`)
+	got := f.must("GET "+core+"/e", "")
+	require.Contains(t, got, `"involvedObject":{"kind":"Pod","namespace":"default","name":"web"},"reason":"Bound","message":"hello"`)
+	require.Contains(t, f.must("GET "+named+"?fieldSelector=regarding.name%3Dweb", ""), `"note":"hello"`)
+	require.Contains(t, f.must("GET "+named+"?fieldSelector=regarding.name%3Ddb", ""), `"items":[]`)
+	require.Contains(t, f.must("PATCH "+named+"/e", `{"note":"bye"}`, "Content-Type: application/merge-patch+json"), `"note":"bye"`)
+	require.Contains(t, f.must("GET "+core, ""), `"message":"bye"`)
+	f.must("DELETE "+named+"/e", "")
+	require.Contains(t, f.must("GET "+core, ""), `"items":[]`)
+}
