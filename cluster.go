@@ -227,11 +227,17 @@ func (c *Cluster) Load(objs ...api.Object) error {
 		}
 	}
 	for _, obj := range sent {
-		if _, err := c.engine.API().Load(c.engine.User(), obj); err != nil {
-			return describe("load", obj, err)
+		if err := c.load(obj); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// load stores an object that nobody changes any more.
+func (c *Cluster) load(obj api.Object) error {
+	_, err := c.engine.API().Load(c.engine.User(), obj)
+	return describe("load", obj, err)
 }
 
 // Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist. A malformed manifest changes nothing. If the

@@ -17,6 +17,16 @@ func init() {
 	internals.Update = func(cluster any, obj api.Object, opts store.UpdateOptions) error {
 		return clusterOf(cluster).update(obj, api.Main, opts)
 	}
+	internals.Load = func(cluster any, obj api.Object) error {
+		c := clusterOf(cluster)
+		if err := c.checkObject("load", obj); err != nil {
+			return err
+		}
+		if obj.GetNamespace() == "" && c.namespaced(api.KindOf(obj)) {
+			return c.Load(obj)
+		}
+		return c.load(obj)
+	}
 	internals.Snapshot = func(cluster any) snapshot.Snapshot { return clusterOf(cluster).snapshot() }
 	internals.Options = func(config any) *options.Options { return &config.(*Config).internal }
 }

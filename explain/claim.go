@@ -65,7 +65,7 @@ func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (claimSync, []Ca
 		found.claimSync = x.syncOf(claim)
 		if !x.brief {
 			delayed, _ := objects.IsDelayed(x.classes[objects.ClassOf(claim)])
-			found.candidates = x.candidates(claim, found.rejections, match.Options{Delayed: delayed})
+			found.candidates = x.volumeCandidates(claim, found.rejections, delayed)
 		}
 		found.rejections = nil
 		x.searches[claim] = found
@@ -95,6 +95,21 @@ func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeCla
 			e.Changes = c
 		}
 	}
+}
+
+// volumeCandidates returns the volumes that a claim does not get. Claims with one demand share the slice.
+func (x *explainer) volumeCandidates(claim *corev1.PersistentVolumeClaim, rejections []match.Rejection, delayed bool) []Candidate {
+	opts := match.Options{Delayed: delayed}
+	key := x.demandOf(claim, delayed)
+	if key == (demand{}) || len(rejections) == 0 || claim.Spec.VolumeName != "" {
+		return x.candidates(claim, rejections, opts)
+	}
+	shared, known := x.shared[key]
+	if !known {
+		shared = x.candidates(claim, rejections, opts)
+		x.shared[key] = shared
+	}
+	return shared
 }
 
 // candidates returns rejected volumes with every reason.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/claimsync"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -44,9 +45,30 @@ func (v *claimView) Class(name string) (*storagev1.StorageClass, bool) {
 func (v *claimView) Classes() []*storagev1.StorageClass { return v.Snapshot.Classes }
 
 func (v *claimView) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev1.PersistentVolume, string, error) {
-	d := match.Best(claim, v.Volumes, match.Options{Delayed: delayed, Explain: !v.brief})
+	key := v.demandOf(claim, delayed)
+	d, known := v.matches[key]
+	if !known {
+		d = match.Best(claim, v.Volumes, match.Options{Delayed: delayed, Explain: !v.brief})
+		if key != (demand{}) && d.Err == nil {
+			v.matches[key] = d
+		}
+	}
 	v.rejections = d.Rejections
 	return d.Volume, d.Rule, d.Err
+}
+
+// demand is what claims have in common to which the search for a volume gives the same answer.
+type demand struct {
+	text    string
+	delayed bool
+}
+
+// demandOf returns the demand of a claim; the zero value if the answer is for this claim only, because a volume is reserved for it.
+func (x *explainer) demandOf(claim *corev1.PersistentVolumeClaim, delayed bool) demand {
+	if x.reserved[api.KeyOf(claim)] {
+		return demand{}
+	}
+	return demand{match.Demand(claim), delayed}
 }
 
 // syncOf puts the controller's decision about the claim (package claimsync) into words.

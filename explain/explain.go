@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/snapshot"
@@ -27,7 +28,7 @@ func New(s snapshot.Snapshot) *Explainer { return &Explainer{snapshot: &s, ix: n
 // Brief returns an Explainer of the same snapshot that omits candidates. It is faster for many objects.
 func (ex *Explainer) Brief() *Explainer {
 	ix := *ex.ix
-	ix.brief, ix.searches = true, map[*corev1.PersistentVolumeClaim]search{}
+	ix.brief, ix.searches, ix.matches = true, map[*corev1.PersistentVolumeClaim]search{}, map[demand]match.Decision{}
 	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshot"
 )
@@ -37,8 +38,12 @@ type index struct {
 	freeing []*corev1.PersistentVolume
 	// scheduler evaluates pods without a node; nil before the first.
 	scheduler *schedule.Evaluator
-	// searches remembers the next syncs of claims.
+	// reserved has the keys of the claims that the claimRef of a volume names.
+	reserved map[string]bool
+	// searches remembers the next syncs of claims. matches has the searches for a volume, and shared the candidates, by demand.
 	searches map[*corev1.PersistentVolumeClaim]search
+	matches  map[demand]match.Decision
+	shared   map[demand][]Candidate
 	brief    bool // candidates are omitted
 	// events has the Events about each object.
 	events map[api.Ref][]*corev1.Event
@@ -66,12 +71,18 @@ func newIndex(s *snapshot.Snapshot) *index {
 		byClaim:      map[string][]*corev1.Pod{},
 		byClass:      map[string][]*corev1.PersistentVolume{},
 		holders:      map[corev1.UniqueVolumeName][]*corev1.Node{},
+		reserved:     map[string]bool{},
 		searches:     map[*corev1.PersistentVolumeClaim]search{},
+		matches:      map[demand]match.Decision{},
+		shared:       map[demand][]Candidate{},
 		events:       map[api.Ref][]*corev1.Event{},
 	}
 	for _, pv := range s.Volumes {
 		class := objects.ClassOfVolume(pv)
 		ix.byClass[class] = append(ix.byClass[class], pv)
+		if ref := pv.Spec.ClaimRef; ref != nil {
+			ix.reserved[api.Key(ref.Namespace, ref.Name)] = true
+		}
 	}
 	for _, node := range s.Nodes {
 		for _, attached := range node.Status.VolumesAttached {

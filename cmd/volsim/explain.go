@@ -64,7 +64,9 @@ func newExplain() *cobra.Command {
 			if cmd.Flags().Changed("ahead") {
 				work = 0
 			}
-			answer, err := report.Explain(d, asked, opts, ahead, work)
+			progress := newBar(cmd.ErrOrStderr())
+			answer, err := report.Explain(d, asked, opts, ahead, work, progress.show)
+			progress.clear()
 			if err != nil {
 				return err
 			}

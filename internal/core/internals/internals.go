@@ -20,6 +20,8 @@ var (
 	// Create and Update are the methods of a *volsim.Cluster, with options.
 	Create func(cluster any, obj api.Object, opts store.CreateOptions) error
 	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
+	// Load is the method of a *volsim.Cluster for one object. It stores parts of obj itself: nobody may change obj afterwards.
+	Load func(cluster any, obj api.Object) error
 	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.
 	Snapshot func(cluster any) snapshot.Snapshot
 	// AddController adds a controller.Controller to an engine and starts it.

@@ -68,6 +68,13 @@ func newRequest(claim *corev1.PersistentVolumeClaim) Request {
 	return r
 }
 
+// Demand returns what the claim demands of a volume, as text. Best and Failures answer alike for two claims with the same demand and options,
+// unless a volume has a claimRef with the name of one of them, or the selector is malformed.
+func Demand(claim *corev1.PersistentVolumeClaim) string {
+	r := newRequest(claim)
+	return fmt.Sprintf("%q %q %q %q %q %v", r.class, r.attributesClass, r.volumeMode, claim.Spec.AccessModes, r.capacity.String(), claim.Spec.Selector)
+}
+
 // Accepts reports whether the volume passes all predicates, and whether it is reserved for the claim.
 func (r *Request) Accepts(pv *corev1.PersistentVolume) (ok, reserved bool) {
 	failed, reserved := r.check(pv)

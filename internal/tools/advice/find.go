@@ -164,6 +164,7 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 // start starts a cluster with the objects of the dump.
 func (b *Budget) start(d *dump.Dump, opts dump.Options) (*dump.Cluster, error) {
 	*b -= Budget(len(d.Objects))
+	opts.NoTrace = true
 	return d.Start(opts)
 }
 

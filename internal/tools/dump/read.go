@@ -29,22 +29,35 @@ type Dump struct {
 	Ignored map[string]int
 	// Dropped lists unknown fields, such as "Pod spec.workloadRef", sorted and without duplicates.
 	Dropped []string
-	// sources are where the objects were read.
-	sources map[api.Ref]source
+	// sources are where the objects were read, in the order of the input.
+	sources []source
 	newest  time.Time
 }
 
-// source is a place in a file: an object in a document, by its indexes in nested Lists.
+// source is the place of an object in a file: a document, and the indexes in nested Lists.
 type source struct {
-	file  string
-	doc   store.Document
+	obj   api.Object
+	place *place
 	items []int
+}
+
+// place is a document of a file.
+type place struct {
+	file string
+	doc  store.Document
+}
+
+// sourceOf returns where the object of that name was read. It visits all objects.
+func (d *Dump) sourceOf(ref api.Ref) *source {
+	at := slices.IndexFunc(d.sources, func(s source) bool { return api.RefTo(s.obj) == ref })
+	return &d.sources[at]
 }
 
 // locate returns an error at the line of the place that it is about.
 func (s *source) locate(err error) *Error {
-	line, err := fieldpos.Explain(fieldpos.Source{Doc: s.doc.Data, Line: s.doc.Line, Items: s.items}, err)
-	return &Error{File: s.file, Line: line, Err: err}
+	doc := s.place.doc
+	line, err := fieldpos.Explain(fieldpos.Source{Doc: doc.Data, Line: doc.Line, Items: s.items}, err)
+	return &Error{File: s.place.file, Line: line, Err: err}
 }
 
 // File is one of the files of a dump. Name is for errors.
@@ -62,10 +75,11 @@ func Read(data []byte) (*Dump, error) { return ReadFiles(File{Data: data}) }
 // ReadFiles reads a dump that consists of several files: each any number of objects and Lists, in YAML or JSON. An error names the file,
 // the line and the object that could not be read.
 func ReadFiles(files ...File) (*Dump, error) {
-	r := &reader{dump: &Dump{Ignored: map[string]int{}, sources: map[api.Ref]source{}}, dropped: map[string]bool{}, seen: map[api.Ref]string{}}
-	for _, r.file = range files {
-		for _, r.doc = range store.Documents(r.file.Data) {
-			data, err := r.doc.JSON(maxSize)
+	r := &reader{dump: &Dump{Ignored: map[string]int{}}, dropped: map[string]bool{}, seen: map[api.Ref]int{}}
+	for _, file := range files {
+		for _, doc := range store.Documents(file.Data) {
+			r.place = &place{file.Name, doc}
+			data, err := doc.JSON(maxSize)
 			if err == nil {
 				err = r.value(data, defaults{})
 			}
@@ -97,11 +111,10 @@ func prefix(files []File) string {
 type reader struct {
 	dump    *Dump
 	dropped map[string]bool
-	// seen has the JSON of each object that was read.
-	seen map[api.Ref]string
-	// file, doc and items are where the current object is.
-	file  File
-	doc   store.Document
+	// seen has the index in dump.sources of each object that was read.
+	seen map[api.Ref]int
+	// place and items are where the current object is.
+	place *place
 	items []int
 }
 
@@ -127,7 +140,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // locate returns an error at the place of the current object.
 func (r *reader) locate(err error) error {
-	at := (&source{r.file.Name, r.doc, r.items}).locate(err)
+	at := (&source{place: r.place, items: r.items}).locate(err)
 	at.Err = fmt.Errorf("read dump: %w", at.Err)
 	return at
 }
@@ -218,16 +231,21 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	ref := api.RefTo(obj)
-	if before, ok := r.seen[ref]; ok {
-		if before == string(obj.GetUID())+obj.GetResourceVersion() && before != "" {
+	if at, ok := r.seen[ref]; ok {
+		if sameVersion(obj, r.dump.sources[at].obj) {
 			return nil // the same object from two files
 		}
 		return fmt.Errorf("duplicate %s; dump the cluster once", ref)
 	}
-	r.seen[ref] = string(obj.GetUID()) + obj.GetResourceVersion()
+	r.seen[ref] = len(r.dump.sources)
 	r.dump.Objects = append(r.dump.Objects, obj)
-	r.dump.sources[ref] = source{r.file.Name, r.doc, slices.Clone(r.items)}
+	r.dump.sources = append(r.dump.sources, source{obj, r.place, slices.Clone(r.items)})
 	return nil
+}
+
+// sameVersion reports whether two objects are one version of one object; not if neither a uid nor a resourceVersion says so.
+func sameVersion(a, b api.Object) bool {
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && (a.GetUID() != "" || a.GetResourceVersion() != "")
 }
 
 // index matches an index in the path of a field.

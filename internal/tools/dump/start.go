@@ -29,12 +29,17 @@ type Options struct {
 	Seed int64
 	// Assume changes assumptions, each as in evidence.Set.Override.
 	Assume []string
+	// NoTrace saves the time and the memory of a trace that nobody reads.
+	NoTrace bool
+	// Still starts no controllers: nothing is going to happen in the cluster.
+	Still bool
 }
 
 // Cluster is a simulated cluster that continues from a dump.
 type Cluster struct {
 	*volsim.Cluster
-	dump *Dump
+	dump  *Dump
+	still bool
 	// Backends are the inferred storage systems.
 	Backends []storage.Backend
 	// Evidence has what is assumed about drivers, nodes and controllers.
@@ -53,6 +58,9 @@ func (c *Cluster) Snapshot() snapshot.Snapshot {
 // Start returns a new cluster with the state of the dump, in which no virtual time has passed.
 func (d *Dump) Start(opts Options) (*Cluster, error) {
 	cfg := volsim.Config{Start: opts.Now, Seed: opts.Seed}
+	if opts.NoTrace {
+		cfg.TraceLimit = -1
+	}
 	c, err := d.Prepare(&cfg, opts.Assume...)
 	if err != nil {
 		return nil, err
@@ -61,6 +69,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
+	c.still = opts.Still
 	if err := c.Continue(cluster); err != nil {
 		return nil, err
 	}
@@ -103,18 +112,30 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 // Continue loads the dump into a new cluster whose configuration Prepare completed. An error about an object is an *[Error].
 func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 	c.Cluster = cluster
+	// The controllers list all objects when they start again, instead of receiving them one by one.
+	controllers := c.controllers()
+	for _, name := range controllers {
+		if err := c.Crash(name); err != nil {
+			return err
+		}
+	}
 	objs := c.dump.dependenciesFirst()
 	for _, driver := range c.Evidence.Healthy() {
 		register(objs, driver)
 	}
 	for _, obj := range objs {
-		if err := c.Load(obj); err != nil {
-			at := c.dump.sources[api.RefTo(obj)]
-			return at.locate(err)
+		if err := internals.Load(cluster, obj); err != nil {
+			return c.dump.sourceOf(api.RefTo(obj)).locate(err)
 		}
 	}
-	if err := c.restart(); err != nil {
-		return err
+	stopped := c.Evidence.Stopped()
+	for _, name := range controllers {
+		if c.still || slices.Contains(stopped, name) {
+			continue
+		}
+		if err := c.Restart(name); err != nil {
+			return err
+		}
 	}
 	c.resume()
 	return nil
@@ -153,29 +174,13 @@ func (d *Dump) Evidence(now time.Time) *evidence.Set {
 	return evidence.Read(objs, now)
 }
 
-// restart restarts the controllers, so that they list all objects instead of receiving them one by one. Those that are assumed not to run
-// stay stopped.
-func (c *Cluster) restart() error {
-	nodes := map[string]bool{}
+// controllers returns the names of the controllers that run on no node.
+func (c *Cluster) controllers() []string {
+	onNodes := map[string]bool{}
 	for _, node := range c.Nodes.List() {
-		nodes[actors.Kubelet(node.Name)], nodes[actors.Node(node.Name)] = true, true
+		onNodes[actors.Kubelet(node.Name)], onNodes[actors.Node(node.Name)] = true, true
 	}
-	stopped := c.Evidence.Stopped()
-	for _, name := range c.Controllers() {
-		if nodes[name] {
-			continue
-		}
-		if err := c.Crash(name); err != nil {
-			return err
-		}
-		if slices.Contains(stopped, name) {
-			continue
-		}
-		if err := c.Restart(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slices.DeleteFunc(c.Controllers(), func(name string) bool { return onNodes[name] })
 }
 
 // noFinalizer reports whether the provisioners do not use the finalizer of the CSI sidecar: no volume that should have it does (XPROV-001,

@@ -50,7 +50,7 @@ func explainDump(out *bytes.Buffer, d *dump.Dump, names []string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := report.Explain(d, asked, dump.Options{}, ahead, 0)
+	answer, err := report.Explain(d, asked, dump.Options{}, ahead, 0, nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -35,13 +36,22 @@ type waysOut struct {
 	Ways   []advice.Way `json:"ways"`
 }
 
+// startingEvents is about the number of events that controllers need for each object of a dump before they have synced it once. With
+// fewer, no virtual time would pass.
+const startingEvents = 4
+
 // shownWays is the number of ways that are printed for an object.
 const shownWays = 5
 
-// Explain explains the named objects of a dump, or of others those that are not in their desired state, and simulates what changes within ahead.
+// Explain explains the named objects of a dump, or of others those that are not in their desired state, and simulates what changes within
+// ahead.
 //
-// work limits the number of simulated events, as predict.Options.Work does; Answer.Ahead then is the time that they took.
-func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Duration, work int) (*Answer, error) {
+// work limits the number of simulated events, as predict.Options.Work does; Answer.Ahead then is the time that they took. progress, unless
+// nil, is called with the number of objects explained so far and the number of all.
+func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Duration, work int, progress func(done, all int)) (*Answer, error) {
+	if progress == nil {
+		progress = func(int, int) {}
+	}
 	refs, err := asked.find(d)
 	if err != nil {
 		return nil, err
@@ -49,7 +59,9 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if opts.Now.IsZero() {
 		opts.Now = d.Newest()
 	}
-	c, err := d.Start(opts)
+	still := opts
+	still.NoTrace, still.Still = true, true
+	c, err := d.Start(still)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +69,8 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	all := len(asked.named) == 0
 	explainer := explain.New(c.Snapshot())
 	known := map[string]bool{} // already explained as part of another object
-	for _, ref := range refs {
+	for i, ref := range refs {
+		progress(i, len(refs))
 		if all && known[objname.Of(ref)] {
 			continue
 		}
@@ -83,6 +96,11 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if ahead == 0 || len(a.Explanations) == 0 {
 		return a, nil
 	}
+	if work > 0 && len(d.Objects)*startingEvents > work {
+		a.Notes = append(a.Notes, fmt.Sprintf("Nothing was simulated, because the cluster is large; --ahead %s simulates %[1]s and ways out.",
+			predict.Span(ahead)))
+		return a, nil
+	}
 	p, err := predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work})
 	if err != nil {
 		return nil, err
@@ -94,7 +112,8 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	}
 	a.Ahead = predict.Span(p.Until.Sub(p.From))
 	if a.Ahead < predict.Span(ahead) {
-		a.Notes = append(a.Notes, fmt.Sprintf("Simulated %s ahead, because the cluster is large; --ahead %s simulates %[2]s.", a.Ahead, predict.Span(ahead)))
+		a.Notes = append(a.Notes, fmt.Sprintf("Simulated %s ahead, because the cluster is large; --ahead %s simulates %[2]s.", a.Ahead,
+			predict.Span(ahead)))
 	}
 	for _, o := range p.Outcomes {
 		if o.Anyway = false; shown[o.Object] {
@@ -102,6 +121,37 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 		}
 	}
 	return a, nil
+}
+
+// manyCandidates is the number of candidates in an answer from which JSON and YAML list those that explanations share only once.
+const manyCandidates = 100_000
+
+// MarshalJSON returns the answer as JSON.
+func (a *Answer) MarshalJSON() ([]byte, error) {
+	type plain Answer
+	answer := plain(*a)
+	total := 0
+	for i := range a.Explanations {
+		total += len(a.Explanations[i].Candidates)
+	}
+	if total > manyCandidates {
+		first := map[*explain.Candidate]string{}
+		answer.Explanations = slices.Clone(a.Explanations)
+		for i := range answer.Explanations {
+			x := &answer.Explanations[i]
+			if len(x.Candidates) == 0 {
+				continue
+			}
+			listed, known := first[&x.Candidates[0]]
+			if !known {
+				first[&x.Candidates[0]] = x.Object
+				continue
+			}
+			x.Candidates = nil
+			x.Notes = append(slices.Clip(x.Notes), "its candidates are those of "+listed)
+		}
+	}
+	return json.Marshal(answer)
 }
 
 // findWays finds what helps the objects.
@@ -177,11 +227,11 @@ func (a *Answer) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "All claims, pods, volumes and attachments are in their desired state.")
 		return err
 	}
-	for i := range a.Explanations {
+	for i, group := range groupAlike(a.Explanations) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w, a.Explanations[i])
+		fmt.Fprintln(w, group)
 	}
 	a.writeWays(w)
 	switch {
