@@ -1,6 +1,8 @@
 package volsim
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
@@ -26,6 +28,13 @@ func init() {
 			return c.Load(obj)
 		}
 		return c.load(obj)
+	}
+	internals.Evict = func(cluster any, pod *corev1.Pod) error {
+		e := clusterOf(cluster).engine
+		_, err := e.API().Write(e.User(), "evict", api.RefTo(pod), func() (api.Object, error) {
+			return e.Store().Evict(api.KeyOf(pod), api.DeleteOptions{UID: pod.UID})
+		})
+		return err
 	}
 	internals.Snapshot = func(cluster any) snapshot.Snapshot { return clusterOf(cluster).snapshot() }
 	internals.Options = func(config any) *options.Options { return &config.(*Config).internal }

@@ -6,6 +6,8 @@
 package internals
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
@@ -22,6 +24,8 @@ var (
 	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
 	// Load is the method of a *volsim.Cluster for one object. It stores parts of obj itself: nobody may change obj afterwards.
 	Load func(cluster any, obj api.Object) error
+	// Evict asks a *volsim.Cluster to evict a pod, as a POST to its eviction subresource does: store.Store.Evict has the errors.
+	Evict func(cluster any, pod *corev1.Pod) error
 	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.
 	Snapshot func(cluster any) snapshot.Snapshot
 	// AddController adds a controller.Controller to an engine and starts it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/tools/drain"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -35,10 +36,11 @@ var verbs = []struct {
 	{"patch", "patch OBJECT -p PATCH", "apply a JSON merge patch", nil},
 	{"scale", "scale --replicas=N OBJECT...", "set the number of replicas of workloads", nil},
 	{"rollout", "rollout restart|undo|pause|resume OBJECT", "replace the pods of a workload, or return to its previous revision", nil},
+	{"set", "set image OBJECT CONTAINER=IMAGE...", "change the images of a workload", nil},
 	{"label", "label OBJECT KEY=VALUE... KEY-...", "set and remove labels", nil},
 	{"annotate", "annotate OBJECT KEY=VALUE... KEY-...", "set and remove annotations", nil},
 	{"taint", "taint node NAME KEY=VALUE:EFFECT... KEY-...", "add and remove taints of a node", nil},
-	{"drain", "drain NODE", "cordon a node and delete its pods", onNode((*run).drain)},
+	{"drain", "drain NODE [--timeout=DURATION]", "cordon a node and evict its pods", parseDrain},
 	{"cordon", "cordon NODE", "mark a node unschedulable", nil},
 	{"uncordon", "uncordon NODE", "mark a node schedulable", nil},
 	{"lose", "lose NODE", "power off a node permanently", onNode((*run).lose)},
@@ -120,6 +122,9 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 		if parse == nil {
 			parse = func(args []string) (func(*run) error, error) { return parseAction(v.name, args, namespace, readFile) }
 		}
+		if v.name == "set" {
+			parse = func(args []string) (func(*run) error, error) { return parseSet(namespace, args) }
+		}
 		do, err := parse(words[1:])
 		if err != nil && strings.Contains(err.Error(), "; usage: ") {
 			return Step{}, fmt.Errorf("invalid step %q: %w", strings.Join(words, " "), err)
@@ -175,20 +180,51 @@ func (r *run) cordon(node string) error {
 	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), `{"spec":{"unschedulable":true}}`)
 }
 
-// drain cordons a node and deletes its pods, as kubectl drain --ignore-daemonsets --delete-emptydir-data does when no disruption
-// budget objects.
-func (r *run) drain(node string) error {
+// parseDrain reads drain NODE [--timeout=DURATION], and accepts the other options of kubectl.
+func parseDrain(args []string) (func(*run) error, error) {
+	timeout := maxWait
+	args = slices.Clone(args)
+	for i := 0; i < len(args); i++ {
+		value, found := strings.CutPrefix(args[i], "--timeout=")
+		if args[i] == "--timeout" && i+1 < len(args) {
+			value, found = args[i+1], true
+			args = slices.Delete(args, i+1, i+2)
+		}
+		if !found {
+			continue
+		}
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 {
+			return nil, fmt.Errorf("invalid --timeout %q: want a duration such as 30s", value)
+		}
+		if args = slices.Delete(args, i, i+1); d > 0 {
+			timeout = min(d, maxWait)
+		}
+		i--
+	}
+	return onNode(func(r *run, node string) error { return r.drain(node, timeout) })(args)
+}
+
+// drain cordons a node and evicts its pods, as kubectl drain --ignore-daemonsets --delete-emptydir-data --force does. It waits until they are
+// gone. A drain that does not end is a note.
+func (r *run) drain(node string, timeout time.Duration) error {
 	if err := r.cordon(node); err != nil {
 		return err
 	}
-	for _, pod := range r.Pods.List() {
-		if pod.Spec.NodeName != node || controllerKind(pod) == "DaemonSet" || pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
-			continue
-		}
-		if err := r.Delete(pod); err != nil {
-			return err
-		}
+	if r.opts.For < timeout && timeout == maxWait {
+		timeout = r.opts.For
+	}
+	d := drain.Drain{Cluster: r.Cluster.Cluster, Advance: r.advance, Timeout: timeout}
+	pods, _ := drain.Pods(r.Cluster.Cluster, node)
+	for _, pod := range pods {
 		r.touched = append(r.touched, api.RefTo(pod))
+	}
+	err := d.Evict(pods)
+	if err == nil {
+		err = d.AwaitGone(pods)
+	}
+	if err != nil {
+		r.note("The drain of node %s does not end: %s.", node, strings.TrimSuffix(err.Error(), "."))
 	}
 	return nil
 }

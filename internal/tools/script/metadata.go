@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/tools/drain"
 )
 
 func metadataCommands() []*command {
@@ -62,9 +62,11 @@ func metadataCommands() []*command {
 			read:     readCordon("uncordon", false),
 		},
 		{
-			name: "drain", group: writing, usage: []string{"NODE [--ignore-daemonsets]"},
-			help: "Cordons a node and deletes its pods. Their controllers replace them. Pods of DaemonSets tolerate a cordon: they stay with " +
-				"`--ignore-daemonsets`, and without it the command fails before it deletes a pod, as kubectl does.",
+			name: "drain", group: writing, usage: []string{"NODE [--ignore-daemonsets] [--timeout=DURATION]"},
+			help: "Cordons a node and evicts its pods. Their controllers replace them. While a PodDisruptionBudget forbids an eviction, virtual time " +
+				"advances and the command tries again every 5 s, until the timeout. Pods of DaemonSets tolerate a cordon: they stay with " +
+				"`--ignore-daemonsets`, and without it the command fails before it evicts a pod, as kubectl does. It does not wait until " +
+				"the pods are gone.",
 			examples: []string{"drain n1 --ignore-daemonsets"},
 			read:     readDrain,
 		},
@@ -207,7 +209,8 @@ func (r *runner) cordon(node string, unschedulable bool, verb string) error {
 }
 
 func readDrain(_ *Script, args []string) (step, error) {
-	a, err := readArguments(args, option{long: "ignore-daemonsets"}, option{long: "force"}, option{long: "delete-emptydir-data"})
+	a, err := readArguments(args, option{long: "ignore-daemonsets"}, option{long: "force"}, option{long: "delete-emptydir-data"},
+		timeoutOption)
 	if err != nil {
 		return nil, err
 	}
@@ -219,42 +222,39 @@ func readDrain(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
+	timeout := maxDrain
+	if a.has("timeout") {
+		if timeout, err = positiveDuration(a.get("timeout", "")); err != nil {
+			return nil, err
+		}
+	}
 	return func(r *runner) error {
 		if err := r.cordon(node, true, "cordoned"); err != nil {
 			return err
 		}
-		var leave, daemons []api.Ref
-		for _, pod := range r.cluster.Pods.List() {
-			switch owner := metav1.GetControllerOfNoCopy(pod); {
-			case pod.Spec.NodeName != node:
-			case owner != nil && owner.Kind == "DaemonSet" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
-				daemons = append(daemons, api.RefTo(pod))
-			default:
-				leave = append(leave, api.RefTo(pod))
-			}
-		}
+		leave, daemons := drain.Pods(r.cluster, node)
 		if names := keysOf(daemons); len(daemons) > 0 && !ignore {
 			return fmt.Errorf("unable to drain node %q: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): %s", node, names)
 		} else if len(daemons) > 0 {
 			r.printf("Warning: ignoring DaemonSet-managed Pods: %s\n", names)
 		}
-		for _, ref := range leave {
-			if err := r.cluster.Delete(emptyObject(ref)); err != nil {
-				return err
-			}
-			namespace, name := objects.SplitKey(ref.Key)
-			r.printf("pod %q deleted from %s namespace\n", name, namespace)
+		d := drain.Drain{Cluster: r.cluster, Advance: r.cluster.Advance, Timeout: timeout, Print: r.printf}
+		if err := d.Evict(leave); err != nil {
+			return err
 		}
 		r.printf("%s drained\n", displayName(nodeRef(node)))
 		return nil
 	}, nil
 }
 
-// keysOf lists the keys of references.
-func keysOf(refs []api.Ref) string {
-	keys := make([]string, len(refs))
-	for i, ref := range refs {
-		keys[i] = ref.Key
+// maxDrain is the time after which a drain without --timeout gives up.
+const maxDrain = 24 * time.Hour
+
+// keysOf lists the keys of pods.
+func keysOf(pods []*corev1.Pod) string {
+	keys := make([]string, len(pods))
+	for i, pod := range pods {
+		keys[i] = api.KeyOf(pod)
 	}
 	return strings.Join(keys, ", ")
 }
