@@ -82,6 +82,7 @@ func New(cfg Config) (*Cluster, error) {
 		NoSkipping:       cfg.internal.NoSkipping,
 		AssumeSecrets:    cfg.internal.AssumeSecrets,
 		StrictNamespaces: cfg.StrictNamespaces,
+		CountedNames:     cfg.internal.CountedNames,
 		Trace:            trace,
 		Log:              log,
 	})

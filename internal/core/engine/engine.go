@@ -32,6 +32,8 @@ type Config struct {
 	NoSkipping bool
 	// StrictNamespaces is that of store.Config.
 	StrictNamespaces bool
+	// CountedNames is that of store.Config.
+	CountedNames bool
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
 	// Log is the log of the components; nil, the default, is none. If it has lines of level 4 and Seed and Choose are not set, nothing is
@@ -135,7 +137,8 @@ func New(cfg Config) (*Engine, error) {
 	if e.trace != nil && e.trace.Start.IsZero() {
 		e.trace.Start = e.start
 	}
-	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces})
+	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces,
+		CountedNames: cfg.CountedNames})
 	e.api = newAPI(e)
 	e.user = &Process{engine: e, name: api.User, actor: &Actor{engine: e, name: api.User, alive: true}, inline: true}
 	return e, nil

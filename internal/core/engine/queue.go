@@ -23,10 +23,10 @@ type Queue struct {
 	all     map[string]*queued // keys that are queued or worked on, and some earlier ones
 	busy    int                // number of keys that are queued or worked on
 	unused  []*queued
-	resting []*Process             // ended processes, reused by later turns
-	waiting [2]map[string]*delayed // pending delays of keys, in the foreground and in the background
-	free    int                    // idle workers
-	starts  int                    // number of workers that are about to take a key
+	resting []*Process          // ended processes, reused by later turns
+	waiting map[string]*delayed // pending delays of keys
+	free    int                 // idle workers
+	starts  int                 // number of workers that are about to take a key
 }
 
 // queued is a key in a queue.
@@ -39,6 +39,8 @@ type queued struct {
 type delayed struct {
 	timer *Timer
 	at    time.Duration
+	// background: Settle does not wait for it.
+	background bool
 }
 
 // QueueConfig sets up a queue. Sync is required.
@@ -89,7 +91,7 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 	}
 	q := &Queue{
 		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, limiter: cfg.Limiter, failure: cfg.OnFailure, single: cfg.SingleRetry,
-		free: cfg.Workers, all: map[string]*queued{}, waiting: [2]map[string]*delayed{{}, {}},
+		free: cfg.Workers, all: map[string]*queued{}, waiting: map[string]*delayed{},
 	}
 	a.queues = append(a.queues, q)
 	return q
@@ -255,32 +257,30 @@ func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 		q.Add(key)
 		return
 	}
-	waiting := q.waiting[0]
-	if background {
-		waiting = q.waiting[1]
-	}
 	at := q.actor.engine.now + d
-	if w, ok := waiting[key]; ok {
-		if w.at <= at {
+	if w, ok := q.waiting[key]; ok {
+		if w.at <= at && (background || !w.background) {
 			q.actor.engine.answers(0)
 			return
 		}
+		// BIND-034: only the shorter one is left. Settle waits for it if it waits for one of them.
 		w.timer.Stop()
+		at, background = min(at, w.at), background && w.background
 	}
+	d = at - q.actor.engine.now
 	q.actor.engine.answers(int64(d))
-	waiting[key] = &delayed{at: at, timer: q.actor.arm(d, &Timer{name: q.name + " retry of " + key, background: background, call: func() {
-		delete(waiting, key)
-		q.Add(key)
-	}})}
+	q.waiting[key] = &delayed{at: at, background: background, timer: q.actor.arm(d, &Timer{name: q.name + " retry of " + key, background: background,
+		call: func() {
+			delete(q.waiting, key)
+			q.Add(key)
+		}})}
 }
 
 // withdraw cancels the pending delays of a key.
 func (q *Queue) withdraw(key string) {
-	for _, waiting := range q.waiting {
-		if w, ok := waiting[key]; ok {
-			w.timer.Stop()
-			delete(waiting, key)
-		}
+	if w, ok := q.waiting[key]; ok {
+		w.timer.Stop()
+		delete(q.waiting, key)
 	}
 }
 

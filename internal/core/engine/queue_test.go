@@ -146,6 +146,15 @@ func TestQueue(t *testing.T) {
 			want: []string{"0s b", "0s c", "1s a"},
 		},
 		{
+			rule: "BIND-034", name: "a delay replaces a longer one of a check in the background",
+			do: func(w *queueWorld) {
+				w.queue.AddInBackground("a", 3*time.Second)
+				w.queue.AddAfter("a", time.Second)
+				w.queue.AddInBackground("a", 2*time.Second)
+			},
+			want: []string{"1s a"},
+		},
+		{
 			rule: "BIND-034", name: "a delay stands although the key comes sooner",
 			do: func(w *queueWorld) {
 				w.queue.AddAfter("a", time.Second)

@@ -17,11 +17,13 @@ type Options struct {
 	NoSkipping bool
 	// AssumeSecrets is engine.Config.AssumeSecrets, for dumps, which have no Secrets.
 	AssumeSecrets bool
-	Attach        Attach
-	Attacher      Attacher
-	Kubelet       Kubelet
-	Provisioner   Provisioner
-	Resizer       Resizer
+	// CountedNames is store.Config.CountedNames.
+	CountedNames bool
+	Attach       Attach
+	Attacher     Attacher
+	Kubelet      Kubelet
+	Provisioner  Provisioner
+	Resizer      Resizer
 }
 
 // Attach is for the attach/detach controller.

@@ -54,9 +54,9 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		return obj, nil
 	}
 	// API-008: a generated name that is taken is drawn again, and everything after it is repeated.
-	base, version := meta.GenerateName, t.store.version
+	base, nth := meta.GenerateName, t.store.nthName(meta.GenerateName)
 	for attempt := 0; ; attempt++ {
-		meta.Name = generateName(base, version, attempt)
+		meta.Name = generateName(base, nth, attempt)
 		taken, err := t.createNamed(obj, versioned, opts)
 		switch {
 		case err == nil:

@@ -14,13 +14,22 @@ const (
 	generateNameLetters  = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// generateName appends five letters to the base (API-008). They depend on the version of the store and the attempt, so that the same
-// history gives the same names.
-func generateName(base string, version uint64, attempt int) string {
+// nthName returns the number from which the next name with a base follows: the version of the store, so that the same history gives the same
+// names, or with Config.CountedNames the number of names generated before.
+func (s *Store) nthName(base string) uint64 {
+	if s.names == nil {
+		return s.version
+	}
+	s.names[base]++
+	return s.names[base]
+}
+
+// generateName appends five letters to the base (API-008). They depend on a number and the attempt.
+func generateName(base string, nth uint64, attempt int) string {
 	if len(base) > generateNameBase {
 		base = base[:generateNameBase]
 	}
-	x := mix(version*generateNameAttempts + uint64(attempt))
+	x := mix(nth*generateNameAttempts + uint64(attempt))
 	suffix := make([]byte, generateNameSuffix)
 	for i := range suffix {
 		suffix[i] = generateNameLetters[x%uint64(len(generateNameLetters))]

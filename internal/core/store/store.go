@@ -23,6 +23,9 @@ type Config struct {
 	// StrictNamespaces: an object can be created only in a namespace that exists as an object. By default, false, a namespace that never was
 	// an object exists, too (NS-010).
 	StrictNamespaces bool
+	// CountedNames: a generated name depends on how many names were generated from its base before, and not on the version of the store. So
+	// clusters whose Events differ generate the same names. The default is false.
+	CountedNames bool
 }
 
 // Store holds the objects of one cluster and applies the API server's rules to every write (docs/rules/api.md).
@@ -34,8 +37,9 @@ type Store struct {
 	version uint64 // API-005: one counter for all kinds
 	objects int
 	asGiven bool
-	dry     bool         // see DryRun
-	fields  FieldTracker // nil for none
+	dry     bool              // see DryRun
+	fields  FieldTracker      // nil for none
+	names   map[string]uint64 // names generated from each base; nil unless Config.CountedNames
 
 	Volumes           *Table[*corev1.PersistentVolume]
 	Claims            *Table[*corev1.PersistentVolumeClaim]
@@ -71,6 +75,9 @@ func New(cfg Config) *Store {
 		cfg.History = 1000
 	}
 	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, tables: map[api.Kind]table{}, others: newOthers(cfg.History)}
+	if cfg.CountedNames {
+		s.names = map[string]uint64{}
+	}
 	s.Volumes = newTable(s, api.PersistentVolume, volumeStrategy, cfg.History)
 	s.Claims = newTable(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
 	s.Classes = newTable(s, api.StorageClass, classStrategy, cfg.History)
