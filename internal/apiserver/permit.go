@@ -16,12 +16,14 @@ type Transition struct {
 	Component string
 	// Verb of the request, as in api.Call, or "list"; "" for a watch event.
 	Verb string
-	// Object of the request or event. A list has no key.
+	// Object of the request or event. A list has no key. The name of an object that is created may be its generateName.
 	Object api.Ref
 	// Number of the change that a watch event reports, among all changes of its kind, from 1.
 	Number int
 	// Order sorts watch events by the order of the changes.
 	Order uint64
+	// Body of a request that creates something.
+	Body []byte
 	// At is when the change of a watch event was made.
 	At time.Time
 }
@@ -61,9 +63,13 @@ func (r *request) transition() Transition {
 		t.Object.Key = ""
 	}
 	if t.Verb == verbCreate {
+		t.Body = r.body
 		var meta metav1.PartialObjectMetadata
 		if json.Unmarshal(r.body, &meta) == nil {
 			t.Object.Key = api.Key(r.namespace, meta.Name)
+			if meta.Name == "" {
+				t.Object.Key = api.Key(r.namespace, meta.GenerateName)
+			}
 		}
 	}
 	return t

@@ -118,7 +118,7 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Hooks.Await != nil {
 		for _, r := range s.resources {
-			if r.simulated && r.presented == nil {
+			if !r.review && r.presented == nil {
 				s.count(r)
 			}
 		}

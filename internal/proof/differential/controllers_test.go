@@ -10,3 +10,23 @@ import (
 func TestDifferentialStatefulSets(t *testing.T) {
 	compareScenarios(t, differential.GenerateStatefulSets, 20)
 }
+
+// TestDifferentialReplicaSets compares scenarios of ReplicaSets.
+func TestDifferentialReplicaSets(t *testing.T) {
+	compareScenarios(t, differential.GenerateReplicaSets, 20)
+}
+
+// TestDifferentialDeployments compares scenarios of Deployments and their ReplicaSets.
+func TestDifferentialDeployments(t *testing.T) {
+	compareScenarios(t, differential.GenerateDeployments, 20)
+}
+
+// TestDifferentialDaemonSets compares scenarios of DaemonSets.
+func TestDifferentialDaemonSets(t *testing.T) {
+	compareScenarios(t, differential.GenerateDaemonSets, 20)
+}
+
+// TestDifferentialJobs compares scenarios of Jobs.
+func TestDifferentialJobs(t *testing.T) {
+	compareScenarios(t, differential.GenerateJobs, 20)
+}

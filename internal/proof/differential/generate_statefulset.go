@@ -3,7 +3,6 @@ package differential
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,65 +17,19 @@ const statefulSetKind api.Kind = "StatefulSet.apps"
 
 // GenerateStatefulSets returns the scenario of a seed about StatefulSets. Steps stand for kubelets, the binder and the garbage collector.
 func GenerateStatefulSets(seed uint64) Scenario {
-	g := &statefulSetGenerator{workloadGenerator{timeline: newTimeline(seed, 21)}}
-	s := Scenario{Lead: controllersLead, Controllers: []string{actors.StatefulSet}}
-	g.now = Epoch.Add(s.Lead)
-	g.createSet()
-	g.wait(1)
+	g := &statefulSetGenerator{newWorkloadGenerator(seed, 21, statefulSetKind, actors.StatefulSet)}
+	g.requests = []string{"create Pod", "create Pod", "delete Pod", "update Pod", "patch Pod", "create PersistentVolumeClaim",
+		"update PersistentVolumeClaim", "update-status StatefulSet.apps", "update-status StatefulSet.apps", "get StatefulSet.apps",
+		"create ControllerRevision.apps", "update ControllerRevision.apps", "delete ControllerRevision.apps", "patch ControllerRevision.apps"}
 	moves := []func(){
-		g.createSet, g.scale, g.scale, g.scale, g.change, g.change, g.change, g.changeTemplate, g.changeTemplate, g.changeTemplate, g.deleteSet,
-		g.runPods, g.runPods, g.runPods, g.runPods, g.runPods, g.reportPod, g.reportPod, g.reportPod, g.deletePod, g.deletePod, g.endPods, g.endPods, g.endPods,
-		g.endPods, g.changePod, g.createPod, g.changeClaim, g.changeClaim, g.deleteClaim, g.createClaim, g.changeRevision, g.unblock, g.pass,
+		g.createSet, g.scale, g.scale, g.scale, g.change, g.change, g.change, g.changeTemplate, g.changeTemplate, g.changeTemplate, g.delete,
+		g.runInOrder, g.runInOrder, g.runInOrder, g.runInOrder, g.runInOrder, g.reportPod, g.reportPod, g.reportPod, g.deletePod, g.deletePod, g.endPods, g.endPods, g.endPods,
+		g.endPods, g.changePod, g.createPod, g.changeClaim, g.changeClaim, g.deleteClaim, g.createClaim, g.createRevision, g.unblock, g.pass,
 	}
-	if g.chance(2) {
-		moves = append(moves, g.failRequests, g.failRequests, g.failRequests, func() { g.restart(actors.StatefulSet) })
-	}
-	for range 6 + g.IntN(14) {
-		moves[g.IntN(len(moves))]()
-		g.pauseOrSettle()
-	}
-	g.settle()
-	s.Steps = g.steps
-	return s
+	return g.scenario(g.createSet, moves)
 }
 
-// workloadGenerator makes steps about pods that controllers create under known names.
-type workloadGenerator struct{ timeline }
-
-func (g *workloadGenerator) pauseOrSettle() {
-	if g.chance(4) {
-		g.settle()
-		return
-	}
-	g.wait(pick(g.generator, 0, 0, 0, 1, 1, 3, 7, 15, 40))
-}
-
-// pass lets time pass.
-func (g *workloadGenerator) pass() {
-	g.add(Step{Op: Advance})
-	g.wait(pick(g.generator, 1, 5, 30, 100))
-}
-
-func (g *workloadGenerator) restart(actor string) {
-	g.settle()
-	g.add(Step{Op: Restart, Actor: actor})
-	g.wait(1)
-}
-
-// reportPodAs reports the status of a pod as a kubelet does.
-func (g *workloadGenerator) reportPodAs(key string, phase corev1.PodPhase, ready string) {
-	at := g.now.Truncate(time.Second).Format(time.RFC3339)
-	g.patch(api.Ref{Kind: api.Pod, Key: key}, api.Status, map[string]any{"status": map[string]any{"phase": phase,
-		"conditions": []map[string]any{{"type": "Ready", "status": ready, "lastTransitionTime": at}}}})
-}
-
-type statefulSetGenerator struct{ workloadGenerator }
-
-func (g *statefulSetGenerator) name() string { return pick(g.generator, "db", "db", "db", "web") }
-
-func (g *statefulSetGenerator) set() api.Ref {
-	return api.Ref{Kind: statefulSetKind, Key: "default/" + g.name()}
-}
+type statefulSetGenerator struct{ *workloadGenerator }
 
 // pod returns the name of a pod that a set may have.
 func (g *statefulSetGenerator) pod() string {
@@ -152,18 +105,6 @@ func (g *statefulSetGenerator) createSet() {
 	g.add(Step{Op: Create, Object: set})
 }
 
-func (g *statefulSetGenerator) containers() []corev1.Container {
-	return []corev1.Container{{Name: "c", Image: pick(g.generator, "i:1", "i:1", "i:2", "i:3")}}
-}
-
-func (g *statefulSetGenerator) scale() {
-	g.patch(g.set(), api.Main, map[string]any{"spec": map[string]any{"replicas": g.IntN(6)}})
-}
-
-func (g *statefulSetGenerator) changeTemplate() {
-	g.patch(g.set(), api.Main, map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": g.containers()}}}})
-}
-
 // change changes other fields of a set.
 func (g *statefulSetGenerator) change() {
 	spec := map[string]any{}
@@ -182,15 +123,11 @@ func (g *statefulSetGenerator) change() {
 	case 5:
 		spec["ordinals"] = map[string]any{"start": g.IntN(3)}
 	}
-	g.patch(g.set(), api.Main, map[string]any{"spec": spec})
+	g.patch(g.workload(), api.Main, map[string]any{"spec": spec})
 }
 
-func (g *statefulSetGenerator) deleteSet() {
-	g.add(Step{Op: Delete, Ref: g.set(), Cascade: pick(g.generator, "", "", metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)})
-}
-
-// runPods lets the pods of a set become ready one after the other.
-func (g *statefulSetGenerator) runPods() {
+// runInOrder lets the pods of a set become ready one after the other.
+func (g *statefulSetGenerator) runInOrder() {
 	name := g.name()
 	for i := range 1 + g.IntN(6) {
 		g.reportPodAs(fmt.Sprintf("default/%s-%d", name, i), corev1.PodRunning, "True")
@@ -294,31 +231,8 @@ func (g *statefulSetGenerator) createClaim() {
 	g.add(Step{Op: Create, Object: claim})
 }
 
-// changeRevision creates a revision that a set may adopt.
-func (g *statefulSetGenerator) changeRevision() {
-	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: fmt.Sprintf("%s-old%d", g.name(), g.IntN(3)), Labels: map[string]string{"app": g.name()}}}
-	revision.Data.Raw, revision.Revision = []byte(`{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"c","image":"old"}]}}}}`), int64(g.IntN(4))
-	g.add(Step{Op: Create, Object: revision})
-}
-
 // unblock removes the finalizers of something, as the garbage collector does.
 func (g *statefulSetGenerator) unblock() {
-	ref := pick(g.generator, g.set(), g.podRef(), g.claimRef())
+	ref := pick(g.generator, g.workload(), g.podRef(), g.claimRef())
 	g.patch(ref, api.Main, map[string]any{"metadata": map[string]any{"finalizers": nil}})
-}
-
-// failRequests lets some of the next requests fail.
-func (g *statefulSetGenerator) failRequests() {
-	verb, kind, _ := strings.Cut(pick(g.generator, "create Pod", "create Pod", "delete Pod", "update Pod", "patch Pod", "create PersistentVolumeClaim",
-		"update PersistentVolumeClaim", "update-status StatefulSet.apps", "update-status StatefulSet.apps", "get StatefulSet.apps",
-		"create ControllerRevision.apps", "update ControllerRevision.apps", "delete ControllerRevision.apps", "patch ControllerRevision.apps"), " ")
-	r := Rule{Actor: actors.StatefulSet, Verb: verb, Kind: api.Kind(kind), Times: 1 + g.IntN(5)}
-	switch g.IntN(4) {
-	case 0:
-		r.Lost = true
-	case 1:
-		r.Conflict = verb != "get"
-	}
-	g.add(Step{Op: Fault, Rule: r})
 }

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Outcomes are the outcomes of the real controllers for one scenario.
@@ -44,13 +42,41 @@ func (o *Outcomes) Check(ours []Observation) (why string) {
 		}
 		nearest := ""
 		for _, other := range others {
-			if diff := cmp.Diff(other, ours[i].withoutOrder()); nearest == "" || len(diff) < len(nearest) {
+			if diff := difference(other, ours[i].withoutOrder()); nearest == "" || len(diff) < len(nearest) {
 				nearest = diff
 			}
 		}
 		why = fmt.Sprintf("after step %d, never seen in %d runs; -the nearest of them +ours:\n%s", ours[i].Step, len(o.runs), nearest)
 	})
 	return why
+}
+
+// difference lists the lines that only one of two observations has, in order. If only the order differs, it lists all lines of that field.
+func difference(theirs, ours Observation) string {
+	var text strings.Builder
+	a, b := reflect.ValueOf(theirs), reflect.ValueOf(ours)
+	for i := range a.NumField() {
+		was, ok := a.Field(i).Interface().([]string)
+		if !ok || slices.Equal(was, b.Field(i).Interface().([]string)) {
+			continue
+		}
+		now := b.Field(i).Interface().([]string)
+		fmt.Fprintf(&text, "%s:\n", a.Type().Field(i).Name)
+		only := func(sign string, lines, others []string) (found bool) {
+			others = numbered(others)
+			for j, line := range numbered(lines) {
+				if !slices.Contains(others, line) {
+					fmt.Fprintf(&text, "%s %s\n", sign, lines[j])
+					found = true
+				}
+			}
+			return found
+		}
+		if removed, added := only("-", was, now), only("+", now, was); !removed && !added {
+			fmt.Fprintf(&text, "- %s\n+ %s\n", strings.Join(was, "\n- "), strings.Join(now, "\n+ "))
+		}
+	}
+	return text.String()
 }
 
 // examine searches the runs for each of our observations. If one is missing, it says which, and what was seen instead, or which two

@@ -19,6 +19,8 @@ type Action struct {
 	// Seen counts, by kind, the changes that the component had received when it asked; nil if that is not known. For a view it counts the
 	// changes that the component must have received to see what it saw.
 	Seen map[api.Kind]int
+	// Node is the node that a pod requires by name, if the action creates one with a generated name.
+	Node string
 	// Pass marks a view by a pass of a loop.
 	Pass bool
 }

@@ -74,7 +74,8 @@ func NewOurs(opts Options) (*Ours, error) {
 		Attacher:    volsim.SidecarConfig{Timeout: -1},
 	}
 	*internals.Options(&cfg) = options.Options{
-		Provisioner: options.Provisioner{NoSecretAnnotations: true},
+		CountedNames: true,
+		Provisioner:  options.Provisioner{NoSecretAnnotations: true},
 		// The middle of the random 0 to 10 %.
 		Attach:   options.Attach{PollStretch: 0.05},
 		Attacher: options.Attacher{Plain: true, Workers: -1},
@@ -226,6 +227,18 @@ func (w *Ours) Machine(node string, what MachineOp) error {
 	}
 	do()
 	return nil
+}
+
+// Objects returns the objects of a kind.
+func (w *Ours) Objects(kind api.Kind) []api.Object {
+	return internals.Engine(w.cluster).Store().List(kind)
+}
+
+// Bind gives a pod a node.
+func (w *Ours) Bind(pod, node string) error {
+	e := internals.Engine(w.cluster)
+	_, err := e.API().Bind(e.User(), pod, BindingTo(pod, node))
+	return err
 }
 
 // Restart lets a controller crash and start again.

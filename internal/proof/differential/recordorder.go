@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -195,6 +197,17 @@ func (t *orderRecorder) entry(e trace.Entry) asker {
 		who.verb, who.object = CallOf(e.Call)
 	default:
 		return asker{}
+	}
+	if e.Verb == "create" && e.New != nil && len(t.asked[who]) == 0 {
+		// The request did not know the name, which was generated.
+		who.object.Key = api.Key(e.New.GetNamespace(), "")
+		t.add(e.Time, who)
+		last := &t.actions[len(t.actions)-1]
+		last.Object.Key += e.New.GetGenerateName()
+		if pod, ok := e.New.(*corev1.Pod); ok {
+			last.Node = RequiredNode(pod)
+		}
+		return who
 	}
 	t.add(e.Time, who)
 	return who

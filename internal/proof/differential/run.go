@@ -44,6 +44,8 @@ func (p *runner) do(step Step) error {
 		return p.Fail(step.Rule)
 	case Restart:
 		return p.Restart(step.Actor)
+	case Pods:
+		return p.pods(step)
 	case Power:
 		return p.Machine(step.Node, step.Machine)
 	}
@@ -54,6 +56,9 @@ func (p *runner) do(step Step) error {
 func (p *runner) resolve(ref api.Ref) api.Ref {
 	if key, ok := strings.CutPrefix(ref.Key, Provisioned); ok {
 		ref.Key = "pvc-" + string(p.claims[key])
+	}
+	if number, ok := strings.CutPrefix(ref.Key, nth); ok {
+		ref.Key = p.nth(ref.Kind, number)
 	}
 	return ref
 }

@@ -71,6 +71,8 @@ func (s Scenario) describe() string {
 			what = fmt.Sprintf("lease %s %s", step.Node, step.Machine)
 		case Fault:
 			what = fmt.Sprintf("fault %+v", step.Rule)
+		case Pods:
+			what = fmt.Sprintf("pods %+v", step.Pods)
 		case Restart:
 			what = "restart " + step.Actor
 		case Advance:

@@ -24,6 +24,10 @@ type Side interface {
 	Fail(Rule) error
 	// Machine stops or starts a node or its kubelet. It fails if there is no such node.
 	Machine(node string, what MachineOp) error
+	// Objects returns the objects of a kind in the order of their keys.
+	Objects(kind api.Kind) []api.Object
+	// Bind gives a pod a node.
+	Bind(pod, node string) error
 	// Restart lets a controller of Scenario.Controllers crash and start again.
 	Restart(actor string) error
 	Advance(time.Duration) error

@@ -21,6 +21,7 @@ const (
 	Storage Op = "storage" // Backend gets Setting
 	Fault   Op = "fault"   // Rule
 	Power   Op = "power"   // Node, Machine: a node or its kubelet stops or starts
+	Pods    Op = "pods"    // Pods: they get the status Patch, or are deleted; Force
 	Restart Op = "restart" // Actor crashes and starts again
 	Advance Op = "advance" // nothing but time passes
 )
@@ -34,6 +35,7 @@ type Step struct {
 	Patch   string
 	Force   bool                       // a pod goes without grace
 	Cascade metav1.DeletionPropagation // of a Delete; "" is the default
+	Pods    PodStep
 	Actor   string
 	Backend string
 	Setting Setting

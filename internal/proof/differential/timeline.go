@@ -41,9 +41,13 @@ func (g *timeline) settle() {
 
 // patch adds a JSON merge patch.
 func (g *timeline) patch(ref api.Ref, sub api.Subresource, change any) {
+	g.add(Step{Op: Patch, Ref: ref, Sub: sub, Patch: encode(change)})
+}
+
+func encode(change any) string {
 	patch, err := json.Marshal(change)
 	if err != nil {
 		panic(err) // it consists of values of the API
 	}
-	g.add(Step{Op: Patch, Ref: ref, Sub: sub, Patch: string(patch)})
+	return string(patch)
 }

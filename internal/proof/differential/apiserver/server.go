@@ -62,7 +62,7 @@ func New(cfg Config) *Server {
 	if cfg.Wrote == nil {
 		cfg.Wrote = func(trace.Entry) {}
 	}
-	b := &backend{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history})}
+	b := &backend{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history, CountedNames: true})}
 	return &Server{
 		Server: apiserver.New(apiserver.Config{
 			Backend:      b,

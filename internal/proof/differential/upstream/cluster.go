@@ -280,6 +280,18 @@ func (c *Cluster) Delete(ref api.Ref, opts api.DeleteOptions) (err error) {
 // Storage returns a backend.
 func (c *Cluster) Storage(name string) *differential.Backend { return c.backends[name] }
 
+// Objects returns the objects of a kind.
+func (c *Cluster) Objects(kind api.Kind) (all []api.Object) {
+	c.server.Do(func(s *store.Store) { all = s.List(kind) })
+	return all
+}
+
+// Bind gives a pod a node.
+func (c *Cluster) Bind(pod, node string) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Bind(pod, differential.BindingTo(pod, node)) })
+	return err
+}
+
 // Fail adds a rule for failing requests.
 func (c *Cluster) Fail(r differential.Rule) (err error) {
 	c.server.Do(func(*store.Store) { err = r.Add(c.faults) })

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/controller/statefulset"
 
 	"github.com/volsim/volsim/internal/core/actors"
 )
@@ -19,7 +18,12 @@ type prepare func(ctx context.Context, c *Cluster, client kubernetes.Interface, 
 
 // preparations are the controllers that a scenario with Controllers may have.
 var preparations = map[string]prepare{
-	actors.StatefulSet: prepareStatefulSet,
+	actors.StatefulSet:      prepareStatefulSet,
+	actors.ReplicaSet:       prepareReplicaSet,
+	actors.Deployment:       prepareDeployment,
+	actors.DaemonSet:        prepareDaemonSet,
+	actors.Job:              prepareJob,
+	actors.TTLAfterFinished: prepareTTL,
 }
 
 // life is one life of a controller of Config.Controllers.
@@ -70,11 +74,4 @@ func (c *Cluster) Restart(name string) error {
 		l.over.Wait()
 	}
 	return c.startController(name)
-}
-
-func prepareStatefulSet(ctx context.Context, c *Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
-	real := statefulset.NewStatefulSetController(ctx, shared.Core().V1().Pods(), shared.Apps().V1().StatefulSets(),
-		shared.Core().V1().PersistentVolumeClaims(), shared.Apps().V1().ControllerRevisions(), client)
-	c.sequenceWorkers(ctx, actors.StatefulSet, real, "queue")
-	return func() { real.Run(ctx, 5) }, nil
 }

@@ -2,9 +2,13 @@ package upstream
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential"
@@ -140,9 +144,20 @@ func (s *sequencer) indexOf(t *transition) int {
 	return slices.IndexFunc(s.order, func(a ordered) bool { return !a.done && a.matches(t) })
 }
 
-// matches reports whether a transition carries out the action.
+// matches reports whether a transition carries out the action. A creation that failed before its name was generated has only a namespace.
 func (a *ordered) matches(t *transition) bool {
-	return a.Actor == t.Component && a.Verb == t.Verb && a.Object == t.Object
+	same := a.Object == t.Object || a.Verb == "create" && a.Object.Kind == t.Object.Kind && strings.HasSuffix(a.Object.Key, "/") &&
+		strings.HasPrefix(t.Object.Key, a.Object.Key)
+	return a.Actor == t.Component && a.Verb == t.Verb && same && (a.Node == "" || a.Node == nodeOf(t))
+}
+
+// nodeOf returns the node that the pod requires which a request creates.
+func nodeOf(t *transition) string {
+	var pod corev1.Pod
+	if json.Unmarshal(t.Body, &pod) != nil {
+		return ""
+	}
+	return differential.RequiredNode(&pod)
 }
 
 // needs reports whether a view needs an event.

@@ -1,10 +1,6 @@
 package upstream
 
 import (
-	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/core"
 	corev1 "k8s.io/client-go/informers/core/v1"
@@ -40,24 +36,5 @@ func (v sortedVolumeInformer) Informer() cache.SharedIndexInformer {
 type sortedInformer struct{ cache.SharedIndexInformer }
 
 func (i sortedInformer) GetIndexer() cache.Indexer {
-	return sortedIndexer{i.SharedIndexInformer.GetIndexer()}
-}
-
-type sortedIndexer struct{ cache.Indexer }
-
-func (x sortedIndexer) ByIndex(name, value string) ([]any, error) {
-	objs, err := x.Indexer.ByIndex(name, value)
-	if err != nil {
-		return nil, err
-	}
-	names := make(map[any]string, len(objs))
-	for _, obj := range objs {
-		accessor, err := meta.Accessor(obj)
-		if err != nil {
-			return nil, err
-		}
-		names[obj] = accessor.GetName()
-	}
-	slices.SortFunc(objs, func(a, b any) int { return strings.Compare(names[a], names[b]) })
-	return objs, nil
+	return orderedIndexer{i.SharedIndexInformer.GetIndexer()}
 }
