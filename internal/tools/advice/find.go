@@ -50,10 +50,15 @@ type Way struct {
 	Result string `json:"result"`
 
 	assume []string // the repair outside of the API
+	likely bool     // the user probably meant this
 }
 
-// effort ranks ways of the same danger: a repair of what is broken first, then few commands, then those that need new objects.
+// effort ranks ways of the same danger: a repair of what is broken first, then the correction of a mistyped name, then few commands, then those
+// that need new objects.
 func (w *Way) effort() int {
+	if w.likely {
+		return 0
+	}
 	effort := len(w.Commands)
 	for _, command := range w.Commands {
 		if command.Manifest != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
@@ -175,13 +176,21 @@ func (p *proposer) replace(changed *corev1.PersistentVolumeClaim) []Command {
 
 // classes proposes to create the claim again with another storage class. A claim that is not bound has no data.
 func (p *proposer) classes(claim *corev1.PersistentVolumeClaim) {
+	var names []string
 	for _, class := range p.snapshot.Classes {
-		if class.Name == objects.ClassOf(claim) {
+		names = append(names, class.Name)
+	}
+	meant := "" // by a name that no class has
+	if name := objects.ClassOf(claim); name != "" && !slices.Contains(names, name) {
+		meant = similar.To(name, names)
+	}
+	for _, name := range names {
+		if name == objects.ClassOf(claim) {
 			continue
 		}
 		changed := fresh(claim)
-		changed.Spec.StorageClassName = &class.Name
-		p.add(Way{Does: fmt.Sprintf("create the claim again, with storage class %q", class.Name), Commands: p.replace(changed)})
+		changed.Spec.StorageClassName = &name
+		p.add(Way{Does: fmt.Sprintf("create the claim again, with storage class %q", name), Commands: p.replace(changed), likely: name == meant})
 	}
 }
 

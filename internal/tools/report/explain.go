@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsim/volsim/api"
@@ -25,9 +26,12 @@ type Answer struct {
 	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
 	// Assumptions are about drivers, nodes and controllers, from the evidence in the dump or as requested.
 	Assumptions []evidence.Assumption `json:"assumptions,omitempty"`
-	// Ways are what helps the objects that the user named, by object; each was simulated.
+	// Ways are what helps the objects that the user named, or else those that wait for the user, by object; each was simulated.
 	Ways  []waysOut `json:"ways,omitempty"`
 	Notes []string  `json:"notes,omitempty"`
+
+	// all: the user named no object.
+	all bool
 }
 
 // waysOut are the ways after which one object reaches its desired state.
@@ -67,6 +71,7 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	}
 	a := &Answer{Now: c.Now(), Notes: c.Notes}
 	all := len(asked.named) == 0
+	a.all = all
 	explainer := explain.New(c.Snapshot())
 	known := map[string]bool{} // already explained as part of another object
 	for i, ref := range refs {
@@ -105,10 +110,11 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if err != nil {
 		return nil, err
 	}
-	if !all {
-		if err := a.findWays(d, opts, refs, work); err != nil {
-			return nil, err
-		}
+	if all {
+		refs = a.manual()
+	}
+	if err := a.findWays(d, opts, refs, work); err != nil {
+		return nil, err
 	}
 	a.Ahead = predict.Span(p.Until.Sub(p.From))
 	if a.Ahead < predict.Span(ahead) {
@@ -154,6 +160,19 @@ func (a *Answer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(answer)
 }
 
+// manual returns the explained objects that wait for the user; of those that are alike, the first.
+func (a *Answer) manual() []api.Ref {
+	var refs []api.Ref
+	for _, group := range groupAlike(a.Explanations) {
+		if x := group[0]; x.Changes.When == explain.Manual {
+			if ref, err := objname.Parse(x.Object); err == nil {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	return refs
+}
+
 // findWays finds what helps the objects.
 func (a *Answer) findWays(d *dump.Dump, opts dump.Options, refs []api.Ref, work int) error {
 	budget := advice.NoLimit
@@ -179,26 +198,53 @@ func (a *Answer) findWays(d *dump.Dump, opts dump.Options, refs []api.Ref, work 
 func (a *Answer) writeWays(w io.Writer) {
 	for _, out := range a.Ways {
 		fmt.Fprintf(w, "\nways out for %s (each simulated):\n", out.Object)
-		for i, way := range out.Ways {
+		if a.all {
+			writeBestWay(w, out)
+			continue
+		}
+		for i := range out.Ways {
 			if i == shownWays {
 				fmt.Fprintf(w, "  %d more; -o json lists them\n", len(out.Ways)-i)
 				break
 			}
-			risk := way.Danger.String()
-			if way.Risk != "" {
-				risk += ": " + way.Risk
-			}
-			fmt.Fprintf(w, "  %d. %s (%s)\n", i+1, way.Does, risk)
-			for _, command := range way.Commands {
-				indent := "       "
-				if command.Manifest != "" {
-					indent = "" // the shell wants the end of the input at the begin of a line
-				}
-				fmt.Fprintf(w, "%s%s\n", indent, command)
-			}
-			fmt.Fprintf(w, "     then %s\n", way.Result)
+			writeWay(w, i, &out.Ways[i], true)
 		}
 	}
+}
+
+// writeBestWay writes the first way, without manifests, and the command that shows the rest.
+func writeBestWay(w io.Writer, out waysOut) {
+	best := &out.Ways[0]
+	long := slices.ContainsFunc(best.Commands, func(c advice.Command) bool { return c.Manifest != "" })
+	writeWay(w, 0, best, !long)
+	var rest []string
+	if long {
+		rest = append(rest, "the commands")
+	}
+	if more := len(out.Ways) - 1; more > 0 {
+		rest = append(rest, fmt.Sprintf("%d more", more))
+	}
+	if len(rest) > 0 {
+		fmt.Fprintf(w, "  %s: volsim explain %s\n", strings.Join(rest, " and "), out.Object)
+	}
+}
+
+func writeWay(w io.Writer, i int, way *advice.Way, commands bool) {
+	risk := way.Danger.String()
+	if way.Risk != "" {
+		risk += ": " + way.Risk
+	}
+	fmt.Fprintf(w, "  %d. %s (%s)\n", i+1, way.Does, risk)
+	for _, command := range way.Commands {
+		indent := "       "
+		if command.Manifest != "" {
+			indent = "" // the shell wants the end of the input at the begin of a line
+		}
+		if commands {
+			fmt.Fprintf(w, "%s%s\n", indent, command)
+		}
+	}
+	fmt.Fprintf(w, "     then %s\n", way.Result)
 }
 
 // withoutRelated removes explanations that also appear below a later one. The caller already skipped those that appear below an earlier
