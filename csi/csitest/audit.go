@@ -16,7 +16,8 @@ import (
 // audit says that volsim makes a call itself, and what the CSI specification requires as its answer.
 type audit struct {
 	want codes.Code
-	why  string // the condition for which that code is required
+	why  string     // the condition for which that code is required
+	or   codes.Code // a code that is allowed instead; OK is none
 }
 
 // auditor is the actor of audits.
@@ -29,7 +30,17 @@ func (r *run) ask(node string, request proto.Message, want codes.Code, why strin
 	}
 	reply, _ := r.driver.Call(node, request)
 	r.merge()
-	r.rec.steps[len(r.rec.steps)-1].Audit = &audit{want, why}
+	r.rec.steps[len(r.rec.steps)-1].Audit = &audit{want: want, why: why}
+	return reply
+}
+
+// askOr is ask for a call that may also fail with another code.
+func (r *run) askOr(node string, request proto.Message, or codes.Code, why string) proto.Message {
+	before := len(r.rec.steps)
+	reply := r.ask(node, request, codes.OK, why)
+	if len(r.rec.steps) > before {
+		r.rec.steps[len(r.rec.steps)-1].Audit.or = or
+	}
 	return reply
 }
 
@@ -95,6 +106,10 @@ func (r *run) askGone(id string, c *spec.CreateVolumeRequest) {
 		r.ask("", &spec.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: r.nodeID(0), Secrets: c.GetSecrets()}, codes.OK,
 			"the volume does not exist, so it is not published")
 	}
+	if r.rec.caps.Modify && len(r.cfg.Attributes) > 0 {
+		r.ask("", &spec.ControllerModifyVolumeRequest{VolumeId: id, MutableParameters: r.cfg.Attributes, Secrets: c.GetSecrets()}, codes.NotFound,
+			"the volume does not exist")
+	}
 	if r.rec.caps.Snapshot {
 		r.ask("", &spec.CreateSnapshotRequest{SourceVolumeId: id, Name: "snapshot-" + r.name("of-nothing"), Parameters: r.cfg.SnapshotParameters,
 			Secrets: r.cfg.Secrets}, codes.NotFound, "the volume does not exist")
@@ -137,17 +152,24 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 	switch code := reply.Status.Code(); {
 	case reply.Broken:
 		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
-	case c.Method == "ControllerExpandVolume" && reply.Status != nil, c.Method == "ControllerUnpublishVolume" && code == codes.NotFound:
+	case code == codes.Unimplemented && advertised[c.Method] != "":
+		e.unimplemented(c)
+	case c.Method == "ControllerExpandVolume" && reply.Status != nil, code != codes.OK && code == a.or, c.Method == "ControllerUnpublishVolume" && code == codes.NotFound:
 		// Success is recommended and not required.
 	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code):
 	case reply.Status == nil && a.want == codes.OK && aboutSnapshots(c):
 		if !e.tainted[snapshotKey(e.nameIn(c))] {
 			e.snapshotReply(c, reply.Message)
 		}
+	case reply.Status == nil && a.want == codes.OK && (c.Method == "CreateVolume" || c.Method == "DeleteVolume"):
+		e.success(c, reply)
 	case reply.Status == nil && a.want == codes.OK:
 		e.answer(c, reply.Message)
 	case reply.Status == nil:
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, a.want, a.why)
+		if f := &e.flaws[len(e.flaws)-1]; c.Method == "NodePublishVolume" && a.want == codes.FailedPrecondition {
+			f.section, f.required = c.Method+" Errors", "a SINGLE_NODE_SINGLE_WRITER volume that is published at another target_path MUST give FAILED_PRECONDITION"
+		}
 	case a.want == codes.OK:
 		e.flaw(wrongCode, c, c.Volume, "%s answers code %s: %s, and success is required: %s", c.Method, code, reply.Status.Message(), a.why)
 	case code != a.want:
@@ -259,7 +281,7 @@ func (e *examiner) stats(c *csi.Call, r *spec.NodeGetVolumeStatsResponse) {
 		return
 	}
 	for _, u := range r.GetUsage() {
-		if u.GetTotal() < 0 || u.GetUsed() < 0 || u.GetAvailable() < 0 || u.GetTotal() > 0 && u.GetUsed() > u.GetTotal() ||
+		if u.GetTotal() < 0 || u.GetUsed() < 0 || u.GetAvailable() < 0 || u.GetTotal() > 0 && max(u.GetUsed(), u.GetAvailable()) > u.GetTotal() ||
 			u.GetUnit() == spec.VolumeUsage_UNKNOWN {
 			e.flaw(invalid, c, c.Volume, "the reply to NodeGetVolumeStats has usage %s", compact(u))
 			return

@@ -34,6 +34,13 @@ func (r *run) askAboutSnapshots() {
 		missing.VolumeContentSource = &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Snapshot{
 			Snapshot: &spec.VolumeContentSource_SnapshotSource{SnapshotId: "volsim-" + r.name("none")}}}
 		r.ask("", missing, codes.NotFound, "the snapshot in volume_content_source does not exist")
+		r.compare()
+		other := proto.Clone(create).(*spec.CreateVolumeRequest)
+		other.VolumeContentSource = &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Snapshot{
+			Snapshot: &spec.VolumeContentSource_SnapshotSource{SnapshotId: first}}}
+		if create.GetVolumeContentSource() == nil && first != "" {
+			r.ask("", other, codes.AlreadyExists, "a volume of that name exists, which was not created from the snapshot")
+		}
 	}
 	if !r.rec.caps.ListSnapshots {
 		return

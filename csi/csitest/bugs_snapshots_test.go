@@ -1,6 +1,10 @@
 package csitest
 
-import "github.com/volsim/volsim/csi/internal/testdriver"
+import (
+	"time"
+
+	"github.com/volsim/volsim/csi/internal/testdriver"
+)
 
 // bugRow is a row of TestBugs.
 type bugRow struct {
@@ -8,6 +12,17 @@ type bugRow struct {
 	story   string
 	kind    flawKind
 	section string // of the CSI specification
+}
+
+// config returns the configuration for a row.
+func (r bugRow) config() Config {
+	d := testdriver.New(r.bug)
+	if r.story == "zones" {
+		d.Zones = map[string]string{"n2": "b"}
+	}
+	cfg := configOf(d)
+	cfg.Limit = 300 * time.Millisecond // a goal that is never reached is waited for that long
+	return cfg
 }
 
 // snapshotBugs are the rows about snapshots, copies and groups.

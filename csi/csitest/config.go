@@ -69,8 +69,10 @@ type Config struct {
 	// Controller is nil: the test fails with the finding of Replay. Default "": none.
 	Recorded string
 
-	limit int32 // max_volumes_per_node of the first node; not positive: none
-	every int   // inject only each n-th single fault; 0 is each one
+	limit    int32 // max_volumes_per_node of the first node; not positive: none
+	unlisted bool  // ListVolumes does not work, so volumes are not compared
+	paced    bool  // the driver works on in real time after it has replied, so a repetition of a call waits
+	every    int   // inject only each n-th single fault; 0 is each one
 
 	// Progress is called after each story with its name and the number of runs. Default nil: not called.
 	Progress func(story string, runs int)

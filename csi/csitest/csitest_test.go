@@ -75,6 +75,18 @@ func TestOfflineExpansion(t *testing.T) {
 	}
 }
 
+// A volume is made where its pod can run.
+func TestZones(t *testing.T) {
+	d := testdriver.New()
+	d.Zones = map[string]string{"n2": "b"}
+	cfg := configOf(d)
+	cfg.Stories, cfg.Seeds, cfg.Pairs = []string{"zones"}, 2, 5
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
+	require.Empty(t, report.Stories[0].Incomplete)
+}
+
 // A story has a name of its own, which --stories and replay lines use.
 func TestStoryNames(t *testing.T) {
 	names := slices.Sorted(slices.Values(Stories()))

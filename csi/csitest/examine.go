@@ -133,11 +133,50 @@ func (e *examiner) isStuck(rec *recording) {
 		}
 	}
 	if last.at < 0 {
+		e.isIdle(rec)
 		return
 	}
 	section, required := e.unmet(last)
 	e.flaws = append(e.flaws, flaw{kind: stuck, section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
 		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
+}
+
+// isIdle reports why a goal was not reached although no call fails, if a reply says it.
+func (e *examiner) isIdle(rec *recording) {
+	if len(rec.plan.faults) > 0 || rec.plan.seed != 0 {
+		return // repetitions of the call may not have reached the driver
+	}
+	for i, s := range slices.Backward(e.steps) {
+		if s.Call == nil || len(s.Call.Replies) == 0 {
+			continue
+		}
+		switch r := s.Call.Replies[len(s.Call.Replies)-1].Message.(type) {
+		case *spec.CreateSnapshotResponse:
+			if !strings.HasSuffix(rec.missed[0], "is ready") {
+				return
+			}
+			e.never(rec, s.Call, i, r.GetSnapshot().GetReadyToUse(), "a snapshot becomes ready: ready_to_use is false only while it is processed",
+				"the last reply to CreateSnapshot has ready_to_use false")
+		case *spec.CreateVolumeResponse:
+			if preferred := s.Call.Request.(*spec.CreateVolumeRequest).GetAccessibilityRequirements().GetPreferred(); len(preferred) > 0 {
+				e.never(rec, s.Call, i, e.reaches(r.GetVolume().GetAccessibleTopology(), preferred[:1]),
+					"the plugin MUST attempt to make the volume accessible from the preferred topologies in order from first to last",
+					"the volume cannot be reached from the first preferred topology, "+compact(preferred[0]))
+			}
+		}
+		if len(e.flaws) > 0 {
+			return
+		}
+	}
+}
+
+// never reports that a goal is never reached because of a reply, unless the reply is as it should be.
+func (e *examiner) never(rec *recording, c *csi.Call, at int, right bool, required, detail string) {
+	if right {
+		return
+	}
+	e.flaws = append(e.flaws, flaw{kind: stuck, section: c.Method, required: required, method: c.Method, volume: c.Volume, snapshot: e.nameIn(c),
+		steps: e.steps[:at+1], detail: detail + "; " + rec.missed[0] + " never happens"})
 }
 
 // call examines a call: its executions in the driver, one after the other. A call that stayed open is examined where it was executed.
@@ -203,9 +242,15 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 		return
 	}
+	if code == codes.Unimplemented && advertised[c.Method] != "" {
+		e.unimplemented(c)
+		return
+	}
 	o := e.ask(c.Node, c.Request)
 	_, exists := e.Volume(volume)
-	switch {
+	switch required := e.tabled(c, o.err); {
+	case (code == codes.Internal || code == codes.Unknown) && required != "" && reply.Met == 0:
+		e.flaw(wrongCode, c, c.Volume, "%s, and code %s is required", answer, required)
 	case !exists && code != codes.NotFound && code != codes.Unimplemented && needsVolume[c.Method]:
 		e.flaw(wrongCode, c, c.Volume, "%s, and code NotFound is required: the volume does not exist", answer)
 	case requestedSize(c.Request) > impossible && code != codes.OutOfRange && code != codes.Unimplemented:
@@ -221,6 +266,36 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	default:
 		e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 	}
+}
+
+// advertised has the capability for which the calls of a method are made.
+var advertised = map[string]string{
+	"CreateVolume": "CREATE_DELETE_VOLUME", "DeleteVolume": "CREATE_DELETE_VOLUME", "ControllerPublishVolume": "PUBLISH_UNPUBLISH_VOLUME",
+	"ControllerUnpublishVolume": "PUBLISH_UNPUBLISH_VOLUME", "ControllerExpandVolume": "EXPAND_VOLUME", "ControllerModifyVolume": "MODIFY_VOLUME",
+	"ListVolumes": "LIST_VOLUMES", "GetCapacity": "GET_CAPACITY", "ControllerGetVolume": "GET_VOLUME", "CreateSnapshot": "CREATE_DELETE_SNAPSHOT",
+	"DeleteSnapshot": "CREATE_DELETE_SNAPSHOT", "ListSnapshots": "LIST_SNAPSHOTS", "NodeStageVolume": "STAGE_UNSTAGE_VOLUME",
+	"NodeUnstageVolume": "STAGE_UNSTAGE_VOLUME", "NodeExpandVolume": "EXPAND_VOLUME", "NodeGetVolumeStats": "GET_VOLUME_STATS",
+}
+
+// unimplemented reports that a call fails with Unimplemented for which the driver has the capability.
+func (e *examiner) unimplemented(c *csi.Call) {
+	e.flaw(wrongCode, c, c.Volume, "%s answers code Unimplemented, and the driver has the capability %s", c.Method, advertised[c.Method])
+	f := &e.flaws[len(e.flaws)-1]
+	f.section, f.required = c.Method, "a plugin with the capability "+advertised[c.Method]+" MUST implement this call"
+}
+
+// tabled returns the code that the table of errors requires for the error of the reference, "" for none.
+func (e *examiner) tabled(c *csi.Call, err error) storage.Code {
+	if r, ok := c.Request.(*spec.ControllerPublishVolumeRequest); ok && e.gone[e.node(r.GetNodeId())] {
+		return storage.NotFound
+	}
+	switch code := storage.CodeOf(err); {
+	case err == nil:
+	case c.Method == "CreateVolume" && code == storage.AlreadyExists, c.Method == "ControllerPublishVolume" && code == storage.FailedPrecondition,
+		c.Method == "DeleteVolume" && code == storage.FailedPrecondition && !e.tolerates(c, code):
+		return code
+	}
+	return ""
 }
 
 // needsVolume has the methods of the controller that need a volume that exists.
@@ -271,13 +346,19 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 	case *spec.DeleteVolumeResponse:
 		delete(e.answers, "create "+e.volume(c.Volume))
 	case *spec.ControllerExpandVolumeResponse:
-		if size := r.GetCapacityBytes(); size > 0 && size < before.Size {
+		if r.GetCapacityBytes() == 0 {
+			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has no capacity_bytes")
+			return
+		}
+		if size := r.GetCapacityBytes(); size < before.Size {
 			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, before.Size)
 			return
 		}
 		name := e.volume(c.Volume)
 		e.reported[name] = max(e.reported[name], r.GetCapacityBytes())
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.ControllerExpandVolumeRequest).GetCapacityRange())
+	case *spec.NodeExpandVolumeResponse:
+		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.NodeExpandVolumeRequest).GetCapacityRange())
 	}
 }
 

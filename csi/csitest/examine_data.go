@@ -25,7 +25,29 @@ func (e *examiner) access(a *access) {
 		e.data[volume] = a.Data
 	case written && a.Data != want:
 		e.flaw(data, nil, a.Volume, "a container reads %q at %s on node %s, and %q was written", a.Data, a.Path, a.Node, want)
+		if f := &e.flaws[len(e.flaws)-1]; e.writtenElsewhere(volume, a.Data) {
+			f.method = "NodePublishVolume"
+			if e.caps.Stage {
+				f.method = "NodeStageVolume"
+			}
+			f.section, f.required = f.method, "the volume with the volume_id of the request is mounted, and no other one: publish_context says which device it is"
+		}
 	}
+}
+
+// writtenElsewhere reports whether the data was written to another volume, and never to this one.
+func (e *examiner) writtenElsewhere(volume, text string) bool {
+	other := false
+	for _, s := range e.steps[:e.at] {
+		if s.Access == nil || !s.Access.Write || s.Access.Data != text {
+			continue
+		}
+		if e.volume(s.Access.Volume) == volume {
+			return false
+		}
+		other = true
+	}
+	return other
 }
 
 // measure compares the size of a file system with what it was before the volume grew.

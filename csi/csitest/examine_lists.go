@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/fake"
 )
@@ -12,6 +14,10 @@ import (
 func (e *examiner) list(in *inventory) {
 	if in.Listed {
 		e.listVolumes(in)
+	}
+	if in.Failed != "" {
+		e.flaw(inventories, nil, "", "ListVolumes fails: %s", in.Failed)
+		e.flaws[len(e.flaws)-1].method = "ListVolumes"
 	}
 	if in.Mounted {
 		e.listMounts(in)
@@ -35,6 +41,10 @@ func (e *examiner) listVolumes(in *inventory) {
 		case e.before[id]:
 		case !known && e.leaks():
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
+			if f := &e.flaws[len(e.flaws)-1]; e.refuses() {
+				f.section, f.required = "CreateVolume Errors", "a request that cannot be fulfilled creates nothing: the caller gets no volume_id, so nobody deletes "+
+					"what it leaves"
+			}
 		case !known:
 		case !exists:
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which DeleteVolume deleted", id)
@@ -56,6 +66,18 @@ func (e *examiner) listVolumes(in *inventory) {
 	}
 }
 
+// definite are codes of CreateVolume that say that the request cannot be fulfilled. The external-provisioner does not delete a volume after them.
+var definite = []codes.Code{codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange}
+
+// refuses reports whether some CreateVolume got one of these codes.
+func (e *examiner) refuses() bool {
+	return slices.ContainsFunc(e.steps[:e.at], func(s step) bool {
+		return s.Call != nil && s.Call.Method == "CreateVolume" && slices.ContainsFunc(s.Call.Replies, func(r csi.Reply) bool {
+			return slices.Contains(definite, r.Status.Code())
+		})
+	})
+}
+
 // leaks reports whether each CreateVolume got a definite answer, so that an unknown volume is a leak.
 func (e *examiner) leaks() bool {
 	creates := false
@@ -65,7 +87,7 @@ func (e *examiner) leaks() bool {
 		}
 		creates = true
 		for _, reply := range s.Call.Replies {
-			if reply.Status != nil && !e.tainted[s.Call.Volume] && reply.Met == 0 {
+			if reply.Status != nil && !slices.Contains(definite, reply.Status.Code()) && !e.tainted[s.Call.Volume] && reply.Met == 0 {
 				return false
 			}
 		}

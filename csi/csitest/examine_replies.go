@@ -100,15 +100,23 @@ func (e *examiner) reachable(c *csi.Call, have []*spec.Topology, want *spec.Topo
 	case len(want.GetRequisite()) == 0:
 		return true
 	}
+	if e.reaches(have, want.GetRequisite()) {
+		return true
+	}
+	e.flaw(invalid, c, c.Volume, "the volume can be reached from %s, which is none of the requisite topologies", compact(have[0]))
+	return false
+}
+
+// reaches reports whether a volume with this accessible_topology can be reached from one of the topologies.
+func (e *examiner) reaches(have, want []*spec.Topology) bool {
 	for _, t := range have {
-		for _, r := range want.GetRequisite() {
+		for _, r := range want {
 			if includes(r.GetSegments(), t.GetSegments()) || includes(t.GetSegments(), r.GetSegments()) {
 				return true
 			}
 		}
 	}
-	e.flaw(invalid, c, c.Volume, "the volume can be reached from %s, which is none of the requisite topologies", compact(have[0]))
-	return false
+	return len(have) == 0
 }
 
 // sized compares the size in a reply with the request. It returns false after a flaw.

@@ -43,6 +43,7 @@ func Check(cfg Config) (*Report, error) {
 		return x.report, nil
 	}
 	cfg.limit, x.report.Driver = x.caps.Limit, x.caps.Driver
+	x.list()
 	if cfg.Replay != "" {
 		rec := x.run(replay)
 		x.report.finish()
@@ -60,11 +61,12 @@ func Check(cfg Config) (*Report, error) {
 
 // explorer runs stories.
 type explorer struct {
-	cfg    *Config
-	report *Report
-	caps   capabilities
-	number int // of the run
-	broken int // runs in which the driver did not answer
+	cfg     *Config
+	report  *Report
+	caps    capabilities
+	number  int    // of the run
+	broken  int    // runs in which the driver did not answer
+	retried string // story of which a run was made again
 }
 
 // run executes a plan and adds what it shows to the report.
@@ -83,7 +85,9 @@ func (x *explorer) run(p plan) *recording {
 		x.gone(rec.gone)
 	}
 	if rec.err == nil {
-		x.report.add(rec, examine(rec, rec.steps))
+		var flaws []flaw
+		rec, flaws = x.again(rec, examine(rec, rec.steps))
+		x.report.add(rec, flaws)
 	}
 	return rec
 }
@@ -99,6 +103,23 @@ func (x *explorer) gone(err error) {
 	}
 	x.report.Findings = append(x.report.Findings, Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: detail,
 		Runs: 1})
+}
+
+// list tries ListVolumes. If it does not work, that is a finding, and volumes are not compared.
+func (x *explorer) list() {
+	if !x.caps.List {
+		return
+	}
+	_, err := (&run{cfg: x.cfg}).list()
+	if code := status.Code(err); err == nil || code == codes.Unknown && !errors.Is(err, errEndless) || slices.Contains(transient, code) {
+		return
+	}
+	x.cfg.unlisted, x.caps.List = true, false
+	f := flaw{kind: inventories, method: "ListVolumes"}
+	section, text := requirement(f)
+	x.report.Findings = append(x.report.Findings, Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text,
+		Detail: "the driver has LIST_VOLUMES, and ListVolumes fails: " + err.Error(), Why: listing, Runs: 1,
+		Calls: []CallText{{Actor: auditor, Method: f.method, Request: "{}", Reply: err.Error()}}})
 }
 
 // skip reports that a story does not run because the driver does not answer.
@@ -191,7 +212,8 @@ func (x *explorer) singles(s *story, rec *recording) []fault {
 	for _, kind := range x.cfg.kinds() {
 		for i, call := range rec.calls {
 			needsSpace := call.Verb == string(storage.Create) || call.Verb == string(storage.Expand) || call.Verb == string(storage.CreateSnapshot)
-			if kind == exhausted && !needsSpace || kind == reboot && !strings.HasPrefix(call.Actor, "kubelet/") {
+			changes := x.caps.Attach && x.caps.Online && (call.Verb == string(storage.Expand) || call.Verb == string(storage.Modify))
+			if kind == exhausted && !needsSpace || kind == untilDetached && !changes || kind == reboot && !strings.HasPrefix(call.Actor, "kubelet/") {
 				continue
 			}
 			all = append(all, fault{call: i + 1, kind: kind})

@@ -87,6 +87,7 @@ type stepJSON struct {
 type auditJSON struct {
 	Want uint32
 	Why  string
+	Or   uint32 `json:",omitempty"`
 }
 
 type inventoryJSON struct {
@@ -96,6 +97,7 @@ type inventoryJSON struct {
 	Mounted           bool              `json:",omitempty"`
 	Snapshots         []json.RawMessage `json:",omitempty"`
 	Counted           bool              `json:",omitempty"`
+	Failed            string            `json:",omitempty"`
 }
 
 type accessJSON struct {
@@ -107,7 +109,7 @@ type accessJSON struct {
 func (s step) MarshalJSON() ([]byte, error) {
 	j := stepJSON{Call: s.Call, Actor: s.Actor, Crash: s.Crash, Event: s.Event, Stats: s.Stats}
 	if s.Audit != nil {
-		j.Audit = &auditJSON{uint32(s.Audit.want), s.Audit.why}
+		j.Audit = &auditJSON{uint32(s.Audit.want), s.Audit.why, uint32(s.Audit.or)}
 	}
 	if s.Access != nil {
 		j.Access = &accessJSON{access: *s.Access}
@@ -116,7 +118,7 @@ func (s step) MarshalJSON() ([]byte, error) {
 		}
 	}
 	if in := s.Listed; in != nil {
-		j.Listed = &inventoryJSON{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted}
+		j.Listed = &inventoryJSON{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted, Failed: in.Failed}
 		var err error
 		if j.Listed.Volumes, err = rawMessages(in.Volumes); err != nil {
 			return nil, err
@@ -136,7 +138,7 @@ func (s *step) UnmarshalJSON(text []byte) error {
 	}
 	*s = step{Call: j.Call, Actor: j.Actor, Crash: j.Crash, Event: j.Event, Stats: j.Stats}
 	if j.Audit != nil {
-		s.Audit = &audit{codes.Code(j.Audit.Want), j.Audit.Why}
+		s.Audit = &audit{want: codes.Code(j.Audit.Want), why: j.Audit.Why, or: codes.Code(j.Audit.Or)}
 	}
 	if j.Access != nil {
 		s.Access = &j.Access.access
@@ -145,7 +147,7 @@ func (s *step) UnmarshalJSON(text []byte) error {
 		}
 	}
 	if in := j.Listed; in != nil {
-		s.Listed = &inventory{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted}
+		s.Listed = &inventory{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted, Failed: in.Failed}
 		var err error
 		if s.Listed.Volumes, err = messages[spec.ListVolumesResponse_Entry](in.Volumes); err != nil {
 			return err

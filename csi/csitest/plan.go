@@ -29,6 +29,8 @@ const (
 	// stalled is an overlap of which the repetitions of the call know nothing: they do not reach the driver, so the call meets the one that
 	// undoes it.
 	stalled = "stalled"
+	// untilDetached is stalled for a change of a volume, which meets the call that detaches it.
+	untilDetached = "until-detached"
 	// exhausted is only for calls that need space.
 	exhausted = "exhausted"
 )
@@ -47,6 +49,7 @@ var wire = map[string]csi.Fault{
 	"overlap":       {Kind: csi.Overlap},
 	exhausted:       {Kind: csi.NotDelivered, Code: storage.ResourceExhausted},
 	stalled:         {Kind: csi.Overlap},
+	untilDetached:   {Kind: csi.Overlap, Until: "ControllerUnpublishVolume"},
 }
 
 // describe says in words what a fault does.
@@ -63,13 +66,14 @@ var describe = map[string]string{
 	"overlap":       "the call continues after its deadline and meets the next call of the volume",
 	exhausted:       "the storage system has no space for the call",
 	stalled:         "the call continues after its deadline, its repetitions do not reach the driver, and it meets the next other call",
+	untilDetached:   "the call continues after its deadline, its repetitions do not reach the driver, and it meets ControllerUnpublishVolume",
 	crash:           "the caller crashes before it has saved the reply",
 	reboot:          "the node reboots after the call",
 }
 
 // kinds returns the faults that can be injected with this configuration, in a fixed order.
 func (c *Config) kinds() []string {
-	kinds := []string{"lost", "late", "twice", "overlap", stalled, crash, "undelivered", "reset", exhausted}
+	kinds := []string{"lost", "late", "twice", "overlap", stalled, untilDetached, crash, "undelivered", "reset", exhausted}
 	if c.Restart != nil {
 		kinds = append(kinds, "killed-after", "killed-during", "killed-before")
 	}

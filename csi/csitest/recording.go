@@ -51,7 +51,8 @@ type inventory struct {
 	Mounts    []Mount
 	Mounted   bool // Mounts were read
 	Snapshots []*spec.Snapshot
-	Counted   bool // Snapshots were listed
+	Counted   bool   // Snapshots were listed
+	Failed    string // the error of ListVolumes; "" for none, and for one that asks to try again
 }
 
 // access is a read or a write of a container.

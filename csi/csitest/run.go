@@ -2,12 +2,15 @@ package csitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +40,8 @@ type run struct {
 	merged  int             // calls that are in rec.steps
 	reboots []string        // nodes that reboot as soon as the event that runs has ended
 	stopped bool            // a goal was not reached, so the story does not continue
+	pauses  int             // before repetitions of calls, with Config.paced
+	paused  time.Duration   // real time of the pauses
 }
 
 // execute runs a plan. The context limits the start only.
@@ -78,6 +83,7 @@ func (r *run) start() error {
 		return err
 	}
 	driver.Clock = r.cluster.Now
+	r.rec.caps.List = r.rec.caps.List && !r.cfg.unlisted
 	if r.rec.caps.List {
 		entries, err := r.list()
 		if err != nil {
@@ -198,8 +204,11 @@ func (r *run) compare() {
 	in := &inventory{}
 	if r.rec.caps.List {
 		entries, err := r.list()
-		if err == nil {
+		switch {
+		case err == nil:
 			in.Volumes, in.Listed, in.Published = entries, true, r.rec.caps.ListPublished
+		case !slices.Contains(transient, status.Code(err)) && (status.Code(err) != codes.Unknown || errors.Is(err, errEndless)):
+			in.Failed = err.Error()
 		}
 	}
 	if r.cfg.Mounts != nil {
@@ -236,7 +245,7 @@ const maxListed = 100000
 
 func listPages(ctx context.Context, client spec.ControllerClient) ([]*spec.ListVolumesResponse_Entry, error) {
 	var entries []*spec.ListVolumesResponse_Entry
-	token := ""
+	token, tokens := "", map[string]bool{}
 	for range maxListed {
 		reply, err := client.ListVolumes(ctx, &spec.ListVolumesRequest{StartingToken: token})
 		if err != nil {
@@ -246,9 +255,16 @@ func listPages(ctx context.Context, client spec.ControllerClient) ([]*spec.ListV
 		if token = reply.GetNextToken(); token == "" {
 			return entries, nil
 		}
+		if tokens[token] {
+			return nil, fmt.Errorf("%w: next_token %q is returned twice", errEndless, token)
+		}
+		tokens[token] = true
 	}
-	return nil, fmt.Errorf("the list does not end after %d pages", maxListed)
+	return nil, fmt.Errorf("%w: there are more than %d pages", errEndless, maxListed)
 }
+
+// errEndless is the error for pages that do not end.
+var errEndless = errors.New("the list does not end")
 
 // conn returns the connection to the driver on a node.
 func (r *run) conn(node string) csi.Conn {

@@ -41,7 +41,7 @@ func (i injector) Inject(call api.Call) api.Fault {
 		if call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/") {
 			r.reboots = append(r.reboots, call.Node)
 		}
-	case stalled:
+	case stalled, untilDetached:
 		p.wire = kind
 		r.stalled, r.stalls = call, maxStalls
 	default:
@@ -75,6 +75,7 @@ func (r *run) onWire(call csi.Call) csi.Fault {
 	if r.broken() {
 		return csi.Fault{Kind: csi.NotDelivered}
 	}
+	r.pace(call)
 	i := slices.IndexFunc(r.pending, func(p pending) bool {
 		return p.call.Verb == string(methods[call.Method]) && p.call.Key == keyOf(call) && (call.Node == "" || p.call.Node == call.Node)
 	})

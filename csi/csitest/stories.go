@@ -44,4 +44,4 @@ func find(name string) *story {
 }
 
 // stories are all stories, in the order in which they run.
-var stories = slices.Concat(basicStories, volumeStories, expansionStories, nodeStories, requestStories, snapshotStories)
+var stories = slices.Concat(basicStories, volumeStories, expansionStories, sizeStories, nodeStories, requestStories, snapshotStories)

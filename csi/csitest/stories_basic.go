@@ -119,6 +119,7 @@ var basicStories = []story{
 		r.claim("data", fake.Modes("RWOP"))
 		r.pod("web", 0, "data")
 		r.running("web")
+		r.askSecondPath("data")
 		r.end("web")
 		r.pod("next", 0, "data")
 		r.running("next")

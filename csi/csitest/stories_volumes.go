@@ -269,6 +269,7 @@ var volumeStories = []story{
 				c, err := r.cluster.Claims.Get(r.name("data"))
 				return err == nil && c.Status.CurrentVolumeAttributesClassName != nil && *c.Status.CurrentVolumeAttributesClassName == r.name("gold")
 			})
+			r.askToModify("data")
 			r.compare()
 			r.finishLife("web")
 		}},

@@ -23,6 +23,8 @@ func requirement(f flaw) (section, text string) {
 	case f.overlap && (f.kind == mounts || f.kind == inventories):
 		return "Concurrency", "while one call of a volume continues, another one must not end as if nothing ran: it waits, or fails with ABORTED; " +
 			"a call that the caller gave up must not take effect after a later one"
+	case f.overlap && (f.kind == again || f.kind == undone):
+		return "Concurrency", "a call that is rejected because another one of the volume continues gives ABORTED, so that the caller tries again"
 	case f.kind == again && f.method == "CreateVolume":
 		text = "the operation MUST be idempotent: if a volume of that name exists and is compatible with the request, the reply is OK with that volume"
 	case f.kind == again && f.method == "ControllerPublishVolume":
@@ -106,12 +108,13 @@ func orElse(a, b string) string {
 // culprit names the method that most likely caused a flaw that only a comparison shows: a call that overlapped another one, else the last
 // one of those that can cause it.
 func culprit(f flaw) (method string, overlap bool) {
-	var methods []string
+	var methods, overlapping []string // overlapping have an effect on this only if they overlap another call
 	switch f.kind {
 	case mounts:
 		methods = []string{"NodeStageVolume", "NodePublishVolume", "NodeUnstageVolume", "NodeUnpublishVolume"}
 	case inventories:
 		methods = []string{"ControllerPublishVolume", "ControllerUnpublishVolume", "CreateVolume", "DeleteVolume"}
+		overlapping = []string{"ControllerExpandVolume", "ControllerModifyVolume"}
 	case size:
 		methods = []string{"ControllerExpandVolume", "NodeExpandVolume"}
 	case data:
@@ -123,13 +126,14 @@ func culprit(f flaw) (method string, overlap bool) {
 		if f.kind == data && s.Access != nil && s.Access != f.steps[len(f.steps)-1].Access && s.Access.Volume == f.volume && (s.Access.Write || s.Access.Err == nil) {
 			return orElse(method, orElse(lastOn(f, i+1), "NodePublishVolume")), false
 		}
-		if s.Call == nil || !slices.Contains(methods, s.Call.Method) || !concerns(f, s.Call) {
+		if s.Call == nil || !concerns(f, s.Call) {
 			continue
 		}
-		if s.Call.Fault.Kind == csi.Overlap && len(s.Call.Replies) > 0 && s.Call.Replies[0].Met != 0 {
+		direct := slices.Contains(methods, s.Call.Method)
+		if (direct || slices.Contains(overlapping, s.Call.Method)) && s.Call.Fault.Kind == csi.Overlap && len(s.Call.Replies) > 0 && s.Call.Replies[0].Met != 0 {
 			return s.Call.Method, true
 		}
-		if method == "" {
+		if method == "" && direct {
 			method = s.Call.Method
 		}
 	}
@@ -187,6 +191,9 @@ func why(f flaw, steps []step) []Reason {
 			at = i
 		}
 	}
+	if f.method == "ListVolumes" && (at < 0 || f.kind == inventories && steps[len(steps)-1].Listed != nil && steps[len(steps)-1].Listed.Failed != "") {
+		return listing
+	}
 	if at < 0 {
 		return nil
 	}
@@ -213,6 +220,9 @@ func why(f flaw, steps []step) []Reason {
 	}
 	return reasons
 }
+
+// listing says why ListVolumes is called when no other call is to blame.
+var listing = []Reason{{"ATT-181", "external-attacher lists the volumes of a driver with LIST_VOLUMES_PUBLISHED_NODES every minute; volsim does it to compare them"}}
 
 // previous returns the last earlier call of the same method to the same volume and node, nil if there is none.
 func previous(steps []step, c *csi.Call) *csi.Call {

@@ -7,6 +7,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 
+	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/fake"
 )
 
@@ -23,6 +24,14 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 		if r.code == codes.ResourceExhausted && exists && !attached(e.node(request.GetNodeId())) {
 			return c.Method + " Errors", fmt.Sprintf("RESOURCE_EXHAUSTED means that the node has max_volumes_per_node volumes; it has %s",
 				e.volumesOf(e.node(request.GetNodeId())))
+		}
+		if r.code == codes.FailedPrecondition && exists && len(v.Attached) == 0 && e.overlapped(c) {
+			return "Concurrency", "a call that its caller gave up must not undo a later one: the volume is not published anywhere any more"
+		}
+	case *spec.ControllerUnpublishVolumeRequest:
+		if slices.ContainsFunc(v.Staged, func(u fake.Use) bool { return u.Node == e.node(request.GetNodeId()) }) || e.off(request) {
+			return c.Method, "the reply is OK once the volume can be published to another node; nothing unstages it on a node that is dead, and then " +
+				"Kubernetes makes the call without NodeUnstageVolume"
 		}
 	case *spec.ControllerExpandVolumeRequest:
 		if exists && len(v.Attached) > 0 && e.caps.Online {
@@ -64,6 +73,9 @@ func (e *examiner) unpublished(r rejection, request *spec.NodePublishVolumeReque
 		return "NodeUnpublishVolume", "the operation undoes NodePublishVolume at its target_path and nothing else: the volume stays staged until " +
 			"NodeUnstageVolume"
 	}
+	if e.killedSince(node, r) {
+		return r.call.Method, "a staged volume can be published: it stays staged when the plugin restarts, which may happen at any time"
+	}
 	return "NodeStageVolume", "the reply is OK once the volume is staged at staging_target_path; a node that has rebooted has no mounts, so the volume is " +
 		"staged again"
 }
@@ -82,6 +94,34 @@ func (e *examiner) unpublishedSince(node string, r rejection) bool {
 		}
 	}
 	return false
+}
+
+// killedSince reports whether the driver was killed on the node after it had staged the volume, or in the call that did.
+func (e *examiner) killedSince(node string, r rejection) bool {
+	for _, s := range slices.Backward(e.steps[:r.at]) {
+		switch {
+		case s.Event != nil && s.Event.Node == node:
+			return false
+		case s.Call == nil || s.Call.Node != node:
+		case s.Call.Fault.Kind == csi.KilledAfter || s.Call.Fault.Kind == csi.KilledDuring || s.Call.Fault.Kind == csi.KilledBefore:
+			return true
+		case s.Call.Method == "NodeUnstageVolume" && e.volume(s.Call.Volume) == e.volume(r.call.Volume):
+			return false
+		}
+	}
+	return false
+}
+
+// overlapped reports whether an earlier call of the volume ran at the same time as another one.
+func (e *examiner) overlapped(c *csi.Call) bool {
+	return slices.ContainsFunc(e.held, func(held *csi.Call) bool {
+		return e.volume(held.Volume) == e.volume(c.Volume) && slices.ContainsFunc(held.Replies, func(r csi.Reply) bool { return r.Met != 0 })
+	})
+}
+
+// off reports whether the node of the request lost its mounts, as a dead one does.
+func (e *examiner) off(r *spec.ControllerUnpublishVolumeRequest) bool {
+	return slices.ContainsFunc(e.steps, func(s step) bool { return s.Event != nil && s.Event.Node == e.node(r.GetNodeId()) })
 }
 
 // volumesOf returns how many volumes are attached to a node, and how many there can be.

@@ -69,6 +69,14 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	if size > maxSize && d.has(CreateTooLargeInternal) {
 		return nil, status.Errorf(codes.Internal, "the storage system cannot do that")
 	}
+	if size > maxSize && d.has(CreateFailedLeaves) {
+		d.mu.Lock()
+		if d.byName(req.GetName()) == nil {
+			d.created++
+			d.volumes = append(d.volumes, &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), zone: d.Zone})
+		}
+		d.mu.Unlock()
+	}
 	if size > maxSize || limit > 0 && limit < size {
 		return nil, status.Errorf(codes.OutOfRange, "a volume of %d bytes, at most %d, is impossible", size, limit)
 	}
@@ -77,6 +85,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		key = fmt.Sprintf("%s %p", key, req)
 	}
 	end, err := d.begin(key)
+	if err != nil && d.has(BusyAlreadyExists) {
+		return nil, status.Errorf(codes.AlreadyExists, "volume %s is being created", req.GetName())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +100,10 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		if d.has(CreateAgainFails) {
 			return nil, status.Errorf(codes.AlreadyExists, "volume %s exists", req.GetName())
 		}
-		if err := v.compatible(req); err != nil && !d.has(CreateIgnoresProperties) {
+		if err := v.compatible(req, d.has(CreateIgnoresSize), d.has(CreateIgnoresSource)); err != nil && !d.has(CreateIgnoresProperties) {
+			if d.has(CreateExistsInternal) {
+				return nil, status.Errorf(codes.Internal, "volume %s exists", req.GetName())
+			}
 			return nil, err
 		}
 		if d.has(RestoreAgainWithoutSource) {
@@ -98,6 +112,10 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		return s.created(v), nil
 	}
 	copied, err := d.contentFor(req, size)
+	if err != nil && d.has(RestoreFailedLeaves) && status.Code(err) == codes.NotFound {
+		d.created++
+		d.volumes = append(d.volumes, &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, zone: d.Zone})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +125,12 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	if d.has(CreateTooSmall) {
 		size = size / 1e9 * 1e9 // the storage system counts in GB
 	}
+	if d.has(CreateRoundsDown) {
+		size = size / gib * gib
+	}
+	if d.has(CreateIgnoresLimit) {
+		size = (size + gib - 1) / gib * gib
+	}
 	if d.has(SecretInError) && d.created == 0 && len(req.GetSecrets()) > 0 {
 		d.created++
 		return nil, status.Errorf(codes.Unavailable, "log in to the storage system with %v: try again", req.GetSecrets())
@@ -115,7 +139,7 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		d.created++
 		v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
 			mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"},
-			from: req.GetVolumeContentSource()}
+			from: req.GetVolumeContentSource(), zone: d.zoneFor(req)}
 		d.volumes = append(d.volumes, v)
 		if d.pause(ctx); ctx.Err() != nil {
 			return nil, status.FromContextError(ctx.Err()).Err()
@@ -127,7 +151,8 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	d.created++
 	v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
 		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"},
-		from: req.GetVolumeContentSource(), data: copied.data, usable: copied.usable, copied: copied.usable > 0, source: copied.source}
+		from: req.GetVolumeContentSource(), data: copied.data, usable: copied.usable, copied: copied.usable > 0, source: copied.source,
+		zone: d.zoneFor(req)}
 	if d.has(SecretInContext) {
 		maps.Copy(v.context, req.GetSecrets())
 	}
@@ -146,7 +171,7 @@ func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 		resp.ContentSource = nil
 	}
 	if s.d.Zone != "" {
-		zone := s.d.Zone
+		zone := v.zone
 		if s.d.has(CreateIgnoresTopology) {
 			zone = "elsewhere"
 		}
@@ -168,10 +193,22 @@ func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 	return &csi.CreateVolumeResponse{Volume: resp}
 }
 
+// zoneFor returns where a new volume is made: in the first zone that is preferred, else required.
+func (d *Driver) zoneFor(req *csi.CreateVolumeRequest) string {
+	want := req.GetAccessibilityRequirements()
+	if d.has(CreateIgnoresPreferred) {
+		want.Preferred = nil
+	}
+	for _, t := range append(want.GetPreferred(), want.GetRequisite()...) {
+		return t.GetSegments()[zoneKey]
+	}
+	return d.Zone
+}
+
 // compatible returns an error if the existing volume is not what the request asks for.
-func (v *volume) compatible(req *csi.CreateVolumeRequest) error {
+func (v *volume) compatible(req *csi.CreateVolumeRequest, ignoreSize, ignoreSource bool) error {
 	r := req.GetCapacityRange()
-	if v.size < r.GetRequiredBytes() || r.GetLimitBytes() > 0 && v.size > r.GetLimitBytes() {
+	if !ignoreSize && (v.size < r.GetRequiredBytes() || r.GetLimitBytes() > 0 && v.size > r.GetLimitBytes()) {
 		return status.Errorf(codes.AlreadyExists, "volume %s exists with %d bytes", v.name, v.size)
 	}
 	if !maps.Equal(v.parameters, req.GetParameters()) {
@@ -180,7 +217,7 @@ func (v *volume) compatible(req *csi.CreateVolumeRequest) error {
 	if !slices.EqualFunc(v.capabilities, req.GetVolumeCapabilities(), sameCapability) {
 		return status.Errorf(codes.AlreadyExists, "volume %s exists with other capabilities", v.name)
 	}
-	if !proto.Equal(v.from, req.GetVolumeContentSource()) {
+	if !ignoreSource && !proto.Equal(v.from, req.GetVolumeContentSource()) {
 		return status.Errorf(codes.AlreadyExists, "volume %s exists with another volume_content_source", v.name)
 	}
 	return nil
@@ -202,13 +239,18 @@ func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolu
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	case v == nil:
 		return &csi.DeleteVolumeResponse{}, nil
+	case len(v.attached) > 0 && d.has(DeleteAttachedInternal):
+		return nil, status.Errorf(codes.Internal, "delete volume %s: busy", v.id)
 	case len(v.attached) > 0 && !d.has(DeleteAttached):
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, v.attached[0].node)
 	}
 	if slices.ContainsFunc(d.snapshots, func(s *snapshot) bool { return s.volume == v.id }) && d.has(DeleteWithSnapshotsInternal) {
 		return nil, status.Errorf(codes.Internal, "volume %s has snapshots", v.id)
 	}
-	d.pause(ctx)
+	if d.pause(ctx); d.has(DeleteRecordsEarly) && ctx.Err() != nil {
+		v.hidden = true
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	if d.has(DeleteLeaves) {
 		return &csi.DeleteVolumeResponse{}, nil
 	}

@@ -25,6 +25,8 @@ type Driver struct {
 	AttachLimit int64
 	// Zone is where all nodes and volumes are; "" is a driver without topology.
 	Zone string
+	// Zones are the zones of nodes that are not in Zone, by node.
+	Zones map[string]string
 	// Offline: volumes are expanded only while they are not published.
 	Offline bool
 	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
@@ -63,6 +65,9 @@ type volume struct {
 	source       string // ID of the volume whose copy it is; "" for none
 	copied       bool   // its file system is that of its source, and may have to grow
 	from         *csi.VolumeContentSource
+	zone         string
+	hidden       bool   // DeleteVolume was interrupted, for DeleteRecordsEarly
+	recorded     string // node of an interrupted ControllerPublishVolume, for AttachRecordsEarly
 }
 
 // attachment is a volume attached to a node.
@@ -80,7 +85,7 @@ type node struct {
 	files  map[string]string // data written to paths where nothing is mounted
 	staged map[string]bool   // in memory: IDs of staged volumes, for UnstageForgets
 	asked  int               // how often NodeGetInfo was called
-	marked map[string]bool   // on the disk: IDs of staged volumes, for StageTrustsFile
+	marked map[string]bool   // on the disk: IDs of staged volumes, for StageTrustsFile and DetachRefusesStaged
 }
 
 // Mount is a mount in the kernel of a node.
@@ -232,11 +237,19 @@ func (d *Driver) has(b Bug) bool { return slices.Contains(d.bugs, b) }
 
 func (d *Driver) byID(id string) *volume {
 	for _, v := range d.volumes {
-		if v.id == id {
+		if v.id == id && !v.hidden {
 			return v
 		}
 	}
 	return nil
+}
+
+// zoneOf returns the zone of a node, "" without topology.
+func (d *Driver) zoneOf(node string) string {
+	if zone, ok := d.Zones[node]; ok {
+		return zone
+	}
+	return d.Zone
 }
 
 // shortName is the number of bytes of names in the storage system, for CreateTruncatesNames.
@@ -256,6 +269,9 @@ func (d *Driver) begin(key string) (end func(), err error) {
 	d.mu.Lock()
 	if d.busy[key] {
 		d.mu.Unlock()
+		if d.has(BusyInternal) {
+			return nil, status.Errorf(codes.Internal, "volume %s is busy", key)
+		}
 		return nil, status.Errorf(codes.Aborted, "an operation on volume %s is in progress", key)
 	}
 	busy := d.busy
@@ -268,7 +284,7 @@ func (d *Driver) begin(key string) (end func(), err error) {
 
 // leak locks a volume again after an interrupted call (LockLeaks).
 func (d *Driver) leak(ctx context.Context, key string, end func()) func() {
-	if !d.has(LockLeaks) {
+	if !d.has(LockLeaks) && !d.has(StageLockLeaks) {
 		return end
 	}
 	return func() {

@@ -20,7 +20,14 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	if size <= 0 || limit > 0 && limit < size {
 		return nil, status.Errorf(codes.InvalidArgument, "capacity_range %d to %d is invalid", size, limit)
 	}
-	end, err := d.begin(req.GetVolumeId())
+	if d.has(ExpandUnimplemented) {
+		return nil, status.Error(codes.Unimplemented, "not implemented")
+	}
+	key := req.GetVolumeId()
+	if d.has(ExpandRestoresAttachment) {
+		key += " expand"
+	}
+	end, err := d.begin(key)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +54,19 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 		v.size, reported = size, size
 	}
 	if size > v.size && !d.has(ExpandNotDelivered) {
+		record := slices.Clone(v.attached)
 		d.pause(ctx)
 		v.size = size
+		if d.has(ExpandRestoresAttachment) {
+			v.attached = record
+		}
+	}
+	if d.has(ExpandRoundsDown) {
+		v.size = v.size / gib * gib
+		reported = v.size
+	}
+	if d.has(ExpandZero) {
+		reported = 0
 	}
 	block := req.GetVolumeCapability().GetBlock() != nil
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: reported, NodeExpansionRequired: !block && !d.has(ExpandSkipsNode)}, nil
@@ -70,7 +88,7 @@ func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.Co
 	if err := d.required("volume_id", req.GetVolumeId()); err != nil {
 		return nil, err
 	}
-	if err := supported(req.GetMutableParameters()); err != nil {
+	if err := supported(req.GetMutableParameters()); err != nil && !d.has(ModifyAcceptsAll) {
 		return nil, err
 	}
 	end, err := d.begin(req.GetVolumeId())
@@ -79,6 +97,9 @@ func (s *controllerServer) ControllerModifyVolume(_ context.Context, req *csi.Co
 	}
 	defer end()
 	v := d.byID(req.GetVolumeId())
+	if v == nil && d.has(ModifyMissingSucceeds) {
+		return &csi.ControllerModifyVolumeResponse{}, nil
+	}
 	if v == nil {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}

@@ -36,7 +36,7 @@ func (s *nodeServer) NodeGetCapabilities(context.Context, *csi.NodeGetCapabiliti
 func (s *nodeServer) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	resp := &csi.NodeGetInfoResponse{NodeId: s.id, MaxVolumesPerNode: s.d.AttachLimit}
 	if s.d.Zone != "" {
-		resp.AccessibleTopology = &csi.Topology{Segments: map[string]string{zoneKey: s.d.Zone}}
+		resp.AccessibleTopology = &csi.Topology{Segments: map[string]string{zoneKey: s.d.zoneOf(s.id)}}
 	}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -74,6 +74,9 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	if err != nil {
 		return nil, err
 	}
+	if d.has(StageLockLeaks) {
+		end = d.leak(ctx, s.id+" "+req.GetVolumeId()+key, end)
+	}
 	defer end()
 	n, v := d.node(s.id), d.byID(req.GetVolumeId())
 	if v == nil {
@@ -106,6 +109,10 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 			return &csi.NodeStageVolumeResponse{}, nil
 		}
 	}
+	if d.has(StageWrongDevice) {
+		v = d.attachedLast(s.id)
+		m.Volume = v.id
+	}
 	d.pause(ctx)
 	if d.has(StageWrongPath) {
 		n.mounts = append(n.mounts, m)
@@ -135,6 +142,10 @@ func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstage
 	defer end()
 	n := d.node(s.id)
 	m := n.mountAt(req.GetStagingTargetPath())
+	if d.has(UnstageIgnoresPath) {
+		n.mounts = slices.DeleteFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && m.staging })
+		return &csi.NodeUnstageVolumeResponse{}, nil
+	}
 	switch {
 	case m == nil && d.has(UnstageAgainFails):
 		return nil, status.Errorf(codes.Internal, "%s is not mounted", req.GetStagingTargetPath())
@@ -181,8 +192,11 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 		return nil, status.Error(codes.InvalidArgument, "secrets are missing")
 	}
 	staged := n.mountAt(req.GetStagingTargetPath())
-	if (staged == nil || staged.Volume != v.id) && !d.has(PublishWithoutStage) {
+	if (staged == nil || staged.Volume != v.id) && !d.has(PublishWithoutStage) && !d.has(StageWrongDevice) || d.has(PublishForgetsStage) && !n.staged[v.id] {
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is not staged at %q", v.id, req.GetStagingTargetPath())
+	}
+	if d.has(StageWrongDevice) && staged != nil {
+		v = d.byID(staged.Volume)
 	}
 	m := Mount{Node: s.id, Path: req.GetTargetPath(), Volume: v.id, Block: req.GetVolumeCapability().GetBlock() != nil,
 		ReadOnly: req.GetReadonly(), capability: req.GetVolumeCapability(), token: req.GetVolumeContext()[tokensKey]}
@@ -206,7 +220,7 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 	}) {
 		return nil, status.Errorf(codes.Internal, "volume %s is already published", v.id)
 	}
-	if m.onePod() && slices.ContainsFunc(n.mounts, func(other Mount) bool {
+	if m.onePod() && !d.has(PublishIgnoresOnePod) && slices.ContainsFunc(n.mounts, func(other Mount) bool {
 		return other.Volume == v.id && !other.staging && other.Path != m.Path
 	}) {
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s allows one pod only", v.id)
@@ -310,6 +324,9 @@ func (s *nodeServer) NodeExpandVolume(ctx context.Context, req *csi.NodeExpandVo
 	if !m.Block && !d.has(NodeExpandDoesNothing) {
 		v.usable = v.size
 	}
+	if d.has(NodeExpandLess) {
+		return &csi.NodeExpandVolumeResponse{CapacityBytes: v.size / 2}, nil
+	}
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: v.size}, nil
 }
 
@@ -334,6 +351,9 @@ func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolum
 	}
 	resp := &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: total, Available: total}},
 		VolumeCondition: healthy()}
+	if d.has(StatsAvailable) {
+		resp.Usage[0].Available = 3 * total
+	}
 	if d.has(StatsWrong) {
 		resp.Usage[0].Used = 2 * total
 	}
@@ -341,4 +361,15 @@ func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolum
 		resp.VolumeCondition = nil
 	}
 	return resp, nil
+}
+
+// attachedLast returns the volume that was attached last of those that a node has.
+func (d *Driver) attachedLast(node string) *volume {
+	var last *volume
+	for _, v := range d.volumes {
+		if v.attachedTo(node) != nil {
+			last = v
+		}
+	}
+	return last
 }

@@ -36,11 +36,18 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	default:
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
-	if n, ok := d.nodes[d.nodeName(req.GetNodeId())]; (!ok || n.gone) && !d.has(AttachNodeGoneSucceeds) {
+	n, ok := d.nodes[d.nodeName(req.GetNodeId())]
+	if (!ok || n.gone) && d.has(AttachNodeGoneInternal) {
+		return nil, status.Errorf(codes.Internal, "read node %s: no such object", req.GetNodeId())
+	}
+	if (!ok || n.gone) && !d.has(AttachNodeGoneSucceeds) {
 		return nil, status.Errorf(codes.NotFound, "node %s does not exist", req.GetNodeId())
 	}
 	publishContext := map[string]string{"device": "/dev/disk/by-id/" + v.id}
 	a := attachment{node: req.GetNodeId(), readOnly: req.GetReadonly(), capability: req.GetVolumeCapability()}
+	if v.recorded == a.node {
+		return &csi.ControllerPublishVolumeResponse{PublishContext: publishContext}, nil
+	}
 	if was := v.attachedTo(a.node); was != nil {
 		switch {
 		case d.has(AttachAgainFails):
@@ -56,6 +63,9 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		if manyNodes(a.capability) && manyNodes(other.capability) || d.has(AttachManyNodes) {
 			continue
 		}
+		if d.has(AttachElsewhereInternal) {
+			return nil, status.Errorf(codes.Internal, "attach volume %s: busy", v.id)
+		}
 		if !d.has(AttachSteals) {
 			return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, other.node)
 		}
@@ -69,7 +79,10 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	if d.AttachLimit > 0 && d.attachedTo(a.node) >= limit && !d.has(AttachIgnoresLimit) {
 		return nil, status.Errorf(codes.ResourceExhausted, "node %s has %d volumes", a.node, d.AttachLimit)
 	}
-	d.pause(ctx)
+	if d.pause(ctx); d.has(AttachRecordsEarly) && ctx.Err() != nil {
+		v.recorded = a.node
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	v.attached, v.wasOn = append(v.attached, a), append(v.wasOn, a.node)
 	d.known[v.id] = true
 	return &csi.ControllerPublishVolumeResponse{PublishContext: publishContext}, nil
@@ -99,7 +112,12 @@ func (s *controllerServer) ControllerUnpublishVolume(ctx context.Context, req *c
 	if n, ok := d.nodes[req.GetNodeId()]; (!ok || n.gone) && req.GetNodeId() != "" && d.has(DetachNodeGoneFails) {
 		return nil, status.Errorf(codes.NotFound, "node %s does not exist", req.GetNodeId())
 	}
+	if v != nil {
+		v.recorded = ""
+	}
 	switch {
+	case v != nil && d.has(DetachRefusesStaged) && d.stagedOn(v.id, req.GetNodeId()):
+		return nil, status.Errorf(codes.Internal, "volume %s is in use on node %s", v.id, req.GetNodeId())
 	case v == nil && d.has(DetachMissingFails):
 		return nil, status.Errorf(codes.Internal, "read volume %s: no such object", req.GetVolumeId())
 	case v == nil:
@@ -119,3 +137,9 @@ func (s *controllerServer) ControllerUnpublishVolume(ctx context.Context, req *c
 }
 
 func (d *Driver) overlaps(volume string) bool { return d.busy[volume+" publish"] }
+
+// stagedOn reports whether the volume was staged on a node and not unstaged, also if the node is off.
+func (d *Driver) stagedOn(volume, node string) bool {
+	n := d.nodes[node]
+	return n != nil && n.marked[volume]
+}

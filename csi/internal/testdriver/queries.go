@@ -2,6 +2,7 @@ package testdriver
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -14,6 +15,12 @@ func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRe
 	d := s.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch {
+	case d.has(ListUnimplemented):
+		return nil, status.Error(codes.Unimplemented, "not implemented")
+	case d.has(ListFails) && slices.ContainsFunc(d.volumes, func(v *volume) bool { return len(v.attached) > 0 }):
+		return nil, status.Error(codes.Internal, "assertion failed")
+	}
 	first := 0
 	if token := req.GetStartingToken(); token != "" {
 		n, err := strconv.Atoi(token)
@@ -30,6 +37,9 @@ func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRe
 	}
 	resp := &csi.ListVolumesResponse{}
 	if last < len(d.volumes) {
+		resp.NextToken = strconv.Itoa(last)
+	}
+	if d.has(ListEndless) {
 		resp.NextToken = strconv.Itoa(last)
 	}
 	if first > 0 && d.has(ListRepeats) {
@@ -71,6 +81,8 @@ func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.Contr
 	defer d.mu.Unlock()
 	v := d.byID(req.GetVolumeId())
 	switch {
+	case d.has(GetUnimplemented):
+		return nil, status.Error(codes.Unimplemented, "not implemented")
 	case v == nil && d.has(GetMissingSucceeds):
 		return &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: req.GetVolumeId()},
 			Status: &csi.ControllerGetVolumeResponse_VolumeStatus{VolumeCondition: healthy()}}, nil

@@ -70,7 +70,10 @@ func (d *Driver) take(v *volume, name, group string) *snapshot {
 // describe returns the snapshot as a reply has it.
 func (d *Driver) describe(s *snapshot) *csi.Snapshot {
 	s.answers++
-	ready := s.replies <= 0
+	ready := s.replies <= 0 && !d.has(SnapshotNeverReady)
+	if v := d.byID(s.volume); d.has(SnapshotCutsLate) && v != nil && s.replies >= 0 {
+		s.data = v.data
+	}
 	s.replies--
 	out := &csi.Snapshot{SnapshotId: s.id, SourceVolumeId: s.volume, SizeBytes: s.size, CreationTime: timestamppb.New(timeOf(s.second)),
 		ReadyToUse: ready, GroupSnapshotId: s.group}
@@ -112,6 +115,9 @@ func (s *controllerServer) CreateSnapshot(ctx context.Context, req *csi.CreateSn
 	known := d.snapshotByName(req.GetName())
 	if d.has(SnapshotForgetsNames) {
 		known = d.snapshotByID(d.names[key])
+	}
+	if i := slices.IndexFunc(d.snapshots, func(s *snapshot) bool { return s.volume == req.GetSourceVolumeId() }); i >= 0 && d.has(SnapshotKeyedByVolume) {
+		known = d.snapshots[i]
 	}
 	if known != nil {
 		switch {
@@ -230,6 +236,11 @@ func (d *Driver) contentFor(req *csi.CreateVolumeRequest, size int64) (content, 
 		c = content{data: known.data, usable: known.usable, size: known.size}
 		if v := d.byID(known.volume); v != nil && d.has(RestoreLatest) {
 			c.data = v.data
+		}
+		for _, other := range d.snapshots {
+			if other.volume == known.volume && d.has(RestoreOtherSnapshot) {
+				c.data = other.data
+			}
 		}
 		if d.has(RestoreEmpty) {
 			c.data, c.usable = "", 0
