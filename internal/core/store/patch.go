@@ -111,8 +111,8 @@ func (t *Table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 		return none, serverError(err.Error())
 	}
 	gvk := GroupVersionKind(t.resource.kind)
-	if t.resource.other {
-		gvk = old.GetObjectKind().GroupVersionKind()
+	if stored := old.GetObjectKind().GroupVersionKind(); t.resource.other && !stored.Empty() {
+		gvk = stored
 	}
 	doc["apiVersion"], doc["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	doc = mergePatch(doc, change)

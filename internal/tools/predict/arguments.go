@@ -4,7 +4,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/script"
 )
@@ -25,6 +27,7 @@ func withoutOptions(args []string) []string {
 // parseAction parses a command that scripts have. It also accepts the short forms apply FILE, patch OBJECT PATCH, NAMESPACE/NAME for a claim,
 // and node/NAME where kubectl wants the name of a node.
 func parseAction(verb string, args []string, namespace string, readFile func(string) ([]byte, error)) (func(*run) error, error) {
+	waits := verb == "delete" && !slices.Contains(args, "--wait=false")
 	args = slices.DeleteFunc(slices.Clone(args), isIgnored)
 	if i := slices.Index(args, "--timeout"); i >= 0 {
 		args = slices.Delete(args, i, min(i+2, len(args)))
@@ -57,8 +60,57 @@ func parseAction(verb string, args []string, namespace string, readFile func(str
 		}
 		written, _, err := action.Run(r.Cluster.Cluster)
 		r.touched = append(r.touched, written...)
+		if waits {
+			r.terminating = r.stillTerminating(written)
+		}
 		return err
 	}, nil
+}
+
+// stillTerminating returns those of the objects that are being deleted.
+func (r *run) stillTerminating(refs []api.Ref) []api.Object {
+	var left []api.Object
+	for _, ref := range refs {
+		obj, err := r.Cluster.Objects(ref.Kind).Get(ref.Key)
+		if err == nil && obj.GetDeletionTimestamp() != nil {
+			left = append(left, obj)
+		}
+	}
+	return left
+}
+
+// exists reports whether the object is still there, and not another one of its name.
+func (r *run) exists(obj api.Object) bool {
+	now, err := r.Cluster.Objects(api.KindOf(obj)).Get(api.KeyOf(obj))
+	return err == nil && now.GetUID() == obj.GetUID()
+}
+
+// awaitDeleted waits until the objects of a delete are gone, as kubectl does before it returns. A delete that does not end is a note.
+func (r *run) awaitDeleted() error {
+	const poll = 100 * time.Millisecond
+	start := r.Now()
+	end := start.Add(r.opts.For)
+	for _, obj := range r.terminating {
+		for r.exists(obj) {
+			left := end.Sub(r.Now())
+			if left <= 0 {
+				r.note("%s is not deleted after %v, and kubectl delete waits for it. The next step assumes that you interrupt it, or add --wait=false.",
+					objname.Of(api.RefTo(obj)), r.opts.For)
+				break
+			}
+			// Most deletions take less than 2 s.
+			if err := r.advance(min(left, max(poll, min(r.Now().Sub(start)/20, time.Second)))); err != nil {
+				return err
+			}
+		}
+	}
+	r.terminating = nil
+	return nil
+}
+
+// generates reports whether create makes an object from its arguments: create namespace NAME.
+func generates(args []string) bool {
+	return len(args) > 0 && slices.Contains(script.Generated(), args[0])
 }
 
 // readNamedFiles reads the files that -f names. apply, create and replace also take the file without -f.
@@ -74,7 +126,7 @@ func readNamedFiles(verb string, args []string, readFile func(string) ([]byte, e
 				}
 				value = args[i]
 			}
-		case takesFile && !strings.HasPrefix(name, "-") && (i == 0 || args[i-1] != "-n" && args[i-1] != "--namespace"):
+		case takesFile && !generates(args) && !strings.HasPrefix(name, "-") && (i == 0 || args[i-1] != "-n" && args[i-1] != "--namespace"):
 			value = args[i]
 		default:
 			rest = append(rest, args[i])

@@ -110,7 +110,8 @@ type run struct {
 	notes            []string
 	reportedLosses   map[string]bool
 	reportedWarnings map[string]bool
-	podRemoved       bool // a pod is being deleted or was deleted
+	terminating      []api.Object // what the previous step deletes and waits for
+	podRemoved       bool         // a pod is being deleted or was deleted
 }
 
 // Predict simulates the steps on the cluster of a dump. It returns an error if a step fails.
@@ -159,6 +160,9 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 	}
 	defer stop()
 	for _, step := range steps {
+		if err := r.awaitDeleted(); err != nil {
+			return nil, err
+		}
 		r.observe()
 		if err := step.do(r); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.Text, err)

@@ -15,10 +15,7 @@ import (
 
 // deletion holds the arguments of the command delete.
 type deletion struct {
-	kind           api.Kind // with all
-	namespace      string
-	all            bool
-	refs           []api.Ref
+	targets        query
 	ignoreNotFound bool
 	forced         bool
 	wait           bool
@@ -27,17 +24,16 @@ type deletion struct {
 }
 
 func readDelete(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, fileOption, namespaceOption, timeoutOption, option{long: "force"}, option{long: "now"}, option{long: "all"},
-		option{long: "ignore-not-found"}, option{long: "wait"}, option{long: "grace-period", value: true},
-		option{long: "cascade", value: true})
+	a, err := readArguments(args, append([]option{fileOption, timeoutOption, {long: "force"}, {long: "now"}, {long: "ignore-not-found"},
+		{long: "wait"}, {long: "grace-period", value: true}, {long: "cascade", value: true}}, targetOptions...)...)
 	if err != nil {
 		return nil, err
 	}
-	d := deletion{namespace: a.get("namespace", s.inNamespace())}
+	var d deletion
 	for _, f := range []struct {
 		name string
 		to   *bool
-	}{{"force", &d.forced}, {"all", &d.all}, {"ignore-not-found", &d.ignoreNotFound}, {"wait", &d.wait}} {
+	}{{"force", &d.forced}, {"ignore-not-found", &d.ignoreNotFound}, {"wait", &d.wait}} {
 		if *f.to, err = a.flag(f.name); err != nil {
 			return nil, err
 		}
@@ -82,42 +78,28 @@ func (d *deletion) readGrace(a arguments) error {
 }
 
 func (d *deletion) readTargets(s *Script, a arguments) (err error) {
-	switch {
-	case a.has("filename"):
-		files, err := readFiles(s, "delete", a)
-		if err != nil {
-			return err
+	if !a.has("filename") {
+		if len(a.rest) == 0 {
+			return usageOf("delete", "missing object: want KIND/NAME or -f FILE")
 		}
-		objs, err := s.manifests(files)
-		for _, m := range objs {
-			d.refs = append(d.refs, api.RefTo(m.obj))
-		}
-		return err
-	case d.all:
-		if len(a.rest) != 1 {
-			return usageOf("delete", "--all takes one kind and no names")
-		}
-		d.kind, err = s.kindOf(a.rest[0])
+		d.targets, err = readTargets(s, "delete", a.rest, a)
 		return err
 	}
-	if len(a.rest) == 0 {
-		return usageOf("delete", "missing object: want KIND/NAME or -f FILE")
+	files, err := readFiles(s, "delete", a)
+	if err != nil {
+		return err
 	}
-	d.refs, err = s.refsOf(a.rest, a.get("namespace", ""))
+	objs, err := s.manifests(files)
+	for _, m := range objs {
+		d.targets.refs = append(d.targets.refs, api.RefTo(m.obj))
+	}
 	return err
 }
 
 func (d deletion) run(r *runner) error {
-	refs := d.refs
-	if d.all {
-		for _, obj := range r.list(d.kind) {
-			if ref := api.RefTo(obj); !r.script.namespaced(d.kind) || obj.GetNamespace() == d.namespace {
-				refs = append(refs, ref)
-			}
-		}
-		if len(refs) == 0 {
-			r.printf("No resources found\n")
-		}
+	refs, err := d.targets.targets(r)
+	if err != nil {
+		return err
 	}
 	for _, ref := range refs {
 		err := r.cluster.DeleteWith(emptyObject(ref), d.opts)

@@ -14,7 +14,7 @@ import (
 
 func readGet(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "output", short: "o", value: true},
-		option{long: "selector", short: "l", value: true}, option{long: "no-headers"})
+		selectorOption, option{long: "no-headers"})
 	if err != nil {
 		return nil, err
 	}

@@ -16,13 +16,13 @@ import (
 func metadataCommands() []*command {
 	return []*command{
 		{
-			name: "label", group: writing, usage: []string{"KIND/NAME | KIND NAME KEY=VALUE... KEY-..."},
+			name: "label", group: writing, usage: []string{"KIND/NAME... | KIND NAME... KEY=VALUE... KEY-...", "KIND --all | -l SELECTOR KEY=VALUE..."},
 			help:     "Sets labels (`KEY=VALUE`) and removes them (`KEY-`). Unlike kubectl it overwrites without `--overwrite`.",
 			examples: []string{"label node n1 zone=a", "label pv/pv1 zone-"},
 			read:     readMetadata("label", "labels", "labeled"),
 		},
 		{
-			name: "annotate", group: writing, usage: []string{"KIND/NAME | KIND NAME KEY=VALUE... KEY-..."},
+			name: "annotate", group: writing, usage: []string{"KIND/NAME... | KIND NAME... KEY=VALUE... KEY-...", "KIND --all | -l SELECTOR KEY=VALUE..."},
 			help:     "Sets annotations (`KEY=VALUE`) and removes them (`KEY-`).",
 			examples: []string{"annotate pvc/data volume.kubernetes.io/selected-node-"},
 			read:     readMetadata("annotate", "annotations", "annotated"),
@@ -43,27 +43,27 @@ func metadataCommands() []*command {
 			read:     readRollout,
 		},
 		{
-			name: "taint", group: writing, usage: []string{"node NAME KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},
-			help: "Adds taints to a node, and removes those followed by a dash.",
+			name: "taint", group: writing, usage: []string{"node NAME... | --all | -l SELECTOR KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},
+			help: "Adds taints to nodes, and removes those followed by a dash.",
 			examples: []string{"taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
 				"taint node n1 node.kubernetes.io/out-of-service-"},
 			read: readTaint,
 		},
 		{
-			name: "cordon", group: writing, usage: []string{"NODE"},
-			help:     "Marks a node unschedulable.",
+			name: "cordon", group: writing, usage: []string{"NODE... | -l SELECTOR"},
+			help:     "Marks nodes unschedulable.",
 			examples: []string{"cordon n1"},
 			read:     readCordon("cordon", true),
 		},
 		{
-			name: "uncordon", group: writing, usage: []string{"NODE"},
-			help:     "Marks a node schedulable.",
+			name: "uncordon", group: writing, usage: []string{"NODE... | -l SELECTOR"},
+			help:     "Marks nodes schedulable.",
 			examples: []string{"uncordon n1"},
 			read:     readCordon("uncordon", false),
 		},
 		{
-			name: "drain", group: writing, usage: []string{"NODE [--ignore-daemonsets] [--timeout=DURATION]"},
-			help: "Cordons a node and evicts its pods. Their controllers replace them. While a PodDisruptionBudget forbids an eviction, virtual time " +
+			name: "drain", group: writing, usage: []string{"NODE... | -l SELECTOR [--ignore-daemonsets] [--timeout=DURATION]"},
+			help: "Cordons nodes, and evicts their pods. Their controllers replace them. While a PodDisruptionBudget forbids an eviction, virtual time " +
 				"advances and the command tries again every 5 s, until the timeout. Pods of DaemonSets tolerate a cordon: they stay with " +
 				"`--ignore-daemonsets`, and without it the command fails before it evicts a pod, as kubectl does. It does not wait until " +
 				"the pods are gone.",
@@ -76,7 +76,7 @@ func metadataCommands() []*command {
 // readMetadata reads label and annotate.
 func readMetadata(name, where, verb string) func(*Script, []string) (step, error) {
 	return func(s *Script, args []string) (step, error) {
-		a, err := readArguments(args, namespaceOption, option{long: "overwrite"})
+		a, err := readArguments(args, append([]option{{long: "overwrite"}}, targetOptions...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 		if first < 1 {
 			return nil, usageOf(name, "missing object, or KEY=VALUE or KEY- to set or remove")
 		}
-		refs, err := s.refsOf(a.rest[:first], a.get("namespace", ""))
+		q, err := readTargets(s, name, a.rest[:first], a)
 		if err != nil {
 			return nil, err
 		}
@@ -105,14 +105,23 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 		if err != nil {
 			return nil, err
 		}
-		return func(r *runner) error {
-			for _, ref := range refs {
-				if err := r.patch(ref, string(patch), false, verb); err != nil {
-					return err
-				}
+		return forTargets(q, func(r *runner, ref api.Ref) error { return r.patch(ref, string(patch), false, verb) }), nil
+	}
+}
+
+// forTargets returns a step that calls do for each selected object.
+func forTargets(q query, do func(r *runner, ref api.Ref) error) step {
+	return func(r *runner) error {
+		refs, err := q.targets(r)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			if err := do(r, ref); err != nil {
+				return err
 			}
-			return nil
-		}, nil
+		}
+		return nil
 	}
 }
 
@@ -125,54 +134,61 @@ type taintChange struct {
 }
 
 func readTaint(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, option{long: "overwrite"})
+	a, err := readArguments(args, append([]option{{long: "overwrite"}}, targetOptions...)...)
 	if err != nil {
 		return nil, err
 	}
-	words := a.rest
-	if len(words) > 0 && strings.Contains(words[0], "/") && !strings.Contains(words[0], ":") {
-		kind, name, _ := strings.Cut(words[0], "/")
-		words = append([]string{kind, name}, words[1:]...)
+	first := slices.IndexFunc(a.rest, isTaint)
+	if n := len(a.rest); first < 0 && n > 2 {
+		first = n - 1 // the name of another node, or a taint that is wrong
 	}
-	if len(words) < 3 {
+	if first < 1 {
 		return nil, usageOf("taint", "missing node or taints")
 	}
-	if kind, err := s.kindOf(words[0]); err != nil || kind != api.Node {
+	q, err := readTargets(s, "taint", a.rest[:first], a)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(q.kinds, []api.Kind{api.Node}) {
 		return nil, usageOf("taint", "invalid object: only nodes have taints")
 	}
 	var changes []taintChange
-	for _, w := range words[2:] {
+	for _, w := range a.rest[first:] {
 		change, err := readTaintChange(w)
 		if err != nil {
 			return nil, err
 		}
 		changes = append(changes, change)
 	}
-	ref := nodeRef(words[1])
-	return func(r *runner) error {
-		obj, err := r.get(ref)
-		if err != nil {
-			return err
+	return forTargets(q, func(r *runner, ref api.Ref) error { return r.taint(ref, changes) }), nil
+}
+
+// isTaint reports whether an argument is a taint, and not the name of a node.
+func isTaint(w string) bool { return strings.ContainsAny(w, "=:") || strings.HasSuffix(w, "-") }
+
+func (r *runner) taint(ref api.Ref, changes []taintChange) error {
+	obj, err := r.get(ref)
+	if err != nil {
+		return err
+	}
+	taints := obj.(*corev1.Node).Spec.Taints
+	for _, c := range changes {
+		found := func(t corev1.Taint) bool {
+			return t.Key == c.taint.Key && (c.taint.Effect == "" || t.Effect == c.taint.Effect)
 		}
-		taints := obj.(*corev1.Node).Spec.Taints
-		for _, c := range changes {
-			found := func(t corev1.Taint) bool {
-				return t.Key == c.taint.Key && (c.taint.Effect == "" || t.Effect == c.taint.Effect)
-			}
-			if c.remove && !slices.ContainsFunc(taints, found) {
-				return fmt.Errorf("taint %q not found", c.taint.Key)
-			}
-			taints = slices.DeleteFunc(taints, found)
-			if !c.remove {
-				taints = append(taints, c.taint)
-			}
+		if c.remove && !slices.ContainsFunc(taints, found) {
+			return fmt.Errorf("taint %q not found", c.taint.Key)
 		}
-		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
-		if err != nil {
-			return err
+		taints = slices.DeleteFunc(taints, found)
+		if !c.remove {
+			taints = append(taints, c.taint)
 		}
-		return r.patch(ref, string(patch), false, "tainted")
-	}, nil
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+	if err != nil {
+		return err
+	}
+	return r.patch(ref, string(patch), false, "tainted")
 }
 
 func readTaintChange(w string) (c taintChange, err error) {
@@ -193,11 +209,28 @@ func readTaintChange(w string) (c taintChange, err error) {
 
 func readCordon(name string, unschedulable bool) func(*Script, []string) (step, error) {
 	return func(s *Script, args []string) (step, error) {
-		if len(args) != 1 {
-			return nil, usageOf(name, "want one node")
+		a, err := readArguments(args, selectorOption)
+		if err != nil {
+			return nil, err
 		}
-		return func(r *runner) error { return r.cordon(args[0], unschedulable, name+"ed") }, nil
+		q, err := readNodes(s, name, a)
+		if err != nil {
+			return nil, err
+		}
+		return forTargets(q, func(r *runner, ref api.Ref) error { return r.cordon(ref.Key, unschedulable, name+"ed") }), nil
 	}
+}
+
+// readNodes reads names of nodes, as NAME or node/NAME, or the selector of nodes.
+func readNodes(s *Script, command string, a arguments) (query, error) {
+	words := []string{"nodes"}
+	for _, w := range a.rest {
+		words = append(words, strings.TrimPrefix(strings.TrimPrefix(w, "nodes/"), "node/"))
+	}
+	if len(words) == 1 && !a.has("selector") {
+		return query{}, usageOf(command, "missing name of a node")
+	}
+	return readTargets(s, command, words, a)
 }
 
 func (r *runner) cordon(node string, unschedulable bool, verb string) error {
@@ -208,16 +241,16 @@ func (r *runner) cordon(node string, unschedulable bool, verb string) error {
 	return r.patch(nodeRef(node), patch, false, verb)
 }
 
-func readDrain(_ *Script, args []string) (step, error) {
+func readDrain(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, option{long: "ignore-daemonsets"}, option{long: "force"}, option{long: "delete-emptydir-data"},
-		timeoutOption)
+		timeoutOption, selectorOption)
 	if err != nil {
 		return nil, err
 	}
-	if len(a.rest) != 1 {
-		return nil, usageOf("drain", "want one node")
+	q, err := readNodes(s, "drain", a)
+	if err != nil {
+		return nil, err
 	}
-	node := a.rest[0]
 	ignore, err := a.flag("ignore-daemonsets")
 	if err != nil {
 		return nil, err
@@ -229,22 +262,35 @@ func readDrain(_ *Script, args []string) (step, error) {
 		}
 	}
 	return func(r *runner) error {
-		if err := r.cordon(node, true, "cordoned"); err != nil {
+		nodes, err := q.targets(r)
+		if err != nil {
 			return err
 		}
-		leave, daemons := drain.Pods(r.cluster, node)
-		if names := keysOf(daemons); len(daemons) > 0 && !ignore {
-			return fmt.Errorf("unable to drain node %q: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): %s", node, names)
-		} else if len(daemons) > 0 {
-			r.printf("Warning: ignoring DaemonSet-managed Pods: %s\n", names)
+		for _, ref := range nodes {
+			if err := r.cordon(ref.Key, true, "cordoned"); err != nil {
+				return err
+			}
 		}
-		d := drain.Drain{Cluster: r.cluster, Advance: r.cluster.Advance, Timeout: timeout, Print: r.printf}
-		if err := d.Evict(leave); err != nil {
-			return err
+		for _, ref := range nodes {
+			if err := r.evictAll(ref.Key, ignore, timeout); err != nil {
+				return err
+			}
+			r.printf("%s drained\n", displayName(ref))
 		}
-		r.printf("%s drained\n", displayName(nodeRef(node)))
 		return nil
 	}, nil
+}
+
+// evictAll evicts the pods of a node.
+func (r *runner) evictAll(node string, ignoreDaemonSets bool, timeout time.Duration) error {
+	leave, daemons := drain.Pods(r.cluster, node)
+	if names := keysOf(daemons); len(daemons) > 0 && !ignoreDaemonSets {
+		return fmt.Errorf("unable to drain node %q: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): %s", node, names)
+	} else if len(daemons) > 0 {
+		r.printf("Warning: ignoring DaemonSet-managed Pods: %s\n", names)
+	}
+	d := drain.Drain{Cluster: r.cluster, Advance: r.cluster.Advance, Timeout: timeout, Print: r.printf}
+	return d.Evict(leave)
 }
 
 // maxDrain is the time after which a drain without --timeout gives up.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/fieldpos"
-	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -21,9 +20,11 @@ func objectCommands() []*command {
 			read:     readApply,
 		},
 		{
-			name: "create", group: writing, usage: []string{"-f FILE... [--validate=false]"},
-			help:     "Creates the objects of the files. With `--validate=false` it also creates objects that an API server would reject.",
-			examples: []string{"create -f pod.yaml"},
+			name: "create", group: writing,
+			usage: []string{"-f FILE... [--validate=false]", "namespace NAME", "deployment NAME --image=IMAGE [--replicas=N]",
+				"quota NAME --hard=RESOURCE=QUANTITY,..."},
+			help:     "Creates the objects of the files, or an object from arguments. With `--validate=false` it also creates objects that an API server would reject.",
+			examples: []string{"create -f pod.yaml", "create namespace shop", "create quota limits --hard=persistentvolumeclaims=2"},
 			read:     readCreate,
 		},
 		{
@@ -40,7 +41,7 @@ func objectCommands() []*command {
 		},
 		{
 			name: "delete", group: writing,
-			usage: []string{"KIND NAME... | KIND/NAME... | -f FILE...", "KIND --all"},
+			usage: []string{"KIND NAME... | KIND/NAME... | -f FILE...", "KIND[,KIND] --all | -l SELECTOR"},
 			help: "Deletes objects. Unlike kubectl it does not wait for finalizers unless `--wait` is given (with `--timeout`, default 30s), because virtual time passes only in commands that advance it. " +
 				"Other options: `-n NAMESPACE`, `--grace-period=SECONDS`, `--now` (1 second), `--force` (0 seconds: a pod is removed at once), `--ignore-not-found`.",
 			examples: []string{"delete pvc data", "delete pod/web --force", "delete pvc/data --wait --timeout=1m"},
@@ -48,9 +49,12 @@ func objectCommands() []*command {
 		},
 		{
 			name: "patch", group: writing, usage: []string{"KIND/NAME | KIND NAME -p PATCH [--subresource=status]", "... --patch-file FILE"},
-			help:     "Changes an object with a merge patch, in YAML or JSON. Other types of patches are not supported; `--type=merge` is the default. `-n` sets the namespace.",
-			examples: []string{`patch pv/pv1 -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'`, `patch pvc/data -p '{"metadata":{"finalizers":null}}'`},
-			read:     readPatch,
+			help: "Changes an object with a patch, in YAML or JSON. `--type` is `strategic` (the default: lists of objects, such as containers, are merged by " +
+				"the names of their elements), `merge` (lists are replaced) or `json` (a list of operations). Custom objects have no strategic " +
+				"patches: the default is a merge patch. `-n` sets the namespace.",
+			examples: []string{`patch pv/pv1 -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'`, `patch pvc/data -p '{"metadata":{"finalizers":null}}'`,
+				`patch pv/pv1 --type=json -p '[{"op":"remove","path":"/spec/claimRef"}]'`},
+			read: readPatch,
 		},
 	}
 }
@@ -150,28 +154,6 @@ func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) er
 		}
 		return nil
 	}, nil
-}
-
-func readCreate(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, fileOption, option{long: "validate"})
-	if err != nil {
-		return nil, err
-	}
-	files, err := readFiles(s, "create", a)
-	if err != nil {
-		return nil, err
-	}
-	validate := a.get("validate", "true")
-	if validate != "true" && validate != "false" {
-		return nil, fmt.Errorf("invalid --validate=%s: want true or false", validate)
-	}
-	return forObjects(s, files, func(r *runner, obj api.Object) error {
-		if err := internals.Create(r.cluster, obj, store.CreateOptions{SkipValidation: validate == "false"}); err != nil {
-			return err
-		}
-		r.printf("%s created\n", displayName(api.RefTo(obj)))
-		return nil
-	})
 }
 
 var subresourceOption = option{long: "subresource", value: true}

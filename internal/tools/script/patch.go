@@ -4,12 +4,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/strategic"
 )
+
+// patchKinds are the values of --type. Each converts a patch to the merge patch of an object that does the same.
+var patchKinds = map[string]func(text []byte, stored api.Object) ([]byte, error){
+	"strategic": strategicPatch,
+	"merge":     func(text []byte, _ api.Object) ([]byte, error) { return text, nil },
+	"json":      jsonPatch,
+}
 
 func readPatch(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, subresourceOption, option{long: "patch", short: "p", value: true},
@@ -17,8 +34,10 @@ func readPatch(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind := a.get("type", "merge"); kind != "merge" {
-		return nil, fmt.Errorf("invalid --type=%s: want merge", kind)
+	kind := a.get("type", "strategic")
+	convert, ok := patchKinds[kind]
+	if !ok {
+		return nil, fmt.Errorf("invalid --type=%s: want %s", kind, strings.Join(slices.Sorted(maps.Keys(patchKinds)), ", "))
 	}
 	status, err := readSubresource(a)
 	if err != nil {
@@ -35,7 +54,7 @@ func readPatch(s *Script, args []string) (step, error) {
 		}
 		text = string(f.Data)
 	}
-	patch, err := readPatchText(text)
+	patch, err := readPatchText(text, kind == "json")
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +64,15 @@ func readPatch(s *Script, args []string) (step, error) {
 	}
 	return func(r *runner) error {
 		for _, ref := range refs {
-			if err := r.patch(ref, patch, status, "patched"); err != nil {
+			stored, err := r.get(ref)
+			if err != nil {
+				return err
+			}
+			same, err := convert(patch, stored)
+			if err != nil {
+				return fmt.Errorf("patch %s: %w", displayName(ref), err)
+			}
+			if err := r.patch(ref, string(same), status, "patched"); err != nil {
 				return err
 			}
 		}
@@ -53,20 +80,84 @@ func readPatch(s *Script, args []string) (step, error) {
 	}, nil
 }
 
-// readPatchText converts a patch in YAML or JSON to JSON.
-func readPatchText(text string) (string, error) {
+// readPatchText converts a patch in YAML or JSON to JSON. A patch of the type json is a list of operations, others are objects.
+func readPatchText(text string, list bool) ([]byte, error) {
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return "", fmt.Errorf("read patch: %w", err)
+		return nil, fmt.Errorf("read patch: %w", err)
+	}
+	if list {
+		if _, err := jsonpatch.DecodePatch(data); err != nil {
+			return nil, errors.New(`invalid patch: want a list of operations such as [{"op": "replace", "path": "/spec/…", "value": …}]`)
+		}
+		return data, nil
 	}
 	var doc any
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return "", fmt.Errorf("read patch: %w", err)
+		return nil, fmt.Errorf("read patch: %w", err)
 	}
-	if reflect.TypeOf(doc) != reflect.TypeFor[map[string]any]() {
-		return "", errors.New("invalid patch: want an object such as {\"spec\": …}")
+	if _, ok := doc.(map[string]any); !ok {
+		return nil, errors.New("invalid patch: want an object such as {\"spec\": …}")
 	}
-	return string(data), nil
+	return data, nil
+}
+
+// listMergers are the Go types of kinds that the cluster does not store as such, and whose lists a strategic patch merges.
+var listMergers = map[api.Kind]reflect.Type{
+	"Deployment.apps":  reflect.TypeFor[appsv1.Deployment](),
+	"StatefulSet.apps": reflect.TypeFor[appsv1.StatefulSet](),
+	"DaemonSet.apps":   reflect.TypeFor[appsv1.DaemonSet](),
+	"ReplicaSet.apps":  reflect.TypeFor[appsv1.ReplicaSet](),
+	"Job.batch":        reflect.TypeFor[batchv1.Job](),
+	"CronJob.batch":    reflect.TypeFor[batchv1.CronJob](),
+	"Service":          reflect.TypeFor[corev1.Service](),
+	"ServiceAccount":   reflect.TypeFor[corev1.ServiceAccount](),
+}
+
+// strategicPatch merges lists by the keys of their elements. As kubectl does, it uses a merge patch for custom objects.
+func strategicPatch(text []byte, stored api.Object) ([]byte, error) {
+	patch := map[string]any{}
+	if err := json.Unmarshal(text, &patch); err != nil {
+		return nil, err
+	}
+	kind := api.KindOf(stored)
+	if known := objkinds.Get(string(kind)); known == nil || known.Custom {
+		return text, nil
+	}
+	t := reflect.TypeFor[metav1.PartialObjectMetadata]()
+	if table, ok := tables[kind]; ok {
+		t = reflect.TypeOf(table.named())
+	} else if merger, ok := listMergers[kind]; ok {
+		t = merger
+	}
+	before := documentOf(stored)
+	after, err := strategic.Apply(before, patch, t)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(patchTo(before, after))
+}
+
+// jsonPatch carries out the operations on the document of the object.
+func jsonPatch(text []byte, stored api.Object) ([]byte, error) {
+	operations, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		return nil, err
+	}
+	before := documentOf(stored)
+	data, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	patched, err := operations.Apply(data)
+	if err != nil {
+		return nil, err
+	}
+	after := map[string]any{}
+	if err := json.Unmarshal(patched, &after); err != nil {
+		return nil, err
+	}
+	return json.Marshal(patchTo(before, after))
 }
 
 // patch patches an object and prints its name with the verb.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -30,7 +31,7 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 		return q, err
 	}
 	if !everywhere {
-		q.namespace = a.get("namespace", defaultNamespace)
+		q.namespace = a.get("namespace", s.inNamespace())
 	}
 	if len(a.rest) == 0 {
 		return q, errors.New("missing object: want KIND, KIND/NAME or all")
@@ -45,6 +46,64 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 		err = q.addKinds(s, first, names, a.get("namespace", ""))
 	}
 	return q, err
+}
+
+// targetOptions are the options that select what a command changes.
+var targetOptions = []option{namespaceOption, allOption, selectorOption}
+
+var (
+	allOption      = option{long: "all"}
+	selectorOption = option{long: "selector", short: "l", value: true}
+)
+
+// readTargets reads what a command changes: names as in readQuery, or the objects of kinds that --all or -l selects.
+func readTargets(s *Script, command string, words []string, a arguments) (query, error) {
+	all, err := a.flag("all")
+	if err != nil {
+		return query{}, err
+	}
+	if len(words) == 1 && words[0] == "all" {
+		words = []string{strings.Join(kindsOfCategory("all"), ",")}
+	}
+	selects := all || a.has("selector")
+	a.rest = words
+	q, err := readQuery(s, a)
+	switch {
+	case err != nil:
+		return q, err
+	case selects && q.refs != nil:
+		return q, usageOf(command, "--all and -l take kinds and no names")
+	case !selects && q.refs == nil:
+		return q, usageOf(command, fmt.Sprintf("missing name of the %s; --all means all of them", q.kinds[0]))
+	}
+	return q, nil
+}
+
+// kindsOfCategory returns the names of the kinds that kubectl means by a category.
+func kindsOfCategory(category string) []string {
+	var names []string
+	for _, kind := range objkinds.All() {
+		if slices.Contains(kind.Categories, category) {
+			names = append(names, strings.TrimSuffix(kind.Plural+"."+kind.Group, "."))
+		}
+	}
+	return names
+}
+
+// targets returns the selected objects. Named ones need not exist.
+func (q query) targets(r *runner) ([]api.Ref, error) {
+	if q.refs != nil {
+		return q.refs, nil
+	}
+	objs, err := q.find(r)
+	refs := make([]api.Ref, len(objs))
+	for i, obj := range objs {
+		refs[i] = api.RefTo(obj)
+	}
+	if err == nil && len(refs) == 0 {
+		r.printf("No resources found\n")
+	}
+	return refs, err
 }
 
 func readSelector(a arguments) (labels.Selector, error) {

@@ -96,7 +96,7 @@ func readControllers(*Script, []string) (step, error) {
 
 func readDescribe(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"},
-		option{long: "selector", short: "l", value: true})
+		selectorOption)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func readRollout(s *Script, args []string) (step, error) {
 	if !ok {
 		return nil, usageOf("rollout", fmt.Sprintf("unknown subcommand %q: want one of %s", args[0], names))
 	}
-	a, err := readArguments(args[1:], append([]option{namespaceOption}, verb.options...)...)
+	a, err := readArguments(args[1:], append([]option{namespaceOption, selectorOption}, verb.options...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func readRollout(s *Script, args []string) (step, error) {
 	if _, err := a.flag("watch"); err != nil {
 		return nil, err
 	}
-	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
+	q, err := readQuery(s, a)
 	if err != nil {
 		return nil, err
 	}
@@ -69,19 +69,12 @@ func readRollout(s *Script, args []string) (step, error) {
 	if args[0] == "pause" || args[0] == "resume" {
 		kinds = []string{"Deployment"}
 	}
-	for _, ref := range refs {
-		if known := s.describe(ref.Kind); known == nil || !slices.Contains(kinds, known.Kind) || known.Group != "apps" {
-			return nil, fmt.Errorf("cannot %s %s: want one of the kinds %s", args[0], displayName(ref), strings.Join(kinds, ", "))
+	for _, kind := range q.kinds {
+		if known := s.describe(kind); known == nil || !slices.Contains(kinds, known.Kind) || known.Group != "apps" {
+			return nil, fmt.Errorf("cannot %s %s: want one of the kinds %s", args[0], plural(kind), strings.Join(kinds, ", "))
 		}
 	}
-	return func(r *runner) error {
-		for _, ref := range refs {
-			if err := verb.run(r, ref, a); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+	return forTargets(q, func(r *runner, ref api.Ref) error { return verb.run(r, ref, a) }), nil
 }
 
 // deploymentAt returns the Deployment that a reference names, or nil for a reference to another kind.

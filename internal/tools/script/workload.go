@@ -3,11 +3,13 @@ package script
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/volsim/volsim/api"
 )
 
 // readScale reads the command scale.
 func readScale(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, option{long: "replicas", value: true})
+	a, err := readArguments(args, append([]option{{long: "replicas", value: true}}, targetOptions...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -18,23 +20,21 @@ func readScale(s *Script, args []string) (step, error) {
 	if len(a.rest) == 0 {
 		return nil, usageOf("scale", "missing object")
 	}
-	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
+	q, err := readTargets(s, "scale", a.rest, a)
 	if err != nil {
 		return nil, err
 	}
-	for _, ref := range refs {
+	for _, kind := range q.kinds {
 		// The definition of a custom kind says which field holds the replicas; the command does not read it.
-		if known := s.describe(ref.Kind); known == nil || !known.Scale || known.Custom {
-			return nil, fmt.Errorf("cannot scale %s: its kind has no field spec.replicas to scale", displayName(ref))
+		if known := s.describe(kind); known == nil || !known.Scale || known.Custom {
+			return nil, fmt.Errorf("cannot scale %s: the kind has no field spec.replicas to scale", plural(kind))
 		}
 	}
-	return func(r *runner) error {
-		for _, ref := range refs {
-			if err := r.cluster.Patch(emptyObject(ref), fmt.Sprintf(`{"spec":{"replicas":%d}}`, n)); err != nil {
-				return err
-			}
-			r.printf("%s scaled\n", displayName(ref))
+	return forTargets(q, func(r *runner, ref api.Ref) error {
+		if err := r.cluster.Patch(emptyObject(ref), fmt.Sprintf(`{"spec":{"replicas":%d}}`, n)); err != nil {
+			return err
 		}
+		r.printf("%s scaled\n", displayName(ref))
 		return nil
-	}, nil
+	}), nil
 }
