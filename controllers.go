@@ -174,7 +174,7 @@ func (c *Cluster) startControllers() error {
 		return err
 	}
 	for _, part := range all {
-		if slices.Contains(c.cfg.Without, part.name) {
+		if c.cfg.internal.NoControllers || slices.Contains(c.cfg.Without, part.name) {
 			continue
 		}
 		if err := part.start(); err != nil {

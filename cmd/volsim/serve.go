@@ -127,16 +127,9 @@ func (f *serveFlags) cluster() (*volsim.Cluster, error) {
 		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name, fake.Latency(storage.Create, createLatency))))
 	}
 	slices.SortFunc(cfg.Backends, func(a, b storage.Backend) int { return strings.Compare(a.Name(), b.Name()) })
-	if !f.bare() {
-		return volsim.New(cfg)
+	if f.bare() {
+		cfg.Without, internals.Options(&cfg).NoControllers = nil, true
 	}
-	cfg.Without, cfg.ManualNodes = nil, true
-	full, err := volsim.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Without = append(full.Controllers(), volsim.Kubelets)
-	full.Close()
 	return volsim.New(cfg)
 }
 

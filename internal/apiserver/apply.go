@@ -45,7 +45,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 		s.fields.applying = true
 		defer func() { s.fields.applying = false }()
 		if !created {
-			return s.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{Patched: true})
+			return s.replace(r, obj, store.UpdateOptions{Patched: true})
 		}
 		if uid := obj.GetUID(); uid != "" {
 			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource}, r.name,
@@ -63,6 +63,26 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 
 // applied returns the object with the configuration of the request applied, and with its managedFields.
 func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.PatchOptions) (api.Object, error) {
+	current := s.fields.empty(r.resource)
+	if !create {
+		var err error
+		if current, err = s.fields.versioned(r.resource, live); err != nil {
+			return nil, err
+		}
+	}
+	obj, err := s.merged(r, current, opts)
+	if err != nil {
+		return nil, err
+	}
+	if obj, err = r.resource.storable(obj); err != nil {
+		return nil, err
+	}
+	s.conform(r.resource, obj)
+	return obj, nil
+}
+
+// merged applies the configuration of the request to an object in the Go type and the version of the resource.
+func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOptions) (api.Object, error) {
 	if err := store.CheckAliases(r.body, maxExpansion); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: error converting YAML to JSON: %v", err))
 	}
@@ -74,12 +94,6 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	fm, err := s.fields.manager(r.resource, r.subresource)
 	if err != nil {
 		return nil, err
-	}
-	current := s.fields.empty(r.resource)
-	if !create {
-		if current, err = s.fields.versioned(r.resource, live); err != nil {
-			return nil, err
-		}
 	}
 	before := current.(api.Object).GetManagedFields()
 	forgetTimes(current.(api.Object))
@@ -97,10 +111,6 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	}
 	obj := result.(api.Object)
 	obj.SetManagedFields(s.fields.withTimes(obj.GetManagedFields(), before))
-	if obj, err = r.resource.storable(obj); err != nil {
-		return nil, err
-	}
-	s.conform(r.resource, obj)
 	return obj, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -229,7 +230,11 @@ func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, 
 	if known, ok := f.types[r.GroupVersion()]; ok {
 		return known, nil
 	}
-	data, _, err := f.server.openAPIDocument(r.GroupVersion())
+	gv := r.GroupVersion()
+	if r == scales {
+		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
+	}
+	data, _, err := f.server.openAPIDocument(gv)
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,8 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 		return s.bind(r, opts)
 	case "eviction":
 		return s.evict(r, opts)
+	case subresourceToken:
+		return s.issueToken(r, opts)
 	}
 	if r.resource.review {
 		return s.review(r, opts)
@@ -116,7 +118,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 				return nil, err
 			}
 		}
-		return s.store.UpdateWith(obj, api.Subresource(r.subresource), store.UpdateOptions{})
+		return s.replace(r, obj, store.UpdateOptions{})
 	})
 	if err != nil {
 		return nil, 0, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -134,7 +135,12 @@ func (r *resource) complete(c *codec) {
 	}
 	r.addRefused()
 	switch r.kind {
+	case "CertificateSigningRequest.certificates.k8s.io":
+		r.subresources = append(r.subresources, subresource{subresourceApproval, gvk, []string{verbGet, verbPatch, verbUpdate}})
+	case "ServiceAccount":
+		r.subresources = append(r.subresources, subresource{subresourceToken, authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"), []string{verbCreate}})
 	case "Namespace":
+		r.subresources = append(r.subresources, subresource{subresourceFinalize, gvk, []string{verbUpdate}})
 		r.selectable = contentFields("status.phase")
 	case "Secret":
 		r.selectable = contentFields("type")
@@ -161,19 +167,13 @@ var refused = map[api.Kind][]struct {
 		{subresource{"proxy", coreGroup.WithKind("PodProxyOptions"), proxyVerbs}, noNetwork},
 		{subresource{"resize", coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}}, noContainers},
 	},
-	api.Node:         {{subresource{"proxy", coreGroup.WithKind("NodeProxyOptions"), proxyVerbs}, noNetwork}},
-	"Service":        {{subresource{"proxy", coreGroup.WithKind("ServiceProxyOptions"), proxyVerbs}, noNetwork}},
-	"Namespace":      {{subresource{"finalize", coreGroup.WithKind("Namespace"), []string{verbUpdate}}, "finalizers of namespaces are not simulated"}},
-	"ServiceAccount": {{subresource{"token", schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, []string{verbCreate}}, noTokens}},
-	"CertificateSigningRequest.certificates.k8s.io": {{subresource{"approval",
-		schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
-		[]string{verbGet, verbPatch, verbUpdate}}, "certificates are not simulated"}},
+	api.Node:  {{subresource{"proxy", coreGroup.WithKind("NodeProxyOptions"), proxyVerbs}, noNetwork}},
+	"Service": {{subresource{"proxy", coreGroup.WithKind("ServiceProxyOptions"), proxyVerbs}, noNetwork}},
 }
 
 const (
 	noContainers = "no containers run in volsim"
 	noNetwork    = "volsim has no network"
-	noTokens     = "volsim issues no tokens"
 )
 
 var proxyVerbs = []string{verbCreate, verbDelete, verbGet, verbPatch, verbUpdate}

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -43,7 +45,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 		if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
 			return nil, 0, err
 		}
-		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(*autoscalingv1.Scale) (api.Object, error) {
+		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(_ api.Object, _ *autoscalingv1.Scale) (api.Object, error) {
 			decoded, warnings, err := s.codec.decode(bodyOf(&body, opts.FieldValidation), scales.gvk())
 			body.warnings = append(body.warnings, warnings...)
 			if err != nil {
@@ -71,7 +73,7 @@ func bodyOf(r *request, validation string) body { return body{r.body, r.contentT
 
 func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	patchType := patchTypeOf(r)
-	if patchType == types.ApplyYAMLPatchType || !s.accepts(body, patchType) {
+	if !s.accepts(body, patchType) {
 		return nil, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
 	var opts metav1.PatchOptions
@@ -81,8 +83,13 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	if err := parameters(r.query, &opts, validate); err != nil {
 		return nil, err
 	}
+	if patchType == types.ApplyYAMLPatchType {
+		return s.changeScale(r, len(opts.DryRun) > 0, func(live api.Object, old *autoscalingv1.Scale) (api.Object, error) {
+			return s.applyScale(r, body, live, old, opts)
+		}, body)
+	}
 	p := patch{server: s, request: body, patchType: patchType, validation: opts.FieldValidation}
-	return s.changeScale(r, len(opts.DryRun) > 0, func(old *autoscalingv1.Scale) (api.Object, error) {
+	return s.changeScale(r, len(opts.DryRun) > 0, func(_ api.Object, old *autoscalingv1.Scale) (api.Object, error) {
 		if patchType == types.StrategicMergePatchType {
 			return p.strategic(old)
 		}
@@ -90,8 +97,37 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	}, body)
 }
 
+// applyScale applies a configuration to the scale of an object. The managedFields of the result are those of the object: they name its
+// replicas, wherever it has them.
+func (s *Server) applyScale(r, body *request, live api.Object, old *autoscalingv1.Scale, opts metav1.PatchOptions) (api.Object, error) {
+	at, _ := s.scalePaths(r.resource)
+	steps := make([]any, len(at.spec))
+	for i, name := range at.spec {
+		steps[i] = name
+	}
+	path, err := fieldpath.MakePath(steps...)
+	if err != nil {
+		return nil, err
+	}
+	version := r.resource.GroupVersion()
+	entries := managedfields.NewScaleHandler(live.GetManagedFields(), version, managedfields.ResourcePathMappings{version.String(): path})
+	if old.ManagedFields, err = entries.ToSubresource(); err != nil {
+		return nil, err
+	}
+	old.SetGroupVersionKind(scales.gvk())
+	scale, err := s.merged(body, old, opts)
+	if err != nil {
+		return nil, err
+	}
+	owned, err := entries.ToParent(scale.GetManagedFields())
+	scale.SetManagedFields(owned)
+	return scale, err
+}
+
 // changeScale stores the replicas of a changed scale.
-func (s *Server) changeScale(r *request, dryRun bool, change func(*autoscalingv1.Scale) (api.Object, error), body *request) (api.Object, error) {
+func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Object, old *autoscalingv1.Scale) (api.Object, error),
+	body *request,
+) (api.Object, error) {
 	return s.write(r, r.ref(), dryRun, func() (api.Object, error) {
 		live, err := s.store.Get(r.resource.kind, r.key())
 		if err != nil {
@@ -101,7 +137,7 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(*autoscalingv1
 		if err != nil {
 			return nil, err
 		}
-		obj, err := change(old)
+		obj, err := change(live, old)
 		if err != nil {
 			return nil, err
 		}
@@ -129,6 +165,10 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(*autoscalingv1
 		}
 		if err := s.checkSchema(r, changed, live); err != nil {
 			return nil, err
+		}
+		if patchTypeOf(r) == types.ApplyYAMLPatchType {
+			changed.ManagedFields, s.fields.applying = scale.ManagedFields, true
+			defer func() { s.fields.applying = false }()
 		}
 		return s.store.UpdateWith(changed, api.Main, store.UpdateOptions{})
 	})

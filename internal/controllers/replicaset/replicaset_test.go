@@ -200,7 +200,9 @@ func TestAdopt(t *testing.T) {
 // RS-041: the error of a creation is in the condition until a sync succeeds.
 func TestFailure(t *testing.T) {
 	f := newFixture(t)
-	f.Create(newSet(1, func(set *appsv1.ReplicaSet) { set.Spec.Template.Spec.Containers[0].Name = "Not valid" }))
+	// The API server refuses such a set now. One that an earlier version has stored exists.
+	_, err := f.Store().Load(newSet(1, func(set *appsv1.ReplicaSet) { set.Spec.Template.Spec.Containers[0].Name = "Not valid" }))
+	f.OK(err)
 	f.Advance(time.Second)
 	conditions := f.set().Status.Conditions
 	if len(conditions) != 1 {
@@ -208,7 +210,7 @@ func TestFailure(t *testing.T) {
 	}
 	f.want("RS-041", "condition", fmt.Sprint(conditions[0].Type, " ", conditions[0].Status, " ", conditions[0].Reason), "ReplicaFailure True FailedCreate")
 	f.want("RS-050", "Event", f.events()[0], "FailedCreate: Error creating: "+conditions[0].Message)
-	f.patch(`{"replicas":0}`)
+	f.patch(`{"replicas":0,"template":{"spec":{"containers":[{"name":"web","image":"web"}]}}}`)
 	f.want("RS-041", "conditions", fmt.Sprint(len(f.set().Status.Conditions)), "0")
 }
 

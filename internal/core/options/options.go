@@ -19,11 +19,13 @@ type Options struct {
 	AssumeSecrets bool
 	// CountedNames is store.Config.CountedNames.
 	CountedNames bool
-	Attach       Attach
-	Attacher     Attacher
-	Kubelet      Kubelet
-	Provisioner  Provisioner
-	Resizer      Resizer
+	// NoControllers is a cluster without controllers and kubelets: a bare API server.
+	NoControllers bool
+	Attach        Attach
+	Attacher      Attacher
+	Kubelet       Kubelet
+	Provisioner   Provisioner
+	Resizer       Resizer
 }
 
 // Attach is for the attach/detach controller.

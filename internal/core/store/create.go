@@ -103,8 +103,8 @@ func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, opts.DryRun || t.store.dry); err != nil {
 		return false, err
 	}
-	// API-017: a new object has no version. The server finds out when it stores the object, after validation.
-	if versioned {
+	// API-017: a new object has no version. The server finds out when it stores the object, after validation; a dry run of a client never does.
+	if versioned && !t.store.dry {
 		return false, errVersionOnCreate()
 	}
 	if c := t.cells.Get(key); c != nil {

@@ -81,10 +81,11 @@ func templateIn(obj *plain.Object) any {
 	return spec["template"]
 }
 
-// validateDaemonSet validates a set (DS-061). Its pod template is validated when pods are created.
+// validateDaemonSet validates a set (DS-061).
 func validateDaemonSet(set *appsv1.DaemonSet) field.ErrorList {
 	spec, path := &set.Spec, field.NewPath("spec")
 	errs := validateSelector(spec.Selector, &spec.Template, "daemonset", path)
+	errs = append(errs, validateTemplate(&spec.Template, path)...)
 	errs = append(errs, validateAlwaysRunning(&spec.Template, "DaemonSet", path)...)
 	errs = append(errs, notBelowZero(int64(spec.MinReadySeconds), path.Child("minReadySeconds"))...)
 	strategy := path.Child("updateStrategy")

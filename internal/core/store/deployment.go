@@ -52,7 +52,7 @@ func deploymentStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 	return s
 }
 
-// validateDeployment validates a Deployment (DEP-091). Its pod template is validated when pods are created.
+// validateDeployment validates a Deployment (DEP-091).
 func validateDeployment(d *appsv1.Deployment) field.ErrorList {
 	spec, path := &d.Spec, field.NewPath("spec")
 	errs := notBelowZero(int64(*spec.Replicas), path.Child("replicas"))

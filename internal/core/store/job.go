@@ -101,7 +101,7 @@ func jobLabels(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name, batchv1.ControllerUidLabel: string(job.UID), "job-name": job.Name, "controller-uid": string(job.UID)}
 }
 
-// validateJob validates a Job (JOB-083). Its pod template is validated when pods are created.
+// validateJob validates a Job (JOB-083).
 func validateJob(job *batchv1.Job) field.ErrorList {
 	var errs field.ErrorList
 	spec, path := &job.Spec, field.NewPath("spec")
@@ -128,6 +128,7 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 	if p := *spec.PodReplacementPolicy; p != batchv1.Failed && p != batchv1.TerminatingOrFailed {
 		errs = append(errs, field.NotSupported(path.Child("podReplacementPolicy"), p, []batchv1.PodReplacementPolicy{batchv1.Failed, batchv1.TerminatingOrFailed}))
 	}
+	errs = append(errs, validateTemplate(&spec.Template, path)...)
 	restart := path.Child("template", "spec", "restartPolicy")
 	switch policy := spec.Template.Spec.RestartPolicy; policy {
 	case corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever:

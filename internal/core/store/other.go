@@ -126,6 +126,9 @@ func (s *Store) emptyTable(kind api.Kind) (table, error) {
 // newOther returns a table that is not one of the store's yet.
 func newOther(s *Store, kind *objkinds.Kind) *Table[*plain.Object] {
 	strategy := otherStrategy(kind)
+	if api.Kind(kind.Name()) == ServiceKind {
+		strategy = serviceStrategy(s, strategy)
+	}
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
@@ -211,6 +214,9 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s = deploymentStrategy(s)
 	case "Secret":
 		s.defaults = defaultSecret
+		s.validateUpdate = validateSecretUpdate
+	case "ConfigMap":
+		s.validateUpdate = validateFrozen
 	case string(NamespaceKind):
 		s = namespaceStrategy(s)
 	case string(definitionKind):

@@ -184,6 +184,10 @@ func TestCreate(t *testing.T) {
 		w.refused("validated", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)
 		_, err = w.CreateWith(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }), store.CreateOptions{DryRun: true})
 		w.refused("API-017", err, http.StatusInternalServerError, "", 0)
+		w.DryRun(func() {
+			_, err = w.Create(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }))
+		})
+		require.NoError(t, err, "API-017: only storing finds out")
 		real := create(w, disk("disk"))
 		assert.Equal(t, obj.GetUID(), real.UID, "the same would have come out")
 		w.changes()

@@ -25,10 +25,10 @@ var replicaSetRules = workloadRules[*appsv1.ReplicaSet]{
 	},
 }
 
-// validateReplicaTemplate validates selector and template of a ReplicaSet or Deployment (RS-061). The rest of the template is validated when
-// pods are created.
+// validateReplicaTemplate validates selector and template of a ReplicaSet or Deployment (RS-061).
 func validateReplicaTemplate(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
-	return append(validateSelector(selector, template, "deployment", path), validateAlwaysRunning(template, "ReplicaSet", path)...)
+	errs := append(validateSelector(selector, template, "deployment", path), validateTemplate(template, path)...)
+	return append(errs, validateAlwaysRunning(template, "ReplicaSet", path)...)
 }
 
 // validateAlwaysRunning requires that the pods of a template restart always and have no deadline (RS-061, DS-061).

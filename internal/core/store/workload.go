@@ -132,7 +132,7 @@ var statefulSetRules = workloadRules[*appsv1.StatefulSet]{
 	},
 }
 
-// validateStatefulSet validates a set (STS-061). Its pod template is validated when pods are created, as upstream.
+// validateStatefulSet validates a set (STS-061).
 func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 	var errs field.ErrorList
 	spec, path := &set.Spec, field.NewPath("spec")
@@ -172,7 +172,42 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 		errs = append(errs, notBelowZero(int64(spec.Ordinals.Start), path.Child("ordinals.start"))...)
 	}
 	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset", path)...)
+	errs = append(errs, validateTemplate(templateWithClaims(spec), path)...)
 	return append(errs, validateAlwaysRunning(&spec.Template, "StatefulSet", path)...)
+}
+
+// templateWithClaims returns the pod template of a set with a volume for each of its claims.
+func templateWithClaims(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
+	template := spec.Template
+	template.Spec.Volumes = nil
+	for i := range spec.VolumeClaimTemplates {
+		volume := corev1.Volume{Name: spec.VolumeClaimTemplates[i].Name}
+		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: volume.Name}
+		template.Spec.Volumes = append(template.Spec.Volumes, volume)
+	}
+	// The claim takes the place of a volume of the same name.
+	for _, v := range spec.Template.Spec.Volumes {
+		if !slices.ContainsFunc(spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == v.Name }) {
+			template.Spec.Volumes = append(template.Spec.Volumes, v)
+		}
+	}
+	return &template
+}
+
+// validateTemplate validates the pod template of a workload whose path is given, as far as pods are validated (WORK-022).
+func validateTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	at := path.Child("template")
+	errs := validateLabels(template.Labels, at.Child("labels"))
+	pod := &corePod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	// WORK-022: the errors are those of a pod, at the path of the template.
+	for _, err := range validatePod(pod, nil) {
+		err.Field = at.String() + "." + err.Field
+		errs = append(errs, err)
+	}
+	if len(template.Spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
+	}
+	return errs
 }
 
 // validateSelector validates the selector of a workload: it must select something, and match the labels of the template (WORK-021).

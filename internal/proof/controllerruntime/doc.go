@@ -1,2 +1,2 @@
-// Package controllerruntime runs the test suites of controller-runtime, as its authors wrote them, against a simulated cluster.
+// Package controllerruntime runs the test suites of controller-runtime, as its authors wrote them, against volsim serve.
 package controllerruntime

@@ -1,0 +1,254 @@
+package store
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// ServiceKind is the kind of Services.
+const ServiceKind api.Kind = "Service"
+
+// The addresses and ports that Services get. As in Kubernetes, the lowest of each range are left to users.
+const (
+	serviceNetwork  = "10.96.0.0/12"
+	serviceHosts    = 1<<20 - 2
+	reservedHosts   = 256
+	firstNodePort   = 30000
+	nodePorts       = 2768
+	reservedPorts   = 86
+	stickySeconds   = 10800
+	noClusterIP     = corev1.ClusterIPNone
+	singleStackIPv4 = corev1.IPv4Protocol
+)
+
+// serviceStrategy adds the rules of Services to those of any object (API-309, API-310).
+func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Object] {
+	base.defaults = func(obj *plain.Object) { changeService(obj, defaultService) }
+	prepareCreate, prepareUpdate := base.prepareCreate, base.prepareUpdate
+	base.prepareCreate = func(obj *plain.Object, now metav1.Time) {
+		prepareCreate(obj, now)
+		changeService(obj, func(svc *corev1.Service) { s.allocate(svc) })
+	}
+	base.prepareUpdate = func(obj, old *plain.Object) {
+		prepareUpdate(obj, old)
+		before := &corev1.Service{}
+		if plain.Write(old, before) != nil {
+			return
+		}
+		changeService(obj, func(svc *corev1.Service) {
+			keepAllocated(svc, before)
+			s.allocate(svc)
+		})
+	}
+	base.validateUpdate = validateServiceUpdate
+	return base
+}
+
+// changeService changes the spec of a stored Service in its Go type. A spec that is not valid stays as it is.
+func changeService(obj *plain.Object, change func(*corev1.Service)) {
+	svc := &corev1.Service{}
+	if plain.Write(obj, svc) != nil {
+		return
+	}
+	change(svc)
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&svc.Spec)
+	if err != nil {
+		return
+	}
+	content := make(map[string]any, len(obj.Content)+1)
+	for name, value := range obj.Content {
+		content[name] = value
+	}
+	content["spec"] = spec
+	obj.Content = content
+}
+
+// defaultService sets the defaults of a Service (API-309).
+func defaultService(svc *corev1.Service) {
+	spec := &svc.Spec
+	// API-309: most of them say what a Service without them has always done.
+	setDefault(&spec.SessionAffinity, corev1.ServiceAffinityNone)
+	switch {
+	case spec.SessionAffinity == corev1.ServiceAffinityNone:
+		spec.SessionAffinityConfig = nil
+	case spec.SessionAffinityConfig == nil || spec.SessionAffinityConfig.ClientIP == nil || spec.SessionAffinityConfig.ClientIP.TimeoutSeconds == nil:
+		spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(stickySeconds))}}
+	}
+	setDefault(&spec.Type, corev1.ServiceTypeClusterIP)
+	spec.Ports = slices.Clone(spec.Ports)
+	for i := range spec.Ports {
+		port := &spec.Ports[i]
+		setDefault(&port.Protocol, corev1.ProtocolTCP)
+		if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
+			port.TargetPort = intstr.FromInt32(port.Port)
+		}
+	}
+	if external := exposed(spec) || spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0; external {
+		setDefault(&spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
+	}
+	if spec.InternalTrafficPolicy == nil && spec.Type != corev1.ServiceTypeExternalName {
+		spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
+	}
+	if spec.Type == corev1.ServiceTypeLoadBalancer && spec.AllocateLoadBalancerNodePorts == nil {
+		spec.AllocateLoadBalancerNodePorts = new(true)
+	}
+}
+
+func setDefault[T ~string](field *T, value T) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// exposed reports whether nodes forward ports to a Service.
+func exposed(spec *corev1.ServiceSpec) bool {
+	return spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// keepAllocated restores the addresses and ports that an update of a Service omits (API-310).
+func keepAllocated(svc, old *corev1.Service) {
+	spec, before := &svc.Spec, &old.Spec
+	if before.Type != corev1.ServiceTypeExternalName && spec.Type != corev1.ServiceTypeExternalName {
+		setDefault(&spec.ClusterIP, before.ClusterIP)
+		if len(spec.ClusterIPs) == 0 && spec.ClusterIP == before.ClusterIP {
+			spec.ClusterIPs = before.ClusterIPs
+		}
+		if spec.IPFamilyPolicy == nil {
+			spec.IPFamilyPolicy = before.IPFamilyPolicy
+		}
+		if len(spec.IPFamilies) == 0 {
+			spec.IPFamilies = before.IPFamilies
+		}
+	}
+	if !exposed(spec) || !exposed(before) {
+		return
+	}
+	for i := range spec.Ports {
+		for _, p := range before.Ports {
+			if port := &spec.Ports[i]; port.NodePort == 0 && port.Port == p.Port && port.Protocol == p.Protocol {
+				port.NodePort = p.NodePort
+			}
+		}
+	}
+}
+
+// allocate gives a Service what the server allocates: its address, its families and its node ports. Each follows from the name of the
+// Service and from what is free, so that it is the same in every run (API-310).
+func (s *Store) allocate(svc *corev1.Service) {
+	spec := &svc.Spec
+	if !exposed(spec) {
+		for i := range spec.Ports {
+			spec.Ports[i].NodePort = 0
+		}
+	}
+	// API-310: another name in DNS needs no address.
+	if spec.Type == corev1.ServiceTypeExternalName {
+		spec.ClusterIP, spec.ClusterIPs, spec.IPFamilies, spec.IPFamilyPolicy = "", nil, nil, nil
+		return
+	}
+	if len(spec.ClusterIPs) > 0 {
+		setDefault(&spec.ClusterIP, spec.ClusterIPs[0])
+	}
+	dual := spec.ClusterIP == noClusterIP && len(spec.Selector) == 0
+	if spec.IPFamilyPolicy == nil {
+		policy := corev1.IPFamilyPolicySingleStack
+		if dual {
+			policy = corev1.IPFamilyPolicyRequireDualStack
+		}
+		spec.IPFamilyPolicy = &policy
+	}
+	if len(spec.IPFamilies) == 0 {
+		spec.IPFamilies = []corev1.IPFamily{singleStackIPv4}
+	}
+	if dual && len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
+		spec.IPFamilies = append(spec.IPFamilies, corev1.IPv6Protocol)
+	}
+	if spec.ClusterIP == "" {
+		spec.ClusterIP = s.freeClusterIP(svc)
+	}
+	if len(spec.ClusterIPs) == 0 {
+		spec.ClusterIPs = []string{spec.ClusterIP}
+	}
+	if exposed(spec) && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts) {
+		s.allocateNodePorts(svc)
+	}
+}
+
+// otherServices calls fn with every Service but the one with that key.
+func (s *Store) otherServices(key string, fn func(*corev1.Service)) {
+	for _, obj := range s.List(ServiceKind) {
+		svc := &corev1.Service{}
+		if api.KeyOf(obj) != key && plain.Write(obj, svc) == nil {
+			fn(svc)
+		}
+	}
+}
+
+func (s *Store) freeClusterIP(svc *corev1.Service) string {
+	used := map[string]bool{}
+	s.otherServices(api.KeyOf(svc), func(other *corev1.Service) { used[other.Spec.ClusterIP] = true })
+	network := netip.MustParsePrefix(serviceNetwork).Addr().As4()
+	base := uint32(network[0])<<24 | uint32(network[1])<<16
+	const dynamic = serviceHosts - reservedHosts
+	start := hashOf(api.KeyOf(svc))
+	for i := range uint32(dynamic) {
+		n := base + reservedHosts + 1 + (start+i)%dynamic
+		if ip := netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String(); !used[ip] {
+			return ip
+		}
+	}
+	return ""
+}
+
+func (s *Store) allocateNodePorts(svc *corev1.Service) {
+	used := map[int32]bool{}
+	note := func(other *corev1.Service) {
+		for _, p := range other.Spec.Ports {
+			used[p.NodePort] = true
+		}
+	}
+	s.otherServices(api.KeyOf(svc), note)
+	note(svc)
+	const dynamic = nodePorts - reservedPorts
+	for i := range svc.Spec.Ports {
+		start := hashOf(fmt.Sprintf("%s/%d", api.KeyOf(svc), svc.Spec.Ports[i].Port))
+		for n := uint32(0); svc.Spec.Ports[i].NodePort == 0 && n < dynamic; n++ {
+			if port := int32(firstNodePort + reservedPorts + (start+n)%dynamic); !used[port] {
+				svc.Spec.Ports[i].NodePort, used[port] = port, true
+			}
+		}
+	}
+}
+
+func hashOf(text string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text)) // it cannot fail
+	return h.Sum32()
+}
+
+// validateServiceUpdate forbids changes of the address of a Service that stays within the cluster (API-311).
+func validateServiceUpdate(obj, old *plain.Object) field.ErrorList {
+	svc, before := &corev1.Service{}, &corev1.Service{}
+	if plain.Write(obj, svc) != nil || plain.Write(old, before) != nil {
+		return nil
+	}
+	if svc.Spec.Type == corev1.ServiceTypeExternalName || before.Spec.Type == corev1.ServiceTypeExternalName || len(before.Spec.ClusterIPs) == 0 {
+		return nil
+	}
+	// API-311: clients of the Service have resolved the address.
+	if len(svc.Spec.ClusterIPs) > 0 && svc.Spec.ClusterIPs[0] != before.Spec.ClusterIPs[0] {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), svc.Spec.ClusterIPs, "may not change once set")}
+	}
+	return nil
+}
