@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/volsim/volsim/api"
@@ -28,6 +29,10 @@ type Options struct {
 	Wide bool
 	// NoHeaders omits the headers.
 	NoHeaders bool
+	// Labels adds the column LABELS, as --show-labels does.
+	Labels bool
+	// KeepOrder prints Events in the given order, and not by time.
+	KeepOrder bool
 }
 
 // Get writes what `kubectl get KINDS -A` prints: a table for each kind that has objects. If several kinds are requested, names include
@@ -83,6 +88,9 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	withNamespace := opts.Namespaces && namespaced(kind, objs)
 	columns := Columns(kind)
+	if opts.Labels {
+		columns = append(slices.Clone(columns), labelsColumn)
+	}
 	line := func(first string, cell func(Column) string) {
 		var cells []string
 		if withNamespace {
@@ -98,7 +106,7 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 	if !opts.NoHeaders {
 		line("NAMESPACE", Column.header)
 	}
-	if kind == api.Event {
+	if kind == api.Event && !opts.KeepOrder {
 		objs = slices.Clone(objs)
 		slices.SortStableFunc(objs, func(a, b api.Object) int { return byTime(a.(*corev1.Event), b.(*corev1.Event)) })
 	}
@@ -112,6 +120,14 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 	}
 	return t.Flush()
 }
+
+// labelsColumn is the column of --show-labels.
+var labelsColumn = Column{Name: "Labels", Type: "string", Cell: func(obj api.Object, _ time.Time) any {
+	if len(obj.GetLabels()) == 0 {
+		return "<none>"
+	}
+	return labels.Set(obj.GetLabels()).String()
+}}
 
 // oneLine returns the first line of a cell, as kubectl shows it.
 func oneLine(cell string) string {

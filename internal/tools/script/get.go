@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -14,7 +15,8 @@ import (
 
 func readGet(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "output", short: "o", value: true},
-		selectorOption, option{long: "no-headers"})
+		selectorOption, option{long: "no-headers"}, option{long: "show-labels"}, option{long: "sort-by", value: true},
+		option{long: "field-selector", value: true})
 	if err != nil {
 		return nil, err
 	}
@@ -26,13 +28,26 @@ func readGet(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
+	labels, err := a.flag("show-labels")
+	if err != nil {
+		return nil, err
+	}
+	selects, err := readFieldSelector(a, q.kinds)
+	if err != nil {
+		return nil, err
+	}
+	sortObjects, err := readSortBy(a)
+	if err != nil {
+		return nil, err
+	}
 	format := a.get("output", "")
 	var print func(*runner, []api.Object) error
 	switch {
 	case format == "" || format == "wide":
 		print = func(r *runner, objs []api.Object) error {
 			return kubectl.Print(&r.printed, r.cluster.Now(), q.kinds, objs, kubectl.Options{
-				Namespaces: q.namespace == "", Wide: format == "wide", NoHeaders: noHeaders, Namespace: q.namespace})
+				Namespaces: q.namespace == "", Wide: format == "wide", NoHeaders: noHeaders, Namespace: q.namespace,
+				Labels: labels, KeepOrder: a.has("sort-by")})
 		}
 	case format == "yaml" || format == "json":
 		print = func(r *runner, objs []api.Object) error { return r.printDocuments(objs, format, q.refs != nil) }
@@ -42,6 +57,10 @@ func readGet(s *Script, args []string) (step, error) {
 				r.printf("%s\n", displayName(api.RefTo(obj)))
 			}
 			return nil
+		}
+	case strings.HasPrefix(format, "custom-columns="):
+		if print, err = customColumns(strings.TrimPrefix(format, "custom-columns="), noHeaders); err != nil {
+			return nil, err
 		}
 	case strings.HasPrefix(format, "jsonpath="):
 		read, err := jsonPathField(strings.TrimPrefix(format, "jsonpath="))
@@ -57,13 +76,15 @@ func readGet(s *Script, args []string) (step, error) {
 			return nil
 		}
 	default:
-		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name or jsonpath={…}", format)
+		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…} or custom-columns=TITLE:PATH,...", format)
 	}
 	return func(r *runner) error {
 		objs, err := q.find(r)
 		if err != nil {
 			return err
 		}
+		objs = slices.DeleteFunc(objs, func(obj api.Object) bool { return !selects(obj) })
+		sortObjects(objs)
 		return print(r, objs)
 	}, nil
 }

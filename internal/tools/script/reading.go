@@ -16,10 +16,12 @@ func readingCommands() []*command {
 	return []*command{
 		{
 			name: "get", group: reading, usage: []string{"KIND[,KIND...] [NAME...]", "KIND/NAME...", "all"},
-			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, `--no-headers`. " +
+			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`, `custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, " +
+				"`--field-selector=FIELD=VALUE`, `--sort-by=PATH`, `--show-labels`, `--no-headers`. " +
 				"`get all -A` prints every kind but Events.",
-			examples: []string{"get pv,pvc", "get pvc/data -o yaml", "get pods -A -o wide", "get pvc data -o jsonpath='{.spec.volumeName}'"},
-			read:     readGet,
+			examples: []string{"get pv,pvc", "get pvc/data -o yaml", "get pods -A -o wide", "get pvc data -o jsonpath='{.spec.volumeName}'",
+				"get pv --sort-by=.spec.capacity.storage --show-labels", "get pods --field-selector=spec.nodeName=n1"},
+			read: readGet,
 		},
 		{
 			name: "describe", group: reading, usage: []string{"KIND/NAME... | KIND NAME..."},
