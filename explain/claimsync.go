@@ -57,7 +57,7 @@ func (v *claimView) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*c
 	return d.Volume, d.Rule, d.Err
 }
 
-// demand is what claims have in common to which the search for a volume gives the same answer.
+// demand identifies claims for which the search for a volume has the same result.
 type demand struct {
 	text    string
 	delayed bool

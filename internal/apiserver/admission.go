@@ -38,7 +38,7 @@ func taintNode(node *corev1.Node) {
 // priorityClassKind is the kind of classes of priority.
 const priorityClassKind api.Kind = "PriorityClass.scheduling.k8s.io"
 
-// priorityClass is what a pod gets from its class.
+// priorityClass holds the fields that a pod gets from its class.
 type priorityClass struct {
 	name   string
 	value  int32

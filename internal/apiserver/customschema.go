@@ -26,7 +26,7 @@ import (
 
 const definitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
 
-// customVersion is what a CustomResourceDefinition says about one version of its kind.
+// customVersion describes one version of a kind, as its CustomResourceDefinition declares it.
 type customVersion struct {
 	version   string // resourceVersion of the definition
 	schema    schemaNode

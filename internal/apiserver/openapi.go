@@ -139,7 +139,7 @@ var methods = map[string]string{
 	verbDeleteCollection: "delete",
 }
 
-// actions are what OpenAPI documents call the verbs of which the name differs.
+// actions maps verbs to their names in OpenAPI documents, where the names differ.
 var actions = map[string]string{verbCreate: "post", verbUpdate: "put"}
 
 // pathItem describes a path: the operations for the verbs on objects of a kind, and the parameters in the path.

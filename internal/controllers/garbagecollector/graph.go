@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// identity is what an owner reference or an object says about an object: apiVersion, kind, namespace, name and uid.
+// identity identifies an object: apiVersion, kind, namespace, name and uid, from the object itself or from an owner reference.
 type identity struct {
 	apiVersion, kind, namespace, name string
 	uid                               types.UID

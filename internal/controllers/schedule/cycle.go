@@ -23,7 +23,7 @@ type cycle struct {
 	found map[string]nodeVolumes
 }
 
-// occupancy is what pods on nodes mean for the pod.
+// occupancy counts the pods on nodes that affect the pod.
 type occupancy struct {
 	restrictions podRestrictions
 	spread       podSpread

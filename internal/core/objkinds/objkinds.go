@@ -24,7 +24,7 @@ type Kind struct {
 	Plural   string
 	// Singular is the singular name. Empty means the kind in lower case.
 	Singular string
-	// Short and Categories are what kubectl accepts instead of the plural name.
+	// Short and Categories are names that kubectl accepts instead of the plural name.
 	Short, Categories []string
 	Namespaced        bool
 	// Status and Scale report whether the kind has these subresources.

@@ -62,7 +62,7 @@ type Snapshot struct {
 	Status            *SnapshotStatus `json:"status,omitempty"`
 }
 
-// SnapshotSpec is what the user asks for.
+// SnapshotSpec is the desired state of a snapshot.
 type SnapshotSpec struct {
 	Source struct {
 		Claim   *string `json:"persistentVolumeClaimName,omitempty"`

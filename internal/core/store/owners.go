@@ -61,7 +61,7 @@ func (t *Table[T]) collectionFinalizers(meta *metav1.ObjectMeta, policy metav1.D
 // orphansByDefault are the kinds whose dependents stay unless the request has a policy (GC-002).
 var orphansByDefault = map[api.Kind]bool{"ReplicationController": true, "Job.batch": true}
 
-// loadedOwners are what loaded objects say about owners (GC-040).
+// loadedOwners holds the owner references of loaded objects (GC-040).
 type loadedOwners struct {
 	kinds map[api.Kind]bool
 	refs  map[types.UID]bool

@@ -184,7 +184,7 @@ func mayBegin(value []byte) bool {
 	}
 }
 
-// kind is what a plain scalar stands for.
+// kind is the type of the value of a plain scalar.
 type kind int
 
 const (

@@ -44,9 +44,9 @@ type Way struct {
 	// Danger ranks it, and Risk says what can go wrong; "" is nothing.
 	Danger Danger `json:"danger"`
 	Risk   string `json:"risk,omitempty"`
-	// Commands are what the user types. It is empty for a repair outside of the API, such as starting a driver.
+	// Commands to type. It is empty for a repair outside of the API, such as starting a driver.
 	Commands []Command `json:"commands,omitempty"`
-	// Result is what the simulation showed: "pod/shop/db-0 is Running after 3s".
+	// Result of the simulation: "pod/shop/db-0 is Running after 3s".
 	Result string `json:"result"`
 
 	assume []string // the repair outside of the API

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// podSummary is what the table of pods shows of the containers of a pod.
+// podSummary summarizes the containers of a pod for the table of pods.
 type podSummary struct {
 	status     string
 	containers string // ready/all

@@ -44,7 +44,7 @@ type Command struct {
 	Seq uint64
 	// From and To are the virtual times before and after the command.
 	From, To time.Time
-	// Output is what the command printed, Error why it failed; "" is nothing.
+	// Output of the command, and the Error with which it failed; both may be "".
 	Output, Error string
 	// Expects is true for an expectation. Failed is true if the command failed and should not have.
 	Expects, Failed bool

@@ -22,7 +22,7 @@ type dumpArgs struct {
 	Steps string `json:"steps"`
 }
 
-// dumpAnswer is what the command prints.
+// dumpAnswer holds the output of the command.
 type dumpAnswer struct {
 	Text    string `json:"text"`
 	Ignored string `json:"ignored"`

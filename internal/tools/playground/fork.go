@@ -15,7 +15,7 @@ import (
 type forkArgs struct {
 	Run  string `json:"run"`
 	Tick int    `json:"tick"`
-	// Lines are what happens at that moment instead of nothing.
+	// Lines are commands that run at that moment.
 	Lines []string `json:"lines"`
 	// Rest keeps the commands that follow.
 	Rest bool `json:"rest"`

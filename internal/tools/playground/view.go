@@ -40,7 +40,7 @@ type row struct {
 	Ends   bool     `json:"ends,omitempty"` // it is being deleted
 }
 
-// viewAnswer is what exists at one moment of a run.
+// viewAnswer holds the objects at one moment of a run.
 type viewAnswer struct {
 	Tick   int     `json:"tick"`
 	Ticks  int     `json:"ticks"`

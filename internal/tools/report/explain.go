@@ -26,7 +26,7 @@ type Answer struct {
 	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
 	// Assumptions are about drivers, nodes and controllers, from the evidence in the dump or as requested.
 	Assumptions []evidence.Assumption `json:"assumptions,omitempty"`
-	// Ways are what helps the objects that the user named, or else those that wait for the user, by object; each was simulated.
+	// Ways are simulated changes that help, by object: for the objects that the user named, or else for those that wait for the user.
 	Ways  []waysOut `json:"ways,omitempty"`
 	Notes []string  `json:"notes,omitempty"`
 

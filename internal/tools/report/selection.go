@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// Selection is what explain is asked about. The zero value asks about everything.
+// Selection names the objects to explain. The zero value selects everything.
 type Selection struct {
 	// namespace is that of objects named without one; "" is all, for objects that are not named.
 	namespace string
