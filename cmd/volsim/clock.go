@@ -1,17 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
 func newClock() *cobra.Command {
@@ -36,39 +30,9 @@ time.`,
 			default:
 				return usageError{fmt.Errorf("invalid arguments %q; see %s --help", args, cmd.CommandPath())}
 			}
-			return clock(cmd.OutOrStdout(), file, query)
+			return tell(cmd.OutOrStdout(), file, "clock?"+query.Encode(), "")
 		},
 	}
 	cmd.Flags().StringVar(&file, "kubeconfig", "", "the file that volsim serve wrote")
 	return cmd
-}
-
-// clock sends a request to the clock of a served cluster and prints the answer.
-func clock(out io.Writer, file string, query url.Values) error {
-	if file == "" {
-		return usageError{errors.New("missing --kubeconfig")}
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fileError(file, err)
-	}
-	var config struct {
-		Clusters []struct{ Cluster struct{ Server string } }
-	}
-	if err := yaml.Unmarshal(data, &config); err != nil || len(config.Clusters) == 0 {
-		return fmt.Errorf("read %s: no cluster in it; give the file that volsim serve wrote", file)
-	}
-	resp, err := http.Post(config.Clusters[0].Cluster.Server+"/volsim/clock?"+query.Encode(), "", nil)
-	if err != nil {
-		return err
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return errors.New(strings.TrimSpace(string(text)))
-	}
-	_, err = out.Write(text)
-	return err
 }

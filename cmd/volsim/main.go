@@ -97,6 +97,8 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newDiff())
 	root.AddCommand(newServe())
 	root.AddCommand(newClock())
+	root.AddCommand(newDo())
+	root.AddCommand(newClient())
 	root.AddCommand(newCSI())
 	root.AddCommand(newPlayground())
 	root.InitDefaultCompletionCmd()

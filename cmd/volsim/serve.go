@@ -2,24 +2,29 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // serveFlags holds the flags of serve.
@@ -31,6 +36,9 @@ type serveFlags struct {
 	files      []string
 	time       string
 	without    []string
+	record     string
+	secure     bool
+	token      string
 }
 
 func newServe() *cobra.Command {
@@ -38,7 +46,11 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a cluster to kubectl and other clients",
-		Long: `Serve the API of an empty cluster, or of one with manifests, to kubectl, client-go and controller-runtime. There is no authentication.
+		Long: `Serve the API of an empty cluster, or of one with manifests, to kubectl, client-go and controller-runtime. On a
+loopback address there is no authentication unless --secure or --token asks for it. On any other there is: TLS with a certificate made for this run,
+and a token; the kubeconfig has both.
+
+When it ends, by Ctrl-C or SIGTERM, it has written the run as a script: volsim run FILE repeats it, with the same trace.
 
 Virtual time begins at the present and passes as --time says:
   auto    at the pace of real time; after each write the controllers' work is done at once, at most 15 minutes of it; while the cluster is
@@ -50,7 +62,7 @@ Virtual time begins at the present and passes as --time says:
   kubectl --kubeconfig volsim.yaml get nodes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return flags.run(ctx, cmd)
 		},
@@ -62,6 +74,9 @@ Virtual time begins at the present and passes as --time says:
 	f.StringSliceVar(&flags.drivers, "driver", nil, "CSI drivers: NAME is on all nodes, NAME@NODE on one node")
 	f.StringSliceVarP(&flags.files, "filename", "f", nil, "manifests to apply before the server is ready")
 	f.StringVar(&flags.time, "time", "auto", "how virtual time passes: auto, settle, manual, or a factor such as 10x")
+	f.StringVar(&flags.record, "record", "", "write the run as a script to this file; the default is beside the kubeconfig, and none is no file")
+	f.BoolVar(&flags.secure, "secure", false, "TLS and a token also on a loopback address")
+	f.StringVar(&flags.token, "token", "", "accept this token, and no request without it; the default is a random one where a token is needed")
 	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name; all is every controller and kubelet: a bare API server")
 	return cmd
 }
@@ -77,40 +92,110 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return usageError{err}
 	}
-	c, err := f.cluster()
+	guard, err := f.newGuard()
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	// The server records the managers of fields from the first write on.
-	server, clock := apiserver.NewWithClock(apiserver.Config{
-		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: !f.bare() && !slices.Contains(f.without, actors.NodeLifecycle), PodPriority: true,
-	}, internals.Engine(c), pace)
-	if err := f.fill(c); err != nil {
+	text, files, err := f.script(time.Now().UTC().Truncate(time.Second))
+	if err != nil {
 		return err
 	}
+	journal, err := newJournal(f.recordFile(cmd), text, files)
+	if err != nil {
+		return err
+	}
+	s, err := f.begin(text, files, pace, journal)
+	if err != nil {
+		return errors.Join(err, journal.close())
+	}
+	defer s.session.Cluster().Close()
+	return errors.Join(f.listenAndServe(ctx, cmd, s, guard), journal.close())
+}
+
+// served is a cluster that is served.
+type served struct {
+	session *script.Session
+	result  *script.Result
+	server  *apiserver.Server
+	clock   *apiserver.Clock
+	journal *journal
+}
+
+// begin makes the cluster: it runs the script of its beginning.
+func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace, j *journal) (*served, error) {
+	parsed, err := script.Parse("serve", txtar.Format(&txtar.Archive{Comment: []byte(text), Files: files}))
+	if err != nil {
+		return nil, f.explained(err)
+	}
+	s := &served{journal: j}
+	opts := script.Options{Server: func(c *volsim.Cluster) http.RoundTripper {
+		cfg := serverConfig(c)
+		cfg.Sent = j.sent
+		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
+		return s.server
+	}}
+	if s.session, err = script.Begin(parsed, opts); err != nil {
+		return nil, f.explained(err)
+	}
+	if s.result, err = s.session.Run(); err != nil {
+		return nil, f.explained(err)
+	}
+	s.clock.Keep(j)
+	return s, nil
+}
+
+// explained returns an error of the script of the beginning without its place there.
+func (f *serveFlags) explained(err error) error {
+	if at := new(script.Error); errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// serverConfig configures the API server of a cluster, in volsim serve and when its run is done again.
+func serverConfig(c *volsim.Cluster) apiserver.Config {
+	controllers := c.Controllers()
+	return apiserver.Config{
+		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: slices.Contains(controllers, actors.NodeLifecycle), PodPriority: true,
+		Inject: c.Faults.Inject,
+	}
+}
+
+// newServer is script.Options.Server for volsim run.
+func newServer(c *volsim.Cluster) http.RoundTripper { return apiserver.New(serverConfig(c)) }
+
+func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *served, g *guard) error {
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return err
 	}
-	url := "http://" + listener.Addr().String()
+	url := g.scheme() + "://" + reachable(listener.Addr())
 	if f.kubeconfig != "" {
-		if err := os.WriteFile(f.kubeconfig, []byte(kubeconfig(url)), 0o600); err != nil {
+		if err := os.WriteFile(f.kubeconfig, []byte(kubeconfig(url, g)), 0o600); err != nil {
 			return errors.Join(fileError(f.kubeconfig, err), listener.Close())
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "serving %s; try: kubectl --kubeconfig %s get nodes\n", url, f.kubeconfig)
 	} else {
 		fmt.Fprintf(cmd.OutOrStdout(), "serving %s; try: kubectl --server %s get nodes\n", url, url)
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "a picture of the run: %s/volsim/\n", url)
+	if file := s.journal.name(); file != "" {
+		fmt.Fprintf(cmd.OutOrStdout(), "Ctrl-C ends the run and completes its script; then try: volsim run %s\n", file)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go clock.Run(ctx)
+	go s.clock.Run(ctx)
 	// Streams end with ctx, so that the server can be closed.
 	h := &http.Server{
-		Handler: server, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: g.handler(s.handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, TLSConfig: g.tls,
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	context.AfterFunc(ctx, func() { _ = h.Close() }) // nothing is lost
-	if err := h.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := h.Serve
+	if g.tls != nil {
+		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	}
+	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -119,18 +204,45 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 // createLatency is how long a driver takes for a volume. A pod is created meanwhile, as in most real clusters.
 const createLatency = 20 * time.Millisecond
 
-// cluster returns the cluster to serve, without objects.
-func (f *serveFlags) cluster() (*volsim.Cluster, error) {
+// script returns the script that makes the cluster with its nodes and the objects of the manifests, and its files.
+func (f *serveFlags) script(start time.Time) (string, []txtar.File, error) {
+	var text strings.Builder
+	line := func(words ...string) { text.WriteString(script.Line(words...) + "\n") }
+	text.WriteString("# The run of a served cluster.\n")
 	// Clients expect that the default namespaces exist, and no other.
-	cfg := volsim.Config{Start: time.Now().UTC().Truncate(time.Second), Without: f.without, StrictNamespaces: true}
-	for name := range f.driverNodes() {
-		cfg.Backends = append(cfg.Backends, storage.Backend(fake.CSI(name, fake.Latency(storage.Create, createLatency))))
+	line("config", "server=true", "strict-namespaces=true", "start="+start.Format(time.RFC3339))
+	if len(f.without) > 0 {
+		line("config", "without="+strings.Join(f.without, ","))
 	}
-	slices.SortFunc(cfg.Backends, func(a, b storage.Backend) int { return strings.Compare(a.Name(), b.Name()) })
-	if f.bare() {
-		cfg.Without, internals.Options(&cfg).NoControllers = nil, true
+	drivers := f.driverNodes()
+	names := slices.Sorted(maps.Keys(drivers))
+	for _, name := range names {
+		line("backend", name, "latency.Create="+createLatency.String())
 	}
-	return volsim.New(cfg)
+	for _, node := range f.nodes {
+		line("node", "register", node)
+		for _, name := range names {
+			if drivers[name] != nil && !slices.Contains(drivers[name], node) {
+				line("fault", "node", node, "unregister", name)
+			}
+		}
+	}
+	// Clients expect the Service of the API server.
+	files := []txtar.File{{Name: "kubernetes.yaml", Data: []byte(kubernetesService)}}
+	line("apply", "-f", files[0].Name)
+	for _, file := range f.files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", nil, fileError(file, err)
+		}
+		if !slices.ContainsFunc(files, func(known txtar.File) bool { return known.Name == file }) {
+			files = append(files, txtar.File{Name: file, Data: data})
+		}
+		line("apply", "-f", file)
+	}
+	// The server is ready when the nodes have registered.
+	line("settle")
+	return text.String(), files, nil
 }
 
 // bare reports whether no controller and no kubelet runs.
@@ -164,46 +276,23 @@ func (f *serveFlags) check() error {
 	return nil
 }
 
-// fill adds the nodes and the objects of the manifests.
-func (f *serveFlags) fill(c *volsim.Cluster) error {
-	for _, name := range f.nodes {
-		node, err := c.AddNode(name)
-		if err != nil {
-			return err
-		}
-		for driver, nodes := range f.driverNodes() {
-			if nodes != nil && !slices.Contains(nodes, name) {
-				node.Unregister(driver)
-			}
-		}
-	}
-	// Clients expect the Service of the API server.
-	if err := c.Apply([]byte(kubernetesService)); err != nil {
-		return err
-	}
-	for _, file := range f.files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return fileError(file, err)
-		}
-		if err := c.Apply(data); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	// The server is ready when the nodes have registered.
-	return c.Settle()
-}
-
 const kubernetesService = `{apiVersion: v1, kind: Service, metadata: {name: kubernetes, namespace: default,
   labels: {component: apiserver, provider: kubernetes}}, spec: {clusterIP: 10.96.0.1, clusterIPs: [10.96.0.1], internalTrafficPolicy: Cluster,
   ipFamilies: [IPv4], ipFamilyPolicy: SingleStack, sessionAffinity: None, type: ClusterIP,
   ports: [{name: https, port: 443, protocol: TCP, targetPort: 6443}]}}`
 
 // kubeconfig returns the configuration of kubectl for a server.
-func kubeconfig(url string) string {
-	return strings.Join([]string{
+func kubeconfig(url string, g *guard) string {
+	lines := []string{
 		"apiVersion: v1", "kind: Config", "current-context: volsim",
 		"clusters:", "- name: volsim", "  cluster:", "    server: " + url,
-		"contexts:", "- name: volsim", "  context:", "    cluster: volsim", "",
-	}, "\n")
+	}
+	if g.tls != nil {
+		lines = append(lines, "    certificate-authority-data: "+base64.StdEncoding.EncodeToString(g.authority))
+	}
+	lines = append(lines, "contexts:", "- name: volsim", "  context:", "    cluster: volsim")
+	if g.token != "" {
+		lines = append(lines, "    user: volsim", "users:", "- name: volsim", "  user:", "    token: "+g.token)
+	}
+	return strings.Join(append(lines, ""), "\n")
 }

@@ -45,6 +45,7 @@ type Clock struct {
 	cluster *engine.Engine
 	pace    Pace
 	server  *Server
+	journal Journal
 
 	ahead     time.Duration // how far virtual time is ahead of real time
 	allowance time.Duration // how long the next jump may be
@@ -58,10 +59,43 @@ const (
 	settleLimit = time.Hour
 )
 
+// Journal is told how time passes. Its methods are called with the server's lock held.
+type Journal interface {
+	// Advanced: virtual time passed for this long, and what was due happened.
+	Advanced(time.Duration)
+	// Settled: the cluster ran until nothing was left to do.
+	Settled()
+}
+
+type noJournal struct{}
+
+func (noJournal) Advanced(time.Duration) {}
+func (noJournal) Settled()               {}
+
+// Keep tells a journal what happens from now on. It must be called before any request.
+func (c *Clock) Keep(j Journal) { c.journal = j }
+
+func (c *Clock) advance(d time.Duration) {
+	c.cluster.Advance(d)
+	c.journal.Advanced(d)
+}
+
+// settle settles the cluster. If that takes longer than limit, so much time has passed.
+func (c *Clock) settle(limit time.Duration) error {
+	start := c.cluster.Now()
+	err := c.cluster.Settle(limit)
+	if err == nil {
+		c.journal.Settled()
+	} else {
+		c.journal.Advanced(c.cluster.Now().Sub(start))
+	}
+	return err
+}
+
 // NewWithClock returns a server, and the clock of its cluster. The server answers requests for /volsim/clock: POST with do=advance&by=5s,
 // do=settle or do=now.
 func NewWithClock(cfg Config, cluster *engine.Engine, pace Pace) (*Server, *Clock) {
-	clock := &Clock{cluster: cluster, pace: pace, allowance: maxJump}
+	clock := &Clock{cluster: cluster, pace: pace, allowance: maxJump, journal: noJournal{}}
 	wrote := cfg.Wrote
 	cfg.Wrote = func() {
 		if wrote != nil {
@@ -78,11 +112,11 @@ func NewWithClock(cfg Config, cluster *engine.Engine, pace Pace) (*Server, *Cloc
 // that fails for ever would move time ahead with each write: work that did not end uses up the allowance, which grows again with real time.
 func (c *Clock) wrote() {
 	if !c.pace.Settle || c.allowance <= 0 {
-		c.cluster.Advance(0)
+		c.advance(0)
 		return
 	}
 	start := c.cluster.Now()
-	err := c.cluster.Settle(c.allowance)
+	err := c.settle(c.allowance)
 	jump := c.cluster.Now().Sub(start)
 	c.ahead += jump
 	if err != nil {
@@ -101,7 +135,7 @@ func (c *Clock) pass(d time.Duration) {
 		passed -= slow
 	}
 	c.allowance = min(c.allowance+d, maxJump)
-	c.cluster.Advance(passed)
+	c.advance(passed)
 }
 
 // beat is the real time between two advances.
@@ -137,14 +171,14 @@ func (c *Clock) serve(req *http.Request) *answer {
 	case query.Get("do") == "now":
 	case query.Get("do") == "settle":
 		code = http.StatusConflict
-		c.server.Do(func() { err = c.cluster.Settle(settleLimit) })
+		c.server.Do(func() { err = c.settle(settleLimit) })
 	case query.Get("do") == "advance":
 		var d time.Duration
 		if d, err = time.ParseDuration(query.Get("by")); err == nil && d < 0 {
 			err = fmt.Errorf("advance %v: time does not run backwards; give zero or more", d)
 		}
 		if err == nil {
-			c.server.Do(func() { c.cluster.Advance(d) })
+			c.server.Do(func() { c.advance(d) })
 		}
 	default:
 		err = fmt.Errorf("clock: want do=now, do=settle or do=advance")

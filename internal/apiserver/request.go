@@ -36,6 +36,7 @@ const (
 // request is a parsed request for objects.
 type request struct {
 	actor       string // in whose name it writes
+	client      string // the name in User-Agent
 	manager     string // the owner of the fields that it writes, for managedFields
 	verb        string
 	resource    *resource
@@ -44,6 +45,7 @@ type request struct {
 	name        string // "" for a collection
 	query       url.Values
 	contentType string // header Content-Type
+	sent        Sent
 	body        []byte
 	format      format
 	list        internalversion.ListOptions // of a list, a watch and a deletecollection
@@ -122,6 +124,7 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	}
 	r.manager = managerOf(r.query.Get("fieldManager"), req.UserAgent())
 	r.actor = s.cfg.Actor(req, r.manager)
+	r.client = managerOf("", req.UserAgent())
 	var err error
 	if r.format, err = negotiate(req, convertibleObject); err != nil {
 		return nil, err
@@ -131,8 +134,11 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 			return nil, err
 		}
 	}
-	r.body, err = s.readBody(req)
-	return r, err
+	if r.body, err = s.readBody(req); err != nil {
+		return r, err
+	}
+	r.sent = Sent{Method: req.Method, URI: req.URL.RequestURI(), Client: r.client, ContentType: r.contentType, Body: r.body}
+	return r, nil
 }
 
 // setVerb derives the verb of the request from its method and its path.

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,6 +52,12 @@ type Config struct {
 	PodPriority bool
 	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
 	Wrote func()
+	// Inject returns what goes wrong with a write: its Err, if it has no effect or if its answer is lost, and Crash, which ends the client's
+	// connections. The actor of the call is user/ and that of the request. It is called with the lock held. Nil lets nothing go wrong.
+	Inject func(api.Call) api.Fault
+	// Sent is called with each request that may have written something, and the code of its answer, with the lock held, before Wrote. Nil
+	// does nothing.
+	Sent func(Sent, int)
 	// Hooks slow requests down and order deliveries. The zero value does neither.
 	Hooks Hooks
 }
@@ -64,6 +71,14 @@ type Hooks struct {
 	Await func(what Transition, canceled <-chan struct{}) Permit
 }
 
+// Sent is what matters of a request for doing it again.
+type Sent struct {
+	Method, URI string
+	// Client is the name in User-Agent.
+	Client, ContentType string
+	Body                []byte
+}
+
 const defaultBodyLimit = 3 << 20
 
 const defaultWatchTimeout = 30 * time.Minute
@@ -73,6 +88,8 @@ type Server struct {
 	cfg   Config
 	codec *codec
 	clock *Clock // nil for none
+
+	clients *clients
 
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
@@ -94,18 +111,24 @@ func New(cfg Config) *Server {
 	if cfg.WatchTimeout == 0 {
 		cfg.WatchTimeout = defaultWatchTimeout
 	}
+	if cfg.Inject == nil {
+		cfg.Inject = func(api.Call) api.Fault { return api.Fault{} }
+	}
+	if cfg.Sent == nil {
+		cfg.Sent = func(Sent, int) {}
+	}
 	if cfg.Wrote == nil {
 		cfg.Wrote = func() {}
 	}
-	none := func(string) time.Duration { return 0 }
+	clients := newClients()
 	if cfg.Hooks.Delay == nil {
-		cfg.Hooks.Delay = none
+		cfg.Hooks.Delay = func(string) time.Duration { return 0 }
 	}
 	if cfg.Hooks.Lag == nil {
-		cfg.Hooks.Lag = none
+		cfg.Hooks.Lag = clients.lagOf
 	}
 	codec := newCodec()
-	s := &Server{cfg: cfg, codec: codec, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
+	s := &Server{cfg: cfg, codec: codec, clients: clients, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
 		documents: map[schema.GroupVersion][]byte{}, byKind: map[api.Kind]*resource{}}
 	for _, r := range s.resources {
 		if r.presented == nil {
@@ -211,7 +234,13 @@ func (a *answer) headers() http.Header {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if s.clients.check(managerOf("", req.UserAgent())) != nil {
+		panic(http.ErrAbortHandler)
+	}
 	a, err := s.serve(req)
+	if errors.Is(err, errCrashed) {
+		panic(http.ErrAbortHandler) // ends the connection without an answer
+	}
 	if err != nil {
 		return // the client gave up
 	}
@@ -251,8 +280,13 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // serve answers any request. The error is that of a request whose client gave up.
 func (s *Server) serve(req *http.Request) (*answer, error) {
-	if s.clock != nil && req.URL.Path == "/volsim/clock" {
-		return s.clock.serve(req), nil
+	if s.clock != nil {
+		switch req.URL.Path {
+		case "/volsim/clock":
+			return s.clock.serve(req), nil
+		case "/volsim/client":
+			return s.clients.serve(req), nil
+		}
 	}
 	if a := s.serveDiscovery(req); a != nil {
 		return a, nil
@@ -279,6 +313,9 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 	if sleepErr := s.sleep(req, r); sleepErr != nil {
 		return nil, sleepErr
 	}
+	if errors.Is(err, errCrashed) {
+		return nil, err
+	}
 	if err != nil {
 		return failure(req, r, err), nil
 	}
@@ -286,13 +323,20 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 }
 
 // execute carries out a request for objects, except a watch.
-func (s *Server) execute(r *request) (*answer, error) {
+func (s *Server) execute(r *request) (a *answer, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.verb != verbGet && r.verb != verbList {
 		defer s.cfg.Wrote()
+		defer func() {
+			code := http.StatusOK
+			if err != nil {
+				code = int(statusOf(err).Code)
+			}
+			s.cfg.Sent(r.sent, code)
+		}()
 	}
-	data, code, err := s.handle(r)
+	data, code, err := s.faulty(r)
 	if err != nil {
 		return nil, err
 	}

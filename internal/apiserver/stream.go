@@ -23,13 +23,15 @@ type stream struct {
 	stop      func()
 	once      sync.Once
 	closed    chan struct{}
-	ready     chan struct{} // not empty if there may be events
-	expires   *time.Timer   // ends the watch; nil for never
-	last      func() event  // the event that a watch ends with when it expires; nil for none
+	crashed   <-chan struct{} // closed when the client crashes
+	ready     chan struct{}   // not empty if there may be events
+	expires   *time.Timer     // ends the watch; nil for never
+	last      func() event    // the event that a watch ends with when it expires; nil for none
 
 	mu       sync.Mutex
 	events   []event
 	finished bool // nothing comes after events
+	queued   int  // bytes of events
 
 	rest []byte // rest of the frame being read; used by the reader only
 	free int    // how many further events arrive together with the last one; used by the reader only
@@ -63,11 +65,19 @@ func (st *stream) deliver(r *resource, encode encoder) func(api.Change[api.Objec
 			e = errorEvent(err)
 		}
 		st.mu.Lock()
-		st.events = append(st.events, e)
+		if st.queued += len(e.data); st.queued > maxQueued {
+			st.events, st.finished = nil, true
+		}
+		if !st.finished {
+			st.events = append(st.events, e)
+		}
 		st.mu.Unlock()
 		st.wake()
 	}
 }
+
+// maxQueued is how many bytes of events may wait for a client that reads slowly. Its watch then ends, as with kube-apiserver.
+const maxQueued = 256 << 20
 
 // wake makes the reader look for events.
 func (st *stream) wake() {
@@ -94,6 +104,7 @@ func (st *stream) next() (e event, ok, end bool) {
 	}
 	e = st.events[0]
 	st.events = st.events[1:]
+	st.queued -= len(e.data)
 	return e, true, false
 }
 
@@ -179,6 +190,8 @@ func (st *stream) Read(p []byte) (int, error) {
 			return 0, st.err()
 		case <-st.closed:
 			return 0, io.EOF
+		case <-st.crashed:
+			return 0, errCrashed
 		}
 	}
 	n := copy(p, st.rest)
@@ -219,6 +232,9 @@ func (st *stream) Close() error {
 	return nil
 }
 
+// writePatience is how long a client may take to accept data.
+const writePatience = time.Minute
+
 // copyTo writes the events to a client until the watch ends or the client is gone.
 func (st *stream) copyTo(w http.ResponseWriter) {
 	defer st.Close()
@@ -228,11 +244,15 @@ func (st *stream) copyTo(w http.ResponseWriter) {
 			flusher.Flush()
 		}
 	}
+	// A client that reads nothing does not hold its watch for ever.
+	extend := func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience)) }
+	extend()
 	flush()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := st.Read(buffer)
 		if n > 0 {
+			extend()
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return
 			}

@@ -18,7 +18,7 @@ import (
 func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	st := &stream{
 		actor: r.actor, permitFor: s.cfg.Hooks.Await, lag: func() time.Duration { return s.cfg.Hooks.Lag(r.actor) },
-		now:      s.cfg.Backend.Now,
+		now: s.cfg.Backend.Now, crashed: s.clients.ended(r.client),
 		canceled: req.Context().Done(), err: req.Context().Err, ready: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	s.mu.Lock()

@@ -39,7 +39,7 @@ var commands []*command
 // init fills commands: its elements refer to functions that use it.
 func init() {
 	for _, part := range [][]*command{
-		setupCommands(), objectCommands(), metadataCommands(), readingCommands(), clusterCommands(), timeCommands(), faultCommands(),
+		setupCommands(), objectCommands(), metadataCommands(), requestCommands(), readingCommands(), clusterCommands(), timeCommands(), faultCommands(),
 		nodeCommands(), backendCommands(),
 		expectCommands(), outputCommands(),
 	} {

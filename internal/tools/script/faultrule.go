@@ -170,7 +170,8 @@ func (f faultRule) run(r *runner) error {
 		}
 		f.match.Pod = string(pod.GetUID())
 	}
-	if actor := f.match.Actor; actor != "" && !slices.Contains(r.cluster.Controllers(), actor) {
+	isClient := f.api && r.server != nil && strings.HasPrefix(f.match.Actor, api.User+"/")
+	if actor := f.match.Actor; actor != "" && !isClient && !slices.Contains(r.cluster.Controllers(), actor) {
 		return fmt.Errorf("unknown controller %q: want one of %q", actor, r.cluster.Controllers())
 	}
 	rule := r.cluster.Faults.Add(f.match, f.fault)

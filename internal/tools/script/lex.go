@@ -159,3 +159,15 @@ func isName(s string) bool {
 func isNameByte(c byte, at int) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || at > 0 && c >= '0' && c <= '9'
 }
+
+// Line returns the line that has these words, with quotes where they are needed.
+func Line(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\r#'\"$\\") {
+			w = "'" + strings.ReplaceAll(w, "'", "''") + "'"
+		}
+		quoted[i] = w
+	}
+	return strings.Join(quoted, " ")
+}

@@ -18,10 +18,10 @@ import (
 func nodeCommands() []*command {
 	return []*command{
 		{
-			name: "node", group: breaking, usage: []string{"add NODE... [KEY=VALUE...]"},
-			help: "Adds nodes with these labels, each with a kubelet. `cpu=4` and `memory=8Gi` limit their resources; by default they have enough. " +
-				"After `config manual-nodes=true` it starts kubelets, which create the Node objects themselves.",
-			examples: []string{"node add n1 n2 zone=a", "node add n3 cpu=4"},
+			name: "node", group: breaking, usage: []string{"add NODE... [KEY=VALUE...]", "register NODE..."},
+			help: "`node add` adds nodes with these labels, each with a kubelet. `cpu=4` and `memory=8Gi` limit their resources; by default they have enough. " +
+				"After `config manual-nodes=true` it starts kubelets, which create the Node objects themselves; `node register` always does that.",
+			examples: []string{"node add n1 n2 zone=a", "node add n3 cpu=4", "node register n4"},
 			read:     readNode,
 		},
 		{
@@ -34,8 +34,18 @@ func nodeCommands() []*command {
 }
 
 func readNode(_ *Script, args []string) (step, error) {
+	if len(args) >= 2 && args[0] == "register" {
+		return func(r *runner) error {
+			for _, name := range args[1:] {
+				if _, err := r.cluster.AddNode(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}
 	if len(args) < 2 || args[0] != "add" {
-		return nil, usageOf("node", "want node add")
+		return nil, usageOf("node", "want node add or node register")
 	}
 	var names, labels []string
 	resources := corev1.ResourceList{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type Options struct {
 	Out io.Writer
 	// Log, when set, sets LogV and LogModules of volsim.Config; Result.Log contains the log.
 	Log *LogOptions
+	// Server makes the API server of a cluster, for scripts with config server=true. With nil such scripts fail.
+	Server func(*volsim.Cluster) http.RoundTripper
 	// Progress is called before each command, and regularly while virtual time passes; nil reports nothing.
 	Progress func(Progress)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type runner struct {
 	out    io.Writer
 
 	cluster   *volsim.Cluster
+	server    http.RoundTripper // nil for none
 	start     time.Time
 	backends  map[string]scriptBackend
 	dump      *dump.Cluster // the dump that a line loads; nil for none
@@ -107,6 +109,12 @@ func (r *runner) begin() error {
 		return err
 	}
 	r.cluster, r.backends, r.dump, r.start, r.enforced = c, u.backends, u.dump, c.Now(), u.enforced
+	if u.server {
+		if r.batch.opts.Server == nil {
+			return errors.New("config server=true: there is no API server here; use volsim run")
+		}
+		r.server = r.batch.opts.Server(c)
+	}
 	for _, inv := range u.config.Check {
 		r.watched = append(r.watched, inv.Name)
 	}

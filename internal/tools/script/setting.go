@@ -49,10 +49,15 @@ var settings = []setting{
 		return err
 	}},
 	{lagPrefix + "ACTOR", "delay of watch events to that controller", nil},
-	{"without", "comma-separated controllers that do not run; `kubelet` means the kubelets of all nodes", func(u *setup, value string) error {
-		u.config.Without = append(u.config.Without, strings.Split(value, ",")...)
-		return nil
-	}},
+	{"without", "comma-separated controllers that do not run; `kubelet` means the kubelets of all nodes, and `all` alone every controller and kubelet",
+		func(u *setup, value string) error {
+			if value == "all" {
+				internals.Options(&u.config).NoControllers = true
+				return nil
+			}
+			u.config.Without = append(u.config.Without, strings.Split(value, ",")...)
+			return nil
+		}},
 	{"check",
 		"`all`, or comma-separated names of invariants: the run fails at the line where one is violated, unless a forced action explains it; see `violations`", func(u *setup, value string) error {
 			found, err := u.watch(value)
@@ -77,6 +82,15 @@ var settings = []setting{
 	boolSetting("no-skipping",
 		"runs all periodic work of controllers and kubelets, also work that would find nothing new; the outcome is the same",
 		func(c *volsim.Config) *bool { return &internals.Options(c).NoSkipping }),
+	{"server", "`true`: the cluster has an API server, which the command `request` needs; objects have managedFields", func(u *setup, value string) error {
+		if value != "true" && value != "false" {
+			return errors.New("want true or false")
+		}
+		u.server = value == "true"
+		return nil
+	}},
+	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
+		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
 	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m",
 		func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
 	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m",

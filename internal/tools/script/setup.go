@@ -22,6 +22,7 @@ type setup struct {
 	backends map[string]scriptBackend
 	enforced []string // the invariants whose violation is a failure
 	dump     *dump.Cluster
+	server   bool // the cluster has an API server for the command request
 }
 
 // setupLine is the contribution of one setup line.
