@@ -211,3 +211,9 @@ func TestRejectedRequests(t *testing.T) {
 		})
 	}
 }
+
+func TestHealth(t *testing.T) {
+	f := newFixture(t)
+	f.expect("GET /readyz", "", 200, "ok")
+	f.expect("GET /readyz?verbose", "", 200, "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed")
+}

@@ -11,9 +11,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -128,10 +126,14 @@ var otherLayouts = map[api.Kind][]Column{
 		ageColumn,
 		field("PreemptionPolicy", "Policy of preemption", func(c map[string]any) string { return text(c, "preemptionPolicy") }),
 	},
-	"RoleBinding.rbac.authorization.k8s.io":        {nameColumn, roleColumn, ageColumn},
-	"ClusterRoleBinding.rbac.authorization.k8s.io": {nameColumn, roleColumn, ageColumn},
+	"RoleBinding.rbac.authorization.k8s.io":        bindingColumns,
+	"ClusterRoleBinding.rbac.authorization.k8s.io": bindingColumns,
 	"Role.rbac.authorization.k8s.io":               {nameColumn, createdColumn},
 	"ClusterRole.rbac.authorization.k8s.io":        {nameColumn, createdColumn},
+	"CronJob.batch":                                cronJobColumns,
+	"Ingress.networking.k8s.io":                    ingressColumns,
+	"NetworkPolicy.networking.k8s.io":              networkPolicyColumns,
+	"HorizontalPodAutoscaler.autoscaling":          autoscalerColumns,
 	"Scale.autoscaling": {
 		nameColumn,
 		of("Desired", autoscalingv1.ScaleSpec{}, "replicas", func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }).typed("integer"),
@@ -253,14 +255,7 @@ func containers(content map[string]any, name string) string {
 }
 
 // selectorOf formats the label selector of a workload.
-func selectorOf(content map[string]any) string {
-	var selector metav1.LabelSelector
-	fields, _ := at(content, "spec", "selector").(map[string]any)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector); err != nil {
-		return "<none>"
-	}
-	return metav1.FormatLabelSelector(&selector)
-}
+func selectorOf(content map[string]any) string { return selectorAt(content, "spec", "selector") }
 
 func size(content map[string]any, path ...string) int {
 	fields, _ := at(content, path...).(map[string]any)
