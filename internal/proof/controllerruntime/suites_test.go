@@ -34,9 +34,6 @@ const patience = 5 * time.Minute
 // TestSuites runs each suite against a server of its own without controllers, as the suites expect: controller-runtime's test environment is
 // a bare API server.
 func TestSuites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the suites take minutes to compile")
-	}
 	dir := t.TempDir()
 	server := filepath.Join(dir, "volsim")
 	build(t, "go", "build", "-o", server, "github.com/volsim/volsim/cmd/volsim")
