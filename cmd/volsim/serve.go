@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -108,8 +109,13 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, journal.close())
 	}
-	defer s.session.Cluster().Close()
-	return errors.Join(f.listenAndServe(ctx, cmd, s, guard), journal.close())
+	err = f.listenAndServe(ctx, cmd, s, guard)
+	// Requests that came last may still be served.
+	s.server.Do(func() {
+		err = errors.Join(err, journal.close())
+		s.session.Cluster().Close()
+	})
+	return err
 }
 
 // served is a cluster that is served.
@@ -183,8 +189,10 @@ func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *
 		fmt.Fprintf(cmd.OutOrStdout(), "Ctrl-C ends the run and completes its script; then try: volsim run %s\n", file)
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	var clock sync.WaitGroup
+	clock.Go(func() { s.clock.Run(ctx) })
+	defer clock.Wait()
 	defer cancel()
-	go s.clock.Run(ctx)
 	// Streams end with ctx, so that the server can be closed.
 	h := &http.Server{
 		Handler: g.handler(s.handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, TLSConfig: g.tls,

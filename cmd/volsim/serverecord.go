@@ -43,6 +43,7 @@ type journal struct {
 	files   []txtar.File
 	pending *time.Duration // virtual time that has passed since the last line; nil for none
 	muted   bool           // the line that causes it all is written instead
+	closed  bool
 	err     error
 }
 
@@ -70,7 +71,7 @@ func (j *journal) name() string {
 
 // line adds a line, after the time that has passed.
 func (j *journal) line(text string) {
-	if j.file == nil || j.err != nil {
+	if j.file == nil || j.closed || j.err != nil {
 		return
 	}
 	if d := j.pending; d != nil {
@@ -138,6 +139,7 @@ func (j *journal) close() error {
 	if j.pending != nil {
 		j.line("# the end")
 	}
+	j.closed = true
 	_, err := j.out.Write(txtar.Format(&txtar.Archive{Files: j.files}))
 	if err = errors.Join(j.err, err, j.out.Flush(), j.file.Close()); err != nil {
 		return fmt.Errorf("%s: %w", j.file.Name(), err)
