@@ -34,7 +34,10 @@ func main() {
 
 func build() error {
 	dist := "dist"
-	if len(os.Args) > 1 {
+	switch {
+	case len(os.Args) > 2 || len(os.Args) == 2 && strings.HasPrefix(os.Args[1], "-"):
+		return errors.New("want at most the name of a folder: go run -C web . [DIR]")
+	case len(os.Args) == 2:
 		dist = os.Args[1]
 	}
 	if err := checkPackages(); err != nil {

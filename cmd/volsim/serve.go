@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -134,11 +135,11 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 		return nil, f.explained(err)
 	}
 	s := &served{journal: j}
-	opts := script.Options{Server: func(c *volsim.Cluster) http.RoundTripper {
+	opts := script.Options{Server: func(c *volsim.Cluster) script.Server {
 		cfg := serverConfig(c)
 		cfg.Sent = j.sent
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
-		return s.server
+		return requestsTo(s.server)
 	}}
 	if s.session, err = script.Begin(parsed, opts); err != nil {
 		return nil, f.explained(err)
@@ -168,7 +169,26 @@ func serverConfig(c *volsim.Cluster) apiserver.Config {
 }
 
 // newServer is script.Options.Server for volsim run.
-func newServer(c *volsim.Cluster) http.RoundTripper { return apiserver.New(serverConfig(c)) }
+func newServer(c *volsim.Cluster) script.Server { return requestsTo(apiserver.New(serverConfig(c))) }
+
+// requestsTo sends the requests of a script to a server.
+func requestsTo(server http.RoundTripper) script.Server {
+	return func(r script.Request) (script.Answer, error) {
+		req, err := http.NewRequest(r.Method, "http://cluster"+r.Path, bytes.NewReader(r.Body))
+		if err != nil {
+			return script.Answer{}, err
+		}
+		req.Header.Set("User-Agent", r.Client)
+		req.Header.Set("Content-Type", r.MediaType)
+		resp, err := server.RoundTrip(req)
+		if err != nil {
+			return script.Answer{}, err
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return script.Answer{Code: resp.StatusCode, Body: body}, err
+	}
+}
 
 func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *served, g *guard) error {
 	listener, err := net.Listen("tcp", f.listen)

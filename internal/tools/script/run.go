@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ type Options struct {
 	// Log, when set, sets LogV and LogModules of volsim.Config; Result.Log contains the log.
 	Log *LogOptions
 	// Server makes the API server of a cluster, for scripts with config server=true. With nil such scripts fail.
-	Server func(*volsim.Cluster) http.RoundTripper
+	Server func(*volsim.Cluster) Server
 	// Progress is called before each command, and regularly while virtual time passes; nil reports nothing.
 	Progress func(Progress)
 }

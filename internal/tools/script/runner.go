@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ type runner struct {
 	out    io.Writer
 
 	cluster   *volsim.Cluster
-	server    http.RoundTripper // nil for none
+	server    Server // nil for none
 	start     time.Time
 	backends  map[string]scriptBackend
 	dump      *dump.Cluster // the dump that a line loads; nil for none
