@@ -2,7 +2,10 @@
 package drain
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,19 +21,87 @@ import (
 // retryAfter is the time between two tries to evict a pod whose PodDisruptionBudget forbids it.
 const retryAfter = 5 * time.Second
 
-// Pods returns the pods that leave a node, and those that its DaemonSets would create again. Mirror pods are neither.
-func Pods(c *volsim.Cluster, node string) (leave, daemons []*corev1.Pod) {
+// Options are those of kubectl drain that decide which pods it deletes.
+type Options struct {
+	IgnoreDaemonSets   bool
+	DeleteEmptyDirData bool
+	Force              bool
+}
+
+// Pods returns the pods that leave a node, and what kubectl warns of. It returns an error, and kubectl evicts no pod of the node, if there is
+// one that the options do not cover. Mirror pods stay.
+func Pods(c *volsim.Cluster, node string, opts Options) (leave []*corev1.Pod, warning string, err error) {
+	var found findings
 	for _, pod := range c.Pods.List() {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		switch {
 		case pod.Spec.NodeName != node || pod.Annotations[corev1.MirrorPodAnnotationKey] != "":
-		case owner != nil && owner.Kind == "DaemonSet" && !objects.Terminated(pod):
-			daemons = append(daemons, pod)
+		case objects.Terminated(pod):
+			leave = append(leave, pod)
+		case owner != nil && owner.Kind == "DaemonSet":
+			found.add(opts.IgnoreDaemonSets, pod, "ignoring DaemonSet-managed Pods", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)")
+		case hasEmptyDir(pod) && !opts.DeleteEmptyDirData:
+			found.add(false, pod, "", "Pods with local storage (use --delete-emptydir-data to override)")
+		case owner == nil:
+			found.add(opts.Force, pod, "deleting Pods that declare no controller", "Pods that declare no controller (use --force to override)")
+			leave = append(leave, pod)
 		default:
+			if hasEmptyDir(pod) {
+				found.add(true, pod, "deleting Pods with local storage", "")
+			}
 			leave = append(leave, pod)
 		}
 	}
-	return leave, daemons
+	if len(found.refused) > 0 {
+		return nil, "", errors.New(found.refused.text("cannot delete ", ", "))
+	}
+	return leave, found.warned.text("", "; "), nil
+}
+
+func hasEmptyDir(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
+}
+
+// findings are pods by what kubectl says about them.
+type findings struct{ warned, refused messages }
+
+func (f *findings) add(allowed bool, pod *corev1.Pod, warning, refusal string) {
+	if allowed {
+		f.warned.add(warning, pod)
+	} else {
+		f.refused.add(refusal, pod)
+	}
+}
+
+// messages are texts, each with the keys of its pods.
+type messages []struct {
+	text string
+	pods []string
+}
+
+func (m *messages) add(text string, pod *corev1.Pod) {
+	for i := range *m {
+		if of := &(*m)[i]; of.text == text {
+			of.pods = append(of.pods, api.KeyOf(pod))
+			return
+		}
+	}
+	*m = append(*m, struct {
+		text string
+		pods []string
+	}{text, []string{api.KeyOf(pod)}})
+}
+
+// text returns the messages behind a prefix.
+func (m messages) text(prefix, separator string) string {
+	lines := make([]string, len(m))
+	for i, of := range m {
+		lines[i] = prefix + of.text + ": " + strings.Join(of.pods, ", ")
+	}
+	if len(lines) > 1 && prefix != "" {
+		return "[" + strings.Join(lines, separator) + "]"
+	}
+	return strings.Join(lines, separator)
 }
 
 // Drain is a running kubectl drain.

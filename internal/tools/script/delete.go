@@ -101,13 +101,15 @@ func (d deletion) run(r *runner) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for _, ref := range refs {
 		err := r.cluster.DeleteWith(emptyObject(ref), d.opts)
 		if d.ignoreNotFound && apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return err
+			failed = both(failed, err)
+			continue
 		}
 		verb, where := "deleted", ""
 		if d.forced {
@@ -119,8 +121,8 @@ func (d deletion) run(r *runner) error {
 		}
 		r.printf("%s %q %s%s\n", singular(ref.Kind), name, verb, where)
 	}
-	if !d.wait {
-		return nil
+	if failed != nil || !d.wait {
+		return failed
 	}
 	return r.waitFor(refs, waitForDelete, "deletion", d.timeout)
 }

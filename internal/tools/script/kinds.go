@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -302,5 +303,5 @@ func emptyObject(ref api.Ref) api.Object {
 // notFound returns the error of kubectl for a missing object.
 func notFound(ref api.Ref) error {
 	_, name := objects.SplitKey(ref.Key)
-	return fmt.Errorf("%s %q not found", plural(ref.Kind), name)
+	return apierrors.NewNotFound(schema.GroupResource{Resource: plural(ref.Kind)}, name)
 }

@@ -62,11 +62,11 @@ func metadataCommands() []*command {
 			read:     readCordon("uncordon", false),
 		},
 		{
-			name: "drain", group: writing, usage: []string{"NODE... | -l SELECTOR [--ignore-daemonsets] [--timeout=DURATION]"},
+			name: "drain", group: writing, usage: []string{"NODE... | -l SELECTOR [--ignore-daemonsets] [--force] [--delete-emptydir-data] [--timeout=DURATION]"},
 			help: "Cordons nodes, and evicts their pods. Their controllers replace them. While a PodDisruptionBudget forbids an eviction, virtual time " +
-				"advances and the command tries again every 5 s, until the timeout. Pods of DaemonSets tolerate a cordon: they stay with " +
-				"`--ignore-daemonsets`, and without it the command fails before it evicts a pod, as kubectl does. It does not wait until " +
-				"the pods are gone.",
+				"advances and the command tries again every 5 s, until the timeout. As with kubectl, pods of DaemonSets need `--ignore-daemonsets` " +
+				"and stay, pods without a controller need `--force`, and those with an emptyDir `--delete-emptydir-data`; without it the command " +
+				"fails before it evicts a pod. It does not wait until the pods are gone.",
 			examples: []string{"drain n1 --ignore-daemonsets"},
 			read:     readDrain,
 		},
@@ -109,19 +109,20 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 	}
 }
 
-// forTargets returns a step that calls do for each selected object.
+// forTargets returns a step that calls do for each selected object, also after one that fails.
 func forTargets(q query, do func(r *runner, ref api.Ref) error) step {
 	return func(r *runner) error {
 		refs, err := q.targets(r)
 		if err != nil {
 			return err
 		}
+		var failed error
 		for _, ref := range refs {
 			if err := do(r, ref); err != nil {
-				return err
+				failed = both(failed, err)
 			}
 		}
-		return nil
+		return failed
 	}
 }
 
@@ -251,9 +252,14 @@ func readDrain(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	ignore, err := a.flag("ignore-daemonsets")
-	if err != nil {
-		return nil, err
+	var opts drain.Options
+	for _, f := range []struct {
+		name string
+		to   *bool
+	}{{"ignore-daemonsets", &opts.IgnoreDaemonSets}, {"force", &opts.Force}, {"delete-emptydir-data", &opts.DeleteEmptyDirData}} {
+		if *f.to, err = a.flag(f.name); err != nil {
+			return nil, err
+		}
 	}
 	timeout := maxDrain
 	if a.has("timeout") {
@@ -272,7 +278,7 @@ func readDrain(s *Script, args []string) (step, error) {
 			}
 		}
 		for _, ref := range nodes {
-			if err := r.evictAll(ref.Key, ignore, timeout); err != nil {
+			if err := r.evictAll(ref.Key, opts, timeout); err != nil {
 				return err
 			}
 			r.printf("%s drained\n", displayName(ref))
@@ -282,12 +288,13 @@ func readDrain(s *Script, args []string) (step, error) {
 }
 
 // evictAll evicts the pods of a node.
-func (r *runner) evictAll(node string, ignoreDaemonSets bool, timeout time.Duration) error {
-	leave, daemons := drain.Pods(r.cluster, node)
-	if names := keysOf(daemons); len(daemons) > 0 && !ignoreDaemonSets {
-		return fmt.Errorf("unable to drain node %q: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): %s", node, names)
-	} else if len(daemons) > 0 {
-		r.printf("Warning: ignoring DaemonSet-managed Pods: %s\n", names)
+func (r *runner) evictAll(node string, opts drain.Options, timeout time.Duration) error {
+	leave, warning, err := drain.Pods(r.cluster, node, opts)
+	if err != nil {
+		return fmt.Errorf("unable to drain node %q: %w", node, err)
+	}
+	if warning != "" {
+		r.printf("Warning: %s\n", warning)
 	}
 	d := drain.Drain{Cluster: r.cluster, Advance: r.cluster.Advance, Timeout: timeout, Print: r.printf}
 	return d.Evict(leave)
@@ -295,12 +302,3 @@ func (r *runner) evictAll(node string, ignoreDaemonSets bool, timeout time.Durat
 
 // maxDrain is the time after which a drain without --timeout gives up.
 const maxDrain = 24 * time.Hour
-
-// keysOf lists the keys of pods.
-func keysOf(pods []*corev1.Pod) string {
-	keys := make([]string, len(pods))
-	for i, pod := range pods {
-		keys[i] = api.KeyOf(pod)
-	}
-	return strings.Join(keys, ", ")
-}

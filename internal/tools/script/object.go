@@ -134,10 +134,18 @@ func inOneLine(err error) error {
 	if !strings.Contains(err.Error(), "\n") {
 		return err
 	}
-	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+	return oneLine{err}
 }
 
-// forObjects returns a step that calls do for each object of the files. It checks the files when the script is parsed.
+// oneLine is an error whose text has no line breaks.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+
+func (e oneLine) Unwrap() error { return e.error }
+
+// forObjects returns a step that calls do for each object of the files. It checks the files when the script is parsed. As in kubectl, an object
+// that fails does not stop the others.
 func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) error) (step, error) {
 	if _, err := s.manifests(files); err != nil {
 		return nil, err
@@ -147,13 +155,22 @@ func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) er
 		if err != nil {
 			return err
 		}
+		var failed error
 		for _, m := range objs {
 			if err := do(r, m.obj); err != nil {
-				return m.explain(err)
+				failed = both(failed, m.explain(err))
 			}
 		}
-		return nil
+		return failed
 	}, nil
+}
+
+// both returns an error with the texts of two, of which the first may be nil.
+func both(first, next error) error {
+	if first == nil {
+		return next
+	}
+	return fmt.Errorf("%w; %w", first, next)
 }
 
 var subresourceOption = option{long: "subresource", value: true}
