@@ -119,6 +119,20 @@ func readNamedFiles(verb string, args []string, readFile func(string) ([]byte, e
 	for i := 0; i < len(args); i++ {
 		name, value, hasValue := strings.Cut(args[i], "=")
 		switch {
+		case name == "--patch-file":
+			if !hasValue {
+				if i++; i == len(args) {
+					return nil, nil, errors.New("missing value of " + name)
+				}
+				value = args[i]
+			}
+			data, err := readFile(value)
+			if err != nil {
+				return nil, nil, err
+			}
+			files = append(files, script.File{Name: value, Data: data})
+			rest = append(rest, name, value)
+			continue
 		case name == "-f" || name == "--filename":
 			if !hasValue {
 				if i++; i == len(args) {

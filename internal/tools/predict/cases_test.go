@@ -55,6 +55,9 @@ type realCase struct {
 	namespace string
 	wait      time.Duration
 	facts     []string
+	// dump is the name of the dump, and header has all comments. Both are for reasoned cases.
+	dump   string
+	header []string
 }
 
 // readCase reads a file: the action, the namespace and the seconds that passed, then a line for each object.
@@ -75,10 +78,20 @@ func readCase(t *testing.T, file string) realCase {
 			require.NoError(t, err)
 			c.namespace, c.wait = strings.TrimSuffix(c.namespace, ","), time.Duration(seconds)*time.Second
 		default:
-			c.facts = append(c.facts, line)
+			if dump, ok := strings.CutPrefix(line, "# dump "); ok {
+				c.dump = dump
+			} else if !strings.HasPrefix(line, "#") {
+				c.facts = append(c.facts, line)
+			}
+		}
+		if strings.HasPrefix(lines.Text(), "#") {
+			c.header = append(c.header, lines.Text())
 		}
 	}
-	slices.Sort(c.facts)
+	require.NoError(t, lines.Err())
+	if c.dump == "" {
+		slices.Sort(c.facts)
+	}
 	return c
 }
 

@@ -24,14 +24,14 @@ func TestDrain(t *testing.T) {
 		total       time.Duration
 	}{
 		{name: "without a budget", steps: "drain n1 --ignore-daemonsets then nothing", happens: "pod/default/db-1 is scheduled to node n2",
-			total: 61 * time.Second},
+			total: 62 * time.Second},
 		{name: "with a budget that forbids it", steps: "apply -f testdata/budget.yaml then drain n1 --timeout=30s then cordon n2",
 			happens: "node/n2 is cordoned", never: "db-1",
 			note: `The drain of node n1 does not end: error when evicting pods/"db-1" -n "default": global timeout reached: 30s: ` +
 				"Cannot evict pod as it would violate the pod's disruption budget.",
-			total: 90 * time.Second},
+			total: 91 * time.Second},
 		{name: "with a budget, until a third pod runs", steps: "apply -f testdata/budget.yaml then scale sts db --replicas=3 then drain n1",
-			happens: "pod/default/db-1 is scheduled to node n2", total: 66 * time.Second},
+			happens: "pod/default/db-1 is scheduled to node n2", total: 67 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, err := dump.Read(data)

@@ -37,9 +37,11 @@ const DefaultFor = 30 * time.Minute
 
 // Prediction describes the effects of a change.
 type Prediction struct {
-	Steps []string  `json:"steps"`
-	From  time.Time `json:"from"`
-	Until time.Time `json:"until"`
+	Steps []string `json:"steps"`
+	// Refused lists the steps that the API server or kubectl refuses.
+	Refused []Refusal `json:"refused,omitempty"`
+	From    time.Time `json:"from"`
+	Until   time.Time `json:"until"`
 	// Lost lists the volumes whose data is deleted, in order.
 	Lost []Data `json:"lost,omitempty"`
 	// Threatened lists the volumes whose data will be deleted once nothing delays it.
@@ -108,6 +110,7 @@ type run struct {
 	observed         uint64
 	start            time.Time
 	notes            []string
+	refusals         []Refusal
 	reportedLosses   map[string]bool
 	reportedWarnings map[string]bool
 	terminating      []api.Object // what the previous step deletes and waits for
@@ -159,19 +162,34 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		return nil, err
 	}
 	defer stop()
-	for _, step := range steps {
-		if err := r.awaitDeleted(); err != nil {
+	for i, step := range steps {
+		if err := r.beforeNext(i > 0 && steps[i-1].typed); err != nil {
 			return nil, err
 		}
-		r.observe()
 		if err := step.do(r); err != nil {
-			return nil, fmt.Errorf("%s: %w", step.Text, err)
+			if err := r.refused(step, err); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := r.advance(opts.For); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// beforeNext waits for what the previous step waits for and, after a command of kubectl, for the time that it takes.
+func (r *run) beforeNext(typed bool) error {
+	if err := r.awaitDeleted(); err != nil {
+		return err
+	}
+	if typed {
+		if err := r.advance(typing); err != nil {
+			return err
+		}
+	}
+	r.observe()
+	return nil
 }
 
 // advance advances virtual time, and replaces pods regularly and when a pod is deleted.
@@ -206,7 +224,7 @@ func (r *run) note(format string, args ...any) {
 
 // compare builds the prediction from the runs with and without the change.
 func (r *run) compare(without *run, steps []Step) *Prediction {
-	p := &Prediction{From: r.start, Until: r.Now(), Notes: r.notes, Assumptions: r.Evidence.All()}
+	p := &Prediction{From: r.start, Until: r.Now(), Refused: r.refusals, Notes: r.notes, Assumptions: r.Evidence.All()}
 	for _, step := range steps {
 		p.Steps = append(p.Steps, step.Text)
 	}

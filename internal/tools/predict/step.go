@@ -12,7 +12,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
-	"github.com/volsim/volsim/internal/tools/drain"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -21,6 +20,8 @@ type Step struct {
 	// Text is the step as written.
 	Text string
 	do   func(*run) error
+	// typed: the step is a command of kubectl.
+	typed bool
 }
 
 // verbs lists the kinds of steps. parse reads the words after the verb.
@@ -40,7 +41,7 @@ var verbs = []struct {
 	{"label", "label OBJECT KEY=VALUE... KEY-...", "set and remove labels", nil},
 	{"annotate", "annotate OBJECT KEY=VALUE... KEY-...", "set and remove annotations", nil},
 	{"taint", "taint node NAME KEY=VALUE:EFFECT... KEY-...", "add and remove taints of a node", nil},
-	{"drain", "drain NODE [--timeout=DURATION]", "cordon a node and evict its pods", parseDrain},
+	{"drain", "drain NODE [--ignore-daemonsets] [--force] …", "cordon a node and evict its pods", parseDrain},
 	{"cordon", "cordon NODE", "mark a node unschedulable", nil},
 	{"uncordon", "uncordon NODE", "mark a node schedulable", nil},
 	{"lose", "lose NODE", "power off a node permanently", onNode((*run).lose)},
@@ -132,7 +133,7 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 		if err != nil {
 			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
 		}
-		return Step{Text: strings.Join(words, " "), do: do}, nil
+		return Step{Text: strings.Join(words, " "), do: do, typed: v.parse == nil || v.name == "drain"}, nil
 	}
 	return Step{}, fmt.Errorf("unknown step %q: want one of: %s", words[0], strings.Join(Usage(), "; "))
 }
@@ -174,59 +175,6 @@ func parseWait(args []string) (func(*run) error, error) {
 		return nil, fmt.Errorf("want a duration from 0 to %v", maxWait)
 	}
 	return func(r *run) error { return r.advance(d) }, nil
-}
-
-func (r *run) cordon(node string) error {
-	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), `{"spec":{"unschedulable":true}}`)
-}
-
-// parseDrain reads drain NODE [--timeout=DURATION], and accepts the other options of kubectl.
-func parseDrain(args []string) (func(*run) error, error) {
-	timeout := maxWait
-	args = slices.Clone(args)
-	for i := 0; i < len(args); i++ {
-		value, found := strings.CutPrefix(args[i], "--timeout=")
-		if args[i] == "--timeout" && i+1 < len(args) {
-			value, found = args[i+1], true
-			args = slices.Delete(args, i+1, i+2)
-		}
-		if !found {
-			continue
-		}
-		d, err := time.ParseDuration(value)
-		if err != nil || d < 0 {
-			return nil, fmt.Errorf("invalid --timeout %q: want a duration such as 30s", value)
-		}
-		if args = slices.Delete(args, i, i+1); d > 0 {
-			timeout = min(d, maxWait)
-		}
-		i--
-	}
-	return onNode(func(r *run, node string) error { return r.drain(node, timeout) })(args)
-}
-
-// drain cordons a node and evicts its pods, as kubectl drain --ignore-daemonsets --delete-emptydir-data --force does. It waits until they are
-// gone. A drain that does not end is a note.
-func (r *run) drain(node string, timeout time.Duration) error {
-	if err := r.cordon(node); err != nil {
-		return err
-	}
-	if r.opts.For < timeout && timeout == maxWait {
-		timeout = r.opts.For
-	}
-	d := drain.Drain{Cluster: r.Cluster.Cluster, Advance: r.advance, Timeout: timeout}
-	pods, _ := drain.Pods(r.Cluster.Cluster, node)
-	for _, pod := range pods {
-		r.touched = append(r.touched, api.RefTo(pod))
-	}
-	err := d.Evict(pods)
-	if err == nil {
-		err = d.AwaitGone(pods)
-	}
-	if err != nil {
-		r.note("The drain of node %s does not end: %s.", node, strings.TrimSuffix(err.Error(), "."))
-	}
-	return nil
 }
 
 // lose powers off the node.

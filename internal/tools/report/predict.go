@@ -16,6 +16,9 @@ import (
 // WritePrediction writes a prediction as the command prints it.
 func WritePrediction(w io.Writer, p *predict.Prediction) error {
 	fmt.Fprintf(w, "%s, at %s\n\n", strings.Join(p.Steps, ", then "), p.From.UTC().Format(time.RFC3339))
+	for _, refused := range p.Refused {
+		fmt.Fprintf(w, "Refused: %s: %s\n", refused.Step, refused.Reason)
+	}
 	writeLosses(w, p)
 	for _, problem := range p.Problems {
 		fmt.Fprintf(w, "WARNING: storage %s\n", problem)
