@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/storage"
 )
 
 // proposer collects ways. They are proposals until they are simulated.
@@ -53,7 +54,23 @@ func (p *proposer) repair(a evidence.Assumption) {
 	kind, name, _ := strings.Cut(a.Subject, "/")
 	does := map[string]string{"driver": "repair or start driver " + name, "node": "bring node " + name + " back",
 		"controller": "start " + name}[kind]
+	if a.Behaviour == evidence.Refuses {
+		does = repairOf(name, a.Code)
+	}
 	p.add(Way{Does: does, assume: []string{override}})
+}
+
+// repairOf returns what ends the error of a driver.
+func repairOf(driver string, code storage.Code) string {
+	switch code {
+	case storage.InvalidArgument, storage.OutOfRange:
+		return fmt.Sprintf("correct the request that driver %s refuses with %s", driver, code)
+	case storage.ResourceExhausted:
+		return fmt.Sprintf("give driver %s more capacity", driver)
+	case "PermissionDenied", "Unauthenticated":
+		return fmt.Sprintf("give driver %s the permission that it lacks", driver)
+	}
+	return "repair or start driver " + driver
 }
 
 // claim proposes changes for a claim that is not bound, or that is being deleted.
