@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,10 +79,23 @@ func ask(cfg *Config) (capabilities, error) {
 		return capabilities{}, err
 	}
 	caps, node := capabilitiesOf(d), cfg.nodes()[0]
-	if _, err := d.NodeInfo(node); err != nil {
+	first, err := d.NodeInfo(node)
+	if err != nil {
 		return capabilities{}, fmt.Errorf("ask the driver about node %s: %w", node, err)
 	}
 	caps.Limit = d.AttachLimit(node)
+	if !caps.Topology {
+		return caps, nil
+	}
+	for _, name := range cfg.nodes()[1:] {
+		other, err := d.NodeInfo(name)
+		if err != nil {
+			return capabilities{}, fmt.Errorf("ask the driver about node %s: %w", name, err)
+		}
+		if !maps.Equal(first.Topology, other.Topology) {
+			cfg.far, cfg.topology = append(cfg.far, name), slices.Sorted(maps.Keys(first.Topology))
+		}
+	}
 	return caps, nil
 }
 

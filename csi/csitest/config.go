@@ -69,10 +69,12 @@ type Config struct {
 	// Controller is nil: the test fails with the finding of Replay. Default "": none.
 	Recorded string
 
-	limit    int32 // max_volumes_per_node of the first node; not positive: none
-	unlisted bool  // ListVolumes does not work, so volumes are not compared
-	paced    bool  // the driver works on in real time after it has replied, so a repetition of a call waits
-	every    int   // inject only each n-th single fault; 0 is each one
+	limit    int32    // max_volumes_per_node of the first node; not positive: none
+	unlisted bool     // ListVolumes does not work, so volumes are not compared
+	paced    bool     // the driver works on in real time after it has replied, so a repetition of a call waits
+	far      []string // nodes with another topology than the first one
+	topology []string // keys of the topology, if there are such nodes
+	every    int      // inject only each n-th single fault; 0 is each one
 
 	// Progress is called after each story with its name and the number of runs. Default nil: not called.
 	Progress func(story string, runs int)
@@ -119,10 +121,11 @@ func (c *Config) check() error {
 	return nil
 }
 
-// nodes returns the names of the nodes.
+// nodes returns the names of the nodes, those with another topology than the first one last.
 func (c *Config) nodes() []string {
 	if len(c.Nodes) == 0 {
 		return []string{"n1"}
 	}
-	return slices.Sorted(maps.Keys(c.Nodes))
+	near := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Nodes)), func(name string) bool { return slices.Contains(c.far, name) })
+	return append(near, c.far...)
 }

@@ -137,7 +137,8 @@ func (e *examiner) isStuck(rec *recording) {
 		return
 	}
 	section, required := e.unmet(last)
-	e.flaws = append(e.flaws, flaw{kind: stuck, section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
+	excused, known := e.excuses(last)
+	e.flaws = append(e.flaws, flaw{kind: stuck, excused: excused, known: known, section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
 		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
 }
 

@@ -29,18 +29,22 @@ func (e *examiner) listMounts(in *inventory) {
 	maps.DeleteFunc(e.mounted, func(m Mount, _ bool) bool { _, ok := want[m]; return !ok })
 	seen := map[Mount]int{}
 	for _, m := range in.Mounts {
+		asked, user := e.pathOwner(m)
 		at := Mount{Node: m.Node, Path: m.Path}
-		seen[at]++
-		w, ok := want[at]
-		volume := owner[at]
-		if volume == "" {
-			volume = e.pathOwner(m)
+		if below := (Mount{Node: m.Node, Path: asked}); want[below].optional {
+			at = below // a driver may mount at a directory below staging_target_path
 		}
+		exact := Mount{Node: m.Node, Path: m.Path}
+		if seen[exact]++; exact != at {
+			seen[at] = max(seen[at], 1)
+		}
+		w, ok := want[at]
+		volume := orElse(owner[at], user)
 		switch {
 		case e.tainted[e.volume(volume)]:
 		case !ok:
-			e.mountFlaw(volume, m.Path, "%s on node %s is still mounted, and the replies say that it is not", m.Path, m.Node)
-		case seen[at] == 2:
+			e.mountFlaw(volume, orElse(asked, m.Path), "%s on node %s is still mounted, and the replies say that it is not", m.Path, m.Node)
+		case seen[exact] == 2:
 			e.mountFlaw(volume, m.Path, "%s on node %s is mounted twice", m.Path, m.Node)
 		case w.readOnly && !m.ReadOnly:
 			e.mountFlaw(volume, m.Path, "%s on node %s can be written, and NodePublishVolume had readonly", m.Path, m.Node)
@@ -57,18 +61,17 @@ func (e *examiner) listMounts(in *inventory) {
 	}
 }
 
-// pathOwner returns the volume that a path was last used for.
-func (e *examiner) pathOwner(m Mount) string {
-	volume := ""
+// pathOwner returns the last path of a request that is the path of a mount or a directory above it, and the volume of that request.
+func (e *examiner) pathOwner(m Mount) (asked, volume string) {
 	for _, s := range e.steps[:e.at] {
 		if s.Call == nil || s.Call.Node != m.Node {
 			continue
 		}
-		if path(s.Call.Request) == m.Path {
-			volume = s.Call.Volume
+		if p := path(s.Call.Request); p == m.Path || p != "" && strings.HasPrefix(m.Path, p+"/") {
+			asked, volume = p, s.Call.Volume
 		}
 	}
-	return volume
+	return asked, volume
 }
 
 // path returns the path that a request to a node mounts or unmounts, "" if it does neither.

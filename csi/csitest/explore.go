@@ -22,7 +22,7 @@ func Check(cfg Config) (*Report, error) {
 	if cfg.Controller == nil {
 		return checkRecorded(&cfg)
 	}
-	x := &explorer{cfg: &cfg, report: &Report{}}
+	x := &explorer{cfg: &cfg, report: &Report{}, created: map[string]bool{}}
 	selected, err := cfg.selected()
 	if err != nil {
 		return nil, err
@@ -46,6 +46,7 @@ func Check(cfg Config) (*Report, error) {
 	x.list()
 	if cfg.Replay != "" {
 		rec := x.run(replay)
+		x.release()
 		x.report.finish()
 		return x.report, rec.err
 	}
@@ -55,6 +56,7 @@ func Check(cfg Config) (*Report, error) {
 			return nil, err
 		}
 	}
+	x.release()
 	x.report.finish()
 	return x.report, nil
 }
@@ -67,6 +69,9 @@ type explorer struct {
 	number  int    // of the run
 	broken  int    // runs in which the driver did not answer
 	retried string // story of which a run was made again
+	// created are the kinds of volumes that the driver created, refusals the runs in which it refused to.
+	created  map[string]bool
+	refusals []refusal
 }
 
 // run executes a plan and adds what it shows to the report.
@@ -86,8 +91,14 @@ func (x *explorer) run(p plan) *recording {
 	}
 	if rec.err == nil {
 		var flaws []flaw
-		rec, flaws = x.again(rec, examine(rec, rec.steps))
-		x.report.add(rec, flaws)
+		flaws = examine(rec, rec.steps)
+		x.note(rec)
+		if kind, answer := refused(rec); kind != "" && len(flaws) > 0 {
+			x.hold(rec, flaws, kind, answer)
+			return rec
+		}
+		rec, flaws = x.again(rec, flaws)
+		x.report.add(rec, withoutExcused(rec, flaws))
 	}
 	return rec
 }
@@ -145,6 +156,9 @@ func (x *explorer) story(s *story) error {
 		return nil
 	case first.err != nil:
 		return first.err
+	case first.refused != "":
+		x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: first.refused})
+		return nil
 	}
 	same, findings := 0, len(x.report.Findings)
 	stopped := false

@@ -21,6 +21,8 @@ type flaw struct {
 	overlap  bool         // the call ran at the same time as another one of its volume
 	section  string       // of the specification, for stuck; "" if only the error is known
 	required string       // what the section requires
+	excused  bool         // the driver may do that
+	known    string       // with excused: the fault of Kubernetes that it is, "" for none
 }
 
 // flawKind says which requirement was broken.
@@ -43,6 +45,16 @@ const (
 	wrongCode   flawKind = "wrong-code"        // an error has another code than the specification requires
 	secret      flawKind = "secret-shown"      // a reply or an error contains a secret
 )
+
+// withoutExcused returns the flaws that are mistakes of the driver. Those of Kubernetes go to the recording.
+func withoutExcused(rec *recording, flaws []flaw) []flaw {
+	return slices.DeleteFunc(flaws, func(f flaw) bool {
+		if f.known != "" && !slices.Contains(rec.known, f.known) {
+			rec.known = append(rec.known, f.known)
+		}
+		return f.excused
+	})
+}
 
 // flaw records a flaw of the step that is being examined.
 func (e *examiner) flaw(kind flawKind, c *csi.Call, volume string, format string, args ...any) {

@@ -64,5 +64,5 @@ func (x *explorer) again(rec *recording, flaws []flaw) (*recording, []flaw) {
 
 // isStuck reports whether a goal was not reached, and no flaw but that explains it.
 func isStuck(rec *recording, flaws []flaw) bool {
-	return len(rec.missed) > 0 && !rec.broken && !slices.ContainsFunc(flaws, func(f flaw) bool { return f.kind != stuck })
+	return len(rec.missed) > 0 && !rec.broken && !slices.ContainsFunc(flaws, func(f flaw) bool { return f.kind != stuck || f.excused })
 }

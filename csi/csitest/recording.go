@@ -20,9 +20,11 @@ type recording struct {
 	before map[string]bool // IDs of volumes that the driver had before the run, and of snapshots with the prefix "snapshot "
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
-	trace  *trace.Trace    // of the cluster
-	gone   error           // the driver did not answer when the run began
-	err    error           // the run could not start or continue
+	// refused are the volumes of the story, if the driver does not create such volumes, and may refuse them.
+	refused string
+	trace   *trace.Trace // of the cluster
+	gone    error        // the driver did not answer when the run began
+	err     error        // the run could not start or continue
 }
 
 // step is a call, or something else that happened. Exactly one of the pointers is set.

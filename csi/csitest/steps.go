@@ -10,6 +10,7 @@ import (
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -54,13 +55,30 @@ func (r *run) name(name string) string { return r.prefix + name }
 // node returns the name of a node, counted from 0.
 func (r *run) node(i int) string { return r.nodes[i] }
 
-// class creates the StorageClass of the story.
+// class creates the StorageClass of the story. Volumes that are created before their first pod are made where the first node reaches them.
 func (r *run) class(opts ...fake.Option) {
 	var pairs []string
 	for key, value := range r.parameters() {
 		pairs = append(pairs, key, value)
 	}
-	r.create(fake.Class(r.name(className), r.driver.Name(), append([]fake.Option{fake.Expandable(), fake.Parameters(pairs...)}, opts...)...))
+	class := fake.Class(r.name(className), r.driver.Name(), append([]fake.Option{fake.Expandable(), fake.Parameters(pairs...)}, opts...)...)
+	if class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate {
+		class.AllowedTopologies = r.allowed()
+	}
+	r.create(class)
+}
+
+// allowed returns the topology of the first node, if others have another one.
+func (r *run) allowed() []corev1.TopologySelectorTerm {
+	node, err := r.cluster.Nodes.Get(r.node(0))
+	if err != nil || len(r.cfg.far) == 0 {
+		return nil
+	}
+	term := corev1.TopologySelectorTerm{}
+	for _, key := range r.cfg.topology {
+		term.MatchLabelExpressions = append(term.MatchLabelExpressions, corev1.TopologySelectorLabelRequirement{Key: key, Values: []string{node.Labels[key]}})
+	}
+	return []corev1.TopologySelectorTerm{term}
 }
 
 // parameters returns those of the StorageClass.
@@ -80,6 +98,32 @@ func (r *run) claim(name string, opts ...fake.Option) {
 
 // gib returns a multiple of the size of volumes.
 func (r *run) gib(times int) string { return fmt.Sprintf("%dGi", r.cfg.Size*times) }
+
+// space returns a multiple of the size that volumes have. It is larger than Config.Size if the driver makes larger ones.
+func (r *run) space(times int) string {
+	size := int64(r.cfg.Size) << 30
+	for _, c := range r.driver.Calls() {
+		reply := createdBy(&c)
+		if reply == nil {
+			continue
+		}
+		if has := reply.GetVolume().GetCapacityBytes(); has > size && has < impossible {
+			size = (has + 1<<30 - 1) >> 30 << 30
+		}
+		break
+	}
+	return fmt.Sprintf("%dGi", size>>30*int64(times))
+}
+
+// createdBy returns the first reply of a CreateVolume that succeeded, nil for another call.
+func createdBy(c *csi.Call) *spec.CreateVolumeResponse {
+	for _, reply := range c.Replies {
+		if created, ok := reply.Message.(*spec.CreateVolumeResponse); ok {
+			return created
+		}
+	}
+	return nil
+}
 
 // pod creates a pod on a node that uses a claim.
 func (r *run) pod(name string, node int, claim string, opts ...fake.Option) {
@@ -168,14 +212,15 @@ func (r *run) detached() {
 // grow requests more space for a claim.
 func (r *run) grow(claim string, times int) {
 	r.do(func() error {
-		return r.cluster.Patch(fake.Claim(r.name(claim), "1Gi"), `{"spec":{"resources":{"requests":{"storage":"`+r.gib(times)+`"}}}}`)
+		return r.cluster.Patch(fake.Claim(r.name(claim), "1Gi"), `{"spec":{"resources":{"requests":{"storage":"`+r.space(times)+`"}}}}`)
 	})
 }
 
 // grown waits until a claim has its size.
 func (r *run) grown(claim string, times int) {
-	want := resource.MustParse(r.gib(times))
-	r.goal("claim "+claim+" has "+r.gib(times), func() bool {
+	text := r.space(times)
+	want := resource.MustParse(text)
+	r.goal("claim "+claim+" has "+text, func() bool {
 		c, err := r.cluster.Claims.Get(r.name(claim))
 		have := c.Status.Capacity[corev1.ResourceStorage]
 		return err == nil && have.Cmp(want) >= 0

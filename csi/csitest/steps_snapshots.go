@@ -153,7 +153,7 @@ func (r *run) fromClaim(name string) *corev1.TypedLocalObjectReference {
 
 // copyOf returns a claim for a copy of a snapshot or claim.
 func (r *run) copyOf(name string, source *corev1.TypedLocalObjectReference, times int, opts ...fake.Option) *corev1.PersistentVolumeClaim {
-	claim := fake.Claim(r.name(name), r.gib(times), opts...)
+	claim := fake.Claim(r.name(name), r.space(times), opts...)
 	claim.Spec.DataSource = source
 	return claim
 }

@@ -39,6 +39,10 @@ func removes(cfg *Config, _ capabilities) string {
 }
 
 func twoNodes(cfg *Config, _ capabilities) string {
+	return lacks(len(cfg.nodes())-len(cfg.far) > 1, "two nodes with the same topology (Config.Nodes, --node)")
+}
+
+func otherNode(cfg *Config, _ capabilities) string {
 	return lacks(len(cfg.nodes()) > 1, "two nodes (Config.Nodes, --node)")
 }
 

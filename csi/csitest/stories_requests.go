@@ -129,7 +129,7 @@ var requestStories = []story{
 		}
 		r.pod("web", 0, "data")
 		r.running("web")
-		if r.rec.caps.Expand {
+		if expandsOnline(r.cfg, r.rec.caps) == "" {
 			r.grow("data", 2)
 			r.grown("data", 2)
 		}

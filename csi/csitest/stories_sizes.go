@@ -7,6 +7,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/fake"
 )
@@ -33,11 +34,11 @@ var sizeStories = []story{
 		r.claim("data")
 		r.bound("data")
 		create := r.creationOf(r.handle("data"))
-		if create == nil {
+		if create == nil || r.sizeless(create) {
 			return
 		}
-		larger := proto.Clone(create).(*spec.CreateVolumeRequest)
-		larger.CapacityRange = &spec.CapacityRange{RequiredBytes: int64(r.cfg.Size) << 32}
+		larger, size := proto.Clone(create).(*spec.CreateVolumeRequest), resource.MustParse(r.space(4))
+		larger.CapacityRange = &spec.CapacityRange{RequiredBytes: size.Value()}
 		r.ask("", larger, codes.AlreadyExists, "a volume of that name exists, and it is smaller than required_bytes")
 		limited := proto.Clone(create).(*spec.CreateVolumeRequest)
 		limited.Name = "volsim-" + r.name("limited")
@@ -50,7 +51,7 @@ var sizeStories = []story{
 		r.compare()
 		r.deleted("data")
 	}},
-	{name: "zones", about: "the volume is created for a pod that can run on the last node only", needs: need(creates, twoNodes, zoned), run: func(r *run) {
+	{name: "zones", about: "the volume is created for a pod that can run on the last node only", needs: need(creates, otherNode, zoned), run: func(r *run) {
 		r.class(fake.WaitForFirstConsumer())
 		r.claim("data")
 		last := r.node(len(r.nodes) - 1)
@@ -89,8 +90,21 @@ func zoned(_ *Config, c capabilities) string {
 	return lacks(c.Topology, "VOLUME_ACCESSIBILITY_CONSTRAINTS")
 }
 
+// sizeless reports whether the driver does not say how large a volume is.
+func (r *run) sizeless(create *spec.CreateVolumeRequest) bool {
+	for _, c := range r.driver.Calls() {
+		if reply := createdBy(&c); reply != nil && c.Volume == create.GetName() {
+			return reply.GetVolume().GetCapacityBytes() == 0
+		}
+	}
+	return false
+}
+
 // odd returns a multiple of the size of volumes and one byte.
-func (r *run) odd(times int) string { return fmt.Sprint(int64(r.cfg.Size*times)<<30 + 1) }
+func (r *run) odd(times int) string {
+	size := resource.MustParse(r.space(times))
+	return fmt.Sprint(size.Value() + 1)
+}
 
 // succeeded reports whether a caller got a reply to a call of that method.
 func (r *run) succeeded(method string) bool {

@@ -56,17 +56,33 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 	return "", ""
 }
 
+// excuses reports whether the specification allows an error that never goes away, and the fault of Kubernetes that leads to it, "" for none.
+func (e *examiner) excuses(r rejection) (excused bool, known string) {
+	if e.full(r) {
+		return true, ""
+	}
+	request, ok := r.call.Request.(*spec.NodePublishVolumeRequest)
+	if !ok || r.code != codes.FailedPrecondition || request.GetVolumeCapability().GetAccessMode().GetMode() != spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER {
+		return false, ""
+	}
+	v, _ := e.Volume(e.volume(r.call.Volume))
+	if !slices.ContainsFunc(v.Published, func(u fake.Use) bool { return u.Node == r.call.Node && u.Path != request.GetTargetPath() }) {
+		return false, ""
+	}
+	return true, "the kubelet publishes a SINGLE_NODE_WRITER volume for a second pod of the node (MNT-201), which the driver may refuse with FAILED_PRECONDITION: " +
+		"such pods do not start"
+}
+
 // unpublished is unmet for NodePublishVolume of a volume that the reference has staged.
 func (e *examiner) unpublished(r rejection, request *spec.NodePublishVolumeRequest, v fake.VolumeState) (section, text string) {
 	node, staging := r.call.Node, request.GetStagingTargetPath()
 	staged := slices.ContainsFunc(v.Staged, func(u fake.Use) bool { return u.Node == node && u.Path == staging })
 	other := slices.ContainsFunc(v.Published, func(u fake.Use) bool { return u.Node == node && u.Path != request.GetTargetPath() })
 	switch mode := request.GetVolumeCapability().GetAccessMode().GetMode(); {
-	case other && mode == spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER && r.code == codes.FailedPrecondition:
-		return r.call.Method, "the specification allows FAILED_PRECONDITION for a second target_path of a SINGLE_NODE_WRITER volume; in Kubernetes, several " +
-			"pods of a node can use a ReadWriteOnce volume, so the kubelet makes the call"
-	case other:
+	case other && mode != spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER:
 		return r.call.Method, "a volume can be published at several target paths of a node, except with SINGLE_NODE_SINGLE_WRITER"
+	case other:
+		return r.call.Method, "a driver that refuses a second target_path of a SINGLE_NODE_WRITER volume does it with FAILED_PRECONDITION"
 	case !staged || r.code == codes.InvalidArgument || r.code == codes.Aborted:
 		return "", ""
 	case e.unpublishedSince(node, r):
@@ -124,14 +140,25 @@ func (e *examiner) off(r *spec.ControllerUnpublishVolumeRequest) bool {
 	return slices.ContainsFunc(e.steps, func(s step) bool { return s.Event != nil && s.Event.Node == e.node(r.GetNodeId()) })
 }
 
-// volumesOf returns how many volumes are attached to a node, and how many there can be.
-func (e *examiner) volumesOf(node string) string {
-	n := 0
+// full reports whether a volume is rejected because its node has as many volumes as it can have.
+func (e *examiner) full(r rejection) bool {
+	request, ok := r.call.Request.(*spec.ControllerPublishVolumeRequest)
+	return ok && r.code == codes.ResourceExhausted && e.caps.Limit > 0 && e.attachedTo(e.node(request.GetNodeId())) >= int(e.caps.Limit)
+}
+
+// attachedTo returns how many volumes are attached to a node.
+func (e *examiner) attachedTo(node string) (n int) {
 	for _, v := range e.Volumes() {
 		if slices.ContainsFunc(v.Attached, func(u fake.Use) bool { return u.Node == node }) {
 			n++
 		}
 	}
+	return n
+}
+
+// volumesOf returns how many volumes are attached to a node, and how many there can be.
+func (e *examiner) volumesOf(node string) string {
+	n := e.attachedTo(node)
 	if e.caps.Limit <= 0 {
 		return fmt.Sprintf("%d, and there is no limit", n)
 	}
