@@ -66,7 +66,7 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	current := s.fields.empty(r.resource)
 	if !create {
 		var err error
-		if current, err = s.fields.versioned(r.resource, live); err != nil {
+		if current, err = s.fields.versioned(r.resource, live, true); err != nil {
 			return nil, err
 		}
 	}

@@ -49,6 +49,7 @@ type Clock struct {
 
 	ahead     time.Duration // how far virtual time is ahead of real time
 	allowance time.Duration // how long the next jump may be
+	paused    bool
 }
 
 const (
@@ -72,8 +73,11 @@ type noJournal struct{}
 func (noJournal) Advanced(time.Duration) {}
 func (noJournal) Settled()               {}
 
-// Keep tells a journal what happens from now on. It must be called before any request.
-func (c *Clock) Keep(j Journal) { c.journal = j }
+// Pause lets nothing happen after writes until Keep is called: a script makes time pass.
+func (c *Clock) Pause() { c.paused = true }
+
+// Keep tells a journal what happens from now on. It must be called before any request of a client.
+func (c *Clock) Keep(j Journal) { c.journal, c.paused = j, false }
 
 func (c *Clock) advance(d time.Duration) {
 	c.cluster.Advance(d)
@@ -111,6 +115,9 @@ func NewWithClock(cfg Config, cluster *engine.Engine, pace Pace) (*Server, *Cloc
 // wrote runs after each write, with the server's lock held: what is due now happens, or everything that the write has led to. A controller
 // that fails for ever would move time ahead with each write: work that did not end uses up the allowance, which grows again with real time.
 func (c *Clock) wrote() {
+	if c.paused {
+		return
+	}
 	if !c.pace.Settle || c.allowance <= 0 {
 		c.advance(0)
 		return

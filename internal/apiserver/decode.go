@@ -38,7 +38,7 @@ func (c *codec) newTyped(gvk schema.GroupVersionKind) api.Object {
 	return obj.(api.Object)
 }
 
-// presentable returns a stored object in the Go type of answers. Custom objects have that of the store, with the version of the resource.
+// presentable returns a stored object in the Go type of answers, to read only. Custom objects have that of the store, with the version of the resource.
 func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 	data, ok := obj.(*plain.Object)
 	switch {
@@ -47,8 +47,7 @@ func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 	case !ok:
 		return obj, nil
 	case r.typed:
-		typed := c.newTyped(r.gvk())
-		return typed, plain.Write(data, typed)
+		return data.SharedAs(c.newTyped(r.gvk()))
 	}
 	versioned := *data
 	versioned.SetGroupVersionKind(r.gvk())

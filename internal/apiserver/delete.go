@@ -22,7 +22,7 @@ func (s *Server) deletion(r *request) (metav1.DeleteOptions, error) {
 	if err != nil {
 		return metav1.DeleteOptions{}, err
 	}
-	obj, _, err := s.codec.read(body{r.body, r.contentType, metav1.FieldValidationIgnore}, mediaType, coreGroup.WithKind("DeleteOptions"))
+	obj, _, err := s.codec.read(body{inCoreGroup(r), r.contentType, metav1.FieldValidationIgnore}, mediaType, coreGroup.WithKind("DeleteOptions"))
 	if err != nil {
 		return metav1.DeleteOptions{}, apierrors.NewBadRequest(err.Error())
 	}
@@ -31,6 +31,24 @@ func (s *Server) deletion(r *request) (metav1.DeleteOptions, error) {
 		return metav1.DeleteOptions{}, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	}
 	return *opts, invalidOptions(opts, metav1validation.ValidateDeleteOptions(opts))
+}
+
+// inCoreGroup returns the body of a delete with the options of the core group. Typed clients of a custom kind name the group of the kind.
+func inCoreGroup(r *request) []byte {
+	var options map[string]json.RawMessage
+	if r.resource.typed || json.Unmarshal(r.body, &options) != nil {
+		return r.body // it is not in JSON, or malformed, which the codec reports
+	}
+	version, err := json.Marshal(r.resource.GroupVersion().String())
+	if err != nil || string(options["apiVersion"]) != string(version) {
+		return r.body
+	}
+	options["apiVersion"] = json.RawMessage(`"v1"`)
+	data, err := json.Marshal(options)
+	if err != nil {
+		return r.body
+	}
+	return data
 }
 
 func (s *Server) delete(r *request) ([]byte, int, error) {

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/api"
 )
 
 // errNoRoute is the error for a path that no resource has. Its answer is a text, and not a Status.
@@ -42,7 +45,11 @@ func mediaError(code int, reason metav1.StatusReason, message string) error {
 }
 
 // errRefused returns the error for a subresource that the server does not carry out.
-func errRefused(r *request, reason string) error {
+func errRefused(r *request, obj api.Object, reason string) error {
+	connects := r.subresource == "exec" || r.subresource == "attach" || r.subresource == "portforward"
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == "" && connects {
+		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", r.name))
+	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
 		Message: fmt.Sprintf("%s of %s %q: %s", r.subresource, r.resource.singular, r.name, reason),

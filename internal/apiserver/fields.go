@@ -1,19 +1,15 @@
 package apiserver
 
 import (
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/volsim/volsim/api"
@@ -83,13 +79,13 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	if err != nil {
 		return nil // the schema of the kind cannot be used
 	}
-	updated, err := f.versioned(res, obj)
+	updated, err := f.versioned(res, obj, false)
 	if err != nil {
 		return nil
 	}
 	live := f.empty(res)
 	if old != nil {
-		if live, err = f.versioned(res, old); err != nil {
+		if live, err = f.versioned(res, old, true); err != nil {
 			return nil
 		}
 	}
@@ -114,19 +110,22 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 }
 
 // versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not
-// modify.
-func (f *fieldTracker) versioned(r *resource, obj api.Object) (runtime.Object, error) {
+// modify. stored reports that the object does not change any more.
+func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runtime.Object, error) {
 	if r.presented != nil {
 		typed := r.presented(obj)
 		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
 		return typed, nil
 	}
+	if data, ok := obj.(*plain.Object); ok && r.typed && stored {
+		typed, err := data.SharedAs(f.server.codec.newTyped(r.gvk()))
+		if err != nil {
+			return nil, err
+		}
+		return shallowCopy(typed, r.gvk()), nil
+	}
 	if r.simulated {
-		c := reflect.New(reflect.TypeOf(obj).Elem())
-		c.Elem().Set(reflect.ValueOf(obj).Elem())
-		typed := c.Interface().(api.Object)
-		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
-		return typed, nil
+		return shallowCopy(obj, r.gvk()), nil
 	}
 	if r.typed {
 		typed := f.server.codec.newTyped(r.gvk())
@@ -139,6 +138,15 @@ func (f *fieldTracker) versioned(r *resource, obj api.Object) (runtime.Object, e
 		u.SetGroupVersionKind(r.gvk())
 	}
 	return u, err
+}
+
+// shallowCopy returns a copy with a kind that shares everything that obj points to.
+func shallowCopy(obj api.Object, gvk schema.GroupVersionKind) api.Object {
+	c := reflect.New(reflect.TypeOf(obj).Elem())
+	c.Elem().Set(reflect.ValueOf(obj).Elem())
+	typed := c.Interface().(api.Object)
+	typed.GetObjectKind().SetGroupVersionKind(gvk)
+	return typed
 }
 
 // empty returns an object that has no fields.
@@ -166,8 +174,10 @@ func (f *fieldTracker) withTimes(entries, before []metav1.ManagedFieldsEntry) []
 			continue
 		}
 		for _, old := range before {
-			if sameManager(e, &old) {
-				e.Time = old.Time
+			if sameManager(e, &old) && old.Time != nil {
+				// Times that a client sent have another location, which would make them differ from the stored ones.
+				t := metav1.NewTime(old.Time.UTC())
+				e.Time = &t
 			}
 		}
 	}
@@ -179,16 +189,13 @@ func sameManager(a, b *metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource
 }
 
-// compareEntries orders entries: applies first, then by time, then by the rest.
+// compareEntries orders entries: applies first, then by time, those without first, then by the rest.
 func compareEntries(a, b metav1.ManagedFieldsEntry) int {
 	if n := strings.Compare(string(a.Operation), string(b.Operation)); n != 0 {
 		return n
 	}
-	switch {
-	case a.Time.Before(b.Time):
-		return -1
-	case b.Time.Before(a.Time):
-		return 1
+	if n := cmp.Compare(seconds(a.Time), seconds(b.Time)); n != 0 {
+		return n
 	}
 	if n := strings.Compare(a.Manager, b.Manager); n != 0 {
 		return n
@@ -197,6 +204,13 @@ func compareEntries(a, b metav1.ManagedFieldsEntry) int {
 		return n
 	}
 	return strings.Compare(a.Subresource, b.Subresource)
+}
+
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
 }
 
 // manager returns the field manager of a resource or a subresource.
@@ -221,38 +235,6 @@ func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldMan
 	return fm, err
 }
 
-// typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
-// fields.
-func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, error) {
-	if !r.typed {
-		return managedfields.NewDeducedTypeConverter(), nil
-	}
-	if known, ok := f.types[r.GroupVersion()]; ok {
-		return known, nil
-	}
-	gv := r.GroupVersion()
-	if r == scales {
-		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
-	}
-	data, _, err := f.server.openAPIDocument(gv)
-	if err != nil {
-		return nil, err
-	}
-	var document struct {
-		Components struct {
-			Schemas map[string]*spec.Schema `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document of %s: %w", r.GroupVersion(), err)
-	}
-	converter, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
-	if err == nil {
-		f.types[r.GroupVersion()] = converter
-	}
-	return converter, err
-}
-
 // resetFields are the fields that a write of the resource or subresource cannot change.
 func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Filter {
 	if !r.status {
@@ -266,66 +248,6 @@ func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Fi
 		}
 	}
 	return map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(r.GroupVersion().String()): fieldpath.NewExcludeSetFilter(reset)}
-}
-
-// fieldTypes makes and converts the objects of one resource.
-type fieldTypes struct {
-	codec    *codec
-	resource *resource
-}
-
-// New implements runtime.ObjectCreater.
-func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	if t.resource.typed {
-		obj := t.codec.newTyped(gvk)
-		obj.GetObjectKind().SetGroupVersionKind(gvk)
-		return obj, nil
-	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gvk)
-	return u, nil
-}
-
-// Default implements runtime.ObjectDefaulter. The store sets defaults.
-func (fieldTypes) Default(runtime.Object) {}
-
-// ConvertToVersion implements runtime.ObjectConvertor. Versions of a kind differ in their name only.
-func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
-	gvk, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
-	if !ok {
-		return nil, fmt.Errorf("convert %s: no such version", in.GetObjectKind().GroupVersionKind())
-	}
-	u, ok := in.(*unstructured.Unstructured)
-	switch {
-	case !ok:
-		return in, nil
-	case !t.resource.typed:
-		if u.GroupVersionKind() == gvk {
-			return u, nil
-		}
-		c := &unstructured.Unstructured{Object: make(map[string]any, len(u.Object))}
-		for name, value := range u.Object {
-			c.Object[name] = value
-		}
-		c.SetGroupVersionKind(gvk)
-		return c, nil
-	}
-	typed := t.codec.newTyped(gvk)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
-		return nil, err
-	}
-	typed.GetObjectKind().SetGroupVersionKind(gvk)
-	return typed, nil
-}
-
-// Convert implements runtime.ObjectConvertor. Nothing calls it.
-func (fieldTypes) Convert(in, out, _ any) error {
-	return fmt.Errorf("convert %T to %T: not supported", in, out)
-}
-
-// ConvertFieldLabel implements runtime.ObjectConvertor. Nothing calls it.
-func (fieldTypes) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
 }
 
 // resourceOf returns the resource of a kind, or nil. The caller has the lock.

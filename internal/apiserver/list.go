@@ -49,29 +49,7 @@ func (s *Server) representList(r *request, items []api.Object, meta metav1.ListM
 	if r.format.as != nil {
 		return s.convertList(r, items, meta)
 	}
-	list := objectList{
-		TypeMeta: metav1.TypeMeta{Kind: r.resource.kindName + "List", APIVersion: r.resource.GroupVersion().String()},
-		ListMeta: meta, Items: make([]any, len(items)),
-	}
-	for i, obj := range items {
-		var err error
-		if list.Items[i], err = s.codec.presentable(r.resource, obj); err != nil {
-			return nil, err
-		}
-	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return nil, fmt.Errorf("encode a list of %s: %w", r.resource.Resource, err)
-	}
-	return data, nil
-}
-
-// objectList is a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except
-// custom objects.
-type objectList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []any `json:"items"`
+	return s.encodeList(r.resource, items, meta)
 }
 
 // page is one page of a list.

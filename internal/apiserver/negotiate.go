@@ -33,7 +33,7 @@ func (f format) contentType() string {
 	return runtime.ContentTypeJSON
 }
 
-// write returns the bytes of an answer from its JSON.
+// write returns the bytes of an answer from its JSON. It may append to data.
 func (f format) write(data []byte) ([]byte, error) {
 	if f.yaml {
 		return yaml.JSONToYAML(data)
@@ -45,7 +45,7 @@ func (f format) write(data []byte) ([]byte, error) {
 		}
 		data = out.Bytes()
 	}
-	return append(data[:len(data):len(data)], '\n'), nil
+	return append(data, '\n'), nil
 }
 
 // clause is one media type of an Accept header.

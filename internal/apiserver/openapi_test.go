@@ -36,3 +36,21 @@ func TestOpenAPI(t *testing.T) {
 	resp, _ := f.request("GET /openapi/v3/api/v1?hash=old", "")
 	require.Equal(t, 301, resp.StatusCode)
 }
+
+// TestSwagger: the OpenAPI v2 document has all schemas in JSON, and is a valid message in protobuf.
+func TestSwagger(t *testing.T) {
+	f := newFixture(t)
+	var document struct {
+		Swagger     string
+		Definitions map[string]json.RawMessage
+	}
+	text := f.must("GET /openapi/v2", "")
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	require.Equal(t, "2.0", document.Swagger)
+	require.Contains(t, document.Definitions, "io.k8s.api.core.v1.PersistentVolumeClaim")
+	require.NotContains(t, text, "#/components/")
+	require.NotContains(t, text, "oneOf")
+	resp, got := f.request("GET /openapi/v2", "", "Accept: application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+	require.Equal(t, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", resp.Header.Get("Content-Type"))
+	require.Equal(t, "\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.3\x42\x00", got)
+}

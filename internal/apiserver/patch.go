@@ -119,7 +119,7 @@ func (p patch) document(old api.Object) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := encodeObject(current, r.resource.gvk())
+	data, err := p.server.encode(r.resource, old)
 	if err != nil {
 		return nil, err
 	}

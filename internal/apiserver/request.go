@@ -122,6 +122,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	if err := r.setVerb(req, p); err != nil {
 		return nil, err
 	}
+	if res.Group == "" && res.Resource == "endpoints" {
+		r.warnings = append(r.warnings, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+	}
 	r.manager = managerOf(r.query.Get("fieldManager"), req.UserAgent())
 	r.actor = s.cfg.Actor(req, r.manager)
 	r.client = managerOf("", req.UserAgent())

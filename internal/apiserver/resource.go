@@ -1,9 +1,7 @@
 package apiserver
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,10 +49,6 @@ type resource struct {
 	definition *customVersion // of a custom kind, as last read
 
 	changes int // so far, including the one being delivered; see Server.count
-
-	// The last encoded object: each change is encoded once for several watches.
-	last    api.Object
-	encoded []byte
 }
 
 // subresource is a subresource other than status.
@@ -231,38 +225,6 @@ func (r *resource) subresource(name string) *subresource {
 		}
 	}
 	return nil
-}
-
-// encode returns the JSON of a stored object with its kind. The caller has the server's lock.
-func (s *Server) encode(r *resource, obj api.Object) ([]byte, error) {
-	if obj == r.last {
-		return r.encoded, nil
-	}
-	value, err := s.codec.presentable(r, obj)
-	if err != nil {
-		return nil, err
-	}
-	data, err := encodeObject(value, r.gvk())
-	if err == nil {
-		r.last, r.encoded = obj, data
-	}
-	return data, err
-}
-
-// encodeObject returns the JSON of an object with the kind, which stored objects of Go types do not name.
-func encodeObject(obj any, gvk schema.GroupVersionKind) ([]byte, error) {
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", gvk.Kind, err)
-	}
-	if bytes.HasPrefix(data, []byte(`{"kind":`)) || bytes.HasPrefix(data, []byte(`{"apiVersion":`)) {
-		return data, nil // it names its kind itself
-	}
-	out := fmt.Appendf(make([]byte, 0, len(data)+64), `{"kind":%q,"apiVersion":%q`, gvk.Kind, gvk.GroupVersion().String())
-	if len(data) > len("{}") {
-		out = append(out, ',')
-	}
-	return append(out, data[1:]...), nil
 }
 
 func podFields(obj api.Object) fields.Set {

@@ -98,6 +98,7 @@ type Server struct {
 	custom    map[schema.GroupVersionResource]*resource // those that were used
 	documents map[schema.GroupVersion][]byte            // OpenAPI
 	fields    *fieldTracker                             // nil without managedFields
+	encoded   encodings
 }
 
 // New returns a server.
@@ -294,6 +295,9 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 	if a := s.serveOpenAPI(req); a != nil {
 		return a, nil
 	}
+	if a := s.serveOpenAPIV2(req); a != nil {
+		return a, nil
+	}
 	r, err := s.parse(req)
 	if err != nil {
 		return failure(req, r, err), nil
@@ -352,10 +356,11 @@ func (s *Server) handle(r *request) ([]byte, int, error) {
 		return s.scale(r)
 	}
 	if reason := r.resource.refusal(r.subresource); reason != "" {
-		if _, err := s.store.Get(r.resource.kind, r.key()); err != nil {
+		obj, err := s.store.Get(r.resource.kind, r.key())
+		if err != nil {
 			return nil, 0, err
 		}
-		return nil, 0, errRefused(r, reason)
+		return nil, 0, errRefused(r, obj, reason)
 	}
 	switch r.verb {
 	case verbList:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -407,46 +406,26 @@ func TestBodyLimit(t *testing.T) {
 	f.expect("POST "+claims, claim, 413, failure("Request entity too large: limit is 10", `"reason":"RequestEntityTooLarge","code":413`))
 }
 
-// FuzzRequests sends any requests: none may panic, and a rejected one may not store anything.
-func FuzzRequests(f *testing.F) {
-	for _, seed := range [][4]string{
-		{"POST", claims, claim, "application/json"},
-		{"PATCH", claims + "/data?force=true", `{"spec":{"resources":{"requests":{"storage":"1e999999999"}}}}`, "application/merge-patch+json"},
-		{"PATCH", pods + "/web", `[{"op":"copy","from":"","path":"/a"}]`, "application/json-patch+json"},
-		{"PATCH", pods + "/web/status", `{"status":{"conditions":[{"$patch":"delete","type":"Ready"}]}}`, "application/strategic-merge-patch+json"},
-		{"GET", claims + "?limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", ""},
-		{"DELETE", claims + "?labelSelector=a+in+(b)&dryRun=All", `{"gracePeriodSeconds":-1}`, "application/yaml"},
-		{"POST", "/api/v1/namespaces/default/pods/web/binding", `a: &a [*a]`, "application/yaml"},
-		{"GET", "/apis/storage.k8s.io/v1/watch/csinodes?resourceVersion=x&timeoutSeconds=1", "", ""},
-	} {
-		f.Add(seed[0], seed[1], seed[2], seed[3])
+// TestTypedDelete: the typed client of a custom kind sends DeleteOptions in the group of the kind.
+func TestTypedDelete(t *testing.T) {
+	f := newFixture(t)
+	const contents = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"
+	const options = `{"kind":"DeleteOptions","apiVersion":"snapshot.storage.k8s.io/v1","preconditions":{"uid":"UID"}}`
+	f.must("POST "+contents, `{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotClass","metadata":{"name":"c"},"driver":"d","deletionPolicy":"Delete"}`)
+	resp, got := f.request("DELETE "+contents+"/c", options)
+	require.Equal(t, http.StatusConflict, resp.StatusCode, got)
+	f.must("DELETE "+contents+"/c", strings.Replace(options, "UID", f.uid(contents+"/c"), 1))
+}
+
+// TestNoChange: a patch that changes nothing stores nothing, also with managedFields.
+func TestNoChange(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{PodPriority: true})
+	f.must("POST "+pods+"?fieldManager=a", pod)
+	for _, contentType := range []string{"application/strategic-merge-patch+json", "application/merge-patch+json"} {
+		const patch = `{"metadata":{"labels":{"n":"1"}}}`
+		first := f.must("PATCH "+pods+"/web?fieldManager=b", patch, "Content-Type: "+contentType)
+		require.Equal(t, first, f.must("PATCH "+pods+"/web?fieldManager=b", patch, "Content-Type: "+contentType))
 	}
-	f.Fuzz(func(t *testing.T, method, path, body, contentType string) {
-		req, err := http.NewRequest(method, "http://volsim.invalid", strings.NewReader(body))
-		if err != nil || !strings.HasPrefix(path, "/") {
-			t.Skip("not a request")
-		}
-		if req.URL, err = req.URL.Parse(path); err != nil {
-			t.Skip("not a path")
-		}
-		req.Header.Set("Content-Type", contentType)
-		fx := newFixture(t)
-		fx.must("POST "+claims, claim)
-		fx.must("POST "+pods, pod)
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		before := internals.Engine(fx.cluster).Store().Version()
-		resp, err := fx.server.RoundTrip(req.WithContext(ctx))
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		if resp.StatusCode >= 300 {
-			require.Equal(t, before, internals.Engine(fx.cluster).Store().Version(), "a rejected request stored something")
-		}
-		if resp.ContentLength >= 0 {
-			_, err = io.Copy(io.Discard, resp.Body)
-			require.NoError(t, err)
-		}
-	})
 }
 
 // TestRefusedSubresources reads subresources that need containers, a network or tokens: discovery lists them, and the errors name the reason.
@@ -460,6 +439,9 @@ func TestRefusedSubresources(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode, got)
 	f.must("POST /api/v1/namespaces/default/pods",
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	resp, got = f.request("POST /api/v1/namespaces/default/pods/web/exec", "")
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+	require.Contains(t, got, "pod web does not have a host assigned")
 	resp, got = f.request("GET /api/v1/namespaces/default/pods/web/log", "")
 	require.Equal(t, http.StatusNotImplemented, resp.StatusCode)
 	require.Contains(t, got, `log of pod \"web\": no containers run in volsim`)

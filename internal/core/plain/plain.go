@@ -62,7 +62,7 @@ func (o *Object) UnmarshalJSON(data []byte) error {
 	if doc == nil {
 		return fmt.Errorf("null is not an object")
 	}
-	for _, name := range [...]string{"apiVersion", "kind", "metadata"} {
+	for _, name := range heads {
 		delete(doc, name)
 	}
 	*o = Object{TypeMeta: head.TypeMeta, ObjectMeta: head.Metadata, Content: doc}
@@ -74,6 +74,9 @@ func From(obj api.Object) (*Object, error) {
 	if o, ok := obj.(*Object); ok {
 		return o.DeepCopyObject().(*Object), nil
 	}
+	if meta, ok := metaOf(obj); ok {
+		return fromType(obj, meta)
+	}
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
@@ -82,11 +85,39 @@ func From(obj api.Object) (*Object, error) {
 	if err := o.UnmarshalJSON(data); err != nil {
 		return nil, err
 	}
-	if _, ok := obj.(*unstructured.Unstructured); !ok && isEmpty(o.Content["status"]) {
+	return o, nil
+}
+
+// fromType is From for an object of a Go type.
+func fromType(obj api.Object, meta *metav1.ObjectMeta) (*Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	o := &Object{Content: content}
+	o.APIVersion, o.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	meta.DeepCopyInto(&o.ObjectMeta)
+	for _, name := range heads {
+		delete(content, name)
+	}
+	if isEmpty(content["status"]) {
 		// Go types have a status even if it is not set.
-		delete(o.Content, "status")
+		delete(content, "status")
 	}
 	return o, nil
+}
+
+// heads are the fields that are no content.
+var heads = [...]string{"apiVersion", "kind", "metadata"}
+
+// metaOf returns the metadata of an object of a Go type. An Unstructured has none.
+func metaOf(obj api.Object) (*metav1.ObjectMeta, bool) {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, false
+	}
+	meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return meta, ok
 }
 
 // isEmpty reports whether v is an object without fields, or with fields that are all empty.
@@ -119,6 +150,11 @@ func Write(obj, target api.Object) error {
 		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
 		return nil
 	}
+	if o, ok := obj.(*Object); ok {
+		if meta, ok := metaOf(target); ok {
+			return writeType(o, target, meta)
+		}
+	}
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return err
@@ -145,6 +181,18 @@ func Write(obj, target api.Object) error {
 	return nil
 }
 
+// writeType is Write for a target of a Go type.
+func writeType(o *Object, target api.Object, meta *metav1.ObjectMeta) error {
+	value, gvk := reflect.ValueOf(target).Elem(), target.GetObjectKind().GroupVersionKind()
+	value.SetZero()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content, target); err != nil {
+		return err
+	}
+	o.ObjectMeta.DeepCopyInto(meta)
+	target.GetObjectKind().SetGroupVersionKind(gvk)
+	return nil
+}
+
 // Copy returns a copy that shares the metadata's maps and the content.
 func (o *Object) Copy() *Object {
 	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, Content: o.Content}
@@ -162,6 +210,18 @@ func Shared[T api.Object](obj *Object) T {
 	}
 	obj.shared = typed
 	return typed
+}
+
+// SharedAs is Shared for the Go type of target, which becomes the result unless the object was converted to that type before.
+func (o *Object) SharedAs(target api.Object) (api.Object, error) {
+	if reflect.TypeOf(o.shared) == reflect.TypeOf(target) {
+		return o.shared, nil
+	}
+	if err := Write(o, target); err != nil {
+		return nil, err
+	}
+	o.shared = target
+	return target, nil
 }
 
 // As returns obj as a T. It returns obj itself if that is its type, else a converted copy.

@@ -1,0 +1,137 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
+// fields.
+func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, error) {
+	if !r.typed {
+		return managedfields.NewDeducedTypeConverter(), nil
+	}
+	if known, ok := f.types[r.GroupVersion()]; ok {
+		return known, nil
+	}
+	gv := r.GroupVersion()
+	if r == scales {
+		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
+	}
+	data, _, err := f.server.openAPIDocument(gv)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]*spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document of %s: %w", r.GroupVersion(), err)
+	}
+	converter, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
+	if err != nil {
+		return nil, err
+	}
+	f.types[r.GroupVersion()] = &goTypes{TypeConverter: converter, known: map[schema.GroupVersionKind]typed.ParseableType{}}
+	return f.types[r.GroupVersion()], nil
+}
+
+// goTypes converts objects for the field manager. An object of a Go type conforms to the schema, which was made from that type, so it is not
+// validated for an update: that would take as long as the rest of the update. An apply is validated, because duplicates in its lists are errors.
+type goTypes struct {
+	managedfields.TypeConverter
+	known map[schema.GroupVersionKind]typed.ParseableType
+}
+
+// ObjectToTyped implements managedfields.TypeConverter.
+func (t *goTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	if _, ok := obj.(*unstructured.Unstructured); ok || len(opts) != 1 || opts[0] != typed.AllowDuplicates {
+		return t.TypeConverter.ObjectToTyped(obj, opts...)
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	kind, ok := t.known[gvk]
+	if !ok {
+		tv, err := t.TypeConverter.ObjectToTyped(obj, opts...)
+		if err != nil {
+			return nil, err
+		}
+		kind = typed.ParseableType{TypeRef: tv.TypeRef(), Schema: tv.Schema()}
+		t.known[gvk] = kind
+	}
+	v, err := value.NewValueReflect(obj)
+	if err != nil {
+		return nil, err
+	}
+	return typed.AsTypedUnvalidated(v, kind.Schema, kind.TypeRef), nil
+}
+
+// fieldTypes makes and converts the objects of one resource.
+type fieldTypes struct {
+	codec    *codec
+	resource *resource
+}
+
+// New implements runtime.ObjectCreater.
+func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	if t.resource.typed {
+		obj := t.codec.newTyped(gvk)
+		obj.GetObjectKind().SetGroupVersionKind(gvk)
+		return obj, nil
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+// Default implements runtime.ObjectDefaulter. The store sets defaults.
+func (fieldTypes) Default(runtime.Object) {}
+
+// ConvertToVersion implements runtime.ObjectConvertor. Versions of a kind differ in their name only.
+func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	gvk, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
+	if !ok {
+		return nil, fmt.Errorf("convert %s: no such version", in.GetObjectKind().GroupVersionKind())
+	}
+	u, ok := in.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+		return in, nil
+	case !t.resource.typed:
+		if u.GroupVersionKind() == gvk {
+			return u, nil
+		}
+		c := &unstructured.Unstructured{Object: make(map[string]any, len(u.Object))}
+		for name, value := range u.Object {
+			c.Object[name] = value
+		}
+		c.SetGroupVersionKind(gvk)
+		return c, nil
+	}
+	typed := t.codec.newTyped(gvk)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+		return nil, err
+	}
+	typed.GetObjectKind().SetGroupVersionKind(gvk)
+	return typed, nil
+}
+
+// Convert implements runtime.ObjectConvertor. Nothing calls it.
+func (fieldTypes) Convert(in, out, _ any) error {
+	return fmt.Errorf("convert %T to %T: not supported", in, out)
+}
+
+// ConvertFieldLabel implements runtime.ObjectConvertor. Nothing calls it.
+func (fieldTypes) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
