@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,6 +42,7 @@ type serveFlags struct {
 	record     string
 	secure     bool
 	token      string
+	traceLimit int
 }
 
 func newServe() *cobra.Command {
@@ -79,6 +81,7 @@ Virtual time begins at the present and passes as --time says:
 	f.StringVar(&flags.record, "record", "", "write the run as a script to this file; the default is beside the kubeconfig, and none is no file")
 	f.BoolVar(&flags.secure, "secure", false, "TLS and a token also on a loopback address")
 	f.StringVar(&flags.token, "token", "", "accept this token, and no request without it; the default is a random one where a token is needed")
+	f.IntVar(&flags.traceLimit, "trace-limit", 50_000, "how many entries the trace keeps, the newest ones, so that memory does not grow; 0 is all")
 	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name; all is every controller and kubelet: a bare API server")
 	return cmd
 }
@@ -139,14 +142,17 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 		cfg := serverConfig(c)
 		cfg.Sent = j.sent
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
+		s.clock.Pause()
 		return requestsTo(s.server)
 	}}
 	if s.session, err = script.Begin(parsed, opts); err != nil {
 		return nil, f.explained(err)
 	}
+	j.muted = true // its requests are in the script
 	if s.result, err = s.session.Run(); err != nil {
 		return nil, f.explained(err)
 	}
+	j.muted = false
 	s.clock.Keep(j)
 	return s, nil
 }
@@ -239,13 +245,20 @@ func (f *serveFlags) script(start time.Time) (string, []txtar.File, error) {
 	text.WriteString("# The run of a served cluster.\n")
 	// Clients expect that the default namespaces exist, and no other.
 	line("config", "server=true", "strict-namespaces=true", "start="+start.Format(time.RFC3339))
+	if f.traceLimit > 0 {
+		line("config", "trace-limit="+strconv.Itoa(f.traceLimit))
+	}
 	if len(f.without) > 0 {
 		line("config", "without="+strings.Join(f.without, ","))
 	}
 	drivers := f.driverNodes()
 	names := slices.Sorted(maps.Keys(drivers))
 	for _, name := range names {
-		line("backend", name, "latency.Create="+createLatency.String())
+		options := []string{"backend", name, "latency.Create=" + createLatency.String()}
+		if slices.Contains(f.without, actors.Attacher(name)) {
+			options = append(options, "lenient") // the storage of an attacher elsewhere knows what is attached
+		}
+		line(options...)
 	}
 	for _, node := range f.nodes {
 		line("node", "register", node)
@@ -270,8 +283,21 @@ func (f *serveFlags) script(start time.Time) (string, []txtar.File, error) {
 	}
 	// The server is ready when the nodes have registered.
 	line("settle")
+	if len(f.nodes) > 0 && !slices.Contains(f.without, "kubelet") {
+		for _, node := range f.nodes {
+			line("request", "PATCH", "/api/v1/nodes/"+node+"/status", fmt.Sprintf(machine, node), "--client=kubelet", "--type=application/merge-patch+json")
+		}
+		line("settle")
+	}
 	return text.String(), files, nil
 }
+
+// machine is the status that a kubelet reports of its node, as far as clients show it: kubectl computes shares of what is allocatable.
+const machine = `{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.2"},{"type":"Hostname","address":"%s"}],` +
+	`"capacity":{"cpu":"32","memory":"128Gi","ephemeral-storage":"500Gi","pods":"1000"},` +
+	`"allocatable":{"cpu":"32","memory":"128Gi","ephemeral-storage":"500Gi","pods":"1000"},` +
+	`"nodeInfo":{"kubeletVersion":"v1.36.3","operatingSystem":"linux","architecture":"amd64","osImage":"simulated","kernelVersion":"simulated",` +
+	`"containerRuntimeVersion":"simulated://1"}}}`
 
 // bare reports whether no controller and no kubelet runs.
 func (f *serveFlags) bare() bool { return slices.Contains(f.without, "all") }

@@ -91,6 +91,14 @@ var settings = []setting{
 	}},
 	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
 		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
+	{"trace-limit", "how many entries the trace keeps, the newest ones; by default all", func(u *setup, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n <= 0 {
+			return errors.New("want a number above zero")
+		}
+		u.config.TraceLimit = n
+		return nil
+	}},
 	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m",
 		func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
 	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m",
