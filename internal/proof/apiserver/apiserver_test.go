@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ var programs = map[string]string{
 }
 
 // program returns the binary of a package, and builds it if need be.
-func program(t *testing.T, path string) string {
+func program(t testing.TB, path string) string {
 	t.Helper()
 	if programs[path] == "" {
 		file := filepath.Join(t.TempDir(), filepath.Base(path))
@@ -52,22 +53,33 @@ type server struct {
 	token  string
 	config string // of kubectl
 	client *http.Client
+	pids   []int // of its processes, if it has its own
 }
 
-// simulated starts a server of volsim whose time stands still.
+// simulated starts a server of volsim without controllers, in real time: kubectl shows managedFields in the order of their times.
 func simulated(t *testing.T) *server {
 	t.Helper()
-	c, err := volsim.New(volsim.Config{Start: time.Now().UTC(), StrictNamespaces: true})
+	config := volsim.Config{Start: time.Now().UTC(), StrictNamespaces: true}
+	internals.Options(&config).NoControllers = true
+	c, err := volsim.New(config)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	cfg := apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true}
-	listener := httptest.NewServer(apiserver.New(cfg))
+	e := internals.Engine(c)
+	handler, clock := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, apiserver.Pace{Factor: 1})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { clock.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
 	return newServer(t, "volsim", listener.URL, "")
 }
 
 // real starts kube-apiserver and etcd. No controllers run.
-func real(t *testing.T) *server {
+func real(t testing.TB) *server {
 	t.Helper()
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -78,14 +90,15 @@ func real(t *testing.T) *server {
 	out, err := exec.Command("openssl", "genrsa", "-out", filepath.Join(dir, "key"), "2048").CombinedOutput()
 	require.NoError(t, err, string(out))
 	etcd, peers, secure := freePort(t), freePort(t), freePort(t)
-	start(t, dir, program(t, "go.etcd.io/etcd/server/v3"), "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level=error",
+	database := start(t, dir, program(t, "go.etcd.io/etcd/server/v3"), "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level=error",
 		"--listen-client-urls=http://"+etcd, "--advertise-client-urls=http://"+etcd, "--listen-peer-urls=http://"+peers)
 	_, port, _ := net.SplitHostPort(secure)
-	start(t, dir, program(t, "k8s.io/kubernetes/cmd/kube-apiserver"), "--etcd-servers=http://"+etcd, "--cert-dir="+dir, "--secure-port="+port,
+	apiserver := start(t, dir, program(t, "k8s.io/kubernetes/cmd/kube-apiserver"), "--etcd-servers=http://"+etcd, "--cert-dir="+dir, "--secure-port="+port,
 		"--bind-address=127.0.0.1", "--service-account-key-file="+filepath.Join(dir, "key"), "--service-account-issuer=https://reference.invalid",
 		"--service-account-signing-key-file="+filepath.Join(dir, "key"), "--token-auth-file="+file("tokens", "token,admin,admin,system:masters\n"),
 		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC")
 	s := newServer(t, "kube-apiserver", "https://"+secure, "token")
+	s.pids = []int{database, apiserver}
 	ready := func() bool {
 		// The default namespaces are the last objects that the server creates.
 		code, _, _, err := s.send(request{method: "GET", path: "/api/v1/namespaces/default"})
@@ -95,7 +108,7 @@ func real(t *testing.T) *server {
 	return s
 }
 
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -103,8 +116,8 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start runs a program until the test ends.
-func start(t *testing.T, dir, program string, args ...string) {
+// start runs a program until the test ends, and returns the ID of its process.
+func start(t testing.TB, dir, program string, args ...string) (pid int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -117,9 +130,10 @@ func start(t *testing.T, dir, program string, args ...string) {
 		_ = cmd.Wait() // it was killed
 		_ = log.Close()
 	})
+	return cmd.Process.Pid
 }
 
-func newServer(t *testing.T, name, url, token string) *server {
+func newServer(t testing.TB, name, url, token string) *server {
 	t.Helper()
 	s := &server{name: name, url: url, token: token, config: filepath.Join(t.TempDir(), "config")}
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -304,6 +318,9 @@ var replacements = []struct {
 	{regexp.MustCompile(`https?://127.0.0.1:\d+`), "URL"},
 	{regexp.MustCompile(`(Too large resource version: \d+, current: )\d+`), "${1}N"},
 	{regexp.MustCompile(`[^ ]*/(LIVE|MERGED)-\d+`), "$1"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}`), "TIME"},
+	{regexp.MustCompile(`W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ `), "W "}, // a warning of kubectl itself
+	{regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`), "gen-NAME"},
 	// How the scheme is named depends on how kube-apiserver was compiled.
 	{regexp.MustCompile(`in scheme \\*"[^"]*"`), "in scheme NAME"},
 	{regexp.MustCompile(`[ \t]+`), " "},
