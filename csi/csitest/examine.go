@@ -36,6 +36,7 @@ type examiner struct {
 	paged    map[string]bool // IDs of volumes in the pages of ListVolumes so far
 	gone     map[string]bool // nodes that were removed
 	inline   map[Mount]string
+	inlined  map[Mount]bool // paths at which inline volumes were published
 	mounted  map[Mount]bool // staging paths where a mount was seen
 	infos    map[string]*spec.NodeGetInfoResponse
 	sizes    map[string]int64  // the largest capacity_bytes of CreateVolume, by volume
@@ -81,7 +82,7 @@ func examine(rec *recording, steps []step) []flaw {
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
 		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{},
-		gone: map[string]bool{}, inline: map[Mount]string{}, mounted: map[Mount]bool{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{},
+		gone: map[string]bool{}, inline: map[Mount]string{}, inlined: map[Mount]bool{}, mounted: map[Mount]bool{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{},
 		reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, listed: map[string]bool{}}
 }
 
@@ -356,6 +357,10 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			return
 		}
 		name := e.volume(c.Volume)
+		if was := e.reported[name]; !o.changed && reply.Met == 0 && was >= requestedSize(c.Request) && r.GetCapacityBytes() > was {
+			e.flaw(differs, c, c.Volume, "ControllerExpandVolume answers capacity_bytes %d, and the volume already had %d, which is enough", r.GetCapacityBytes(), was)
+			return
+		}
 		e.reported[name] = max(e.reported[name], r.GetCapacityBytes())
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.ControllerExpandVolumeRequest).GetCapacityRange())
 	case *spec.NodeExpandVolumeResponse:

@@ -39,6 +39,11 @@ func (e *examiner) listVolumes(in *inventory) {
 		listed[name] = true
 		switch {
 		case e.before[id]:
+		case !known && e.leaksInline():
+			e.flaw(inventories, nil, id, "ListVolumes has volume %s, and the volumes in pods were unpublished", id)
+			f := &e.flaws[len(e.flaws)-1]
+			f.method, f.section = "NodeUnpublishVolume", "NodeUnpublishVolume"
+			f.required = "the operation undoes NodePublishVolume: a volume that was made for a pod ends with it, because no DeleteVolume follows"
 		case !known && e.leaks():
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
 			if f := &e.flaws[len(e.flaws)-1]; e.refuses() {

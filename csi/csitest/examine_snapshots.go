@@ -219,6 +219,8 @@ func (e *examiner) describes(c *csi.Call, name string, s *spec.Snapshot) bool {
 			was.GetCreationTime().AsTime().Format(time.RFC3339))
 	case known.ready && !s.GetReadyToUse():
 		return wrong(differs, "ready_to_use false for snapshot %s, which was ready before", s.GetSnapshotId())
+	case was != nil && known.ready && was.GetSizeBytes() > 0 && s.GetSizeBytes() > was.GetSizeBytes():
+		return wrong(differs, "size_bytes %d for snapshot %s, and it was %d when the snapshot was ready", s.GetSizeBytes(), s.GetSnapshotId(), was.GetSizeBytes())
 	case was != nil && was.GetGroupSnapshotId() != s.GetGroupSnapshotId():
 		return wrong(differs, "group_snapshot_id %q for snapshot %s, and before it was %q", s.GetGroupSnapshotId(), s.GetSnapshotId(),
 			was.GetGroupSnapshotId())

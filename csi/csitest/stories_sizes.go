@@ -29,7 +29,7 @@ var sizeStories = []story{
 		}
 		r.finishLife("web")
 	}},
-	{name: "create-queries", about: "volsim creates a volume again with another size, and one with a limit", needs: creates, run: func(r *run) {
+	{name: "create-queries", about: "volsim creates a volume again with another size, a copy of none, and one with a limit", needs: creates, run: func(r *run) {
 		r.class()
 		r.claim("data")
 		r.bound("data")
@@ -40,6 +40,14 @@ var sizeStories = []story{
 		larger, size := proto.Clone(create).(*spec.CreateVolumeRequest), resource.MustParse(r.space(4))
 		larger.CapacityRange = &spec.CapacityRange{RequiredBytes: size.Value()}
 		r.ask("", larger, codes.AlreadyExists, "a volume of that name exists, and it is smaller than required_bytes")
+		if r.rec.caps.Clone {
+			missing := proto.Clone(create).(*spec.CreateVolumeRequest)
+			missing.Name = "volsim-" + r.name("missing")
+			missing.VolumeContentSource = &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Volume{
+				Volume: &spec.VolumeContentSource_VolumeSource{VolumeId: "volsim-" + r.name("none")}}}
+			r.ask("", missing, codes.NotFound, "the volume in volume_content_source does not exist")
+			r.compare()
+		}
 		limited := proto.Clone(create).(*spec.CreateVolumeRequest)
 		limited.Name = "volsim-" + r.name("limited")
 		bytes := int64(r.cfg.Size)<<30 + 1

@@ -205,6 +205,19 @@ var volumeStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
+	{name: "create-after-delete", about: "two volumes are created, one is deleted, and a third one is created", needs: creates, run: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.bound("data")
+		r.claim("logs")
+		r.bound("logs")
+		r.remove(fake.Claim(r.name("data"), r.gib(1)))
+		r.goal("one volume is left", func() bool { return r.cluster.Volumes.Len() == 1 })
+		r.claim("more")
+		r.bound("more")
+		r.compare()
+		r.deleted("logs", "more")
+	}},
 	{name: "attach-limit", about: "more pods than a node can have volumes", needs: need(creates, limited), run: func(r *run) {
 		r.class(fake.WaitForFirstConsumer())
 		var pods, claims []string

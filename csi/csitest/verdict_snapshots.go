@@ -32,7 +32,7 @@ func snapshotRequirement(f flaw) (section, text string) {
 	case f.kind == duplicate:
 		return section, "the name identifies the snapshot: a repeated request MUST NOT take a second one"
 	case f.kind == differs:
-		return "CreateSnapshot", "creation_time is when the snapshot was taken, and a snapshot that is ready stays ready"
+		return "CreateSnapshot", "creation_time is when the snapshot was taken, and a snapshot that is ready stays ready, with its size"
 	case f.kind == invalid && group:
 		return section,
 			"group_snapshot_id, snapshots, creation_time and ready_to_use are REQUIRED; each snapshot has the group_snapshot_id of the group, " +

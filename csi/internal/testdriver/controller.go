@@ -109,7 +109,11 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		if d.has(RestoreAgainWithoutSource) {
 			v.from = nil
 		}
-		return s.created(v), nil
+		resp := s.created(v)
+		if d.has(CreateAgainSmaller) {
+			resp.Volume.CapacityBytes = req.GetCapacityRange().GetRequiredBytes()
+		}
+		return resp, nil
 	}
 	copied, err := d.contentFor(req, size)
 	if err != nil && d.has(RestoreFailedLeaves) && status.Code(err) == codes.NotFound {
@@ -128,7 +132,7 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	if d.has(CreateRoundsDown) {
 		size = size / gib * gib
 	}
-	if d.has(CreateIgnoresLimit) {
+	if d.has(CreateIgnoresLimit) || d.has(CreateAgainSmaller) {
 		size = (size + gib - 1) / gib * gib
 	}
 	if d.has(SecretInError) && d.created == 0 && len(req.GetSecrets()) > 0 {
@@ -149,6 +153,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	}
 	d.pause(ctx)
 	d.created++
+	if d.has(CreateReusesIDs) {
+		d.created = len(d.volumes) + 1
+	}
 	v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
 		mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"},
 		from: req.GetVolumeContentSource(), data: copied.data, usable: copied.usable, copied: copied.usable > 0, source: copied.source,

@@ -134,6 +134,9 @@ func (d *Driver) Restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.busy, d.names, d.known = map[string]bool{}, map[string]string{}, map[string]bool{}
+	if d.has(CreateRestartReusesIDs) {
+		d.created = 0
+	}
 	for _, n := range d.nodes {
 		n.staged = map[string]bool{}
 	}

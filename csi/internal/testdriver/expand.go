@@ -49,6 +49,9 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	case limit > 0 && v.size > limit:
 		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
 	}
+	if size == v.size && d.has(ExpandAdds) {
+		size += gib
+	}
 	reported := max(v.size, size)
 	if size < v.size && d.has(ExpandShrinks) {
 		v.size, reported = size, size

@@ -70,6 +70,9 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	if d.has(StageUnstageOverlap) {
 		key = " stage"
 	}
+	if d.has(StageTwiceOverlap) {
+		key = fmt.Sprintf(" %p", req)
+	}
 	end, err := s.begin(req.GetVolumeId(), key)
 	if err != nil {
 		return nil, err
@@ -159,6 +162,11 @@ func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstage
 		return &csi.NodeUnstageVolumeResponse{}, nil
 	}
 	n.unmount(req.GetStagingTargetPath())
+	for _, other := range d.nodes {
+		if d.has(UnstagesAllNodes) {
+			other.mounts = slices.DeleteFunc(other.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() })
+		}
+	}
 	delete(n.staged, req.GetVolumeId())
 	delete(n.marked, req.GetVolumeId())
 	return &csi.NodeUnstageVolumeResponse{}, nil
@@ -175,6 +183,9 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 	key := ""
 	if d.has(PublishUnpublishOverlap) {
 		key = " publish"
+	}
+	if d.has(PublishTwiceOverlap) {
+		key = fmt.Sprintf(" %p", req)
 	}
 	end, err := s.begin(req.GetVolumeId(), key)
 	if err != nil {
@@ -246,6 +257,9 @@ func (s *nodeServer) publishInline(ctx context.Context, req *csi.NodePublishVolu
 		return &csi.NodePublishVolumeResponse{}, nil
 	}
 	s.d.pause(ctx)
+	if s.d.has(InlineLeaksVolume) {
+		s.d.volumes = append(s.d.volumes, &volume{id: req.GetVolumeId(), name: req.GetVolumeId(), size: gib})
+	}
 	n.mounts = append(n.mounts, Mount{Node: s.id, Path: req.GetTargetPath(), Volume: req.GetVolumeId(), ReadOnly: req.GetReadonly(),
 		capability: req.GetVolumeCapability(), inline: true})
 	return &csi.NodePublishVolumeResponse{}, nil
@@ -270,6 +284,9 @@ func (s *nodeServer) NodeUnpublishVolume(ctx context.Context,
 	if n.mountAt(req.GetTargetPath()) == nil {
 		if d.has(UnpublishAgainFails) {
 			return nil, status.Errorf(codes.Internal, "%s is not mounted", req.GetTargetPath())
+		}
+		if d.has(InlineUnpublishNotFound) && d.byID(req.GetVolumeId()) == nil {
+			return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 		}
 		return &csi.NodeUnpublishVolumeResponse{}, nil
 	}

@@ -132,6 +132,11 @@ func (s *controllerServer) ControllerUnpublishVolume(ctx context.Context, req *c
 	default:
 		d.pause(ctx)
 		v.detach(req.GetNodeId())
+		for _, other := range d.volumes {
+			if d.has(DetachesOtherVolumes) {
+				other.detach(req.GetNodeId())
+			}
+		}
 	}
 	return &csi.ControllerUnpublishVolumeResponse{}, nil
 }

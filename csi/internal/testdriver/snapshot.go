@@ -86,6 +86,9 @@ func (d *Driver) describe(s *snapshot) *csi.Snapshot {
 	if d.has(SnapshotWithoutSource) {
 		out.SourceVolumeId = ""
 	}
+	if v := d.byID(s.volume); v != nil && d.has(SnapshotSizeFollows) {
+		out.SizeBytes = v.size
+	}
 	if d.has(SnapshotTooLarge) {
 		out.SizeBytes += gib
 	}
@@ -193,12 +196,15 @@ func (s *controllerServer) ListSnapshots(_ context.Context, req *csi.ListSnapsho
 		}
 	}
 	last := len(found)
-	if m := int(req.GetMaxEntries()); m > 0 {
+	if m := int(req.GetMaxEntries()); m > 0 && !d.has(SnapshotListIgnoresMaxEntries) {
 		last = min(last, first+m)
 	}
 	resp := &csi.ListSnapshotsResponse{}
 	if last < len(found) {
 		resp.NextToken = strconv.Itoa(last)
+	}
+	if first > 0 && d.has(SnapshotListRepeats) {
+		first--
 	}
 	if req.GetMaxEntries() > 0 && last == len(found) && d.has(SnapshotListLosesLast) {
 		last = first
@@ -247,6 +253,9 @@ func (d *Driver) contentFor(req *csi.CreateVolumeRequest, size int64) (content, 
 		}
 	default:
 		v := d.byID(from.GetVolume().GetVolumeId())
+		if v == nil && d.has(CloneMissingSucceeds) {
+			return content{}, nil
+		}
 		if v == nil {
 			return c, status.Errorf(codes.NotFound, "volume %s does not exist", from.GetVolume().GetVolumeId())
 		}
