@@ -145,7 +145,7 @@ func (e *examiner) isStuck(rec *recording) {
 
 // isIdle reports why a goal was not reached although no call fails, if a reply says it.
 func (e *examiner) isIdle(rec *recording) {
-	if len(rec.plan.faults) > 0 || rec.plan.seed != 0 {
+	if (len(rec.plan.faults) > 0 || rec.plan.seed != 0) && e.unready() < manyReplies {
 		return // repetitions of the call may not have reached the driver
 	}
 	for i, s := range slices.Backward(e.steps) {
@@ -170,6 +170,25 @@ func (e *examiner) isIdle(rec *recording) {
 			return
 		}
 	}
+}
+
+// manyReplies is the number of replies with ready_to_use false after which a snapshot does not become ready: they come within half an hour.
+const manyReplies = 8
+
+// unready returns how many of the last replies to CreateSnapshot have ready_to_use false.
+func (e *examiner) unready() (n int) {
+	for _, s := range slices.Backward(e.steps) {
+		if s.Call == nil || s.Call.Method != "CreateSnapshot" {
+			continue
+		}
+		for _, reply := range slices.Backward(s.Call.Replies) {
+			if r, ok := reply.Message.(*spec.CreateSnapshotResponse); !ok || r.GetSnapshot().GetReadyToUse() {
+				return n
+			}
+			n++
+		}
+	}
+	return n
 }
 
 // never reports that a goal is never reached because of a reply, unless the reply is as it should be.

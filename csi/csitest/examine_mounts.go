@@ -42,6 +42,7 @@ func (e *examiner) listMounts(in *inventory) {
 		volume := orElse(owner[at], user)
 		switch {
 		case e.tainted[e.volume(volume)]:
+		case !ok && e.before[mountKey(m)]:
 		case !ok:
 			e.mountFlaw(volume, orElse(asked, m.Path), "%s on node %s is still mounted, and the replies say that it is not", m.Path, m.Node)
 		case seen[exact] == 2:
@@ -60,6 +61,9 @@ func (e *examiner) listMounts(in *inventory) {
 		e.mounted[at] = want[at].optional && seen[at] > 0
 	}
 }
+
+// mountKey is the key of a mount in maps that have volumes too.
+func mountKey(m Mount) string { return "mount " + m.Node + " " + m.Path }
 
 // pathOwner returns the last path of a request that is the path of a mount or a directory above it, and the volume of that request.
 func (e *examiner) pathOwner(m Mount) (asked, volume string) {

@@ -17,7 +17,7 @@ type recording struct {
 	calls  []api.Call      // of the control plane, that faults can hit
 	missed []string        // goals of the story that were not reached
 	known  []string        // faults of Kubernetes itself
-	before map[string]bool // IDs of volumes that the driver had before the run, and of snapshots with the prefix "snapshot "
+	before map[string]bool // IDs of volumes that the driver had before the run, of snapshots with the prefix "snapshot ", and mounts
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
 	// refused are the volumes of the story, if the driver does not create such volumes, and may refuse them.

@@ -97,6 +97,11 @@ func (r *run) start() error {
 	if err := r.startSnapshots(); err != nil {
 		return err
 	}
+	if r.cfg.Mounts != nil {
+		for _, m := range r.cfg.Mounts() {
+			r.rec.before[mountKey(m)] = true
+		}
+	}
 	r.rec.caps.Limit = r.cfg.limit
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}
 	if r.plan.story.object != nil {

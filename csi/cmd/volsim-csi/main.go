@@ -111,6 +111,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	removeNode := fs.String("remove-node", "", "command that removes a node from the storage system; it has the node as NODE in its environment; "+
 		"default: nodes are not removed")
 	root := fs.String("dir", "", "directory below which the driver mounts; default: the paths of a kubelet, below /var/lib/kubelet")
+	mounts := fs.Bool("mounts", false, "compare what is mounted below --dir, and the data there: the driver runs on this machine, and volsim sees its mounts")
 	stories := fs.String("stories", "", "stories to run, separated by commas; default all")
 	unsupported := fs.String("unsupported", "", "what the driver does not support, separated by commas: ReadWriteMany, ReadOnlyMany, ReadWriteOncePod, Block")
 	size := fs.Int("size", 1, "size of volumes in GiB")
@@ -172,6 +173,11 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 			if err := command(line, node, stderr); err != nil {
 				fmt.Fprintf(stderr, "volsim-csi: %v\n", err)
 			}
+		}
+	}
+	if *mounts {
+		if err := compareMounts(&cfg); err != nil {
+			return failed, err
 		}
 	}
 	cfg.Reboot, cfg.RemoveNode = perform(*reboot), perform(*removeNode)

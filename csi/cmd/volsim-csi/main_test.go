@@ -66,6 +66,17 @@ func TestCommand(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(rebooted), "n1")
 	})
+	t.Run("a restart", func(t *testing.T) {
+		nodes := filepath.Join(t.TempDir(), "nodes")
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, passed, run([]string{"test", "--endpoint", serve(t), "--replay", "life killed-before@2 killed-after@4", "--restart", "echo at $NODE. >> " + nodes},
+			&stdout, &stderr), "%s", &stdout)
+		restarted, err := os.ReadFile(nodes)
+		require.NoError(t, err)
+		require.Equal(t, "at .\nat n1.\n", string(restarted))
+		require.Equal(t, failed, run([]string{"test", "--endpoint", serve(t), "--reset", "false"}, &stdout, &stderr))
+		require.Contains(t, stderr.String(), `run "false"`)
+	})
 	t.Run("root", func(t *testing.T) {
 		defer func() { geteuid = os.Geteuid }()
 		args := []string{"test", "--endpoint", serve(t), "--replay", "life"}

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/volsim/volsim/csi/csitest"
 )
 
 // mountTable is the file with the mounts that this process sees.
@@ -41,6 +45,63 @@ func unmountBelow(dir string) (int, error) {
 		}
 	}
 	return len(paths), nil
+}
+
+// compareMounts lets the test compare the mounts below its directory, and the data in them.
+func compareMounts(cfg *csitest.Config) error {
+	if cfg.Root == "" {
+		return errors.New("--mounts compares what is mounted below a directory; give it as --dir DIR")
+	}
+	dir, err := filepath.Abs(cfg.Root)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(mountTable); err != nil {
+		return fmt.Errorf("--mounts needs the table of mounts: %w", err)
+	}
+	cfg.Root = dir
+	cfg.Mounts = func() []csitest.Mount {
+		table, err := os.Open(mountTable)
+		if err != nil {
+			return nil
+		}
+		defer table.Close()
+		return visibleMounts(table, dir)
+	}
+	cfg.Write = func(_, path, data string) error {
+		return os.WriteFile(filepath.Join(path, dataFile), []byte(data), 0o600)
+	}
+	cfg.Read = func(_, path string) (string, error) {
+		data, err := os.ReadFile(filepath.Join(path, dataFile))
+		if os.IsNotExist(err) {
+			return "", nil // the volume is empty
+		}
+		return string(data), err
+	}
+	return nil
+}
+
+// dataFile is the file that the containers of a test write to a volume.
+const dataFile = "volsim"
+
+// visibleMounts returns the mounts below a directory that has one directory for each node.
+func visibleMounts(table io.Reader, dir string) []csitest.Mount {
+	var all []csitest.Mount
+	for lines := bufio.NewScanner(table); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 6 {
+			continue
+		}
+		path := unescape(fields[4])
+		rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+		if !ok {
+			continue
+		}
+		node, _, _ := strings.Cut(rest, "/")
+		readOnly := slices.Contains(strings.Split(fields[5]+","+fields[len(fields)-1], ","), "ro")
+		all = append(all, csitest.Mount{Node: node, Path: path, ReadOnly: readOnly})
+	}
+	return all
 }
 
 // mountsBelow returns the mounts below a directory, in the order in which they were made.

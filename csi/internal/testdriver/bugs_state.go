@@ -10,6 +10,15 @@ const (
 	CreateAgainSmaller Bug = "create-again-smaller"
 	// CloneMissingSucceeds: CreateVolume from a volume that does not exist makes an empty volume.
 	CloneMissingSucceeds Bug = "clone-missing-succeeds"
+	// CreateAgainEarly: CreateVolume that is interrupted leaves a volume that cannot be used, which the repetition returns (osc-bsu-csi-driver#1025).
+	CreateAgainEarly Bug = "create-again-early"
+	// ExpandRecordsEarly: ControllerExpandVolume that is interrupted has recorded the new size, so its repetition does not grow the volume.
+	ExpandRecordsEarly Bug = "expand-records-early"
+	// UnstageRecordsEarly: NodeUnstageVolume that is interrupted has removed its record, so its repetition leaves the mount.
+	UnstageRecordsEarly Bug = "unstage-records-early"
+	// SnapshotInterruptedUnready: CreateSnapshot that is interrupted leaves a snapshot that never becomes ready, which the repetition returns (openstorage
+	// PR 2218).
+	SnapshotInterruptedUnready Bug = "snapshot-interrupted-unready"
 	// DetachesOtherVolumes: ControllerUnpublishVolume detaches all volumes from the node.
 	DetachesOtherVolumes Bug = "detaches-other-volumes"
 	// ExpandAdds: a repeated ControllerExpandVolume grows the volume again.
@@ -34,6 +43,7 @@ const (
 	SnapshotListIgnoresMaxEntries Bug = "snapshot-list-ignores-max-entries"
 )
 
-var stateBugs = []Bug{CreateReusesIDs, CreateRestartReusesIDs, CreateAgainSmaller, CloneMissingSucceeds, DetachesOtherVolumes, ExpandAdds, StageTwiceOverlap,
+var stateBugs = []Bug{CreateReusesIDs, CreateRestartReusesIDs, CreateAgainSmaller, CloneMissingSucceeds, CreateAgainEarly, ExpandRecordsEarly,
+	UnstageRecordsEarly, SnapshotInterruptedUnready, DetachesOtherVolumes, ExpandAdds, StageTwiceOverlap,
 	PublishTwiceOverlap, UnstagesAllNodes, InlineLeaksVolume, InlineUnpublishNotFound, SnapshotSizeFollows, SnapshotListRepeats,
 	SnapshotListIgnoresMaxEntries}

@@ -168,6 +168,10 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	}
 	d.volumes = append(d.volumes, v)
 	d.names[v.name] = v.id
+	if d.has(CreateAgainEarly) && ctx.Err() != nil {
+		v.unusable = true
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	return s.created(v), nil
 }
 

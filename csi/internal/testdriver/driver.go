@@ -67,6 +67,8 @@ type volume struct {
 	from         *csi.VolumeContentSource
 	zone         string
 	hidden       bool   // DeleteVolume was interrupted, for DeleteRecordsEarly
+	unusable     bool   // CreateVolume was interrupted, for CreateAgainEarly
+	recordedSize int64  // of an interrupted ControllerExpandVolume, for ExpandRecordsEarly
 	recorded     string // node of an interrupted ControllerPublishVolume, for AttachRecordsEarly
 }
 

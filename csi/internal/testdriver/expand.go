@@ -56,9 +56,12 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	if size < v.size && d.has(ExpandShrinks) {
 		v.size, reported = size, size
 	}
-	if size > v.size && !d.has(ExpandNotDelivered) {
+	if size > v.size && !d.has(ExpandNotDelivered) && size > v.recordedSize {
 		record := slices.Clone(v.attached)
-		d.pause(ctx)
+		if d.pause(ctx); d.has(ExpandRecordsEarly) && ctx.Err() != nil {
+			v.recordedSize = size
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
 		v.size = size
 		if d.has(ExpandRestoresAttachment) {
 			v.attached = record

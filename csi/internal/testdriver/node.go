@@ -152,12 +152,15 @@ func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstage
 	switch {
 	case m == nil && d.has(UnstageAgainFails):
 		return nil, status.Errorf(codes.Internal, "%s is not mounted", req.GetStagingTargetPath())
-	case m == nil, d.has(UnstageForgets) && !n.staged[req.GetVolumeId()]:
+	case m == nil, (d.has(UnstageForgets) || d.has(UnstageRecordsEarly)) && !n.staged[req.GetVolumeId()]:
 		return &csi.NodeUnstageVolumeResponse{}, nil
 	case slices.ContainsFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && !m.staging }):
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on node %s", req.GetVolumeId(), s.id)
 	}
-	d.pause(ctx)
+	if d.pause(ctx); d.has(UnstageRecordsEarly) && ctx.Err() != nil {
+		delete(n.staged, req.GetVolumeId())
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	if d.has(UnstageLeaves) {
 		return &csi.NodeUnstageVolumeResponse{}, nil
 	}

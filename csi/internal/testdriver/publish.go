@@ -37,6 +37,9 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
 	n, ok := d.nodes[d.nodeName(req.GetNodeId())]
+	if v.unusable {
+		return nil, status.Errorf(codes.Internal, "volume %s is not available", v.id)
+	}
 	if (!ok || n.gone) && d.has(AttachNodeGoneInternal) {
 		return nil, status.Errorf(codes.Internal, "read node %s: no such object", req.GetNodeId())
 	}

@@ -3,6 +3,7 @@ package testdriver
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,6 +143,10 @@ func (s *controllerServer) CreateSnapshot(ctx context.Context, req *csi.CreateSn
 	d.pause(ctx)
 	d.snapshots = append(d.snapshots, taken)
 	d.names[key] = taken.id
+	if d.has(SnapshotInterruptedUnready) && ctx.Err() != nil {
+		taken.replies = math.MaxInt32
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	return &csi.CreateSnapshotResponse{Snapshot: d.describe(taken)}, nil
 }
 
