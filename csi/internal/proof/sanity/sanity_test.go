@@ -43,6 +43,7 @@ var detected = []testdriver.Bug{
 	testdriver.RestoreMissingSucceeds, testdriver.GroupDeleteAgainFails, testdriver.GroupMissingSucceeds,
 	testdriver.CreateTruncatesNames, testdriver.DeleteLeaves, testdriver.DetachLeaves, testdriver.DetachMissingFails, testdriver.ModifyAgainFails,
 	testdriver.NodeLimitNegative, testdriver.UnstageLeaves, testdriver.UnpublishLeaves, testdriver.NodeExpandWantsStaging,
+	testdriver.CloneMissingSucceeds, testdriver.SnapshotListRepeats, testdriver.SnapshotListIgnoresMaxEntries,
 }
 
 // mockFailures are the tests that fail on the mock driver: ControllerModifyVolume and CreateVolume accept all mutable parameters, and
