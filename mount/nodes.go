@@ -52,7 +52,7 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) 
 	ns.owners = plugin.NewOwners(ns.groupChanged)
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
-		func(node *corev1.Node) []string { return []string{node.Name} },
+		func(node *corev1.Node, list []string) []string { return append(list, node.Name) },
 		func(_, _ *corev1.Node) bool { return true })
 	from := s.Version()
 	if _, err := s.Claims.Watch(store.WatchOptions[*corev1.PersistentVolumeClaim]{From: from}, ns.claimChanged); err != nil {

@@ -31,13 +31,15 @@ func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg sidecar.Config
 		return nil, err
 	}
 	s := e.Store()
-	byUID := s.Claims.NewIndexWith(func(claim *corev1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} },
+	byUID := s.Claims.NewIndexWith(func(claim *corev1.PersistentVolumeClaim, list []string) []string {
+		return append(list, string(claim.UID))
+	},
 		func(a, b *corev1.PersistentVolumeClaim) bool { return a.UID == b.UID })
-	byVolume := s.Attachments.NewIndexWith(func(va *storagev1.VolumeAttachment) []string {
+	byVolume := s.Attachments.NewIndexWith(func(va *storagev1.VolumeAttachment, list []string) []string {
 		if name := va.Spec.Source.PersistentVolumeName; name != nil {
-			return []string{*name}
+			list = append(list, *name)
 		}
-		return nil
+		return list
 	}, func(a, b *storagev1.VolumeAttachment) bool {
 		return a.Spec.Source.PersistentVolumeName == b.Spec.Source.PersistentVolumeName
 	})

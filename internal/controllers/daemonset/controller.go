@@ -57,7 +57,7 @@ func New(e *engine.Engine, sets *store.Table[*plain.Object]) (*engine.Actor, err
 		return nil, err
 	}
 	byOwner := workload.IndexPods(e.Store())
-	byNode := e.Store().Pods.NewIndexWith(func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
+	byNode := e.Store().Pods.NewIndexWith(func(pod *corev1.Pod, list []string) []string { return append(list, pod.Spec.NodeName) },
 		func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
 	return e.NewActor(actors.DaemonSet, func(a *engine.Actor) {
 		s := e.Store()

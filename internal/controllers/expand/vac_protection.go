@@ -40,12 +40,16 @@ func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 		})
 		// VAC-020: a class that a claim or volume no longer names may be unused.
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-			Update: func(old, claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(old), classesOfClaim(claim)) },
-			Delete: func(claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(claim), nil) },
+			Update: func(old, claim *corev1.PersistentVolumeClaim) {
+				c.released(classesOfClaim(old, nil), classesOfClaim(claim, nil))
+			},
+			Delete: func(claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(claim, nil), nil) },
 		})
 		c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-			Update: func(old, pv *corev1.PersistentVolume) { c.released(classesOfVolume(old), classesOfVolume(pv)) },
-			Delete: func(pv *corev1.PersistentVolume) { c.released(classesOfVolume(pv), nil) },
+			Update: func(old, pv *corev1.PersistentVolume) {
+				c.released(classesOfVolume(old, nil), classesOfVolume(pv, nil))
+			},
+			Delete: func(pv *corev1.PersistentVolume) { c.released(classesOfVolume(pv, nil), nil) },
 		})
 	})
 }
@@ -99,8 +103,7 @@ func (c *vacProtection) isUsed(name string) bool {
 }
 
 // classesOfClaim returns the classes that a claim refers to, each once (VAC-022).
-func classesOfClaim(claim *corev1.PersistentVolumeClaim) []string {
-	var names []string
+func classesOfClaim(claim *corev1.PersistentVolumeClaim, names []string) []string {
 	add := func(name string) {
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -116,9 +119,9 @@ func classesOfClaim(claim *corev1.PersistentVolumeClaim) []string {
 }
 
 // classesOfVolume returns the class of a volume.
-func classesOfVolume(pv *corev1.PersistentVolume) []string {
+func classesOfVolume(pv *corev1.PersistentVolume, names []string) []string {
 	if name := objects.ValueOf(pv.Spec.VolumeAttributesClassName); name != "" {
-		return []string{name}
+		names = append(names, name)
 	}
-	return nil
+	return names
 }

@@ -52,22 +52,22 @@ type indexes struct {
 }
 
 func newIndexes(s *store.Store) indexes {
-	free := map[string][]string{} // the index values of free volumes, by class
+	free := map[string]string{} // the index values of free volumes, by class
 	return indexes{
-		volumes: s.Volumes.NewIndexWith(func(pv *corev1.PersistentVolume) []string {
+		volumes: s.Volumes.NewIndexWith(func(pv *corev1.PersistentVolume, list []string) []string {
 			if ref := pv.Spec.ClaimRef; ref != nil {
-				return []string{reservedPrefix + ref.Namespace + "/" + ref.Name}
+				return append(list, reservedPrefix+ref.Namespace+"/"+ref.Name)
 			}
 			class := objects.ClassOfVolume(pv)
-			if free[class] == nil {
-				free[class] = []string{freeIn(class)}
+			if free[class] == "" {
+				free[class] = freeIn(class)
 			}
-			return free[class]
+			return append(list, free[class])
 		}, func(a, b *corev1.PersistentVolume) bool {
 			return a.Spec.ClaimRef == b.Spec.ClaimRef && objects.ClassOfVolume(a) == objects.ClassOfVolume(b)
 		}),
-		capacities:  s.Capacities.NewIndex(func(c *storagev1.CSIStorageCapacity) []string { return []string{c.StorageClassName} }),
-		attachments: s.Attachments.NewIndex(func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} }),
+		capacities:  s.Capacities.NewIndex(func(c *storagev1.CSIStorageCapacity, list []string) []string { return append(list, c.StorageClassName) }),
+		attachments: s.Attachments.NewIndex(func(a *storagev1.VolumeAttachment, list []string) []string { return append(list, a.Spec.NodeName) }),
 	}
 }
 

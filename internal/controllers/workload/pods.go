@@ -21,11 +21,11 @@ func orphans(namespace string) string { return "orphans in " + namespace }
 
 // IndexPods returns an index of pods by the uid of their controller.
 func IndexPods(s *store.Store) *store.Index[*corev1.Pod] {
-	return s.Pods.NewIndexWith(func(pod *corev1.Pod) []string {
+	return s.Pods.NewIndexWith(func(pod *corev1.Pod, list []string) []string {
 		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-			return []string{string(ref.UID)}
+			return append(list, string(ref.UID))
 		}
-		return []string{orphans(pod.Namespace)}
+		return append(list, orphans(pod.Namespace))
 	}, func(a, b *corev1.Pod) bool {
 		before, after := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
 		return before == nil && after == nil || before != nil && after != nil && before.UID == after.UID

@@ -33,7 +33,8 @@ type Informer[T api.Object] struct {
 	// The object that is being delivered, and its key.
 	delivered T
 	key       string
-	offset    uint64 // in the queue: number of the next change to deliver
+	offset    uint64   // in the queue: number of the next change to deliver
+	keys      []string // memory of ByIndex
 }
 
 // NewInformer starts an informer in this life of the actor. Its cache begins with the objects in the store.
@@ -48,7 +49,7 @@ func NewSelectiveInformer[T api.Object](a *Actor, table *store.Table[T], match f
 
 // NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. Writes to other objects cost it nothing.
 func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
-	match := func(obj T) bool { return slices.Contains(index.Values(obj), value) }
+	match := func(obj T) bool { return index.Has(obj, value) }
 	return startInformer(&Informer[T]{actor: a, table: table, match: match, index: index, value: value})
 }
 
@@ -241,7 +242,7 @@ func (inf *Informer[T]) stored() []T {
 
 // ByIndex lists, in the order of keys, the cached objects that the index finds under value.
 func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
-	keys := ix.Keys(value)
+	keys := ix.AppendKeys(inf.keys[:0], value)
 	if inf.offset < inf.deltas.end() {
 		// Objects that left the index by undelivered changes are still found here.
 		if leaving := inf.deltas.leaving(ix, value, inf.offset); len(leaving) > 0 {
@@ -250,10 +251,11 @@ func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
 			keys = slices.Compact(keys)
 		}
 	}
+	inf.keys = keys
 	var objs []T
 	for _, key := range keys {
 		// An object with undelivered changes is found by its cached version, not by the stored one.
-		if obj, ok, late := inf.get(key); ok && (!late || slices.Contains(ix.Values(obj), value)) {
+		if obj, ok, late := inf.get(key); ok && (!late || ix.Has(obj, value)) {
 			objs = append(objs, obj)
 		}
 	}

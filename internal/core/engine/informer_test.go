@@ -108,11 +108,11 @@ func names(list []*corev1.Node) []string {
 }
 
 func indexZones(e *engine.Engine) *store.Index[*corev1.Node] {
-	return e.Store().Nodes.NewIndex(func(n *corev1.Node) []string {
+	return e.Store().Nodes.NewIndex(func(n *corev1.Node, list []string) []string {
 		if zone, ok := n.Labels["zone"]; ok {
-			return []string{zone}
+			list = append(list, zone)
 		}
-		return nil
+		return list
 	})
 }
 

@@ -25,8 +25,10 @@ func ClaimOf(pod *corev1.Pod, volume *corev1.Volume) string {
 
 // ClaimsOf returns the keys of the claims that a pod uses, in the order of its volumes, including those of generic ephemeral volumes
 // (PROT-021).
-func ClaimsOf(pod *corev1.Pod) []string {
-	var keys []string
+func ClaimsOf(pod *corev1.Pod) []string { return AppendClaims(pod, nil) }
+
+// AppendClaims is ClaimsOf; it appends to keys.
+func AppendClaims(pod *corev1.Pod, keys []string) []string {
 	for i := range pod.Spec.Volumes {
 		if name := ClaimOf(pod, &pod.Spec.Volumes[i]); name != "" {
 			keys = append(keys, api.Key(pod.Namespace, name))

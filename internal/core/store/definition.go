@@ -98,7 +98,7 @@ func validateDefinition(obj *plain.Object) field.ErrorList {
 	switch {
 	case d.Spec.Group == "":
 		errs = append(errs, field.Required(spec.Child("group"), ""))
-	case !isSubdomain(d.Spec.Group):
+	case !IsSubdomain(d.Spec.Group):
 		errs = appendInvalid(errs, spec.Child("group"), d.Spec.Group, validation.IsDNS1123Subdomain(d.Spec.Group))
 	case !strings.Contains(d.Spec.Group, "."):
 		errs = append(errs, field.Invalid(spec.Child("group"), d.Spec.Group, "should be a domain with at least one dot"))

@@ -27,7 +27,7 @@ func required(path *field.Path, fields ...string) field.ErrorList {
 
 // subdomain requires a DNS-1123 subdomain.
 func subdomain(value string, path *field.Path, child string) field.ErrorList {
-	if isSubdomain(value) {
+	if IsSubdomain(value) {
 		return nil
 	}
 	return appendInvalid(nil, path.Child(child), value, validation.IsDNS1123Subdomain(value))

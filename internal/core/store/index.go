@@ -9,9 +9,11 @@ import (
 
 // index is the state of an Index.
 type index[T api.Object] struct {
-	values  func(T) []string
+	values  func(obj T, list []string) []string
 	same    func(a, b T) bool // see NewIndexWith; may be nil
 	byValue map[string]filed  // nil until the first lookup
+	// old and now are the memory of the values of the two versions in a change.
+	old, now []string
 }
 
 // filed contains the keys under one value. Usually there is one.
@@ -26,36 +28,49 @@ type Index[T api.Object] struct {
 	index *index[T]
 }
 
-// NewIndex adds an index to the table. values returns the values under which an object is found, and must depend on the object only. The
-// index is built at the first lookup.
-func (t *Table[T]) NewIndex(values func(T) []string) *Index[T] {
+// NewIndex adds an index to the table. values appends the values under which an object is found to a list, and must depend on the object
+// only. The index is built at the first lookup.
+func (t *Table[T]) NewIndex(values func(obj T, list []string) []string) *Index[T] {
 	return t.NewIndexWith(values, nil)
 }
 
 // NewIndexWith is NewIndex with a cheap function that reports that two versions of an object have the same values. It may return false
 // for versions that have.
-func (t *Table[T]) NewIndexWith(values func(T) []string, same func(a, b T) bool) *Index[T] {
+func (t *Table[T]) NewIndexWith(values func(obj T, list []string) []string, same func(a, b T) bool) *Index[T] {
 	ix := &index[T]{values: values, same: same}
 	t.indexes = append(t.indexes, ix)
 	return &Index[T]{table: t, index: ix}
 }
 
-// Values returns the values under which an object is found.
-func (ix *Index[T]) Values(obj T) []string { return ix.index.values(obj) }
+// Values returns the values under which an object is found. The list is valid until the next call.
+func (ix *Index[T]) Values(obj T) []string {
+	ix.index.old = ix.index.values(obj, ix.index.old[:0])
+	return ix.index.old
+}
+
+// Has reports whether an object is found under the value.
+func (ix *Index[T]) Has(obj T, value string) bool { return slices.Contains(ix.Values(obj), value) }
 
 // Keys returns the keys of the objects found under the value, in order.
-func (ix *Index[T]) Keys(value string) []string {
+func (ix *Index[T]) Keys(value string) []string { return ix.AppendKeys(nil, value) }
+
+// AppendKeys is Keys; it appends to a list.
+func (ix *Index[T]) AppendKeys(list []string, value string) []string {
 	if ix.index.byValue == nil {
 		ix.build()
 	}
 	f, ok := ix.index.byValue[value]
 	switch {
 	case !ok:
-		return nil
 	case f.all == nil:
-		return []string{f.only}
+		list = append(list, f.only)
+	default:
+		f.all.Scan(func(key string) bool {
+			list = append(list, key)
+			return true
+		})
 	}
-	return f.all.Keys()
+	return list
 }
 
 func (ix *Index[T]) build() {
@@ -66,7 +81,7 @@ func (ix *Index[T]) build() {
 	})
 }
 
-// Left returns the values under which an object is no longer found after a change.
+// Left returns the values under which an object is no longer found after a change. The list is valid until the next call.
 func (ix *Index[T]) Left(c *api.Change[T]) []string {
 	if c.Type == api.Added {
 		return nil
@@ -74,15 +89,11 @@ func (ix *Index[T]) Left(c *api.Change[T]) []string {
 	if c.Type == api.Modified && ix.index.unchanged(c) {
 		return nil
 	}
-	old := ix.index.values(c.Old)
-	if c.Type == api.Deleted || len(old) == 0 {
-		return old
-	}
-	now := ix.index.values(c.Object)
+	old, now := ix.index.versions(c)
 	if slices.Equal(old, now) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(old), func(value string) bool { return slices.Contains(now, value) })
+	return slices.DeleteFunc(old, func(value string) bool { return slices.Contains(now, value) })
 }
 
 func (ix *index[T]) unchanged(c *api.Change[T]) bool {
@@ -93,13 +104,7 @@ func (ix *index[T]) apply(c *api.Change[T]) {
 	if ix.byValue == nil || c.Type == api.Modified && ix.unchanged(c) {
 		return
 	}
-	var old, now []string
-	if c.Type != api.Added {
-		old = ix.values(c.Old)
-	}
-	if c.Type != api.Deleted {
-		now = ix.values(c.Object)
-	}
+	old, now := ix.versions(c)
 	// Most changes do not affect the index.
 	if slices.Equal(old, now) {
 		return
@@ -110,6 +115,18 @@ func (ix *index[T]) apply(c *api.Change[T]) {
 	for _, value := range now {
 		ix.file(value, c.Key)
 	}
+}
+
+// versions returns the values of an object before and after a change. The lists are valid until the next call.
+func (ix *index[T]) versions(c *api.Change[T]) (old, now []string) {
+	ix.old, ix.now = ix.old[:0], ix.now[:0]
+	if c.Type != api.Added {
+		ix.old = ix.values(c.Old, ix.old)
+	}
+	if c.Type != api.Deleted {
+		ix.now = ix.values(c.Object, ix.now)
+	}
+	return ix.old, ix.now
 }
 
 // file adds a key to a value.
@@ -142,7 +159,7 @@ func (ix *index[T]) take(value, key string) {
 	}
 }
 
-func nodeOf(pod *corePod) []string { return []string{pod.Spec.NodeName} }
+func nodeOf(pod *corePod, list []string) []string { return append(list, pod.Spec.NodeName) }
 
 func sameNode(a, b *corePod) bool { return a.Spec.NodeName == b.Spec.NodeName }
 

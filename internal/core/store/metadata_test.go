@@ -228,7 +228,7 @@ func TestSyntaxIsThatOfKubernetes(t *testing.T) {
 			ours bool
 			real []string
 		}{
-			{"isSubdomain", isSubdomain(s), validation.IsDNS1123Subdomain(s)},
+			{"isSubdomain", IsSubdomain(s), validation.IsDNS1123Subdomain(s)},
 			{"isDNSLabel", isDNSLabel(s), validation.IsDNS1123Label(s)},
 			{"isQualifiedName", isQualifiedName(s), validation.IsQualifiedName(s)},
 			{"isLabelValue", isLabelValue(s), validation.IsValidLabelValue(s)},

@@ -28,14 +28,14 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	case meta.Name == "":
 		errs = append(errs, field.Required(metaPath("name"), "name or generateName is required"))
 	case r.names == segmentNames:
-		if !isSubdomain(meta.Name) {
+		if !IsSubdomain(meta.Name) {
 			errs = appendInvalid(errs, metaPath("name"), meta.Name, path.IsValidPathSegmentName(meta.Name))
 		}
 	case r.names == labelNames:
 		if !isDNSLabel(meta.Name) {
 			errs = appendInvalid(errs, metaPath("name"), meta.Name, validation.IsDNS1123Label(meta.Name))
 		}
-	case isSubdomain(meta.Name):
+	case IsSubdomain(meta.Name):
 	default:
 		errs = appendInvalid(errs, metaPath("name"), meta.Name, validation.IsDNS1123Subdomain(meta.Name))
 	}
@@ -57,7 +57,7 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 // upstream validates like new ones on every update validate it there too.
 func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
 	prefix := meta.GenerateName
-	if prefix == "" || isSubdomain(prefix) {
+	if prefix == "" || IsSubdomain(prefix) {
 		return nil
 	}
 	return appendInvalid(nil, metaPath("generateName"), prefix, apivalidation.NameIsDNSSubdomain(prefix, true))

@@ -95,7 +95,7 @@ func validateNodeField(req *corev1.NodeSelectorRequirement, at func() *field.Pat
 		return append(errs, field.Invalid(at().Child("key"), req.Key, "not a valid field selector key"))
 	}
 	for i, value := range req.Values {
-		if !isSubdomain(value) {
+		if !IsSubdomain(value) {
 			errs = appendInvalid(errs, at().Child("values").Index(i), value, validation.IsDNS1123Subdomain(value))
 		}
 	}

@@ -108,11 +108,11 @@ func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
 		{"nodeName", spec.NodeName},
 		{"priorityClassName", spec.PriorityClassName},
 	} {
-		if f.value != "" && !isSubdomain(f.value) {
+		if f.value != "" && !IsSubdomain(f.value) {
 			errs = append(errs, subdomain(f.value, field.NewPath("spec"), f.child)...)
 		}
 	}
-	if spec.RuntimeClassName != nil && !isSubdomain(*spec.RuntimeClassName) {
+	if spec.RuntimeClassName != nil && !IsSubdomain(*spec.RuntimeClassName) {
 		errs = append(errs, subdomain(*spec.RuntimeClassName, field.NewPath("spec"), "runtimeClassName")...)
 	}
 	if spec.Hostname != "" && !isDNSLabel(spec.Hostname) {

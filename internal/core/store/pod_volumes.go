@@ -171,7 +171,7 @@ func validatePodSource(volume *corev1.Volume, pod string, at func() *field.Path)
 	// API-200: the name of the claim for the volume must be valid.
 	if first == "ephemeral" && pod != "" && volume.Name != "" {
 		claim := pod + "-" + volume.Name
-		if !isSubdomain(claim) {
+		if !IsSubdomain(claim) {
 			for _, message := range validation.IsDNS1123Subdomain(claim) {
 				errs = append(errs, field.Invalid(at().Child("name"), volume.Name, fmt.Sprintf("PVC name %q: %s", claim, message)))
 			}

@@ -93,7 +93,7 @@ func New(cfg Config) *Store {
 		s.createNamespaces()
 	}
 	s.PodsByNode = s.Pods.NewIndexWith(nodeOf, sameNode)
-	s.PodsByClaim = s.Pods.NewIndexWith(objects.ClaimsOf, sameVolumes)
+	s.PodsByClaim = s.Pods.NewIndexWith(objects.AppendClaims, sameVolumes)
 	return s
 }
 

@@ -8,10 +8,10 @@ const (
 	maxSubdomainBytes = 253
 )
 
-// isSubdomain accepts the DNS-1123 subdomains.
-func isSubdomain(s string) bool { return isDomain(s, false) }
+// IsSubdomain accepts the DNS-1123 subdomains.
+func IsSubdomain(s string) bool { return isDomain(s, false) }
 
-// isDomain is isSubdomain. With anyCase it accepts capital letters, too.
+// isDomain is IsSubdomain. With anyCase it accepts capital letters, too.
 func isDomain(s string, anyCase bool) bool {
 	if len(s) > maxSubdomainBytes {
 		return false

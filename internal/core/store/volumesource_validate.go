@@ -267,7 +267,7 @@ func validateCSI(s *corev1.CSIPersistentVolumeSource, path *field.Path) field.Er
 }
 
 func validateSecretRef(ref *corev1.SecretReference, path *field.Path, child string) field.ErrorList {
-	if ref == nil || isSubdomain(ref.Name) && isDNSLabel(ref.Namespace) {
+	if ref == nil || IsSubdomain(ref.Name) && isDNSLabel(ref.Namespace) {
 		return nil
 	}
 	path = path.Child(child)
