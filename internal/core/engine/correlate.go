@@ -23,51 +23,50 @@ const (
 
 // subject is the object that an Event is about, with the type of the Event.
 type subject struct {
-	ref       api.Ref
-	uid       types.UID
-	eventType string
+	kind            api.Kind
+	namespace, name string
+	uid             types.UID
+	eventType       string
 }
 
-// eventKey is a subject and the reason of the Event.
-type eventKey struct {
-	subject subject
-	reason  string
-}
-
-// message is an Event without its time.
-type message struct {
-	eventKey eventKey
-	text     string
-	combined bool
-}
-
-// identity is the key under which Events are counted together: it includes the text, unless they were combined.
-func (s message) identity() message {
-	if s.combined {
-		s.text = ""
-	}
-	return s
-}
-
-// correlator decides how an Event is stored (BIND-004), as client-go does in each component. client-go evicts one of ten texts at random;
-// here the newest one is evicted: the first nine texts keep Events of their own, all others are combined.
+// correlator decides how an Event is stored (BIND-004), as client-go does in each component. client-go has three caches, by subject, by
+// subject and reason, and by the whole message. Here they are one tree, so that an Event needs one lookup, and each has its own order of use.
+// client-go evicts one of ten texts at random; here the newest one is evicted: the first nine texts keep Events of their own, all others are
+// combined.
 type correlator struct {
-	spam    lru[subject, bucket]
-	similar lru[eventKey, similarity]
-	seen    lru[message, record]
+	subjects            map[subject]*subjectEvents
+	spam, similar, seen lru
 }
 
-// record is the known state of a stored Event.
-type record struct {
+// subjectEvents are the Events about one subject.
+type subjectEvents struct {
+	subject
+	in      *correlator
+	spam    membership
+	tokens  bucket
+	reasons []*reasonEvents
+}
+
+// reasonEvents are the Events about one subject for one reason.
+type reasonEvents struct {
+	about    *subjectEvents
+	reason   string
+	similar  membership
+	texts    []string  // the recent ones
+	last     time.Time // when there was one
+	messages []*message
+}
+
+// message is one stored Event: those about one subject for one reason with one text. Combined Events are counted together, whatever their text.
+type message struct {
+	of       *reasonEvents
+	text     string // of the message; "" for the count of the combined ones
+	combined bool
+	seen     membership
+	// The known state of the stored Event.
 	name  string
 	count int32
 	first time.Time
-}
-
-// similarity lists the recent texts under one key.
-type similarity struct {
-	texts []string
-	last  time.Time
 }
 
 // bucket is a token bucket that starts full.
@@ -93,62 +92,120 @@ func (b *bucket) take(now time.Time) bool {
 func (b *bucket) free() time.Time { return b.full.Add(-(spamBurst - 1) * spamInterval) }
 
 func newCorrelator() *correlator {
-	c := &correlator{}
-	c.spam.limit, c.similar.limit, c.seen.limit = correlatorKeys, correlatorKeys, correlatorKeys
-	return c
+	limit := lru{limit: correlatorKeys}
+	return &correlator{subjects: map[subject]*subjectEvents{}, spam: limit, similar: limit, seen: limit}
 }
 
-// correlate counts an Event and returns what to store: the message, possibly combined, and its record, whose count includes this Event.
-// The record is valid until the next call. ok is false if there were too many Events about the subject: the Event counts and is not
-// stored.
-func (c *correlator) correlate(t eventKey, text string, now time.Time) (key message, rec *record, ok bool) {
-	key = message{eventKey: t, text: text}
-	// BIND-004: too many texts under one key are combined.
-	if c.combine(t, text, now) {
-		key = message{eventKey: t, text: similarPrefix + text, combined: true}
+// events returns the Events about a subject for a reason.
+func (c *correlator) events(about subject, reason string) *reasonEvents {
+	s := c.subjects[about]
+	if s == nil {
+		s = &subjectEvents{subject: about, in: c}
+		c.subjects[about] = s
+	}
+	for _, r := range s.reasons {
+		if r.reason == reason {
+			return r
+		}
+	}
+	r := &reasonEvents{about: s, reason: reason}
+	s.reasons = append(s.reasons, r)
+	return r
+}
+
+// correlate counts an Event. It returns its message, whose count includes this Event, and the text to store. ok is false if there were too
+// many Events about the subject: the Event counts and is not stored.
+func (c *correlator) correlate(r *reasonEvents, text string, now time.Time) (m *message, stored string, ok bool) {
+	m, stored = c.count(r, text, 1, now)
+	// BIND-004: a burst about one subject is stored, then one per interval.
+	c.spam.use(&r.about.spam, r.about)
+	return m, stored, r.about.tokens.take(now)
+}
+
+// count counts n Events with the same text.
+func (c *correlator) count(r *reasonEvents, text string, n int, now time.Time) (m *message, stored string) {
+	if c.combine(r, text, now) {
+		// BIND-004: too many texts for one reason are combined.
+		m, stored = c.message(r, "", true), similarPrefix+text
+	} else {
+		m, stored = c.message(r, text, false), text
 	}
 	// BIND-004: a repeated Event is counted.
-	rec, _ = c.seen.use(key.identity())
-	if rec.count == 0 {
-		rec.first = now
+	if m.count == 0 {
+		m.first = now
 	}
-	rec.count++
-	// BIND-004: a burst about one subject is stored, then one per interval.
-	tokens, _ := c.spam.use(t.subject)
-	return key, rec, tokens.take(now)
+	m.count += int32(n)
+	return m, stored
 }
 
-// dropped counts n Events that came while no token was available.
-func (c *correlator) dropped(t eventKey, text string, n int, now time.Time) {
-	key := message{eventKey: t, text: text}
-	if c.combine(t, text, now) {
-		key = message{eventKey: t, text: similarPrefix + text, combined: true}
+// message returns the message with that text, as the newest one.
+func (c *correlator) message(r *reasonEvents, text string, combined bool) *message {
+	i := slices.IndexFunc(r.messages, func(m *message) bool { return m.combined == combined && m.text == text })
+	if i < 0 {
+		i = len(r.messages)
+		r.messages = append(r.messages, &message{of: r, text: text, combined: combined})
 	}
-	rec, _ := c.seen.use(key.identity())
-	rec.count += int32(n)
+	m := r.messages[i]
+	c.seen.use(&m.seen, m)
+	return m
 }
 
 // stored takes over the server's answer to a written Event. As in client-go, a combined Event is recorded under its full text and not
 // under the key that counts it.
-func (c *correlator) stored(key message, name string, count int32, first time.Time) {
-	key.combined = false
-	rec, _ := c.seen.use(key)
-	*rec = record{name: name, count: count, first: first}
+func (c *correlator) stored(m *message, text, name string, count int32, first time.Time) {
+	if m.combined {
+		m = c.message(m.of, text, false)
+	} else {
+		c.seen.use(&m.seen, m)
+	}
+	m.name, m.count, m.first = name, count, first
 }
 
-// combine records the text and reports whether there are too many under the key.
-func (c *correlator) combine(t eventKey, text string, now time.Time) bool {
-	s, known := c.similar.use(t)
-	if !known || now.Sub(s.last) > similarWindow {
-		s.texts = s.texts[:0]
+// combine records the text and reports whether there are too many for the reason.
+func (c *correlator) combine(r *reasonEvents, text string, now time.Time) bool {
+	c.similar.use(&r.similar, r)
+	if now.Sub(r.last) > similarWindow {
+		r.texts = r.texts[:0]
 	}
-	s.last = now
-	if slices.Contains(s.texts, text) {
+	r.last = now
+	if slices.Contains(r.texts, text) {
 		return false
 	}
-	if len(s.texts)+1 >= similarTexts {
+	if len(r.texts)+1 >= similarTexts {
 		return true
 	}
-	s.texts = append(s.texts, text)
+	r.texts = append(r.texts, text)
 	return false
+}
+
+func (s *subjectEvents) evict() {
+	s.tokens = bucket{}
+	s.drop()
+}
+
+func (r *reasonEvents) evict() {
+	r.texts, r.last = nil, time.Time{}
+	r.drop()
+}
+
+func (m *message) evict() {
+	r := m.of
+	r.messages = slices.DeleteFunc(r.messages, func(other *message) bool { return other == m })
+	r.drop()
+}
+
+// drop removes a reason that no cache has.
+func (r *reasonEvents) drop() {
+	if !r.similar.member() && len(r.messages) == 0 {
+		s := r.about
+		s.reasons = slices.DeleteFunc(s.reasons, func(other *reasonEvents) bool { return other == r })
+		s.drop()
+	}
+}
+
+// drop removes a subject that no cache has.
+func (s *subjectEvents) drop() {
+	if !s.spam.member() && len(s.reasons) == 0 {
+		delete(s.in.subjects, s.subject)
+	}
 }

@@ -132,25 +132,38 @@ func TestFifoMemory(t *testing.T) {
 	}
 }
 
+// cached counts how often it was evicted.
+type cached struct {
+	membership
+	evictions int
+}
+
+func (c *cached) evict() { c.evictions++ }
+
 func TestLRU(t *testing.T) {
-	c := lru[string, int]{limit: 3}
-	steps := []struct {
-		key   string
-		known bool
-	}{
-		{"a", false}, {"b", false}, {"c", false}, {"a", true},
-		{"d", false}, // drops b, which was used least recently
-		{"a", true}, {"c", true}, {"b", false},
-		{"d", false}, {"b", true}, {"c", true}, {"a", false},
-	}
-	for i, step := range steps {
-		value, known := c.use(step.key)
-		if known != step.known || known != (*value != 0) {
-			t.Fatalf("step %d: use(%s) = %d, %v; want known %v", i, step.key, *value, known, step.known)
+	c := lru{limit: 3}
+	values := map[string]*cached{}
+	for i, step := range []struct{ use, evicts string }{
+		{"a", ""}, {"b", ""}, {"c", ""}, {"a", ""},
+		{"d", "b"}, // which was used least recently
+		{"a", ""}, {"c", ""}, {"b", "d"},
+		{"d", "a"}, {"b", ""}, {"c", ""}, {"a", "d"},
+	} {
+		if values[step.use] == nil {
+			values[step.use] = &cached{}
 		}
-		*value = i + 1
-		if len(c.nodes) > c.limit {
-			t.Fatalf("step %d: %d keys, want at most %d", i, len(c.nodes), c.limit)
+		before := map[string]int{}
+		for key, value := range values {
+			before[key] = value.evictions
+		}
+		c.use(&values[step.use].membership, values[step.use])
+		for key, value := range values {
+			if got, want := value.evictions > before[key], key == step.evicts; got != want || got && value.member() {
+				t.Fatalf("step %d: use(%s) evicts %s: %v, want %v; member %v", i, step.use, key, got, want, value.member())
+			}
+		}
+		if !values[step.use].member() || c.len > c.limit {
+			t.Fatalf("step %d: use(%s): member %v, %d members, want at most %d", i, step.use, values[step.use].member(), c.len, c.limit)
 		}
 	}
 }

@@ -1,56 +1,46 @@
 package engine
 
-// lru is a map that retains the most recently used keys only. The order of use alone decides which key is evicted.
-type lru[K comparable, V any] struct {
-	limit int
-	nodes map[K]*lruNode[K, V]
-	// ring is the list of nodes: ring.next is the newest, ring.prev the oldest.
-	ring lruNode[K, V]
+// lru lists the members of a cache in the order of their use, and evicts the least recently used one beyond its limit. The order of use
+// alone decides. The zero value, with a limit, is empty.
+type lru struct {
+	limit, len int
+	// ring.next is the newest member, ring.prev the oldest.
+	ring membership
 }
 
-type lruNode[K comparable, V any] struct {
-	next, prev *lruNode[K, V]
-	key        K
-	value      V
+// membership is the place of a value in an lru. A value that is no member has none.
+type membership struct {
+	next, prev *membership
+	of         evicted
 }
 
-// use returns the value of key, or a new zero value, and whether the key was there. It makes the key the newest; if there are too many
-// keys, the oldest is evicted. The pointer is valid until the next use.
-func (c *lru[K, V]) use(key K) (*V, bool) {
-	if n, ok := c.nodes[key]; ok {
-		n.prev.next, n.next.prev = n.next, n.prev
-		c.first(n)
-		return &n.value, true
+// evicted is notified that it is no member any more.
+type evicted interface{ evict() }
+
+// use makes a value the newest member. If there are too many then, it evicts the oldest.
+func (c *lru) use(m *membership, of evicted) {
+	if m.next != nil {
+		m.leave()
+	} else {
+		m.of = of
+		c.len++
 	}
-	if c.nodes == nil {
-		c.nodes = map[K]*lruNode[K, V]{}
+	if c.ring.next == nil {
 		c.ring.next, c.ring.prev = &c.ring, &c.ring
 	}
-	var n *lruNode[K, V]
-	if len(c.nodes) < c.limit {
-		n = &lruNode[K, V]{}
-	} else {
-		n = c.ring.prev
-		n.prev.next, n.next.prev = n.next, n.prev
-		delete(c.nodes, n.key)
-		*n = lruNode[K, V]{}
+	m.prev, m.next = &c.ring, c.ring.next
+	m.prev.next, m.next.prev = m, m
+	if c.len > c.limit {
+		oldest := c.ring.prev
+		oldest.leave()
+		c.len--
+		oldest.of.evict()
 	}
-	n.key = key
-	c.nodes[key] = n
-	c.first(n)
-	return &n.value, false
 }
 
-func (c *lru[K, V]) first(n *lruNode[K, V]) {
-	n.prev, n.next = &c.ring, c.ring.next
-	n.prev.next, n.next.prev = n, n
+func (m *membership) leave() {
+	m.prev.next, m.next.prev = m.next, m.prev
+	m.prev, m.next = nil, nil
 }
 
-// peek is use for an existing key; it does not change the order.
-func (c *lru[K, V]) peek(key K) (*V, bool) {
-	n, ok := c.nodes[key]
-	if !ok {
-		return nil, false
-	}
-	return &n.value, true
-}
+func (m *membership) member() bool { return m.next != nil }

@@ -7,10 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/klog"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
@@ -57,49 +57,65 @@ func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text str
 		text = fmt.Sprintf(text, args...)
 	}
 	p.engine.effects++
-	ref := api.RefTo(obj)
-	now := p.engine.Now()
-	p.Record(trace.Entry{Type: trace.Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
-	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
+	if p.engine.trace != nil {
+		p.Record(trace.Entry{Type: trace.Emitted, Object: api.RefTo(obj), Verb: eventType, Reason: reason, Text: text})
+	}
+	if objects.IsNil(obj) || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
+		return
+	}
+	about := subjectOf(obj, eventType)
+	if about.kind == "" {
 		return
 	}
 	if r.log.Enabled(eventLevel) {
-		r.logEvent(p, ref, eventType, reason, text)
+		r.logEvent(p, api.RefTo(obj), eventType, reason, text)
 	}
-	about := eventKey{subject: subject{ref: ref, uid: obj.GetUID(), eventType: eventType}, reason: reason}
-	seen, rec, ok := r.correlator.correlate(about, text, now)
-	if rec.name == "" {
-		rec.name = p.engine.eventName(obj.GetName())
+	now := p.engine.Now()
+	seen, text, ok := r.correlator.correlate(r.correlator.events(about, reason), text, now)
+	if seen.name == "" {
+		seen.name = p.engine.eventName(about.name)
 	}
 	if !ok {
 		return
 	}
-	namespace := obj.GetNamespace()
+	namespace := about.namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
 	var stored *corev1.Event
 	var err error
-	events := p.engine.store.Events
-	if old, exists := events.Lookup(api.Key(namespace, rec.name)); exists && rec.count > 1 {
+	if old, exists := r.earlier(namespace, seen); exists {
 		event := *old
-		event.Count, event.LastTimestamp, event.Message = rec.count, seconds(now), seen.text
-		stored, err = events.Replace(&event, api.Main)
+		event.Count, event.LastTimestamp, event.Message = seen.count, seconds(now), text
+		stored, err = p.engine.store.Events.Replace(&event, api.Main)
 	} else {
 		// A counted Event that no longer exists, for example because it expired, is created again with its count.
-		stored, err = events.CreateWith(r.event(obj, seen, rec, namespace, now), store.CreateOptions{Owned: true})
+		event := r.event(obj, seen, text, namespace, now)
+		stored, err = p.engine.store.Events.CreateWith(event, store.CreateOptions{Owned: true})
 	}
 	if err == nil {
-		r.correlator.stored(seen, stored.Name, stored.Count, stored.FirstTimestamp.Time)
+		r.correlator.stored(seen, text, stored.Name, stored.Count, stored.FirstTimestamp.Time)
 	}
+}
+
+func subjectOf(obj api.Object, eventType string) subject {
+	return subject{kind: api.KindOf(obj), namespace: obj.GetNamespace(), name: obj.GetName(), uid: obj.GetUID(), eventType: eventType}
+}
+
+// earlier returns the stored Event that counts the message.
+func (r *Recorder) earlier(namespace string, seen *message) (*corev1.Event, bool) {
+	if seen.count <= 1 {
+		return nil, false
+	}
+	return r.actor.engine.store.Events.Lookup(api.Key(namespace, seen.name))
 }
 
 // Dropped counts n more Events that are not stored, for a caller that skips repeated identical Events: the next stored one includes them
 // in its count. At least one such Event must have been emitted, and all n must fall before [Recorder.StoredFrom]. They are not traced.
 func (r *Recorder) Dropped(obj api.Object, eventType, reason, text string, n int) {
 	if n > 0 {
-		about := eventKey{subject: subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
-		r.correlator.dropped(about, text, n, r.actor.engine.Now())
+		about := r.correlator.events(subjectOf(obj, eventType), reason)
+		r.correlator.count(about, text, n, r.actor.engine.Now())
 	}
 }
 
@@ -107,33 +123,32 @@ func (r *Recorder) Dropped(obj api.Object, eventType, reason, text string, n int
 func (r *Recorder) StoredFrom(obj api.Object, eventType string) time.Time {
 	now := r.actor.engine.Now()
 	from := now
-	about := subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}
-	if tokens, known := r.correlator.spam.peek(about); known && tokens.free().After(now) {
-		from = tokens.free()
+	if about := r.correlator.subjects[subjectOf(obj, eventType)]; about != nil && about.tokens.free().After(now) {
+		from = about.tokens.free()
 	}
 	r.actor.engine.answers(int64(from.Sub(now)))
 	return from
 }
 
-func (r *Recorder) event(obj api.Object, seen message, rec *record, namespace string, now time.Time) *corev1.Event {
-	about := seen.eventKey.subject
-	apiVersion, kind := r.actor.engine.store.GroupVersionKind(about.ref.Kind).ToAPIVersionAndKind()
+func (r *Recorder) event(obj api.Object, seen *message, text, namespace string, now time.Time) *corev1.Event {
+	about := seen.of.about
+	apiVersion, kind := r.actor.engine.store.GroupVersionKind(about.kind).ToAPIVersionAndKind()
 	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: seen.name},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion:      apiVersion,
 			Kind:            kind,
-			Namespace:       obj.GetNamespace(),
-			Name:            obj.GetName(),
+			Namespace:       about.namespace,
+			Name:            about.name,
 			UID:             about.uid,
 			ResourceVersion: obj.GetResourceVersion(),
 		},
-		Reason:              seen.eventKey.reason,
-		Message:             seen.text,
+		Reason:              seen.of.reason,
+		Message:             text,
 		Source:              corev1.EventSource{Component: r.component},
-		FirstTimestamp:      seconds(rec.first),
+		FirstTimestamp:      seconds(seen.first),
 		LastTimestamp:       seconds(now),
-		Count:               rec.count,
+		Count:               seen.count,
 		Type:                about.eventType,
 		ReportingController: r.component,
 	}
@@ -150,10 +165,14 @@ func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Se
 // nanoseconds, or the next larger unused number. If that is no valid name, the result has the form of a UUID, as in client-go.
 func (e *Engine) eventName(about string) string {
 	e.eventStamp = max(e.eventStamp+1, e.Now().UnixNano())
-	name := fmt.Sprintf("%s.%016x", about, uint64(e.eventStamp))
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		sum := sha256.Sum256([]byte(name))
-		name = fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	name := make([]byte, 0, len(about)+17)
+	name = append(append(name, about...), '.')
+	for shift := 60; shift >= 0; shift -= 4 {
+		name = append(name, "0123456789abcdef"[uint64(e.eventStamp)>>shift&0xf])
 	}
-	return name
+	if !store.IsSubdomain(string(name)) {
+		sum := sha256.Sum256(name)
+		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	}
+	return string(name)
 }
