@@ -173,7 +173,17 @@ func (r *restarting) run() {
 func (r *restarting) String() string { return "restart of " + r.actor.name }
 
 // Go starts a process at this instant, behind the events that are already due.
-func (a *Actor) Go(name string, fn func(*Process)) { a.After(0, name, fn) }
+func (a *Actor) Go(name string, fn func(*Process)) {
+	if !a.alive {
+		return
+	}
+	p := a.engine.process()
+	p.actor, p.name, p.fn = a, name, fn
+	if by := a.engine.running; by != nil {
+		p.cause = by.id
+	}
+	a.engine.schedule(0, (*starting)(p), a, false)
+}
 
 // After starts a process after d.
 func (a *Actor) After(d time.Duration, name string, fn func(*Process)) *Timer {

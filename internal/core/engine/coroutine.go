@@ -44,11 +44,23 @@ func (e *Engine) coroutine() *coroutine {
 	co := &coroutine{engine: e}
 	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
+		grow()
 		for co.carries() {
 		}
 	})
 	return co
 }
+
+// grow makes the stack of a new coroutine as large as most processes need, while it is still empty: a stack that grows later is copied, two or
+// three times in the life of a process.
+//
+//go:noinline
+func grow() byte {
+	var room [5 << 10]byte
+	return room[len(rooms)%len(room)]
+}
+
+var rooms []byte
 
 // carries runs events until the coroutine becomes idle, and blocks until it is used again. It returns false when the coroutine must end.
 func (co *coroutine) carries() bool {

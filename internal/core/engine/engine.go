@@ -77,7 +77,8 @@ type Engine struct {
 	resumed *Process             // process that continues at the end of the task
 	onto    *coroutine           // that goes on next
 	idle    []*coroutine
-	after   []func() // called after each event
+	ended   []*Process // to be used again
+	after   []func()   // called after each event
 	user    *Process
 	writer  string   // see Writer
 	running *Process // process that runs at this moment

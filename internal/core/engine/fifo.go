@@ -1,7 +1,7 @@
 package engine
 
-// fifoKept is the capacity that an empty list retains.
-const fifoKept = 1024
+// fifoKept is the capacity that an empty list retains. Bursts up to that size cost no memory of their own.
+const fifoKept = 16 * 1024
 
 // fifo is a first-in, first-out list whose memory follows its length.
 type fifo[T any] struct {

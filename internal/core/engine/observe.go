@@ -72,6 +72,8 @@ func (e *Engine) due(ev event, at time.Duration) Due {
 		d.Kind, d.Process = DueWaking, t.proc
 	case *Timer:
 		d.Kind, d.Name, d.Stopped = DueTimer, t.String(), t.stopped
+	case *starting:
+		d.Kind, d.Name = DueTimer, t.String()
 	case *restarting:
 		d.Kind, d.Name = DueRestart, t.String()
 	case View:

@@ -27,6 +27,7 @@ type Process struct {
 	object api.Ref // see WorksOn
 	id     uint64
 	cause  uint64 // process that asked for this one, zero for none
+	waits  waiter // see Signal.Wait
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -49,7 +50,43 @@ func (p *Process) main() {
 
 // spawn starts a process now, within the current event.
 func (a *Actor) spawn(name string, fn func(*Process)) {
-	a.begin(&Process{name: name, fn: fn})
+	p := a.engine.process()
+	p.name, p.fn = name, fn
+	a.begin(p)
+}
+
+// starting is a process that is about to begin.
+type starting Process
+
+func (s *starting) run() {
+	s.actor.engine.cause = s.cause
+	s.actor.begin((*Process)(s))
+}
+
+// String names the activity.
+func (s *starting) String() string { return s.name }
+
+// process returns an unused process. An ended one is used again, unless an order is chosen or observed: processes identify activities there.
+func (e *Engine) process() *Process {
+	n := len(e.ended)
+	if n == 0 {
+		return &Process{}
+	}
+	p := e.ended[n-1]
+	e.ended = e.ended[:n-1]
+	*p = Process{}
+	return p
+}
+
+// processesKept is the number of ended processes that an engine retains.
+const processesKept = 64
+
+// reuse retains an ended process.
+func (e *Engine) reuse(p *Process) {
+	if e.choices == nil && e.observer == nil && !p.dead && len(e.ended) < processesKept {
+		p.fn, p.item = nil, nil
+		e.ended = append(e.ended, p)
+	}
 }
 
 // begin adds p to the actor and runs it to its end. While p waits, the engine goes on elsewhere; see coroutine.
@@ -64,6 +101,7 @@ func (a *Actor) begin(p *Process) {
 	p.continues()
 	p.main()
 	p.end()
+	e.reuse(p)
 }
 
 // continues records that the process runs from here on.

@@ -23,7 +23,7 @@ type Queue struct {
 	all     map[string]*queued // keys that are queued or worked on, and some earlier ones
 	busy    int                // number of keys that are queued or worked on
 	unused  []*queued
-	resting []*Process          // ended processes, reused by later turns
+	fresh   []queued            // memory for further keys
 	waiting map[string]*delayed // pending delays of keys
 	free    int                 // idle workers
 	starts  int                 // number of workers that are about to take a key
@@ -121,7 +121,13 @@ func (q *Queue) Add(key string) {
 func (q *Queue) item(key string) *queued {
 	n := len(q.unused)
 	if n == 0 {
-		return &queued{key: key}
+		if len(q.fresh) == 0 {
+			q.fresh = make([]queued, min(itemsKept, 1+len(q.all)))
+		}
+		item := &q.fresh[0]
+		q.fresh = q.fresh[1:]
+		item.key = key
+		return item
 	}
 	item := q.unused[n-1]
 	q.unused = q.unused[:n-1]
@@ -149,24 +155,9 @@ func (q *Queue) run() {
 	item := q.keys.pop()
 	item.dirty, item.working = false, true
 	q.free--
-	p := q.proc()
-	p.item = item
+	p := q.actor.engine.process()
+	p.name, p.queue, p.item = q.name, q, item
 	q.actor.begin(p)
-	if q.actor.engine.choices == nil && len(q.resting) < itemsKept {
-		q.resting = append(q.resting, p)
-	}
-}
-
-// proc returns a process for a turn. In a shuffled or explored run each turn has a process of its own, because processes identify turns
-// there.
-func (q *Queue) proc() *Process {
-	n := len(q.resting)
-	if n == 0 {
-		return &Process{name: q.name, queue: q}
-	}
-	p := q.resting[n-1]
-	q.resting = q.resting[:n-1]
-	return p
 }
 
 // turn is the code of a worker's process.
@@ -217,6 +208,8 @@ func (q *Queue) done(item *queued) {
 		delete(q.all, item.key)
 		item.key = ""
 		q.unused = append(q.unused, item)
+	case q.busy == 0 && n <= itemsCleared:
+		clear(q.all)
 	case q.busy == 0:
 		q.all = map[string]*queued{}
 	case n > 8*(q.busy+itemsKept):
@@ -230,8 +223,11 @@ func (q *Queue) done(item *queued) {
 	}
 }
 
-// itemsKept is the number of unused keys and processes that a queue retains.
+// itemsKept is the number of unused keys that a queue retains.
 const itemsKept = 64
+
+// itemsCleared is the number of keys up to which a queue retains the memory of its map.
+const itemsCleared = 4096
 
 // String names the queue.
 func (q *Queue) String() string {

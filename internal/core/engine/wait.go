@@ -12,8 +12,7 @@ type Signal struct{ waiters []*waiter }
 // waiter is a process that waits for a signal. As a task it ends that wait.
 type waiter struct {
 	proc  *Process
-	woken bool  // by the signal, not by the timeout
-	timer Timer // of the timeout
+	woken bool // by the signal, not by the timeout
 }
 
 func (w *waiter) run() { w.proc.run() }
@@ -35,11 +34,11 @@ func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 	if p.inline {
 		return false
 	}
-	w := &waiter{proc: p}
+	w := &p.waits
+	*w = waiter{proc: p}
 	s.waiters = append(s.waiters, w)
 	if timeout > 0 {
-		w.timer.wait = w
-		defer p.actor.arm(timeout, &w.timer).Stop()
+		defer p.actor.arm(timeout, &Timer{wait: w}).Stop()
 	}
 	// A crash unwinds from here: the process must not be woken then.
 	defer s.drop(w)
@@ -50,12 +49,12 @@ func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 // Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which
 // they began to wait.
 func (s *Signal) Broadcast() {
-	waiters := s.waiters
-	s.waiters = nil
-	for _, w := range waiters {
+	for i, w := range s.waiters {
 		w.woken = true
 		w.proc.engine.schedule(0, w, w.proc.actor, false)
+		s.waiters[i] = nil
 	}
+	s.waiters = s.waiters[:0]
 }
 
 // Waiting is the number of processes that wait.
