@@ -119,7 +119,7 @@ func New(cfg Config) (*Cluster, error) {
 // k8s.io/apimachinery/pkg/api/errors.
 func (c *Cluster) Create(objs ...api.Object) error {
 	given := make(map[api.Ref]bool, len(objs))
-	sent := make([]api.Object, len(objs))
+	sent, refs := make([]api.Object, len(objs)), make([]api.Ref, len(objs))
 	for i, obj := range objs {
 		var err error
 		if sent[i], err = c.request("create", obj); err != nil {
@@ -128,15 +128,18 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		if _, err := c.engine.Store().CreateWith(sent[i], store.CreateOptions{DryRun: true}); err != nil && !isMissing(err, given) {
 			return describe("create", sent[i], err)
 		}
-		ref := api.RefTo(sent[i])
-		if obj.GetName() != "" && given[ref] {
-			return fmt.Errorf("create %s: the object is given twice", ref)
+		refs[i] = api.RefTo(sent[i])
+		if obj.GetName() != "" && given[refs[i]] {
+			return fmt.Errorf("create %s: the object is given twice", refs[i])
 		}
-		given[ref] = true
+		given[refs[i]] = true
 	}
 	for i, obj := range objs {
-		stored, err := c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{})
-		if err := c.respond("create", obj, sent[i], stored, err); err != nil {
+		stored, err := c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true})
+		if err != nil {
+			return fmt.Errorf("create %s: %w", refs[i], err)
+		}
+		if err := plain.Write(stored, obj); err != nil {
 			return err
 		}
 	}
@@ -209,12 +212,23 @@ func (c *Cluster) Delete(obj api.Object) error {
 
 // DeleteWith is Delete with options: a grace period, and preconditions.
 func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) error {
-	sent, err := c.request("delete", obj)
-	if err != nil {
+	if err := c.checkObject("delete", obj); err != nil {
 		return err
 	}
-	_, err = c.engine.API().Delete(c.engine.User(), api.RefTo(sent), opts)
-	return describe("delete", sent, err)
+	if !store.Simulated(api.KindOf(obj)) {
+		// Other kinds may have to be converted, which can fail.
+		sent, err := c.request("delete", obj)
+		if err != nil {
+			return err
+		}
+		obj = sent
+	}
+	ref := api.RefTo(obj)
+	ref.Key = c.withNamespace(ref.Kind, ref.Key)
+	if _, err := c.engine.API().Delete(c.engine.User(), ref, opts); err != nil {
+		return fmt.Errorf("delete %s: %w", ref, err)
+	}
+	return nil
 }
 
 // Load stores objects unchanged, with status, uid, timestamps and finalizers, for example from a dump of another cluster. It replaces an

@@ -21,6 +21,8 @@ type statusReporter struct {
 	k      *kubelet
 	ticker *engine.Ticker
 	last   report
+	// list is reused by reportIfChanged.
+	list []corev1.UniqueVolumeName
 }
 
 // report contains the fields of the last report that the status reporter remembers.
@@ -55,30 +57,22 @@ func (sr *statusReporter) register(p *engine.Process) {
 	sr.last.registered = err == nil
 }
 
-// inUse returns the volumes in use, in order (MNT-170).
-func (sr *statusReporter) inUse() []corev1.UniqueVolumeName {
-	set := map[corev1.UniqueVolumeName]bool{}
-	var names []corev1.UniqueVolumeName
-	add := func(name corev1.UniqueVolumeName) {
-		if !set[name] {
-			set[name] = true
-			names = append(names, name)
-		}
-	}
+// inUse appends the volumes in use, in order (MNT-170), to an empty list.
+func (sr *statusReporter) inUse(names []corev1.UniqueVolumeName) []corev1.UniqueVolumeName {
 	for _, v := range sr.k.desired.Volumes() {
 		// MNT-170: a desired volume, if it has to be attached.
 		if v.Attachable {
-			add(v.Name)
+			names = append(names, v.Name)
 		}
 	}
 	for _, v := range sr.k.actual.Volumes() {
 		// MNT-170, MNT-928: a recorded volume, if it is known to be attached.
 		if v.Attachable == volumes.Attachable {
-			add(v.Name)
+			names = append(names, v.Name)
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 // reportIfChanged requests a report if the volumes in use differ from the last report.
@@ -86,7 +80,8 @@ func (sr *statusReporter) reportIfChanged() {
 	if !sr.k.reconciler.statesSynced {
 		return
 	}
-	inUse := sr.inUse()
+	inUse := sr.inUse(sr.list[:0])
+	sr.list = inUse
 	if !sr.last.known || !slices.Equal(inUse, sr.last.reported) ||
 		sr.k.object != nil && !slices.Equal(sr.k.object.Status.VolumesInUse, inUse) {
 		sr.ticker.Arm()
@@ -148,7 +143,7 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 	inUse := node.Status.VolumesInUse
 	if sr.k.reconciler.statesSynced {
 		// MNT-171, MNT-462: until then, the list of the previous kubelet is kept.
-		inUse = sr.inUse()
+		inUse = sr.inUse(nil)
 	}
 	sr.noteReboot(p, node)
 	now := p.Now()

@@ -35,18 +35,29 @@ func (pp *populator) pass(p *engine.Process) {
 
 func (pp *populator) populate(p *engine.Process) {
 	// MNT-060: pods of all phases are processed.
-	for _, uid := range sorted(pp.k.pods) {
-		pod, ok := pp.k.pods[uid]
-		if !ok || pp.skips(uid) {
-			continue
+	if pp.hasWork() {
+		for _, uid := range sorted(pp.k.pods) {
+			if pod, ok := pp.k.pods[uid]; ok && pp.wantsProcessing(uid) {
+				pp.processPod(p, pod)
+			}
 		}
-		// MNT-064: a processed pod is not processed again.
-		if pp.processed[uid] {
-			continue
-		}
-		pp.processPod(p, pod)
 	}
 	pp.removePods()
+}
+
+// hasWork reports whether a pod has to be processed.
+func (pp *populator) hasWork() bool {
+	for uid := range pp.k.pods {
+		if pp.wantsProcessing(uid) {
+			return true
+		}
+	}
+	return false
+}
+
+func (pp *populator) wantsProcessing(uid types.UID) bool {
+	// MNT-064: a processed pod is not processed again.
+	return !pp.processed[uid] && !pp.skips(uid)
 }
 
 // skips reports whether a pod's volumes are no longer added.
@@ -168,16 +179,10 @@ func (pp *populator) removePods() {
 
 // forgetPods drops what is stored about pods that are gone.
 func (pp *populator) forgetPods() {
-	if len(pp.processed) > 0 {
-		wanted := map[types.UID]bool{}
-		for _, pr := range pp.k.desired.PodVolumes() {
-			wanted[pr.Pod.Pod.UID] = true
-		}
-		for _, uid := range sorted(pp.processed) {
-			// MNT-084: pods without desired volumes and without containers are forgotten.
-			if _, managed := pp.k.pods[uid]; !managed && !wanted[uid] && pp.runtimeRemoved(uid) {
-				delete(pp.processed, uid)
-			}
+	for uid := range pp.processed {
+		// MNT-084: pods without desired volumes and without containers are forgotten.
+		if _, managed := pp.k.pods[uid]; !managed && pp.runtimeRemoved(uid) && !pp.k.desired.HasPod(uid) {
+			delete(pp.processed, uid)
 		}
 	}
 	for _, uid := range pp.k.desired.PodsWithErrors() {

@@ -42,7 +42,7 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 		if texts := k.desired.TakePodErrors(uid); len(texts) > 0 {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
-		return len(k.unmounted(uid, used)) == 0, nil
+		return k.allMounted(uid, used), nil
 	})
 	if cause == nil {
 		return nil
@@ -160,14 +160,26 @@ func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVol
 	return names
 }
 
+// isMounted reports whether the volume of that name in the pod is desired, and mounted for the pod.
+func (k *kubelet) isMounted(uid types.UID, name string) bool {
+	var desired *volumes.DesiredVolume
+	for v, dp := range k.desired.VolumesOf(uid) {
+		if slices.Contains(dp.PodNames, name) {
+			desired = v
+		}
+	}
+	// MNT-352: an uncertain mount counts as not mounted.
+	return desired != nil && k.actual.IsMounted(desired.Name, uid)
+}
+
+// allMounted reports whether all used volumes are mounted.
+func (k *kubelet) allMounted(uid types.UID, used []string) bool {
+	return !slices.ContainsFunc(used, func(name string) bool { return !k.isMounted(uid, name) })
+}
+
 // unmounted returns the used volumes that are not mounted, including those that are not desired.
 func (k *kubelet) unmounted(uid types.UID, used []string) []string {
-	outers := k.desiredByPodName(uid)
-	// MNT-352: an uncertain mount counts as not mounted.
-	return slices.DeleteFunc(slices.Clone(used), func(name string) bool {
-		v, desired := outers[name]
-		return desired && k.actual.IsMounted(v.Name, uid)
-	})
+	return slices.DeleteFunc(slices.Clone(used), func(name string) bool { return k.isMounted(uid, name) })
 }
 
 // unattached returns the desired volumes that have to be attached and are not recorded as attached.

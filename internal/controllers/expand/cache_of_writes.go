@@ -17,7 +17,7 @@ type cache[T api.Object] struct {
 // newCache returns a cache, which is up to date when handle is called for a change. Nil functions of handle ignore changes.
 func newCache[T api.Object](informer *engine.Informer[T], handle engine.Handler[T]) *cache[T] {
 	c := &cache[T]{informer: informer, own: map[string]T{}}
-	forget := func(obj T) { delete(c.own, api.KeyOf(obj)) }
+	forget := func(obj T) { delete(c.own, informer.KeyOf(obj)) }
 	informer.Handle(engine.Handler[T]{Add: forget, Update: func(_, obj T) { forget(obj) }, Delete: forget})
 	informer.Handle(handle)
 	return c

@@ -40,6 +40,14 @@ func (c *podCache) assume(pod *corev1.Pod) {
 // put adds or replaces a pod on its node. The pod is no longer assumed.
 func (c *podCache) put(pod *corev1.Pod) {
 	key := api.KeyOf(pod)
+	if old := c.pods[key]; old != nil && sameDemand(old, pod) {
+		delete(c.assumed, key)
+		c.pods[key], c.nodes[pod.Spec.NodeName].pods[key] = pod, pod
+		if c.exclusive[key] != nil {
+			c.exclusive[key] = pod
+		}
+		return
+	}
 	c.remove(key)
 	c.pods[key] = pod
 	on := c.nodes[pod.Spec.NodeName]
@@ -59,6 +67,16 @@ func (c *podCache) put(pod *corev1.Pod) {
 		c.uses[claim][pod.Spec.NodeName]++
 	}
 }
+
+// sameDemand reports whether two versions of a pod share, on the same node, all that the cache counts. It may return false if they do.
+func sameDemand(a, b *corev1.Pod) bool {
+	x, y := &a.Spec, &b.Spec
+	return x.NodeName == y.NodeName && sharedList(x.Volumes, y.Volumes) && sharedList(x.Containers, y.Containers) &&
+		sharedList(x.InitContainers, y.InitContainers) && len(x.Overhead) == 0 && len(y.Overhead) == 0 && x.Affinity == y.Affinity
+}
+
+// sharedList reports whether two lists are the same memory, or both empty.
+func sharedList[E any](a, b []E) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // remove removes a pod. It reports whether it was there.
 func (c *podCache) remove(key string) bool {

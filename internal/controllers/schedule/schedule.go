@@ -192,6 +192,9 @@ func (s *scheduler) choose(pod *corev1.Pod, feasible []*corev1.Node) *corev1.Nod
 
 // nominatedTo returns the waiting pods nominated to the node whose priority is at least that of the pod, by key.
 func (s *scheduler) nominatedTo(node string, pod *corev1.Pod) []*corev1.Pod {
+	if len(s.nominated) == 0 {
+		return nil
+	}
 	var pods []*corev1.Pod
 	for _, key := range sortedKeys(s.nominated) {
 		if other := s.nominated[key]; other.Status.NominatedNodeName == node && key != api.KeyOf(pod) && priorityOf(other) >= priorityOf(pod) {

@@ -18,10 +18,15 @@ func (s *Set) ByName(name string) (storage.Backend, error) {
 	at, found := s.find(name)
 	if !found || !s.entries[at].inTree {
 		// PROV-024, RECL-032: no such plugin.
-		return nil, fmt.Errorf("no volume plugin matched name: %s", name)
+		return nil, unknownPlugin(name)
 	}
 	return s.entries[at].backend, nil
 }
+
+// unknownPlugin is the error for the name of a plugin that does not exist.
+type unknownPlugin string
+
+func (name unknownPlugin) Error() string { return "no volume plugin matched name: " + string(name) }
 
 // ProvisionableByName returns the in-tree plugin with that name if it can create volumes. PROV-024 lists the errors.
 func (s *Set) ProvisionableByName(name string) (storage.Backend, error) {

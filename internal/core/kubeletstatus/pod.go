@@ -1,8 +1,8 @@
 package kubeletstatus
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,7 +128,13 @@ var kubeletConditions = []corev1.PodConditionType{
 // withConditions returns a copy of the conditions, in the order of a kubelet, in which the new ones are added, or replace those of their type
 // with another status.
 func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
-	conditions = append(make([]corev1.PodCondition, 0, len(conditions)+len(new)), conditions...)
+	added := 0
+	for i := range new {
+		if !slices.ContainsFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == new[i].Type }) {
+			added++
+		}
+	}
+	conditions = append(make([]corev1.PodCondition, 0, len(conditions)+added), conditions...)
 	for _, c := range new {
 		at := slices.IndexFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
 		switch {
@@ -163,9 +169,9 @@ func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 		status.StartTime = &at
 	}
 	status.ObservedGeneration = pod.Generation
-	// The stored pod may share the slices.
-	status.Conditions = slices.Clone(status.Conditions)
-	status.InitContainerStatuses, status.ContainerStatuses = slices.Clone(status.InitContainerStatuses), slices.Clone(status.ContainerStatuses)
+	status.Conditions = unshared(status.Conditions, pod.Status.Conditions)
+	status.InitContainerStatuses = unshared(status.InitContainerStatuses, pod.Status.InitContainerStatuses)
+	status.ContainerStatuses = unshared(status.ContainerStatuses, pod.Status.ContainerStatuses)
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if c.LastTransitionTime.IsZero() {
@@ -190,6 +196,14 @@ func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	completeContainers(status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
 }
 
+// unshared returns a list that may be written to: a copy of one that a stored pod has.
+func unshared[E any](list, stored []E) []E {
+	if len(list) > 0 && len(stored) > 0 && &list[0] == &stored[0] {
+		return slices.Clone(list)
+	}
+	return list
+}
+
 func running(status corev1.ContainerStatus) bool { return status.State.Running != nil }
 
 // completeContainers adds the details of containers. ran reports that the pod had an address, and so a container runtime.
@@ -203,7 +217,7 @@ func completeContainers(statuses []corev1.ContainerStatus, containers []corev1.C
 			continue
 		}
 		if status.ContainerID == "" {
-			status.ContainerID = fmt.Sprintf("fakeRuntime://%s_%s_%s_%d_%s_0", pod.Name, pod.Namespace, pod.UID, i, spec.Name)
+			status.ContainerID = "fakeRuntime://" + pod.Name + "_" + pod.Namespace + "_" + string(pod.UID) + "_" + strconv.Itoa(i) + "_" + spec.Name + "_0"
 			status.Image = withTag(spec.Image)
 			status.ImageID = status.Image
 			status.Resources, status.AllocatedResources = spec.Resources.DeepCopy(), spec.Resources.Requests

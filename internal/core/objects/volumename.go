@@ -2,6 +2,7 @@ package objects
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -262,7 +263,12 @@ func SplitCSIName(name string) (driver, handle string, ok bool) {
 // AttachmentName returns the name of the VolumeAttachment for a CSI volume and a node (ATT-003, MNT-038).
 func AttachmentName(handle, driver, node string) string {
 	// ATT-003, MNT-038: the name is the same each time the volume is attached.
-	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+	var text [256]byte
+	sum := sha256.Sum256(append(append(append(text[:0], handle...), driver...), node...))
+	const prefix = "csi-"
+	var name [len(prefix) + 2*sha256.Size]byte
+	hex.Encode(name[copy(name[:], prefix):], sum[:])
+	return string(name[:])
 }
 
 // MultiAttachAllowed reports whether the volume may be attached to several nodes at a time (ATT-069).

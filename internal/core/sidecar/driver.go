@@ -33,4 +33,6 @@ func (d Driver) Call(p *engine.Process, op storage.Op, handle, node string, fn f
 }
 
 // Expired returns the error of a call that takes longer than the timeout.
-func Expired() error { return storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded") }
+func Expired() error { return errExpired }
+
+var errExpired = storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")

@@ -33,7 +33,7 @@ func (d *Disk) Remove(path string) error {
 		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
 	case e.mount != nil:
 		return &fs.PathError{Op: "remove", Path: path, Err: ErrBusy}
-	case e.kind == directory && len(d.Children(path)) > 0:
+	case e.kind == directory && !d.empty(path):
 		return &fs.PathError{Op: "remove", Path: path, Err: ErrNotEmpty}
 	}
 	d.entries.Delete(path)

@@ -122,6 +122,16 @@ func (d *Disk) Children(dir string) []string {
 	return names
 }
 
+// empty reports whether there is nothing in a directory.
+func (d *Disk) empty(dir string) bool {
+	prefix, empty := dir+"/", true
+	d.entries.Ascend(prefix, func(p string, _ *entry) bool {
+		empty = !strings.HasPrefix(p, prefix)
+		return false
+	})
+	return empty
+}
+
 // walk visits a directory and everything below it, ordered by path.
 func (d *Disk) walk(dir string, visit func(path string, e *entry)) {
 	if e, ok := d.entries.Get(dir); ok {
@@ -135,6 +145,15 @@ func (d *Disk) walk(dir string, visit func(path string, e *entry)) {
 		visit(p, e)
 		return true
 	})
+}
+
+// MountedUnder reports whether anything is mounted at a directory or below it.
+func (d *Disk) MountedUnder(dir string) bool {
+	found := false
+	if d.mounts > 0 {
+		d.walk(dir, func(_ string, e *entry) { found = found || e.mount != nil })
+	}
+	return found
 }
 
 // MountsUnder lists the mounts at a directory and below it; "" means the whole disk.

@@ -2,7 +2,7 @@ package disk
 
 import (
 	"crypto/sha256"
-	"fmt"
+	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -20,6 +20,9 @@ func EscapePlugin(plugin string) string {
 	return strings.ReplaceAll(plugin, "/", "~")
 }
 
+// csiDir is the escaped name of the CSI plugin.
+var csiDir = EscapePlugin(objects.CSIPluginName)
+
 // UnescapePlugin reverses EscapePlugin.
 func UnescapePlugin(name string) string { return strings.ReplaceAll(name, "~", "/") }
 
@@ -30,10 +33,10 @@ const MetadataFile = "vol_data.json"
 func (l Layout) Pods() string { return l.Root + "/pods" }
 
 // Pod is the directory of a pod.
-func (l Layout) Pod(uid types.UID) string { return l.Pods() + "/" + string(uid) }
+func (l Layout) Pod(uid types.UID) string { return l.Root + "/pods/" + string(uid) }
 
 // PodVolumes is the parent of the mounted file systems of a pod, grouped by plugin.
-func (l Layout) PodVolumes(uid types.UID) string { return l.Pod(uid) + "/volumes" }
+func (l Layout) PodVolumes(uid types.UID) string { return l.Root + "/pods/" + string(uid) + "/volumes" }
 
 // PodDevices is the parent of the block devices of a pod, grouped by plugin.
 func (l Layout) PodDevices(uid types.UID) string { return l.Pod(uid) + "/volumeDevices" }
@@ -46,19 +49,20 @@ func (l Layout) Plugin(plugin string) string { return l.Root + "/plugins/" + plu
 
 // PodVolume is where an in-tree plugin mounts a volume for a pod (MNT-032, MNT-034). For CSI it is the parent of CSIMount (MNT-030).
 func (l Layout) PodVolume(uid types.UID, plugin, spec string) string {
-	return l.PodVolumes(uid) + "/" + EscapePlugin(plugin) + "/" + spec
+	return l.Root + "/pods/" + string(uid) + "/volumes/" + EscapePlugin(plugin) + "/" + spec
 }
 
 // CSIMount is where a CSI driver publishes a volume for a pod. The metadata file is beside it.
 func (l Layout) CSIMount(uid types.UID, spec string) string {
 	// MNT-030: the target is a subdirectory, because the kubelet owns the directory of the volume.
-	return l.PodVolume(uid, objects.CSIPluginName, spec) + "/mount"
+	return l.Root + "/pods/" + string(uid) + "/volumes/" + csiDir + "/" + spec + "/mount"
 }
 
 // CSIGlobalMount is where a CSI driver stages a volume. The metadata file is beside it.
 func (l Layout) CSIGlobalMount(driver, handle string) string {
 	// MNT-030: a hash names the directory, because a handle may contain any character.
-	return fmt.Sprintf("%s/%s/%x/globalmount", l.Plugin(objects.CSIPluginName), driver, sha256.Sum256([]byte(handle)))
+	sum := sha256.Sum256([]byte(handle))
+	return l.Root + "/plugins/" + objects.CSIPluginName + "/" + driver + "/" + hex.EncodeToString(sum[:]) + "/globalmount"
 }
 
 // CSIDevices is the directory of all CSI block volumes (MNT-031).

@@ -133,9 +133,10 @@ func (h *Host) callForPod(p *engine.Process, b storage.Backend, op storage.Op, i
 		return p.Backend(what, delay, do)
 	}
 	// MNT-006: CSI calls time out after two minutes; here, a call that takes longer has no effect.
-	late := storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
-	return p.BackendWithin(what, delay, csiTimeout, late, do)
+	return p.BackendWithin(what, delay, csiTimeout, errLate, do)
 }
+
+var errLate = storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 
 // unimplemented is the error of a driver that lacks the call.
 func unimplemented(op storage.Op) error {

@@ -118,6 +118,14 @@ func (d *Desired) PodVolumes() []DesiredPair {
 	return pairs
 }
 
+// HasPod reports whether a pod wants a volume.
+func (d *Desired) HasPod(pod types.UID) bool {
+	for range d.VolumesOf(pod) {
+		return true
+	}
+	return false
+}
+
 // VolumesOf yields the volumes that one pod wants, in the order of their names.
 func (d *Desired) VolumesOf(pod types.UID) iter.Seq2[*DesiredVolume, *DesiredPod] {
 	return func(yield func(*DesiredVolume, *DesiredPod) bool) {
