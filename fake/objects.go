@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // errorAnnotation records invalid arguments in the object: an option that does not apply to its kind, or a size that cannot be parsed. A
@@ -146,9 +148,10 @@ func Pod(name string, opts ...Option) *corev1.Pod {
 	return pod
 }
 
-// Node returns a Node object that is ready and has the label kubernetes.io/hostname.
+// Node returns a Node object that is ready and has the labels of a Linux node: kubernetes.io/hostname, kubernetes.io/os and
+// kubernetes.io/arch, and the beta forms of the last two.
 func Node(name string, opts ...Option) *corev1.Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: objects.NodeLabels(name)}}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	o := &object{node: node, kind: "Node", meta: &node.ObjectMeta}
 	o.apply(opts)

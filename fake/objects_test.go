@@ -107,7 +107,8 @@ spec:
     ephemeral: {volumeClaimTemplate: {metadata: {}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: fast, volumeMode: Filesystem}}}
 status: {phase: Running}`},
 		{"node", fake.Node("n1", fake.Labels("zone", "a")), `
-metadata: {name: n1, labels: {kubernetes.io/hostname: n1, zone: a}}
+metadata: {name: n1, labels: {kubernetes.io/hostname: n1, kubernetes.io/os: linux, kubernetes.io/arch: amd64, beta.kubernetes.io/os: linux,
+  beta.kubernetes.io/arch: amd64, zone: a}}
 spec: {}
 status: {conditions: [{type: Ready, status: "True", lastHeartbeatTime: null, lastTransitionTime: null}], daemonEndpoints: {kubeletEndpoint: {Port: 0}}, nodeInfo: {architecture: "", bootID: "", containerRuntimeVersion: "", kernelVersion: "", kubeProxyVersion: "", kubeletVersion: "", machineID: "", operatingSystem: "", osImage: "", systemUUID: ""}}`},
 	} {

@@ -12,7 +12,6 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -38,7 +37,7 @@ type report struct {
 	until time.Time
 }
 
-// register creates the Node object, or annotates the existing one so that a controller attaches its volumes.
+// register creates the Node object, or adds to the existing one what a kubelet is responsible for (MNT-363).
 func (sr *statusReporter) register(p *engine.Process) {
 	node, err := sr.k.getNode(p)
 	switch {
@@ -46,10 +45,10 @@ func (sr *statusReporter) register(p *engine.Process) {
 		_, err = reach(sr.k, func() (*corev1.Node, error) {
 			return p.API().Nodes.Create(p, kubeletstatus.NewNode(sr.k.node.name, p.Now()))
 		})
-	case err == nil && node.Annotations[objects.AnnManagedAttach] != "true":
+	case err == nil && !kubeletstatus.Registered(node):
 		_, err = reach(sr.k, func() (*corev1.Node, error) {
 			return p.API().Nodes.PatchWith(p, sr.k.node.name, func(newest *corev1.Node) error {
-				newest.Annotations = objects.MergeStrings(newest.Annotations, map[string]string{objects.AnnManagedAttach: "true"})
+				kubeletstatus.Register(newest)
 				return nil
 			}, api.Main)
 		})

@@ -3,6 +3,7 @@ package kubeletstatus
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,14 +15,42 @@ import (
 
 // NewNode returns the Node object that a kubelet creates when it registers.
 func NewNode(name string, now time.Time) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Labels:      map[string]string{corev1.LabelHostname: name},
-			Annotations: map[string]string{objects.AnnManagedAttach: "true"},
-		},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{readyCondition(now)}},
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{readyCondition(now)}},
 	}
+	Register(node)
+	return node
+}
+
+// Registered reports whether an existing Node has all that Register adds.
+func Registered(node *corev1.Node) bool {
+	return node.Annotations[objects.AnnManagedAttach] == "true" && len(missingLabels(node)) == 0
+}
+
+// Register adds what a kubelet adds to an existing Node when it starts: the annotation that makes the attach/detach controller responsible
+// for its volumes, and the default labels (MNT-363). A label with another value stays: then the node is another kind of machine.
+func Register(node *corev1.Node) {
+	node.Annotations = objects.MergeStrings(node.Annotations, map[string]string{objects.AnnManagedAttach: "true"})
+	if missing := missingLabels(node); len(missing) > 0 {
+		node.Labels = objects.MergeStrings(node.Labels, missing)
+	}
+}
+
+// RegisterPatch is Register as a JSON merge patch.
+func RegisterPatch(node *corev1.Node) ([]byte, error) {
+	metadata := map[string]any{"annotations": map[string]string{objects.AnnManagedAttach: "true"}}
+	if missing := missingLabels(node); len(missing) > 0 {
+		metadata["labels"] = missing
+	}
+	return json.Marshal(map[string]any{"metadata": metadata})
+}
+
+// missingLabels returns the default labels that the Node does not have.
+func missingLabels(node *corev1.Node) map[string]string {
+	labels := objects.NodeLabels(node.Name)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return node.Labels[key] != "" })
+	return labels
 }
 
 func readyCondition(now time.Time) corev1.NodeCondition {
@@ -49,18 +78,30 @@ func Report(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, n
 	volumes, conditions := slices.Clone(inUse), readyConditions(node, now)
 	return func(newest *corev1.Node) error {
 		newest.Status.VolumesInUse, newest.Status.Conditions, newest.Status.NodeInfo.BootID = volumes, conditions, bootID
+		// MNT-364: the system, unless a dump says which it is.
+		if newest.Status.NodeInfo.KubeletVersion == "" {
+			newest.Status.NodeInfo.KubeletVersion = system.KubeletVersion
+			newest.Status.NodeInfo.OperatingSystem, newest.Status.NodeInfo.Architecture = system.OperatingSystem, system.Architecture
+		}
 		return nil
 	}
 }
 
 // Patch is Report as a JSON merge patch.
 func Patch(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) ([]byte, error) {
+	info := map[string]string{"bootID": bootID}
+	if node.Status.NodeInfo.KubeletVersion == "" {
+		info["kubeletVersion"], info["operatingSystem"], info["architecture"] = system.KubeletVersion, system.OperatingSystem, system.Architecture
+	}
 	return json.Marshal(map[string]any{"status": map[string]any{
 		"volumesInUse": inUse,
 		"conditions":   readyConditions(node, now),
-		"nodeInfo":     map[string]string{"bootID": bootID},
+		"nodeInfo":     info,
 	}})
 }
+
+// system describes the machine of a simulated node.
+var system = corev1.NodeSystemInfo{KubeletVersion: "v1.36.3", OperatingSystem: objects.NodeOS, Architecture: objects.NodeArch}
 
 // Ready reports whether a Node has the condition Ready with status True.
 func Ready(node *corev1.Node) bool {

@@ -2,6 +2,23 @@ package objects
 
 import corev1 "k8s.io/api/core/v1"
 
+// The operating system and the processors of simulated nodes.
+const (
+	NodeOS   = "linux"
+	NodeArch = "amd64"
+)
+
+// NodeLabels returns the labels that a kubelet gives its node (MNT-363), in a new map.
+func NodeLabels(name string) map[string]string {
+	return map[string]string{
+		corev1.LabelHostname:      name,
+		corev1.LabelOSStable:      NodeOS,
+		corev1.LabelArchStable:    NodeArch,
+		"beta.kubernetes.io/os":   NodeOS,
+		"beta.kubernetes.io/arch": NodeArch,
+	}
+}
+
 // Healthy reports whether a node is ready (ATT-063). Nil, a node that does not exist, is not.
 func Healthy(node *corev1.Node) bool {
 	if node == nil {

@@ -74,9 +74,11 @@ func (k *kubelet) register(ctx context.Context) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = nodes.Create(ctx, kubeletstatus.NewNode(k.name, time.Now()), metav1.CreateOptions{})
-	case err == nil && node.Annotations[objects.AnnManagedAttach] != "true":
-		patch := `{"metadata":{"annotations":{"` + objects.AnnManagedAttach + `":"true"}}}`
-		_, err = nodes.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	case err == nil && !kubeletstatus.Registered(node):
+		var patch []byte
+		if patch, err = kubeletstatus.RegisterPatch(node); err == nil {
+			_, err = nodes.Patch(ctx, k.name, types.MergePatchType, patch, metav1.PatchOptions{})
+		}
 	}
 	return err
 }
