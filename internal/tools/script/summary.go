@@ -19,7 +19,9 @@ func readSummary(_ *Script, args []string) (step, error) {
 
 // summaryKinds are the kinds whose objects a summary prints, in this order.
 var summaryKinds = []api.Kind{
-	api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass, api.Pod, api.Node, api.VolumeAttachment,
+	api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass,
+	"StatefulSet.apps", "Deployment.apps", "DaemonSet.apps", "Job.batch",
+	api.Pod, api.Node, api.VolumeAttachment,
 }
 
 func (r *runner) summarize() error {
