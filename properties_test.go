@@ -2,13 +2,16 @@ package volsim_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim"
@@ -16,6 +19,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/proof/history"
@@ -78,6 +82,12 @@ func playHistories(t *testing.T, opts history.Options) {
 func calmDown(c *volsim.Cluster, opts history.Options) error {
 	if err := history.Recover(c, history.SettleTime); err != nil {
 		return err
+	}
+	if err := allBound(c); err != nil && cachesDeletedVolume(c) {
+		// BIND-111: only a restart helps.
+		if err := errors.Join(c.Crash(actors.PersistentVolume), c.Restart(actors.PersistentVolume), c.Advance(history.SettleTime)); err != nil {
+			return err
+		}
 	}
 	if err := allBound(c); err != nil {
 		return fmt.Errorf("%w after %v without faults", err, history.SettleTime)
@@ -218,6 +228,51 @@ func allBound(c *volsim.Cluster) error {
 		}
 	}
 	return nil
+}
+
+// cachesDeletedVolume reports whether the last failure of the PersistentVolume controller is about a volume that does not exist (BIND-111).
+func cachesDeletedVolume(c *volsim.Cluster) bool {
+	var last error
+	for e := range c.Trace().Entries() {
+		if e.Type == trace.KeyFailed && e.Actor == actors.PersistentVolume {
+			last = e.Err
+		}
+	}
+	var status apierrors.APIStatus
+	if !errors.As(last, &status) || !apierrors.IsNotFound(last) || status.Status().Details == nil {
+		return false
+	}
+	_, err := c.Volumes.Get(status.Status().Details.Name)
+	return status.Status().Details.Kind == "persistentvolumes" && apierrors.IsNotFound(err)
+}
+
+// TestDeletedWhileWritten: a volume is deleted while the PersistentVolume controller binds it. With some seed the controller keeps it in its
+// cache; a restart then binds the claim to the other volume.
+func TestDeletedWhileWritten(t *testing.T) {
+	const rule = "BIND-111"
+	for seed := range int64(500) {
+		for steps := 6; steps < 16; steps++ {
+			c := newCluster(t, volsim.Config{Seed: seed})
+			require.NoError(t, c.Create(fake.Volume("small", "1Gi"), fake.Volume("large", "10Gi")))
+			require.NoError(t, c.Settle())
+			require.NoError(t, c.Create(fake.Claim("data", "1Gi")))
+			for range steps {
+				c.Step()
+			}
+			require.NoError(t, c.Delete(fake.Volume("small", "1Gi")))
+			require.NoError(t, c.Advance(time.Hour))
+			if allBound(c) == nil {
+				continue
+			}
+			require.True(t, cachesDeletedVolume(c), "%s, seed %d", rule, seed)
+			require.NoError(t, c.Crash(actors.PersistentVolume))
+			require.NoError(t, c.Restart(actors.PersistentVolume))
+			require.NoError(t, c.Advance(time.Minute))
+			require.NoError(t, allBound(c), "%s, seed %d", rule, seed)
+			return
+		}
+	}
+	t.Fatalf("%s: no seed shows it", rule)
 }
 
 // podsSettled reports a pod that could run and does not, or was deleted and is still there.

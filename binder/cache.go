@@ -27,6 +27,7 @@ func (c *controller) storeVolume(pv *corev1.PersistentVolume) (entry *match.Volu
 		c.logStored(lineUpdated, aVolume, pv.Name, pv)
 		return entry, true, nil
 	}
+	// BIND-111: a volume that was deleted in the meantime is added again.
 	what := lineAdded
 	if entry.PV != nil {
 		fresh, err := notOlder(pv, entry.PV)
