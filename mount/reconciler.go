@@ -23,7 +23,7 @@ type reconciler struct {
 }
 
 // pass starts the operations that bring the actual state closer to the desired one. For each volume, the plan functions of package volumes
-// decide; each decision sees what earlier ones of the pass have started (MNT-014).
+// decide; each decision sees what earlier ones of the pass have started, and as running what ends at this instant (MNT-014).
 func (rc *reconciler) pass(p *engine.Process) {
 	k := rc.k
 	k.expansion.countSkippedDeferrals()
@@ -69,7 +69,7 @@ func (rc *reconciler) unmountVolumes(p *engine.Process) {
 		key := podKey(pr.Volume.Name, pr.Pod.UID)
 		switch step := volumes.PlanUnmount(volumes.PodVolume{
 			Desired: rc.k.desired.HasPodVolume(pr.Volume.Name, pr.Pod.UID), Attached: true, State: pr.Pod.State,
-			Block: pr.Pod.Spec.Block(), Busy: op.pending.Running(key),
+			Block: pr.Pod.Spec.Block(), Busy: op.pending.RunningAtTick(key),
 		}); step {
 		case volumes.Wait:
 			op.noteBlocked(key)
@@ -87,7 +87,7 @@ func (rc *reconciler) mountVolumes(p *engine.Process, pairs []volumes.DesiredPai
 	for _, pr := range pairs {
 		key := volumeKey(pr.Volume.Name)
 		v := rc.k.actual.Describe(pr.Volume.Name, pr.Pod.Pod.UID)
-		v.Desired, v.Block, v.Busy = true, pr.Pod.Spec.Block(), op.pending.Running(key)
+		v.Desired, v.Block, v.Busy = true, pr.Pod.Spec.Block(), op.pending.RunningAtTick(key)
 		switch step := volumes.PlanMount(v); step {
 		case volumes.Wait:
 			op.noteBlocked(key)
@@ -119,7 +119,7 @@ func (rc *reconciler) unmountDevices(p *engine.Process) {
 		key := volumeKey(v.Name)
 		// MNT-135: Busy is determined for each volume, because an operation may just have started.
 		switch step := volumes.PlanDevice(volumes.Device{
-			Desired: desired, Pods: v.Pods.Len(), State: v.Device, Block: v.Spec.Block(), Busy: op.pending.Running(key),
+			Desired: desired, Pods: v.Pods.Len(), State: v.Device, Block: v.Spec.Block(), Busy: op.pending.RunningAtTick(key),
 		}); step {
 		case volumes.Wait:
 			op.noteBlocked(key)

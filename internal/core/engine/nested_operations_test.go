@@ -155,6 +155,31 @@ func TestPendingBackoff(t *testing.T) {
 	}
 }
 
+// MNT-014: a pass at the instant at which an operation ends still sees it running.
+func TestPendingAtTick(t *testing.T) {
+	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+		ofVolume, ofPod := engine.OperationKey{Volume: "v"}, engine.OperationKey{Volume: "v", Pod: "p"}
+		if err := o.Run(ofVolume, "mount", lasting(100*time.Millisecond, nil)); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			after           time.Duration
+			running, atTick bool
+		}{{99 * time.Millisecond, true, true}, {time.Millisecond, false, true}, {1, false, false}} {
+			e.Advance(tt.after)
+			if got := o.Running(ofPod); got != tt.running {
+				t.Errorf("MNT-014 after %v: Running = %v, want %v", since(e), got, tt.running)
+			}
+			if got := o.RunningAtTick(ofPod); got != tt.atTick {
+				t.Errorf("MNT-014 after %v: RunningAtTick = %v, want %v", since(e), got, tt.atTick)
+			}
+			if o.RunningAtTick(engine.OperationKey{Volume: "w"}) {
+				t.Errorf("MNT-014 after %v: RunningAtTick of another volume = true, want false", since(e))
+			}
+		}
+	})
+}
+
 // TestPendingDelays holds MNT-005 and the sequence of ATT-084.
 func TestPendingDelays(t *testing.T) {
 	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {

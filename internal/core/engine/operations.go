@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/trace"
@@ -36,6 +37,8 @@ var (
 type NestedOperations struct {
 	actor   *Actor
 	records map[string][]*operation // by volume, oldest first
+	ended   []OperationKey          // of the operations that ended at the time endedAt
+	endedAt time.Duration
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
 	Before func(p *Process, name string)
 }
@@ -98,6 +101,10 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 // complete records the end of an operation.
 func (o *NestedOperations) complete(op *operation, err error, p *Process) {
 	op.running = false
+	if o.endedAt != p.engine.now {
+		o.ended, o.endedAt = o.ended[:0], p.engine.now
+	}
+	o.ended = append(o.ended, op.key)
 	if err == nil {
 		// BIND-092, ATT-084, MNT-156: success deletes the record.
 		o.forget(op)
@@ -161,6 +168,15 @@ func (o *NestedOperations) backsOff(op *operation) bool {
 func (o *NestedOperations) Running(key OperationKey) bool {
 	op := o.find(key)
 	return op != nil && op.running
+}
+
+// RunningAtTick reports whether an operation with a matching key runs, or ended at this very instant. A pass of the same instant still
+// sees it running, because the end of an operation takes some time of the processor, and the tick comes first (MNT-014).
+func (o *NestedOperations) RunningAtTick(key OperationKey) bool {
+	if o.Running(key) {
+		return true
+	}
+	return key.Volume != "" && o.endedAt == o.actor.engine.now && slices.ContainsFunc(o.ended, key.matches)
 }
 
 // Startable reports whether Run would start the operation (ATT-087).
