@@ -135,11 +135,9 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		given[refs[i]] = true
 	}
 	for i, obj := range objs {
-		stored, err := c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true})
-		if err != nil {
-			return fmt.Errorf("create %s: %w", refs[i], err)
-		}
-		if err := plain.Write(stored, obj); err != nil {
+		if err := c.send("create", obj, sent[i], func() (api.Object, error) {
+			return c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true})
+		}); err != nil {
 			return err
 		}
 	}
@@ -162,8 +160,7 @@ func (c *Cluster) create(obj api.Object, opts store.CreateOptions) error {
 	if err != nil {
 		return err
 	}
-	stored, err := c.engine.API().Create(c.engine.User(), sent, opts)
-	return c.respond("create", obj, sent, stored, err)
+	return c.send("create", obj, sent, func() (api.Object, error) { return c.engine.API().Create(c.engine.User(), sent, opts) })
 }
 
 // Update replaces an object except for its status, and writes the result back into obj. If obj has a resourceVersion that is not the stored
@@ -183,8 +180,7 @@ func (c *Cluster) update(obj api.Object, sub api.Subresource, opts store.UpdateO
 	if err != nil {
 		return err
 	}
-	stored, err := c.engine.API().Update(c.engine.User(), sent, sub, opts)
-	return c.respond("update", obj, sent, stored, err)
+	return c.send("update", obj, sent, func() (api.Object, error) { return c.engine.API().Update(c.engine.User(), sent, sub, opts) })
 }
 
 // Patch applies a JSON merge patch to the object that obj names by type, namespace and name, and writes the result into obj.
@@ -200,8 +196,9 @@ func (c *Cluster) patch(obj api.Object, patch string, sub api.Subresource) error
 	if err != nil {
 		return err
 	}
-	stored, err := c.engine.API().Patch(c.engine.User(), api.RefTo(sent), []byte(patch), sub)
-	return c.respond("patch", obj, sent, stored, err)
+	return c.send("patch", obj, sent, func() (api.Object, error) {
+		return c.engine.API().Patch(c.engine.User(), api.RefTo(sent), []byte(patch), sub)
+	})
 }
 
 // Delete deletes the object that obj names by type, namespace and name, whatever its uid and resourceVersion. An object with finalizers
@@ -315,8 +312,16 @@ func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
 	return sent, nil
 }
 
-// respond writes the stored object into the caller's, or describes the error of the request. The stored object is shared, so obj gets a copy.
-func (c *Cluster) respond(verb string, obj, sent, stored api.Object, err error) error {
+// send makes a request that writes sent. It writes the stored object into the caller's, or describes the error of the request. The stored
+// object is shared, so obj gets a copy. Warnings go to Config.Warn.
+func (c *Cluster) send(verb string, obj, sent api.Object, write func() (api.Object, error)) error {
+	var stored api.Object
+	var err error
+	if c.cfg.Warn == nil {
+		stored, err = write()
+	} else {
+		c.engine.Store().Warned(c.cfg.Warn, func() { stored, err = write() })
+	}
 	if err != nil {
 		return describe(verb, sent, err)
 	}

@@ -50,6 +50,9 @@ type Config struct {
 	// LogModules are verbosities of source files that replace LogV, in the format of the flag --vmodule of the real components, such as
 	// pv_controller*=5,pvc_protection*=5. The default is none.
 	LogModules string
+	// Warn is called with each warning of the API server about a request of Cluster's methods, such as that a field is deprecated, in
+	// kubectl's words without "Warning: ". Nil, the default, ignores them.
+	Warn func(text string)
 	// SettleLimit is the time that Settle may take. Zero is 1 hour; negative is an error.
 	SettleLimit time.Duration
 	// Check lists the invariants that are evaluated while the cluster runs; see Cluster.Violations. check.All returns those that hold in

@@ -27,7 +27,10 @@ func (s *Server) call(r *request, ref api.Ref, fn func() (api.Object, error)) (a
 func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Object, error)) (obj api.Object, err error) {
 	owned := func() (api.Object, error) {
 		defer s.fields.begin(r)()
-		return fn()
+		var obj api.Object
+		var err error
+		s.store.Warned(func(text string) { r.warnings = append(r.warnings, text) }, func() { obj, err = fn() })
+		return obj, err
 	}
 	if dryRun {
 		s.store.DryRun(func() { obj, err = owned() })

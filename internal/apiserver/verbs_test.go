@@ -172,6 +172,37 @@ func TestWarnings(t *testing.T) {
 	require.Empty(t, resp.Header.Values("Warning"))
 }
 
+// API-320: warnings of the API server are headers, of dry runs too.
+func TestDeprecationWarnings(t *testing.T) {
+	f := newFixture(t)
+	const volumes = "/api/v1/persistentvolumes"
+	const volume = `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"v"},"spec":{"persistentVolumeReclaimPolicy":"Recycle",
+		"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"hostPath":{"path":"/data"}}}`
+	want := []string{`299 - "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is ` +
+		`to use dynamic provisioning."`}
+	for _, tt := range []struct {
+		request, body string
+		want          []string
+	}{
+		{"POST " + volumes + "?dryRun=All", volume, want},
+		{"POST " + volumes, volume, want},
+		{"POST " + volumes, volume, want}, // the name is taken
+		{"PATCH " + volumes + "/v", `{"metadata":{"labels":{"a":"b"}}}`, want},
+		{"PATCH " + volumes + "/v/status", `{"status":{"phase":"Available"}}`, nil},
+		{"PATCH " + volumes + "/v", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`, nil},
+	} {
+		resp, body := f.request(tt.request, tt.body, "Content-Type: "+contentTypeOf(tt.request))
+		require.Equal(t, tt.want, resp.Header["Warning"], "API-320, API-322: %s: %s", tt.request, body)
+	}
+}
+
+func contentTypeOf(request string) string {
+	if strings.HasPrefix(request, "PATCH") {
+		return "application/merge-patch+json"
+	}
+	return "application/json"
+}
+
 func TestDryRun(t *testing.T) {
 	f := newFixture(t)
 	f.must("POST "+claims, claim)

@@ -96,6 +96,7 @@ func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 			return false, err
 		}
 	}
+	t.warnOf(obj, nil)
 	// QUO-026: the rest of the admission comes after validation, and before the name turns out to be taken.
 	if err := t.store.checkLimits(t.resource, obj, nil); err != nil {
 		return false, err

@@ -63,6 +63,7 @@ type Store struct {
 	// quotas and limits are nil until a ResourceQuota or LimitRange is stored or watched.
 	quotas, limits   *Table[*plain.Object]
 	strictNamespaces bool
+	warn             func(text string) // nil without Warned
 	loaded           loadedOwners
 }
 

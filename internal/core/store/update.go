@@ -81,6 +81,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	}
 	// API-003: the admission of updates looks at the main resource only.
 	if sub == api.Main {
+		t.warnOf(obj, old)
 		if err := t.store.checkLimits(t.resource, obj, old); err != nil {
 			return none, err
 		}

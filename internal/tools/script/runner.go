@@ -36,6 +36,7 @@ type runner struct {
 	log            bytes.Buffer // of the components
 	stdout, stderr bytes.Buffer // of the previous command
 	printed        strings.Builder
+	warned         strings.Builder // warnings of the API server, which kubectl prints to stderr
 	line           int
 	command        bool // the previous line was a command
 	waiting        bool // in wait --for or delete --wait
@@ -103,7 +104,8 @@ func (r *runner) statement(st *statement) bool {
 
 // begin creates the cluster that the setup lines describe.
 func (r *runner) begin() error {
-	c, u, err := r.script.newCluster(r.seed, r.batch.opts, &r.log)
+	warn := func(text string) { fmt.Fprintf(&r.warned, "Warning: %s\n", text) }
+	c, u, err := r.script.newCluster(r.seed, r.batch.opts, &r.log, warn)
 	if err != nil {
 		return err
 	}
@@ -138,11 +140,13 @@ func (r *runner) execute(st *statement) error {
 		}
 	}
 	r.printed.Reset()
+	r.warned.Reset()
 	err := next(r)
 	if st.command.group != expectations {
 		r.stdout.Reset()
 		r.stderr.Reset()
 		r.stdout.WriteString(r.printed.String())
+		r.stderr.WriteString(r.warned.String())
 		if err != nil {
 			fmt.Fprintln(&r.stderr, err)
 		}
@@ -179,7 +183,7 @@ func (r *runner) printf(format string, args ...any) { fmt.Fprintf(&r.printed, fo
 
 // record adds an executed line to the transcript and the result.
 func (r *runner) record(st *statement, c Command, err error) {
-	c.At, c.Output = r.elapsed(), r.printed.String()
+	c.At, c.Output = r.elapsed(), r.warned.String()+r.printed.String()
 	text := c.Output
 	if err != nil {
 		c.Error = err.Error()

@@ -45,12 +45,13 @@ func (s *Script) newSetup(without int) (*setup, error) {
 	return u, nil
 }
 
-// newCluster creates the cluster of a run that writes its log to log, if there is one.
-func (s *Script) newCluster(seed int64, opts Options, log io.Writer) (*volsim.Cluster, *setup, error) {
+// newCluster creates the cluster of a run that writes its log to log, if there is one, and passes the API server's warnings to warn.
+func (s *Script) newCluster(seed int64, opts Options, log io.Writer, warn func(string)) (*volsim.Cluster, *setup, error) {
 	u, err := s.newSetup(-1)
 	if err != nil {
 		return nil, nil, err
 	}
+	u.config.Warn = warn
 	u.config.Seed, internals.Options(&u.config).Choose = seed, opts.Choose
 	if opts.Log != nil {
 		u.config.Log, u.config.LogV, u.config.LogModules = log, opts.Log.V, opts.Log.Modules
@@ -79,7 +80,7 @@ func (u *setup) watch(names string) ([]check.Invariant, error) {
 
 // checkSetup creates a cluster; if that fails, it reports the line without which it would succeed.
 func (s *Script) checkSetup() error {
-	c, _, err := s.newCluster(0, Options{}, nil)
+	c, _, err := s.newCluster(0, Options{}, nil, nil)
 	if err == nil {
 		c.Close()
 		return nil

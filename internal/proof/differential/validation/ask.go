@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
@@ -21,7 +22,10 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	if err != nil {
 		return ours, theirs, err
 	}
-	created, refusal := s.Create(obj.DeepCopyObject().(api.Object))
+	var created api.Object
+	var refusal error
+	var warned warnings
+	s.Warned(warned.add, func() { created, refusal = s.Create(obj.DeepCopyObject().(api.Object)) })
 	given := obj.DeepCopyObject().(api.Object)
 	if refusal == nil {
 		// The API server generates random uids and name suffixes.
@@ -33,7 +37,7 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 			given.SetName(names.SimpleNameGenerator.GenerateName(prefix))
 		}
 	}
-	if ours, err = verdict(created, refusal); err != nil {
+	if ours, err = verdict(created, refusal, warned); err != nil {
 		return ours, theirs, err
 	}
 	given.SetCreationTimestamp(metav1.NewTime(At))
@@ -51,15 +55,16 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	if err := k.admit(setdefault.PluginName, in, nil, obj, admission.Create); err != nil {
 		return ours, theirs, err
 	}
-	if err := rest.BeforeCreate(k.strategy, k.context(obj), in); err != nil {
-		theirs, err = verdict(nil, err)
+	var theirWarnings warnings
+	if err := rest.BeforeCreate(k.strategy, warning.WithWarningRecorder(k.context(obj), &theirWarnings), in); err != nil {
+		theirs, err = verdict(nil, err, nil)
 		return ours, theirs, err
 	}
 	out, err := externalOf(in, obj)
 	if err != nil {
 		return ours, theirs, err
 	}
-	theirs, err = verdict(out, nil)
+	theirs, err = verdict(out, nil, theirWarnings)
 	return ours, theirs, err
 }
 
@@ -85,8 +90,11 @@ func (k Kind) Update(old, obj api.Object, sub api.Subresource) (ours, theirs Ver
 	if err != nil {
 		return ours, theirs, err
 	}
-	updated, refusal := s.UpdateWith(obj.DeepCopyObject().(api.Object), sub, store.UpdateOptions{})
-	if ours, err = verdict(updated, refusal); err != nil {
+	var updated api.Object
+	var refusal error
+	var warned, theirWarnings warnings
+	s.Warned(warned.add, func() { updated, refusal = s.UpdateWith(obj.DeepCopyObject().(api.Object), sub, store.UpdateOptions{}) })
+	if ours, err = verdict(updated, refusal, warned); err != nil {
 		return ours, theirs, err
 	}
 	var strategy rest.RESTUpdateStrategy = k.strategy
@@ -99,18 +107,18 @@ func (k Kind) Update(old, obj api.Object, sub api.Subresource) (ours, theirs Ver
 			return ours, theirs, err
 		}
 	}
-	refusal = rest.BeforeUpdate(strategy, k.context(obj), in, oldIn)
+	refusal = rest.BeforeUpdate(strategy, warning.WithWarningRecorder(k.context(obj), &theirWarnings), in, oldIn)
 	if refusal == nil && sub == api.Main {
 		refusal = k.admit(resize.PluginName, in, oldIn, obj, admission.Update)
 	}
 	if refusal != nil {
-		theirs, err = verdict(nil, refusal)
+		theirs, err = verdict(nil, refusal, nil)
 		return ours, theirs, err
 	}
 	out, err := externalOf(in, obj)
 	if err != nil {
 		return ours, theirs, err
 	}
-	theirs, err = verdict(out, nil)
+	theirs, err = verdict(out, nil, theirWarnings)
 	return ours, theirs, err
 }

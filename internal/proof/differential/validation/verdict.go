@@ -20,15 +20,27 @@ type Verdict struct {
 	Faults []string
 	// Object is the object as it would be stored, as lines of YAML; nil if it is refused or removed.
 	Object []string
+	// Warnings are the warnings about an object that is accepted, sorted.
+	Warnings []string
 }
 
-// verdict returns the verdict of an error, or of an object without error.
-func verdict(obj api.Object, err error) (Verdict, error) {
+// warnings collects warnings.
+type warnings []string
+
+func (w *warnings) add(text string) { *w = append(*w, text) }
+
+// AddWarning implements warning.Recorder.
+func (w *warnings) AddWarning(_, text string) { w.add(text) }
+
+// verdict returns the verdict of an error, or of an object and warnings without error.
+func verdict(obj api.Object, err error, warned warnings) (Verdict, error) {
 	if err != nil {
 		return Verdict{Faults: faultsOf(err)}, nil
 	}
+	slices.Sort(warned)
+	warned = slices.Compact(warned)
 	if obj == nil {
-		return Verdict{}, nil
+		return Verdict{Warnings: warned}, nil
 	}
 	obj, err = fromEtcd(obj)
 	if err != nil {
@@ -39,7 +51,7 @@ func verdict(obj api.Object, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
-	return Verdict{Object: strings.Split(strings.TrimSpace(string(data)), "\n")}, nil
+	return Verdict{Object: strings.Split(strings.TrimSpace(string(data)), "\n"), Warnings: warned}, nil
 }
 
 // fromEtcd returns the object as it is read back from etcd, which drops TypeMeta and does not distinguish an empty list from none.

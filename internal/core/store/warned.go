@@ -1,0 +1,33 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/warnings"
+)
+
+// Warned calls fn, and passes to warn the warnings about the writes that fn makes: of each text one, also of writes that turn out to fail
+// after validation (API-320). Without it nothing looks for warnings.
+func (s *Store) Warned(warn func(text string), fn func()) {
+	outer := s.warn
+	defer func() { s.warn = outer }()
+	var seen []string
+	s.warn = func(text string) {
+		if !slices.Contains(seen, text) {
+			seen = append(seen, text)
+			warn(text)
+		}
+	}
+	fn()
+}
+
+// warnOf reports the warnings about a valid write to the main resource; old is nil for a new object.
+func (t *Table[T]) warnOf(obj T, old api.Object) {
+	if t.store.warn == nil || t.store.asGiven {
+		return
+	}
+	for _, text := range warnings.For(obj, old) {
+		t.store.warn(text)
+	}
+}
