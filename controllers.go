@@ -205,7 +205,7 @@ func (c *Cluster) onSnapshots(name string, start func() error) component {
 	return component{name, func() error {
 		started := false
 		c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
-			if started || !slices.Contains([]api.Kind{snapshots.SnapshotKind, snapshots.ContentKind, snapshots.ClassKind}, table.Kind()) {
+			if started || !slices.Contains(snapshots.Kinds, table.Kind()) {
 				return
 			}
 			started = true

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/snapshots"
 )
 
@@ -29,13 +28,15 @@ type controller struct {
 	classes   *classCache
 	claims    *engine.Informer[*corev1.PersistentVolumeClaim]
 
+	groups *groupController
+
 	snapshotQueue, contentQueue *engine.Queue
 	failed                      engine.Repeats
 	resync                      *engine.Ticker
 	events                      *engine.Recorder
 }
 
-// New adds the snapshot controller (SNAP-001 to SNAP-014).
+// New adds the snapshot controller (SNAP-001 to SNAP-014, SNAP-040 to SNAP-051).
 func New(e *engine.Engine, cfg Settings) (*engine.Actor, error) {
 	cfg = cfg.complete()
 	return e.NewActor(actors.Snapshot, func(a *engine.Actor) {
@@ -73,15 +74,9 @@ func New(e *engine.Engine, cfg Settings) (*engine.Actor, error) {
 		for _, content := range c.contents.list() {
 			c.contents.keep(content)
 		}
-		watch := func(inf *engine.Informer[*plain.Object], queue *engine.Queue) {
-			add := func(obj *plain.Object) {
-				queue.Add(api.KeyOf(obj))
-				c.resync.ArmBackground()
-			}
-			inf.Handle(engine.Handler[*plain.Object]{Add: add, Update: func(_, obj *plain.Object) { add(obj) }, Delete: add})
-		}
-		watch(c.snapshots.informer, c.snapshotQueue)
-		watch(c.contents.informer, c.contentQueue)
+		c.watch(c.snapshots.informer, c.snapshotQueue)
+		c.watch(c.contents.informer, c.contentQueue)
+		c.groups = newGroups(a, c, cfg)
 	})
 }
 
@@ -99,6 +94,7 @@ func (c *controller) resyncAll() {
 			c.resync.ArmBackground()
 		}
 	}
+	c.groups.resyncAll()
 }
 
 func (c *controller) syncSnapshotKey(p *engine.Process, key string) error {
@@ -283,7 +279,8 @@ func (c *controller) syncReady(p *engine.Process, s *snapshots.Snapshot) error {
 		// SNAP-011: the same holds if the content refers to another snapshot.
 		return c.fail(p, s, true, "SnapshotMisbound", "VolumeSnapshotContent is not bound to the VolumeSnapshot correctly")
 	}
-	return nil
+	// SNAP-051: a snapshot of the user that belongs to a group gets its owner.
+	return c.groups.adopt(p, s)
 }
 
 // syncUnready binds a snapshot to its content, which it creates for a snapshot of a claim.
@@ -411,11 +408,14 @@ func has(obj api.Object, finalizer string) bool {
 }
 
 // inGroup reports whether the snapshot is a member of a group snapshot.
-func inGroup(s *snapshots.Snapshot) bool {
+func inGroup(s *snapshots.Snapshot) bool { return ownerGroup(s) != "" }
+
+// ownerGroup returns the name of the group snapshot that owns the snapshot; "" for none.
+func ownerGroup(s *snapshots.Snapshot) string {
 	for _, owner := range s.OwnerReferences {
-		if owner.Kind == "VolumeGroupSnapshot" && strings.HasPrefix(owner.APIVersion, "groupsnapshot.storage.k8s.io/") {
-			return true
+		if owner.Kind == "VolumeGroupSnapshot" && owner.APIVersion == objkinds.GroupSnapshotGroup+"/v1" {
+			return owner.Name
 		}
 	}
-	return false
+	return ""
 }

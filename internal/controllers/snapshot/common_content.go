@@ -119,7 +119,7 @@ func (c *controller) volumeOf(p *engine.Process, s *snapshots.Snapshot) (*corev1
 	if err != nil {
 		return nil, fmt.Errorf("failed to retrieve PV %s from the API server: %q", claim.Spec.VolumeName, err)
 	}
-	if ref := pv.Spec.ClaimRef; ref == nil || ref.Name != claim.Name || ref.Namespace != claim.Namespace || ref.UID != "" && ref.UID != claim.UID {
+	if !isBoundTo(pv, claim) {
 		return nil, errors.New("claim in dataSource not bound or invalid")
 	}
 	return pv, nil

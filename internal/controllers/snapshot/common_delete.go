@@ -38,7 +38,10 @@ func (c *controller) syncDeleted(p *engine.Process, s *snapshots.Snapshot) error
 		c.events.Event(p, s, corev1.EventTypeWarning, "SnapshotDeletePending", "Snapshot is being used to restore a PVC")
 		return fmt.Errorf("snapshot %s is in use (being used to restore a PVC), will retry deletion", api.KeyOf(s))
 	}
-	var err error
+	memberOfNone, err := c.groups.blockMember(p, s)
+	if err != nil {
+		return err
+	}
 	if content != nil {
 		// SNAP-012: the annotation allows the csi-snapshotter to delete the snapshot.
 		if content, err = c.markDeleted(p, content); err != nil {
@@ -62,6 +65,10 @@ func (c *controller) syncDeleted(p *engine.Process, s *snapshots.Snapshot) error
 	// SNAP-012: the other finalizer keeps the snapshot until a content with the policy Delete is gone.
 	if !deleteContent {
 		edited.Finalizers, _ = objects.WithoutFinalizer(edited.Finalizers, snapshots.BoundFinalizer)
+	}
+	// SNAP-051: without its group snapshot, a member goes.
+	if memberOfNone {
+		edited.Finalizers, _ = objects.WithoutFinalizer(edited.Finalizers, snapshots.GroupFinalizer)
 	}
 	newer, err := c.snapshots.update(p, edited, api.Main)
 	if err != nil {

@@ -16,11 +16,15 @@ import (
 // updateStatus copies the status of the content to the newest version of the snapshot (SNAP-009).
 func (c *controller) updateStatus(p *engine.Process, s *snapshots.Snapshot, content *snapshots.Content) (*snapshots.Snapshot, error) {
 	key := api.KeyOf(s)
+	group, err := c.groups.groupOf(s, content)
+	if err != nil {
+		return nil, err
+	}
 	newest, err := c.snapshots.read(p, key)
 	if err != nil {
 		return nil, fmt.Errorf("error get snapshot %s from api server: %w", key, err)
 	}
-	status := statusWith(newest, content)
+	status := statusWith(newest, content, group)
 	if status == nil {
 		return newest, nil
 	}
@@ -40,8 +44,9 @@ func (c *controller) updateStatus(p *engine.Process, s *snapshots.Snapshot, cont
 	return newer, nil
 }
 
-// statusWith returns the status of a snapshot with what its content reports; nil if nothing changes.
-func statusWith(s *snapshots.Snapshot, content *snapshots.Content) *snapshots.SnapshotStatus {
+// statusWith returns the status of a snapshot with what its content reports, and the name of its group snapshot, "" for none; nil if nothing
+// changes.
+func statusWith(s *snapshots.Snapshot, content *snapshots.Content, group string) *snapshots.SnapshotStatus {
 	from := content.Status
 	if from == nil {
 		from = &snapshots.ContentStatus{}
@@ -57,10 +62,18 @@ func statusWith(s *snapshots.Snapshot, content *snapshots.Content) *snapshots.Sn
 	}
 	ready := from.Ready != nil && *from.Ready
 	if s.Status == nil {
-		return &snapshots.SnapshotStatus{Content: &content.Name, Ready: &ready, Created: created, RestoreSize: size, Error: from.Error}
+		status := &snapshots.SnapshotStatus{Content: &content.Name, Ready: &ready, Created: created, RestoreSize: size, Error: from.Error}
+		if group != "" {
+			status.Group = &group
+		}
+		return status
 	}
 	status := *s.Status
 	changed := false
+	// SNAP-051: the name of the group snapshot is written once.
+	if status.Group == nil && group != "" {
+		status.Group, changed = &group, true
+	}
 	// SNAP-009: the name of the content, the time and the size are written once; a size of zero is replaced.
 	if status.Content == nil {
 		status.Content, changed = &content.Name, true

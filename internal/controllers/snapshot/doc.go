@@ -9,5 +9,8 @@
 //
 // Both keep copies of the objects that they synced or wrote last, besides their informers, and ignore older versions (SNAP-001).
 //
-// Not simulated: the controllers of group snapshots, distributed snapshotting, the contents of secrets, and the limits of the API client.
+// Both do the same for group snapshots (SNAP-040 to SNAP-065): one call of the driver takes snapshots of several volumes, and the snapshot
+// controller makes a VolumeSnapshot of each.
+//
+// Not simulated: distributed snapshotting, the contents of secrets, and the limits of the API client.
 package snapshot

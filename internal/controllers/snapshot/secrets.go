@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/snapshots"
 )
 
@@ -38,6 +39,22 @@ func driverParameters(class *snapshots.Class) (map[string]string, error) {
 
 // secretOf returns the secret that a class names for one kind of call; nil for none (SNAP-008). s is nil if the snapshot is not known.
 func secretOf(kind, parameter string, parameters map[string]string, content string, s *snapshots.Snapshot) (*corev1.SecretReference, error) {
+	if s == nil {
+		return secretFor(kind, parameter, parameters, "volumesnapshot", content, nil)
+	}
+	return secretFor(kind, parameter, parameters, "volumesnapshot", content, s)
+}
+
+// groupSecretOf is secretOf for a group snapshot (SNAP-044).
+func groupSecretOf(kind, parameter string, parameters map[string]string, content string, group *snapshots.Group) (*corev1.SecretReference, error) {
+	if group == nil {
+		return secretFor(kind, parameter, parameters, "volumegroupsnapshot", content, nil)
+	}
+	return secretFor(kind, parameter, parameters, "volumegroupsnapshot", content, group)
+}
+
+// secretFor resolves the templates of a secret. what begins the names of the tokens: ${what.name}.
+func secretFor(kind, parameter string, parameters map[string]string, what, content string, of api.Object) (*corev1.SecretReference, error) {
 	name, named := parameters[parameterPrefix+parameter+"-name"]
 	namespace, spaced := parameters[parameterPrefix+parameter+"-namespace"]
 	switch {
@@ -50,17 +67,17 @@ func secretOf(kind, parameter string, parameters map[string]string, content stri
 		return nil, fmt.Errorf("failed to get name and namespace template from params: %s secrets specified in parameters but value of either namespace or name is empty", kind)
 	}
 	// SNAP-008: both are templates; only the name may contain the name of the snapshot.
-	tokens := map[string]string{"volumesnapshotcontent.name": content}
-	if s != nil {
-		tokens["volumesnapshot.namespace"] = s.Namespace
+	tokens := map[string]string{what + "content.name": content}
+	if of != nil {
+		tokens[what+".namespace"] = of.GetNamespace()
 	}
 	ref := &corev1.SecretReference{}
 	var err error
 	if ref.Namespace, err = resolve(namespace, tokens, "namespace", validation.IsDNS1123Label); err != nil {
 		return nil, err
 	}
-	if s != nil {
-		tokens["volumesnapshot.name"] = s.Name
+	if of != nil {
+		tokens[what+".name"] = of.GetName()
 	}
 	if ref.Name, err = resolve(name, tokens, "secret", validation.IsDNS1123Subdomain); err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ type snapshotter struct {
 	contents *contentCache
 	classes  *classCache
 	queue    *engine.Queue
+	groups   *groupSnapshotter
 	failed   engine.Repeats
 	resync   *engine.Ticker
 	events   *engine.Recorder
@@ -33,7 +34,7 @@ type snapshotter struct {
 // errNotReady is the reason for another sync of a content whose snapshot is not ready.
 var errNotReady = errors.New("the snapshot is not ready to use")
 
-// NewSnapshotter adds the csi-snapshotter of a CSI driver (SNAP-020 to SNAP-025).
+// NewSnapshotter adds the csi-snapshotter of a CSI driver (SNAP-020 to SNAP-025, SNAP-060 to SNAP-065).
 func NewSnapshotter(e *engine.Engine, backend storage.Backend, cfg Settings) (*engine.Actor, error) {
 	cfg = cfg.complete()
 	name := backend.Name()
@@ -69,6 +70,7 @@ func NewSnapshotter(e *engine.Engine, backend storage.Backend, cfg Settings) (*e
 				c.queue.Add(obj.Name)
 			}
 		}})
+		c.groups = newGroupSnapshotter(a, c, cfg)
 	})
 }
 
@@ -96,6 +98,7 @@ func (c *snapshotter) resyncAll() {
 			c.resync.ArmBackground()
 		}
 	}
+	c.groups.resyncAll()
 }
 
 // isMine reports whether the content is one of this driver (SNAP-020).

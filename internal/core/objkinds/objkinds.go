@@ -116,10 +116,13 @@ func IsGroup(group string) bool {
 var packages = map[string]string{"core": "", "apiserverinternal": "internal.apiserver.k8s.io"}
 
 // snapshotPackages are the packages of external-snapshotter's Go types, below its versioned module path, with their API groups.
-var snapshotPackages = map[string]string{"volumesnapshot": SnapshotGroup, "volumegroupsnapshot": "groupsnapshot.storage.k8s.io"}
+var snapshotPackages = map[string]string{"volumesnapshot": SnapshotGroup, "volumegroupsnapshot": GroupSnapshotGroup}
 
-// SnapshotGroup is the API group of snapshots.
-const SnapshotGroup = "snapshot.storage.k8s.io"
+// The API groups of snapshots and of group snapshots.
+const (
+	SnapshotGroup      = "snapshot.storage.k8s.io"
+	GroupSnapshotGroup = "groupsnapshot.storage.k8s.io"
+)
 
 // OfType returns the group, version and kind of a Go type of k8s.io/api or of external-snapshotter's client module, given the path of its
 // package and its name. It reports false for other types.
