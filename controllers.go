@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/daemonset"
+	"github.com/volsim/volsim/internal/controllers/datasource"
 	"github.com/volsim/volsim/internal/controllers/deployment"
 	"github.com/volsim/volsim/internal/controllers/disruption"
 	"github.com/volsim/volsim/internal/controllers/expand"
@@ -97,6 +98,7 @@ func (c *Cluster) controllers() []component {
 		{actors.DaemonSet, c.follow(daemonset.Kind, daemonset.New)},
 		{actors.Job, c.follow(job.Kind, job.New)},
 		{actors.TTLAfterFinished, c.follow(job.Kind, job.NewTTL)},
+		{actors.DataSourceValidator, c.follow(datasource.Kind, datasource.New)},
 		c.onSnapshots(actors.Snapshot, func() error {
 			_, err := snapshot.New(c.engine, snapshot.Settings{})
 			return err

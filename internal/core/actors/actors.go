@@ -26,8 +26,10 @@ const (
 	DaemonSet        = "daemonset-controller"
 	Job              = "job-controller"
 	TTLAfterFinished = "ttl-after-finished-controller"
-	Disruption       = "disruption-controller"
-	VACProtection    = "volumeattributesclass-protection-controller"
+	// DataSourceValidator is the volume-data-source-validator, a component of kubernetes-csi.
+	DataSourceValidator = "volume-data-source-validator"
+	Disruption          = "disruption-controller"
+	VACProtection       = "volumeattributesclass-protection-controller"
 )
 
 // NodeFailure are the controllers that act on failing nodes: clusters without them are as if no node ever failed.

@@ -70,7 +70,7 @@ func TestFor(t *testing.T) {
 		},
 		{
 			rule: "API-323", name: "files that hide each other",
-			obj: `{kind: Pod, metadata: {name: p}, spec: {volumes: [{name: c, configMap: {name: m, items: [{key: a, path: x}, {key: b, path: x/y}]}}]}}`,
+			obj:  `{kind: Pod, metadata: {name: p}, spec: {volumes: [{name: c, configMap: {name: m, items: [{key: a, path: x}, {key: b, path: x/y}]}}]}}`,
 			want: []string{`volume "c" (ConfigMap "m"): overlapping paths: "x/y" with "x"`},
 		},
 		{
