@@ -60,6 +60,7 @@ func All() []Invariant {
 		attachFirst, stageFirst, unpublishFirst, unmountFirst, inUseFirst, publishToOwner,
 		nothingLeft, podsGo,
 		noLeak, oneCreate, wantedDataStays, usedDataStays,
+		noOrphanedContent, restoredData,
 		boundOnce, boundBothWays, protected, knownPhases,
 		expandedFirst, allocatedEnough,
 	}

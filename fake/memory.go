@@ -45,6 +45,7 @@ type contract interface {
 	storage.Snapshotter
 	storage.SnapshotLister
 	storage.GroupSnapshotter
+	storage.ContentReporter
 	backends.Delayer
 	storage.Rebooter
 	storage.AttachLimiter

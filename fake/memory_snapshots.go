@@ -40,6 +40,24 @@ func (m *model) Snapshots() []SnapshotState {
 	return states
 }
 
+// VolumeContent implements storage.ContentReporter.
+func (m *model) VolumeContent(id string) (storage.Write, bool) {
+	v, ok := m.volumes[id]
+	if !ok {
+		return storage.Write{}, false
+	}
+	return v.content, true
+}
+
+// SnapshotContent implements storage.ContentReporter.
+func (m *model) SnapshotContent(id string) (storage.Write, bool) {
+	s, ok := m.snapshots[id]
+	if !ok {
+		return storage.Write{}, false
+	}
+	return s.content, true
+}
+
 // CreateSnapshot copies the content of a volume, or returns the snapshot that the same request took before. The ID is the name.
 func (m *model) CreateSnapshot(req storage.SnapshotRequest) (storage.Snapshot, error) {
 	if err := m.check(storage.CreateSnapshot, "name", req.Name, "volume ID", req.VolumeID); err != nil {

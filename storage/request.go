@@ -133,6 +133,13 @@ type DataHolder interface {
 	Read(id string, pod PodRef, node string) (Write, error)
 }
 
+// ContentReporter is a backend that can say what a volume or snapshot contains, so that invariants cover restored data. ok is false for one
+// that does not exist.
+type ContentReporter interface {
+	VolumeContent(id string) (content Write, ok bool)
+	SnapshotContent(id string) (content Write, ok bool)
+}
+
 // Write is one write of a pod. It replaces the content of the volume. The zero value is an empty volume.
 type Write struct {
 	Version int       // counts the writes to a volume since its creation, from 1
