@@ -25,7 +25,8 @@ var noOrphanedContent = Invariant{
 		"forced by a user who removes the finalizers of the VolumeSnapshot",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
-		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within), gone: map[types.UID]trace.Entry{}, contents: map[types.UID]map[string]trace.Entry{}}
+		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within), gone: map[types.UID]trace.Entry{}, edited: map[types.UID]trace.Entry{},
+			contents: map[types.UID]map[string]trace.Entry{}}
 		return Watcher{Written: o.written, Passed: o.due.passed}
 	},
 }
@@ -36,6 +37,8 @@ type orphans struct {
 	state *state
 	due   *deadlines
 	gone  map[types.UID]trace.Entry // the deletions of VolumeSnapshots, by uid
+	// edited are the writes with which users removed finalizers of VolumeSnapshots, by uid.
+	edited map[types.UID]trace.Entry
 	// contents are the last writes of contents with the policy Delete that are bound, by the uid of the snapshot and by name.
 	contents map[types.UID]map[string]trace.Entry
 }
@@ -43,9 +46,15 @@ type orphans struct {
 func (o *orphans) written(e trace.Entry) {
 	switch e.Object.Kind {
 	case snapshots.SnapshotKind:
-		if old, ok := e.Old.(*plain.Object); ok && e.New == nil {
+		old, ok := e.Old.(*plain.Object)
+		if !ok {
+			return
+		}
+		if e.New == nil {
 			o.gone[old.UID] = e
 			o.review(old.UID)
+		} else if api.IsUser(e.Actor) && len(e.New.GetFinalizers()) < len(old.Finalizers) {
+			o.edited[old.UID] = e
 		}
 	case snapshots.ContentKind:
 		if old, ok := e.Old.(*plain.Object); ok {
@@ -85,8 +94,9 @@ func (o *orphans) review(uid types.UID) {
 					gone.Object.Key),
 				Witness: []trace.Entry{gone},
 			}
-			why, witness := o.state.userEdit(gone.Object, written.Object)
-			v.Forced, v.Witness = why, append(v.Witness, witness...)
+			if edit, ok := o.edited[uid]; ok {
+				v.Forced, v.Witness = "a user edited "+edit.Object.String(), []trace.Entry{edit, gone}
+			}
 			o.state.report(o.inv, v)
 		})
 	}
