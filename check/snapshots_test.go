@@ -89,5 +89,5 @@ func TestOrphanedContent(t *testing.T) {
 	violations := c.Violations()
 	require.Len(t, violations, 1)
 	require.Equal(t, "no-orphaned-snapshot-content", violations[0].Invariant)
-	require.Equal(t, "a user edited VolumeSnapshot.snapshot.storage.k8s.io default/s", violations[0].Forced)
+	require.Equal(t, "a user edited VolumeSnapshot.snapshot.storage.k8s.io/default/s", violations[0].Forced)
 }
