@@ -11,6 +11,14 @@ import (
 // HasNodes reports whether the script creates nodes, or names a controller that acts on failing nodes. It may report true for a script that
 // does neither, never false for one that does.
 func (s *Script) HasNodes() bool {
+	if s.hasNodes == nil {
+		has := s.findNodes()
+		s.hasNodes = &has
+	}
+	return *s.hasNodes
+}
+
+func (s *Script) findNodes() bool {
 	for _, f := range s.archive.Files {
 		// A file that is no manifest creates nothing.
 		objs, err := s.manifests([]string{f.Name})

@@ -103,7 +103,7 @@ func (e *fileErrorAt) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e
 
 func (e *fileErrorAt) Unwrap() error { return e.err }
 
-// manifests reads the objects of files. It reads them on each call, because a cluster keeps the objects it receives.
+// manifests reads the objects of files.
 func (s *Script) manifests(files []string) ([]locatedObject, error) {
 	var objs []locatedObject
 	for _, name := range files {
@@ -144,20 +144,17 @@ func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Err
 
 func (e oneLine) Unwrap() error { return e.error }
 
-// forObjects returns a step that calls do for each object of the files. It checks the files when the script is parsed. As in kubectl, an object
-// that fails does not stop the others.
+// forObjects returns a step that calls do for a copy of each object of the files. It reads the files once, when the script is parsed. As in
+// kubectl, an object that fails does not stop the others.
 func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) error) (step, error) {
-	if _, err := s.manifests(files); err != nil {
+	objs, err := s.manifests(files)
+	if err != nil {
 		return nil, err
 	}
 	return func(r *runner) error {
-		objs, err := s.manifests(files)
-		if err != nil {
-			return err
-		}
 		var failed error
 		for _, m := range objs {
-			if err := do(r, m.obj); err != nil {
+			if err := do(r, m.obj.DeepCopyObject().(api.Object)); err != nil {
 				failed = both(failed, m.explain(err))
 			}
 		}

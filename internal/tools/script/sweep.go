@@ -24,6 +24,7 @@ func (s *Script) NamesInvariants() bool {
 func (s *Script) ForSweep() (swept *Script, last int, err error) {
 	c := *s
 	c.manifest = false // errors name lines of the script
+	c.hasNodes = nil   // it may end earlier
 	if !s.NamesInvariants() {
 		watch := setupLine{line: 1, apply: func(u *setup) error {
 			_, err := u.watch("all")

@@ -8,9 +8,10 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
-// goal checks the condition of wait for one object: the error is nil once it is met.
+// goal checks the condition of wait for one object, of which alone it depends: the error is nil once it is met.
 type goal func(r *runner, ref api.Ref) error
 
 // defaultTimeout is the default of kubectl wait --timeout.
@@ -116,10 +117,14 @@ func (r *runner) waitFor(refs []api.Ref, reached goal, wanted string, timeout ti
 	var missing api.Ref
 	var why error
 	events := 0
+	changed := r.changes(refs)
 	met := func() bool {
 		const interval = 10_000
 		if events++; events%interval == 0 {
 			r.progress()
+		}
+		if !changed() {
+			return false
 		}
 		for _, ref := range refs {
 			if why = reached(r, ref); why != nil {
@@ -143,4 +148,22 @@ func (r *runner) waitFor(refs []api.Ref, reached goal, wanted string, timeout ti
 		r.printf("%s condition met\n", displayName(ref))
 	}
 	return nil
+}
+
+// changes returns a function that reports whether any of the objects has changed since its previous call. The first call returns true.
+func (r *runner) changes(refs []api.Ref) func() bool {
+	s := internals.Engine(r.cluster).Store()
+	seen := make([]api.Object, len(refs))
+	first := true
+	return func() bool {
+		changed := first
+		first = false
+		for i, ref := range refs {
+			// Stored objects are immutable: another version is another object. After an error there is none.
+			obj, _ := s.Get(ref.Kind, ref.Key)
+			changed = changed || obj != seen[i]
+			seen[i] = obj
+		}
+		return changed
+	}
 }
