@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,9 @@ type sweepFlags struct {
 	choices, trace                string
 }
 
+// sweepGCPercent is the GC percentage of the process while it sweeps.
+const sweepGCPercent = 400
+
 // jobIndex is the environment variable that Kubernetes sets in each pod of an Indexed Job.
 const jobIndex = "JOB_COMPLETION_INDEX"
 
@@ -46,8 +50,8 @@ watch). The report does not depend on the number of cores.
 --shard I/N runs every Nth seed, and -o json writes a report that --merge joins with others; --shard job/N takes I from ` + jobIndex + `.
 See examples/sweep.
 
---exhaustive runs a script or a manifest in every order, up to a bound. Each state is explored once, and equivalent orders are run once; no
-outcome is lost (go doc github.com/volsim/volsim/internal/tools/explore explains why). Findings include the choices that lead to them, for
+--exhaustive runs a script or a manifest in every order, up to a bound, on all cores. Each state is explored once, and equivalent orders are
+run once; no outcome is lost (docs/explore.md explains why). Findings include the choices that lead to them, for
 volsim run --choices or, for a manifest, volsim sweep --choices.
 
 The exit status is 1 if runs failed, or if an invariant was violated that no forced action explains. With -o json it is 1 only if the sweep
@@ -85,6 +89,10 @@ func (f *sweepFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(cmd, args); err != nil {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	}
+	if os.Getenv("GOGC") == "" {
+		// Most memory is that of clusters that have ended, so larger heaps make collections rarer and not longer.
+		debug.SetGCPercent(sweepGCPercent)
+	}
 	switch {
 	case f.merge:
 		return f.runMerge(cmd, args)
@@ -113,7 +121,7 @@ func (f *sweepFlags) check(cmd *cobra.Command, args []string) error {
 	}{
 		{"no-prune", f.exhaustive}, {"max-runs", f.exhaustive}, {"max-choices", f.exhaustive},
 		{"without", explores}, {"until", explores}, {"starting", explores}, {"trace", f.choices != ""}, {"shard", !explores && !f.merge},
-		{"cores", !explores && !f.merge},
+		{"cores", f.choices == "" && !f.merge},
 	} {
 		if cmd.Flags().Changed(flag.name) && !flag.allowed {
 			return fmt.Errorf("invalid --%s: not supported in this mode", flag.name)

@@ -29,6 +29,10 @@ func (f *sweepFlags) model(cmd *cobra.Command, arg string) (swept, error) {
 	if err != nil {
 		return swept{}, err
 	}
+	return f.modelOf(cmd, name, data)
+}
+
+func (f *sweepFlags) modelOf(cmd *cobra.Command, name string, data []byte) (swept, error) {
 	if !script.IsManifest(name, data) {
 		return f.scriptModel(cmd, name, data)
 	}
@@ -55,13 +59,26 @@ func (f *sweepFlags) scriptModel(cmd *cobra.Command, name string, data []byte) (
 }
 
 func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
-	s, err := f.model(cmd, arg)
+	name, data, err := readInput(cmd.InOrStdin(), arg)
 	if err != nil {
 		return err
 	}
+	s, err := f.modelOf(cmd, name, data)
+	if err != nil {
+		return err
+	}
+	var others []explore.Model
+	for range f.workers() - 1 {
+		// Each has its own script, because a script is not safe for concurrent use.
+		other, err := f.modelOf(cmd, name, data)
+		if err != nil {
+			return err
+		}
+		others = append(others, other.model)
+	}
 	progress := f.progress(cmd.ErrOrStderr())
 	x, err := explore.Exhaustive(s.model,
-		explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
+		explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Others: others, Progress: func(x explore.Exploration) {
 			progress(func() string {
 				return fmt.Sprintf("%s: %d runs, %d states, %d outcomes", s.name, x.Runs, x.States, len(x.Outcomes))
 			})

@@ -283,6 +283,15 @@ func (a *Actor) Keeps(memory ...any) { a.memory = append(a.memory, memory...) }
 // Memory returns the roots that Keeps registered in this life; nil for none.
 func (a *Actor) Memory() []any { return a.memory }
 
+// EachActor walks all actors in the order in which they were added.
+func (e *Engine) EachActor(yield func(*Actor) bool) {
+	for _, a := range e.actors {
+		if !yield(a) {
+			return
+		}
+	}
+}
+
 // ID is the number of the process: processes are numbered from 1 in the order in which they begin. The user's process has none.
 func (p *Process) ID() uint64 { return p.id }
 

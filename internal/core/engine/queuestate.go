@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Index is the position of the queue among those of its actor.
@@ -22,17 +22,24 @@ func (q *Queue) First() string {
 // included.
 func (q *Queue) AppendState(text []byte) []byte {
 	for _, item := range q.keys.all() {
-		text = fmt.Appendf(text, " %q", item.key)
+		text = strconv.AppendQuote(append(text, ' '), item.key)
 	}
-	for _, key := range slices.Sorted(maps.Keys(q.all)) {
-		if item := q.all[key]; item.working {
-			text = fmt.Appendf(text, " %q=%t", key, item.dirty)
+	if q.busy > q.keys.len() {
+		for _, key := range slices.Sorted(maps.Keys(q.all)) {
+			if item := q.all[key]; item.working {
+				text = strconv.AppendQuote(append(text, ' '), key)
+				text = strconv.AppendBool(append(text, '='), item.dirty)
+			}
 		}
 	}
 	l := q.limiter
-	text = fmt.Appendf(text, " %d", l.tat)
+	text = strconv.AppendInt(append(text, ' '), int64(l.tat), 10)
+	if len(l.failures) == 0 {
+		return text
+	}
 	for _, key := range slices.Sorted(maps.Keys(l.failures)) {
-		text = fmt.Appendf(text, " %q!%d", key, l.failures[key])
+		text = strconv.AppendQuote(append(text, ' '), key)
+		text = strconv.AppendInt(append(text, '!'), int64(l.failures[key]), 10)
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/volsim/volsim/internal/tools/explore"
@@ -18,14 +19,18 @@ func readScript(b *testing.B, name string) *explore.Script {
 	return s
 }
 
-// BenchmarkExhaustive explores a small script in every order.
+// BenchmarkExhaustive explores a small script in every order, on all cores.
 func BenchmarkExhaustive(b *testing.B) {
 	b.ReportAllocs()
 	states := 0
 	used := cpuTime()
-	s := readScript(b, "sweep/small.txtar")
+	model := func() explore.Model { return readScript(b, "sweep/small.txtar").Model(0) }
+	var others []explore.Model
+	for range runtime.GOMAXPROCS(0) - 1 {
+		others = append(others, model())
+	}
 	for b.Loop() {
-		x, err := explore.Exhaustive(s.Model(0), explore.Options{})
+		x, err := explore.Exhaustive(model(), explore.Options{Others: others})
 		must(b, err)
 		states += x.States
 	}

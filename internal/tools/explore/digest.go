@@ -1,10 +1,8 @@
 package explore
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 )
 
 // digest is a hash of a text. Two texts with the same digest are taken to be equal.
@@ -38,9 +36,3 @@ func text(s string) digest { return digest{}.mix([]byte(s)) }
 
 // number encodes a number as a part of a digest.
 func number(n int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
-
-// unordered returns a digest of digests that does not depend on their order.
-func unordered(all []digest) digest {
-	slices.SortFunc(all, func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
-	return digest{}.with(all...)
-}

@@ -65,5 +65,6 @@
 //
 // Each further actor that takes part multiplies these figures. An independent actor that only watches adds little.
 //
-// Nothing here starts a goroutine. To use all cores, run one script on each (cmd/volsim does). An exploration cannot be split into shards.
+// Exhaustive makes several runs at once if Options.Others has models; else nothing here starts a goroutine. docs/explore.md says why that, and
+// what is skipped, loses nothing. An exploration cannot be split into shards.
 package explore

@@ -1,12 +1,11 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // DefaultMaxRuns is the default of Options.MaxRuns.
@@ -22,6 +21,9 @@ type Options struct {
 	NoPrune bool
 	// Progress is called after each run, if not nil.
 	Progress func(Exploration)
+	// Others are models that make the same cluster. For each of them, one more run is made at the same time. The result does not depend
+	// on their number. A model that is safe for concurrent use may occur several times.
+	Others []Model
 
 	// noReduction explores every event at every state; states that were seen before still end a run.
 	noReduction bool
@@ -43,8 +45,8 @@ type Exploration struct {
 	Bounded string
 }
 
-// Exhaustive explores all interleavings of a model, depth first: it runs the model to its end, goes back to the last choice with an
-// unexplored possibility, takes that, and continues, until there is none. It stores no clusters: each run begins anew and repeats the
+// Exhaustive explores all interleavings of a model, depth first: it runs the model to its end, goes back to the last choices with an
+// unexplored possibility, takes those, and continues, until there is none. It stores no clusters: each run begins anew and repeats the
 // choices up to that point. It applies the reduction that the package comment describes, unless Options.NoPrune is set. The same model
 // gives the same Exploration each time. It returns an error for negative bounds, for a model that cannot be made, and for one that is not
 // the same each time.
@@ -60,34 +62,29 @@ func Exhaustive(model Model, opts Options) (Exploration, error) {
 	return x.result, err
 }
 
-// explorer is a running exploration.
+// explorer is an exploration. It makes runs in batches: those of a batch may be made at the same time, because they only read the explorer.
+// Then their results are added in order.
 type explorer struct {
-	model  Model
-	opts   Options
-	result Exploration
-	path   []*node
-	known  map[digest][]digest // the visited states, each with its sleep set
+	opts    Options
+	models  []Model
+	result  Exploration
+	started bool                // the first run was made
+	open    []*node             // the nodes with events to explore; the last ones are explored first
+	known   map[digest][]digest // the visited states, each with its sleep set
 
 	// Assumptions of invisible. If one is refuted, the exploration begins anew.
 	dependentActors map[string]bool    // actors that turned out not to be independent
 	kinds           map[api.Kind]bool  // of objects that change
 	backgroundAt    map[time.Time]bool // instants at which background events are queued during Settle
 	assumedQuiet    map[time.Time]bool // instants at which none is assumed to be
-	// assumed is set when the exploration uses an assumption, refuted when one turns out to be false.
-	assumed, refuted bool
-
-	// The current run.
-	tracker *tracker
-	live    bool // the tracker follows the events; false while the path is repeated
-	depth   int  // the number of nodes so far
-	choices int  // the number of those with several events
-	asked   bool // the engine has called Choose for the next event
-	capped  bool // MaxChoices was reached
+	// assumed is set when the exploration uses an assumption, learned when a run of this batch found a kind that changes, refuted when an
+	// assumption turns out to be false.
+	assumed, learned, refuted bool
 }
 
 func newExplorer(model Model, opts Options) *explorer {
 	x := &explorer{
-		model: model, opts: opts, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{},
+		models: append([]Model{model}, opts.Others...), opts: opts, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{},
 		backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{},
 	}
 	x.reset()
@@ -95,142 +92,163 @@ func newExplorer(model Model, opts Options) *explorer {
 }
 
 func (x *explorer) reset() {
-	x.path, x.known, x.assumed, x.refuted = nil, map[digest][]digest{}, false, false
+	x.open, x.known, x.started, x.assumed, x.refuted = nil, map[digest][]digest{}, false, false, false
 	clear(x.assumedQuiet)
 	x.result = Exploration{Runs: x.result.Runs}
 }
 
-// These errors end a run early, as panics that never leave the package.
-var (
-	errKnown   = errors.New("nothing new can follow")
-	errRefuted = errors.New("an assumption was refuted")
-	errChanged = errors.New("explore: the model is not the same each time: a choice has another number of events than before")
-)
+// batchSize is the number of runs in a batch. It must not depend on the number of models, so that the result does not.
+const batchSize = 16
 
 func (x *explorer) explore() error {
 	for {
-		if err := x.run(); err != nil {
-			return err
-		}
-		if x.refuted {
-			x.reset()
-		} else if !x.backtrack() {
-			x.result.Finished = x.result.Bounded == ""
+		batch := x.take(batchSize)
+		if len(batch) == 0 {
 			return nil
 		}
-		if x.opts.Progress != nil {
-			x.opts.Progress(x.result)
-		}
-		if x.result.Runs >= x.opts.MaxRuns {
-			x.result.Bounded = fmt.Sprintf("%d runs", x.opts.MaxRuns)
-			return nil
+		x.run(batch)
+		for _, w := range batch {
+			if err := x.add(w); err != nil {
+				return err
+			}
+			if x.refuted {
+				x.reset()
+				break
+			}
+			if x.opts.Progress != nil {
+				x.opts.Progress(x.result)
+			}
 		}
 	}
 }
 
-// run makes one run: it repeats the path and explores from its end on.
-func (x *explorer) run() (err error) {
-	x.tracker, x.live, x.depth, x.choices, x.asked, x.capped = nil, false, 0, 0, false, false
-	run, err := x.model(x.Choose)
-	if err != nil {
-		return fmt.Errorf("explore: make the model: %w", err)
+// take returns the next runs to make, at most so many; none at the end.
+func (x *explorer) take(most int) []*walk {
+	if x.started && len(x.open) == 0 {
+		x.result.Finished = x.result.Bounded == ""
+		return nil
 	}
-	defer run.Engine.Close()
-	if run.Ordered && run.Engine.Trace() == nil {
-		return errors.New("explore: Run.Ordered is true but the engine has no trace; set engine.Config.Trace")
+	most = min(most, x.opts.MaxRuns-x.result.Runs)
+	if most <= 0 {
+		x.result.Bounded = fmt.Sprintf("%d runs", x.opts.MaxRuns)
+		return nil
 	}
-	run.Engine.Observe(x)
-	x.tracker = newTracker(run, x.wrote, x.dependentActors)
-	x.live = len(x.path) == 0
-	x.result.Runs++
-	failure, ended, err := x.execute(run)
-	if err != nil {
-		return err
+	x.learned = false
+	var batch []*walk
+	if !x.started {
+		x.started = true
+		batch = append(batch, newWalk(x, nil))
+	} else {
+		first := max(len(x.open)-most, 0)
+		for _, from := range x.open[first:] {
+			from.takeNext()
+			batch = append(batch, newWalk(x, from))
+		}
+		x.open = x.open[:first]
 	}
-	if n := len(x.path); ended && n > 0 && x.depth == n && !x.capped {
-		x.path[n-1].edge = x.tracker.access
+	x.result.Runs += len(batch)
+	return batch
+}
+
+// run makes the runs of a batch.
+func (x *explorer) run(batch []*walk) {
+	if len(x.models) == 1 || len(batch) == 1 {
+		for _, w := range batch {
+			w.run(x.models[0])
+		}
+		return
+	}
+	var group sync.WaitGroup
+	next := make(chan *walk, len(batch))
+	for _, w := range batch {
+		next <- w
+	}
+	close(next)
+	for _, model := range x.models {
+		group.Go(func() {
+			for w := range next {
+				w.run(model)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// add adds the result of a run, unless it refutes an assumption. Runs of the same batch that were added before may have visited its states;
+// then the rest of it is dropped.
+func (x *explorer) add(w *walk) error {
+	if w.err != nil {
+		return w.err
+	}
+	if x.addAssumptions(w); x.refuted {
+		return nil
+	}
+	if w.capped {
+		x.result.Bounded = fmt.Sprintf("%d choices of a run", x.opts.MaxChoices)
+	}
+	visited := make([]*node, 0, len(w.nodes)+1)
+	if w.from != nil {
+		visited = append(visited, w.from)
+	}
+	ended := w.ended
+	for _, n := range w.nodes {
+		x.visit(n)
+		visited = append(visited, n)
+		if !n.explore(n.at) {
+			ended = false
+			break
+		}
+	}
+	for _, n := range visited {
+		x.reopen(n)
 	}
 	if ended {
-		x.result.Add(run.report(failure, x.picked()))
-	} else if !x.refuted {
-		x.result.addViolations(sample{Choices: x.picked(), Violations: run.violations()})
+		x.result.Add(w.report)
+	} else {
+		x.result.Pruned++
+		x.result.addViolations(w.sample)
 	}
 	return nil
 }
 
-// execute executes a run. ended is false if the run ended early.
-func (x *explorer) execute(run *Run) (failure error, ended bool, err error) {
-	defer func() {
-		switch r := recover(); r {
-		case nil:
-		case errKnown:
-			x.result.Pruned++
-			ended = false
-		case errRefuted:
-			ended = false
-		case errChanged:
-			err = errChanged
-		default:
-			panic(r)
+// reopen adds a node to those with events to explore, if it has any.
+func (x *explorer) reopen(n *node) {
+	if len(n.todo) > 0 {
+		x.open = append(x.open, n)
+	} else {
+		n.past, n.asleep = past{}, nil
+	}
+}
+
+// visit adds the state of a node to those that are known, and computes the sleep set of the node and what there is to explore.
+func (x *explorer) visit(n *node) {
+	_, known := x.known[n.state]
+	if !known {
+		x.result.States++
+	}
+	x.prepare(n)
+	x.known[n.state] = sleeping(n.asleep)
+}
+
+// addAssumptions adds what a run has assumed, and what it has learned about assumptions.
+func (x *explorer) addAssumptions(w *walk) {
+	x.refuted = x.refuted || w.assumed && x.learned
+	for at := range w.assumedQuiet {
+		x.refuted = x.refuted || x.backgroundAt[at]
+		x.assumedQuiet[at] = true
+	}
+	x.assumed = x.assumed || w.assumed
+	for kind := range w.kinds {
+		if !x.kinds[kind] {
+			x.kinds[kind], x.learned, x.refuted = true, true, x.refuted || x.assumed
 		}
-	}()
-	return run.Execute(), true, nil
-}
-
-// picked returns the choices of the current run.
-func (x *explorer) picked() []engine.Choice {
-	var choices []engine.Choice
-	for _, n := range x.path {
-		if n.n > 1 {
-			choices = append(choices, engine.Choice{N: n.n, Picked: n.events[n.at].index})
+	}
+	for at := range w.backgroundAt {
+		if !x.backgroundAt[at] {
+			x.backgroundAt[at], x.refuted = true, x.refuted || x.assumedQuiet[at]
 		}
 	}
-	return choices
-}
-
-// Choose is for engine.Config.Choose.
-func (x *explorer) Choose(n int) int {
-	if x.tracker == nil {
-		return 0
-	}
-	x.asked = true
-	return x.next(n)
-}
-
-// Begin, End and Return make the explorer an engine.Observer.
-func (x *explorer) Begin(d engine.Due) {
-	// With a single event due the engine does not call Choose.
-	if !x.asked {
-		x.tracker.taken = append(x.tracker.taken, d)
-		x.next(1)
-		x.tracker.taken = nil
-	}
-	x.asked = false
-	if x.live {
-		x.tracker.begin(d)
-	}
-}
-
-// End handles the end of an event.
-func (x *explorer) End(f *engine.Footprint) {
-	if x.live {
-		x.tracker.end(f)
-		x.background(f)
-	}
-}
-
-// Return handles the engine's return to the driver of the run.
-func (x *explorer) Return() {
-	if x.live {
-		x.tracker.returned()
-	}
-}
-
-func (x *explorer) wrote(kind api.Kind, obj api.Object) {
-	if !x.kinds[kind] {
-		x.kinds[kind], x.refuted = true, x.refuted || x.assumed
-	}
-	if actor := dependentActor(obj); actor != "" && !x.dependentActors[actor] {
+	for actor := range w.dependentActors {
 		x.dependentActors[actor], x.refuted = true, true
 	}
 }

@@ -108,6 +108,17 @@ func TestExhaustive(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, pruned, again)
 	})
+	t.Run("the result does not depend on the number of models", func(t *testing.T) {
+		w, err := Manifest{Data: []byte(one), Without: idle, Check: check.All()}.Model()
+		require.NoError(t, err)
+		alone, err := Exhaustive(w, Options{})
+		require.NoError(t, err)
+		for _, others := range [][]Model{{w}, {w, w, w}} {
+			together, err := Exhaustive(w, Options{Others: others})
+			require.NoError(t, err)
+			require.Equal(t, alone, together)
+		}
+	})
 	t.Run("the later writer gets a conflict", func(t *testing.T) {
 		// An actor that read before another wrote gets a conflict. Any subset of the actors but the empty one may have written.
 		x, err := Exhaustive(counting(3), Options{})

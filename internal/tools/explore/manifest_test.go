@@ -3,11 +3,9 @@ package explore
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 )
@@ -64,9 +62,7 @@ func TestDependentActor(t *testing.T) {
 		data := strings.Replace(one, "hostPath: {path: /tmp/only}", "persistentVolumeReclaimPolicy: "+policy+"\n  hostPath: {path: /tmp/only}", 1)
 		w, err := Manifest{Data: []byte(data), Without: idle}.Model()
 		require.NoError(t, err)
-		x := &explorer{model: w, opts: Options{MaxRuns: 20}, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{},
-			backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{}}
-		x.reset()
+		x := newExplorer(w, Options{MaxRuns: 20})
 		require.NoError(t, x.explore())
 		require.Equal(t, want, x.dependentActors[actors.PersistentVolume], policy)
 		require.Equal(t, 20, x.result.Runs, "it continues after the restart")

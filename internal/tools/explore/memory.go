@@ -1,144 +1,160 @@
 package explore
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
-	"strings"
+	"unsafe"
 
-	"github.com/tidwall/btree"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
-// reader reads the memory of an actor by reflection: everything reachable from its registered state. It skips Events, and what the engine
-// reports itself (informers, queues, the store). Functions count as constant.
+// reader reads values by reflection: everything reachable from the registered state of an actor, or an object. It skips Events, and what
+// the engine reports itself (informers, queues, the store). Functions count as constant. It writes each value so that the text determines
+// it: scalars in a fixed size, and the rest with its length or type before it.
 type reader struct {
 	tracker *tracker
 	seen    map[place]int
 	out     []byte
 	// counters are numbers of which only differences are used, in the order in which the reader meets them.
 	counters []uint64
+	// object is true while an object is read. Of unversioned, a reference in it, the resourceVersion is not read.
+	object      bool
+	unversioned *corev1.ObjectReference
 }
 
 type place struct {
-	at  uintptr
+	at  unsafe.Pointer
 	typ reflect.Type
-}
-
-// differenceTag is the value of the struct tag "explore" that marks a counter of which code uses only the difference between two readings
-// within one activity, as it does with engine.Process.Effects.
-const differenceTag = "difference"
-
-// opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic
-// type stands for all its instances.
-var opaque = typeSet(
-	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
-	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[engine.Client[api.Object]](),
-	reflect.TypeFor[engine.Informer[api.Object]](),
-	reflect.TypeFor[store.Store](), reflect.TypeFor[store.Index[api.Object]](), reflect.TypeFor[store.Table[api.Object]](),
-	reflect.TypeFor[backends.Set](),
-)
-
-// trees are read by their items in order: their nodes hold numbers that count copies in the whole process.
-var trees = typeSet(reflect.TypeFor[btree.BTreeG[int]]())
-
-// typeName returns a type without its type parameters.
-type typeName struct{ path, name string }
-
-func nameOf(t reflect.Type) typeName {
-	name, _, _ := strings.Cut(t.Name(), "[")
-	return typeName{t.PkgPath(), name}
-}
-
-func typeSet(types ...reflect.Type) map[typeName]bool {
-	set := map[typeName]bool{}
-	for _, t := range types {
-		set[nameOf(t)] = true
-	}
-	return set
 }
 
 // memory is the digest of an actor's memory, and its counters.
 func (t *tracker) memory(a *engine.Actor) (digest, []uint64) {
-	r := &reader{tracker: t, seen: map[place]int{}}
+	r := t.newReader()
 	for _, root := range a.Memory() {
 		r.read(reflect.ValueOf(root))
 	}
-	return digest{}.mix(r.out), r.counters
+	counters := r.counters
+	return r.close(), counters
 }
 
-var objectType = reflect.TypeFor[api.Object]()
+// newReader returns a reader. Only one of a tracker is in use at a time, except that an object is read within the memory that refers to it.
+func (t *tracker) newReader() *reader {
+	if n := len(t.readers); n > 0 {
+		r := t.readers[n-1]
+		t.readers = t.readers[:n-1]
+		return r
+	}
+	return &reader{tracker: t, seen: map[place]int{}}
+}
 
-func (r *reader) say(format string, args ...any) { r.out = fmt.Appendf(r.out, format, args...) }
+// close returns the digest of what was read. The reader is used again.
+func (r *reader) close() digest {
+	d := digest{}.mix(r.out)
+	clear(r.seen)
+	*r = reader{tracker: r.tracker, seen: r.seen, out: r.out[:0], counters: r.counters}
+	r.counters = nil
+	r.tracker.readers = append(r.tracker.readers, r)
+	return d
+}
+
+func (r *reader) number(n uint64) { r.out = binary.LittleEndian.AppendUint64(r.out, n) }
+
+func (r *reader) flag(b bool) {
+	if b {
+		r.out = append(r.out, 1)
+	} else {
+		r.out = append(r.out, 0)
+	}
+}
+
+func (r *reader) text(s string) {
+	r.out = binary.AppendUvarint(r.out, uint64(len(s)))
+	r.out = append(r.out, s...)
+}
 
 func (r *reader) read(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid:
-		r.say("nil ")
+		r.flag(false)
 	case reflect.Bool:
-		r.say("%t ", v.Bool())
+		r.flag(v.Bool())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		r.say("%d ", v.Int())
+		r.number(uint64(v.Int()))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		r.say("%d ", v.Uint())
-	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
-		r.say("%v ", v)
+		r.number(v.Uint())
+	case reflect.Float32, reflect.Float64:
+		r.number(math.Float64bits(v.Float()))
+	case reflect.Complex64, reflect.Complex128:
+		r.text(fmt.Sprint(v.Complex()))
 	case reflect.String:
-		r.say("%q ", v.String())
+		r.text(v.String())
 	case reflect.Slice, reflect.Array:
-		r.say("[%d ", v.Len())
-		for i := range v.Len() {
-			r.read(v.Index(i))
-		}
+		r.readList(v)
 	case reflect.Map:
 		r.readMap(v)
 	case reflect.Struct:
 		r.readStruct(v)
 	case reflect.Interface:
 		if v.IsNil() {
-			r.say("nil ")
+			r.text("")
 			return
 		}
-		r.say("%s ", v.Elem().Type())
+		r.text(v.Elem().Type().String())
 		r.read(v.Elem())
 	case reflect.Pointer:
 		r.readPointer(v)
 	default: // functions, channels
-		r.say("%t ", v.IsNil())
+		r.flag(v.IsNil())
+	}
+}
+
+func (r *reader) readList(v reflect.Value) {
+	n := v.Len()
+	r.out = binary.AppendUvarint(r.out, uint64(n))
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
+		r.out = append(r.out, v.Bytes()...)
+		return
+	}
+	for i := range n {
+		r.read(v.Index(i))
 	}
 }
 
 func (r *reader) readPointer(v reflect.Value) {
+	how := layoutOf(v.Type())
+	if how.opaque {
+		return
+	}
+	r.flag(v.IsNil())
 	if v.IsNil() {
-		r.say("nil ")
 		return
 	}
-	if opaque[nameOf(v.Type().Elem())] {
-		return
-	}
-	if v.Type().Implements(objectType) || v.Type() == reflect.TypeFor[*engine.Process]() {
+	if how.object && !r.object {
 		// By address, because values of unexported fields cannot be extracted.
-		switch shared := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).Interface().(type) {
-		case api.Object:
-			d := r.tracker.content(shared)
-			r.out = append(r.out, d[:]...)
-		case *engine.Process:
-			d := r.tracker.activity(shared)
-			r.out = append(r.out, d[:]...)
-		}
+		d := r.tracker.content(reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).Interface().(api.Object))
+		r.out = append(r.out, d[:]...)
 		return
 	}
-	at := place{v.Pointer(), v.Type()}
+	if how.process {
+		d := r.tracker.activity((*engine.Process)(v.UnsafePointer()))
+		r.out = append(r.out, d[:]...)
+		return
+	}
+	at := place{v.UnsafePointer(), v.Type()}
 	if n, ok := r.seen[at]; ok {
-		r.say("@%d ", n)
+		r.number(uint64(n))
 		return
 	}
-	r.seen[at] = len(r.seen)
-	if trees[nameOf(v.Type().Elem())] {
+	r.seen[at] = len(r.seen) + 1
+	r.number(0)
+	if how.tree {
 		r.readTree(v)
 		return
 	}
@@ -148,8 +164,9 @@ func (r *reader) readPointer(v reflect.Value) {
 // readTree reads the items of a tree in order.
 func (r *reader) readTree(v reflect.Value) {
 	// By address, because methods cannot be called on values of unexported fields.
-	scan := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).MethodByName("Scan")
-	r.say("tree")
+	tree := reflect.NewAt(v.Type().Elem(), v.UnsafePointer())
+	r.number(uint64(tree.MethodByName("Len").Call(nil)[0].Int()))
+	scan := tree.MethodByName("Scan")
 	yield := func(item []reflect.Value) []reflect.Value {
 		r.read(item[0])
 		return []reflect.Value{reflect.ValueOf(true)}
@@ -158,36 +175,54 @@ func (r *reader) readTree(v reflect.Value) {
 }
 
 func (r *reader) readStruct(v reflect.Value) {
-	if opaque[nameOf(v.Type())] {
+	how := layoutOf(v.Type())
+	switch {
+	case how.opaque:
+		return
+	case how.location:
+		// The others are caches.
+		r.read(v.FieldByName("name"))
+		r.read(v.FieldByName("zone"))
 		return
 	}
-	r.say("{")
-	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("explore") == differenceTag {
-			r.counters = append(r.counters, v.Field(i).Uint())
-		} else {
-			r.read(v.Field(i))
+	for _, f := range how.fields {
+		switch {
+		case f.difference:
+			r.counters = append(r.counters, v.Field(f.index).Uint())
+		case f.version && r.object && r.unversioned != nil && v.CanAddr() && v.UnsafeAddr() == uintptr(unsafe.Pointer(r.unversioned)):
+		default:
+			r.read(v.Field(f.index))
 		}
 	}
-	r.say("}")
 }
 
 // readMap reads the entries in the order of their keys.
 func (r *reader) readMap(v reflect.Value) {
-	type entry struct {
-		key   string
-		value reflect.Value
+	r.out = binary.AppendUvarint(r.out, uint64(v.Len()))
+	switch v.Len() {
+	case 0:
+		return
+	case 1:
+		iter := v.MapRange()
+		iter.Next()
+		r.read(iter.Key())
+		r.read(iter.Value())
+		return
 	}
-	var entries []entry
+	type entry struct{ key, value reflect.Value }
+	type keyed struct {
+		entry
+		text []byte
+	}
+	entries := make([]keyed, 0, v.Len())
 	for iter := v.MapRange(); iter.Next(); {
-		key := &reader{tracker: r.tracker, seen: map[place]int{}}
+		key := &reader{tracker: r.tracker, seen: map[place]int{}, object: r.object}
 		key.read(iter.Key())
-		entries = append(entries, entry{string(key.out), iter.Value()})
+		entries = append(entries, keyed{entry{iter.Key(), iter.Value()}, key.out})
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
-	r.say("map %d ", len(entries))
+	slices.SortFunc(entries, func(a, b keyed) int { return bytes.Compare(a.text, b.text) })
 	for _, e := range entries {
-		r.say("%s:", e.key)
+		r.out = append(r.out, e.text...)
 		r.read(e.value)
 	}
 }

@@ -96,9 +96,9 @@ func TestMemory(t *testing.T) {
 	require.NoError(t, err)
 	tr := newTracker(&Run{Engine: e}, func(api.Kind, api.Object) {}, nil)
 	digestOf := func(root any) digest {
-		r := &reader{tracker: tr, seen: map[place]int{}}
+		r := tr.newReader()
 		r.read(reflect.ValueOf(root))
-		return digest{}.mix(r.out)
+		return r.close()
 	}
 	ring := func(names ...string) *node {
 		first := &node{by: map[string]*node{}, pv: fake.Volume("a", "1Gi"), any: 7}

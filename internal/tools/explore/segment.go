@@ -11,7 +11,7 @@ import (
 // segment returns a digest of an event and of everything that it read. What it wrote and requested follows from that, so the digest
 // contains results, not requests.
 func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
-	d := t.before.mix([]byte(t.engine.Now().String()), []byte(t.key))
+	d := t.before.mix(number(int(t.engine.Now().UnixNano())), []byte(t.key))
 	a := f.Event.Actor
 	switch {
 	case !independent:
@@ -100,7 +100,7 @@ func (t *tracker) readTrace() bool {
 // entry adds a trace entry to a digest. It omits numbers that differ between runs that differ in nothing else, and the object before a
 // write, which follows from the write before.
 func (t *tracker) entry(d digest, e trace.Entry) digest {
-	d = d.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
+	d = d.mix(number(int(e.Time.UnixNano())), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
 		[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))
 	if e.Detach != nil {
 		d = d.mix(fmt.Appendf(nil, "%+v", *e.Detach))

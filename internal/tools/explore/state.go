@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"bytes"
+	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -36,35 +38,45 @@ func (t *tracker) possibilities() []possible {
 
 // state returns the state of the run. Call noteUser before.
 func (t *tracker) state() digest {
-	d := digest{}.mix([]byte(t.engine.Now().String()))
-	d = d.with(t.now.objects.all, t.now.rest, t.now.user, t.now.trace, t.now.faults)
-	for _, name := range slices.Sorted(maps.Keys(t.now.storage)) {
-		d = d.with(t.now.storage[name])
+	now := &t.now
+	out := binary.LittleEndian.AppendUint64(t.text[:0], uint64(t.engine.Now().UnixNano()))
+	for _, d := range []*digest{&now.objects.all, &now.rest, &now.user, &now.trace, &now.faults} {
+		out = append(out, d[:]...)
 	}
-	for _, a := range t.engine.Actors() {
-		d = d.with(t.actor(a))
+	for _, name := range slices.Sorted(maps.Keys(now.storage)) {
+		d := now.storage[name]
+		out = append(out, d[:]...)
 	}
-	return d.with(t.due(t.ready()), t.due(t.engine.Later()))
+	for a := range t.engine.EachActor {
+		out = t.appendActor(out, a)
+	}
+	out = t.appendDue(out, t.ready())
+	out = t.appendDue(out, t.engine.Later())
+	t.text = out
+	return digest{}.mix(out)
 }
 
-// actor returns the state of an actor.
-func (t *tracker) actor(a *engine.Actor) digest {
-	var out []byte
+// appendActor appends the state of an actor.
+func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 	for _, q := range a.Queues() {
 		out = append(q.AppendState(out), ';')
 	}
-	var procs []digest
+	memory := t.now.memories[a.Name()]
+	out = append(out, memory[:]...)
+	begin := len(t.digests)
 	for _, p := range a.Processes() {
-		procs = append(procs, t.activity(p))
+		t.digests = append(t.digests, t.activity(p))
 	}
-	d := digest{}.mix(out).with(t.now.memories[a.Name()], unordered(procs))
+	out = t.appendUnordered(out, begin)
 	for i, v := range a.Views() {
 		for late := range v.Undelivered {
-			d = d.mix(number(i), []byte(late.Type), []byte(late.Key), number(int(late.Written))).with(t.content(late.Object),
-				t.contentOrNone(late.Old))
+			object, old := t.content(late.Object), t.contentOrNone(late.Old)
+			out = append(append(out, number(i)...), number(int(late.Written))...)
+			out = append(append(out, late.Type...), ' ')
+			out = append(append(out, object[:]...), old[:]...)
 		}
 	}
-	return d
+	return append(out, '.')
 }
 
 func (t *tracker) contentOrNone(obj api.Object) digest {
@@ -74,13 +86,25 @@ func (t *tracker) contentOrNone(obj api.Object) digest {
 	return t.content(obj)
 }
 
-// due returns a digest of events. Their order in the list does not matter, because any event of an instant may come next.
-func (t *tracker) due(list []engine.Due) digest {
-	var ids []digest
+// appendDue appends events. Their order in the list does not matter, because any event of an instant may come next.
+func (t *tracker) appendDue(out []byte, list []engine.Due) []byte {
+	begin := len(t.digests)
 	for _, d := range list {
 		if !d.Stopped {
-			ids = append(ids, t.id(d))
+			t.digests = append(t.digests, t.id(d))
 		}
 	}
-	return unordered(ids)
+	return t.appendUnordered(out, begin)
+}
+
+// appendUnordered appends the digests from begin on, independent of their order, and removes them.
+func (t *tracker) appendUnordered(out []byte, begin int) []byte {
+	all := t.digests[begin:]
+	slices.SortFunc(all, func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
+	out = binary.LittleEndian.AppendUint64(out, uint64(len(all)))
+	for _, d := range all {
+		out = append(out, d[:]...)
+	}
+	t.digests = t.digests[:begin]
+	return out
 }

@@ -17,6 +17,9 @@ type tracker struct {
 	dependentActors map[string]bool            // actors that are not independent after all
 	now             past
 	contents        map[api.Object]digest
+	readers         []*reader    // not in use
+	text            []byte       // reused by state
+	digests         []digest     // reused by state
 	taken           []engine.Due // the event that is about to begin, which is no longer queued
 	// The current event.
 	before  digest // its identity
@@ -62,8 +65,27 @@ func (p past) clone() past {
 	return p
 }
 
+// newTracker returns a tracker of a run that follows it from its beginning.
 func newTracker(run *Run, wrote func(api.Kind, api.Object), dependentActors map[string]bool) *tracker {
-	t := &tracker{run: run, engine: run.Engine, wrote: wrote, dependentActors: dependentActors, contents: map[api.Object]digest{}}
+	t := newTrackerOfRepeat(run, wrote, dependentActors)
+	t.start()
+	return t
+}
+
+// newTrackerOfRepeat returns a tracker of a run that repeats another up to a point. There continueFrom must be called.
+func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), dependentActors map[string]bool) *tracker {
+	return &tracker{run: run, engine: run.Engine, wrote: wrote, dependentActors: dependentActors, contents: map[api.Object]digest{}}
+}
+
+// continueFrom lets the tracker follow the run from here on.
+func (t *tracker) continueFrom(p past) {
+	t.now = p.clone()
+	t.queued = len(t.engine.Footprint().Queued)
+	t.lives = t.countLives()
+}
+
+// start reads the run at its beginning.
+func (t *tracker) start() {
 	t.now = past{
 		objects:  objects{byRef: map[api.Ref]versions{}},
 		memories: map[string]digest{}, counters: map[string][]uint64{}, views: map[string]int{}, late: map[string]digest{},
@@ -73,7 +95,7 @@ func newTracker(run *Run, wrote func(api.Kind, api.Object), dependentActors map[
 	for _, d := range slices.Concat(t.engine.Ready(), t.engine.Later()) {
 		t.now.causes[d.Seq] = digest{}.mix([]byte("start"), number(int(d.Seq)))
 	}
-	for _, a := range t.engine.Actors() {
+	for a := range t.engine.EachActor {
 		for _, p := range a.Processes() {
 			t.now.procs[p.ID()] = digest{}.mix([]byte("start"), number(int(p.ID())))
 		}
@@ -84,7 +106,6 @@ func newTracker(run *Run, wrote func(api.Kind, api.Object), dependentActors map[
 	t.readStore()
 	t.lives = t.countLives()
 	t.remember(digest{})
-	return t
 }
 
 func (t *tracker) independent(a *engine.Actor) bool {
@@ -93,7 +114,7 @@ func (t *tracker) independent(a *engine.Actor) bool {
 
 // remember reads the memory of all independent actors.
 func (t *tracker) remember(segment digest) {
-	for _, a := range t.engine.Actors() {
+	for a := range t.engine.EachActor {
 		if t.independent(a) {
 			t.now.views[a.Name()] = len(a.Views())
 			t.rememberActor(a, segment)
@@ -207,7 +228,7 @@ func (t *tracker) returned() {
 
 func (t *tracker) countLives() int {
 	n := 0
-	for _, a := range t.engine.Actors() {
+	for a := range t.engine.EachActor {
 		n += 2 * a.Lives()
 		if !a.Alive() {
 			n++

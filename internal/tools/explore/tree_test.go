@@ -79,70 +79,45 @@ func grow(t *testing.T, w Model, most int) *tree {
 	g := &tree{t: t, children: map[*node]map[digest]after{}, invisible: map[*node]digest{}, states: map[digest]bool{}}
 	first := newExplorer(w, Options{NoPrune: true, MaxRuns: most})
 	require.NoError(t, first.explore())
-	var x *explorer
-	var end string
-	x = newExplorer(func(choose func(n int) int) (*Run, error) {
-		run, err := w(func(n int) int {
-			i := choose(n)
-			if last := len(x.path) - 1; x.depth == len(x.path) && g.children[x.path[last]] == nil {
-				g.prefer(x, x.path[last])
-			}
-			return i
-		})
-		if err != nil {
-			return nil, err
-		}
-		plain := *run
-		run.Report = func(failure error, choices []engine.Choice) Report {
-			r := plain.report(failure, choices)
-			end = strings.Join(found(Exploration{Report: r}), "\n")
-			return r
-		}
-		return run, nil
-	}, Options{NoPrune: true})
+	x := newExplorer(w, Options{NoPrune: true, MaxRuns: most})
 	// The assumptions are known from the beginning.
 	x.kinds, x.backgroundAt, x.dependentActors = first.kinds, first.backgroundAt, first.dependentActors
-	for g.runs < most {
-		require.NoError(t, x.run())
+	for g.runs < most && !g.complete {
+		batch := x.take(1)
+		x.run(batch)
+		require.NoError(t, x.add(batch[0]))
 		g.runs++
-		g.add(x.path, end)
-		if !x.backtrack() {
-			g.complete = true
-			break
-		}
+		g.add(batch[0])
+		g.complete = len(x.open) == 0
 	}
 	return g
 }
 
-// prefer records which event the reduction explores alone.
-func (g *tree) prefer(x *explorer, n *node) {
-	g.children[n] = map[digest]after{}
-	for i := range n.events {
-		if len(n.events) > 1 && x.invisible(n, i) {
-			g.invisible[n] = n.events[i].id
-			return
+// add adds a run.
+func (g *tree) add(w *walk) {
+	end := strings.Join(found(Exploration{Report: w.report}), "\n")
+	for i, n := range w.path {
+		if g.children[n] == nil {
+			g.children[n] = map[digest]after{}
+			g.nodes = append(g.nodes, n)
+			g.states[n.state] = true
+			if n.alone >= 0 {
+				g.invisible[n] = n.events[n.alone].id
+			}
+		}
+		a := after{access: n.edge, end: end}
+		if i+1 < len(w.path) {
+			a.next, a.end = w.path[i+1], ""
+		}
+		if id := n.events[w.events[i]].id; !has(g.children[n], id) {
+			g.children[n][id] = a
 		}
 	}
 }
 
-// add adds a run.
-func (g *tree) add(path []*node, end string) {
-	for i, n := range path {
-		if g.children[n] == nil {
-			g.children[n] = map[digest]after{}
-		}
-		if len(g.children[n]) == 0 {
-			g.nodes = append(g.nodes, n)
-			g.states[n.state] = true
-		}
-		a := after{access: n.edge, end: end}
-		if i+1 < len(path) {
-			a.next, a.end = path[i+1], ""
-		}
-		if _, ok := g.children[n][n.events[n.at].id]; !ok {
-			g.children[n][n.events[n.at].id] = a
-		}
-	}
+func has[K comparable, V any](m map[K]V, key K) bool {
+	_, ok := m[key]
+	return ok
 }
 
 func (a access) String() string {

@@ -1,9 +1,8 @@
 package explore
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,14 +90,15 @@ func versionOf(text string) uint64 {
 	return n
 }
 
-// versionIndex returns the index of a resourceVersion among those of an object.
-func (t *tracker) versionIndex(ref api.Ref, version string) []byte {
+// version reads the index of a resourceVersion among those of an object.
+func (r *reader) version(ref api.Ref, version string) {
+	r.flag(version == "")
 	if version == "" {
-		return nil
+		return
 	}
-	known := t.now.objects.byRef[ref].known
-	i, exact := slices.BinarySearch(known, versionOf(version))
-	return fmt.Appendf(nil, "%d %t", i, exact)
+	i, exact := slices.BinarySearch(r.tracker.now.objects.byRef[ref].known, versionOf(version))
+	r.number(uint64(i))
+	r.flag(exact)
 }
 
 // content returns the digest of an object, with the index of its version in place of the resourceVersion. Stored objects are immutable, so
@@ -110,27 +110,23 @@ func (t *tracker) content(obj api.Object) digest {
 	if d, ok := t.contents[obj]; ok {
 		return d
 	}
+	r := t.newReader()
+	r.object = true
 	ref := api.RefTo(obj)
-	place := t.versionIndex(ref, obj.GetResourceVersion())
-	var named []byte
-	bare := obj.DeepCopyObject().(api.Object)
-	bare.SetResourceVersion("")
-	switch obj := bare.(type) {
+	r.version(ref, obj.GetResourceVersion())
+	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		if claim := obj.Spec.ClaimRef; claim != nil {
-			named = t.versionIndex(api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
-			claim.ResourceVersion = ""
+			r.unversioned = claim
+			r.version(api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
 		}
 	case *corev1.Event:
 		about := &obj.InvolvedObject
-		named = t.versionIndex(api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}, about.ResourceVersion)
-		about.ResourceVersion = ""
+		r.unversioned = about
+		r.version(api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}, about.ResourceVersion)
 	}
-	data, err := json.Marshal(bare)
-	if err != nil {
-		data = fmt.Appendf(nil, "%#v", bare)
-	}
-	d := digest{}.mix(place, named, data)
+	r.read(reflect.ValueOf(obj).Elem())
+	d := r.close()
 	t.contents[obj] = d
 	return d
 }

@@ -119,7 +119,7 @@ func (b *batch) seeds() seeds {
 	case b.opts.Seed != nil:
 		return seeds{from: *b.opts.Seed, to: *b.opts.Seed}
 	case b.opts.Choose != nil || b.script.seeds == nil:
-		return seeds{from: b.script.seed(), to: b.script.seed()}
+		return seeds{from: b.script.seed, to: b.script.seed}
 	}
 	return *b.script.seeds
 }

@@ -27,6 +27,7 @@ type Script struct {
 	parsed     bool        // all lines of the script were parsed
 	namespace  string      // of objects that name none; "" is default
 	update     bool        // the run creates the missing files that cmp compares with
+	seed       int64       // of a run without a line seeds
 	hasNodes   *bool       // the result of HasNodes; nil until then
 }
 

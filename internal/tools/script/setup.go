@@ -19,6 +19,7 @@ import (
 // setup is the result of the setup lines, for one cluster.
 type setup struct {
 	config   volsim.Config
+	seed     int64 // that the script names
 	backends map[string]scriptBackend
 	enforced []string // the invariants whose violation is a failure
 	dump     *dump.Cluster
@@ -51,7 +52,7 @@ func (s *Script) newCluster(seed int64, opts Options, log io.Writer, warn func(s
 	if err != nil {
 		return nil, nil, err
 	}
-	u.config.Warn = warn
+	u.config.Warn, u.seed = warn, u.config.Seed
 	u.config.Seed, internals.Options(&u.config).Choose = seed, opts.Choose
 	if opts.Log != nil {
 		u.config.Log, u.config.LogV, u.config.LogModules = log, opts.Log.V, opts.Log.Modules
@@ -80,9 +81,10 @@ func (u *setup) watch(names string) ([]check.Invariant, error) {
 
 // checkSetup creates a cluster; if that fails, it reports the line without which it would succeed.
 func (s *Script) checkSetup() error {
-	c, _, err := s.newCluster(0, Options{}, nil, nil)
+	c, u, err := s.newCluster(0, Options{}, nil, nil)
 	if err == nil {
 		c.Close()
+		s.seed = u.seed
 		return nil
 	}
 	culprit := max(len(s.modifiers)-1, 0)
@@ -187,13 +189,4 @@ func readSeeds(s *Script, args []string) (step, error) {
 	}
 	s.seeds = &seeds{from: first, to: last, some: mode == "some"}
 	return nil, nil
-}
-
-// seed returns the seed of a script without a line seeds.
-func (s *Script) seed() int64 {
-	u, err := s.newSetup(-1)
-	if err != nil {
-		return 0
-	}
-	return u.config.Seed
 }

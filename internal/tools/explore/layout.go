@@ -1,0 +1,110 @@
+package explore
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// layout says how reader reads the values of a struct or pointer type.
+type layout struct {
+	opaque  bool // not at all
+	object  bool // a pointer to an object
+	process bool // a pointer to a process
+	tree    bool // a pointer to a tree
+	// location is a time.Location.
+	location bool
+	fields   []fieldLayout
+}
+
+type fieldLayout struct {
+	index      int
+	difference bool // see differenceTag
+	version    bool // the resourceVersion of a reference
+}
+
+// differenceTag is the value of the struct tag "explore" that marks a counter of which code uses only the difference between two readings
+// within one activity, as it does with engine.Process.Effects.
+const differenceTag = "difference"
+
+// opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic
+// type stands for all its instances.
+var opaque = typeSet(
+	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
+	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[engine.Client[api.Object]](),
+	reflect.TypeFor[engine.Informer[api.Object]](),
+	reflect.TypeFor[store.Store](), reflect.TypeFor[store.Index[api.Object]](), reflect.TypeFor[store.Table[api.Object]](),
+	reflect.TypeFor[backends.Set](),
+)
+
+// trees are read by their items in order: their nodes hold numbers that count copies in the whole process.
+var trees = typeSet(reflect.TypeFor[btree.BTreeG[int]]())
+
+// unread are fields of objects that are not read: their value follows from that of the others, or is read as an index among versions.
+var unread = map[reflect.Type]string{
+	reflect.TypeFor[resource.Quantity](): "s",
+	reflect.TypeFor[plain.Object]():      "shared",
+	reflect.TypeFor[metav1.ObjectMeta](): "ResourceVersion",
+}
+
+// typeName returns a type without its type parameters.
+type typeName struct{ path, name string }
+
+func nameOf(t reflect.Type) typeName {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return typeName{t.PkgPath(), name}
+}
+
+func typeSet(types ...reflect.Type) map[typeName]bool {
+	set := map[typeName]bool{}
+	for _, t := range types {
+		set[nameOf(t)] = true
+	}
+	return set
+}
+
+var objectType = reflect.TypeFor[api.Object]()
+
+// layouts has a layout for each type that was read. Layouts do not change, so explorations that run side by side share them.
+var layouts sync.Map
+
+func layoutOf(t reflect.Type) *layout {
+	if l, ok := layouts.Load(t); ok {
+		return l.(*layout)
+	}
+	l, _ := layouts.LoadOrStore(t, newLayout(t))
+	return l.(*layout)
+}
+
+func newLayout(t reflect.Type) *layout {
+	if t.Kind() == reflect.Pointer {
+		name := nameOf(t.Elem())
+		return &layout{
+			opaque: opaque[name], object: t.Implements(objectType), process: t == reflect.TypeFor[*engine.Process](), tree: trees[name],
+		}
+	}
+	l := &layout{opaque: opaque[nameOf(t)], location: t == reflect.TypeFor[time.Location]()}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name, ok := unread[t]; ok && name == f.Name {
+			continue
+		}
+		l.fields = append(l.fields, fieldLayout{
+			index: i, difference: f.Tag.Get("explore") == differenceTag,
+			version: t == reflect.TypeFor[corev1.ObjectReference]() && f.Name == "ResourceVersion",
+		})
+	}
+	return l
+}

@@ -1,0 +1,302 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// walk is one run. It repeats the path to a node and explores from there on. It reads the explorer and does not change it.
+type walk struct {
+	x *explorer
+	// from is the node to which the run repeats others; nil for the root. No other run has the same at the same time.
+	from  *node
+	nodes []*node // after it, each with the event that this run has explored and its access
+
+	path    []*node // from the root to from, and then nodes
+	events  []int   // the event that follows each of them
+	tracker *tracker
+	live    bool // the tracker follows the events; false while the path is repeated
+	depth   int  // the number of nodes so far
+	choices int  // the number of those with several events
+	asked   bool // the engine has called Choose for the next event
+
+	// The result.
+	err    error
+	ended  bool   // the run was not ended early
+	capped bool   // MaxChoices was reached
+	report Report // if it has ended
+	sample sample // the violations, if it has not
+	// See explorer.
+	assumed, refuted           bool
+	dependentActors            map[string]bool
+	kinds                      map[api.Kind]bool
+	backgroundAt, assumedQuiet map[time.Time]bool
+}
+
+func newWalk(x *explorer, from *node) *walk {
+	w := &walk{x: x, from: from}
+	w.path, w.events = from.path()
+	return w
+}
+
+// These errors end a run early, as panics that never leave the package.
+var (
+	errKnown   = errors.New("nothing new can follow")
+	errRefuted = errors.New("an assumption was refuted")
+	errChanged = errors.New("explore: the model is not the same each time: a choice has another number of events than before")
+)
+
+// run makes the run.
+func (w *walk) run(model Model) {
+	run, err := model(w.Choose)
+	if err != nil {
+		w.err = fmt.Errorf("explore: make the model: %w", err)
+		return
+	}
+	defer run.Engine.Close()
+	if run.Ordered && run.Engine.Trace() == nil {
+		w.err = errors.New("explore: Run.Ordered is true but the engine has no trace; set engine.Config.Trace")
+		return
+	}
+	run.Engine.Observe(w)
+	if w.live = w.from == nil; w.live {
+		w.tracker = newTracker(run, w.wrote, w.x.dependentActors)
+	} else {
+		w.tracker = newTrackerOfRepeat(run, w.wrote, w.x.dependentActors)
+	}
+	failure := w.execute(run)
+	switch {
+	case w.err != nil || w.refuted:
+	case w.ended:
+		if n := len(w.path); n > 0 && w.depth == n && !w.capped {
+			w.setEdge(w.tracker.access)
+		}
+		w.report = run.report(failure, choicesOf(w.path, w.events))
+	default:
+		w.sample = sample{Choices: choicesOf(w.path, w.events), Violations: run.violations()}
+	}
+	w.tracker = nil
+}
+
+// execute executes a run.
+func (w *walk) execute(run *Run) (failure error) {
+	defer func() {
+		switch r := recover(); r {
+		case nil:
+		case errKnown, errRefuted:
+			w.ended = false
+		case errChanged:
+			w.err = errChanged
+		default:
+			panic(r)
+		}
+	}()
+	failure = run.Execute()
+	w.ended = true
+	return failure
+}
+
+// Choose is for engine.Config.Choose.
+func (w *walk) Choose(n int) int {
+	if w.tracker == nil {
+		return 0
+	}
+	w.asked = true
+	return w.next(n)
+}
+
+// Begin, End and Return make the walk an engine.Observer.
+func (w *walk) Begin(d engine.Due) {
+	// With a single event due the engine does not call Choose.
+	if !w.asked {
+		w.tracker.taken = append(w.tracker.taken, d)
+		w.next(1)
+		w.tracker.taken = nil
+	}
+	w.asked = false
+	if w.live {
+		w.tracker.begin(d)
+	}
+}
+
+// End handles the end of an event.
+func (w *walk) End(f *engine.Footprint) {
+	if w.live {
+		w.tracker.end(f)
+		w.background(f)
+	}
+}
+
+// Return handles the engine's return to the driver of the run.
+func (w *walk) Return() {
+	if w.live {
+		w.tracker.returned()
+	}
+}
+
+// next picks the next event: the one on the path, or at the end of the path the first one to explore, which extends the path.
+func (w *walk) next(n int) int {
+	if w.refuted {
+		panic(errRefuted)
+	}
+	most := w.x.opts.MaxChoices
+	if w.capped || n > 1 && most > 0 && w.choices >= most {
+		w.cap()
+		return 0
+	}
+	if n > 1 {
+		w.choices++
+	}
+	w.depth++
+	at := w.depth - 1
+	if at >= len(w.path) {
+		return w.extend(n)
+	}
+	node := w.path[at]
+	if node.n != n {
+		panic(errChanged)
+	}
+	if node == w.from {
+		// The path changes here, so the tracker follows from here on.
+		w.live = true
+		w.tracker.continueFrom(node.past)
+	}
+	return node.events[w.events[at]].index
+}
+
+// cap records that MaxChoices was reached.
+func (w *walk) cap() {
+	if !w.capped {
+		w.capped, w.live = true, false
+		if len(w.path) > 0 {
+			w.setEdge(access{all: true})
+		}
+	}
+}
+
+// setEdge sets the access of the last event.
+func (w *walk) setEdge(a access) { w.path[len(w.path)-1].edge = a }
+
+// extend adds a node to the path, or ends the run if nothing new can follow.
+func (w *walk) extend(n int) int {
+	t := w.tracker
+	t.noteUser()
+	if w.refuted {
+		panic(errRefuted)
+	}
+	next := &node{n: n, events: t.possibilities(), alone: -1}
+	if len(next.events) == 0 {
+		w.asked = false // only stopped timers are due, so no event follows
+		w.depth--
+		if n > 1 {
+			w.choices--
+		}
+		return 0
+	}
+	if last := len(w.path) - 1; last >= 0 {
+		w.setEdge(t.access)
+		next.parent, next.via = w.path[last], w.events[last]
+	}
+	next.state = t.state()
+	w.prefer(next)
+	w.x.prepare(next)
+	next.past = t.now.clone()
+	for i := range next.events {
+		next.events[i].due = engine.Due{} // it refers to the cluster
+	}
+	w.nodes = append(w.nodes, next)
+	if len(next.todo) == 0 {
+		w.depth--
+		next.at = -1
+		panic(errKnown)
+	}
+	next.explore(next.todo[0])
+	w.path, w.events = append(w.path, next), append(w.events, next.at)
+	return next.events[next.at].index
+}
+
+// prefer chooses the event of a node that is explored alone.
+func (w *walk) prefer(n *node) {
+	for i := range n.events {
+		if len(n.events) > 1 && w.invisible(n, i) {
+			n.alone = i
+			if !w.x.explores(i) {
+				return
+			}
+			w.assumed = true
+			if mode, _ := w.tracker.engine.RunMode(); mode == engine.Settling {
+				put(&w.assumedQuiet, w.tracker.engine.Now())
+			}
+			return
+		}
+	}
+}
+
+// invisible reports whether an event may come first because no other code can observe when it comes: it is a delivery to an independent
+// actor that has no other event due, and cannot get one before the delivery. This assumes that kinds of which nothing was written so far do
+// not change.
+//
+// During Settle a delivery is work, and Settle ends after the last work, so a background event might then come too late. Therefore no
+// background event may be due at this instant; background checks those that are queued later in it.
+func (w *walk) invisible(n *node, i int) bool {
+	t, d := w.tracker, n.events[i].due
+	mode, _ := t.engine.RunMode()
+	settling := mode == engine.Settling
+	if d.Kind != engine.DueDelivery || !settling && mode != engine.Advancing && !t.waitsForTime(mode) {
+		return false
+	}
+	now := t.engine.Now()
+	if settling && (w.x.backgroundAt[now] || w.backgroundAt[now]) || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
+		return false
+	}
+	for j, other := range n.events {
+		if j != i && other.due.Actor == d.Actor || settling && other.due.Background {
+			return false
+		}
+	}
+	for _, v := range d.Actor.Views() {
+		if v != d.View && (w.x.kinds[v.Kind()] || w.kinds[v.Kind()]) {
+			return false
+		}
+	}
+	return true
+}
+
+// background records an instant at which a background event is queued during Settle, and refutes the assumption that there is none.
+func (w *walk) background(f *engine.Footprint) {
+	now := w.tracker.engine.Now()
+	if mode, _ := w.tracker.engine.RunMode(); mode != engine.Settling || len(f.Queued) == 0 || w.x.backgroundAt[now] || w.backgroundAt[now] {
+		return
+	}
+	for _, d := range w.tracker.engine.Ready() {
+		if d.Background && slices.Contains(f.Queued, d.Seq) {
+			put(&w.backgroundAt, now)
+			w.refuted = w.refuted || w.x.assumedQuiet[now] || w.assumedQuiet[now]
+		}
+	}
+}
+
+// wrote handles an object that exists or changes.
+func (w *walk) wrote(kind api.Kind, obj api.Object) {
+	if !w.x.kinds[kind] && !w.kinds[kind] {
+		put(&w.kinds, kind)
+		w.refuted = w.refuted || w.x.assumed || w.assumed
+	}
+	if actor := dependentActor(obj); actor != "" && !w.x.dependentActors[actor] {
+		put(&w.dependentActors, actor)
+		w.refuted = true
+	}
+}
+
+// put adds a member to a set.
+func put[K comparable](set *map[K]bool, member K) {
+	if *set == nil {
+		*set = map[K]bool{}
+	}
+	(*set)[member] = true
+}
