@@ -5,5 +5,5 @@
 //
 // Containers do not run here: the annotations volsim.dev/run-for and volsim.dev/exit-phase in the template say when and how a pod ends.
 //
-// The rules are JOB-001 to JOB-091 in docs/rules/workloads.md. Start reading in controller.go.
+// The rules are JOB-001 to JOB-108 in docs/rules/workloads.md. Start reading in controller.go.
 package job

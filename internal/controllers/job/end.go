@@ -20,6 +20,9 @@ func (u *update) findEnd(p *engine.Process) {
 		u.end = conditionOf(u.job, batchv1.JobSuccessCriteriaMet).DeepCopy()
 	case target != nil && target.Status == corev1.ConditionTrue:
 		u.end = newCondition(batchv1.JobFailed, target.Reason, target.Message, now)
+	case u.failsJob() != "":
+		// JOB-101: a rule of the podFailurePolicy ends the Job.
+		u.end = newCondition(batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, u.failsJob(), now)
 	case u.failed > *spec.BackoffLimit || u.restartedTooOften():
 		// JOB-051: more failures than backoffLimit.
 		u.end = newCondition(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit", now)

@@ -8,8 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/volsim/volsim/internal/controllers/workload"
 )
 
 // noIndex is the index of a pod without one.
@@ -105,14 +103,9 @@ func (u *update) completed() (before, done indexes) {
 	return before, done
 }
 
-// pending returns the first n indexes that are neither completed nor have a pod (JOB-031).
+// pending returns the first n indexes that are neither completed nor failed, and have no pod (JOB-031).
 func (u *update) pending(n int) []int {
-	taken := u.done
-	for _, pod := range u.pods {
-		if workload.Active(pod) || u.onlyFailed() && !workload.Ended(pod) {
-			taken = taken.with(indexOf(pod))
-		}
-	}
+	taken := u.covered()
 	var free []int
 	for index := 0; u.valid(index) && len(free) < n; index++ {
 		if !taken.has(index) {

@@ -309,15 +309,12 @@ func TestNamespaceEnds(t *testing.T) {
 	f.want("JOB-025", "pods and Events", fmt.Sprint(len(f.pods()), " ", f.events()), "0 Suspended Resumed")
 }
 
-// JOB-013, JOB-090: Jobs that another controller manages, or that need what is not simulated, are left alone.
+// JOB-013: Jobs that another controller manages are left alone.
 func TestLeftAlone(t *testing.T) {
 	f := newFixture(t, engine.Config{})
 	f.Create(newJob(func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/queue") }))
-	other := newJob(sized(2, 2), indexed, func(j *batchv1.Job) { j.Name, j.Spec.BackoffLimitPerIndex = "other", new(int32(1)) })
-	f.Create(other)
 	f.Advance(3 * time.Second)
-	f.want("JOB-013", "pods", fmt.Sprint(len(f.pods())), "0")
-	f.want("JOB-090", "Events", f.events(), "NotSimulated")
+	f.want("JOB-013", "pods and Events", fmt.Sprint(len(f.pods()), " ", f.events()), "0 ")
 }
 
 // JOB-050: a Job that has failed deletes its other pods first.
@@ -330,7 +327,7 @@ func TestFailsWithOthers(t *testing.T) {
 	f.want("JOB-050", "conditions", f.conditions(), "FailureTarget=True:BackoffLimitExceeded Failed=True:BackoffLimitExceeded")
 }
 
-// JOB-080 to JOB-085: defaults and validation.
+// JOB-080 to JOB-087: defaults and validation.
 func TestValidation(t *testing.T) {
 	f := newFixture(t, engine.Config{})
 	for _, row := range []struct {
@@ -344,6 +341,26 @@ func TestValidation(t *testing.T) {
 			j.Spec.CompletionMode, j.Spec.Parallelism = new(batchv1.IndexedCompletion), new(int32(1))
 		}, "spec.completions: Required value: when completion mode is Indexed"},
 		{"JOB-083", func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = new(int32(1)) }, "requires indexed completion mode"},
+		{"JOB-087", failures(onCodes(failIndex, in, 1)), "requires the backoffLimitPerIndex to be set"},
+		{"JOB-087", failures(onCodes(count, in, 0)), "must not be 0 for the In operator"},
+		{"JOB-087", failures(onCodes(count, in, 2, 1)), "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,1]: must be ordered"},
+		{"JOB-087", failures(batchv1.PodFailurePolicyRule{Action: ignore}), "specifying one of OnExitCodes and OnPodConditions is required"},
+		{"JOB-087", func(j *batchv1.Job) {
+			failures(onDisruption(ignore))(j)
+			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		}, `only "Never" is supported when podFailurePolicy is specified`},
+		{"JOB-103", func(j *batchv1.Job) {
+			failures(onDisruption(ignore))(j)
+			j.Spec.PodReplacementPolicy = new(batchv1.TerminatingOrFailed)
+		}, `spec.podReplacementPolicy: Unsupported value: "TerminatingOrFailed": supported values: "Failed"`},
+		{"JOB-087", success(batchv1.SuccessPolicyRule{SucceededCount: new(int32(1))}), "requires indexed completion mode"},
+		{"JOB-087", func(j *batchv1.Job) {
+			sized(3, 3)(j)
+			indexed(j)
+			success(batchv1.SuccessPolicyRule{SucceededIndexes: new("2,1")})(j)
+		}, "error parsing succeededIndexes: non-increasing order, previous: 2, current: 1"},
+		{"JOB-087", func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = new(int32(1)) }, "spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified"},
+		{"JOB-087", func(j *batchv1.Job) { j.Spec.ManagedBy = new("mine") }, "spec.managedBy: Invalid value"},
 		{"JOB-081", func(j *batchv1.Job) { j.Spec.Template.Labels = map[string]string{"job-name": "x"} }, "spec.template.metadata.labels[job-name]: Invalid value"},
 		{"JOB-081", func(j *batchv1.Job) {
 			j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}}

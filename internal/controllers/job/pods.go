@@ -49,21 +49,27 @@ func (u *update) manage(p *engine.Process) (int32, error) {
 	if missing <= 0 {
 		return active, nil
 	}
-	// JOB-022: after failures new pods wait.
-	if wait := u.backoff.left(p.Now()); wait > 0 {
+	wait, n, todo := time.Duration(0), int(min(missing, burst)), []int(nil)
+	if !u.perIndex() {
+		// JOB-022: after failures new pods wait.
+		wait = u.backoff.left(p.Now())
+	}
+	if wait == 0 && u.indexed() {
+		todo = u.pending(n)
+		if u.perIndex() {
+			todo, wait = u.due(todo, p.Now())
+		}
+		n = len(todo)
+	}
+	if wait > 0 {
 		u.queue.AddAfter(u.key, max(wait, batch))
 		return active, nil
 	}
-	return u.create(p, active, int(min(missing, burst)))
+	return u.create(p, active, n, todo)
 }
 
-// create creates n pods.
-func (u *update) create(p *engine.Process, active int32, n int) (int32, error) {
-	var todo []int
-	if u.indexed() {
-		todo = u.pending(n)
-		n = len(todo)
-	}
+// create creates n pods, of an indexed Job those of the indexes.
+func (u *update) create(p *engine.Process, active int32, n int, todo []int) (int32, error) {
 	p.Decide("JOB-020", u.obj, "%d pods are missing", n)
 	u.expected.Set(u.key, n, 0, p.Now())
 	tried, created := 0, int32(0)
@@ -117,6 +123,9 @@ func (u *update) newPod(index int) *corev1.Pod {
 	pod := workload.FromTemplate(template, u.job, u.ref)
 	text := strconv.Itoa(index)
 	pod.Annotations[batchv1.JobCompletionIndexAnnotation], pod.Labels[batchv1.JobCompletionIndexAnnotation] = text, text
+	if u.perIndex() {
+		u.countFailures(pod.Annotations, index)
+	}
 	pod.Spec.Hostname = u.job.Name + "-" + text
 	suffix := "-" + text + "-"
 	pod.GenerateName = u.job.Name[:min(len(u.job.Name), maxGeneratedName-len(suffix))] + suffix

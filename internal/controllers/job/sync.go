@@ -31,8 +31,10 @@ type update struct {
 	// end is the condition with which the Job ends, nil while it runs.
 	end     *batchv1.JobCondition
 	backoff backoff
-	// before and done are the completed indexes in the status, and with those of the pods.
-	before, done indexes
+	// before and done are the completed indexes in the status, and with those of the pods; lost are the failed ones.
+	before, done, lost indexes
+	// last are the last failed pods of the indexes that will get another pod.
+	last map[int]*corev1.Pod
 }
 
 func (c *controller) sync(p *engine.Process, key string) error {
@@ -59,25 +61,7 @@ func (c *controller) sync(p *engine.Process, key string) error {
 	case c.finished[u.job.UID]:
 		return nil
 	}
-	if name := notSimulated(u.job); name != "" {
-		// JOB-090: the outcome would be wrong without that field.
-		c.recorder.Event(p, obj, corev1.EventTypeWarning, "NotSimulated", "volsim does not simulate spec.%s; the Job is left alone", name)
-		return nil
-	}
 	return u.run(p)
-}
-
-// notSimulated returns the name of a field of the Job that the controller does not implement, or "".
-func notSimulated(job *batchv1.Job) string {
-	switch {
-	case job.Spec.PodFailurePolicy != nil:
-		return "podFailurePolicy"
-	case job.Spec.SuccessPolicy != nil:
-		return "successPolicy"
-	case job.Spec.BackoffLimitPerIndex != nil:
-		return "backoffLimitPerIndex"
-	}
-	return ""
 }
 
 // claim finds the pods of the Job. It adopts and releases as WORK-001 says; adopted pods get the finalizer (JOB-001).
@@ -103,9 +87,9 @@ func (u *update) podFailed(pod *corev1.Pod) bool {
 	return !u.onlyFailed() && pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodSucceeded
 }
 
-// onlyFailed reports whether a pod is replaced only when it has ended (JOB-023).
+// onlyFailed reports whether a pod is replaced only when it has ended (JOB-023, JOB-103).
 func (u *update) onlyFailed() bool {
-	return u.job.Spec.PodReplacementPolicy != nil && *u.job.Spec.PodReplacementPolicy == batchv1.Failed
+	return u.job.Spec.PodFailurePolicy != nil || u.job.Spec.PodReplacementPolicy != nil && *u.job.Spec.PodReplacementPolicy == batchv1.Failed
 }
 
 // fresh lists the pods that have ended and that neither the status nor its counters contain.
@@ -152,7 +136,7 @@ func (u *update) run(p *engine.Process) error {
 	newSucceeded := u.fresh(u.uncounted.succeeded, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 	newFailed := u.fresh(u.uncounted.failed, u.podFailed)
 	u.succeeded = st.Succeeded + int32(len(newSucceeded)+len(u.uncounted.succeeded))
-	u.failed = st.Failed + int32(len(newFailed)+len(u.uncounted.failed))
+	u.failed = st.Failed + u.counted(newFailed) + int32(len(u.uncounted.failed))
 	if st.StartTime == nil && !suspended(u.job) {
 		st.StartTime = new(metav1.NewTime(p.Now()))
 	}
@@ -161,6 +145,7 @@ func (u *update) run(p *engine.Process) error {
 	if u.indexed() {
 		u.before, u.done = u.completed()
 		u.succeeded = int32(u.done.total())
+		u.findEndOfIndexes(p.Now())
 	}
 	changed, failed := u.act(p, met)
 	if err := u.track(p, changed); err != nil {

@@ -40,6 +40,7 @@ func (u *update) track(p *engine.Process, flush bool) error {
 		u.done = u.done.with(newIndexes...)
 		flush = flush || u.done.String() != u.job.Status.CompletedIndexes
 		u.job.Status.Succeeded, u.job.Status.CompletedIndexes = int32(u.done.total()), u.done.String()
+		flush = u.setFailedIndexes() || flush
 	}
 	flush = u.announceEnd(p) || flush
 	flush, err := u.flush(p, release, held, flush)
@@ -60,13 +61,25 @@ func (u *update) track(p *engine.Process, flush bool) error {
 	return nil
 }
 
+// setFailedIndexes lists the failed indexes in the status (JOB-104), and reports whether they have changed.
+func (u *update) setFailedIndexes() bool {
+	was := u.job.Status.FailedIndexes
+	u.job.Status.FailedIndexes = nil
+	if u.perIndex() {
+		u.job.Status.FailedIndexes = new(u.lost.String())
+	}
+	now := u.job.Status.FailedIndexes
+	return (was == nil) != (now == nil) || now != nil && *now != *was
+}
+
 // name adds the pods that have ended to the uncounted ones of the status, and returns those whose finalizer can go.
 func (u *update) name(held map[types.UID]bool) (release []*corev1.Pod, newIndexes []int, full bool) {
 	uncounted := u.job.Status.UncountedTerminatedPods
 	for _, pod := range u.pods {
 		failed := u.podFailed(pod)
 		// JOB-041: at the end of the Job all pods lose the finalizer; those that have not succeeded count as failed.
-		if !held[pod.UID] || !failed && u.job.DeletionTimestamp == nil && u.end == nil && pod.Status.Phase != corev1.PodSucceeded {
+		if !held[pod.UID] || !failed && u.job.DeletionTimestamp == nil && u.end == nil && pod.Status.Phase != corev1.PodSucceeded ||
+			u.awaitsSuccessor(pod) {
 			continue
 		}
 		release = append(release, pod)
@@ -79,7 +92,10 @@ func (u *update) name(held map[types.UID]bool) (release []*corev1.Pod, newIndexe
 				uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
 			}
 		case (failed || u.end != nil && u.end.Type != batchv1.JobSuccessCriteriaMet) && !u.uncounted.failed[pod.UID] && (!u.indexed() || valid):
-			uncounted.Failed = append(uncounted.Failed, pod.UID)
+			// JOB-102: an ignored failure is not counted.
+			if matchFailure(u.job, pod).counts() {
+				uncounted.Failed = append(uncounted.Failed, pod.UID)
+			}
 		}
 		if len(newIndexes)+len(uncounted.Succeeded)+len(uncounted.Failed) >= burst {
 			return release, newIndexes, true

@@ -37,6 +37,7 @@ var jobRules = workloadRules[*batchv1.Job]{
 			policy = batchv1.Failed
 		}
 		orDefault(&spec.PodReplacementPolicy, &policy)
+		defaultFailurePolicy(spec.PodFailurePolicy)
 		defaultTemplate(&spec.Template)
 	},
 	validate:       validateJob,
@@ -124,14 +125,26 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 			errs = append(errs, notBelowZero(*spec.ActiveDeadlineSeconds, path.Child("activeDeadlineSeconds"))...)
 		}
 	}
+	if spec.MaxFailedIndexes != nil && spec.BackoffLimitPerIndex == nil {
+		errs = append(errs, field.Required(path.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"))
+	}
+	errs = append(errs, validateManagedBy(spec.ManagedBy, path.Child("managedBy"))...)
 	errs = append(errs, validateCompletionMode(spec, path)...)
-	if p := *spec.PodReplacementPolicy; p != batchv1.Failed && p != batchv1.TerminatingOrFailed {
+	errs = append(errs, validateJobPolicies(spec, path)...)
+	if p := *spec.PodReplacementPolicy; spec.PodFailurePolicy != nil && p != batchv1.Failed {
+		// JOB-103: with a podFailurePolicy a pod is replaced when it has ended.
+		errs = append(errs, field.NotSupported(path.Child("podReplacementPolicy"), p, []batchv1.PodReplacementPolicy{batchv1.Failed}))
+	} else if p != batchv1.Failed && p != batchv1.TerminatingOrFailed {
 		errs = append(errs, field.NotSupported(path.Child("podReplacementPolicy"), p, []batchv1.PodReplacementPolicy{batchv1.Failed, batchv1.TerminatingOrFailed}))
 	}
 	errs = append(errs, validateTemplate(&spec.Template, path)...)
 	restart := path.Child("template", "spec", "restartPolicy")
 	switch policy := spec.Template.Spec.RestartPolicy; policy {
-	case corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever:
+	case corev1.RestartPolicyNever:
+	case corev1.RestartPolicyOnFailure:
+		if spec.PodFailurePolicy != nil {
+			errs = append(errs, field.Invalid(restart, policy, `only "Never" is supported when podFailurePolicy is specified`))
+		}
 	case corev1.RestartPolicyAlways:
 		errs = append(errs, field.Required(restart, `valid values: "OnFailure", "Never"`))
 	default:
@@ -174,22 +187,18 @@ func validateGeneratedLabels(job *batchv1.Job) field.ErrorList {
 
 func validateCompletionMode(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	const most = 100_000
 	switch *spec.CompletionMode {
 	case batchv1.IndexedCompletion:
 		if spec.Completions == nil {
 			errs = append(errs, field.Required(path.Child("completions"), "when completion mode is Indexed"))
 		}
-		if *spec.Parallelism > most {
-			errs = append(errs, field.Invalid(path.Child("parallelism"), *spec.Parallelism,
-				fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", most)))
-		}
+		errs = append(errs, validateIndexedLimits(spec, path)...)
 	case batchv1.NonIndexedCompletion:
 		if spec.BackoffLimitPerIndex != nil {
-			errs = append(errs, field.Invalid(path.Child("backoffLimitPerIndex"), *spec.BackoffLimitPerIndex, "requires indexed completion mode"))
+			errs = append(errs, field.Invalid(path.Child("backoffLimitPerIndex"), *spec.BackoffLimitPerIndex, requiresIndexedMode))
 		}
 		if spec.MaxFailedIndexes != nil {
-			errs = append(errs, field.Invalid(path.Child("maxFailedIndexes"), *spec.MaxFailedIndexes, "requires indexed completion mode"))
+			errs = append(errs, field.Invalid(path.Child(maxFailedIndexes), *spec.MaxFailedIndexes, requiresIndexedMode))
 		}
 	default:
 		errs = append(errs, field.NotSupported(path.Child("completionMode"), spec.CompletionMode,
