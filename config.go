@@ -92,7 +92,7 @@ type SchedulerConfig struct {
 	// BindTimeout limits how long a pod waits for its claims to be bound. Zero is 10 minutes; negative is an error (SCHED-005).
 	BindTimeout time.Duration
 	// Score rates a node that the pod fits on, from its arguments alone. The node with the highest score wins, ties are decided by name
-	// (SCHED-026). With nil, the default, the pod goes to the first node that fits (SCHED-120).
+	// (SCHED-026). Nil, the default, is the sum of the scores of Kubernetes' default plugins (SCHED-121).
 	Score func(pod *corev1.Pod, node *corev1.Node) int64
 }
 

@@ -41,7 +41,7 @@ type Config struct {
 	// (SCHED-009).
 	UnschedulableTimeout time.Duration
 	// Score rates a node that a pod fits on. The highest score wins, ties are decided by name (SCHED-026). It must depend on its arguments
-	// alone. Nil rates all nodes equal, and the search ends with the first node that fits (SCHED-120).
+	// alone. Nil is the sum of the scores of the default plugins (SCHED-121).
 	Score func(pod *corev1.Pod, node *corev1.Node) int64
 }
 

@@ -51,6 +51,8 @@ type nodeState struct {
 	pods func() []*corev1.Pod
 	used amounts // the sum of what the pods request
 	n    int     // the number of pods
+	// assumed is the sum of what the pods count for in scores.
+	assumed assumedAmounts
 }
 
 // preFilters are the plugins that check the pod alone. SCHED-023: in this order.

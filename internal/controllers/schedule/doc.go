@@ -6,12 +6,15 @@
 // waits in the queue until a change may help it.
 //
 // The package simulates all of that. The plugins VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone are complete.
-// PodTopologySpread and InterPodAffinity filter nodes as in Kubernetes, and do not score them. NodeUnschedulable, TaintToleration,
+// PodTopologySpread and InterPodAffinity filter nodes as in Kubernetes, and score them (SCHED-121). NodeUnschedulable, TaintToleration,
 // NodeAffinity and NodeResourcesFit decide as in Kubernetes, with one exception: a node that does not report how much of a resource it has,
 // has enough of it. Preemption chooses its victims as in Kubernetes, with disruption budgets and times of start.
 //
-// Not simulated: scores, because no volume plugin has any (SCHED-120), so the first node by name wins unless Config.Score is set; ports,
-// resource claims, extenders and pod groups; translation of in-tree volumes to CSI. The scheduler reads taints, not the conditions of nodes,
+// Among nodes with the same score the first by name wins, where Kubernetes takes one at random. All plugins that score by default do so
+// (score.go, scorepods.go); Config.Score takes their place.
+//
+// Not simulated: ports, resource claims, extenders, pod groups and percentageOfNodesToScore other than the default; translation of in-tree
+// volumes to CSI. The scheduler reads taints, not the conditions of nodes,
 // and nothing here taints a node that is not ready.
 //
 // The rules are SCHED-001 to SCHED-314 in docs/rules/scheduler.md. Start with cycle.go: it lists the plugins in their order. Decisions are

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/snapshot"
 )
 
@@ -80,6 +81,27 @@ func (ev *Evaluator) decide(pod *corev1.Pod) Decision {
 		d.Nodes = append(d.Nodes, r)
 	}
 	return d
+}
+
+// Scores returns the scores of the nodes that a pod fits on, by name; none if it fits on fewer than two (SCHED-121). It ignores nominated pods.
+func (ev *Evaluator) Scores(pod *corev1.Pod) ([]NodeScore, error) {
+	c := newCycle(ev.look, pod)
+	if s := c.preFilter(); s.code == failed || s.rejected() {
+		return nil, s.err
+	}
+	var fit []nodeState
+	for _, node := range ev.nodes {
+		switch s := c.filter(node.at); s.code {
+		case success:
+			fit = append(fit, node.at)
+		case failed:
+			return nil, s.err
+		}
+	}
+	if len(fit) < 2 {
+		return nil, nil
+	}
+	return c.score(fit)
 }
 
 // Refusals returns the result of every filter that rejects a node for a pod, in the order of the filters; Decide returns the first of them.
@@ -185,11 +207,14 @@ func lookupsOf(s *snapshot.Snapshot, on map[string][]*corev1.Pod) *lookups {
 	})
 	uses := usesOf(s)
 	node := find(s.Nodes)
-	var exclusive []*corev1.Pod
+	exclusive, attracting := map[string]*corev1.Pod{}, map[string]*corev1.Pod{}
 	for _, pods := range on {
 		for _, pod := range pods {
 			if len(requiredAntiAffinity(pod)) > 0 {
-				exclusive = append(exclusive, pod)
+				exclusive[api.KeyOf(pod)] = pod
+			}
+			if attracts(pod) {
+				attracting[api.KeyOf(pod)] = pod
 			}
 		}
 	}
@@ -212,17 +237,21 @@ func lookupsOf(s *snapshot.Snapshot, on map[string][]*corev1.Pod) *lookups {
 			}
 			return pvs
 		},
-		inUse:  func(claimKey string) bool { return uses[claimKey] },
-		nodes:  func() []*corev1.Node { return s.Nodes },
-		podsOn: func(node string) []*corev1.Pod { return on[node] },
-		exclusivePods: func() iter.Seq2[*corev1.Pod, *corev1.Node] {
-			return func(yield func(*corev1.Pod, *corev1.Node) bool) {
-				for _, pod := range exclusive {
-					if node, ok := node(pod.Spec.NodeName); ok && !yield(pod, node) {
-						return
-					}
+		inUse:          func(claimKey string) bool { return uses[claimKey] },
+		nodes:          func() []*corev1.Node { return s.Nodes },
+		podsOn:         func(node string) []*corev1.Pod { return on[node] },
+		exclusivePods:  func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(exclusive, node) },
+		attractingPods: func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(attracting, node) },
+		siblings: func(pod *corev1.Pod) labels.Selector {
+			return siblings(pod, servicesAmong(slices.Values(s.Groups)), func(kind api.Kind, name string) (*plain.Object, bool) {
+				i := slices.IndexFunc(s.Groups, func(obj *plain.Object) bool {
+					return api.KindOf(obj) == kind && obj.Namespace == pod.Namespace && obj.Name == name
+				})
+				if i < 0 {
+					return nil, false
 				}
-			}
+				return s.Groups[i], true
+			})
 		},
 		namespaceLabels: func(name string) labels.Set {
 			for _, namespace := range s.Namespaces {

@@ -230,6 +230,8 @@ func TestFindNode(t *testing.T) {
 			oneOf(reasonPodAntiAffinity)},
 
 		{"SCHED-300", "ScheduleAnyway forbids nothing", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
+			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway }), "n2"},
+		{"SCHED-300", "ScheduleAnyway forbids nothing, alone", objs{n1, labeled("a", "n1", "a")},
 			spread(labeled("p", "", "a"), func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway }), "n1"},
 		{"SCHED-301", "the pod's own label is required", objs{n1, fake.Node("n2"), labeled("a", "n1", "a")},
 			spread(fake.Pod("p", fake.Labels("app", "a", "version", "2")), func(c *corev1.TopologySpreadConstraint) {

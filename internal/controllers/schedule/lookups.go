@@ -38,6 +38,10 @@ type lookups struct {
 	nodes         func() []*corev1.Node
 	podsOn        func(node string) []*corev1.Pod
 	exclusivePods func() iter.Seq2[*corev1.Pod, *corev1.Node]
+	// attractingPods returns the pods on existing nodes whose affinity may change scores.
+	attractingPods func() iter.Seq2[*corev1.Pod, *corev1.Node]
+	// siblings returns the selector of the pods that a pod is spread with by default.
+	siblings func(pod *corev1.Pod) labels.Selector
 	// namespaceLabels returns the labels of a namespace, none if it is not an object. namespaces returns the names of those that a selector
 	// selects.
 	namespaceLabels func(name string) labels.Set
@@ -137,18 +141,12 @@ func (s *scheduler) lookups(ix indexes) *lookups {
 			}
 			return pvs
 		},
-		inUse:  func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
-		nodes:  func() []*corev1.Node { return slices.Collect(s.inf.nodes.All()) },
-		podsOn: s.pods.on,
-		exclusivePods: func() iter.Seq2[*corev1.Pod, *corev1.Node] {
-			return func(yield func(*corev1.Pod, *corev1.Node) bool) {
-				for _, pod := range s.pods.exclusive {
-					if node, ok := s.inf.nodes.Get(pod.Spec.NodeName); ok && !yield(pod, node) {
-						return
-					}
-				}
-			}
-		},
+		inUse:          func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
+		nodes:          func() []*corev1.Node { return slices.Collect(s.inf.nodes.All()) },
+		podsOn:         s.pods.on,
+		exclusivePods:  func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.exclusive, s.inf.nodes.Get) },
+		attractingPods: func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.attracting, s.inf.nodes.Get) },
+		siblings:       s.siblings,
 		namespaceLabels: func(name string) labels.Set {
 			if s.namespaces == nil {
 				return nil
@@ -162,6 +160,17 @@ func (s *scheduler) lookups(ix indexes) *lookups {
 			}
 			return selected(slices.Collect(s.namespaces.All()), selector)
 		},
+	}
+}
+
+// withNodes returns pods with their nodes, in any order. Pods whose node was deleted are missing.
+func withNodes(pods map[string]*corev1.Pod, node func(name string) (*corev1.Node, bool)) iter.Seq2[*corev1.Pod, *corev1.Node] {
+	return func(yield func(*corev1.Pod, *corev1.Node) bool) {
+		for _, pod := range pods {
+			if node, ok := node(pod.Spec.NodeName); ok && !yield(pod, node) {
+				return
+			}
+		}
 	}
 }
 

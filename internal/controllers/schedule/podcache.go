@@ -18,17 +18,21 @@ type podCache struct {
 	uses map[string]map[string]int
 	// exclusive are the pods with required anti-affinity to other pods.
 	exclusive map[string]*corev1.Pod
+	// attracting are the pods whose affinity may change the scores of nodes for others.
+	attracting map[string]*corev1.Pod
 }
 
 // nodePods are the pods on one node. Terminating ones count until they are deleted or completed (SCHED-030).
 type nodePods struct {
 	pods map[string]*corev1.Pod
 	used amounts
+	// assumed is the sum of what the pods count for in scores.
+	assumed assumedAmounts
 }
 
 func newPodCache() *podCache {
 	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{},
-		uses: map[string]map[string]int{}, exclusive: map[string]*corev1.Pod{}}
+		uses: map[string]map[string]int{}, exclusive: map[string]*corev1.Pod{}, attracting: map[string]*corev1.Pod{}}
 }
 
 // assume adds a pod to the node that was chosen for it.
@@ -57,8 +61,12 @@ func (c *podCache) put(pod *corev1.Pod) {
 	}
 	on.pods[key] = pod
 	on.used = on.used.plus(requestsOf(pod), 1)
+	on.assumed = on.assumed.plus(assumedRequests(pod), 1)
 	if len(requiredAntiAffinity(pod)) > 0 {
 		c.exclusive[key] = pod
+	}
+	if attracts(pod) {
+		c.attracting[key] = pod
 	}
 	for _, claim := range namedClaims(pod) {
 		if c.uses[claim] == nil {
@@ -87,12 +95,14 @@ func (c *podCache) remove(key string) bool {
 	delete(c.pods, key)
 	delete(c.assumed, key)
 	delete(c.exclusive, key)
+	delete(c.attracting, key)
 	on := c.nodes[pod.Spec.NodeName]
 	delete(on.pods, key)
 	if len(on.pods) == 0 {
 		delete(c.nodes, pod.Spec.NodeName)
 	} else {
 		on.used = on.used.plus(requestsOf(pod), -1)
+		on.assumed = on.assumed.plus(assumedRequests(pod), -1)
 	}
 	for _, claim := range namedClaims(pod) {
 		uses := c.uses[claim]
@@ -130,13 +140,13 @@ func (c *podCache) on(node string) []*corev1.Pod {
 	return pods
 }
 
-// used returns the sum of what the pods on a node request, and their number.
-func (c *podCache) used(node string) (amounts, int) {
+// used returns the sums of what the pods on a node request and count for in scores, and their number.
+func (c *podCache) used(node string) (amounts, assumedAmounts, int) {
 	n := c.nodes[node]
 	if n == nil {
-		return nil, 0
+		return nil, assumedAmounts{}, 0
 	}
-	return n.used, len(n.pods)
+	return n.used, n.assumed, len(n.pods)
 }
 
 // namedClaims returns the keys of the claims that a pod's volumes name, each once. Ephemeral volumes do not name theirs (SCHED-187).

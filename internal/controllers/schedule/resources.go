@@ -1,9 +1,12 @@
 package schedule
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // amounts are quantities of resources: thousandths of a core for cpu, whole units for all others.
@@ -15,13 +18,17 @@ func amountsOf(list corev1.ResourceList) amounts {
 	}
 	a := make(amounts, len(list))
 	for name, q := range list {
-		if name == corev1.ResourceCPU {
-			a[name] = q.MilliValue()
-		} else {
-			a[name] = q.Value()
-		}
+		a[name] = unitsOf(name, q)
 	}
 	return a
+}
+
+// unitsOf returns a quantity as a number of the units of amounts.
+func unitsOf(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
 }
 
 // plus adds n times b to a and returns a, which may be nil.
@@ -37,11 +44,14 @@ func (a amounts) plus(b amounts, n int64) amounts {
 
 // requestsOf returns what a pod needs of a node: the sum of its containers, or what one init container needs if that is more. Init
 // containers that keep running (sidecars) count as containers from their start on.
-func requestsOf(pod *corev1.Pod) amounts {
+func requestsOf(pod *corev1.Pod) amounts { return sumRequests(pod, nil) }
+
+// sumRequests returns what a pod needs if each container needs at least missing of the resources that it does not request.
+func sumRequests(pod *corev1.Pod, missing amounts) amounts {
 	var sum, sidecars, peak amounts
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		own := amountsOf(c.Resources.Requests)
+		own := amountsOf(c.Resources.Requests).orElse(missing)
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			sum, sidecars = sum.plus(own, 1), sidecars.plus(own, 1)
 			continue
@@ -49,9 +59,40 @@ func requestsOf(pod *corev1.Pod) amounts {
 		peak = peak.most(amounts(nil).plus(sidecars, 1).plus(own, 1))
 	}
 	for i := range pod.Spec.Containers {
-		sum = sum.plus(amountsOf(pod.Spec.Containers[i].Resources.Requests), 1)
+		sum = sum.plus(amountsOf(pod.Spec.Containers[i].Resources.Requests).orElse(missing), 1)
 	}
-	return sum.most(peak).plus(amountsOf(pod.Spec.Overhead), 1)
+	return sum.most(peak).with(podLevel(pod)).plus(amountsOf(pod.Spec.Overhead), 1)
+}
+
+// podLevel returns the requests of a pod as a whole, which take the place of those of its containers.
+func podLevel(pod *corev1.Pod) amounts {
+	if pod.Spec.Resources == nil {
+		return nil
+	}
+	whole := amountsOf(pod.Spec.Resources.Requests)
+	maps.DeleteFunc(whole, func(name corev1.ResourceName, _ int64) bool {
+		return name != corev1.ResourceCPU && name != corev1.ResourceMemory && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+	})
+	return whole
+}
+
+// orElse adds the resources that a lacks and returns a, which may be nil.
+func (a amounts) orElse(missing amounts) amounts {
+	for name, amount := range missing {
+		if _, given := a[name]; !given {
+			a = a.with(amounts{name: amount})
+		}
+	}
+	return a
+}
+
+// with replaces the amounts of the resources of b and returns a, which may be nil.
+func (a amounts) with(b amounts) amounts {
+	if a == nil && len(b) > 0 {
+		a = make(amounts, len(b))
+	}
+	maps.Copy(a, b)
+	return a
 }
 
 // most returns the greater amount of each resource.

@@ -84,7 +84,10 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 	case len(feasible) == 0:
 		return "", &fitError{d}
 	}
-	node := s.choose(c.pod, feasible)
+	node, err := s.choose(c, feasible)
+	if err != nil {
+		return "", err
+	}
 	p.Decide("SCHED-026", c.pod, "goes to node %s", node.Name)
 	for _, b := range c.found[node.Name].bindings {
 		p.Decide("SCHED-086", b.claim, "gets volume %s on node %s", b.pv.Name, node.Name)
@@ -114,10 +117,6 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.
 		}
 	}
 	enough, first := enoughNodes(len(nodes)), 0
-	if s.cfg.Score == nil {
-		// SCHED-026: SIM: without scores the first feasible node is chosen, so one is enough.
-		enough = 1
-	}
 	if len(nodes) >= manyNodes {
 		first = s.first
 	}
@@ -150,9 +149,9 @@ func (s *scheduler) filter(c *cycle, node *corev1.Node) status {
 
 // nodeState returns a node with the pods on it and those that are expected there.
 func (s *scheduler) nodeState(node *corev1.Node, expected []*corev1.Pod) nodeState {
-	used, n := s.pods.used(node.Name)
+	used, assumed, n := s.pods.used(node.Name)
 	if len(expected) == 0 {
-		return nodeState{node: node, used: used, n: n, pods: func() []*corev1.Pod { return s.pods.on(node.Name) }}
+		return nodeState{node: node, used: used, assumed: assumed, n: n, pods: func() []*corev1.Pod { return s.pods.on(node.Name) }}
 	}
 	return newNodeState(node, append(s.pods.on(node.Name), expected...))
 }
@@ -162,6 +161,7 @@ func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
 	at := nodeState{node: node, n: len(pods), pods: func() []*corev1.Pod { return pods }}
 	for _, pod := range pods {
 		at.used = at.used.plus(requestsOf(pod), 1)
+		at.assumed = at.assumed.plus(assumedRequests(pod), 1)
 	}
 	return at
 }
@@ -173,21 +173,43 @@ func enoughNodes(all int) int {
 }
 
 // choose returns the feasible node with the highest score (SCHED-026).
-func (s *scheduler) choose(pod *corev1.Pod, feasible []*corev1.Node) *corev1.Node {
-	score := func(*corev1.Node) int64 { return 0 }
-	// SCHED-120: volume plugins do not score.
-	if s.cfg.Score != nil && len(feasible) > 1 {
-		score = func(node *corev1.Node) int64 { return s.cfg.Score(pod, node) }
+func (s *scheduler) choose(c *cycle, feasible []*corev1.Node) (*corev1.Node, error) {
+	if len(feasible) == 1 {
+		// SCHED-026: a single node is not scored.
+		return feasible[0], nil
 	}
-	best := feasible[0]
-	most := score(best)
-	for _, node := range feasible[1:] {
+	scores, err := s.scores(c, feasible)
+	if err != nil {
+		return nil, err
+	}
+	best := 0
+	for i, node := range feasible {
 		// SCHED-026: SIM: ties are decided by name.
-		if n := score(node); n > most || n == most && node.Name < best.Name {
-			best, most = node, n
+		if most := scores[best]; scores[i] > most || scores[i] == most && node.Name < feasible[best].Name {
+			best = i
 		}
 	}
-	return best
+	return feasible[best], nil
+}
+
+// scores returns the scores of nodes: those of the user's function, or of the plugins.
+func (s *scheduler) scores(c *cycle, nodes []*corev1.Node) ([]int64, error) {
+	scores := make([]int64, len(nodes))
+	if s.cfg.Score != nil {
+		for i, node := range nodes {
+			scores[i] = s.cfg.Score(c.pod, node)
+		}
+		return scores, nil
+	}
+	states := make([]nodeState, len(nodes))
+	for i, node := range nodes {
+		states[i] = s.nodeState(node, nil)
+	}
+	list, err := c.score(states)
+	for i := range list {
+		scores[i] = list[i].Total
+	}
+	return scores, err
 }
 
 // nominatedTo returns the waiting pods nominated to the node whose priority is at least that of the pod, by key.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -23,6 +25,8 @@ type scheduler struct {
 	look   *lookups
 	// namespaces and disruptionBudgets are nil until the first object of their kind is written.
 	namespaces, disruptionBudgets *engine.Informer[*plain.Object]
+	// groups are the informers of the kinds whose pods are spread by default, as far as objects were written.
+	groups map[api.Kind]*engine.Informer[*plain.Object]
 
 	queue     *queue
 	pods      *podCache
@@ -61,7 +65,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	e.Store().OnOther(func(t *store.Table[*plain.Object]) {
-		if t.Kind() != store.NamespaceKind && t.Kind() != store.DisruptionBudgetKind {
+		if t.Kind() != store.NamespaceKind && t.Kind() != store.DisruptionBudgetKind && !slices.Contains(snapshot.Grouping, t.Kind()) {
 			return
 		}
 		others[string(t.Kind())] = t
@@ -75,10 +79,13 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 // follow starts the informer of a kind that is stored as data.
 func (s *scheduler) follow(t *store.Table[*plain.Object]) {
 	informer := engine.NewInformer(s.actor, t)
-	if t.Kind() == store.NamespaceKind {
+	switch t.Kind() {
+	case store.NamespaceKind:
 		s.namespaces = informer
-	} else {
+	case store.DisruptionBudgetKind:
 		s.disruptionBudgets = informer
+	default:
+		s.groups[t.Kind()] = informer
 	}
 }
 
@@ -92,6 +99,7 @@ func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 		pods:       newPodCache(),
 		nominated:  map[string]*corev1.Pod{},
 		watching:   watching{},
+		groups:     map[api.Kind]*engine.Informer[*plain.Object]{},
 		preBinding: map[string]*reservation{},
 	}
 	s.volumes = newAssumeCache(s.inf.volumes.Get)

@@ -50,16 +50,19 @@ func (s status) message() string { return strings.Join(s.reasons, ", ") }
 
 // Names of the plugins.
 const (
-	nodeUnschedulable  = "NodeUnschedulable"
-	taintToleration    = "TaintToleration"
-	nodeAffinity       = "NodeAffinity"
-	nodeResourcesFit   = "NodeResourcesFit"
-	volumeRestrictions = "VolumeRestrictions"
-	nodeVolumeLimits   = "NodeVolumeLimits"
-	volumeBinding      = "VolumeBinding"
-	volumeZone         = "VolumeZone"
-	podTopologySpread  = "PodTopologySpread"
-	interPodAffinity   = "InterPodAffinity"
+	nodeUnschedulable = "NodeUnschedulable"
+	taintToleration   = "TaintToleration"
+	nodeAffinity      = "NodeAffinity"
+	nodeResourcesFit  = "NodeResourcesFit"
+
+	nodeResourcesBalancedAllocation = "NodeResourcesBalancedAllocation"
+	imageLocality                   = "ImageLocality"
+	volumeRestrictions              = "VolumeRestrictions"
+	nodeVolumeLimits                = "NodeVolumeLimits"
+	volumeBinding                   = "VolumeBinding"
+	volumeZone                      = "VolumeZone"
+	podTopologySpread               = "PodTopologySpread"
+	interPodAffinity                = "InterPodAffinity"
 )
 
 // Reasons for which nodes are rejected, as kube-scheduler writes them.

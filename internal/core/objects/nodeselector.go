@@ -21,9 +21,14 @@ func SelectsNode(pod *corev1.Pod, node *corev1.Node) bool {
 	}
 	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
-		return termMatches(&term, node.Labels) && !slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool {
-			return r.Key != metav1.ObjectNameField || (r.Operator == corev1.NodeSelectorOpIn) != (r.Values[0] == node.Name)
-		})
+		return TermSelectsNode(&term, node)
+	})
+}
+
+// TermSelectsNode reports whether a node satisfies all requirements of a term. A term without requirements selects no node.
+func TermSelectsNode(term *corev1.NodeSelectorTerm, node *corev1.Node) bool {
+	return termMatches(term, node.Labels) && !slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool {
+		return r.Key != metav1.ObjectNameField || (r.Operator == corev1.NodeSelectorOpIn) != (r.Values[0] == node.Name)
 	})
 }
 

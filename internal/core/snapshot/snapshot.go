@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -28,6 +29,8 @@ type Snapshot struct {
 	Capacities        []*storagev1.CSIStorageCapacity
 	Attachments       []*storagev1.VolumeAttachment
 	Namespaces        []*plain.Object
+	// Groups are the objects of the Grouping kinds.
+	Groups []*plain.Object
 	// Events include the last errors that components reported. Without them, explanations are less exact.
 	Events []*corev1.Event
 
@@ -46,6 +49,17 @@ type Snapshot struct {
 	DetachPendingSince func(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool)
 }
 
+// The kinds of objects whose pods the scheduler spreads by default.
+const (
+	Services               api.Kind = "Service"
+	ReplicationControllers api.Kind = "ReplicationController"
+	ReplicaSets            api.Kind = "ReplicaSet.apps"
+	StatefulSets           api.Kind = "StatefulSet.apps"
+)
+
+// Grouping are these kinds.
+var Grouping = []api.Kind{Services, ReplicationControllers, ReplicaSets, StatefulSets}
+
 // Of returns the objects in a store. The caller sets the other fields.
 func Of(s *store.Store, now time.Time) Snapshot {
 	all := Snapshot{
@@ -62,10 +76,20 @@ func Of(s *store.Store, now time.Time) Snapshot {
 		Events:            s.Events.List(),
 		Now:               now,
 	}
-	for _, obj := range s.List(store.NamespaceKind) {
-		if namespace, ok := obj.(*plain.Object); ok {
-			all.Namespaces = append(all.Namespaces, namespace)
-		}
+	all.Namespaces = others(s, store.NamespaceKind)
+	for _, kind := range Grouping {
+		all.Groups = append(all.Groups, others(s, kind)...)
 	}
 	return all
+}
+
+// others returns the objects of a kind that is stored as data.
+func others(s *store.Store, kind api.Kind) []*plain.Object {
+	var list []*plain.Object
+	for _, obj := range s.List(kind) {
+		if other, ok := obj.(*plain.Object); ok {
+			list = append(list, other)
+		}
+	}
+	return list
 }

@@ -43,6 +43,7 @@ func preparePod(pod *corePod, now metav1.Time) {
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
 	dropDisabledFields(&pod.Spec, nil)
+	mergeLabelKeys(pod)
 	// API-108: the scheduler ignores gated pods, so the server sets their condition.
 	if len(pod.Spec.SchedulingGates) > 0 {
 		pod.Status.Conditions = []corev1.PodCondition{{
