@@ -59,6 +59,41 @@ func TestInvariants(t *testing.T) {
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s attachdetach-controller: ATT-064 detach kubernetes.io/csi/disk.example.com^v from node n1: no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p2`},
+		{"one-pod-per-identity", "after the volume is unpublished", func(h *history) {
+			h.bound()
+			h.put("statefulset-controller", member("first", "n1"))
+			h.mounted("n1", "first")
+			h.call(storage.Unpublish, "v", "n1", "first")
+			h.remove("kubelet/n1", member("first", "n1"))
+			h.put("kubelet/n2", member("second", "n2"))
+		}, ""},
+		{"one-pod-per-identity", "the machine of the earlier one has stopped", func(h *history) {
+			h.bound()
+			h.put("statefulset-controller", member("first", "n1"))
+			h.mounted("n1", "first")
+			h.remove("user/admin", member("first", "n1"))
+			h.actor("machine/n1", trace.Crashed)
+			h.put("kubelet/n2", member("second", "n2"))
+		}, ""},
+		{"one-pod-per-identity", "a kubelet that does not wait", func(h *history) {
+			h.bound()
+			h.put("statefulset-controller", member("first", "n1"))
+			h.mounted("n1", "first")
+			h.remove("kubelet/n1", member("first", "n1"))
+			h.put("kubelet/n2", member("second", "n2"))
+		}, `+0s one-pod-per-identity: pod default/db-0 runs on n2 while an earlier pod of StatefulSet db with this name has v of disk.example.com on n1
+  +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-first
+  +0s kubelet/n2: create Pod/default/db-0: created`},
+		{"one-pod-per-identity", "after a forced deletion", func(h *history) {
+			h.bound()
+			h.put("statefulset-controller", member("first", "n1"))
+			h.mounted("n1", "first")
+			h.remove("user/admin", member("first", "n1"))
+			h.put("kubelet/n2", member("second", "n2"))
+		}, `+0s one-pod-per-identity: pod default/db-0 runs on n2 while an earlier pod of StatefulSet db with this name has v of disk.example.com on n1 (forced: pod default/db-0 was deleted by user/admin without waiting for its node)
+  +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-first
+  +0s user/admin: delete Pod/default/db-0: gone
+  +0s kubelet/n2: create Pod/default/db-0: created`},
 		{"one-attachment", "moves", func(h *history) {
 			h.bound()
 			h.call(storage.Attach, "v", "n1", "")

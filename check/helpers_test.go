@@ -152,6 +152,14 @@ func pod(name, volume, node string) *corev1.Pod {
 	return fake.Pod(name, fake.Claims("c-"+volume), fake.OnNode(node))
 }
 
+// member is pod db-0 of StatefulSet db, with a uid made from name. It runs.
+func member(name, node string) *corev1.Pod {
+	p := pod("db-0", "v", node)
+	p.UID, p.Status.Phase = types.UID("uid-"+name), corev1.PodRunning
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "uid-db", Controller: new(true)}}
+	return p
+}
+
 // deleted is the object with a mark of its deletion.
 func deleted[T api.Object](obj T, at time.Time) T {
 	mark := metav1.NewTime(at)

@@ -61,7 +61,7 @@ func All() []Invariant {
 		nothingLeft, podsGo,
 		noLeak, oneCreate, wantedDataStays, usedDataStays,
 		noOrphanedContent, restoredData,
-		boundOnce, boundBothWays, protected, knownPhases,
+		boundOnce, boundBothWays, protected, knownPhases, oneIdentity,
 		expandedFirst, allocatedEnough,
 	}
 }

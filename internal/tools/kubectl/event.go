@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -19,7 +20,11 @@ import (
 // About reports whether an Event is about the object.
 func About(e *corev1.Event, ref api.Ref) bool {
 	namespace, name := objects.SplitKey(ref.Key)
-	return e.InvolvedObject.Kind == string(ref.Kind) && e.InvolvedObject.Name == name && e.InvolvedObject.Namespace == namespace
+	// A kind of another group, such as StatefulSet.apps, has its group in the version of the reference.
+	kind, group, hasGroup := strings.Cut(string(ref.Kind), ".")
+	version, err := schema.ParseGroupVersion(e.InvolvedObject.APIVersion)
+	return e.InvolvedObject.Kind == kind && (!hasGroup || err == nil && version.Group == group) &&
+		e.InvolvedObject.Name == name && e.InvolvedObject.Namespace == namespace
 }
 
 func lastSeen(e *corev1.Event) metav1.Time {
