@@ -161,6 +161,8 @@ func TestDumpMistakes(t *testing.T) {
 		{name: "a misspelt object", status: exitFailed, args: []string{"explain", "-f", dump, "-n", "shop", "pvc/data-db0"},
 			want: `pvc/shop/data-db0 is not in the dump; did you mean "data-db-0"`},
 		{name: "a misspelt kind", status: exitUsage, args: []string{"explain", "-f", dump, "pvcc", "data-db-0"}, want: `; did you mean "pvc"`},
+		{name: "a misspelt kind before a slash", status: exitFailed, args: []string{"explain", "-f", dump, "deploymentt/web"},
+			want: `which has no namespace deploymentt; or unknown kind "deploymentt": want one of pvc, pv, pod`},
 		{name: "a name in all namespaces", status: exitUsage, args: []string{"explain", "-f", dump, "-A", "pvc", "data-db-0"},
 			want: "a resource cannot be retrieved by name across all namespaces; use -n NAMESPACE"},
 		{name: "a namespace and all", status: exitUsage, args: []string{"explain", "-f", dump, "-A", "-n", "shop"}, want: "-n and -A exclude each other"},

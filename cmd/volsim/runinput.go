@@ -36,9 +36,18 @@ type readOptions struct {
 // maxNodes is the largest number of nodes that --nodes adds.
 const maxNodes = 5000
 
-// readScripts reads all files and directories of the command line.
+// readScripts reads all files and directories of the command line. Several manifests are one script if they are a dump.
 func readScripts(in io.Reader, args []string, opts readOptions) ([]input, error) {
 	var scripts []input
+	if len(args) > 1 && !slices.ContainsFunc(args, func(arg string) bool { return arg == "-" || !script.IsManifest(arg, nil) }) {
+		files, err := readFiles(args)
+		if err != nil {
+			return nil, err
+		}
+		if script.IsDump(files...) {
+			return fromManifests(strings.Join(args, " "), files, opts)
+		}
+	}
 	for _, arg := range args {
 		found, err := readScript(in, arg, opts)
 		if err != nil {
@@ -141,15 +150,22 @@ func readDirectory(dir string, opts readOptions) ([]input, error) {
 	if len(manifests) == 0 {
 		return nil, fmt.Errorf("%s: directory contains no script (.txtar) and no manifest (.yaml, .yml, .json)", dir)
 	}
-	var files []script.File
-	for _, file := range manifests {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fileError(file, err)
-		}
-		files = append(files, script.File{Name: file, Data: data})
+	files, err := readFiles(manifests)
+	if err != nil {
+		return nil, err
 	}
 	return fromManifests(dir, files, opts)
+}
+
+func readFiles(names []string) (files []script.File, err error) {
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fileError(name, err)
+		}
+		files = append(files, script.File{Name: name, Data: data})
+	}
+	return files, nil
 }
 
 // filesIn returns the scripts and the manifests in a directory and those below it, in the order of their names. Hidden directories are

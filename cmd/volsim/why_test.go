@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 // TestQuestionsOnCall: questions that people on call ask about a dump, and that are easily answered calmly and wrong. Each row has what the
@@ -79,5 +82,66 @@ func TestDumpInScripts(t *testing.T) {
 		for _, text := range []string{"Rebooted", "FailedMount", "<invalid>", "Starting kubelet"} {
 			require.NotContains(t, out, text)
 		}
+	}
+}
+
+// TestSameInput: run, explain and predict read the same dumps: YAML, JSON in one line, several files, folders, objects of a newer version and
+// of kinds that are not simulated. What is ignored is one line.
+func TestSameInput(t *testing.T) {
+	data, err := os.ReadFile("../../internal/tools/predict/testdata/cases/csi-grow.yaml")
+	require.NoError(t, err)
+	var list struct {
+		APIVersion string           `json:"apiVersion"`
+		Kind       string           `json:"kind"`
+		Items      []map[string]any `json:"items"`
+	}
+	require.NoError(t, yaml.Unmarshal(data, &list))
+	line, err := json.Marshal(list)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "dump", "default")
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	for _, to := range []string{dir, folder} {
+		var files [2][]string
+		for i, item := range list.Items {
+			doc, err := yaml.Marshal(item)
+			require.NoError(t, err)
+			files[i%2] = append(files[i%2], string(doc))
+		}
+		write(t, to, "a.yaml", strings.Join(files[0], "---\n"))
+		write(t, to, "b.yml", strings.Join(files[1], "---\n"))
+	}
+	write(t, dir, "line.json", string(line))
+	newer := strings.Replace(string(data), "apiVersion: storage.k8s.io/v1\n  kind: StorageClass",
+		"apiVersion: storage.k8s.io/v2\n  encrypted: true\n  kind: StorageClass", 2)
+	newer += "- apiVersion: helm.cattle.io/v1\n  kind: HelmChart\n  metadata:\n    name: chart\n"
+	newer = strings.Replace(newer, "kind: List\nmetadata:\n  resourceVersion: \"\"\n- ", "- ", 1)
+	write(t, dir, "newer.yaml", newer+"kind: List\n")
+	at := func(names ...string) []string {
+		for i := range names {
+			names[i] = filepath.Join(dir, names[i])
+		}
+		return names
+	}
+	for name, files := range map[string][]string{
+		"JSON in one line": at("line.json"), "several files": at("a.yaml", "b.yml"), "a folder": at("dump"), "a newer cluster": at("newer.yaml"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := []string{"-f", strings.Join(files, ",")}
+			for _, args := range [][]string{
+				append([]string{"run"}, files...), append([]string{"explain", "pod"}, flags...), append([]string{"predict"}, append(flags, "--", "nothing")...),
+			} {
+				status, out, errOut := shell("", args...)
+				require.Zero(t, status, errOut)
+				if args[0] == "run" {
+					require.Contains(t, out, "web-5996f57478-dm4zx   1/1     Running   0")
+				}
+				if name == "a newer cluster" {
+					require.Equal(t, "volsim: ignored: 1 HelmChart (helm.cattle.io/v1), field StorageClass encrypted\n", errOut)
+				} else {
+					require.Empty(t, errOut)
+				}
+			}
+		})
 	}
 }

@@ -119,6 +119,10 @@ func missing(d *dump.Dump, ref api.Ref) error {
 		}
 	}
 	slices.Sort(elsewhere)
+	if ref.Kind == api.PersistentVolumeClaim && len(elsewhere) == 0 && !mentions(d, namespace) {
+		// WORD/NAME is a claim in a namespace; the word may be a mistyped kind.
+		return fmt.Errorf("%s is not in the dump, which has no namespace %s; or %w", objname.Of(ref), namespace, objname.UnknownKind(namespace))
+	}
 	hint := similar.Hint(name, names)
 	switch {
 	case len(elsewhere) == 1:
@@ -127,6 +131,13 @@ func missing(d *dump.Dump, ref api.Ref) error {
 		hint = fmt.Sprintf("; it exists in the namespaces %s: add -n", strings.Join(elsewhere, ", "))
 	}
 	return fmt.Errorf("%s is not in the dump%s", objname.Of(ref), hint)
+}
+
+// mentions reports whether a dump has a namespace, or an object in it.
+func mentions(d *dump.Dump, namespace string) bool {
+	return slices.ContainsFunc(d.Objects, func(obj api.Object) bool {
+		return obj.GetNamespace() == namespace || api.KindOf(obj) == "Namespace" && obj.GetName() == namespace
+	})
 }
 
 // podsOf returns the pods that an object owns, also through other objects.
