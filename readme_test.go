@@ -32,5 +32,5 @@ func TestReadme(t *testing.T) {
 			require.Equal(t, script, text)
 		}
 	}
-	require.Equal(t, map[string]int{"go": 5, "": 1, "sh": 5, "console": 1}, found)
+	require.Equal(t, map[string]int{"go": 5, "": 1, "sh": 6, "console": 1}, found)
 }

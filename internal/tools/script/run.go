@@ -145,7 +145,7 @@ func (b *batch) run() (*Result, error) {
 		ok := b.count(r)
 		// Where one success is enough and all runs fail, the run that got farthest is the most informative.
 		switch {
-		case reported == nil, all.some && (ok || r.reached() > reported.reached()), !all.some && (!ok || !reported.some):
+		case reported == nil, all.some && (ok || r.reached() > reported.reached()), !all.some && (!ok || reported.interest() == dull || r.interest() > reported.interest()):
 			reported.close()
 			reported = r
 		default:
@@ -160,6 +160,24 @@ func (b *batch) run() (*Result, error) {
 	}
 	b.finish(reported, all)
 	return &b.result, joined(b.result.Failures)
+}
+
+// The kinds of runs that pass, the most interesting last.
+const (
+	dull    = iota
+	rare    // a line with the prefix some holds
+	telling // it violates an invariant, as expected
+)
+
+// interest returns which run of several seeds to report if all pass.
+func (r *runner) interest() int {
+	switch {
+	case r.cluster != nil && len(r.cluster.Violations()) > 0:
+		return telling
+	case r.some:
+		return rare
+	}
+	return dull
 }
 
 // finish fills the result from the reported run.
@@ -276,11 +294,15 @@ func (r *Result) Order() string {
 	if len(r.Failures) > 0 {
 		return fmt.Sprintf("%s, which fails in line %d; %d of %d seeds passed", r.order(), r.Failures[0].Line, len(r.Succeeded), len(r.Seeds))
 	}
-	for _, s := range r.Some {
-		if slices.Contains(s.Seeds, r.Seed) {
-			return fmt.Sprintf("%s, with which line %d (%q) holds, as with %d of %d seeds", r.order(), s.Line, someExpectation(s.Command),
-				len(s.Seeds), len(r.Seeds))
+	var rarest *SomeSeeds
+	for i := range r.Some {
+		if s := &r.Some[i]; slices.Contains(s.Seeds, r.Seed) && (rarest == nil || len(s.Seeds) < len(rarest.Seeds)) {
+			rarest = s
 		}
+	}
+	if rarest != nil {
+		return fmt.Sprintf("%s, with which line %d (%q) holds, as with %d of %d seeds", r.order(), rarest.Line, someExpectation(rarest.Command),
+			len(rarest.Seeds), len(r.Seeds))
 	}
 	return fmt.Sprintf("%s of %d", r.order(), len(r.Seeds))
 }

@@ -2,6 +2,9 @@
 
 const chapters = data.chapters ?? [];
 const hasStory = chapters.some((chapter) => chapter.commands.length > 0);
+
+// missed reports whether a line that has to hold with some seed does not hold with this one.
+const missed = (c) => c.text.startsWith("some ") && c.error && !c.failed;
 // commands has all commands in order, each with its chapter.
 const commands = chapters.flatMap((chapter, n) => chapter.commands.map((command) => ({ ...command, chapter: n })));
 // commandOf is the index of the command during which a step happened, -1 before the first.
@@ -113,9 +116,9 @@ function showScript(panel, act) {
       const index = commands.findIndex((other) => other.line === c.line && other.from === c.from && other.text === c.text);
       const kind = c.failed ? "failed" : c.expects ? "passed" : "";
       return make("li", "", [make("button", `command ${kind}` + (index === now ? " chosen" : ""), [
-        make("span", "time", offset(c.from)), make("span", "verdict", c.failed ? "✗" : c.expects ? "✓" : ""),
+        make("span", "time", offset(c.from)), make("span", "verdict", c.failed ? "✗" : !c.expects ? "" : missed(c) ? "–" : "✓"),
         make("span", "commandText", [make("code", "", c.text), c.to > c.from ? make("span", "muted", ` ${duration(c.to - c.from)}`) : null,
-          c.error ? make("span", c.failed ? "error" : "muted", c.error) : null]),
+          c.error ? make("span", c.failed ? "error" : "muted", ` ${missed(c) ? "not with this seed: " : ""}${c.error}`) : null]),
       ], { onclick: () => act.command(index), title: c.line ? `line ${c.line}` : "" }), index === now && c.output ? make("pre", "output", c.output) : null]);
     })),
   ]).filter((part) => part));
