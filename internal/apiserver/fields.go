@@ -106,6 +106,7 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 			entries[i].Time = nil
 		}
 	}
+	slices.SortStableFunc(entries, compareEntries)
 	return entries
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -77,6 +78,11 @@ func (s *Server) page(r *request) (page, error) {
 		limit = 0 // the server answers from its cache, in one page
 	}
 	objs = r.inNamespace(objs, start)
+	everything := r.selector.labels.Empty() && r.selector.fields.Empty()
+	if limit <= 0 && everything {
+		p.items = objs
+		return p, nil
+	}
 	for i, obj := range objs {
 		if !r.selector.matches(obj) {
 			continue
@@ -86,7 +92,7 @@ func (s *Server) page(r *request) (page, error) {
 			continue
 		}
 		p.meta.Continue = encodeContinue(continueToken{APIVersion: continueVersion, ResourceVersion: int64(version), StartKey: r.keyIn(obj) + "\x00"})
-		if r.selector.labels.Empty() && r.selector.fields.Empty() {
+		if everything {
 			p.meta.RemainingItemCount = new(int64(len(objs)) - limit)
 		}
 		break
@@ -148,18 +154,19 @@ func (s *Server) objectsAt(r *request, version uint64) ([]api.Object, error) {
 	return nil, expired
 }
 
-// inNamespace returns the objects of the namespace of the request, from the key start on.
+// inNamespace returns the objects of the namespace of the request, from the key start on. objs are in the order of their keys.
 func (r *request) inNamespace(objs []api.Object, start string) []api.Object {
-	if r.namespace == "" && start == "" {
-		return objs
+	if r.namespace == "" {
+		return objs[firstAt(objs, start):]
 	}
-	var some []api.Object
-	for _, obj := range objs {
-		if (r.namespace == "" || obj.GetNamespace() == r.namespace) && r.keyIn(obj) >= start {
-			some = append(some, obj)
-		}
-	}
-	return some
+	const afterSlash = "0"
+	objs = objs[:firstAt(objs, r.namespace+afterSlash)]
+	return objs[firstAt(objs, r.namespace+"/"+start):]
+}
+
+// firstAt returns the index of the first object whose key is not before key.
+func firstAt(objs []api.Object, key string) int {
+	return sort.Search(len(objs), func(i int) bool { return api.KeyOf(objs[i]) >= key })
 }
 
 // keyIn returns the key of an object within the collection of the request.
