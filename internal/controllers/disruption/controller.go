@@ -3,16 +3,13 @@
 // It computes the status of PodDisruptionBudgets: how many of their pods are healthy, how many must be, and how many may be evicted now. The
 // API server takes evictions from that number (store.Evict), and the scheduler prefers victims that no budget protects.
 //
-// Not simulated: controllers other than ReplicaSets, Deployments and StatefulSets as owners of pods, and the reset of a stale condition
-// DisruptionTarget. The rules are PDB-001 to PDB-008 in docs/rules/disruption.md.
+// The rules are PDB-001 to PDB-010 in docs/rules/disruption.md.
 package disruption
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -38,15 +35,21 @@ const (
 	replicaSets  api.Kind = "ReplicaSet.apps"
 	deployments  api.Kind = "Deployment.apps"
 	statefulSets api.Kind = "StatefulSet.apps"
+
+	replicationControllers api.Kind = "ReplicationController"
 )
 
 // controller is one life of the disruption controller.
 type controller struct {
-	actor    *engine.Actor
-	budgets  *engine.Informer[*plain.Object]
-	pods     *engine.Informer[*corev1.Pod]
-	owners   map[api.Kind]*engine.Informer[*plain.Object]
-	queue    *engine.Queue
+	actor   *engine.Actor
+	budgets *engine.Informer[*plain.Object]
+	pods    *engine.Informer[*corev1.Pod]
+	owners  map[api.Kind]*engine.Informer[*plain.Object]
+	queue   *engine.Queue
+	// rechecks has the budgets to compute again when an eviction is no longer expected to end in a deletion.
+	rechecks *engine.Queue
+	// stale has the pods whose condition DisruptionTarget may be stale.
+	stale    *engine.Queue
 	recorder *engine.Recorder
 }
 
@@ -54,13 +57,17 @@ type controller struct {
 func New(e *engine.Engine, budgets *store.Table[*plain.Object]) (*engine.Actor, error) {
 	var live *controller
 	tables := map[api.Kind]*store.Table[*plain.Object]{}
-	kinds := []api.Kind{replicaSets, deployments, statefulSets}
+	kinds := []api.Kind{replicaSets, deployments, statefulSets, replicationControllers}
 	actor, err := e.NewActor(actors.Disruption, func(a *engine.Actor) {
 		c := &controller{actor: a, budgets: engine.NewInformer(a, budgets), pods: engine.NewInformer(a, e.Store().Pods),
 			owners: map[api.Kind]*engine.Informer[*plain.Object]{}, recorder: a.NewRecorder("controllermanager")}
 		live = c
 		a.OnStop(func() { live = nil })
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "disruption", Kind: store.DisruptionBudgetKind, Sync: c.sync})
+		// PDB-007: the delay of another failure is added.
+		c.rechecks = a.NewQueue(engine.QueueConfig{Name: "disruption_recheck", Kind: store.DisruptionBudgetKind,
+			Sync: func(_ *engine.Process, key string) error { c.queue.AddRateLimited(key); return nil }})
+		c.stale = a.NewQueue(engine.QueueConfig{Name: "stale_pod_disruption", Kind: api.Pod, Sync: c.resetStale})
 		for _, kind := range kinds {
 			if table := tables[kind]; table != nil {
 				c.owners[kind] = engine.NewInformer(a, table)
@@ -71,7 +78,7 @@ func New(e *engine.Engine, budgets *store.Table[*plain.Object]) (*engine.Actor, 
 			Update: func(_, obj *plain.Object) { c.queue.Add(api.KeyOf(obj)) },
 			Delete: func(obj *plain.Object) { c.queue.Add(api.KeyOf(obj)) },
 		})
-		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.changed, Update: func(_, pod *corev1.Pod) { c.changed(pod) }, Delete: c.changed})
+		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.observed, Update: func(_, pod *corev1.Pod) { c.observed(pod) }, Delete: c.changed})
 	})
 	if err != nil {
 		return nil, err
@@ -88,17 +95,36 @@ func New(e *engine.Engine, budgets *store.Table[*plain.Object]) (*engine.Actor, 
 	return actor, nil
 }
 
+// observed handles a new or changed pod.
+func (c *controller) observed(pod *corev1.Pod) {
+	c.changed(pod)
+	if wait, ok := c.staleAfter(pod); ok {
+		c.stale.AddAfter(api.KeyOf(pod), wait)
+	}
+}
+
 // changed queues the budget of a pod (PDB-001).
 func (c *controller) changed(pod *corev1.Pod) {
+	var found []string
 	for obj := range c.budgets.All() {
 		budget := plain.Shared[*policyv1.PodDisruptionBudget](obj)
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err == nil && budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
-			// PDB-001: of several budgets one is computed. SIM: the first by name.
-			c.queue.Add(api.KeyOf(obj))
-			return
+			found = append(found, budget.Name)
 		}
 	}
+	if len(found) == 0 {
+		return
+	}
+	if len(found) > 1 {
+		// PDB-001: a pod with several budgets gets an Event.
+		c.actor.Go("several budgets", func(p *engine.Process) {
+			c.recorder.Event(p, pod, corev1.EventTypeWarning, "MultiplePodDisruptionBudgets",
+				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, found[0])
+		})
+	}
+	// PDB-001: of several budgets one is computed. SIM: the first by name.
+	c.queue.Add(api.Key(pod.Namespace, found[0]))
 }
 
 // sync computes the status of a budget, and forbids all disruptions if that fails (PDB-002, PDB-008).
@@ -143,7 +169,7 @@ func (c *controller) compute(p *engine.Process, budget *policyv1.PodDisruptionBu
 	if len(pods) == 0 {
 		c.recorder.Event(p, budget, corev1.EventTypeNormal, "NoPods", "No matching pods found")
 	}
-	expected, desired, unmanaged, err := c.expected(budget, pods)
+	expected, desired, unmanaged, err := c.expected(p, budget, pods)
 	if err != nil {
 		c.recorder.Event(p, budget, corev1.EventTypeWarning, "CalculateExpectedPodCountFailed",
 			"Failed to calculate the number of expected pods: %v", err)
@@ -171,26 +197,37 @@ func (c *controller) compute(p *engine.Process, budget *policyv1.PodDisruptionBu
 	}
 	counted := budget.DeepCopy()
 	counted.Status = status
-	store.SetDisruptionAllowed(counted, p.Now)
-	if !same(&budget.Status, &counted.Status) {
+	if !same(&budget.Status, &counted.Status) || !conditionAllows(&budget.Status, status.DisruptionsAllowed > 0) {
+		store.SetDisruptionAllowed(counted, p.Now)
 		err = c.write(p, counted)
 	}
 	if err == nil && recheck > 0 {
-		c.queue.AddAfter(api.KeyOf(budget), recheck)
+		c.rechecks.AddAfter(api.KeyOf(budget), recheck)
 	}
 	return err
 }
 
-// same reports whether two statuses are equal. No map of evicted pods equals an empty one.
+// same reports whether two statuses are equal, but for their conditions. No map of evicted pods equals an empty one.
 func same(a, b *policyv1.PodDisruptionBudgetStatus) bool {
 	return (len(a.DisruptedPods)+len(b.DisruptedPods) == 0 || equality.Semantic.DeepEqual(a.DisruptedPods, b.DisruptedPods)) &&
 		a.CurrentHealthy == b.CurrentHealthy && a.DesiredHealthy == b.DesiredHealthy && a.ExpectedPods == b.ExpectedPods &&
-		a.DisruptionsAllowed == b.DisruptionsAllowed && a.ObservedGeneration == b.ObservedGeneration &&
-		equality.Semantic.DeepEqual(a.Conditions, b.Conditions)
+		a.DisruptionsAllowed == b.DisruptionsAllowed && a.ObservedGeneration == b.ObservedGeneration
+}
+
+// conditionAllows reports whether the condition DisruptionAllowed says that disruptions are allowed, or that they are not (PDB-006).
+func conditionAllows(status *policyv1.PodDisruptionBudgetStatus, allowed bool) bool {
+	condition := meta.FindStatusCondition(status.Conditions, policyv1.DisruptionAllowedCondition)
+	switch {
+	case condition == nil:
+		return false
+	case allowed:
+		return condition.Status == metav1.ConditionTrue && condition.Reason == policyv1.SufficientPodsReason
+	}
+	return condition.Status == metav1.ConditionFalse && condition.Reason == policyv1.InsufficientPodsReason
 }
 
 // expected returns how many pods a budget expects, and how many of them have to be healthy. unmanaged reports pods without a controller.
-func (c *controller) expected(budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (expected, desired int32, unmanaged bool, err error) {
+func (c *controller) expected(p *engine.Process, budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (expected, desired int32, unmanaged bool, err error) {
 	given := budget.Spec.MinAvailable
 	switch {
 	case budget.Spec.MaxUnavailable != nil:
@@ -201,7 +238,7 @@ func (c *controller) expected(budget *policyv1.PodDisruptionBudget, pods []*core
 		// PDB-003: a number of available pods needs no controllers.
 		return int32(len(pods)), given.IntVal, false, nil
 	}
-	if expected, unmanaged, err = c.scale(pods); err != nil {
+	if expected, unmanaged, err = c.scale(p, pods); err != nil {
 		return 0, 0, unmanaged, err
 	}
 	// PDB-004: percentages are those of the replicas of all controllers, rounded up.
@@ -213,64 +250,6 @@ func (c *controller) expected(budget *policyv1.PodDisruptionBudget, pods []*core
 		desired = max(0, expected-desired)
 	}
 	return expected, desired, unmanaged, nil
-}
-
-// scale returns the sum of the replicas of the controllers of pods (PDB-004).
-func (c *controller) scale(pods []*corev1.Pod) (sum int32, unmanaged bool, err error) {
-	known := map[string]bool{}
-	for _, pod := range pods {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil {
-			unmanaged = true
-			continue
-		}
-		uid, replicas, ok := c.replicas(pod.Namespace, ref)
-		if !ok {
-			return 0, unmanaged, fmt.Errorf("found no controllers for pod %q", pod.Name)
-		}
-		if !known[uid] {
-			known[uid] = true
-			sum += replicas
-		}
-	}
-	return sum, unmanaged, nil
-}
-
-// replicas returns the uid and the replicas of a controller: of the Deployment for a ReplicaSet that has one.
-func (c *controller) replicas(namespace string, ref *metav1.OwnerReference) (uid string, replicas int32, ok bool) {
-	owner := func(kind api.Kind, ref *metav1.OwnerReference) (*plain.Object, bool) {
-		if c.owners[kind] == nil {
-			return nil, false
-		}
-		obj, ok := c.owners[kind].Get(api.Key(namespace, ref.Name))
-		return obj, ok && obj.UID == ref.UID
-	}
-	count := func(obj *plain.Object, n *int32) (string, int32, bool) {
-		if n == nil {
-			return string(obj.UID), 1, true
-		}
-		return string(obj.UID), *n, true
-	}
-	switch ref.Kind {
-	case "StatefulSet":
-		if obj, ok := owner(statefulSets, ref); ok {
-			return count(obj, plain.Shared[*appsv1.StatefulSet](obj).Spec.Replicas)
-		}
-	case "ReplicaSet":
-		set, ok := owner(replicaSets, ref)
-		if !ok {
-			break
-		}
-		// PDB-004: the ReplicaSets of a Deployment count once, with the replicas of the Deployment.
-		if above := metav1.GetControllerOfNoCopy(set); above != nil && above.Kind == "Deployment" {
-			if obj, ok := owner(deployments, above); ok {
-				return count(obj, plain.Shared[*appsv1.Deployment](obj).Spec.Replicas)
-			}
-			break
-		}
-		return count(set, plain.Shared[*appsv1.ReplicaSet](set).Spec.Replicas)
-	}
-	return "", 0, false
 }
 
 // disrupted returns the evicted pods whose deletion the controller still expects, and the time until the first of them is no longer expected

@@ -22,6 +22,7 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/rig"
+	"github.com/volsim/volsim/trace"
 )
 
 type fixture struct{ *rig.Rig }
@@ -58,10 +59,14 @@ func (f fixture) do(line string) error {
 			return ""
 		}
 		uid := "none"
-		if obj, err := f.Store().Get(api.Kind(words[0]+".apps"), "default/"+words[1]); err == nil {
+		kind, group, _ := strings.Cut(words[0], ".")
+		if group == "" {
+			group = "apps"
+		}
+		if obj, err := f.Store().Get(api.Kind(kind+"."+group), "default/"+words[1]); err == nil {
 			uid = string(obj.GetUID())
 		}
-		return fmt.Sprintf(", ownerReferences: [{apiVersion: apps/v1, kind: %s, name: %s, uid: %s, controller: true}]", words[0], words[1], uid)
+		return fmt.Sprintf(", ownerReferences: [{apiVersion: %s/v1, kind: %s, name: %s, uid: %s, controller: true}]", group, kind, words[1], uid)
 	}
 	key := "default/" + name
 	switch words[0] {
@@ -149,6 +154,9 @@ func TestDisruption(t *testing.T) {
 		{"PDB-007", "an evicted pod that is not deleted counts again after two minutes", []string{minimum("1"), "pod p", "pod q",
 			"status b {disruptedPods: {q: '2026-01-01T00:00:00Z'}}", "wait 3m"}, "", "1, 2/1/2 SufficientPods"},
 		{"PDB-008", "a controller that does not exist", []string{"budget b {maxUnavailable: 1, " + selector + "}", "pod p StatefulSet db"}, "", "0, 0/0/0 SyncFailed"},
+		{"PDB-009", "a Job has no replicas", []string{"budget b {maxUnavailable: 1, " + selector + "}", "pod p Job.batch x"}, "", "0, 0/0/0 SyncFailed"},
+		{"PDB-009", "the scale of a ReplicaSet whose Deployment is gone", []string{"owner ReplicaSet web 3 Deployment none", "budget b {maxUnavailable: 1, " + selector + "}",
+			"pod p ReplicaSet web"}, "", "0, 1/2/3 InsufficientPods"},
 		{"PDB-020", "a pod that has ended", []string{minimum("1"), "pod p", "set p {phase: Succeeded}", "evict p"}, "", ""},
 		{"PDB-021", "two budgets", []string{minimum("0"), strings.Replace(minimum("0"), " b ", " a ", 1), "pod p", "evict p"},
 			"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", ""},
@@ -181,6 +189,46 @@ func TestDisruption(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStaleDisruptionTarget checks that a condition DisruptionTarget gets stale, unless a kubelet set it.
+func TestStaleDisruptionTarget(t *testing.T) {
+	for _, tt := range []struct{ rule, reason, phase, want string }{
+		{"PDB-010", "EvictionByEvictionAPI", "Running", "False "},
+		{"PDB-010", "TerminationByKubelet", "Running", "True TerminationByKubelet"},
+		{"PDB-010", "EvictionByEvictionAPI", "Failed", "True EvictionByEvictionAPI"},
+	} {
+		t.Run(tt.rule+" "+tt.reason+" "+tt.phase, func(t *testing.T) {
+			f := newFixture(t)
+			f.OK(f.do("pod p"))
+			f.OK(f.do("set p {phase: " + tt.phase + ", conditions: [{type: DisruptionTarget, status: 'True', reason: " + tt.reason +
+				", lastTransitionTime: '2026-01-01T00:00:00Z'}]}"))
+			condition := func() string {
+				pod, err := f.Store().Pods.Get("default/p")
+				f.OK(err)
+				return string(pod.Status.Conditions[0].Status) + " " + pod.Status.Conditions[0].Reason
+			}
+			f.Advance(time.Minute)
+			require.Equal(t, "True "+tt.reason, condition())
+			f.Advance(2 * time.Minute)
+			require.Equal(t, tt.want, condition())
+		})
+	}
+}
+
+// TestSeveralBudgets checks the Event about a pod with two budgets (PDB-001).
+func TestSeveralBudgets(t *testing.T) {
+	f := newFixture(t)
+	for _, line := range []string{"budget a {minAvailable: 0, " + selector + "}", "budget b {minAvailable: 0, " + selector + "}", "pod p"} {
+		f.OK(f.do(line))
+	}
+	f.Advance(time.Second)
+	found := false
+	for e := range f.Trace().Since(0) {
+		found = found || e.Type == trace.Emitted && e.Reason == "MultiplePodDisruptionBudgets" &&
+			e.Text == `Pod "default"/"p" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.`
+	}
+	require.True(t, found)
 }
 
 // withCause appends the first cause of an error to its message.

@@ -164,6 +164,7 @@ type content struct {
 func (c *controller) deleteContent(p *engine.Process, ns *corev1.Namespace) (estimate int64, left string, err error) {
 	rest := &content{byKind: map[schema.GroupResource]int{}, finalizers: map[string]int{}}
 	c.deleteKind(p, ns, api.Pod, rest)
+	podErrs := len(rest.errs)
 	// NS-021: as long as pods remain, nothing else is deleted, and conditions do not mention what remains.
 	if podsRemain := len(rest.byKind) > 0; podsRemain {
 		left = rest.describe()
@@ -180,17 +181,16 @@ func (c *controller) deleteContent(p *engine.Process, ns *corev1.Namespace) (est
 		// NS-024: a failure to write conditions is ignored.
 		_, _ = p.API().Update(p, next, api.Status, store.UpdateOptions{})
 	}
+	for i := range podErrs {
+		// NS-024: the conditions have the error as it is.
+		rest.errs[i] = fmt.Errorf("failed to delete pods for namespace: %s, err: %w", ns.Name, rest.errs[i])
+	}
 	return rest.estimate, left, utilerrors.NewAggregate(rest.errs)
 }
 
 // deleteKind deletes the objects of one kind in a namespace, and adds those that are left to rest.
 func (c *controller) deleteKind(p *engine.Process, ns *corev1.Namespace, kind api.Kind, rest *content) {
-	fail := func(err error) {
-		if kind == api.Pod {
-			err = fmt.Errorf("failed to delete pods for namespace: %s, err: %w", ns.Name, err)
-		}
-		rest.errs = append(rest.errs, err)
-	}
+	fail := func(err error) { rest.errs = append(rest.errs, err) }
 	estimate, err := graceOf(p, ns, kind)
 	if err != nil {
 		fail(err)

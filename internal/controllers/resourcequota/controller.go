@@ -58,7 +58,7 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 		a.OnStop(func() { live = nil })
 		c.uncounted = a.NewQueue(engine.QueueConfig{Name: "resourcequota_priority", Kind: store.QuotaKind, Workers: workers, Sync: c.sync})
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "resourcequota_primary", Kind: store.QuotaKind, Workers: workers, Sync: c.sync})
-		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, Pass: func(*engine.Process) {
+		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, First: c.untilResync(), Pass: func(*engine.Process) {
 			for q := range c.quotas.All() {
 				c.queue.Add(api.KeyOf(q))
 			}
@@ -89,6 +89,16 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 		}
 	})
 	return actor, nil
+}
+
+// untilResync returns the time until the first resync of this life. The first life counts from the beginning, as if the controller had started
+// with the cluster.
+func (c *controller) untilResync() time.Duration {
+	e := c.actor.Engine()
+	if c.actor.Lives() > 1 {
+		return 0
+	}
+	return (resyncPeriod - e.Elapsed()%resyncPeriod) % resyncPeriod
 }
 
 func ended(pod *corev1.Pod) bool {

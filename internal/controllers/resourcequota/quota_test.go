@@ -38,7 +38,7 @@ func newFixture(t *testing.T) fixture {
 //
 //	quota NAME {HARD}, scoped NAME [SCOPES] {HARD}, limits NAME [ITEMS]
 //	claim NAME SIZE [CLASS], grow NAME SIZE, allocate NAME SIZE, delete NAME
-//	pod NAME {RESOURCES}, end NAME, config NAME
+//	pod NAME {RESOURCES}, end NAME, config NAME, service NAME TYPE
 //	dry LINE
 func (f fixture) do(line string) error {
 	words := strings.SplitN(line, " ", 3)
@@ -60,6 +60,8 @@ func (f fixture) do(line string) error {
 		return create("ResourceQuota", "spec: {scopes: "+scopes+"], hard: "+hard+"}")
 	case "limits":
 		return create("LimitRange", "spec: {limits: "+rest+"}")
+	case "service":
+		return create("Service", "spec: {type: "+rest+", ports: [{port: 80}]}")
 	case "config":
 		return create("ConfigMap", "data: {a: b}")
 	case "claim":
@@ -144,6 +146,13 @@ func TestQuota(t *testing.T) {
 		{"QUO-012", "a pod that has ended is an object, and uses nothing else", []string{"quota q {pods: 2, count/pods: 2}", "pod p {}", "end p"}, "", "count/pods 1/2, pods 0/2"},
 		{"QUO-013", "objects of any kind", []string{"config x", "quota q {configmaps: 3, count/configmaps: 3, count/deployments.apps: 1}", "config z"}, "",
 			"configmaps 2/3, count/configmaps 2/3, count/deployments.apps 0/1"},
+		{"QUO-013", "what no object uses", []string{"quota q {services.nodeports: 2, services.loadbalancers: 1, requests.nvidia.com/gpu: 4, hugepages-2Mi: 4Mi}"}, "",
+			"hugepages-2Mi 0/4Mi, requests.nvidia.com/gpu 0/4, services.loadbalancers 0/1, services.nodeports 0/2"},
+		{"QUO-013", "extended resources and huge pages", []string{"quota q {requests.nvidia.com/gpu: 4, requests.hugepages-2Mi: 4Mi}",
+			"pod p {requests: {nvidia.com/gpu: 1, hugepages-2Mi: 2Mi, cpu: 1, memory: 1Gi}, limits: {nvidia.com/gpu: 1, hugepages-2Mi: 2Mi}}"}, "",
+			"requests.hugepages-2Mi 2Mi/4Mi, requests.nvidia.com/gpu 1/4"},
+		{"QUO-013", "a load balancer and its ports", []string{"quota q {services.nodeports: 5, services.loadbalancers: 2}", "service a LoadBalancer", "service b NodePort", "service c ClusterIP"}, "",
+			"services.loadbalancers 1/2, services.nodeports 2/5"},
 		{"QUO-014", "only pods in the scope", []string{"scoped q [BestEffort] {pods: 5}", "pod p {requests: {cpu: 1}}", "pod o {}"}, "", "pods 1/5"},
 		{"QUO-020", "the last one that fits", []string{"quota q {persistentvolumeclaims: 1}", "claim a 1Gi"}, "", "persistentvolumeclaims 1/1"},
 		{"QUO-020", "one too many", []string{"quota q {persistentvolumeclaims: 1, requests.storage: 8Gi}", "claim a 6Gi", "claim b 3Gi"},

@@ -265,7 +265,7 @@ func (server *API) Get(p *Process, ref api.Ref) (api.Object, error) {
 
 // FinalizeNamespace is store.Store.FinalizeNamespace.
 func (server *API) FinalizeNamespace(p *Process, name, version string, finalizers []string) (api.Object, error) {
-	return server.write(p, "update", api.Ref{Kind: store.NamespaceKind, Key: name}, func() (api.Object, error) {
+	return server.write(p, "update-finalize", api.Ref{Kind: store.NamespaceKind, Key: name}, func() (api.Object, error) {
 		return server.engine.store.FinalizeNamespace(name, version, finalizers)
 	})
 }

@@ -160,6 +160,9 @@ func (e *Engine) Writer() string { return e.writer }
 // Now is the virtual time.
 func (e *Engine) Now() time.Time { return e.start.Add(e.now) }
 
+// Elapsed returns the time that has passed since the start.
+func (e *Engine) Elapsed() time.Duration { return e.now }
+
 // Store is the API server's storage. Reading it has no effect on the run; actors write through API.
 func (e *Engine) Store() *store.Store { return e.store }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // ofClass separates the name of a StorageClass from that of a resource: gold.storageclass.storage.k8s.io/requests.storage.
@@ -26,10 +27,47 @@ const ofClass = ".storageclass.storage.k8s.io/"
 var (
 	claims = schema.GroupResource{Resource: "persistentvolumeclaims"}
 	pods   = schema.GroupResource{Resource: "pods"}
+
+	services = schema.GroupResource{Resource: "services"}
 )
 
 // claimResources are measured for each claim, in all and for each StorageClass.
 var claimResources = []corev1.ResourceName{corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage}
+
+// serviceResources are measured for each Service, beside its number.
+var serviceResources = []corev1.ResourceName{corev1.ResourceServices, corev1.ResourceServicesNodePorts, corev1.ResourceServicesLoadBalancers}
+
+// isHugePages reports whether a limit is about huge pages.
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(strings.TrimPrefix(string(name), "requests."), corev1.ResourceHugePagesPrefix)
+}
+
+// isExtended reports whether a limit is about the requests of an extended resource, or of a device class.
+func isExtended(name corev1.ResourceName) bool {
+	of, ok := strings.CutPrefix(string(name), "requests.")
+	if strings.HasPrefix(of, "deviceclass.resource.kubernetes.io/") {
+		return ok
+	}
+	return ok && strings.Contains(of, "/") && !strings.Contains(of, corev1.ResourceDefaultNamespacePrefix)
+}
+
+// serviceUsage adds the ports and load balancers of a Service (QUO-013).
+func serviceUsage(used corev1.ResourceList, service *corev1.Service) {
+	ports, balancers := 0, 0
+	switch service.Spec.Type {
+	case corev1.ServiceTypeNodePort:
+		ports = len(service.Spec.Ports)
+	case corev1.ServiceTypeLoadBalancer:
+		// QUO-013: the node ports that a load balancer will get count before it has them.
+		balancers, ports = 1, len(service.Spec.Ports)
+		if allocate := service.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
+			given := slices.DeleteFunc(slices.Clone(service.Spec.Ports), func(p corev1.ServicePort) bool { return p.NodePort == 0 })
+			ports = len(given)
+		}
+	}
+	used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(int64(ports), resource.DecimalSI)
+	used[corev1.ResourceServicesLoadBalancers] = *resource.NewQuantity(int64(balancers), resource.DecimalSI)
+}
 
 // compute are the resources of which pods have requests and limits.
 var compute = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
@@ -61,7 +99,9 @@ func measures(r schema.GroupResource, name corev1.ResourceName) bool {
 		return slices.Contains(claimResources, name) || found && slices.Contains(claimResources, corev1.ResourceName(of))
 	case r == pods:
 		of := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits.")
-		return name == corev1.ResourcePods || slices.Contains(compute, corev1.ResourceName(of))
+		return name == corev1.ResourcePods || slices.Contains(compute, corev1.ResourceName(of)) || isHugePages(name) || isExtended(name)
+	case r == services:
+		return slices.Contains(serviceResources, name)
 	default:
 		return r.Group == "" && slices.Contains(aliases, r.Resource) && string(name) == r.Resource
 	}
@@ -80,6 +120,9 @@ func Usage(r schema.GroupResource, obj api.Object) corev1.ResourceList {
 	default:
 		if r.Group == "" && slices.Contains(aliases, r.Resource) {
 			used[corev1.ResourceName(r.Resource)] = one
+		}
+		if stored, ok := obj.(*plain.Object); ok && r == services {
+			serviceUsage(used, plain.Shared[*corev1.Service](stored))
 		}
 	}
 	return used
@@ -123,6 +166,15 @@ func podUsage(used corev1.ResourceList, pod *corev1.Pod) {
 		}
 		if q, ok := limits[name]; ok {
 			used["limits."+name] = q
+		}
+	}
+	for name, q := range requests {
+		switch {
+		case strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+			used[name], used["requests."+name] = q, q
+		case isExtended("requests." + name):
+			// QUO-013: extended resources are only limited as requests.
+			used["requests."+name] = q
 		}
 	}
 }

@@ -101,8 +101,8 @@ func (s *Store) chargeQuotas(r resource, obj, old api.Object, sub api.Subresourc
 	return nil
 }
 
-// chargesUpdate reports whether an update may charge a quota (QUO-023): that of a claim or of its status, and that of a pod which gets a
-// deadline or loses it.
+// chargesUpdate reports whether an update may charge a quota (QUO-023): that of a claim or of its status, that of a Service, and that of
+// a pod which gets a deadline or loses it.
 func chargesUpdate(obj, old api.Object, sub api.Subresource) bool {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
@@ -113,6 +113,9 @@ func chargesUpdate(obj, old api.Object, sub api.Subresource) bool {
 		}
 		before, ok := old.(*corev1.Pod)
 		return ok && sub == api.Main && deadline(obj) != deadline(before)
+	case *plain.Object:
+		// QUO-023: the type of a Service may change.
+		return sub == api.Main && api.KindOf(obj) == "Service"
 	}
 	return false
 }
