@@ -30,3 +30,28 @@ func TestDifferentialDaemonSets(t *testing.T) {
 func TestDifferentialJobs(t *testing.T) {
 	compareScenarios(t, differential.GenerateJobs, 20)
 }
+
+// TestDifferentialDisruptions compares scenarios of PodDisruptionBudgets.
+func TestDifferentialDisruptions(t *testing.T) {
+	compareScenarios(t, differential.GenerateDisruptions, 20)
+}
+
+// TestDifferentialQuotas compares scenarios of ResourceQuotas.
+func TestDifferentialQuotas(t *testing.T) {
+	compareScenarios(t, differential.GenerateQuotas, 20)
+}
+
+// TestDifferentialNamespaces compares scenarios of namespaces.
+func TestDifferentialNamespaces(t *testing.T) {
+	compareScenarios(t, differential.GenerateNamespaces, 20)
+}
+
+// TestDifferentialGarbage compares scenarios of owners and dependents.
+func TestDifferentialGarbage(t *testing.T) {
+	compareScenarios(t, differential.GenerateGarbage, 20)
+}
+
+// TestDifferentialTogether compares scenarios in which all controllers run.
+func TestDifferentialTogether(t *testing.T) {
+	compareScenarios(t, differential.GenerateTogether, 20)
+}

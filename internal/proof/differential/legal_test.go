@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/compare"
 )
 
 // TestOutcomesNotice alters upstream observations line by line; Check must notice each alteration.
@@ -17,7 +18,7 @@ func TestOutcomesNotice(t *testing.T) {
 		scenarios = append(scenarios, differential.Generate(seed))
 	}
 	for seed, s := range scenarios {
-		theirs := runUpstream(t, s, conditions(0))
+		theirs := runUpstream(t, s, compare.Random(0))
 		var outcomes differential.Outcomes
 		outcomes.Add(theirs)
 		require.Empty(t, outcomes.Check(theirs), "scenario %d: a run must be among its own outcomes", seed)

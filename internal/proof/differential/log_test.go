@@ -16,6 +16,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/compare"
+	"github.com/volsim/volsim/internal/proof/differential/upstream"
 )
 
 var showLog = flag.Bool("show-log", false, "print the lines that only one side has")
@@ -70,14 +72,17 @@ func compareLogs(t *testing.T, s differential.Scenario, unmatched unmatched) sha
 	var here bytes.Buffer
 	opts := optionsOf(s)
 	opts.Watch, opts.Log = true, &here
-	ours, order := orderOurs(t, s, opts)
+	ours, order := compare.RunOurs(t, s, opts)
 	var best shared
 	var outcomes differential.Outcomes
-	for run := range len(variations) {
+	for run := range logRuns {
 		var there bytes.Buffer
-		cfg := sequenced(run, order)
-		cfg.Log = &there
-		outcomes.Add(runUpstream(t, s, cfg))
+		logging := compare.Real(func(s differential.Scenario, c compare.Conditions, wait func()) (compare.Side, error) {
+			cfg := configOf(s, c, wait)
+			cfg.Log = &there
+			return upstream.New(cfg)
+		})
+		outcomes.Add(logging.Run(t, s, compare.Sequenced(run, order, compare.Latency())))
 		found := compareLines(there.String(), here.String(), unmatched)
 		if best.real == 0 || found.share() > best.share() {
 			best = found
@@ -91,6 +96,9 @@ func compareLogs(t *testing.T, s differential.Scenario, unmatched unmatched) sha
 	}
 	return best
 }
+
+// logRuns is the number of upstream runs of which the best counts.
+const logRuns = 10
 
 // shared counts the lines of two logs, and those that both have in the same order.
 type shared struct {

@@ -38,8 +38,9 @@ type Options struct {
 	NoTrace bool
 	// Attach, Kubelets and Nodes are those of the scenario.
 	Attach, Kubelets, Nodes bool
-	// Controllers are those of the scenario.
+	// Controllers and Volumes are those of the scenario.
 	Controllers []string
+	Volumes     bool
 	// Cannot, MountGroup and GroupChange are those of the scenario.
 	Cannot      []storage.Op
 	MountGroup  bool
@@ -101,8 +102,10 @@ func NewOurs(opts Options) (*Ours, error) {
 		switch {
 		case opts.Nodes:
 			return false
-		case len(opts.Controllers) > 0:
-			return slices.Contains(opts.Controllers, name)
+		case slices.Contains(opts.Controllers, name):
+			return true
+		case len(opts.Controllers) > 0 && !opts.Volumes:
+			return false
 		}
 		return slices.Contains(Actors, name) || opts.Attach && slices.Contains(AttachActors, name)
 	})
@@ -241,8 +244,18 @@ func (w *Ours) Bind(pod, node string) error {
 	return err
 }
 
+// Evict evicts a pod.
+func (w *Ours) Evict(pod string) error {
+	e := internals.Engine(w.cluster)
+	_, err := e.Store().Evict(pod, api.DeleteOptions{})
+	return err
+}
+
 // Restart lets a controller crash and start again.
 func (w *Ours) Restart(actor string) error {
+	if _, ok := internals.Engine(w.cluster).Actor(actor); !ok && slices.Contains(followers, actor) {
+		return nil // it has not started yet, and has no memory to lose
+	}
 	if err := w.cluster.Crash(actor); err != nil {
 		return err
 	}

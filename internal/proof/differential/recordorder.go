@@ -135,11 +135,16 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 
 // view records what a controller viewed, if it has received more changes since its last view.
 func (t *orderRecorder) view(f *engine.Footprint) {
-	if f.Event.Actor == nil || len(f.Reads) == 0 || isKubelet(f.Event.Actor.Name()) {
+	if f.Event.Actor == nil || isKubelet(f.Event.Actor.Name()) || len(f.Reads) == 0 && f.Event.Actor.Name() != actors.GarbageCollector {
 		return
 	}
 	actor := f.Event.Actor.Name()
 	seen, needed := t.seen(actor), map[api.Kind]int{}
+	if actor == actors.GarbageCollector {
+		// It acts on the graph that it made of all changes.
+		needed = maps.Clone(seen)
+		maps.DeleteFunc(needed, func(kind api.Kind, n int) bool { return n <= t.viewed[actor][kind] })
+	}
 	for _, look := range f.Reads {
 		kind := look.View.Kind()
 		n := seen[kind]

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,7 @@ type runner struct {
 func (p *runner) do(step Step) error {
 	switch step.Op {
 	case Create:
-		created, err := p.Create(step.Object.DeepCopyObject().(api.Object))
+		created, err := p.Create(p.owned(step.Object.DeepCopyObject().(api.Object)))
 		if claim, ok := created.(*corev1.PersistentVolumeClaim); ok && err == nil {
 			p.claims[api.KeyOf(claim)] = claim.UID
 		}
@@ -42,6 +43,8 @@ func (p *runner) do(step Step) error {
 		b.Set(step.Setting)
 	case Fault:
 		return p.Fail(step.Rule)
+	case Evict:
+		return p.Evict(p.resolve(step.Ref).Key)
 	case Restart:
 		return p.Restart(step.Actor)
 	case Pods:
@@ -70,7 +73,38 @@ func (p *runner) resolveText(patch string) string {
 	for key, uid := range p.claims {
 		patch = strings.ReplaceAll(patch, uidOf+key+"!", string(uid))
 	}
-	return patch
+	return liveUID.ReplaceAllStringFunc(patch, func(text string) string {
+		kind, key, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(text, uidNow), "!"), "/")
+		for _, obj := range p.Objects(api.Kind(kind)) {
+			if api.KeyOf(obj) == key {
+				return string(obj.GetUID())
+			}
+		}
+		return "none-" + strings.ReplaceAll(key, "/", "-")
+	})
+}
+
+// uidNow, followed by kind and key of an object and an exclamation mark, stands for the uid of the object that exists when the step runs, for
+// another one if there is none.
+const uidNow = "uid-now:"
+
+var liveUID = regexp.MustCompile(uidNow + "[^!]*!")
+
+// uidOfNow returns the text that stands for the uid of an object.
+func uidOfNow(ref api.Ref) types.UID {
+	return types.UID(uidNow + string(ref.Kind) + "/" + ref.Key + "!")
+}
+
+// owned replaces the uids of owners that stand for those of objects that exist now.
+func (p *runner) owned(obj api.Object) api.Object {
+	owners := obj.GetOwnerReferences()
+	for i := range owners {
+		owners[i].UID = types.UID(p.resolveText(string(owners[i].UID)))
+	}
+	if len(owners) > 0 {
+		obj.SetOwnerReferences(owners)
+	}
+	return obj
 }
 
 // err returns the error of the rule.

@@ -75,6 +75,8 @@ func (s Scenario) describe() string {
 			what = fmt.Sprintf("pods %+v", step.Pods)
 		case Restart:
 			what = "restart " + step.Actor
+		case Storage:
+			what = fmt.Sprintf("storage %+v", step.Setting)
 		case Advance:
 			what = "nothing"
 		}

@@ -28,6 +28,8 @@ type Side interface {
 	Objects(kind api.Kind) []api.Object
 	// Bind gives a pod a node.
 	Bind(pod, node string) error
+	// Evict evicts a pod.
+	Evict(pod string) error
 	// Restart lets a controller of Scenario.Controllers crash and start again.
 	Restart(actor string) error
 	Advance(time.Duration) error

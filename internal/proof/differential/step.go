@@ -22,6 +22,7 @@ const (
 	Fault   Op = "fault"   // Rule
 	Power   Op = "power"   // Node, Machine: a node or its kubelet stops or starts
 	Pods    Op = "pods"    // Pods: they get the status Patch, or are deleted; Force
+	Evict   Op = "evict"   // Ref: a pod
 	Restart Op = "restart" // Actor crashes and starts again
 	Advance Op = "advance" // nothing but time passes
 )
@@ -106,8 +107,10 @@ type Scenario struct {
 	// Nodes runs the controllers of failing nodes and no others (NodeActors). There are no kubelets: StopKubelet, Start and Reconnect only
 	// affect the leases of nodes, and steps report the status of nodes and pods.
 	Nodes bool
-	// Controllers runs these controllers and no others. Steps stand for everything else.
+	// Controllers runs these controllers and no others, unless Volumes is set. Steps stand for everything else.
 	Controllers []string
+	// Volumes runs the controllers of volumes and claims beside Controllers.
+	Volumes bool
 	// Cannot lists node capabilities that Driver lacks: "Stage", "NodeExpand".
 	Cannot []storage.Op
 	// MountGroup: Driver has VOLUME_MOUNT_GROUP.

@@ -81,13 +81,20 @@ func (s *Server) Client(component string) (kubernetes.Interface, error) {
 
 // ClientThrough is Client with a transport of the caller between clientset and server.
 func ClientThrough(transport http.RoundTripper, component string) (kubernetes.Interface, error) {
-	return kubernetes.NewForConfig(&rest.Config{
+	return kubernetes.NewForConfig(config(transport, component))
+}
+
+// Config returns the configuration of Client, for clients of other packages.
+func (s *Server) Config(component string) *rest.Config { return config(s, component) }
+
+func config(transport http.RoundTripper, component string) *rest.Config {
+	return &rest.Config{
 		Host:          "http://apiserver.invalid",
 		Transport:     transport,
 		UserAgent:     component,
 		QPS:           -1,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-	})
+	}
 }
 
 // Do calls fn with exclusive access to the store. fn must not wait.

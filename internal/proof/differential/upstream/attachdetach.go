@@ -16,7 +16,7 @@ import (
 
 // startAttachDetach runs the attach/detach controller with the CSI plugin and the settings of kube-controller-manager.
 func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
-	logged := klog.NewContext(ctx, c.eventLogger(actors.AttachDetach))
+	logged := klog.NewContext(ctx, c.EventLogger(actors.AttachDetach))
 	adc, err := attachdetach.NewAttachDetachController(logged, client,
 		shared.Core().V1().Pods(), shared.Core().V1().Nodes(), shared.Core().V1().PersistentVolumeClaims(),
 		shared.Core().V1().PersistentVolumes(),
@@ -25,12 +25,12 @@ func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Inter
 	if err != nil {
 		return fmt.Errorf("attach/detach controller: %w", err)
 	}
-	if c.sequencer != nil {
+	if c.Sequencer != nil {
 		sortReported(adc)
 	}
 	if c.cfg.Sorted {
 		sortPasses(adc)
 	}
-	c.running.Go(func() { adc.Run(logged) })
+	c.Running.Go(func() { adc.Run(logged) })
 	return nil
 }

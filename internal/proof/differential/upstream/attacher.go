@@ -26,6 +26,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -47,7 +48,7 @@ type attacher struct {
 const attacherWorkers = 100
 
 func (c *Cluster) startAttacher(ctx context.Context) error {
-	client, err := c.server.Client(actors.Attacher(differential.Driver))
+	client, err := c.Server.Client(actors.Attacher(differential.Driver))
 	if err != nil {
 		return err
 	}
@@ -70,10 +71,10 @@ func (c *Cluster) startAttacher(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	shared.StartWithContext(klog.NewContext(ctx, discard))
-	c.running.Go(func() { <-ctx.Done(); a.queue.ShutDown(); shared.Shutdown() })
+	shared.StartWithContext(klog.NewContext(ctx, harness.Discard))
+	c.Running.Go(func() { <-ctx.Done(); a.queue.ShutDown(); shared.Shutdown() })
 	for range attacherWorkers {
-		c.running.Go(func() { a.work(ctx) })
+		c.Running.Go(func() { a.work(ctx) })
 	}
 	return nil
 }
@@ -202,5 +203,5 @@ func (a *attacher) call(op storage.Op, va *storagev1.VolumeAttachment) error {
 			handle = backends.Handle(obj.(*corev1.PersistentVolume))
 		}
 	}
-	return a.cluster.callAt(actors.Attacher(differential.Driver), differential.Driver, op, handle, va.Spec.NodeName)
+	return a.cluster.CallAt(actors.Attacher(differential.Driver), differential.Driver, op, handle, va.Spec.NodeName)
 }

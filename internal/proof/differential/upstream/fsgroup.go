@@ -47,7 +47,7 @@ func (m *machine) changeFile(path string, group *int64, readOnly bool, info os.F
 	k := m.kubelet
 	m.mu.Unlock()
 	if k == nil {
-		<-m.cluster.ctx.Done()
+		<-m.cluster.Context.Done()
 		return errDead
 	}
 	if d := m.cluster.cfg.GroupChange; d > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -15,17 +14,16 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csimigration"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/storage"
-	"github.com/volsim/volsim/trace"
 )
 
 // prepareExpand returns the expand controller.
 func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface,
 	shared informers.SharedInformerFactory) (run func(), err error) {
-	logged := klog.NewContext(ctx, c.eventLogger(actors.Expander))
+	logged := klog.NewContext(ctx, c.EventLogger(actors.Expander))
 	plugins := []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}}
 	translator := csitrans.New()
 	controller, err := volumeexpand.NewExpandController(logged, client, shared.Core().V1().PersistentVolumeClaims(), plugins, translator,
@@ -39,7 +37,7 @@ func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface
 // prepareEphemeral returns the ephemeral volume controller with as many workers as in kube-controller-manager.
 func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interface,
 	shared informers.SharedInformerFactory) (run func(), err error) {
-	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
+	quiet := klog.NewContext(ctx, klog.LoggerWithName(harness.Discard, "quiet"))
 	controller, err := ephemeral.NewController(quiet, client, shared.Core().V1().Pods(), shared.Core().V1().PersistentVolumeClaims())
 	if err != nil {
 		return nil, fmt.Errorf("ephemeral volume controller: %w", err)
@@ -49,23 +47,9 @@ func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interf
 
 const ephemeralWorkers = 5
 
-// emitted returns the Event that a write stands for. The ephemeral volume controller logs its Events as plain text, so they are derived
-// from its writes.
-func emitted(e trace.Entry) (trace.Entry, bool) {
-	written, ok := e.New.(*corev1.Event)
-	if !ok || e.Actor != actors.Ephemeral || e.Err != nil {
-		return trace.Entry{}, false
-	}
-	about := written.InvolvedObject
-	return trace.Entry{
-		Time: e.Time, Actor: e.Actor, Type: trace.Emitted, Object: api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)},
-		Verb: written.Type, Reason: written.Reason, Text: written.Message,
-	}, true
-}
-
 // ExpandVolumeDevice expands the volume.
 func (p *mockStorage) ExpandVolumeDevice(spec *volume.Spec, size, _ resource.Quantity) (resource.Quantity, error) {
-	return size, p.cluster.call(actors.Expander, p.name, storage.Expand, spec.PersistentVolume.Name)
+	return size, p.cluster.Call(actors.Expander, p.name, storage.Expand, spec.PersistentVolume.Name)
 }
 
 // RequiresFSResize returns false: no node could resize the file system.

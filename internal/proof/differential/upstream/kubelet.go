@@ -31,6 +31,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -102,7 +103,7 @@ func (m *machine) start() error {
 	if m.Running() {
 		return nil
 	}
-	ctx, stop := context.WithCancel(m.cluster.ctx)
+	ctx, stop := context.WithCancel(m.cluster.Context)
 	k := &kubelet{machine: m, actor: actors.Kubelet(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m},
 		ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
 	client, err := apiserver.ClientThrough(mortal{k}, k.actor)
@@ -114,7 +115,7 @@ func (m *machine) start() error {
 	m.kubelet = k
 	m.mu.Unlock()
 	delay := m.cluster.phase(m.name)
-	m.cluster.running.Go(func() {
+	m.cluster.Running.Go(func() {
 		if sleepUntil(ctx, delay) != nil {
 			return
 		}
@@ -142,7 +143,7 @@ const arrival = 5 * time.Millisecond
 
 // run runs the kubelet.
 func (k *kubelet) run(ctx context.Context) error {
-	quiet := klog.NewContext(ctx, discard)
+	quiet := klog.NewContext(ctx, harness.Discard)
 	host := &volumeHost{kubelet: k, drivers: informers.NewSharedInformerFactory(k.client, 0)}
 	own := informers.NewSharedInformerFactoryWithOptions(k.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", k.name).String()
@@ -167,15 +168,15 @@ func (k *kubelet) run(ctx context.Context) error {
 	k.watchLoops(k.volumes)
 	k.registered = k.register(ctx) == nil
 	own.StartWithContext(quiet)
-	k.cluster.running.Go(func() {
+	k.cluster.Running.Go(func() {
 		// The first pods arrive when the loops run, like later ones. No loop that waits for permits has made a pass by then.
-		if k.cluster.sequencer != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
+		if k.cluster.Sequencer != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
 			pods.RunWithContext(quiet)
 		}
 	})
-	k.cluster.running.Go(func() { k.publishDriver(ctx, limits) })
-	k.cluster.running.Go(func() { k.reportStatus(ctx) })
-	k.cluster.running.Go(func() { k.keepHouse(ctx, pods.HasSynced) })
+	k.cluster.Running.Go(func() { k.publishDriver(ctx, limits) })
+	k.cluster.Running.Go(func() { k.reportStatus(ctx) })
+	k.cluster.Running.Go(func() { k.keepHouse(ctx, pods.HasSynced) })
 	k.volumes.Run(quiet, config.NewSourcesReady(func(sets.Set[string]) bool { return pods.HasSynced() }))
 	own.Shutdown()
 	host.drivers.Shutdown()
@@ -191,7 +192,7 @@ func (k *kubelet) live() error {
 	if !k.dead() {
 		return nil
 	}
-	<-k.cluster.ctx.Done()
+	<-k.cluster.Context.Done()
 	return errDead
 }
 
@@ -205,7 +206,7 @@ func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := m.kubelet.live(); err != nil {
 		return nil, err
 	}
-	resp, err := m.kubelet.cluster.server.RoundTrip(req)
+	resp, err := m.kubelet.cluster.Server.RoundTrip(req)
 	if dead := m.kubelet.live(); dead != nil {
 		return nil, dead
 	}
@@ -223,7 +224,7 @@ func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	if k.dead() {
 		return
 	}
-	k.cluster.record(trace.Entry{
+	k.cluster.Record(trace.Entry{
 		Time: time.Now(), Actor: k.actor, Type: trace.Emitted, Object: api.RefTo(obj.(api.Object)),
 		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, kubeletdefs.Root),
 	})

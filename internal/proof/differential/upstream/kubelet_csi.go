@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unsafe"
+	_ "unsafe" // for go:linkname
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -25,6 +25,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -110,7 +111,7 @@ func (p *csiPlugin) connect(mounter any) (client reflect.Value) {
 	if !found[1].IsNil() {
 		return reflect.Value{}
 	}
-	creator := unexported(found[0].Elem().Elem().FieldByName("nodeV1ClientCreator"))
+	creator := harness.Unexported(found[0].Elem().Elem().FieldByName("nodeV1ClientCreator"))
 	results := []reflect.Type{creator.Type().Out(0), creator.Type().Out(1), creator.Type().Out(2)}
 	creator.Set(reflect.MakeFunc(creator.Type(), func([]reflect.Value) []reflect.Value {
 		node, closer := reflect.New(results[0]).Elem(), reflect.New(results[1]).Elem()
@@ -129,13 +130,8 @@ func (p *csiPlugin) connectDevice(attacher any) error {
 	if err != nil {
 		return err
 	}
-	unexported(reflect.ValueOf(attacher).Elem().FieldByName("csiClient")).Set(p.connect(mounter))
+	harness.Unexported(reflect.ValueOf(attacher).Elem().FieldByName("csiClient")).Set(p.connect(mounter))
 	return nil
-}
-
-// unexported returns a private field as a settable value.
-func unexported(field reflect.Value) reflect.Value {
-	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 }
 
 // csiNode is the node service of differential.Driver on one machine. The backend's setting says how long calls take and how they end.
@@ -241,7 +237,7 @@ func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapa
 			capability.GetMount().GetMountFlags()
 		r.Block, r.Group = capability.GetBlock() != nil, capability.GetMount().GetVolumeMountGroup()
 	}
-	n.kubelet.cluster.backends[differential.Driver].Asked(r)
+	n.kubelet.cluster.Backends[differential.Driver].Asked(r)
 }
 
 // podOf returns the pod of a path below the pods directory: the path contains the uid.
@@ -262,17 +258,17 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 		return err
 	}
 	call := api.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}
-	if d := k.cluster.sequencer; d != nil {
+	if d := k.cluster.Sequencer; d != nil {
 		verb, object := differential.CallOf(call)
-		d.await(apiserver.Transition{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
+		d.Await(apiserver.Transition{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
 		if err := k.live(); err != nil {
 			return err
 		}
 	}
 	e := trace.Entry{Time: time.Now(), Actor: k.actor, Type: trace.Storage, Verb: "begin", Call: call}
-	delay, err := k.cluster.backends[differential.Driver].Begin(op)
+	delay, err := k.cluster.Backends[differential.Driver].Begin(op)
 	if delay > 0 {
-		k.cluster.record(e)
+		k.cluster.Record(e)
 		end := time.Now().Add(delay)
 		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
 			end = deadline
@@ -295,7 +291,7 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 	}
 	err = differential.Internal(err)
 	e.Time, e.Verb, e.Err = time.Now(), "end", err
-	k.cluster.record(e)
+	k.cluster.Record(e)
 	if code, message, ok := backends.Status(err); ok {
 		return status.Error(codes.Code(backends.CodeNumber(code)), message)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util"
 
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -39,7 +40,7 @@ func (p *csiPlugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	client := unexported(reflect.ValueOf(attacher).Elem().FieldByName("csiClient"))
+	client := harness.Unexported(reflect.ValueOf(attacher).Elem().FieldByName("csiClient"))
 	return nodeExpandWithClient(reflect.ValueOf(p.realCSI).UnsafePointer(), options, pv.Spec.CSI,
 		*(*clientWords)(client.Addr().UnsafePointer()), filesystem)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // podManager knows the pods of a node and their state there, for the volume manager.
@@ -27,7 +28,7 @@ func newPodManager(k *kubelet) *podManager {
 
 // GetPods lists the pods of the API server. A pass of the populator calls it first.
 func (m *podManager) GetPods() []*corev1.Pod {
-	m.kubelet.pass(populator)
+	m.kubelet.pass(harness.Populator)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var pods []*corev1.Pod
@@ -103,7 +104,7 @@ func (m *podManager) changed(pod *corev1.Pod) {
 	}
 	w.look()
 	if !known {
-		m.kubelet.cluster.running.Go(w.run)
+		m.kubelet.cluster.Running.Go(w.run)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // statusTries is the number of tries per round of node status.
@@ -24,7 +25,7 @@ const statusTries = 5
 func (k *kubelet) reportStatus(ctx context.Context) {
 	var sent time.Time
 	for wait := kubeletdefs.StatusDelay; sleepUntil(ctx, wait) == nil; wait = kubeletdefs.StatusPeriod {
-		k.pass(report)
+		k.pass(harness.Report)
 		for try := range statusTries {
 			if k.tryReport(ctx, &sent, try > 0) == nil {
 				break
@@ -96,7 +97,7 @@ func (k *kubelet) publishDriver(ctx context.Context, limits *limitUpdater) {
 func (k *kubelet) writeCSINode(ctx context.Context) error {
 	csiNodes := k.client.StorageV1().CSINodes()
 	driver := storagev1.CSINodeDriver{Name: differential.Driver, NodeID: k.name}
-	if limit := k.cluster.backends[differential.Driver].Limit(); limit > 0 {
+	if limit := k.cluster.Backends[differential.Driver].Limit(); limit > 0 {
 		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
 	}
 	csiNode, err := csiNodes.Get(ctx, k.name, metav1.GetOptions{})

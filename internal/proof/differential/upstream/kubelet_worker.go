@@ -21,6 +21,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // podWorker takes one pod from its arrival at the node to its end, like those of package mount.
@@ -44,7 +45,7 @@ type podWorker struct {
 }
 
 func newPodWorker(k *kubelet, pod *corev1.Pod) *podWorker {
-	ctx, cancel := context.WithCancel(klog.NewContext(k.ctx, discard))
+	ctx, cancel := context.WithCancel(klog.NewContext(k.ctx, harness.Discard))
 	w := &podWorker{k: k, uid: pod.UID, pod: pod, sync: ctx, cancel: cancel, changed: make(chan struct{}, 1)}
 	w.ran = pod.Status.Phase == corev1.PodRunning || k.runs(pod.UID)
 	return w
@@ -195,7 +196,7 @@ func (w *podWorker) waitForVolumes(ctx context.Context) {
 	k := w.k
 	wait := func() error {
 		k.begins.Store(volumetypes.UniquePodName(w.uid), true)
-		return k.volumes.WaitForUnmount(klog.NewContext(ctx, discard), w.latest())
+		return k.volumes.WaitForUnmount(klog.NewContext(ctx, harness.Discard), w.latest())
 	}
 	for wait() != nil {
 		if sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
@@ -212,7 +213,7 @@ func (w *podWorker) waitForVolumes(ctx context.Context) {
 // leftovers reports whether anything may be mounted for the pod.
 func (w *podWorker) leftovers() bool {
 	k := w.k
-	k.pass(looks)
+	k.pass(harness.Looks)
 	return k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) ||
 		k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes"))
 }

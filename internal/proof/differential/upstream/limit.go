@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/csi/nodeinfomanager"
 
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // VerifyExhaustedResource reports whether a volume cannot be attached because the node is full, using the plugin's code. The reaction is
@@ -33,8 +34,8 @@ func (k *kubelet) refreshLimit() error {
 		return errNotHere
 	}
 	// By now the kubelet knows the uid of its Node.
-	unexported(reflect.ValueOf(manager).Elem().FieldByName("nodeID")).Set(reflect.ValueOf(uid))
-	return manager.UpdateCSIDriver(differential.Driver, k.name, int64(k.cluster.backends[differential.Driver].Limit()), nil)
+	harness.Unexported(reflect.ValueOf(manager).Elem().FieldByName("nodeID")).Set(reflect.ValueOf(uid))
+	return manager.UpdateCSIDriver(differential.Driver, k.name, int64(k.cluster.Backends[differential.Driver].Limit()), nil)
 }
 
 // reject rejects a pod that the node cannot take, like package mount (MNT-383).

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/csi"
 
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // limitUpdater lets the plugin's updater of one kubelet decide when the driver is asked periodically for its limit. Ticks are counted
@@ -45,7 +46,7 @@ func newLimitUpdater(k *kubelet, drivers cache.SharedIndexInformer) (*limitUpdat
 		return nil, err
 	}
 	u := &limitUpdater{kubelet: k, drivers: drivers, real: unsafe.Pointer(updater)}
-	u.periods = unexported(reflect.ValueOf(updater).Elem().FieldByName("driverUpdaters")).Addr().Interface().(*sync.Map)
+	u.periods = harness.Unexported(reflect.ValueOf(updater).Elem().FieldByName("driverUpdaters")).Addr().Interface().(*sync.Map)
 	_, err = drivers.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { u.receive(func() { onDriverAdd(u.real, obj) }) },
 		UpdateFunc: func(old, obj any) { u.receive(func() { onDriverUpdate(u.real, old, obj) }) },
@@ -80,7 +81,7 @@ func (u *limitUpdater) receive(handle func()) {
 	u.periods.Store(differential.Driver, u.running)
 	obj, _, _ := u.drivers.GetStore().GetByKey(differential.Driver)
 	ticker, over := time.NewTicker(time.Duration(*obj.(*storagev1.CSIDriver).Spec.NodeAllocatableUpdatePeriodSeconds)*time.Second), u.running
-	u.kubelet.cluster.running.Go(func() { u.run(ticker, over) })
+	u.kubelet.cluster.Running.Go(func() { u.run(ticker, over) })
 }
 
 // run asks the driver at each tick of a period.

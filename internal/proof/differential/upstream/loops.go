@@ -11,47 +11,16 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager/cache"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
-
-// loop is a loop of a component. Passes due at the same instant run in this order if a sequencer decides.
-type loop int
-
-const (
-	// report is a round of node status.
-	report loop = iota
-	populator
-	reconciler
-	// ends are the ends of driver calls that took time. A pass at the same instant does not see them (MNT-014).
-	ends
-	// looks are the checks of pods that wait until volumes are mounted or unmounted.
-	looks
-	// monitor and collector are the loops of the node lifecycle controller and of the pod garbage collector.
-	monitor
-	collector
-)
-
-// passVerb is the verb of the transition in which a pass begins. Its object names the loop.
-const passVerb = "pass"
-
-var loopNames = []api.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks", monitor: "monitor", collector: "collector"}
-
-// loopOf returns the loop of a pass, -1 for other transitions.
-func loopOf(t *transition) loop {
-	if t.Verb != passVerb {
-		return -1
-	}
-	return loop(slices.Index(loopNames, t.Object.Kind))
-}
 
 // pass returns when the next pass of a loop may begin. A sequencer lets it begin after everything else due at the instant; otherwise,
 // with Sorted, the populator's pass comes before the reconciler's.
-func (k *kubelet) pass(l loop) {
-	switch s := k.cluster.sequencer; {
+func (k *kubelet) pass(l harness.Loop) {
+	switch s := k.cluster.Sequencer; {
 	case s != nil:
-		s.await(apiserver.Transition{Component: k.actor, Verb: passVerb, Object: api.Ref{Kind: loopNames[l]}}, k.ctx.Done())
-	case k.cluster.cfg.Sorted && l == reconciler:
+		s.AwaitPass(k.actor, l, k.ctx.Done())
+	case k.cluster.cfg.Sorted && l == harness.Reconciler:
 		yield()
 	}
 }
@@ -80,7 +49,7 @@ func (k *kubelet) endAfter(before <-chan struct{}) {
 		case <-k.ctx.Done():
 		}
 	}
-	k.pass(ends)
+	k.pass(harness.Ends)
 }
 
 // yield lets other goroutines run that are due now.
@@ -94,16 +63,16 @@ func yield() {
 // Unmodified, it walks a map, and goroutines race; both orders are legal.
 func (k *kubelet) watchLoops(m volumemanager.VolumeManager) {
 	manager := reflect.ValueOf(m).Elem()
-	state := unexported(manager.FieldByName("desiredStateOfWorld"))
+	state := harness.Unexported(manager.FieldByName("desiredStateOfWorld"))
 	state.Set(reflect.ValueOf(looked{state.Interface().(cache.DesiredStateOfWorld), k}))
-	reconcilers := unexported(manager.FieldByName("reconciler")).Elem().Elem()
+	reconcilers := harness.Unexported(manager.FieldByName("reconciler")).Elem().Elem()
 	// A pass calls this first.
-	added := unexported(reconcilers.FieldByName("populatorHasAddedPods"))
+	added := harness.Unexported(reconcilers.FieldByName("populatorHasAddedPods"))
 	hasAdded := added.Interface().(func() bool)
-	added.Set(reflect.ValueOf(func() bool { k.pass(reconciler); return hasAdded() }))
+	added.Set(reflect.ValueOf(func() bool { k.pass(harness.Reconciler); return hasAdded() }))
 	if k.cluster.cfg.Sorted {
-		desired := unexported(reconcilers.FieldByName("desiredStateOfWorld"))
-		actual := unexported(reconcilers.FieldByName("actualStateOfWorld")).Interface().(cache.ActualStateOfWorld)
+		desired := harness.Unexported(reconcilers.FieldByName("desiredStateOfWorld"))
+		actual := harness.Unexported(reconcilers.FieldByName("actualStateOfWorld")).Interface().(cache.ActualStateOfWorld)
 		desired.Set(reflect.ValueOf(sorted{desired.Interface().(cache.DesiredStateOfWorld), actual, k}))
 	}
 }
@@ -118,7 +87,7 @@ type looked struct {
 // (MNT-014).
 func (s looked) PopPodErrors(pod volumetypes.UniquePodName) []string {
 	if _, begins := s.kubelet.begins.LoadAndDelete(pod); !begins {
-		s.kubelet.pass(looks)
+		s.kubelet.pass(harness.Looks)
 	}
 	return s.DesiredStateOfWorld.PopPodErrors(pod)
 }
@@ -133,14 +102,14 @@ type sorted struct {
 
 // GetVolumesToMount lists the desired pairs.
 func (s sorted) GetVolumesToMount() []cache.VolumeToMount {
-	if s.kubelet.cluster.sequencer == nil {
+	if s.kubelet.cluster.Sequencer == nil {
 		yield()
 	}
 	volumes := s.DesiredStateOfWorld.GetVolumesToMount()
 	ranks := map[[2]string]int{}
 	key := func(v cache.VolumeToMount) [2]string { return [2]string{string(v.VolumeName), string(v.PodName)} }
 	for _, v := range volumes {
-		mounted, _, err := s.actual.PodExistsInVolume(discard, v.PodName, v.VolumeName, v.DesiredPersistentVolumeSize, v.SELinuxLabel)
+		mounted, _, err := s.actual.PodExistsInVolume(harness.Discard, v.PodName, v.VolumeName, v.DesiredPersistentVolumeSize, v.SELinuxLabel)
 		switch {
 		case !mounted || cache.IsRemountRequiredError(err):
 		case v.VolumeSpec.ReadOnly:

@@ -34,7 +34,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // startNodeControllers runs the node lifecycle controller, the taint eviction controller and the pod garbage collector, each with informers of
@@ -42,12 +42,12 @@ import (
 func (c *Cluster) startNodeControllers(ctx context.Context) error {
 	var runs []func()
 	for _, name := range differential.NodeActors {
-		client, err := c.server.Client(name)
+		client, err := c.Server.Client(name)
 		if err != nil {
 			return err
 		}
 		shared := informers.NewSharedInformerFactory(client, 12*time.Hour)
-		logged := klog.NewContext(ctx, c.eventLogger(name))
+		logged := klog.NewContext(ctx, c.EventLogger(name))
 		pods, nodes := shared.Core().V1().Pods(), shared.Core().V1().Nodes()
 		start := differential.NodesStart
 		var run func()
@@ -59,7 +59,7 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 				return fmt.Errorf("node lifecycle controller: %w", err)
 			}
 			fields := reflect.ValueOf(real).Elem()
-			zones := &zoneForgetter{states: unexported(fields.FieldByName("zoneStates")).Interface().(map[string]nodelifecycle.ZoneState)}
+			zones := &zoneForgetter{states: harness.Unexported(fields.FieldByName("zoneStates")).Interface().(map[string]nodelifecycle.ZoneState)}
 			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c, zones} })
 			setField(fields, "computeZoneStateFunc", zones.beforeStates)
 			setField(fields, "getPodsAssignedToNode", sortedPods)
@@ -81,8 +81,8 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 			setField(reflect.ValueOf(real).Elem(), "podLister", func(l corelisters.PodLister) corelisters.PodLister { return passPods{l, c} })
 			start, run = differential.CollectorStart, func() { real.Run(logged) }
 		}
-		shared.StartWithContext(klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet")))
-		c.running.Go(shared.Shutdown)
+		shared.StartWithContext(klog.NewContext(ctx, klog.LoggerWithName(harness.Discard, "quiet")))
+		c.Running.Go(shared.Shutdown)
 		// The informers have synced by then.
 		runs = append(runs, func() {
 			if sleepUntil(ctx, start) == nil {
@@ -91,7 +91,7 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 		})
 	}
 	for _, run := range runs {
-		c.running.Go(run)
+		c.Running.Go(run)
 	}
 	time.Sleep(differential.CollectorStart)
 	return nil
@@ -113,14 +113,14 @@ func monitorNodeHealth(nc *nodelifecycle.Controller, ctx context.Context) error
 // their passes are never at the same instant.
 func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface) {
 	fields := reflect.ValueOf(nc).Elem()
-	broadcaster := unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
+	broadcaster := harness.Unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
 	broadcaster.StartStructuredLogging(3)
 	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, queue := range []string{"nodeUpdateQueue", "podUpdateQueue"} {
-		defer unexported(fields.FieldByName(queue)).Interface().(interface{ ShutDown() }).ShutDown()
+		defer harness.Unexported(fields.FieldByName(queue)).Interface().(interface{ ShutDown() }).ShutDown()
 	}
 	for range 8 {
 		running.Go(func() { doNodeProcessingPassWorker(nc, ctx) })
@@ -141,15 +141,15 @@ func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client 
 
 // setField replaces an unexported field.
 func setField[T any](fields reflect.Value, name string, change func(T) T) {
-	field := unexported(fields.FieldByName(name))
+	field := harness.Unexported(fields.FieldByName(name))
 	field.Set(reflect.ValueOf(change(field.Interface().(T))))
 }
 
 // passes returns when a pass of a loop may begin. A sequencer lets it begin when our order says so, or after everything else due at the
 // instant.
-func (c *Cluster) passes(component string, l loop) {
-	if c.sequencer != nil {
-		c.sequencer.await(apiserver.Transition{Component: component, Verb: passVerb, Object: api.Ref{Kind: loopNames[l]}}, c.ctx.Done())
+func (c *Cluster) passes(component string, l harness.Loop) {
+	if c.Sequencer != nil {
+		c.Sequencer.AwaitPass(component, l, c.Context.Done())
 	}
 }
 
@@ -161,7 +161,7 @@ type passNodes struct {
 }
 
 func (l passNodes) List(selector labels.Selector) ([]*corev1.Node, error) {
-	l.cluster.passes(actors.NodeLifecycle, monitor)
+	l.cluster.passes(actors.NodeLifecycle, harness.Monitor)
 	found, err := l.NodeLister.List(selector)
 	l.zones.begin(found)
 	return byKey(found), err
@@ -198,7 +198,7 @@ type passPods struct {
 }
 
 func (l passPods) List(selector labels.Selector) ([]*corev1.Pod, error) {
-	l.cluster.passes(actors.PodGC, collector)
+	l.cluster.passes(actors.PodGC, harness.Collector)
 	found, err := l.PodLister.List(selector)
 	return byKey(found), err
 }
@@ -271,8 +271,8 @@ type namespacedLeases struct {
 // Get returns the lease of a node. A pass asks for it when it begins to work on a node. With a sequencer it waits for a permit, so that nodes
 // come one after the other, as on our side (NODE-038).
 func (l namespacedLeases) Get(node string) (*coordinationv1.Lease, error) {
-	if s := l.cluster.sequencer; s != nil {
-		s.await(apiserver.Transition{Component: actors.NodeLifecycle, Verb: workVerb, Object: api.Ref{Kind: api.Node, Key: node}}, l.cluster.ctx.Done())
+	if s := l.cluster.Sequencer; s != nil {
+		s.AwaitWork(actors.NodeLifecycle, api.Ref{Kind: api.Node, Key: node}, l.cluster.Context.Done())
 	}
 	l.cluster.mu.Lock()
 	defer l.cluster.mu.Unlock()

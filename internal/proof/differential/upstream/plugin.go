@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"errors"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,40 +10,10 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util/recyclerclient"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/storage"
-	"github.com/volsim/volsim/trace"
 )
-
-// call makes a call to a backend; its setting says how long it takes and how it ends.
-func (c *Cluster) call(actor, backend string, op storage.Op, id string) error {
-	return c.callAt(actor, backend, op, id, "")
-}
-
-// callAt is call for a node.
-func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) error {
-	call := api.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
-	if c.sequencer != nil {
-		verb, object := differential.CallOf(call)
-		c.sequencer.await(apiserver.Transition{Component: actor, Verb: verb, Object: object}, nil)
-	}
-	e := trace.Entry{Time: time.Now(), Actor: actor, Type: trace.Storage, Verb: "begin", Call: call}
-	delay, err := c.backends[backend].Begin(op)
-	if delay > 0 {
-		// A call that takes no time has no beginning, as in our trace.
-		c.record(e)
-		time.Sleep(delay)
-	}
-	if backend == differential.Driver {
-		err = differential.Internal(err)
-	}
-	e.Time, e.Verb, e.Err = time.Now(), "end", err
-	c.record(e)
-	return err
-}
 
 // plugin is the common part of the volume plugins of the PersistentVolume controller. They cannot mount.
 type plugin struct {
@@ -74,7 +43,7 @@ func (p plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return
 
 // Recycle scrubs the volume.
 func (p plugin) Recycle(name string, _ *volume.Spec, _ recyclerclient.RecycleEventRecorder) error {
-	return p.cluster.call(actors.PersistentVolume, p.name, storage.Recycle, name)
+	return p.cluster.Call(actors.PersistentVolume, p.name, storage.Recycle, name)
 }
 
 // nfs is a plugin that recycles.
@@ -109,7 +78,7 @@ func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelect
 	if selected != nil {
 		node = selected.Name
 	}
-	if err := p.plugin.cluster.callAt(actors.PersistentVolume, p.plugin.name, storage.Create, p.options.PVName, node); err != nil {
+	if err := p.plugin.cluster.CallAt(actors.PersistentVolume, p.plugin.name, storage.Create, p.options.PVName, node); err != nil {
 		return nil, err
 	}
 	claim := p.options.PVC
@@ -140,7 +109,7 @@ func (d *deleter) GetPath() string { return "" }
 
 // Delete deletes the volume.
 func (d *deleter) Delete() error {
-	err := d.plugin.cluster.call(actors.PersistentVolume, d.plugin.name, storage.Delete, d.name)
+	err := d.plugin.cluster.Call(actors.PersistentVolume, d.plugin.name, storage.Delete, d.name)
 	if errors.Is(err, differential.ErrInUse) {
 		return volumeerrors.NewDeletedVolumeInUseError(err.Error())
 	}

@@ -20,18 +20,19 @@ import (
 
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/storage"
 )
 
 // startProvisioner runs the library of external provisioners, configured as in the CSI sidecar.
 func (c *Cluster) startProvisioner(ctx context.Context) error {
 	name := actors.Provisioner(differential.Driver)
-	client, err := c.server.Client(name)
+	client, err := c.Server.Client(name)
 	if err != nil {
 		return err
 	}
 	shared := informers.NewSharedInformerFactory(client, time.Hour)
-	logged := klog.NewContext(ctx, c.eventLogger(name))
+	logged := klog.NewContext(ctx, c.EventLogger(name))
 	made := &sidecar{cluster: c, client: client}
 	if c.cfg.Attach {
 		made.attachments = shared.Storage().V1().VolumeAttachments().Lister()
@@ -46,11 +47,11 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 		controller.ClaimsInformer(shared.Core().V1().PersistentVolumeClaims().Informer()),
 		controller.AddFinalizer(true),
 	)
-	p.ControllerWaitGroup(&c.running)
-	c.sequenceWorkers(ctx, name, p, "claimQueue", "volumeQueue")
-	shared.StartWithContext(klog.NewContext(ctx, discard))
-	c.running.Go(func() { <-ctx.Done(); shared.Shutdown() })
-	c.running.Go(func() { p.Run(logged) })
+	p.ControllerWaitGroup(&c.Running)
+	c.SequenceWorkers(ctx, name, p, "claimQueue", "volumeQueue")
+	shared.StartWithContext(klog.NewContext(ctx, harness.Discard))
+	c.Running.Go(func() { <-ctx.Done(); shared.Shutdown() })
+	c.Running.Go(func() { p.Run(logged) })
 	return nil
 }
 
@@ -134,5 +135,5 @@ func (p *sidecar) Delete(_ context.Context, pv *corev1.PersistentVolume) error {
 }
 
 func (p *sidecar) call(op storage.Op, id string) error {
-	return p.cluster.call(actors.Provisioner(differential.Driver), differential.Driver, op, id)
+	return p.cluster.Call(actors.Provisioner(differential.Driver), differential.Driver, op, id)
 }

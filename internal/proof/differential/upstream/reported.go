@@ -10,13 +10,15 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach/cache"
+
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // sortReported makes an attach/detach controller report attached volumes in order. Unmodified it reports them in map order; both are
 // legal.
 func sortReported(adc attachdetach.AttachDetachController) {
 	updater := reflect.ValueOf(adc).Elem().FieldByName("nodeStatusUpdater").Elem().Elem()
-	actual := unexported(updater.FieldByName("actualStateOfWorld"))
+	actual := harness.Unexported(updater.FieldByName("actualStateOfWorld"))
 	actual.Set(reflect.ValueOf(sortedReports{actual.Interface().(cache.ActualStateOfWorld)}))
 }
 

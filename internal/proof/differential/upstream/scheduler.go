@@ -36,6 +36,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -78,7 +79,7 @@ func NewScheduler(objects []api.Object, seed uint64, wait func()) (*Scheduler, e
 	if err != nil {
 		return nil, err
 	}
-	s.ctx, s.stop = context.WithCancel(klog.NewContext(context.Background(), discard))
+	s.ctx, s.stop = context.WithCancel(klog.NewContext(context.Background(), harness.Discard))
 	if err := s.prepare(); err != nil {
 		s.Close()
 		return nil, err
@@ -127,7 +128,7 @@ func (s *Scheduler) Verdicts() ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("the snapshot is a %T", profile.SnapshotSharedLister())
 	}
-	if err := s.real.Cache.UpdateSnapshot(discard, snapshot); err != nil {
+	if err := s.real.Cache.UpdateSnapshot(harness.Discard, snapshot); err != nil {
 		return nil, err
 	}
 	nodes, err := snapshot.NodeInfos().List()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 //go:linkname buildQueueingHintMap k8s.io/kubernetes/pkg/scheduler.buildQueueingHintMap
@@ -54,7 +55,7 @@ func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now api.Object
 					continue
 				}
 				// An error requeues the pod.
-				if answer, err := hint.QueueingHintFn(discard, pod, before, after); answer == fwk.Queue || err != nil {
+				if answer, err := hint.QueueingHintFn(harness.Discard, pod, before, after); answer == fwk.Queue || err != nil {
 					return true, nil
 				}
 			}

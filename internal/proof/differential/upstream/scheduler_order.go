@@ -5,6 +5,8 @@ import (
 	"k8s.io/client-go/informers/core"
 	corev1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // Among equally good volumes the scheduler takes the first in its list, which an informer builds from a map. The informers of this
@@ -36,5 +38,5 @@ func (v sortedVolumeInformer) Informer() cache.SharedIndexInformer {
 type sortedInformer struct{ cache.SharedIndexInformer }
 
 func (i sortedInformer) GetIndexer() cache.Indexer {
-	return orderedIndexer{i.SharedIndexInformer.GetIndexer()}
+	return harness.Ordered(i.SharedIndexInformer.GetIndexer())
 }

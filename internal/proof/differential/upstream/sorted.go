@@ -12,17 +12,18 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // sortVolumes makes a PersistentVolume controller walk groups of volumes, the volumes of a group, and at a resync claims and volumes in
 // order. Unmodified it walks maps; both are legal (BIND-032, MATCH-002, MATCH-004).
 func sortVolumes(controller *persistentvolume.PersistentVolumeController) {
 	fields := reflect.ValueOf(controller).Elem()
-	index := unexported(fields.FieldByName("volumes").FieldByName("store"))
+	index := harness.Unexported(fields.FieldByName("volumes").FieldByName("store"))
 	index.Set(reflect.ValueOf(sortedIndex{index.Interface().(cache.Indexer)}))
-	volumes := unexported(fields.FieldByName("volumeLister"))
+	volumes := harness.Unexported(fields.FieldByName("volumeLister"))
 	volumes.Set(reflect.ValueOf(sortedVolumes{volumes.Interface().(corelisters.PersistentVolumeLister)}))
-	claims := unexported(fields.FieldByName("claimLister"))
+	claims := harness.Unexported(fields.FieldByName("claimLister"))
 	claims.Set(reflect.ValueOf(sortedClaims{claims.Interface().(corelisters.PersistentVolumeClaimLister)}))
 }
 

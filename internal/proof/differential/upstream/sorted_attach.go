@@ -9,15 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach/cache"
+
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // sortPasses makes the reconciler of an attach/detach controller walk attached volumes, volumes to attach, and the pods of a volume in
 // order. Unmodified it walks maps; both are legal (ATT-212).
 func sortPasses(adc attachdetach.AttachDetachController) {
 	reconciler := reflect.ValueOf(adc).Elem().FieldByName("reconciler").Elem().Elem()
-	actual := unexported(reconciler.FieldByName("actualStateOfWorld"))
+	actual := harness.Unexported(reconciler.FieldByName("actualStateOfWorld"))
 	actual.Set(reflect.ValueOf(sortedAttached{actual.Interface().(cache.ActualStateOfWorld)}))
-	desired := unexported(reconciler.FieldByName("desiredStateOfWorld"))
+	desired := harness.Unexported(reconciler.FieldByName("desiredStateOfWorld"))
 	desired.Set(reflect.ValueOf(sortedDesired{desired.Interface().(cache.DesiredStateOfWorld)}))
 }
 

@@ -1,4 +1,4 @@
-package upstream
+package harness
 
 import (
 	"slices"
@@ -21,14 +21,14 @@ type Variation struct {
 	Workers bool
 }
 
-// sequencer lets one transition of the real components happen after the other. A transition is a request that takes effect, a storage call,
+// Sequencer lets one transition of the real components happen after the other. A transition is a request that takes effect, a storage call,
 // a watch event that arrives, a worker that starts on a key, or a pass of a loop. Each waits for a permit. The sequencer gives the next
 // permit when every goroutine waits, for a permit or for time to pass. So what the components do follows from the order of permits, as far
 // as the goroutines of one component do not race.
 //
 // It follows our order: what our components read, wrote and called (follow.go). An API server may do the same, because requests and events
 // may take any time.
-type sequencer struct {
+type Sequencer struct {
 	wait      func() // until every goroutine waits
 	variation Variation
 	latency   time.Duration
@@ -60,22 +60,21 @@ type ordered struct {
 	done bool
 }
 
-func (c *Cluster) newSequencer() *sequencer {
-	s := &sequencer{
-		wait: c.cfg.Wait, variation: c.cfg.Variation, latency: c.cfg.Latency,
+func newSequencer(cfg Config, changes func(api.Kind) int) *Sequencer {
+	s := &Sequencer{
+		wait: cfg.Wait, variation: cfg.Variation, latency: cfg.Latency, changes: changes,
 		wake: make(chan struct{}, 1), quiet: make(chan chan struct{}), done: make(chan struct{}),
 	}
-	s.changes = func(kind api.Kind) int { return c.server.Changes(kind) }
-	s.setOrder(c.cfg.Order)
+	s.setOrder(cfg.Order)
 	return s
 }
 
-// await returns when the transition has its permit.
-func (s *sequencer) await(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
+// Await returns when the transition has its permit.
+func (s *Sequencer) Await(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
 	return s.awaitTransition(&transition{Transition: what, permit: make(chan apiserver.Permit, 1)}, canceled)
 }
 
-func (s *sequencer) awaitTransition(t *transition, canceled <-chan struct{}) apiserver.Permit {
+func (s *Sequencer) awaitTransition(t *transition, canceled <-chan struct{}) apiserver.Permit {
 	s.mu.Lock()
 	s.coming = without(s.coming, t)
 	if s.over {
@@ -99,8 +98,8 @@ func (s *sequencer) awaitTransition(t *transition, canceled <-chan struct{}) api
 	}
 }
 
-// awaitRemote is await for transitions that come over the network: requests take time on their way.
-func (s *sequencer) awaitRemote(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
+// AwaitRemote is Await for transitions that come over the network: requests take time on their way.
+func (s *Sequencer) AwaitRemote(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
 	t := &transition{Transition: what, permit: make(chan apiserver.Permit, 1)}
 	if s.latency > 0 && what.Verb != "" {
 		s.mu.Lock()
@@ -119,7 +118,7 @@ func without(transitions []*transition, t *transition) []*transition {
 }
 
 // run gives permits until the sequencer is closed.
-func (s *sequencer) run() {
+func (s *Sequencer) run() {
 	for {
 		var asked chan struct{}
 		select {
@@ -141,14 +140,14 @@ func (s *sequencer) run() {
 }
 
 // settle waits until every goroutine waits for time to pass.
-func (s *sequencer) settle() {
+func (s *Sequencer) settle() {
 	asked := make(chan struct{})
 	s.quiet <- asked
 	<-asked
 }
 
 // close lets all transitions happen as they come.
-func (s *sequencer) close() {
+func (s *Sequencer) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -160,7 +159,7 @@ func (s *sequencer) close() {
 }
 
 // grant gives one permit. It returns false if no transition may have one.
-func (s *sequencer) grant() bool {
+func (s *Sequencer) grant() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) == 0 {

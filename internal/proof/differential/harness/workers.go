@@ -1,4 +1,4 @@
-package upstream
+package harness
 
 import (
 	"context"
@@ -18,11 +18,16 @@ func (t *transition) isWork() bool { return t.Verb == workVerb }
 // asks reports whether the transition is a request or a storage call.
 func (t *transition) asks() bool { return t.Verb != "" && !t.isWork() && loopOf(t) < 0 }
 
+// AwaitWork returns when a worker of a component may start on an object.
+func (s *Sequencer) AwaitWork(component string, object api.Ref, canceled <-chan struct{}) {
+	s.Await(apiserver.Transition{Component: component, Verb: workVerb, Object: object}, canceled)
+}
+
 // permitQueue is a work queue whose workers wait for a permit after they took a key. Any time may pass between an event and the worker
 // that handles it, so other events of the instant may arrive first, as they do in volsim.
 type permitQueue struct {
 	workqueue.TypedRateLimitingInterface[string]
-	sequencer *sequencer
+	sequencer *Sequencer
 	component string
 	closed    <-chan struct{}
 }
@@ -31,20 +36,20 @@ type permitQueue struct {
 func (q permitQueue) Get() (key string, over bool) {
 	key, over = q.TypedRateLimitingInterface.Get()
 	if !over {
-		q.sequencer.await(apiserver.Transition{Component: q.component, Verb: workVerb, Object: api.Ref{Key: key}}, q.closed)
+		q.sequencer.AwaitWork(q.component, api.Ref{Key: key}, q.closed)
 	}
 	return key, over
 }
 
-// sequenceWorkers makes the workers of a controller wait for permits, with Variation.Workers. queues are the names of the fields with its
+// SequenceWorkers makes the workers of a controller wait for permits, with Variation.Workers. queues are the names of the fields with its
 // queues.
-func (c *Cluster) sequenceWorkers(ctx context.Context, component string, controller any, queues ...string) {
-	if c.sequencer == nil || !c.sequencer.variation.Workers {
+func (c *Cluster) SequenceWorkers(ctx context.Context, component string, controller any, queues ...string) {
+	if c.Sequencer == nil || !c.Sequencer.variation.Workers {
 		return
 	}
 	for _, name := range queues {
-		field := unexported(reflect.ValueOf(controller).Elem().FieldByName(name))
-		field.Set(reflect.ValueOf(permitQueue{field.Interface().(workqueue.TypedRateLimitingInterface[string]), c.sequencer, component,
+		field := Unexported(reflect.ValueOf(controller).Elem().FieldByName(name))
+		field.Set(reflect.ValueOf(permitQueue{field.Interface().(workqueue.TypedRateLimitingInterface[string]), c.Sequencer, component,
 			ctx.Done()}))
 	}
 }

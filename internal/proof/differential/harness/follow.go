@@ -1,4 +1,4 @@
-package upstream
+package harness
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const lateness = 150 * time.Millisecond
 // effect. A worker that waits gets its permit after the views of its component. An action that no transition matches yet is passed over; it may
 // still come. After that come, in this order: workers, events that no component viewed, requests that our order has later, and passes of
 // loops. Nil means that none may happen: a request on its way comes before what its component views next.
-func (s *sequencer) next() *transition {
+func (s *Sequencer) next() *transition {
 	now := time.Now()
 	for len(s.order) > 0 && (s.order[0].done || s.order[0].Time.Add(lateness).Before(now)) {
 		s.order = s.order[1:]
@@ -72,7 +72,7 @@ func (s *sequencer) next() *transition {
 }
 
 // transitionFor returns the transition that carries out an action of our order, or one that leads to it; nil if there is none.
-func (s *sequencer) transitionFor(a *ordered) *transition {
+func (s *Sequencer) transitionFor(a *ordered) *transition {
 	if a.IsView() {
 		due := s.those(a.needs)
 		if len(due) == 0 {
@@ -120,7 +120,7 @@ func (s *sequencer) transitionFor(a *ordered) *transition {
 }
 
 // setOrder takes over our order. With Variation.Lazy, views of one component at one instant with no request between them become one.
-func (s *sequencer) setOrder(actions []differential.Action) {
+func (s *Sequencer) setOrder(actions []differential.Action) {
 	for i, a := range actions {
 		if a.IsView() && s.variation.Lazy {
 			next := slices.IndexFunc(actions[i+1:], func(other differential.Action) bool { return other.Actor == a.Actor })
@@ -140,7 +140,7 @@ func (s *sequencer) setOrder(actions []differential.Action) {
 }
 
 // indexOf is the index of a transition in our order, -1 if it is not there.
-func (s *sequencer) indexOf(t *transition) int {
+func (s *Sequencer) indexOf(t *transition) int {
 	return slices.IndexFunc(s.order, func(a ordered) bool { return !a.done && a.matches(t) })
 }
 
@@ -166,7 +166,7 @@ func (a *ordered) needs(t *transition) bool {
 }
 
 // workerOf returns the worker of a component that has waited longest, of any component for ""; nil if none waits.
-func (s *sequencer) workerOf(component string) *transition {
+func (s *Sequencer) workerOf(component string) *transition {
 	i := slices.IndexFunc(s.waiting, func(t *transition) bool {
 		return t.isWork() && (component == "" || component == t.Component)
 	})
@@ -177,7 +177,7 @@ func (s *sequencer) workerOf(component string) *transition {
 }
 
 // passOf returns the pass of a component that waits; nil if none does.
-func (s *sequencer) passOf(component string) *transition {
+func (s *Sequencer) passOf(component string) *transition {
 	i := slices.IndexFunc(s.waiting, func(t *transition) bool { return loopOf(t) >= 0 && t.Component == component })
 	if i < 0 {
 		return nil
@@ -186,7 +186,7 @@ func (s *sequencer) passOf(component string) *transition {
 }
 
 // those returns the waiting transitions that match.
-func (s *sequencer) those(match func(*transition) bool) []*transition {
+func (s *Sequencer) those(match func(*transition) bool) []*transition {
 	return slices.DeleteFunc(slices.Clone(s.waiting), func(t *transition) bool { return !match(t) })
 }
 

@@ -1,58 +1,50 @@
-package upstream
+package harness
 
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/trace"
 )
 
 // Quiet turns off logging of the Kubernetes libraries in this process.
 func Quiet() {
-	klog.SetLogger(discard)
+	klog.SetLogger(Discard)
 	utilruntime.ErrorHandlers = nil
 }
 
-// discard is a logger that drops everything.
-var discard = logr.Discard()
+// Discard is a logger that drops everything.
+var Discard = logr.Discard()
 
-// eventLogger returns a logger for a component that records the Events it emits, as client-go's broadcaster logs them before correlation.
+// EventLogger returns a logger for a component that records the Events it emits, as client-go's broadcaster logs them before correlation.
 // It also writes to the log of the component.
-func (c *Cluster) eventLogger(component string) logr.Logger {
-	return logr.New(&eventSink{cluster: c, component: component, log: c.logger(component).GetSink()})
+func (c *Cluster) EventLogger(component string) logr.Logger {
+	return logr.New(&eventSink{cluster: c, component: component, log: c.Logger(component).GetSink()})
 }
 
-// logger returns the logger of a component. It writes to Config.Log, or drops everything.
-func (c *Cluster) logger(component string) logr.Logger {
+// Logger returns the logger of a component. It writes to Config.Log, or drops everything.
+func (c *Cluster) Logger(component string) logr.Logger {
 	if c.cfg.Log == nil {
-		return discard
+		return Discard
 	}
 	out := &lockedWriter{lock: &c.mu, out: c.cfg.Log}
-	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(logLevel))).WithName(loggerNames[component])
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(logLevel))).WithName(c.cfg.LoggerNames[component])
 }
 
 const logLevel = 5
-
-// loggerNames are the names of loggers in kube-controller-manager.
-var loggerNames = map[string]string{
-	actors.PersistentVolume: "persistentvolume-binder-controller",
-	actors.PVProtection:     "persistentvolume-protection-controller",
-	actors.PVCProtection:    "persistentvolumeclaim-protection-controller",
-	actors.AttachDetach:     "persistentvolume-attach-detach-controller",
-	actors.Expander:         "persistentvolume-expander-controller",
-	actors.Ephemeral:        "ephemeral-volume-controller",
-}
 
 // lockedWriter lets several goroutines write.
 type lockedWriter struct {
@@ -102,7 +94,7 @@ func (s *eventSink) Info(level int, message string, pairs ...any) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		values[fmt.Sprint(pairs[i])] = fmt.Sprint(pairs[i+1])
 	}
-	s.cluster.record(trace.Entry{
+	s.cluster.Record(trace.Entry{
 		Time: time.Now(), Actor: s.component, Type: trace.Emitted,
 		Object: api.Ref{Kind: kindOf(values["apiVersion"], values["kind"]), Key: strings.TrimPrefix(values["object"], "/")},
 		Verb:   values["type"], Reason: values["reason"], Text: values["message"],
@@ -116,4 +108,10 @@ func kindOf(apiVersion, kind string) api.Kind {
 		return api.Kind(kind)
 	}
 	return api.Kind(objkinds.Name(group, kind))
+}
+
+// WatchEvents records the Events of a controller that does not log them. broadcaster is the name of the field with its broadcaster.
+func (c *Cluster) WatchEvents(component string, controller any, broadcaster string) {
+	events := Unexported(reflect.ValueOf(controller).Elem().FieldByName(broadcaster)).Interface().(record.EventBroadcaster)
+	events.StartEventWatcher(func(e *corev1.Event) { c.Record(emission(component, e)) })
 }

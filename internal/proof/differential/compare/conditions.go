@@ -1,0 +1,64 @@
+package compare
+
+import (
+	"time"
+
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
+)
+
+// Conditions are those of one run of a scenario on the real controllers.
+type Conditions struct {
+	// Delay, Lag, Seed, Sequenced, Order, Variation and Latency are those of harness.Config.
+	Delay, Lag time.Duration
+	Seed       uint64
+	Sequenced  bool
+	Order      []differential.Action
+	Variation  harness.Variation
+	Latency    time.Duration
+	// Phase is the maximum random delay of a kubelet's loops after its start. Sorted sorts what upstream takes from maps.
+	Phase  time.Duration
+	Sorted bool
+}
+
+// variations are tried in this order. The first ones most often lead to our outcome.
+var variations = []harness.Variation{
+	{Burst: apiserver.Merged},
+	{Burst: apiserver.Merged, Lazy: true},
+	{Burst: apiserver.Merged, Workers: true},
+	{Burst: apiserver.Together},
+	{Burst: apiserver.Merged, Lazy: true, Workers: true},
+	{Burst: apiserver.Together, Lazy: true},
+	{Burst: apiserver.Together, Workers: true},
+	{Burst: apiserver.Alone},
+	{Burst: apiserver.Alone, Lazy: true},
+	{Burst: apiserver.Alone, Workers: true},
+}
+
+// Sequenced returns the conditions of the nth run of a scenario: in our order with one variation after the other, and after that every second
+// run with random delays instead.
+func Sequenced(run int, order []differential.Action, latency time.Duration) Conditions {
+	if run >= len(variations) && run%2 == 0 {
+		return Random(run / 2)
+	}
+	return Conditions{
+		Sequenced: true, Order: order, Variation: variations[run%len(variations)], Latency: latency, Seed: uint64(run),
+		Sorted: run < len(variations) || run%3 > 0,
+	}
+}
+
+// Random returns the conditions of the nth run with random delays: none, or for requests, or for watch events, or for both.
+func Random(run int) Conditions {
+	longest := []time.Duration{time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond}[run/4%5]
+	c := Conditions{Seed: uint64(run)}
+	// Kubelets start when ours do or at another time, and walk maps sorted or not.
+	c.Phase, c.Sorted = time.Duration(run/4%2)*100*time.Millisecond, run%3 < 2
+	if run%2 == 1 {
+		c.Delay = longest
+	}
+	if run/2%2 == 1 {
+		c.Lag = longest
+	}
+	return c
+}

@@ -1,0 +1,56 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+// Prepare makes a controller. run runs it until the context ends.
+type Prepare func(ctx context.Context, c *Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error)
+
+// life is one life of a controller.
+type life struct {
+	stop context.CancelFunc
+	over sync.WaitGroup
+}
+
+// StartController starts a controller of Config.Controllers with informers of its own.
+func (c *Cluster) StartController(name string) error {
+	prepare, ok := c.cfg.Controllers[name]
+	if !ok {
+		return fmt.Errorf("start %s: there is no such controller", name)
+	}
+	client, err := c.Server.Client(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(c.Context)
+	l := &life{stop: stop}
+	shared := informers.NewSharedInformerFactory(client, 12*time.Hour)
+	run, err := prepare(klog.NewContext(ctx, c.EventLogger(name)), c, client, shared)
+	if err != nil {
+		stop()
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	shared.StartWithContext(klog.NewContext(ctx, Discard))
+	l.over.Go(run)
+	l.over.Go(func() { <-ctx.Done(); shared.Shutdown() })
+	c.lives[name] = l
+	c.Running.Go(l.over.Wait)
+	return nil
+}
+
+// Restart ends a controller and starts it again, with empty informers.
+func (c *Cluster) Restart(name string) error {
+	if l := c.lives[name]; l != nil {
+		l.stop()
+		l.over.Wait()
+	}
+	return c.StartController(name)
+}
