@@ -82,5 +82,10 @@ func (op *operations) startThen(key engine.OperationKey, name string, about api.
 
 // noteBlocked records that a step had to wait for a running operation with the key.
 func (op *operations) noteBlocked(key engine.OperationKey) {
+	if !op.pending.Running(key) {
+		// MNT-014: it ended at this instant, so its end requests no other pass.
+		op.k.reconciler.ticker.ArmNext()
+		return
+	}
 	op.blocked[corev1.UniqueVolumeName(key.Volume)] = true
 }
