@@ -14,6 +14,11 @@ type InOrder[L any] struct {
 	New func(cache.Indexer) L
 }
 
+// NewInOrder returns the informer with the lists of its lister in the order of keys.
+func NewInOrder[L any](informer cache.SharedIndexInformer, lister func(cache.Indexer) L) InOrder[L] {
+	return InOrder[L]{SharedIndexInformer: informer, New: lister}
+}
+
 // Informer returns the informer.
 func (s InOrder[L]) Informer() cache.SharedIndexInformer { return s }
 

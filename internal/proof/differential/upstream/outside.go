@@ -38,8 +38,8 @@ func prepareDisruption(ctx context.Context, c *harness.Cluster, client kubernete
 	if err != nil {
 		return nil, err
 	}
-	budgets := harness.InOrder[policylisters.PodDisruptionBudgetLister]{shared.Policy().V1().PodDisruptionBudgets().Informer(), policylisters.NewPodDisruptionBudgetLister}
-	deployments := harness.InOrder[appslisters.DeploymentLister]{shared.Apps().V1().Deployments().Informer(), appslisters.NewDeploymentLister}
+	budgets := harness.NewInOrder(shared.Policy().V1().PodDisruptionBudgets().Informer(), policylisters.NewPodDisruptionBudgetLister)
+	deployments := harness.NewInOrder(shared.Apps().V1().Deployments().Informer(), appslisters.NewDeploymentLister)
 	real := disruption.NewDisruptionController(ctx, sortedPodInformer(shared), budgets, shared.Core().V1().ReplicationControllers(), sortedReplicaSets(shared),
 		deployments, shared.Apps().V1().StatefulSets(), client, mapper, scales, client.Discovery())
 	c.SequenceWorkers(ctx, actors.Disruption, real, "queue", "stalePodDisruptionQueue")
@@ -86,7 +86,7 @@ func prepareQuota(ctx context.Context, c *harness.Cluster, client kubernetes.Int
 	if err != nil {
 		return nil, err
 	}
-	quotas := harness.InOrder[corelisters.ResourceQuotaLister]{shared.Core().V1().ResourceQuotas().Informer(), corelisters.NewResourceQuotaLister}
+	quotas := harness.NewInOrder(shared.Core().V1().ResourceQuotas().Informer(), corelisters.NewResourceQuotaLister)
 	discover := client.Discovery().ServerPreferredNamespacedResources
 	real, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
 		QuotaClient: client.CoreV1(), ResourceQuotaInformer: quotas, ResyncPeriod: controller.StaticResyncPeriodFunc(5 * time.Minute),

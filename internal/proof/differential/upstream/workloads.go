@@ -29,11 +29,11 @@ func prepareStatefulSet(ctx context.Context, c *harness.Cluster, client kubernet
 }
 
 func sortedPodInformer(shared informers.SharedInformerFactory) harness.InOrder[corelisters.PodLister] {
-	return harness.InOrder[corelisters.PodLister]{shared.Core().V1().Pods().Informer(), corelisters.NewPodLister}
+	return harness.NewInOrder(shared.Core().V1().Pods().Informer(), corelisters.NewPodLister)
 }
 
 func sortedReplicaSets(shared informers.SharedInformerFactory) harness.InOrder[appslisters.ReplicaSetLister] {
-	return harness.InOrder[appslisters.ReplicaSetLister]{shared.Apps().V1().ReplicaSets().Informer(), appslisters.NewReplicaSetLister}
+	return harness.NewInOrder(shared.Apps().V1().ReplicaSets().Informer(), appslisters.NewReplicaSetLister)
 }
 
 func prepareReplicaSet(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
@@ -43,7 +43,7 @@ func prepareReplicaSet(ctx context.Context, c *harness.Cluster, client kubernete
 }
 
 func prepareDeployment(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
-	deployments := harness.InOrder[appslisters.DeploymentLister]{shared.Apps().V1().Deployments().Informer(), appslisters.NewDeploymentLister}
+	deployments := harness.NewInOrder(shared.Apps().V1().Deployments().Informer(), appslisters.NewDeploymentLister)
 	real, err := deployment.NewDeploymentController(ctx, deployments, sortedReplicaSets(shared), sortedPodInformer(shared), client)
 	if err != nil {
 		return nil, err
@@ -53,9 +53,9 @@ func prepareDeployment(ctx context.Context, c *harness.Cluster, client kubernete
 }
 
 func prepareDaemonSet(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
-	sets := harness.InOrder[appslisters.DaemonSetLister]{shared.Apps().V1().DaemonSets().Informer(), appslisters.NewDaemonSetLister}
-	revisions := harness.InOrder[appslisters.ControllerRevisionLister]{shared.Apps().V1().ControllerRevisions().Informer(), appslisters.NewControllerRevisionLister}
-	nodes := harness.InOrder[corelisters.NodeLister]{shared.Core().V1().Nodes().Informer(), corelisters.NewNodeLister}
+	sets := harness.NewInOrder(shared.Apps().V1().DaemonSets().Informer(), appslisters.NewDaemonSetLister)
+	revisions := harness.NewInOrder(shared.Apps().V1().ControllerRevisions().Informer(), appslisters.NewControllerRevisionLister)
+	nodes := harness.NewInOrder(shared.Core().V1().Nodes().Informer(), corelisters.NewNodeLister)
 	real, err := daemon.NewDaemonSetsController(ctx, sets, revisions, sortedPodInformer(shared), nodes, client, flowcontrol.NewBackOff(time.Second, 15*time.Minute))
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func prepareDaemonSet(ctx context.Context, c *harness.Cluster, client kubernetes
 }
 
 func prepareJob(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
-	jobs := harness.InOrder[batchlisters.JobLister]{shared.Batch().V1().Jobs().Informer(), batchlisters.NewJobLister}
+	jobs := harness.NewInOrder(shared.Batch().V1().Jobs().Informer(), batchlisters.NewJobLister)
 	real, err := job.NewController(ctx, client, sortedPodInformer(shared), jobs, nil, nil)
 	if err != nil {
 		return nil, err
