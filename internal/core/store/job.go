@@ -213,7 +213,7 @@ func validateJobUpdate(job, old *batchv1.Job) field.ErrorList {
 	spec, was, path := &job.Spec, &old.Spec, field.NewPath("spec")
 	unchanged := func(name string, value, before any) {
 		if !semanticEqual(value, before) {
-			errs = append(errs, field.Invalid(path.Child(name), value, immutable))
+			errs = append(errs, field.Invalid(path.Child(name), internalForm{value}, immutable))
 		}
 	}
 	// JOB-084: the number of completions of an indexed Job changes with its parallelism.

@@ -1,6 +1,9 @@
 package differential
 
 import (
+	"fmt"
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,7 +19,7 @@ func GenerateJobs(seed uint64) Scenario {
 	g.requests = []string{"create Pod", "create Pod", "delete Pod", "delete Pod", "patch Pod", "patch Pod", "update-status Job.batch",
 		"update-status Job.batch", "get Job.batch", "delete Job.batch"}
 	create := func() { g.add(Step{Op: Create, Object: g.job()}) }
-	return g.scenario(create, append(g.podMoves(), create, create, g.changeJob, g.changeJob, g.changeJob, g.delete, g.succeedPods, g.succeedPods, g.succeedPods))
+	return g.scenario(create, append(g.podMoves(), create, create, g.changeJob, g.changeJob, g.changeJob, g.delete, g.succeedPods, g.succeedPods, g.succeedPods, g.failPods, g.failPods))
 }
 
 func (g *workloadGenerator) succeedPods() {
@@ -52,7 +55,73 @@ func (g *workloadGenerator) job() *batchv1.Job {
 	if g.chance(12) {
 		job.Spec.ManagedBy = new(pick(g.generator, "example.com/own", batchv1.JobControllerName))
 	}
+	g.policies(&job.Spec)
 	return job
+}
+
+// policies adds the policies of failures and of success to some Jobs.
+func (g *workloadGenerator) policies(spec *batchv1.JobSpec) {
+	indexed := spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion
+	if indexed && g.chance(2) {
+		spec.BackoffLimitPerIndex = new(int32(g.IntN(3)))
+		if g.chance(2) {
+			spec.MaxFailedIndexes = new(int32(g.IntN(int(*spec.Completions) + 1)))
+		}
+		if !g.chance(4) {
+			spec.BackoffLimit = nil
+		}
+	}
+	if n := 0; indexed && g.chance(3) {
+		spec.SuccessPolicy = &batchv1.SuccessPolicy{}
+		n = int(*spec.Completions)
+		for range 1 + g.IntN(2) {
+			rule := batchv1.SuccessPolicyRule{}
+			switch {
+			case n == 0 || g.chance(3):
+				rule.SucceededCount = new(int32(g.IntN(n + 1)))
+			case n == 1 || g.chance(2):
+				rule.SucceededIndexes = new("0")
+			default:
+				rule.SucceededIndexes, rule.SucceededCount = new(fmt.Sprintf("0-%d", n-1)), new(int32(g.IntN(n+1)))
+			}
+			spec.SuccessPolicy.Rules = append(spec.SuccessPolicy.Rules, rule)
+		}
+	}
+	if !g.chance(3) {
+		return
+	}
+	spec.Template.Spec.RestartPolicy, spec.PodReplacementPolicy = corev1.RestartPolicyNever, nil
+	spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+	actions := []batchv1.PodFailurePolicyAction{batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailJob}
+	if spec.BackoffLimitPerIndex != nil {
+		actions = append(actions, batchv1.PodFailurePolicyActionFailIndex, batchv1.PodFailurePolicyActionFailIndex)
+	}
+	for range 1 + g.IntN(3) {
+		rule := batchv1.PodFailurePolicyRule{Action: pick(g.generator, actions...)}
+		if g.chance(3) {
+			rule.OnPodConditions = []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+		} else {
+			rule.OnExitCodes = &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: pick(g.generator, batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn),
+				Values:   pick(g.generator, []int32{1}, []int32{2}, []int32{1, 137})}
+			if g.chance(3) {
+				rule.OnExitCodes.ContainerName = new("c")
+			}
+		}
+		spec.PodFailurePolicy.Rules = append(spec.PodFailurePolicy.Rules, rule)
+	}
+}
+
+// failPods lets pods fail with an exit code, some after a disruption.
+func (g *workloadGenerator) failPods() {
+	at := g.now.Truncate(time.Second).Format(time.RFC3339)
+	conditions := []map[string]any{{"type": "Ready", "status": "False", "lastTransitionTime": at}}
+	if g.chance(3) {
+		conditions = append(conditions, map[string]any{"type": corev1.DisruptionTarget, "status": "True", "lastTransitionTime": at})
+	}
+	end := map[string]any{"exitCode": pick(g.generator, 1, 1, 2, 137, 0), "finishedAt": at}
+	g.pods(Living, pick(g.generator, 1, 1, 2, 9), map[string]any{"status": map[string]any{"phase": corev1.PodFailed, "conditions": conditions,
+		"containerStatuses": []map[string]any{{"name": "c", "state": map[string]any{"terminated": end}}}}})
 }
 
 func (g *workloadGenerator) changeJob() {

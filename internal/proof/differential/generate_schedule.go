@@ -128,6 +128,17 @@ func (g *schedulingGenerator) node(name string) *corev1.Node {
 		node.Spec.Taints = []corev1.Taint{{Key: "only", Value: "some",
 			Effect: pick(g.generator, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule)}}
 	}
+	if g.chance(6) {
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "better-not", Effect: corev1.TaintEffectPreferNoSchedule})
+	}
+	if g.about == "crowd" {
+		for _, image := range []corev1.ContainerImage{{Names: []string{"i:latest"}, SizeBytes: 90 << 20}, {Names: []string{"big:latest"}, SizeBytes: 700 << 20},
+			{Names: []string{"registry.example.com:5000/big:1", "other@sha256:1"}, SizeBytes: 2000 << 20}} {
+			if g.chance(2) {
+				node.Status.Images = append(node.Status.Images, image)
+			}
+		}
+	}
 	return node
 }
 

@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ func (g *schedulingGenerator) surroundings(add func(api.Object)) {
 			add(namespace)
 		}
 	}
+	g.groups(add)
 	for i := range pick(g.generator, 0, 0, 1, 1, 2) {
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pick(g.generator, "default", "default", "other"),
 			Name: fmt.Sprintf("budget%d", i), UID: types.UID(fmt.Sprintf("uid-budget%d", i))}}
@@ -35,6 +37,95 @@ func (g *schedulingGenerator) surroundings(add func(api.Object)) {
 	}
 }
 
+// groups adds services and controllers, whose pods are spread by default.
+func (g *schedulingGenerator) groups(add func(api.Object)) {
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: pick(g.generator, "default", "default", "default", "other"), Name: name, UID: types.UID("uid-group-" + name)}
+	}
+	for i := range pick(g.generator, 0, 1, 1, 2) {
+		service := &corev1.Service{ObjectMeta: meta(fmt.Sprintf("service%d", i))}
+		service.Spec.Selector = pick(g.generator, map[string]string{"app": "a"}, map[string]string{"app": "a"}, map[string]string{"tier": "x"}, nil)
+		add(service)
+	}
+	if g.chance(2) {
+		set := &appsv1.StatefulSet{ObjectMeta: meta("set")}
+		set.Spec.Selector = g.selector()
+		add(set)
+	}
+	if g.chance(2) {
+		set := &appsv1.ReplicaSet{ObjectMeta: meta("set")}
+		set.Spec.Selector = g.selector()
+		add(set)
+	}
+	if g.chance(3) {
+		rc := &corev1.ReplicationController{ObjectMeta: meta("set")}
+		rc.Spec.Selector = map[string]string{"app": "a"}
+		add(rc)
+	}
+}
+
+// weighted returns preferred terms.
+func (g *schedulingGenerator) weighted() []corev1.WeightedPodAffinityTerm {
+	var terms []corev1.WeightedPodAffinityTerm
+	for _, term := range g.podTerms() {
+		terms = append(terms, corev1.WeightedPodAffinityTerm{Weight: int32(pick(g.generator, 1, 7, 50, 100)), PodAffinityTerm: term})
+	}
+	return terms
+}
+
+// prefer gives a pod what only scores nodes: preferred affinity, a controller, images and requests.
+func (g *schedulingGenerator) prefer(pod *corev1.Pod) {
+	affinity := pod.Spec.Affinity
+	if affinity == nil {
+		affinity = &corev1.Affinity{}
+	}
+	if g.chance(3) {
+		if affinity.PodAffinity == nil {
+			affinity.PodAffinity = &corev1.PodAffinity{}
+		}
+		affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = g.weighted()
+		pod.Spec.Affinity = affinity
+	}
+	if g.chance(3) {
+		if affinity.PodAntiAffinity == nil {
+			affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+		}
+		affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = g.weighted()
+		pod.Spec.Affinity = affinity
+	}
+	if g.chance(3) {
+		affinity.NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: int32(1 + g.IntN(100)), Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "rack", Operator: pick(g.generator, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist)}}}},
+			{Weight: int32(1 + g.IntN(100)), Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: pick(g.generator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{"n2"}}}}},
+		}}
+		pod.Spec.Affinity = affinity
+	}
+	if g.chance(3) {
+		owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: pick(g.generator, "StatefulSet", "ReplicaSet", "DaemonSet"), Name: "set", UID: "uid-group-set",
+			Controller: new(true)}
+		if g.chance(4) {
+			owner.APIVersion, owner.Kind = "v1", "ReplicationController"
+		}
+		pod.OwnerReferences = []metav1.OwnerReference{owner}
+	}
+	if g.chance(2) {
+		pod.Spec.Containers[0].Resources.Requests = amounts("cpu", pick(g.generator, "100m", "500m", "0"), "memory", pick(g.generator, "64Mi", "1Gi", "3Gi"))
+	}
+	if g.chance(4) {
+		second := corev1.Container{Name: "d", Image: pick(g.generator, "big", "registry.example.com:5000/big:1")}
+		second.Resources.Requests = pick(g.generator, nil, amounts("cpu", "200m"), amounts("memory", "512Mi"))
+		pod.Spec.Containers = append(pod.Spec.Containers, second)
+	}
+	if g.chance(6) {
+		init := corev1.Container{Name: "init", Image: "i"}
+		init.Resources.Requests = amounts("memory", "2Gi")
+		init.RestartPolicy = pick(g.generator, nil, new(corev1.ContainerRestartPolicyAlways))
+		pod.Spec.InitContainers = []corev1.Container{init}
+	}
+}
+
 // sociable gives a pod labels, and often affinity or anti-affinity to other pods, or topology spread constraints.
 func (g *schedulingGenerator) sociable(pod *corev1.Pod) {
 	if !g.chance(6) {
@@ -42,6 +133,9 @@ func (g *schedulingGenerator) sociable(pod *corev1.Pod) {
 	}
 	if g.chance(3) {
 		pod.Labels = map[string]string{"app": "a", "tier": pick(g.generator, "x", "y")}
+	}
+	if g.about == "crowd" {
+		defer g.prefer(pod)
 	}
 	var affinity corev1.Affinity
 	if g.chance(4) {
@@ -58,7 +152,7 @@ func (g *schedulingGenerator) sociable(pod *corev1.Pod) {
 	for range pick(g.generator, 1, 1, 2) {
 		sc := corev1.TopologySpreadConstraint{
 			MaxSkew: int32(pick(g.generator, 1, 1, 2)), TopologyKey: g.topologyKey(), LabelSelector: g.selector(),
-			WhenUnsatisfiable:  pick(g.generator, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.ScheduleAnyway),
+			WhenUnsatisfiable:  pick(g.generator, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.ScheduleAnyway, corev1.ScheduleAnyway),
 			NodeAffinityPolicy: pick(g.generator, nil, new(corev1.NodeInclusionPolicyHonor), new(corev1.NodeInclusionPolicyIgnore)),
 			NodeTaintsPolicy:   pick(g.generator, nil, new(corev1.NodeInclusionPolicyHonor), new(corev1.NodeInclusionPolicyIgnore)),
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
@@ -38,8 +36,7 @@ func NewOurScheduler(objects []api.Object) (*OurScheduler, error) {
 			return nil, err
 		}
 	}
-	// All nodes are checked, like the real scheduler does, and the first by name wins.
-	_, err = schedule.New(s.engine, schedule.Config{Score: func(*corev1.Pod, *corev1.Node) int64 { return 0 }})
+	_, err = schedule.New(s.engine, schedule.Config{})
 	return s, err
 }
 
@@ -68,6 +65,17 @@ func (s *OurScheduler) Verdicts() ([]string, error) {
 				code = codeOf(node.Unresolvable)
 			}
 			lines = append(lines, VerdictLine(key+" on "+node.Node, code, node.Plugin, strings.Join(node.Reasons, ", ")))
+		}
+		scores, err := evaluator.Scores(pod)
+		if err != nil {
+			lines = append(lines, err.Error())
+		}
+		for _, node := range scores {
+			byPlugin := map[string]int64{}
+			for _, plugin := range node.Plugins {
+				byPlugin[plugin.Plugin] = plugin.Score
+			}
+			lines = append(lines, ScoreLine(key, node.Node, byPlugin))
 		}
 	}
 	return lines, nil

@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,6 +65,17 @@ const FirstStep = 11 * time.Millisecond
 // VerdictLine is a plugin's result: the name of its code in Kubernetes, and its reasons.
 func VerdictLine(where, code, plugin, reasons string) string {
 	return fmt.Sprintf("%s: %s by %s: %s", where, code, plugin, reasons)
+}
+
+// ScoreLine has the scores of the plugins for a node, by name.
+func ScoreLine(pod, node string, scores map[string]int64) string {
+	line := pod + " on " + node + ": scores"
+	for _, plugin := range slices.Sorted(maps.Keys(scores)) {
+		if scores[plugin] != 0 {
+			line += fmt.Sprintf(" %s=%d", plugin, scores[plugin])
+		}
+	}
+	return line
 }
 
 // SchedulingLog describes what a scheduler did, in order. Background work of one millisecond, such as several bindings or evictions, is

@@ -58,6 +58,41 @@ func podTemplate(policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 
 func number(r *rand.Rand) *int32 { return new(choose(r, int32(-1), 0, 1, 2, 700)) }
 
+// failurePolicy returns a podFailurePolicy of a few rules, valid or not.
+func failurePolicy(r *rand.Rand) *batchv1.PodFailurePolicy {
+	policy := &batchv1.PodFailurePolicy{}
+	for range choose(r, 0, 1, 1, 1, 2, 21) {
+		rule := batchv1.PodFailurePolicyRule{Action: choose(r, "", "x", batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailIndex,
+			batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore)}
+		if r.IntN(3) > 0 {
+			rule.OnExitCodes = &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				ContainerName: choose(r, nil, new("c"), new("other")),
+				Operator:      choose(r, "", "x", batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn),
+				Values:        choose(r, nil, []int32{0}, []int32{1, 2}, []int32{2, 1}, []int32{1, 1}),
+			}
+		}
+		if r.IntN(3) == 0 {
+			rule.OnPodConditions = []batchv1.PodFailurePolicyOnPodConditionsPattern{{
+				Type:   choose[corev1.PodConditionType](r, "", "DisruptionTarget", "a b"),
+				Status: choose(r, "", "x", corev1.ConditionTrue, corev1.ConditionFalse)}}
+		}
+		policy.Rules = append(policy.Rules, rule)
+	}
+	return policy
+}
+
+// successPolicy returns a successPolicy of a few rules, valid or not.
+func successPolicy(r *rand.Rand) *batchv1.SuccessPolicy {
+	policy := &batchv1.SuccessPolicy{}
+	for range choose(r, 0, 1, 1, 2, 21) {
+		policy.Rules = append(policy.Rules, batchv1.SuccessPolicyRule{
+			SucceededIndexes: choose(r, nil, new(""), new("0"), new("0,2"), new("0-2"), new("2,1"), new("2-1"), new("0-1-2"), new("x"), new("0-x"), new("7"), new("0-7")),
+			SucceededCount:   choose(r, nil, nil, new(int32(0)), new(int32(1)), new(int32(2)), new(int32(7)), new(int32(-1))),
+		})
+	}
+	return policy
+}
+
 func share(r *rand.Rand) *intstr.IntOrString {
 	return new(intstr.Parse(choose(r, "0", "1", "2", "-1", "0%", "25%", "100%", "101%", "x")))
 }
@@ -128,6 +163,22 @@ func workloadKinds() []workloadKind {
 					j.Spec.PodReplacementPolicy = new(choose(r, batchv1.Failed, batchv1.TerminatingOrFailed, "x"))
 				}),
 				edit(func(r *rand.Rand, j *batchv1.Job) { j.Spec.Suspend = new(r.IntN(2) == 0) }),
+				edit(func(r *rand.Rand, j *batchv1.Job) { j.Spec.PodFailurePolicy = failurePolicy(r) }),
+				edit(func(r *rand.Rand, j *batchv1.Job) {
+					j.Spec.PodFailurePolicy, j.Spec.BackoffLimitPerIndex = failurePolicy(r), number(r)
+				}),
+				edit(func(r *rand.Rand, j *batchv1.Job) {
+					j.Spec.SuccessPolicy, j.Spec.CompletionMode, j.Spec.Completions = successPolicy(r), new(batchv1.IndexedCompletion), new(choose(r, int32(3), 9))
+				}),
+				edit(func(r *rand.Rand, j *batchv1.Job) {
+					j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(choose(r, int32(3), 100_001)), number(r)
+				}),
+				edit(func(r *rand.Rand, j *batchv1.Job) {
+					j.Spec.MaxFailedIndexes = new(choose(r, int32(-1), 0, 2, 10_001, 100_001))
+				}),
+				edit(func(r *rand.Rand, j *batchv1.Job) {
+					j.Spec.ManagedBy = new(choose(r, "example.com/own", "x", "kubernetes.io/job-controller", "example.com/"+strings.Repeat("a", 60)))
+				}),
 				edit(func(r *rand.Rand, j *batchv1.Job) {
 					j.Spec.Template.Spec.RestartPolicy = choose[corev1.RestartPolicy](r, "", "Always", "OnFailure", "Never")
 				}),

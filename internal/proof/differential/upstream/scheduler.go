@@ -28,6 +28,7 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/volsim/volsim/api"
@@ -40,8 +41,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Scheduler is kube-scheduler with its default profile, except scoring: the first node by name wins (SCHED-026). It must be created, used
-// and closed inside a bubble of testing/synctest, in one goroutine.
+// Scheduler is kube-scheduler with its default profile, except that among nodes with the same score the first by name wins (SCHED-026). It
+// must be created, used and closed inside a bubble of testing/synctest, in one goroutine.
 type Scheduler struct {
 	server  *apiserver.Server
 	faults  *fake.Faults
@@ -100,7 +101,7 @@ func (s *Scheduler) prepare() error {
 		return err
 	}
 	profile := &cfg.Profiles[0]
-	profile.Plugins.Score = config.PluginSet{Enabled: []config.Plugin{{Name: firstByName, Weight: 1}}, Disabled: []config.Plugin{{Name: "*"}}}
+	profile.Plugins.Score = config.PluginSet{Enabled: append(scoring(), config.Plugin{Name: firstByName, Weight: 1})}
 	registry := frameworkruntime.Registry{firstByName: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return nameScore{handle}, nil
 	}}
@@ -114,7 +115,8 @@ func (s *Scheduler) prepare() error {
 		core.Nodes().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(), core.Pods().Informer(),
 		storage.StorageClasses().Informer(), storage.CSIDrivers().Informer(), storage.CSINodes().Informer(),
 		storage.CSIStorageCapacities().Informer(), storage.VolumeAttachments().Informer(),
-		core.Namespaces().Informer(), shared.Policy().V1().PodDisruptionBudgets().Informer(),
+		core.Namespaces().Informer(), shared.Policy().V1().PodDisruptionBudgets().Informer(), core.Services().Informer(),
+		core.ReplicationControllers().Informer(), shared.Apps().V1().ReplicaSets().Informer(), shared.Apps().V1().StatefulSets().Informer(),
 	} {
 		s.running.Go(func() { informer.RunWithContext(s.ctx) })
 	}
@@ -158,14 +160,57 @@ func (s *Scheduler) verdict(profile framework.Framework, pod *corev1.Pod, nodes 
 		return []string{statusLine(key, status)}
 	}
 	var lines []string
+	var fit []fwk.NodeInfo
 	for _, node := range nodes {
 		status := profile.RunFilterPlugins(s.ctx, state, pod, node)
 		if status.Code() == fwk.Error {
 			return []string{statusLine(key, status)}
 		}
 		lines = append(lines, statusLine(key+" on "+node.Node().Name, status))
+		if status.IsSuccess() {
+			fit = append(fit, node)
+		}
+	}
+	return append(lines, s.scores(profile, state, pod, fit)...)
+}
+
+// scores returns the scores of the plugins for the nodes that a pod fits on.
+func (s *Scheduler) scores(profile framework.Framework, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) []string {
+	if len(nodes) < 2 {
+		return nil
+	}
+	if status := profile.RunPreScorePlugins(s.ctx, state, pod, nodes); !status.IsSuccess() {
+		return []string{status.Message()}
+	}
+	all, status := profile.RunScorePlugins(s.ctx, state, pod, nodes)
+	if !status.IsSuccess() {
+		return []string{status.Message()}
+	}
+	var lines []string
+	for _, node := range all {
+		scores := map[string]int64{}
+		for _, plugin := range node.Scores {
+			for _, known := range scoring() {
+				if known.Name == plugin.Name {
+					scores[plugin.Name] = plugin.Score / int64(known.Weight)
+				}
+			}
+		}
+		// Plugins that have nothing to say about the pod have no score, or 0.
+		lines = append(lines, differential.ScoreLine(api.KeyOf(pod), node.Name, scores))
 	}
 	return lines
+}
+
+// scoring returns the plugins that score by default, with their weights. The weights are multiplied by a number that leaves room for a
+// plugin that decides ties.
+func scoring() []config.Plugin {
+	const room = 1000
+	return []config.Plugin{
+		{Name: names.TaintToleration, Weight: 3 * room}, {Name: names.NodeAffinity, Weight: 2 * room}, {Name: names.NodeResourcesFit, Weight: room},
+		{Name: names.PodTopologySpread, Weight: 2 * room}, {Name: names.InterPodAffinity, Weight: 2 * room},
+		{Name: names.NodeResourcesBalancedAllocation, Weight: room}, {Name: names.ImageLocality, Weight: room},
+	}
 }
 
 func statusLine(where string, status *fwk.Status) string {
