@@ -1,15 +1,12 @@
 package volsim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
@@ -19,8 +16,6 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
-	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
@@ -111,229 +106,6 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// Create creates objects in order, as the API server does: defaults, admission, validation, finalizers. Like client.Client, it writes the
-// result back into the objects: uid, resourceVersion, creationTimestamp, defaults. If the server rejects one of them, none is created.
-// An object without a namespace, whose kind has one, belongs to namespace default; that holds for all methods. Errors are those of
-// k8s.io/apimachinery/pkg/api/errors.
-func (c *Cluster) Create(objs ...api.Object) error {
-	given := make(map[api.Ref]bool, len(objs))
-	sent, refs := make([]api.Object, len(objs)), make([]api.Ref, len(objs))
-	for i, obj := range objs {
-		var err error
-		if sent[i], err = c.request("create", obj); err != nil {
-			return err
-		}
-		if _, err := c.engine.Store().CreateWith(sent[i], store.CreateOptions{DryRun: true}); err != nil && !isMissing(err, given) {
-			return describe("create", sent[i], err)
-		}
-		refs[i] = api.RefTo(sent[i])
-		if obj.GetName() != "" && given[refs[i]] {
-			return fmt.Errorf("create %s: the object is given twice", refs[i])
-		}
-		given[refs[i]] = true
-	}
-	for i, obj := range objs {
-		if err := c.send("create", obj, sent[i], func() (api.Object, error) {
-			return c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true})
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isMissing reports whether the error is about a namespace that is missing, and is given in the same call.
-func isMissing(err error, given map[api.Ref]bool) bool {
-	status := apierrors.APIStatus(nil)
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	details := status.Status().Details
-	return details.Kind == "namespaces" && given[api.Ref{Kind: store.NamespaceKind, Key: details.Name}]
-}
-
-// create creates one object.
-func (c *Cluster) create(obj api.Object, opts store.CreateOptions) error {
-	sent, err := c.request("create", obj)
-	if err != nil {
-		return err
-	}
-	return c.send("create", obj, sent, func() (api.Object, error) { return c.engine.API().Create(c.engine.User(), sent, opts) })
-}
-
-// Update replaces an object except for its status, and writes the result back into obj. If obj has a resourceVersion that is not the stored
-// one, because a controller wrote in between, the error is a Conflict; get the object again. Without a resourceVersion Update overwrites
-// what is stored, for kinds that allow that.
-func (c *Cluster) Update(obj api.Object) error {
-	return c.update(obj, api.Main, store.UpdateOptions{})
-}
-
-// UpdateStatus is Update for the status of an object. It leaves everything else alone.
-func (c *Cluster) UpdateStatus(obj api.Object) error {
-	return c.update(obj, api.Status, store.UpdateOptions{})
-}
-
-func (c *Cluster) update(obj api.Object, sub api.Subresource, opts store.UpdateOptions) error {
-	sent, err := c.request("update", obj)
-	if err != nil {
-		return err
-	}
-	return c.send("update", obj, sent, func() (api.Object, error) { return c.engine.API().Update(c.engine.User(), sent, sub, opts) })
-}
-
-// Patch applies a JSON merge patch to the object that obj names by type, namespace and name, and writes the result into obj.
-func (c *Cluster) Patch(obj api.Object, patch string) error { return c.patch(obj, patch, api.Main) }
-
-// PatchStatus is Patch for the status of an object. It leaves everything else alone.
-func (c *Cluster) PatchStatus(obj api.Object, patch string) error {
-	return c.patch(obj, patch, api.Status)
-}
-
-func (c *Cluster) patch(obj api.Object, patch string, sub api.Subresource) error {
-	sent, err := c.request("patch", obj)
-	if err != nil {
-		return err
-	}
-	return c.send("patch", obj, sent, func() (api.Object, error) {
-		return c.engine.API().Patch(c.engine.User(), api.RefTo(sent), []byte(patch), sub)
-	})
-}
-
-// Delete deletes the object that obj names by type, namespace and name, whatever its uid and resourceVersion. An object with finalizers
-// stays, marked as deleted, until they are removed.
-func (c *Cluster) Delete(obj api.Object) error {
-	return c.DeleteWith(obj, api.DeleteOptions{})
-}
-
-// DeleteWith is Delete with options: a grace period, and preconditions.
-func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) error {
-	if err := c.checkObject("delete", obj); err != nil {
-		return err
-	}
-	if !store.Simulated(api.KindOf(obj)) {
-		// Other kinds may have to be converted, which can fail.
-		sent, err := c.request("delete", obj)
-		if err != nil {
-			return err
-		}
-		obj = sent
-	}
-	ref := api.RefTo(obj)
-	ref.Key = c.withNamespace(ref.Kind, ref.Key)
-	if _, err := c.engine.API().Delete(c.engine.User(), ref, opts); err != nil {
-		return fmt.Errorf("delete %s: %w", ref, err)
-	}
-	return nil
-}
-
-// Load stores objects unchanged, with status, uid, timestamps and finalizers, for example from a dump of another cluster. It replaces an
-// object of the same name. It does not validate more than names.
-func (c *Cluster) Load(objs ...api.Object) error {
-	sent := make([]api.Object, len(objs))
-	for i, obj := range objs {
-		var err error
-		if sent[i], err = c.request("load", obj); err != nil {
-			return err
-		}
-	}
-	for _, obj := range sent {
-		if err := c.load(obj); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// load stores an object that nobody changes any more.
-func (c *Cluster) load(obj api.Object) error {
-	_, err := c.engine.API().Load(c.engine.User(), obj)
-	return describe("load", obj, err)
-}
-
-// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist. A malformed manifest changes nothing. If the
-// server rejects an object, those before it stay, as with kubectl. Objects of kinds that are not simulated are stored; see StoredOnly.
-func (c *Cluster) Apply(manifest []byte) error {
-	objs, err := store.ReadManifests(manifest)
-	if err != nil {
-		return fmt.Errorf("apply: %w", err)
-	}
-	for _, obj := range objs {
-		if err := c.apply(obj); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Cluster) apply(obj api.Object) error {
-	stored, err := c.engine.Store().Get(api.KindOf(obj), c.withNamespace(api.KindOf(obj), api.KeyOf(obj)))
-	if err != nil {
-		return c.Create(obj)
-	}
-	// API-012: some kinds cannot be replaced without a resourceVersion.
-	if obj.GetResourceVersion() == "" {
-		obj.SetResourceVersion(stored.GetResourceVersion())
-	}
-	return c.Update(obj)
-}
-
-func (c *Cluster) checkObject(verb string, obj api.Object) error {
-	if objects.IsNil(obj) {
-		return fmt.Errorf("%s: the object is nil; pass a pointer to a k8s.io/api type", verb)
-	}
-	if api.KindOf(obj) == "" {
-		return fmt.Errorf("%s: %T is of an %w; set its apiVersion and kind", verb, obj, api.ErrUnknownKind)
-	}
-	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
-		return fmt.Errorf("%s %s: metadata.name is empty; name the object", verb, api.KindOf(obj))
-	}
-	if err := fake.Err(obj); err != nil {
-		return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
-	}
-	return nil
-}
-
-// request checks obj and returns a copy to send to the API server, which keeps it.
-func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
-	if err := c.checkObject(verb, obj); err != nil {
-		return nil, err
-	}
-	sent, err := c.engine.Store().Native(copyOf(obj))
-	if err != nil {
-		return nil, describe(verb, obj, err)
-	}
-	if namespaced := c.namespaced(api.KindOf(sent)); !namespaced {
-		sent.SetNamespace("")
-	} else if sent.GetNamespace() == "" {
-		sent.SetNamespace(metav1.NamespaceDefault)
-	}
-	return sent, nil
-}
-
-// send makes a request that writes sent. It writes the stored object into the caller's, or describes the error of the request. The stored
-// object is shared, so obj gets a copy. Warnings go to Config.Warn.
-func (c *Cluster) send(verb string, obj, sent api.Object, write func() (api.Object, error)) error {
-	var stored api.Object
-	var err error
-	if c.cfg.Warn == nil {
-		stored, err = write()
-	} else {
-		c.engine.Store().Warned(c.cfg.Warn, func() { stored, err = write() })
-	}
-	if err != nil {
-		return describe(verb, sent, err)
-	}
-	return plain.Write(stored, obj)
-}
-
-// describe adds the call to the API server's error.
-func describe(verb string, obj api.Object, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
 }
 
 // StoredOnly lists, by name, the kinds of objects in the cluster for which Kubernetes or an operator has controllers and volsim has none. Such

@@ -32,7 +32,7 @@ func disruptionTarget(pod *corev1.Pod) int {
 	return slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 }
 
-// resetStale sets the condition DisruptionTarget of a pod to False if nobody deleted the pod (PDB-010).
+// resetStale sets the condition DisruptionTarget of a pod to False if the pod was not deleted (PDB-010).
 func (c *controller) resetStale(p *engine.Process, key string) error {
 	pod, ok := c.pods.Get(key)
 	if !ok {

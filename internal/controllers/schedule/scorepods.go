@@ -141,7 +141,7 @@ func (a assumedAmounts) plus(b assumedAmounts, n int64) assumedAmounts {
 	return a
 }
 
-// unrequested is what a container counts for in scores if it requests nothing (SCHED-124).
+// unrequested are the requests that scores assume of a container without any (SCHED-124).
 var unrequested = amounts{corev1.ResourceCPU: 100, corev1.ResourceMemory: 200 << 20}
 
 // assumedRequests returns what a pod counts for in the score of NodeResourcesFit.

@@ -12,8 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
@@ -206,77 +204,6 @@ func podTotal(pod *corev1.Pod, of func(*corev1.ResourceRequirements) corev1.Reso
 	return sum
 }
 
-// inScope reports whether a quota counts an object, whatever its resources (QUO-014).
-func inScope(q *corev1.ResourceQuota, obj api.Object) bool {
-	for _, scope := range q.Spec.Scopes {
-		if !matchesScope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, obj) {
-			return false
-		}
-	}
-	if q.Spec.ScopeSelector != nil {
-		for _, requirement := range q.Spec.ScopeSelector.MatchExpressions {
-			if !matchesScope(requirement, obj) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// matchesScope reports whether an object is in a scope. Objects other than pods and claims are in none (QUO-014).
-func matchesScope(r corev1.ScopedResourceSelectorRequirement, obj api.Object) bool {
-	switch obj := obj.(type) {
-	case *corev1.PersistentVolumeClaim:
-		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selectsName(r, attributesClasses(obj)...)
-	case *corev1.Pod:
-		deadline := obj.Spec.ActiveDeadlineSeconds != nil && *obj.Spec.ActiveDeadlineSeconds >= 0
-		switch r.ScopeName {
-		case corev1.ResourceQuotaScopeTerminating:
-			return deadline
-		case corev1.ResourceQuotaScopeNotTerminating:
-			return !deadline
-		case corev1.ResourceQuotaScopeBestEffort:
-			return obj.Status.QOSClass == corev1.PodQOSBestEffort
-		case corev1.ResourceQuotaScopeNotBestEffort:
-			return obj.Status.QOSClass != corev1.PodQOSBestEffort
-		case corev1.ResourceQuotaScopePriorityClass:
-			if obj.Spec.PriorityClassName == "" {
-				return selectsName(r)
-			}
-			return selectsName(r, obj.Spec.PriorityClassName)
-		}
-	}
-	return false
-}
-
-// attributesClasses returns the names of the VolumeAttributesClasses that a claim wants, has, or is being changed to.
-func attributesClasses(claim *corev1.PersistentVolumeClaim) []string {
-	var names []string
-	for _, name := range []*string{claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName} {
-		if name != nil && *name != "" {
-			names = append(names, *name)
-		}
-	}
-	if modify := claim.Status.ModifyVolumeStatus; modify != nil && modify.TargetVolumeAttributesClassName != "" {
-		names = append(names, modify.TargetVolumeAttributesClassName)
-	}
-	return names
-}
-
-// selectsName reports whether a requirement selects one of the names; without names, whether it selects an object that has none.
-func selectsName(r corev1.ScopedResourceSelectorRequirement, names ...string) bool {
-	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: string(r.ScopeName), Operator: metav1.LabelSelectorOperator(r.Operator), Values: r.Values},
-	}})
-	if err != nil {
-		return false
-	}
-	if len(names) == 0 {
-		return selector.Matches(labels.Set{})
-	}
-	return slices.ContainsFunc(names, func(name string) bool { return selector.Matches(labels.Set{string(r.ScopeName): name}) })
-}
-
 // Counts reports whether an object uses a quota: it is in its scopes, and one of the limits in its status is about objects like it.
 func counts(q *corev1.ResourceQuota, r schema.GroupResource, obj api.Object) bool {
 	return len(Names(r, q.Status.Hard)) > 0 && inScope(q, obj)
@@ -395,60 +322,4 @@ func join(names []corev1.ResourceName) string {
 		parts[i] = string(name)
 	}
 	return strings.Join(parts, ",")
-}
-
-// plus returns a and b added up.
-func plus(a, b corev1.ResourceList) corev1.ResourceList {
-	sum := corev1.ResourceList{}
-	for _, list := range []corev1.ResourceList{a, b} {
-		for name, q := range list {
-			total := sum[name].DeepCopy()
-			if _, ok := sum[name]; ok {
-				total.Add(q)
-			} else {
-				total = q.DeepCopy()
-			}
-			sum[name] = total
-		}
-	}
-	return sum
-}
-
-// minus returns what a has more than b, at least zero.
-func minus(a, b corev1.ResourceList) corev1.ResourceList {
-	rest := corev1.ResourceList{}
-	for name, q := range a {
-		q = q.DeepCopy()
-		if q.Sub(b[name]); q.Sign() < 0 {
-			q = *resource.NewQuantity(0, q.Format)
-		}
-		rest[name] = q
-	}
-	return rest
-}
-
-// most returns the greater quantity of each resource.
-func most(a, b corev1.ResourceList) corev1.ResourceList {
-	out := maps.Clone(a)
-	for name, q := range b {
-		if have, ok := out[name]; !ok || q.Cmp(have) > 0 {
-			out[name] = q
-		}
-	}
-	return out
-}
-
-func mask(list corev1.ResourceList, names []corev1.ResourceName) corev1.ResourceList {
-	out := corev1.ResourceList{}
-	for _, name := range names {
-		if q, ok := list[name]; ok {
-			out[name] = q
-		}
-	}
-	return out
-}
-
-// Equal reports whether two lists have the same names with equal quantities.
-func Equal(a, b corev1.ResourceList) bool {
-	return maps.EqualFunc(a, b, func(p, q resource.Quantity) bool { return p.Cmp(q) == 0 })
 }

@@ -59,7 +59,7 @@ func (s *server) processorTime(t testing.TB) time.Duration {
 	return sum
 }
 
-// load is what clients do at the same time, until something of it fails.
+// load makes requests from several clients at the same time, until one fails.
 type load struct {
 	name    string
 	clients int

@@ -1,0 +1,82 @@
+package quota
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/volsim/volsim/api"
+)
+
+// inScope reports whether a quota counts an object, whatever its resources (QUO-014).
+func inScope(q *corev1.ResourceQuota, obj api.Object) bool {
+	for _, scope := range q.Spec.Scopes {
+		if !matchesScope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, obj) {
+			return false
+		}
+	}
+	if q.Spec.ScopeSelector != nil {
+		for _, requirement := range q.Spec.ScopeSelector.MatchExpressions {
+			if !matchesScope(requirement, obj) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// matchesScope reports whether an object is in a scope. Objects other than pods and claims are in none (QUO-014).
+func matchesScope(r corev1.ScopedResourceSelectorRequirement, obj api.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selectsName(r, attributesClasses(obj)...)
+	case *corev1.Pod:
+		deadline := obj.Spec.ActiveDeadlineSeconds != nil && *obj.Spec.ActiveDeadlineSeconds >= 0
+		switch r.ScopeName {
+		case corev1.ResourceQuotaScopeTerminating:
+			return deadline
+		case corev1.ResourceQuotaScopeNotTerminating:
+			return !deadline
+		case corev1.ResourceQuotaScopeBestEffort:
+			return obj.Status.QOSClass == corev1.PodQOSBestEffort
+		case corev1.ResourceQuotaScopeNotBestEffort:
+			return obj.Status.QOSClass != corev1.PodQOSBestEffort
+		case corev1.ResourceQuotaScopePriorityClass:
+			if obj.Spec.PriorityClassName == "" {
+				return selectsName(r)
+			}
+			return selectsName(r, obj.Spec.PriorityClassName)
+		}
+	}
+	return false
+}
+
+// attributesClasses returns the names of the VolumeAttributesClasses that a claim wants, has, or is being changed to.
+func attributesClasses(claim *corev1.PersistentVolumeClaim) []string {
+	var names []string
+	for _, name := range []*string{claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName} {
+		if name != nil && *name != "" {
+			names = append(names, *name)
+		}
+	}
+	if modify := claim.Status.ModifyVolumeStatus; modify != nil && modify.TargetVolumeAttributesClassName != "" {
+		names = append(names, modify.TargetVolumeAttributesClassName)
+	}
+	return names
+}
+
+// selectsName reports whether a requirement selects one of the names; without names, whether it selects an object that has none.
+func selectsName(r corev1.ScopedResourceSelectorRequirement, names ...string) bool {
+	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: string(r.ScopeName), Operator: metav1.LabelSelectorOperator(r.Operator), Values: r.Values},
+	}})
+	if err != nil {
+		return false
+	}
+	if len(names) == 0 {
+		return selector.Matches(labels.Set{})
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return selector.Matches(labels.Set{string(r.ScopeName): name}) })
+}
