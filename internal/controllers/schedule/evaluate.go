@@ -101,7 +101,16 @@ func (ev *Evaluator) Scores(pod *corev1.Pod) ([]NodeScore, error) {
 	if len(fit) < 2 {
 		return nil, nil
 	}
-	return c.score(fit)
+	scores := make([]NodeScore, len(fit))
+	totals, err := c.score(fit, func(plugin string, list []int64) {
+		for i, n := range list {
+			scores[i].Plugins = append(scores[i].Plugins, PluginScore{plugin, n})
+		}
+	})
+	for i, total := range totals {
+		scores[i].Node, scores[i].Total = fit[i].node.Name, total
+	}
+	return scores, err
 }
 
 // Refusals returns the result of every filter that rejects a node for a pod, in the order of the filters; Decide returns the first of them.

@@ -183,19 +183,30 @@ func (s *scheduler) choose(c *cycle, feasible []*corev1.Node) (*corev1.Node, err
 		return nil, err
 	}
 	best := 0
-	for i, node := range feasible {
-		// SCHED-026: SIM: ties are decided by name.
-		if most := scores[best]; scores[i] > most || scores[i] == most && node.Name < feasible[best].Name {
+	for i := range feasible {
+		if most := scores[best]; scores[i] > most || scores[i] == most && s.precedes(feasible[i], feasible[best]) {
 			best = i
 		}
 	}
 	return feasible[best], nil
 }
 
+// precedes decides between two nodes with one score (SCHED-026).
+func (s *scheduler) precedes(a, b *corev1.Node) bool {
+	// SCHED-026: SIM: ties are decided by name, in large clusters first by the number of pods.
+	if len(s.nodeNames()) >= manyNodes {
+		_, _, onA := s.pods.used(a.Name)
+		if _, _, onB := s.pods.used(b.Name); onA != onB {
+			return onA < onB
+		}
+	}
+	return a.Name < b.Name
+}
+
 // scores returns the scores of nodes: those of the user's function, or of the plugins.
 func (s *scheduler) scores(c *cycle, nodes []*corev1.Node) ([]int64, error) {
-	scores := make([]int64, len(nodes))
 	if s.cfg.Score != nil {
+		scores := make([]int64, len(nodes))
 		for i, node := range nodes {
 			scores[i] = s.cfg.Score(c.pod, node)
 		}
@@ -205,11 +216,7 @@ func (s *scheduler) scores(c *cycle, nodes []*corev1.Node) ([]int64, error) {
 	for i, node := range nodes {
 		states[i] = s.nodeState(node, nil)
 	}
-	list, err := c.score(states)
-	for i := range list {
-		scores[i] = list[i].Total
-	}
-	return scores, err
+	return c.score(states, nil)
 }
 
 // nominatedTo returns the waiting pods nominated to the node whose priority is at least that of the pod, by key.

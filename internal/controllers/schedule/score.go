@@ -27,8 +27,7 @@ type NodeScore struct {
 }
 
 // scorers are the plugins that score the nodes that a pod fits on, with their weights (SCHED-121). VolumeBinding does not (SCHED-120). A plugin
-// that has nothing to say about the
-// pod returns nil.
+// that does not score the pod returns nil.
 var scorers = [...]struct {
 	name   string
 	weight int64
@@ -43,12 +42,9 @@ var scorers = [...]struct {
 	{imageLocality, 1, (*cycle).scoreImages},
 }
 
-// score scores nodes for the pod, in their order (SCHED-121).
-func (c *cycle) score(nodes []nodeState) ([]NodeScore, error) {
-	scores := make([]NodeScore, len(nodes))
-	for i := range nodes {
-		scores[i].Node = nodes[i].node.Name
-	}
+// score returns the scores of nodes for the pod, in their order (SCHED-121). each, if not nil, receives the scores of each plugin.
+func (c *cycle) score(nodes []nodeState, each func(plugin string, scores []int64)) ([]int64, error) {
+	totals := make([]int64, len(nodes))
 	for _, plugin := range scorers {
 		list, err := plugin.run(c, nodes)
 		if err != nil {
@@ -56,11 +52,13 @@ func (c *cycle) score(nodes []nodeState) ([]NodeScore, error) {
 			return nil, fmt.Errorf("running PreScore plugin %q: %w", plugin.name, err)
 		}
 		for i, n := range list {
-			scores[i].Total += plugin.weight * n
-			scores[i].Plugins = append(scores[i].Plugins, PluginScore{plugin.name, n})
+			totals[i] += plugin.weight * n
+		}
+		if each != nil && list != nil {
+			each(plugin.name, list)
 		}
 	}
-	return scores, nil
+	return totals, nil
 }
 
 // normalize scales scores so that the highest becomes 100, or 0 if low ones are better.
@@ -169,13 +167,13 @@ func (c *cycle) scoreImages(nodes []nodeState) ([]int64, error) {
 	var names []string
 	for _, list := range [][]corev1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {
 		for i := range list {
-			names = append(names, list[i].Image)
+			names = append(names, tagged(list[i].Image))
 		}
 	}
 	limit := int64(most * len(names))
 	for i := range c.pod.Spec.Volumes {
 		if image := c.pod.Spec.Volumes[i].Image; image != nil {
-			names = append(names, image.Reference)
+			names = append(names, tagged(image.Reference))
 		}
 	}
 	scores := make([]int64, len(nodes))
@@ -186,9 +184,9 @@ func (c *cycle) scoreImages(nodes []nodeState) ([]int64, error) {
 		}
 		sum := int64(0)
 		for _, name := range names {
-			if size, ok := imageSize(at.node, tagged(name)); ok {
+			if size, ok := imageSize(at.node, name); ok {
 				// SCHED-126: an image that few nodes have counts less, so that not all pods go there.
-				sum += int64(float64(size) * shares[tagged(name)])
+				sum += int64(float64(size) * shares[name])
 			}
 		}
 		scores[i] = maxScore * (min(max(sum, least), limit) - least) / (limit - least)
