@@ -147,7 +147,7 @@ func (c *Cluster) Load(objs ...api.Object) error {
 	return nil
 }
 
-// load stores an object that nobody changes any more.
+// load stores an object, which must not change afterwards.
 func (c *Cluster) load(obj api.Object) error {
 	_, err := c.engine.API().Load(c.engine.User(), obj)
 	return describe("load", obj, err)
