@@ -66,6 +66,26 @@ func Text(value []byte) string {
 	return string(value[1 : len(value)-1])
 }
 
+// Compact returns a copy of valid JSON without the blanks between its tokens.
+func Compact(data []byte) []byte {
+	compact := make([]byte, 0, len(data))
+	for at := 0; at < len(data); {
+		if at = skipBlanks(data, at); at == len(data) {
+			break
+		}
+		begin := at
+		for at < len(data) && data[at] > ' ' {
+			if data[at] == '"' {
+				at = endOfString(data, at)
+			} else {
+				at++
+			}
+		}
+		compact = append(compact, data[begin:at]...)
+	}
+	return compact
+}
+
 func skipBlanks(data []byte, at int) int {
 	for at < len(data) && (data[at] == ' ' || data[at] == '\n' || data[at] == '\t' || data[at] == '\r') {
 		at++

@@ -1,6 +1,7 @@
 package jsonscan_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -52,4 +53,15 @@ func TestMalformed(t *testing.T) {
 	require.Empty(t, jsonscan.Text([]byte(`"a\n"`)))
 	require.Empty(t, jsonscan.Text([]byte(`1`)))
 	require.Equal(t, "a", jsonscan.Text([]byte(`"a"`)))
+}
+
+// TestCompact removes the blanks that the JSON library removes.
+func TestCompact(t *testing.T) {
+	for _, text := range []string{
+		`{}`, " {\n\t\"a b\" : [ 1 ,\r\n 2.5e3, \"c \\\" d\\\\\" ] , \"\" : null }\n", `[true, {"a": "\\"}, "é  \u2028"]`,
+	} {
+		var want bytes.Buffer
+		require.NoError(t, json.Compact(&want, []byte(text)))
+		require.Equal(t, want.String(), string(jsonscan.Compact([]byte(text))))
+	}
 }

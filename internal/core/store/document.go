@@ -14,6 +14,7 @@ import (
 	goyaml "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/volsim/volsim/internal/core/jsonscan"
 	"github.com/volsim/volsim/internal/core/yamljson"
 )
 
@@ -57,6 +58,8 @@ func splitDocuments(data []byte) []document {
 type Document struct {
 	Line int // where its content begins, from 1
 	Data []byte
+	// json is set if Data is known to be valid JSON.
+	json bool
 }
 
 // Documents splits the text of a file into documents, without those that have no content. A sequence of JSON values is a document each.
@@ -65,7 +68,7 @@ func Documents(data []byte) []Document {
 	for _, d := range splitDocuments(data) {
 		values, ok := d.jsonValues()
 		if !ok {
-			values = []Document{{d.line, d.data}}
+			values = []Document{{Line: d.line, Data: d.data}}
 		}
 		docs = append(docs, values...)
 	}
@@ -75,8 +78,9 @@ func Documents(data []byte) []Document {
 // JSON converts the document to JSON. Duplicate keys are an error, and so are aliases that expand it beyond limit bytes.
 func (d Document) JSON(limit int) ([]byte, error) {
 	doc := document{d.Line, d.Data}
-	if d.Data[0] == '{' && json.Valid(d.Data) {
-		return d.Data, nil
+	if d.json || d.Data[0] == '{' && json.Valid(d.Data) {
+		// Half of what kubectl prints is indentation, which several passes would read.
+		return jsonscan.Compact(d.Data), nil
 	}
 	if !utf8.Valid(d.Data) {
 		return nil, doc.notUTF8()
@@ -160,6 +164,9 @@ func (d document) jsonValues() ([]Document, bool) {
 	if d.data[0] != '{' {
 		return nil, false
 	}
+	if json.Valid(d.data) {
+		return []Document{{d.line, bytes.TrimSpace(d.data), true}}, true
+	}
 	var values []Document
 	decoder := json.NewDecoder(bytes.NewReader(d.data))
 	for {
@@ -172,7 +179,7 @@ func (d document) jsonValues() ([]Document, bool) {
 			return nil, false
 		}
 		begin := int(decoder.InputOffset()) - len(value)
-		values = append(values, Document{d.line + bytes.Count(d.data[:begin], []byte("\n")), d.data[begin : begin+len(value)]})
+		values = append(values, Document{d.line + bytes.Count(d.data[:begin], []byte("\n")), d.data[begin : begin+len(value)], true})
 	}
 }
 

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/report"
@@ -119,18 +121,30 @@ func TestManyCandidatesInJSON(t *testing.T) {
 	require.Equal(t, 99, strings.Count(string(data), `its candidates are those of pvc/shop/data-0`))
 }
 
-// BenchmarkLarge explains one claim, or everything, of a dump with 10,000 volumes and 60,000 claims. It includes reading the dump.
+// BenchmarkLarge explains one claim, or everything, of a dump with 10,000 volumes and 60,000 claims, as kubectl prints it. It includes reading
+// the dump.
 func BenchmarkLarge(b *testing.B) {
-	data := largeDump(10_000, 60_000)
-	for _, objects := range [][]string{{"pvc", "data-5"}, nil} {
-		name := fmt.Sprintf("named=%t", objects != nil)
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				var text strings.Builder
-				if err := answer(b, data, objects...).WriteText(&text); err != nil {
-					b.Fatal(err)
+	text := largeDump(10_000, 60_000)
+	for format, data := range map[string][]byte{"yaml": text, "json": indented(b, text)} {
+		for _, objects := range [][]string{{"pvc", "data-5"}, nil} {
+			name := fmt.Sprintf("%s/named=%t", format, objects != nil)
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					var text strings.Builder
+					if err := answer(b, data, objects...).WriteText(&text); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// indented converts a dump to JSON as kubectl get -o json prints it.
+func indented(t testing.TB, data []byte) []byte {
+	data, err := yaml.YAMLToJSON(data)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, json.Indent(&b, data, "", "    "))
+	return b.Bytes()
 }
