@@ -224,12 +224,13 @@ func (f field) mergeList(old, patch []any) ([]any, error) {
 	if replaces {
 		return items, nil
 	}
-	return f.inOrder(old, items)
+	element := elem(f.t, reflect.Slice)
+	return f.inOrder(old, items, func(stored, item map[string]any) (map[string]any, error) { return Apply(stored, item, element) })
 }
 
-// inOrder returns the elements of both lists. Those of the patch keep their order, and each other element stands before the next one of
+// inOrder returns the elements of both lists, and merges those that both have. Those of the patch keep their order, and each other element stands before the next one of
 // the patch that followed it. New elements come first.
-func (f field) inOrder(old, patch []any) ([]any, error) {
+func (f field) inOrder(old, patch []any, merge func(stored, item map[string]any) (map[string]any, error)) ([]any, error) {
 	index := func(list []any, item any) int {
 		return slices.IndexFunc(list, func(v any) bool { return f.same(v, item) })
 	}
@@ -246,7 +247,7 @@ func (f field) inOrder(old, patch []any) ([]any, error) {
 		}
 		if fields, isObject := item.(map[string]any); isObject && at >= 0 {
 			var err error
-			if item, err = Apply(old[at].(map[string]any), fields, elem(f.t, reflect.Slice)); err != nil {
+			if item, err = merge(old[at].(map[string]any), fields); err != nil {
 				return nil, err
 			}
 		}

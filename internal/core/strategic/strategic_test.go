@@ -40,6 +40,34 @@ func TestLibrary(t *testing.T) {
 	require.Greater(t, refused, 100)
 }
 
+// TestThreeWayLibrary: the result is that of the patch which kubectl apply sends.
+func TestThreeWayLibrary(t *testing.T) {
+	pod := reflect.TypeFor[corev1.Pod]()
+	schema, err := strategicpatch.NewPatchMetaFromStruct(corev1.Pod{})
+	require.NoError(t, err)
+	for seed := range uint64(2_000) {
+		g := generator{rand.New(rand.NewPCG(seed, 18))}
+		before, wanted := g.object(pod, false, 6), g.object(pod, false, 6)
+		// What was applied is still there, and more: the library adds its directives to a list that was removed.
+		now, err := strategic.Apply(before, g.object(pod, false, 6), pod)
+		require.NoError(t, err)
+		shown := fmt.Sprintf("seed %d\nbefore %s\nwanted %s\nnow %s", seed, text(t, before), text(t, wanted), text(t, now))
+		patch, err := strategicpatch.CreateThreeWayMergePatch([]byte(text(t, before)), []byte(text(t, wanted)), []byte(text(t, now)), schema, true)
+		require.NoError(t, err, shown)
+		want, err := strategicpatch.StrategicMergePatch([]byte(text(t, now)), patch, corev1.Pod{})
+		require.NoError(t, err, shown)
+		got, err := strategic.ThreeWay(before, wanted, now, pod)
+		require.NoError(t, err, shown)
+		require.JSONEq(t, text(t, tidy(decode(t, want))), text(t, tidy(decode(t, []byte(text(t, got))))), "%s\npatch %s", shown, patch)
+	}
+}
+
+func decode(t *testing.T, data []byte) (doc map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(data, &doc))
+	return doc
+}
+
 // generator draws documents with the fields of Go types.
 type generator struct{ *rand.Rand }
 

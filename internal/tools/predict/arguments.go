@@ -13,7 +13,7 @@ import (
 
 // ignoredOptions are options of kubectl that change nothing that is simulated: time passes after the step in any case.
 var ignoredOptions = []string{"--wait", "--wait=true", "--wait=false", "--ignore-daemonsets", "--ignore-daemonsets=true",
-	"--delete-emptydir-data", "--delete-emptydir-data=true", "--watch=false", "--overwrite", "--overwrite=true", "--server-side"}
+	"--delete-emptydir-data", "--delete-emptydir-data=true", "--watch=false", "--server-side"}
 
 func isIgnored(arg string) bool {
 	return slices.Contains(ignoredOptions, arg) || strings.HasPrefix(arg, "--timeout=") || strings.HasPrefix(arg, "--field-manager=")
@@ -28,8 +28,10 @@ func withoutOptions(args []string) []string {
 // and node/NAME where kubectl wants the name of a node.
 func parseAction(verb string, args []string, namespace string, readFile func(string) ([]byte, error)) (func(*run) error, error) {
 	waits := verb == "delete" && !slices.Contains(args, "--wait=false")
-	args = slices.DeleteFunc(slices.Clone(args), isIgnored)
-	if i := slices.Index(args, "--timeout"); i >= 0 {
+	// The timeout of these limits what they wait for.
+	timed := verb == "rollout" || verb == "replace"
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return isIgnored(arg) && !(timed && strings.HasPrefix(arg, "--timeout")) })
+	if i := slices.Index(args, "--timeout"); i >= 0 && !timed {
 		args = slices.Delete(args, i, min(i+2, len(args)))
 	}
 	files, args, err := readNamedFiles(verb, args, readFile)
@@ -58,7 +60,7 @@ func parseAction(verb string, args []string, namespace string, readFile func(str
 				return err
 			}
 		}
-		written, _, err := action.Run(r.Cluster.Cluster)
+		written, _, err := action.Run(r.Cluster.Cluster, r.applied)
 		r.touched = append(r.touched, written...)
 		if waits {
 			r.terminating = r.stillTerminating(written)

@@ -1,72 +1,146 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/tools/drain"
+	"github.com/volsim/volsim/internal/tools/script"
 )
+
+// drainStep holds the arguments of drain.
+type drainStep struct {
+	nodes    []string
+	selector labels.Selector // of nodes; nil if they are named
+	pods     labels.Selector // of the pods that leave; nil for all
+	opts     drain.Options
+	timeout  time.Duration
+}
+
+// parseDrain reads drain NODE... and the options of kubectl.
+func parseDrain(args []string) (func(*run) error, error) {
+	d := drainStep{timeout: maxWait}
+	flags := map[string]*bool{"--ignore-daemonsets": &d.opts.IgnoreDaemonSets, "--delete-emptydir-data": &d.opts.DeleteEmptyDirData,
+		"--force": &d.opts.Force}
+	for i := 0; i < len(args); i++ {
+		option, value, hasValue := strings.Cut(args[i], "=")
+		switch to := flags[option]; {
+		case to != nil:
+			if hasValue && value != "true" && value != "false" {
+				return nil, fmt.Errorf("invalid %s: want true or false", args[i])
+			}
+			*to = value != "false"
+		case option == "--timeout" || option == "-l" || option == "--selector" || option == "--pod-selector":
+			if !hasValue {
+				if i++; i == len(args) {
+					return nil, errors.New("missing value of " + option)
+				}
+				value = args[i]
+			}
+			if err := d.set(option, value); err != nil {
+				return nil, err
+			}
+		case isIgnored(args[i]):
+		case strings.HasPrefix(option, "-"):
+			return nil, fmt.Errorf("unknown option %s", option)
+		default:
+			d.nodes = append(d.nodes, strings.TrimPrefix(strings.TrimPrefix(args[i], "nodes/"), "node/"))
+		}
+	}
+	switch {
+	case len(d.nodes) == 0 && d.selector == nil:
+		return nil, errors.New("want one or more nodes, or -l SELECTOR")
+	case len(d.nodes) > 0 && d.selector != nil:
+		return nil, errors.New("want nodes or -l SELECTOR, not both")
+	}
+	for _, name := range d.nodes {
+		if name == "" || strings.Contains(name, "/") {
+			return nil, fmt.Errorf("%q is not a node", name)
+		}
+	}
+	return d.run, nil
+}
+
+// set reads an option with a value.
+func (d *drainStep) set(option, value string) (err error) {
+	switch option {
+	case "--timeout":
+		timeout, err := time.ParseDuration(value)
+		if err != nil || timeout < 0 {
+			return fmt.Errorf("invalid --timeout %q: want a duration such as 30s", value)
+		}
+		if timeout > 0 {
+			d.timeout = min(timeout, maxWait)
+		}
+	case "--pod-selector":
+		d.pods, err = labels.Parse(value)
+	default:
+		d.selector, err = labels.Parse(value)
+	}
+	return err
+}
+
+// run cordons all nodes and then evicts the pods of each, as kubectl drain does. A node whose pods may not leave does not stop the others.
+func (d *drainStep) run(r *run) error {
+	names := d.nodes
+	for _, node := range r.Nodes.List() {
+		if d.selector != nil && d.selector.Matches(labels.Set(node.Labels)) {
+			names = append(names, node.Name)
+		}
+	}
+	for _, name := range names {
+		if _, err := r.Nodes.Get(name); err != nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, name)
+		}
+	}
+	for _, name := range names {
+		if err := r.cordon(name); err != nil {
+			return err
+		}
+	}
+	var refused error
+	for _, name := range names {
+		if err := d.drain(r, name); err != nil && !errors.As(err, new(script.Refusal)) {
+			return err
+		} else if err != nil {
+			refused = errors.Join(refused, err)
+		}
+	}
+	return refused
+}
 
 func (r *run) cordon(node string) error {
 	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), `{"spec":{"unschedulable":true}}`)
 }
 
-// parseDrain reads drain NODE and the options of kubectl.
-func parseDrain(args []string) (func(*run) error, error) {
-	timeout := maxWait
-	var opts drain.Options
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		option, value, _ := strings.Cut(arg, "=")
-		to := map[string]*bool{"--ignore-daemonsets": &opts.IgnoreDaemonSets, "--delete-emptydir-data": &opts.DeleteEmptyDirData,
-			"--force": &opts.Force}[option]
-		if to == nil || value != "" && value != "true" && value != "false" {
-			return false
-		}
-		*to = value != "false"
-		return true
-	})
-	for i := 0; i < len(args); i++ {
-		value, found := strings.CutPrefix(args[i], "--timeout=")
-		if args[i] == "--timeout" && i+1 < len(args) {
-			value, found = args[i+1], true
-			args = slices.Delete(args, i+1, i+2)
-		}
-		if !found {
-			continue
-		}
-		d, err := time.ParseDuration(value)
-		if err != nil || d < 0 {
-			return nil, fmt.Errorf("invalid --timeout %q: want a duration such as 30s", value)
-		}
-		if args = slices.Delete(args, i, i+1); d > 0 {
-			timeout = min(d, maxWait)
-		}
-		i--
-	}
-	return onNode(func(r *run, node string) error { return r.drain(node, opts, timeout) })(args)
-}
-
-// drain cordons a node and evicts its pods, as kubectl drain does. It waits until they are gone. A drain that does not end is a note.
-func (r *run) drain(node string, opts drain.Options, timeout time.Duration) error {
-	if err := r.cordon(node); err != nil {
-		return err
-	}
+// drain evicts the pods of a node, and waits until they are gone. A drain that does not end is a note.
+func (d *drainStep) drain(r *run, node string) error {
+	timeout := d.timeout
 	if r.opts.For < timeout && timeout == maxWait {
 		timeout = r.opts.For
 	}
-	d := drain.Drain{Cluster: r.Cluster.Cluster, Advance: r.advance, Timeout: timeout}
-	pods, _, err := drain.Pods(r.Cluster.Cluster, node, opts)
+	e := drain.Drain{Cluster: r.Cluster.Cluster, Advance: r.advance, Timeout: timeout}
+	pods, _, err := drain.Pods(r.Cluster.Cluster, node, d.opts)
 	if err != nil {
-		return refusal{fmt.Errorf("unable to drain node %q: %w", node, err)}
+		return script.Refusal{Err: fmt.Errorf("unable to drain node %q: %w", node, err)}
+	}
+	if d.pods != nil {
+		pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !d.pods.Matches(labels.Set(pod.Labels)) })
 	}
 	for _, pod := range pods {
 		r.touched = append(r.touched, api.RefTo(pod))
 	}
-	if err = d.Evict(pods); err == nil {
-		err = d.AwaitGone(pods)
+	if err = e.Evict(pods); err == nil {
+		err = e.AwaitGone(pods)
 	}
 	if err != nil {
 		r.note("The drain of node %s does not end: %s.", node, strings.TrimSuffix(err.Error(), "."))

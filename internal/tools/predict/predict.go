@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // Options configure a prediction. The zero value simulates half an hour from the newest timestamp of the dump.
@@ -111,6 +112,7 @@ type run struct {
 	start            time.Time
 	notes            []string
 	refusals         []Refusal
+	applied          script.Applied
 	reportedLosses   map[string]bool
 	reportedWarnings map[string]bool
 	terminating      []api.Object // what the previous step deletes and waits for
@@ -149,7 +151,7 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{},
-		reportedWarnings: map[string]bool{}, start: c.Now(), observed: c.Trace().Seq()}
+		reportedWarnings: map[string]bool{}, applied: script.Applied{}, start: c.Now(), observed: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
 		r.volumes[pv.Name] = pv

@@ -182,7 +182,7 @@ func TestStepsThatMakeNoSense(t *testing.T) {
 		"conquer node/n1":    `unknown step "conquer": want one of: delete [--force]`,
 		"delete":             `invalid step "delete": missing object: want KIND/NAME or -f FILE; usage: delete KIND NAME...`,
 		"delete colour red":  "colour",
-		"drain":              `invalid step "drain": want one node, got 0; usage: drain NODE`,
+		"drain":              `invalid step "drain": want one or more nodes, or -l SELECTOR; usage: drain NODE`,
 		"drain pod/p":        `"pod/p" is not a node`,
 		"wait":               "want one duration",
 		"wait long":          "invalid duration",

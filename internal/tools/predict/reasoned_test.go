@@ -24,7 +24,7 @@ var generated = regexp.MustCompile(`(web-[0-9a-f]+-)[a-z0-9]{5}\b|(pvc-)[0-9a-f-
 func TestReasoned(t *testing.T) {
 	files, err := filepath.Glob("testdata/reasoned/*.facts")
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 40)
+	require.GreaterOrEqual(t, len(files), 88)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".facts"), func(t *testing.T) {
 			c := readCase(t, file)
@@ -80,6 +80,7 @@ func TestRefused(t *testing.T) {
 		"delete pvc dat -n team":                 `persistentvolumeclaims "dat" not found; did you mean "data"`,
 		"scale deploy webb -n team --replicas=1": `deployments.apps "webb" not found; did you mean "web"`,
 		"delete namespace/tem":                   `namespaces "tem" not found; did you mean "team"`,
+		"delete nodde/n1":                        `persistentvolumeclaims "n1" not found; or unknown kind "nodde"`,
 		"cordon n3":                              `nodes "n3" not found; did you mean "n1"`,
 	} {
 		_, err := predict.Predict(d, parse(t, steps), predict.Options{})

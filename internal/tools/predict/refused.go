@@ -3,10 +3,12 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/similar"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // Refusal is a step that the API server or kubectl refuses. That is an answer: the cluster stays as it is, and the next step follows.
@@ -22,24 +25,22 @@ type Refusal struct {
 	Reason string `json:"reason"`
 }
 
-// refusal marks the error with which kubectl refuses a command.
-type refusal struct{ error }
-
-func (e refusal) Unwrap() error { return e.error }
-
 // typing is the time that a command of kubectl takes before the next one. Controllers work meanwhile.
 const typing = 500 * time.Millisecond
 
 // refused records a step that is refused, and returns nil. An object that does not exist is an error, because the name is probably mistyped.
 func (r *run) refused(step Step, err error) error {
 	var status apierrors.APIStatus
-	refuses := errors.As(err, new(refusal))
+	refuses := errors.As(err, new(script.Refusal))
 	if errors.As(err, &status) {
 		missing := status.Status()
 		creates := strings.HasPrefix(step.Text, "apply ") || strings.HasPrefix(step.Text, "create ")
 		refuses = missing.Reason != metav1.StatusReasonNotFound || creates // its namespace does not exist
 		if !refuses {
 			err = fmt.Errorf("%w%s", err, r.hint(missing.Details))
+			if kind := r.mistypedKind(step); kind != "" {
+				err = fmt.Errorf("%w; or %w", err, objname.UnknownKind(kind))
+			}
 		}
 	}
 	if !refuses {
@@ -70,4 +71,18 @@ func (r *run) hint(missing *metav1.StatusDetails) string {
 		return fmt.Sprintf("; it exists in namespace %s: add -n", strings.Join(elsewhere, ", "))
 	}
 	return similar.Hint(missing.Name, names)
+}
+
+// claimIn matches NAMESPACE/NAME, which is a claim.
+var claimIn = regexp.MustCompile(`(?:^| )([a-z0-9-]+)/[a-z0-9.-]+(?: |$)`)
+
+// mistypedKind returns the word before the slash of a claim's name if it is neither a kind nor a namespace with claims; "" if there is none.
+func (r *run) mistypedKind(step Step) string {
+	for _, found := range claimIn.FindAllStringSubmatch(step.Text, -1) {
+		exists := func(claim *corev1.PersistentVolumeClaim) bool { return claim.Namespace == found[1] }
+		if !objname.IsKind(found[1]) && !slices.ContainsFunc(r.Claims.List(), exists) {
+			return found[1]
+		}
+	}
+	return ""
 }

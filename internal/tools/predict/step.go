@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,23 +32,24 @@ var verbs = []struct {
 	{"delete", "delete [--force] [--cascade=…] OBJECT...", "delete objects; --force deletes without grace period", nil},
 	{"apply", "apply -f FILE", "create or change the objects of a manifest", nil},
 	{"create", "create -f FILE", "create the objects of a manifest", nil},
-	{"replace", "replace -f FILE", "replace objects with those of a manifest", nil},
-	{"patch", "patch OBJECT -p PATCH", "apply a JSON merge patch", nil},
-	{"scale", "scale --replicas=N OBJECT...", "set the number of replicas of workloads", nil},
+	{"run", "run NAME --image=IMAGE [--overrides=JSON]", "create a pod", nil},
+	{"replace", "replace [--force] -f FILE", "replace objects with those of a manifest; --force deletes them first", nil},
+	{"patch", "patch OBJECT -p PATCH", "change fields of an object", nil},
+	{"scale", "scale --replicas=N [--current-replicas=N] OBJECT...", "set the number of replicas of workloads", nil},
 	{"rollout", "rollout restart|undo|pause|resume OBJECT", "replace the pods of a workload, or return to its previous revision", nil},
-	{"set", "set image OBJECT CONTAINER=IMAGE...", "change the images of a workload", nil},
-	{"label", "label OBJECT KEY=VALUE... KEY-...", "set and remove labels", nil},
-	{"annotate", "annotate OBJECT KEY=VALUE... KEY-...", "set and remove annotations", nil},
-	{"taint", "taint node NAME KEY=VALUE:EFFECT... KEY-...", "add and remove taints of a node", nil},
-	{"drain", "drain NODE [--ignore-daemonsets] [--force] …", "cordon a node and evict its pods", parseDrain},
-	{"cordon", "cordon NODE", "mark a node unschedulable", nil},
-	{"uncordon", "uncordon NODE", "mark a node schedulable", nil},
+	{"set", "set image|env|resources OBJECT …", "change the containers of a workload", nil},
+	{"label", "label [--overwrite] OBJECT KEY=VALUE... KEY-...", "set and remove labels", nil},
+	{"annotate", "annotate [--overwrite] OBJECT KEY=VALUE... KEY-...", "set and remove annotations", nil},
+	{"taint", "taint [--overwrite] node NAME KEY=VALUE:EFFECT... KEY-...", "add and remove taints of a node", nil},
+	{"drain", "drain NODE...|-l SELECTOR [--ignore-daemonsets] [--force] …", "cordon nodes and evict their pods", parseDrain},
+	{"cordon", "cordon NODE...|-l SELECTOR", "mark nodes unschedulable", nil},
+	{"uncordon", "uncordon NODE...|-l SELECTOR", "mark nodes schedulable", nil},
 	{"lose", "lose NODE", "power off a node permanently", onNode((*run).lose)},
 	{"cut", "cut NODE", "disconnect a node from the API server; its containers keep running", onNode((*run).cut)},
 	{"recover", "recover NODE", "bring back a node that was lost or cut", onNode((*run).recover)},
 	{"reboot", "reboot NODE", "restart a node", onNode((*run).reboot)},
 	{"out-of-service", "out-of-service NODE", "taint a node as out of service, so that its volumes are detached", onNode((*run).outOfService)},
-	{"wait", "wait DURATION", "advance virtual time", parseWait},
+	{"wait", "wait DURATION, or wait --for=CONDITION OBJECT... [--timeout=30s]", "advance virtual time", nil},
 	{"nothing", "nothing", "change nothing; show what happens without a change", func(args []string) (func(*run) error, error) {
 		if len(args) > 0 {
 			return nil, errors.New("want no arguments")
@@ -123,8 +123,11 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 		if parse == nil {
 			parse = func(args []string) (func(*run) error, error) { return parseAction(v.name, args, namespace, readFile) }
 		}
-		if v.name == "set" {
+		switch v.name {
+		case "set":
 			parse = func(args []string) (func(*run) error, error) { return parseSet(namespace, args) }
+		case "wait":
+			parse = func(args []string) (func(*run) error, error) { return parseWait(namespace, args) }
 		}
 		do, err := parse(words[1:])
 		if err != nil && strings.Contains(err.Error(), "; usage: ") {
@@ -133,9 +136,20 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 		if err != nil {
 			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
 		}
-		return Step{Text: strings.Join(words, " "), do: do, typed: v.parse == nil || v.name == "drain"}, nil
+		return Step{Text: strings.Join(words, " "), do: do, typed: isTyped(words)}, nil
 	}
 	return Step{}, fmt.Errorf("unknown step %q: want one of: %s", words[0], strings.Join(Usage(), "; "))
+}
+
+// isTyped reports whether a step is a command of kubectl, which takes time to type.
+func isTyped(words []string) bool {
+	switch words[0] {
+	case "lose", "cut", "recover", "reboot", "out-of-service", "nothing":
+		return false
+	case "wait":
+		return isWaitFor(words[1:])
+	}
+	return true
 }
 
 // onNode returns the parser of a step on one node.
@@ -158,23 +172,6 @@ func onNode(do func(r *run, node string) error) func([]string) (func(*run) error
 			return do(r, name)
 		}, nil
 	}
-}
-
-// maxWait is the longest simulated time of one step: a day.
-const maxWait = 24 * time.Hour
-
-func parseWait(args []string) (func(*run) error, error) {
-	if len(args) != 1 {
-		return nil, errors.New("want one duration")
-	}
-	d, err := time.ParseDuration(args[0])
-	switch {
-	case err != nil:
-		return nil, err
-	case d < 0 || d > maxWait:
-		return nil, fmt.Errorf("want a duration from 0 to %v", maxWait)
-	}
-	return func(r *run) error { return r.advance(d) }, nil
 }
 
 // lose powers off the node.

@@ -38,7 +38,7 @@ func ParseAction(words []string, namespace string, files []File) (*Action, error
 	if err != nil {
 		return nil, err
 	}
-	s := &Script{Name: words[0], namespace: namespace, archive: &txtar.Archive{}}
+	s := toolScript(words[0], namespace)
 	for _, f := range files {
 		s.archive.Files = append(s.archive.Files, txtar.File{Name: f.Name, Data: f.Data})
 	}
@@ -49,9 +49,17 @@ func ParseAction(words []string, namespace string, files []File) (*Action, error
 	return &Action{script: s, do: do}, nil
 }
 
+// toolScript returns the script of a command that a tool carries out.
+func toolScript(name, namespace string) *Script {
+	return &Script{Name: name, namespace: namespace, archive: &txtar.Archive{}, strict: true}
+}
+
 // namespaceOf returns the words without the option -n, and its value or else the given namespace.
 func namespaceOf(words []string, namespace string) (rest []string, name string, err error) {
 	for i := 0; i < len(words); i++ {
+		if words[i] == "--" {
+			return append(rest, words[i:]...), namespace, nil
+		}
 		o, value, hasValue := findOption(words[i], []option{namespaceOption})
 		if !strings.HasPrefix(words[i], "-") || o == nil {
 			rest = append(rest, words[i])
@@ -68,10 +76,14 @@ func namespaceOf(words []string, namespace string) (rest []string, name string, 
 	return rest, namespace, nil
 }
 
-// Run carries out the command and returns the objects that it wrote, and what it printed.
-func (a *Action) Run(c *volsim.Cluster) (written []api.Ref, output string, err error) {
-	r := &runner{batch: newBatch(a.script, Options{}), script: a.script, cluster: c, start: c.Now(), variables: map[string]string{},
-		applied: map[api.Ref]map[string]any{}}
+// Applied has the manifests that apply stored, by object. The commands that run on one cluster share it.
+type Applied map[api.Ref]map[string]any
+
+// Run carries out the command and returns the objects that it wrote, and what it printed. An error that is a [Refusal], and not of the API
+// server, is of kubectl.
+func (a *Action) Run(c *volsim.Cluster, applied Applied) (written []api.Ref, output string, err error) {
+	r := toolRunner(a.script, c)
+	r.applied = applied
 	before := c.Trace().Seq()
 	err = a.do(r)
 	for e := range c.Trace().Since(before) {
@@ -80,4 +92,9 @@ func (a *Action) Run(c *volsim.Cluster) (written []api.Ref, output string, err e
 		}
 	}
 	return written, r.printed.String(), err
+}
+
+// toolRunner returns a runner of one command on a cluster.
+func toolRunner(s *Script, c *volsim.Cluster) *runner {
+	return &runner{batch: newBatch(s, Options{}), script: s, cluster: c, start: c.Now(), variables: map[string]string{}, applied: Applied{}}
 }

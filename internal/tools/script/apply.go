@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategic"
 )
 
 func readApply(s *Script, args []string) (step, error) {
@@ -37,7 +38,11 @@ func (r *runner) apply(obj api.Object) error {
 		r.printf("%s created\n", displayName(ref))
 		return nil
 	}
-	patch, err := json.Marshal(patchTo(r.lastApplied(stored), wanted))
+	change, err := changeOf(r.lastApplied(stored), wanted, stored)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", displayName(ref), err)
+	}
+	patch, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
@@ -52,6 +57,21 @@ func (r *runner) apply(obj api.Object) error {
 	}
 	r.printf("%s configured\n", displayName(ref))
 	return nil
+}
+
+// changeOf returns the merge patch that makes the stored object what kubectl apply makes it. Lists of objects are merged by the keys of their
+// elements, but not in custom objects.
+func changeOf(before, wanted map[string]any, stored api.Object) (map[string]any, error) {
+	t, ok := mergeTypeOf(api.KindOf(stored))
+	if !ok {
+		return patchTo(before, wanted), nil
+	}
+	now := documentOf(stored)
+	after, err := strategic.ThreeWay(before, wanted, now, t)
+	if err != nil {
+		return nil, err
+	}
+	return patchTo(now, after), nil
 }
 
 // lastApplied returns the manifest that was applied last: by this run or, if it did not apply the object, by kubectl.

@@ -28,8 +28,8 @@ func metadataCommands() []*command {
 			read:     readMetadata("annotate", "annotations", "annotated"),
 		},
 		{
-			name: "scale", group: writing, usage: []string{"KIND/NAME... | KIND NAME... --replicas=N"},
-			help:     "Sets the number of replicas of a workload.",
+			name: "scale", group: writing, usage: []string{"KIND/NAME... | KIND NAME... --replicas=N [--current-replicas=N]"},
+			help:     "Sets the number of replicas of a workload. With `--current-replicas` it fails if the workload has another number now.",
 			examples: []string{"scale statefulset/db --replicas=1"},
 			read:     readScale,
 		},
@@ -89,6 +89,10 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 		if err != nil {
 			return nil, err
 		}
+		overwrite, err := s.overwrites(a)
+		if err != nil {
+			return nil, err
+		}
 		values := make(map[string]any)
 		for _, w := range a.rest[first:] {
 			key, value, isSet := strings.Cut(w, "=")
@@ -105,7 +109,14 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 		if err != nil {
 			return nil, err
 		}
-		return forTargets(q, func(r *runner, ref api.Ref) error { return r.patch(ref, string(patch), false, verb) }), nil
+		return forTargets(q, func(r *runner, ref api.Ref) error {
+			if !overwrite {
+				if err := r.checkOverwrite(ref, where, values); err != nil {
+					return err
+				}
+			}
+			return r.patch(ref, string(patch), false, verb)
+		}), nil
 	}
 }
 
@@ -161,7 +172,18 @@ func readTaint(s *Script, args []string) (step, error) {
 		}
 		changes = append(changes, change)
 	}
-	return forTargets(q, func(r *runner, ref api.Ref) error { return r.taint(ref, changes) }), nil
+	overwrite, err := s.overwrites(a)
+	if err != nil {
+		return nil, err
+	}
+	return forTargets(q, func(r *runner, ref api.Ref) error {
+		if !overwrite {
+			if err := r.checkTaints(ref, changes); err != nil {
+				return err
+			}
+		}
+		return r.taint(ref, changes)
+	}), nil
 }
 
 // isTaint reports whether an argument is a taint, and not the name of a node.

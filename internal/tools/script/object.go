@@ -15,7 +15,8 @@ func objectCommands() []*command {
 		{
 			name: "apply", group: writing, usage: []string{"-f FILE..."},
 			help: "Creates the objects of the files, or changes existing ones as `kubectl apply` does: fields of the manifest are set, fields that only the " +
-				"previously applied manifest had are removed, and other fields stay. Unlike kubectl it writes no annotation and replaces lists as a whole.",
+				"previously applied manifest had are removed, and other fields stay. Lists of objects, such as containers, are merged by the " +
+				"names of their elements. Unlike kubectl it writes no annotation.",
 			examples: []string{"apply -f claim.yaml"},
 			read:     readApply,
 		},
@@ -28,9 +29,18 @@ func objectCommands() []*command {
 			read:     readCreate,
 		},
 		{
-			name: "replace", group: writing, usage: []string{"-f FILE... [--subresource=status]"},
-			help:     "Replaces objects with those of the files; with `--subresource=status` only their status.",
-			examples: []string{"replace -f claim.yaml"},
+			name: "run", group: writing,
+			usage: []string{"NAME --image=IMAGE [--restart=Never] [--labels=KEY=VALUE,...] [--env=KEY=VALUE]... [--overrides=JSON] [-- ARGUMENT...]"},
+			help: "Creates a pod with one container. Its label is run=NAME unless `--labels` is given. `--overrides` is a merge patch of the pod; " +
+				"`--override-type=strategic` makes it a strategic one.",
+			examples: []string{"run shell --image=busybox --restart=Never", "run web --image=nginx -n shop"},
+			read:     readRun,
+		},
+		{
+			name: "replace", group: writing, usage: []string{"-f FILE... [--subresource=status]", "-f FILE... --force"},
+			help: "Replaces objects with those of the files; with `--subresource=status` only their status. With `--force` it deletes the objects, waits " +
+				"until they are gone (`--timeout`, default 5m) and creates them again.",
+			examples: []string{"replace -f claim.yaml", "replace --force -f pod.yaml"},
 			read:     readReplace,
 		},
 		{
@@ -183,7 +193,7 @@ func readSubresource(a arguments) (bool, error) {
 }
 
 func readReplace(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, fileOption, subresourceOption)
+	a, err := readArguments(args, fileOption, subresourceOption, timeoutOption, option{long: "force"})
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +204,13 @@ func readReplace(s *Script, args []string) (step, error) {
 	status, err := readSubresource(a)
 	if err != nil {
 		return nil, err
+	}
+	force, err := a.flag("force")
+	if err != nil {
+		return nil, err
+	}
+	if force {
+		return readForcedReplace(s, files, a)
 	}
 	return forObjects(s, files, func(r *runner, obj api.Object) error {
 		stored, err := r.get(api.RefTo(obj))

@@ -114,21 +114,29 @@ var listMergers = map[api.Kind]reflect.Type{
 	"ServiceAccount":   reflect.TypeFor[corev1.ServiceAccount](),
 }
 
+// mergeTypeOf returns the Go type that says how the lists of a kind are merged; not for custom kinds.
+func mergeTypeOf(kind api.Kind) (t reflect.Type, ok bool) {
+	if known := objkinds.Get(string(kind)); known == nil || known.Custom {
+		return nil, false
+	}
+	if table, ok := tables[kind]; ok {
+		return reflect.TypeOf(table.named()), true
+	}
+	if merger, ok := listMergers[kind]; ok {
+		return merger, true
+	}
+	return reflect.TypeFor[metav1.PartialObjectMetadata](), true
+}
+
 // strategicPatch merges lists by the keys of their elements. As kubectl does, it uses a merge patch for custom objects.
 func strategicPatch(text []byte, stored api.Object) ([]byte, error) {
 	patch := map[string]any{}
 	if err := json.Unmarshal(text, &patch); err != nil {
 		return nil, err
 	}
-	kind := api.KindOf(stored)
-	if known := objkinds.Get(string(kind)); known == nil || known.Custom {
+	t, ok := mergeTypeOf(api.KindOf(stored))
+	if !ok {
 		return text, nil
-	}
-	t := reflect.TypeFor[metav1.PartialObjectMetadata]()
-	if table, ok := tables[kind]; ok {
-		t = reflect.TypeOf(table.named())
-	} else if merger, ok := listMergers[kind]; ok {
-		t = merger
 	}
 	before := documentOf(stored)
 	after, err := strategic.Apply(before, patch, t)

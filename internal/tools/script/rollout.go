@@ -264,7 +264,7 @@ func (r *runner) followRollout(ref api.Ref, a arguments) error {
 		return failed
 	}
 	if err != nil {
-		return fmt.Errorf("timed out waiting for the rollout of %s after %s: %w", displayName(ref), timeout, err)
+		return Refusal{fmt.Errorf("timed out waiting for the rollout of %s after %s: %w", displayName(ref), timeout, err)}
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type runner struct {
 	backends  map[string]scriptBackend
 	dump      *dump.Cluster // the dump that a line loads; nil for none
 	variables map[string]string
-	applied   map[api.Ref]map[string]any // manifest applied last, for apply
+	applied   Applied // for apply
 
 	watched        []string // names of the invariants that are checked
 	enforced       []string // those of watched whose violation is a failure
@@ -50,7 +50,7 @@ type runner struct {
 // run executes the lines in order, up to the first failure or the end.
 func (r *runner) run() {
 	r.variables = make(map[string]string)
-	r.applied = make(map[api.Ref]map[string]any)
+	r.applied = make(Applied)
 	if r.cluster == nil {
 		if err := r.begin(); err != nil {
 			r.fail(&statement{line: 1}, err)

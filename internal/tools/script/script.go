@@ -28,6 +28,7 @@ type Script struct {
 	namespace  string      // of objects that name none; "" is default
 	update     bool        // the run creates the missing files that cmp compares with
 	seed       int64       // of a run without a line seeds
+	strict     bool        // label, annotate and taint need --overwrite, as with kubectl
 	hasNodes   *bool       // the result of HasNodes; nil until then
 }
 

@@ -36,7 +36,7 @@ func timeCommands() []*command {
 			read:     readStep,
 		},
 		{
-			name: "wait", group: passing, usage: []string{"--for=CONDITION KIND/NAME... | KIND NAME... [--timeout=30s]"},
+			name: "wait", group: passing, usage: []string{"--for=CONDITION KIND/NAME... | KIND NAME... | KIND --all | KIND -l SELECTOR [--timeout=30s]"},
 			help: "Runs event by event until every object meets the condition: `delete` (does not exist), `create` (exists), `condition=TYPE[=STATUS]`, `jsonpath={.PATH}[=VALUE]`, or any condition of `expect`. " +
 				"It stops right after the event that fulfills it, and fails after the timeout.",
 			examples: []string{"wait --for=condition=Ready pod/web --timeout=5m", "wait --for=delete pvc/data",

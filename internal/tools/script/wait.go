@@ -6,9 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // goal checks the condition of wait for one object, of which alone it depends: the error is nil once it is met.
@@ -25,27 +27,40 @@ func readTimeout(a arguments) (time.Duration, error) {
 }
 
 func readWait(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, timeoutOption, option{long: "for", value: true})
+	w, err := newWait(s, args)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *runner) error {
+		refs, err := w.objects(r)
+		if err != nil {
+			return err
+		}
+		return r.waitFor(refs, w.reached, w.condition, w.Timeout)
+	}, nil
+}
+
+// newWait reads the arguments of wait.
+func newWait(s *Script, args []string) (*Wait, error) {
+	a, err := readArguments(args, append([]option{timeoutOption, {long: "for", value: true}}, targetOptions...)...)
 	if err != nil {
 		return nil, err
 	}
 	if !a.has("for") {
 		return nil, usageOf("wait", "missing --for=CONDITION")
 	}
-	timeout, err := readTimeout(a)
-	if err != nil {
+	w := &Wait{script: s, condition: a.get("for", "")}
+	if w.Timeout, err = readTimeout(a); err != nil {
 		return nil, err
 	}
-	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
-	if err != nil {
+	if len(a.rest) == 0 {
+		return nil, usageOf("wait", "missing object")
+	}
+	if w.targets, err = readTargets(s, "wait", a.rest, a); err != nil {
 		return nil, err
 	}
-	wanted := a.get("for", "")
-	reached, err := readGoal(refs[0].Kind, wanted)
-	if err != nil {
-		return nil, err
-	}
-	return func(r *runner) error { return r.waitFor(refs, reached, wanted, timeout) }, nil
+	w.reached, err = readGoal(w.targets.kinds[0], w.condition)
+	return w, err
 }
 
 // readGoal reads the value of --for.
@@ -166,4 +181,63 @@ func (r *runner) changes(refs []api.Ref) func() bool {
 		}
 		return changed
 	}
+}
+
+// Wait is the command wait, for tools that advance time themselves.
+type Wait struct {
+	// Timeout is how long the command waits.
+	Timeout time.Duration
+
+	script    *Script
+	targets   query
+	condition string
+	reached   goal
+}
+
+// ParseWait reads the arguments of wait. namespace is the namespace of objects that are named without one.
+func ParseWait(args []string, namespace string) (*Wait, error) {
+	rest, namespace, err := namespaceOf(args, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return newWait(toolScript("wait", namespace), rest)
+}
+
+// Objects returns the objects that the command waits for. As with kubectl, they must exist unless it waits for their creation or deletion.
+func (w *Wait) Objects(c *volsim.Cluster) ([]api.Ref, error) {
+	r := toolRunner(w.script, c)
+	refs, err := w.objects(r)
+	if err != nil || w.condition == "create" || w.condition == "delete" {
+		return refs, err
+	}
+	for _, ref := range refs {
+		if _, err := r.get(ref); err != nil {
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+func (w *Wait) objects(r *runner) ([]api.Ref, error) {
+	refs, err := w.targets.targets(r)
+	if err == nil && len(refs) == 0 && w.condition != "delete" {
+		err = Refusal{errors.New("no matching resources found")}
+	}
+	return refs, err
+}
+
+// Unmet returns the first of the objects that does not meet the condition, and why; nil if all do.
+func (w *Wait) Unmet(c *volsim.Cluster, refs []api.Ref) error {
+	r := toolRunner(w.script, c)
+	for _, ref := range refs {
+		if err := w.reached(r, ref); err != nil {
+			return Refusal{fmt.Errorf("timed out waiting for the condition on %s/%s: %w", plural(ref.Kind), nameOf(ref), err)}
+		}
+	}
+	return nil
+}
+
+func nameOf(ref api.Ref) string {
+	_, name := objects.SplitKey(ref.Key)
+	return name
 }
