@@ -82,6 +82,8 @@ func TestExplain(t *testing.T) {
 		{"a number for a string", strings.Replace(pod, "image: b", "image: 7", 1), 12, `spec.containers[1].image: invalid value 7: want a string; write "7"`},
 		{"a quantity", strings.Replace(pod, "image: b", "resources: {limits: {memory: 512mb}}", 1), 12,
 			`spec.containers[1].resources.limits[memory]: invalid quantity "512mb": want a number with a unit such as 10Gi or 500m; did you mean "512M"`},
+		{"a fixed value", pod + "  restartPolicy: always\n", 13,
+			`spec.restartPolicy: unknown value "always": want one of Always, OnFailure, Never; did you mean "Always"`},
 		{"a time", strings.Replace(pod, "  name: web\n", "  name: web\n  creationTimestamp: today\n", 1), 5,
 			`metadata.creationTimestamp: invalid time "today": want a time such as 2006-01-02T15:04:05Z`},
 		{"a kind", strings.Replace(pod, "kind: Pod", "kind: Pods", 1), 2, `failed; did you mean Pod (v1)`},

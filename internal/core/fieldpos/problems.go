@@ -81,6 +81,8 @@ func (w *walker) value(node *yaml.Node, t reflect.Type, path string) {
 	case reflect.String:
 		if w.is(node, yaml.ScalarNode, "a string", path) && node.Tag != "!!str" && node.Tag != "!!timestamp" {
 			w.problem(node, path, "invalid value %s: want a string; write %q", node.Value, node.Value)
+		} else if text := unknownValue(t, node.Value); text != "" {
+			w.problem(node, path, "%s", text)
 		}
 	case reflect.Bool:
 		if w.is(node, yaml.ScalarNode, "true or false", path) && node.Tag != "!!bool" && !isYAML11Bool(node) {

@@ -229,6 +229,11 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	if obj.GetName() == "" {
 		return fmt.Errorf("%s without a name", name)
 	}
+	if store.Simulated(name) {
+		if err := fieldpos.CheckValues(obj); err != nil {
+			return fmt.Errorf("%s %s: %w", name, title(data), err)
+		}
+	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	ref := api.RefTo(obj)
 	if at, ok := r.seen[ref]; ok {

@@ -88,6 +88,18 @@ func TestReadRejects(t *testing.T) {
 			"PersistentVolumeClaim shop/data: "},
 		{"a quantity without end",
 			"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1e999999999}}\n", "PersistentVolume pv: "},
+		{"an unknown access mode",
+			"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec:\n  accessModes:\n  - ReadWriteOnc\n",
+			`line 6: read dump: PersistentVolumeClaim shop/data: spec.accessModes[0]: unknown value "ReadWriteOnc": want one of ` +
+				`ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod; did you mean "ReadWriteOnce"`},
+		{"an unknown effect",
+			"kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n  spec:\n    taints:\n    - key: a\n      effect: noSchedule\n",
+			`line 10: read dump: Node n1: spec.taints[0].effect: unknown value "noSchedule": want one of NoSchedule,`},
+		{"an unknown phase", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nstatus: {phase: Free}\n",
+			`line 4: read dump: PersistentVolume pv: status.phase: unknown value "Free": want one of Pending, Available, Bound, Released, Failed`},
+		{"a quantity with a wrong unit",
+			"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec:\n  capacity:\n    storage: 10GB\n",
+			`line 6: read dump: PersistentVolume pv: spec.capacity[storage]: invalid quantity "10GB": want a number with a unit such as 10Gi or 500m; did you mean "10G"`},
 		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20),
 			"read dump: lists nested deeper than 8"},
 	} {
