@@ -80,6 +80,9 @@ func (c Command) run(cluster *dump.Cluster) error {
 	switch args[0] {
 	case "patch":
 		return cluster.Patch(obj, options["-p"])
+	case "label":
+		key, value, _ := strings.Cut(args[3], "=")
+		return cluster.Patch(obj, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))
 	case "annotate":
 		return cluster.Patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, strings.TrimSuffix(args[3], "-")))
 	case "delete":
@@ -103,6 +106,8 @@ func empty(ref api.Ref) (api.Object, error) {
 		return &corev1.Pod{ObjectMeta: meta(namespace, name)}, nil
 	case api.PersistentVolumeClaim:
 		return &corev1.PersistentVolumeClaim{ObjectMeta: meta(namespace, name)}, nil
+	case api.Node:
+		return &corev1.Node{ObjectMeta: meta(namespace, name)}, nil
 	case api.PersistentVolume:
 		return &corev1.PersistentVolume{ObjectMeta: meta(namespace, name)}, nil
 	}

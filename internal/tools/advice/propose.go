@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -235,6 +234,7 @@ func (p *proposer) pod(pod *corev1.Pod) {
 	for _, key := range objects.ClaimsOf(pod) {
 		claim, err := p.cluster.Claims.Get(key)
 		if err != nil {
+			p.missingClaim(pod, key)
 			continue
 		}
 		p.claim(claim)
@@ -295,74 +295,19 @@ func (p *proposer) deadNode(pod *corev1.Pod) {
 		Commands: []Command{namespaced(pod, "delete", "pod", pod.Name, "--force", "--grace-period=0")}})
 }
 
-// nodes proposes, for each node, what removes every refusal of the scheduler.
-func (p *proposer) nodes(pod *corev1.Pod) {
-	evaluator := schedule.NewEvaluator(&p.snapshot)
-	for _, node := range p.snapshot.Nodes {
-		if way, ok := p.fit(evaluator, pod, node); ok {
-			p.add(way)
-		}
+// missingClaim proposes to create a claim that a pod names and that does not exist.
+func (p *proposer) missingClaim(pod *corev1.Pod, key string) {
+	_, name := objects.SplitKey(key)
+	named := func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == name
 	}
-}
-
-// fit returns the change after which a node accepts a pod; ok is false if there is none.
-func (p *proposer) fit(evaluator *schedule.Evaluator, pod *corev1.Pod, node *corev1.Node) (way Way, ok bool) {
-	var does []string
-	for _, r := range evaluator.Refusals(pod, node.Name) {
-		switch r.Plugin {
-		case "NodeUnschedulable":
-			does = append(does, "uncordon node "+node.Name)
-			way.Commands = append(way.Commands, kubectl("uncordon", node.Name))
-		case "TaintToleration":
-			for i := range node.Spec.Taints {
-				taint := &node.Spec.Taints[i]
-				if taint.Effect == corev1.TaintEffectPreferNoSchedule || objects.Tolerated(pod, taint) {
-					continue
-				}
-				if taint.Key == corev1.TaintNodeUnschedulable && node.Spec.Unschedulable {
-					// Uncordon removes it.
-					continue
-				}
-				does = append(does, fmt.Sprintf("remove taint %s from node %s", taint.Key, node.Name))
-				way.Commands = append(way.Commands, kubectl("taint", "nodes", node.Name, fmt.Sprintf("%s:%s-", taint.Key, taint.Effect)))
-			}
-		case "NodeResourcesFit":
-			other, found := p.evictable(pod, node)
-			if !found {
-				return Way{}, false
-			}
-			does = append(does, fmt.Sprintf("make room on node %s: delete pod %s", node.Name, api.KeyOf(other)))
-			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
-			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
-		default:
-			// The volumes of the pod cannot be used on this node.
-			return Way{}, false
-		}
+	if !slices.ContainsFunc(pod.Spec.Volumes, named) {
+		return // a controller creates those of ephemeral volumes
 	}
-	way.Does = strings.Join(does, ", then ")
-	return way, len(way.Commands) > 0
-}
-
-// evictable returns the pod on a node that requests the least CPU of those that request at least as much as the pod.
-func (p *proposer) evictable(pod *corev1.Pod, node *corev1.Node) (found *corev1.Pod, ok bool) {
-	var least int64
-	for _, other := range p.snapshot.Pods {
-		if other.Spec.NodeName != node.Name || objects.Terminated(other) || other.DeletionTimestamp != nil {
-			continue
-		}
-		if cpu := cpuOf(other); cpu >= cpuOf(pod) && (!ok || cpu < least) {
-			found, least, ok = other, cpu, true
-		}
-	}
-	return found, ok
-}
-
-// cpuOf returns the thousandths of a CPU that a pod requests.
-func cpuOf(pod *corev1.Pod) int64 {
-	var sum int64
-	for i := range pod.Spec.Containers {
-		cpu := pod.Spec.Containers[i].Resources.Requests[corev1.ResourceCPU]
-		sum += cpu.MilliValue()
-	}
-	return sum
+	spec := map[string]any{"accessModes": []string{string(corev1.ReadWriteOnce)},
+		"resources": map[string]any{"requests": map[string]string{string(corev1.ResourceStorage): "1Gi"}}}
+	text := manifest(map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+		"metadata": map[string]any{"name": name, "namespace": pod.Namespace}, "spec": spec})
+	p.add(Way{Does: fmt.Sprintf("create claim %s; choose its size and storage class", key), Risk: "the volume is empty",
+		Commands: []Command{{Args: []string{"apply", "-f", "-"}, Manifest: text}}})
 }

@@ -1,0 +1,144 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/objects"
+)
+
+// nodes proposes, for each node, what removes every refusal of the scheduler.
+func (p *proposer) nodes(pod *corev1.Pod) {
+	evaluator := schedule.NewEvaluator(&p.snapshot)
+	for _, node := range p.snapshot.Nodes {
+		if way, ok := p.fit(evaluator, pod, node); ok {
+			p.add(way)
+		}
+	}
+}
+
+// fit returns the change after which a node accepts a pod; ok is false if there is none.
+func (p *proposer) fit(evaluator *schedule.Evaluator, pod *corev1.Pod, node *corev1.Node) (way Way, ok bool) {
+	var does []string
+	for _, r := range evaluator.Refusals(pod, node.Name) {
+		switch r.Plugin {
+		case "NodeUnschedulable":
+			does = append(does, "uncordon node "+node.Name)
+			way.Commands = append(way.Commands, kubectl("uncordon", node.Name))
+		case "TaintToleration":
+			for i := range node.Spec.Taints {
+				taint := &node.Spec.Taints[i]
+				if taint.Effect == corev1.TaintEffectPreferNoSchedule || objects.Tolerated(pod, taint) {
+					continue
+				}
+				if taint.Key == corev1.TaintNodeUnschedulable && node.Spec.Unschedulable {
+					// Uncordon removes it.
+					continue
+				}
+				does = append(does, fmt.Sprintf("remove taint %s from node %s", taint.Key, node.Name))
+				way.Commands = append(way.Commands, kubectl("taint", "nodes", node.Name, fmt.Sprintf("%s:%s-", taint.Key, taint.Effect)))
+			}
+		case "NodeResourcesFit":
+			other, found := p.evictable(pod, node)
+			if !found {
+				return Way{}, false
+			}
+			does = append(does, fmt.Sprintf("make room on node %s: delete pod %s", node.Name, api.KeyOf(other)))
+			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
+			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
+		case "NodeAffinity":
+			for _, label := range missingLabels(pod, node) {
+				does = append(does, fmt.Sprintf("label node %s with %s", node.Name, label))
+				command := kubectl("label", "node", node.Name, label)
+				if _, other := node.Labels[strings.SplitN(label, "=", 2)[0]]; other {
+					command.Args = append(command.Args, "--overwrite")
+				}
+				way.Commands = append(way.Commands, command)
+			}
+		default:
+			// The volumes of the pod cannot be used on this node.
+			return Way{}, false
+		}
+	}
+	way.Does = strings.Join(does, ", then ")
+	return way, len(way.Commands) > 0
+}
+
+// missingLabels returns the labels of a pod's node selector that a node lacks, as KEY=VALUE. Labels that describe the node itself, such as its
+// name and zone, are not for the administrator to change, so there are none if one of them is missing.
+func missingLabels(pod *corev1.Pod, node *corev1.Node) []string {
+	var missing []string
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		switch value := pod.Spec.NodeSelector[key]; {
+		case node.Labels[key] == value:
+		case strings.Contains(key, "kubernetes.io/"):
+			return nil
+		default:
+			missing = append(missing, key+"="+value)
+		}
+	}
+	return missing
+}
+
+// evictable returns the pod that requests least of those whose deletion makes room for another one on a node.
+func (p *proposer) evictable(pod *corev1.Pod, node *corev1.Node) (found *corev1.Pod, ok bool) {
+	lacking := requests(pod)
+	var running []*corev1.Pod
+	for _, other := range p.snapshot.Pods {
+		if other.Spec.NodeName == node.Name && !objects.Terminated(other) {
+			running = append(running, other)
+			for name, amount := range requests(other) {
+				lacking[name] += amount
+			}
+		}
+	}
+	for name := range lacking {
+		if have, listed := node.Status.Allocatable[name]; listed {
+			lacking[name] -= amountOf(name, have)
+		} else {
+			delete(lacking, name) // the scheduler does not count it
+		}
+	}
+	for _, other := range running {
+		own, enough := requests(other), other.DeletionTimestamp == nil
+		for name, amount := range lacking {
+			enough = enough && own[name] >= amount
+		}
+		if enough && (!ok || less(own, requests(found))) {
+			found, ok = other, true
+		}
+	}
+	return found, ok
+}
+
+// less orders requests by CPU, then by memory.
+func less(a, b map[corev1.ResourceName]int64) bool {
+	return cmp.Or(cmp.Compare(a[corev1.ResourceCPU], b[corev1.ResourceCPU]), cmp.Compare(a[corev1.ResourceMemory], b[corev1.ResourceMemory])) < 0
+}
+
+// requests returns what the containers of a pod request, in the units of amountOf, and one of the pods that a node allows.
+func requests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
+	sum := map[corev1.ResourceName]int64{corev1.ResourcePods: 1}
+	for i := range pod.Spec.Containers {
+		for name, q := range pod.Spec.Containers[i].Resources.Requests {
+			sum[name] += amountOf(name, q)
+		}
+	}
+	return sum
+}
+
+// amountOf returns a quantity of a resource: thousandths of a CPU, and units of all others.
+func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
