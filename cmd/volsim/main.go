@@ -49,7 +49,9 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	if status := exitStatus(0); errors.As(err, &status) {
 		return int(status)
 	}
-	fmt.Fprintf(errOut, "volsim: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	// Errors of the library begin with the name of its package, which is that of the command.
+	text := strings.TrimPrefix(err.Error(), "volsim: ")
+	fmt.Fprintf(errOut, "volsim: %s\n", strings.ReplaceAll(text, "\n", "; "))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
