@@ -42,7 +42,11 @@ function ruleCard(rule, short) {
   ]);
 }
 
-const laneName = (lane, full) => [make("span", "kind", shortKind(data.lanes[lane].kind)), make("span", "name", full ? withoutDefault(data.lanes[lane].name) : laneLabel(lane))];
+// The node of an attachment stays readable where its volume is cut off.
+const laneName = (lane, full) => {
+  const [name, node] = full ? [withoutDefault(data.lanes[lane].name)] : laneLabel(lane).split(" → ");
+  return [make("span", "kind", shortKind(data.lanes[lane].kind)), make("span", "name", name), ...(node ? [make("span", "node", `→ ${node}`)] : [])];
+};
 
 // stepLine shows a step in one line.
 function stepLine(i, colours) {
