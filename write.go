@@ -20,13 +20,13 @@ import (
 // k8s.io/apimachinery/pkg/api/errors.
 func (c *Cluster) Create(objs ...api.Object) error {
 	given := make(map[api.Ref]bool, len(objs))
-	sent, refs := make([]api.Object, len(objs)), make([]api.Ref, len(objs))
+	sent, refs, tried := make([]api.Object, len(objs)), make([]api.Ref, len(objs)), make([]store.Tried, len(objs))
 	for i, obj := range objs {
 		var err error
 		if sent[i], err = c.request("create", obj); err != nil {
 			return err
 		}
-		if _, err := c.engine.Store().CreateWith(sent[i], store.CreateOptions{DryRun: true}); err != nil && !isMissing(err, given) {
+		if tried[i], err = c.engine.Store().Try(sent[i]); err != nil && !isMissing(err, given) {
 			return describe("create", sent[i], err)
 		}
 		refs[i] = api.RefTo(sent[i])
@@ -37,7 +37,7 @@ func (c *Cluster) Create(objs ...api.Object) error {
 	}
 	for i, obj := range objs {
 		if err := c.send("create", obj, sent[i], func() (api.Object, error) {
-			return c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true})
+			return c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true, Tried: tried[i]})
 		}); err != nil {
 			return err
 		}

@@ -117,6 +117,11 @@ func (a *Actor) end(self *Process) {
 	for _, stop := range a.stops {
 		stop()
 	}
+	if !a.engine.closing {
+		for _, view := range a.views {
+			view.leave()
+		}
+	}
 	a.stops = nil
 	a.views, a.queues, a.memory, a.idle, a.isolated = nil, nil, nil, nil, false
 	mine := func(ev event) bool {

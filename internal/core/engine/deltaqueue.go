@@ -35,7 +35,7 @@ type departures[T api.Object] struct {
 }
 
 func newDeltaQueue[T api.Object]() *deltaQueue[T] {
-	return &deltaQueue[T]{first: 1, latest: map[string]uint64{}}
+	return &deltaQueue[T]{first: 1}
 }
 
 // end is the number of the next change, and the offset of a reader that has delivered everything.
@@ -46,7 +46,7 @@ func (f *deltaQueue[T]) at(n uint64) *delta[T] { return f.changes.at(int(n - f.f
 // push adds a change for that number of readers.
 func (f *deltaQueue[T]) push(c api.Change[T], at time.Duration, readers int) {
 	before, n := f.latest[c.Key], f.end()
-	f.latest[c.Key] = n
+	f.note(c.Key, n)
 	f.add(c, at, before, readers)
 }
 
@@ -56,12 +56,20 @@ func (f *deltaQueue[T]) pushTracked(c api.Change[T], latest *uint64, at time.Dur
 	*latest = n
 	switch {
 	case c.Type == api.Deleted:
-		f.latest[c.Key] = n
+		f.note(c.Key, n)
 	case c.Type == api.Added && len(f.latest) > 0:
 		before = f.latest[c.Key]
 		delete(f.latest, c.Key)
 	}
 	f.add(c, at, before, readers)
+}
+
+// note records the number of the newest change of a key.
+func (f *deltaQueue[T]) note(key string, n uint64) {
+	if f.latest == nil {
+		f.latest = map[string]uint64{}
+	}
+	f.latest[key] = n
 }
 
 func (f *deltaQueue[T]) add(c api.Change[T], at time.Duration, before uint64, readers int) {

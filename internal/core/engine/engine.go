@@ -96,6 +96,7 @@ type Engine struct {
 	// See outside.go.
 	outside  Outside
 	attached map[any]any
+	closing  bool // the engine ends: informers need not leave each other
 }
 
 // periodicLevel is the level at which components log periodic work that finds nothing new.
@@ -186,6 +187,7 @@ func (e *Engine) AfterEvent(fn func()) { e.after = append(e.after, fn) }
 // Close ends all processes without trace entries and frees the memory of waiting ones. It must not be called from within a process.
 // Nothing happens in the engine afterwards.
 func (e *Engine) Close() {
+	e.closing = true
 	for _, a := range e.actors {
 		a.end(nil)
 	}

@@ -29,6 +29,8 @@ type Informer[T api.Object] struct {
 	order    uint64 // position among the informers on the table
 	lag      time.Duration
 	handlers []Handler[T]
+	first    [1]Handler[T] // memory of handlers; most informers have one
+	home     *dispatcher[T]
 	deltas   *deltaQueue[T]
 	// The object that is being delivered, and its key.
 	delivered T
@@ -56,12 +58,15 @@ func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *stor
 func startInformer[T api.Object](inf *Informer[T]) *Informer[T] {
 	a := inf.actor
 	inf.lag = a.engine.lag[a.name]
-	h := dispatcherOf(a.engine, inf.table)
-	h.join(inf)
-	a.OnStop(func() { h.leave(inf) })
+	inf.handlers = inf.first[:0]
+	inf.home = dispatcherOf(a.engine, inf.table)
+	inf.home.join(inf)
 	a.views = append(a.views, inf)
 	return inf
 }
+
+// leave ends the informer.
+func (inf *Informer[T]) leave() { inf.home.leave(inf) }
 
 // Handle adds a handler. First the handler gets an Add for every object in the cache, in the order of keys.
 func (inf *Informer[T]) Handle(h Handler[T]) {

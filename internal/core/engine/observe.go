@@ -224,6 +224,8 @@ type View interface {
 	Kind() api.Kind
 	// Undelivered walks the changes that it has not delivered, in order.
 	Undelivered(yield func(change UndeliveredChange) bool)
+
+	leave()
 }
 
 // UndeliveredChange is a change that an informer has not delivered.

@@ -91,7 +91,7 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 	}
 	q := &Queue{
 		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, limiter: cfg.Limiter, failure: cfg.OnFailure, single: cfg.SingleRetry,
-		free: cfg.Workers, all: map[string]*queued{}, waiting: map[string]*delayed{},
+		free: cfg.Workers,
 	}
 	a.queues = append(a.queues, q)
 	return q
@@ -106,6 +106,9 @@ func (q *Queue) Add(key string) {
 	item := q.all[key]
 	if item == nil {
 		item = q.item(key)
+		if q.all == nil {
+			q.all = map[string]*queued{}
+		}
 		q.all[key] = item
 	}
 	if item.dirty {
@@ -211,7 +214,7 @@ func (q *Queue) done(item *queued) {
 	case q.busy == 0 && n <= itemsCleared:
 		clear(q.all)
 	case q.busy == 0:
-		q.all = map[string]*queued{}
+		q.all = nil
 	case n > 8*(q.busy+itemsKept):
 		busy := make(map[string]*queued, 2*q.busy)
 		for key, item := range q.all {
@@ -265,6 +268,9 @@ func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 	}
 	d = at - q.actor.engine.now
 	q.actor.engine.answers(int64(d))
+	if q.waiting == nil {
+		q.waiting = map[string]*delayed{}
+	}
 	q.waiting[key] = &delayed{at: at, background: background, timer: q.actor.arm(d, &Timer{name: q.name + " retry of " + key, background: background,
 		call: func() {
 			delete(q.waiting, key)
@@ -310,7 +316,7 @@ type Limiter struct {
 
 // NewLimiter makes a limiter. With perSecond zero it has no bucket.
 func NewLimiter(base, max time.Duration, perSecond, burst int) *Limiter {
-	l := &Limiter{base: base, max: max, burst: burst, failures: map[string]int{}}
+	l := &Limiter{base: base, max: max, burst: burst}
 	if perSecond > 0 {
 		l.interval = time.Second / time.Duration(perSecond)
 		l.tat = -time.Duration(burst) * l.interval // it is full at first
@@ -326,6 +332,9 @@ func DefaultLimiter() *Limiter {
 // When counts a failure of the key and returns its delay.
 func (l *Limiter) When(key string, now time.Duration) time.Duration {
 	n := l.failures[key]
+	if l.failures == nil {
+		l.failures = map[string]int{}
+	}
 	l.failures[key] = n + 1
 	delay := l.max
 	if n < 62 && l.base <= l.max>>n {

@@ -76,6 +76,11 @@ func clearServerFields(meta *metav1.ObjectMeta) {
 	meta.DeletionGracePeriodSeconds = nil
 }
 
+// holds reports whether a validation of then has the same result now.
+func (t *Table[T]) holds(then Tried) bool {
+	return then.accepted && t.store.version-then.version == t.written-then.writes
+}
+
 // createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
 // says that the request named a resourceVersion.
 func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken bool, err error) {
@@ -87,7 +92,7 @@ func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 		t.strategy.prepareCreate(obj, meta.CreationTimestamp)
 	}
 	validated := !opts.SkipValidation && !t.store.asGiven
-	if validated {
+	if validated && !t.holds(opts.Tried) {
 		errs := validateMetaCreate(meta, t.resource)
 		if t.strategy.validateCreate != nil {
 			errs = append(errs, t.strategy.validateCreate(obj)...)

@@ -11,8 +11,18 @@ type CreateOptions struct {
 	DryRun bool
 	// Owned: the object was made for this call alone. The store owns it from then on, whatever the result is; default false: it is copied.
 	Owned bool
+	// Tried is the result of Try for an equal object. The object is not validated again if no object of another kind was written since. The
+	// default is that it was not tried.
+	Tried Tried
 	// Admit changes the new object after its fields got their manager, or rejects it. Nil does nothing.
 	Admit func(obj api.Object) error
+}
+
+// Tried says that the API server would accept an object, in the state that the store had then. Other kinds may change what admission makes of the
+// object; objects of its own kind do not.
+type Tried struct {
+	accepted        bool
+	version, writes uint64 // of the store, and of the objects of that kind
 }
 
 // UpdateOptions changes how an object is updated. The zero value is the default of clients.

@@ -100,8 +100,10 @@ func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
 
 // OnOther calls fn with the table of each kind that is not simulated: those that exist, by name, and later ones when they are made.
 func (s *Store) OnOther(fn func(*Table[*plain.Object])) {
-	for _, kind := range slices.Sorted(maps.Keys(s.others.tables)) {
-		fn(s.others.tables[kind])
+	if len(s.others.tables) > 0 {
+		for _, kind := range slices.Sorted(maps.Keys(s.others.tables)) {
+			fn(s.others.tables[kind])
+		}
 	}
 	s.others.added = append(s.others.added, fn)
 }
@@ -132,7 +134,7 @@ func newOther(s *Store, kind *objkinds.Kind) *Table[*plain.Object] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
-	t := &Table[*plain.Object]{store: s, resource: otherResource(kind), strategy: strategy, removed: map[string]uint32{}}
+	t := &Table[*plain.Object]{store: s, resource: otherResource(kind), strategy: strategy}
 	t.history.limit = max(s.others.history, 0)
 	return t
 }

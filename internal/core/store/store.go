@@ -115,6 +115,7 @@ type table interface {
 	at(version uint64) ([]api.Object, error)
 	watch(opts WatchOptions[api.Object], fn func(api.Change[api.Object])) (stop func(), err error)
 	Len() int
+	writes() uint64
 }
 
 // tableFor returns the table for an object, and the object in the Go type that the table has.
@@ -149,6 +150,18 @@ func (s *Store) CreateWith(obj api.Object, opts CreateOptions) (api.Object, erro
 		return nil, err
 	}
 	return t.create(obj, opts)
+}
+
+// Try reports what CreateWith would answer, and stores nothing.
+func (s *Store) Try(obj api.Object) (Tried, error) {
+	t, obj, err := s.tableFor(obj)
+	if err != nil {
+		return Tried{}, err
+	}
+	if _, err := t.create(obj, CreateOptions{DryRun: true}); err != nil {
+		return Tried{}, err
+	}
+	return Tried{accepted: true, version: s.version, writes: t.writes()}, nil
 }
 
 // Update replaces an object of any kind, as Table.Update does.

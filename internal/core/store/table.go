@@ -27,6 +27,8 @@ type Table[T api.Object] struct {
 	validAnnotations map[string]string
 	// removed counts the removed objects by key, so that the next one of that name gets another uid.
 	removed map[string]uint32
+	// written counts the writes to the table.
+	written uint64
 }
 
 // cell contains one object of a table, as long as an object of that key exists.
@@ -44,7 +46,7 @@ func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], histo
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
-	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy, removed: map[string]uint32{}}
+	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy}
 	t.history.limit = max(history, 0)
 	s.tables[kind] = t
 	return t
@@ -58,6 +60,8 @@ func (t *Table[T]) Namespaced() bool { return t.resource.namespaced }
 
 // Len returns the number of objects.
 func (t *Table[T]) Len() int { return t.cells.Len() }
+
+func (t *Table[T]) writes() uint64 { return t.written }
 
 // Lookup returns the object with that key and whether it exists.
 func (t *Table[T]) Lookup(key string) (T, bool) {
@@ -188,6 +192,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 // stamp sets the resourceVersion of obj to the next version.
 func (t *Table[T]) stamp(obj T) {
 	t.store.version++
+	t.written++
 	metaOf(obj).ResourceVersion = strconv.FormatUint(t.store.version, 10)
 }
 
@@ -204,6 +209,9 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	var none T
 	c.obj = none
 	t.order.Delete(c.Key)
+	if t.removed == nil {
+		t.removed = map[string]uint32{}
+	}
 	t.removed[c.Key]++
 	t.store.objects--
 	t.notify(c, &api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
