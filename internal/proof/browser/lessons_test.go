@@ -120,7 +120,9 @@ func TestLink(t *testing.T) {
 func TestOffline(t *testing.T) {
 	p := open(t, "")
 	require.Eventually(t, func() bool {
-		return eval[bool](p, `caches.keys().then(async (k) => k.length > 0 && (await (await caches.open(k[0])).keys()).length >= 8)`)
+		// A worker that has filled its cache answers requests only when it is activated.
+		return eval[bool](p, `navigator.serviceWorker.getRegistration().then((r) => r?.active?.state === "activated")`) &&
+			eval[bool](p, `caches.keys().then(async (k) => k.length > 0 && (await (await caches.open(k[0])).keys()).length >= 8)`)
 	}, patience, 200e6)
 	p.server.Close()
 	p.do(chromedp.Reload())
