@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -93,11 +94,13 @@ func validateSpecChange(spec, old *corev1.PodSpec) field.ErrorList {
 			rest.Affinity = withNodeAffinity(rest.Affinity, old.Affinity)
 		}
 	}
+	// API-237: the error shows what would change.
 	if !semanticEqual(&rest, old) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than "+
 			"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"+
 			"`spec.tolerations` (only additions to existing tolerations),"+
-			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
+			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n"+
+			diff.Diff(internalForm{*old}, internalForm{rest})))
 	}
 	return errs
 }

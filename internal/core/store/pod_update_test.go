@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,6 +92,11 @@ func TestPodUpdate(t *testing.T) {
 			func(p *corePod) { p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{} }, "spec F"},
 		{"API-237", "a prefix for names", nil, func(p *corePod) { p.GenerateName = "A_" }, "metadata.generateName I"},
 	}, false)
+	moved := goodPod()
+	moved.Spec.NodeName = "n1"
+	errs := podStrategy.validateUpdate(moved, goodPod())
+	require.NotEmpty(t, errs, "API-237")
+	assert.Contains(t, errs[len(errs)-1].Detail, "\n- \"NodeName\": \"\",\n+ \"NodeName\": \"n1\",\n", "API-237: the error shows the change")
 	pod, old := goodPod(), goodPod()
 	pod.Status.Phase, old.Status.Phase = corev1.PodFailed, corev1.PodRunning
 	podStrategy.prepareUpdate(pod, old)
