@@ -109,6 +109,25 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 	if !*spec.ManualSelector && spec.Selector != nil {
 		errs = append(errs, validateGeneratedLabels(job)...)
 	}
+	errs = append(errs, validateJobSpec(spec, path)...)
+	if spec.Selector == nil {
+		errs = append(errs, field.Required(path.Child("selector"), ""))
+	}
+	if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
+		errs = append(errs, field.Invalid(path.Child("template", "metadata", "labels"), maps.Clone(spec.Template.Labels),
+			"`selector` does not match template `labels`"))
+	}
+	if *spec.CompletionMode == batchv1.IndexedCompletion && spec.Completions != nil && *spec.Completions > 0 {
+		if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); len(validation.IsDNS1123Label(last)) > 0 {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), job.Name, "will not able to create pod with invalid DNS label: "+last))
+		}
+	}
+	return errs
+}
+
+// validateJobSpec validates what Jobs and the template of a CronJob have in common (JOB-083). The spec has its defaults.
+func validateJobSpec(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	// JOB-083: numbers are not negative, and the pods of a Job end.
 	for _, n := range []struct {
 		name  string
@@ -149,18 +168,6 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 		errs = append(errs, field.Required(restart, `valid values: "OnFailure", "Never"`))
 	default:
 		errs = append(errs, field.NotSupported(restart, policy, []corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}))
-	}
-	if spec.Selector == nil {
-		errs = append(errs, field.Required(path.Child("selector"), ""))
-	}
-	if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
-		errs = append(errs, field.Invalid(path.Child("template", "metadata", "labels"), maps.Clone(spec.Template.Labels),
-			"`selector` does not match template `labels`"))
-	}
-	if *spec.CompletionMode == batchv1.IndexedCompletion && spec.Completions != nil && *spec.Completions > 0 {
-		if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); len(validation.IsDNS1123Label(last)) > 0 {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), job.Name, "will not able to create pod with invalid DNS label: "+last))
-		}
 	}
 	return errs
 }

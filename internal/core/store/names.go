@@ -38,6 +38,9 @@ func generateName(base string, nth uint64, attempt int) string {
 	return base + string(suffix)
 }
 
+// NewUID returns the uid of the first object of a kind with that key.
+func NewUID(kind api.Kind, key string) types.UID { return newUID(kind, key, 0) }
+
 // newUID returns the uid of the nth object of a kind with that key, in the form of a random UUID. It depends on nothing else, so an object
 // has the same uid in every ordering of a run.
 func newUID(kind api.Kind, key string, nth uint32) types.UID {

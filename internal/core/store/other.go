@@ -210,6 +210,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s = replicaSetRules.add(s)
 	case "Job.batch":
 		s = jobStrategy(s)
+	case "CronJob.batch":
+		s = cronJobRules.add(s)
 	case "DaemonSet.apps":
 		s = daemonSetStrategy(s)
 	case "Deployment.apps":

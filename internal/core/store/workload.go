@@ -21,8 +21,8 @@ type workloadRules[T api.Object] struct {
 	defaults       func(obj T)
 	validate       func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
-	// updateFirst puts the errors of validateUpdate before those of validate.
-	updateFirst bool
+	// updateFirst puts the errors of validateUpdate before those of validate. wholeUpdate says that validateUpdate does not need validate.
+	updateFirst, wholeUpdate bool
 }
 
 // add adds the rules to a strategy. Objects are converted for them, and normalized to the fields of T.
@@ -60,6 +60,9 @@ func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object]
 		before, err := plain.As[T](old)
 		if err != nil {
 			return errs
+		}
+		if r.wholeUpdate {
+			return r.validateUpdate(typed, before)
 		}
 		if r.updateFirst {
 			return append(r.validateUpdate(typed, before), errs...)

@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 
 	"github.com/volsim/volsim/api"
@@ -197,7 +198,69 @@ func workloadKinds() []workloadKind {
 				}),
 				edit(func(r *rand.Rand, j *batchv1.Job) { j.Spec.Template.Annotations = map[string]string{"a": "b"} }),
 			}},
+		{kind: "CronJob.batch", internal: schema.GroupVersion{Group: "batch", Version: runtime.APIVersionInternal}, strategy: cronjob.Strategy,
+			base: func() api.Object {
+				return &batchv1.CronJob{ObjectMeta: meta(), Spec: batchv1.CronJobSpec{Schedule: "*/5 * * * *",
+					JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: podTemplate(corev1.RestartPolicyNever)}}}}
+			},
+			edits: []func(*rand.Rand, api.Object){
+				edit(func(r *rand.Rand, j *batchv1.CronJob) { j.Spec.Schedule = cronSchedule(r) }),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) { j.Spec.Schedule = cronSchedule(r) }),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.TimeZone = new(choose(r, "", "Europe/Berlin", "UTC", "utc", "Local", "local", "Mars/Base", "a//b", "../x", "a b"))
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) { j.Spec.StartingDeadlineSeconds = new(int64(*number(r))) }),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.ConcurrencyPolicy = choose(r, "", "Forbid", "Replace", batchv1.ConcurrencyPolicy("x"))
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.SuccessfulJobsHistoryLimit, j.Spec.FailedJobsHistoryLimit = number(r), number(r)
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) { j.Spec.Suspend = new(r.IntN(2) == 0) }),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.JobTemplate.Spec.Selector, j.Spec.JobTemplate.Spec.ManualSelector = selectorFor(r), new(r.IntN(2) == 0)
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.JobTemplate.Spec.PodFailurePolicy, j.Spec.JobTemplate.Spec.BackoffLimitPerIndex = failurePolicy(r), number(r)
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.JobTemplate.Spec.Completions, j.Spec.JobTemplate.Spec.Parallelism = number(r), number(r)
+					j.Spec.JobTemplate.Spec.CompletionMode = new(choose(r, batchv1.IndexedCompletion, batchv1.NonIndexedCompletion, "x"))
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.JobTemplate.Spec.PodReplacementPolicy = new(choose(r, batchv1.Failed, batchv1.TerminatingOrFailed, "x"))
+				}),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) { changeTemplate(r, &j.Spec.JobTemplate.Spec.Template) }),
+				edit(func(r *rand.Rand, j *batchv1.CronJob) {
+					j.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = choose[corev1.RestartPolicy](r, "", "Always", "OnFailure", "Never")
+				}),
+			}},
 	}
+}
+
+// cronSchedule returns a schedule of a CronJob, valid or not.
+func cronSchedule(r *rand.Rand) string {
+	value := func() string {
+		return choose(r, "*", "*", "?", "0", "1", "5", "7", "12", "13", "23", "24", "31", "32", "59", "60", "-1", "JAN", "dec", "sun", "Sat", "x", "")
+	}
+	part := func() string {
+		text := value()
+		if r.IntN(3) == 0 {
+			text += "-" + value()
+		}
+		if r.IntN(3) == 0 {
+			text += "/" + choose(r, "1", "2", "0", "70", "-1", "x", "2/2")
+		}
+		if r.IntN(10) == 0 {
+			text += choose(r, "-1-2", ",", ",1", ",2-4/2")
+		}
+		return text
+	}
+	if r.IntN(4) == 0 {
+		return choose(r, "", "@daily", "@weekly", "@yearly", "@every 5m", "@every x", "@every", "@never", "@Daily", "TZ=UTC 0 0 * * *", "CRON_TZ=Europe/Berlin @daily",
+			"TZ=Mars/Base 0 0 * * *", "TZ=UTC", "0 0 * * * TZ", " * * * * * ", "* * * *", "* * * * * *")
+	}
+	return strings.Join([]string{part(), part(), part(), part(), part()}, " ")
 }
 
 func selectorFor(r *rand.Rand) *metav1.LabelSelector {
@@ -358,6 +421,8 @@ func templateOf(obj api.Object) *corev1.PodTemplateSpec {
 		return &obj.Spec.Template
 	case *batchv1.Job:
 		return &obj.Spec.Template
+	case *batchv1.CronJob:
+		return &obj.Spec.JobTemplate.Spec.Template
 	}
 	panic(fmt.Sprintf("%T has no template", obj))
 }
