@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/kube/envtest"
+	"github.com/volsim/volsim/storage"
 )
 
 const definition = `
@@ -67,6 +68,33 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, env.Stop())
 	_, err = client.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{})
 	require.Error(t, err)
+}
+
+// TestAttachments: attachments come and go with pods, and the node has the driver. It is an example of docs/operators.md.
+func TestAttachments(t *testing.T) {
+	ctx := t.Context()
+	env := &envtest.Environment{Kubelets: true, Backends: []storage.Backend{fake.CSI("disk.example.com", fake.AttachLimit(8))}}
+	cfg, err := env.Start()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, env.Stop()) }()
+	client := kubernetes.NewForConfigOrDie(cfg)
+	env.Do(func(c *volsim.Cluster) {
+		require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast")),
+			fake.Pod("web", fake.Claims("data"))))
+		require.NoError(t, c.Settle())
+	})
+	count := func() int {
+		list, err := client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(list.Items)
+	}
+	csi, err := client.StorageV1().CSINodes().Get(ctx, "n1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 8, *csi.Spec.Drivers[0].Allocatable.Count)
+	require.Equal(t, 1, count())
+	require.NoError(t, client.CoreV1().Pods("default").Delete(ctx, "web", metav1.DeleteOptions{}))
+	env.Do(func(c *volsim.Cluster) { require.NoError(t, c.Advance(time.Minute)) })
+	require.Zero(t, count())
 }
 
 // TestMissingPath: a path that does not exist is an error if the caller wants that.
