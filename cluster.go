@@ -101,6 +101,7 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	if !slices.Contains(cfg.Without, Kubelets) {
 		c.leases = &leases.Book{}
+		c.engine.Attached(leases.Key{}, func() any { return c.leases })
 	}
 	if err := c.startControllers(); err != nil {
 		return nil, err

@@ -5,17 +5,28 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // ForEngine returns the backend of a cluster. Writes appear in its trace as those of user/ACTOR.
 func ForEngine(e *engine.Engine) Backend {
-	return &engineBackend{engine: e, clients: map[string]*engine.Process{}}
+	book, _ := e.Attached(leases.Key{}, func() any { return (*leases.Book)(nil) }).(*leases.Book)
+	return &engineBackend{engine: e, clients: map[string]*engine.Process{}, leases: book}
 }
 
 type engineBackend struct {
 	engine  *engine.Engine
 	clients map[string]*engine.Process // by actor
+	leases  *leases.Book               // nil without kubelets
+}
+
+// Renewed implements Leaser.
+func (b *engineBackend) Renewed(node string) (time.Time, bool) {
+	if b.leases == nil {
+		return time.Time{}, false
+	}
+	return b.leases.Renewed(node, b.engine.Now())
 }
 
 func (b *engineBackend) Store() *store.Store { return b.engine.Store() }

@@ -137,7 +137,7 @@ const (
 // objectsAt returns all objects of the resource at a version; zero is now.
 func (s *Server) objectsAt(r *request, version uint64) ([]api.Object, error) {
 	if version == 0 || version == s.store.Version() {
-		return s.store.List(r.resource.kind), nil
+		return s.objects(r.resource.kind), nil
 	}
 	objs, err := s.store.At(r.resource.kind, version)
 	if err == nil || !apierrors.IsResourceExpired(err) {
@@ -152,6 +152,14 @@ func (s *Server) objectsAt(r *request, version uint64) ([]api.Object, error) {
 		expired.ErrStatus.ListMeta.Continue = encodeContinue(token)
 	}
 	return nil, expired
+}
+
+// objects returns all objects of a kind, in the order of their keys.
+func (s *Server) objects(kind api.Kind) []api.Object {
+	if kind == leaseKind {
+		return s.withLeases(s.store.List(kind))
+	}
+	return s.store.List(kind)
 }
 
 // inNamespace returns the objects of the namespace of the request, from the key start on. objs are in the order of their keys.

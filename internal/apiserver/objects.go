@@ -55,7 +55,7 @@ func (s *Server) get(r *request) ([]byte, int, error) {
 	if err := s.checkVersion(opts.ResourceVersion); err != nil {
 		return nil, 0, err
 	}
-	obj, err := s.call(r, r.ref(), func() (api.Object, error) { return s.store.Get(r.resource.kind, r.key()) })
+	obj, err := s.call(r, r.ref(), func() (api.Object, error) { return s.getObject(r) })
 	if err != nil {
 		return nil, 0, err
 	}

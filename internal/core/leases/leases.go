@@ -2,9 +2,9 @@
 //
 // A kubelet renews its Lease every 10 s. Only the node lifecycle controller reads it, and that controller only compares the time of
 // the last renewal with that of its last pass. So a [Book] computes renewals from the times at which kubelets start, stop, and lose or
-// regain the API server. There are no Lease objects.
+// regain the API server. No Lease is stored; the API server shows one of each node to clients.
 //
-// Rules: NODE-020 to NODE-024 of docs/rules/node-lifecycle.md.
+// Rules: NODE-020 to NODE-025 of docs/rules/node-lifecycle.md.
 package leases
 
 import "time"
@@ -17,6 +17,9 @@ const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 7 * time.Second
 )
+
+// Key is the key under which the Book of a cluster is attached to its engine.
+type Key struct{}
 
 // Book has the renewals of all nodes. The zero value is ready to use.
 type Book struct {
