@@ -33,8 +33,9 @@ type stream struct {
 	finished bool // nothing comes after events
 	queued   int  // bytes of events
 
-	rest []byte // rest of the frame being read; used by the reader only
-	free int    // how many further events arrive together with the last one; used by the reader only
+	// Used by the reader only: the last frame, what is left to read of it, and how many further events arrive together with the last one.
+	frame, rest []byte
+	free        int
 }
 
 // event is an event of a watch. Initial events need no permit, and have no object.
@@ -46,9 +47,8 @@ type event struct {
 	at         time.Time
 }
 
-// frame returns the event as sent on the wire.
-func (e event) frame() []byte {
-	data := make([]byte, 0, len(e.data)+40)
+// appendFrame appends the event as sent on the wire.
+func (e event) appendFrame(data []byte) []byte {
 	data = append(data, `{"type":"`...)
 	data = append(data, e.changeType...)
 	data = append(data, `","object":`...)
@@ -85,6 +85,16 @@ func (st *stream) wake() {
 	case st.ready <- struct{}{}:
 	default:
 	}
+}
+
+// more reports whether another event arrives at once.
+func (st *stream) more() bool {
+	if st.permitFor != nil || st.lag() > 0 {
+		return false
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.events) > 0
 }
 
 // finish ends the stream after the events that are queued.
@@ -178,7 +188,8 @@ func (st *stream) Read(p []byte) (int, error) {
 				return 0, err
 			}
 			if ok {
-				st.rest = e.frame()
+				st.frame = e.appendFrame(st.frame[:0])
+				st.rest = st.frame
 			}
 			continue
 		}
@@ -245,7 +256,13 @@ func (st *stream) copyTo(w http.ResponseWriter) {
 		}
 	}
 	// A client that reads nothing does not hold its watch for ever.
-	extend := func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience)) }
+	var extended time.Time
+	extend := func() {
+		if now := time.Now(); now.Sub(extended) > writePatience/10 {
+			extended = now
+			_ = http.NewResponseController(w).SetWriteDeadline(now.Add(writePatience))
+		}
+	}
 	extend()
 	flush()
 	buffer := make([]byte, 32<<10)
@@ -256,7 +273,8 @@ func (st *stream) copyTo(w http.ResponseWriter) {
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return
 			}
-			if len(st.rest) == 0 {
+			// Events that come together are sent together.
+			if len(st.rest) == 0 && !st.more() {
 				flush()
 			}
 		}
