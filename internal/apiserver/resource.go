@@ -156,7 +156,7 @@ var refused = map[api.Kind][]struct {
 		{subresource{"attach", coreGroup.WithKind("PodAttachOptions"), []string{verbCreate, verbGet}}, noContainers},
 		{subresource{"ephemeralcontainers", coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}}, noContainers},
 		{subresource{"exec", coreGroup.WithKind("PodExecOptions"), []string{verbCreate, verbGet}}, noContainers},
-		{subresource{"log", coreGroup.WithKind("Pod"), []string{verbGet}}, noContainers},
+		{subresource{subresourceLog, coreGroup.WithKind("Pod"), []string{verbGet}}, noContainers},
 		{subresource{"portforward", coreGroup.WithKind("PodPortForwardOptions"), []string{verbCreate, verbGet}}, noContainers},
 		{subresource{"proxy", coreGroup.WithKind("PodProxyOptions"), proxyVerbs}, noNetwork},
 		{subresource{"resize", coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}}, noContainers},

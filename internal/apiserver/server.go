@@ -90,6 +90,8 @@ type Server struct {
 	clock *Clock // nil for none
 
 	clients *clients
+	// builtin are the resources that Kubernetes serves. It does not change.
+	builtin map[schema.GroupVersionResource]*resource
 
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
@@ -130,8 +132,9 @@ func New(cfg Config) *Server {
 	}
 	codec := newCodec()
 	s := &Server{cfg: cfg, codec: codec, clients: clients, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
-		documents: map[schema.GroupVersion][]byte{}, byKind: map[api.Kind]*resource{}}
+		documents: map[schema.GroupVersion][]byte{}, byKind: map[api.Kind]*resource{}, builtin: map[schema.GroupVersionResource]*resource{}}
 	for _, r := range s.resources {
+		s.builtin[r.GroupVersionResource] = r
 		if r.presented == nil {
 			s.byKind[r.kind] = r
 		}
@@ -179,6 +182,9 @@ func (s *Server) Changes(kind api.Kind) int {
 
 // resource returns the resource of that name, or nil.
 func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
+	if r := s.builtin[gvr]; r != nil {
+		return r
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.allResources() {
@@ -221,7 +227,9 @@ type answer struct {
 func (a *answer) headers() http.Header {
 	h := http.Header{}
 	h.Set("Cache-Control", "no-cache, private")
-	h.Set("Content-Type", a.contentType)
+	if a.contentType != "" {
+		h.Set("Content-Type", a.contentType)
+	}
 	for _, text := range a.warnings {
 		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			h.Add("Warning", value)
@@ -249,7 +257,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	for name, values := range a.headers() {
 		h[name] = values
 	}
-	if a.stream == nil {
+	if a.stream == nil && a.code != http.StatusNoContent {
 		h.Set("Content-Length", fmt.Sprint(len(a.data)))
 	}
 	w.WriteHeader(a.code)
@@ -344,6 +352,9 @@ func (s *Server) execute(r *request) (a *answer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if code == http.StatusNoContent {
+		return &answer{code: code, warnings: r.warnings}, nil
+	}
 	if data, err = r.format.write(data); err != nil {
 		return nil, err
 	}
@@ -354,6 +365,9 @@ func (s *Server) execute(r *request) (a *answer, err error) {
 func (s *Server) handle(r *request) ([]byte, int, error) {
 	if r.subresource == subresourceScale {
 		return s.scale(r)
+	}
+	if r.subresource == subresourceLog {
+		return s.podLog(r)
 	}
 	if reason := r.resource.refusal(r.subresource); reason != "" {
 		obj, err := s.store.Get(r.resource.kind, r.key())

@@ -473,11 +473,36 @@ func TestRefusedSubresources(t *testing.T) {
 	resp, got = f.request("POST /api/v1/namespaces/default/pods/web/exec", "")
 	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 	require.Contains(t, got, "pod web does not have a host assigned")
-	resp, got = f.request("GET /api/v1/namespaces/default/pods/web/log", "")
-	require.Equal(t, http.StatusNotImplemented, resp.StatusCode)
-	require.Contains(t, got, `log of pod \"web\": no containers run in volsim`)
 	resp, got = f.request("DELETE /api/v1/namespaces/default/pods/web/log", "")
 	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode, got)
+}
+
+// TestPodLog reads logs: that of a pod without a node is empty.
+func TestPodLog(t *testing.T) {
+	f := newFixture(t)
+	const log = "GET " + pods + "/web/log"
+	f.must("POST "+pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"i"},{"name":"d","image":"i"}]}}`)
+	for _, tt := range []struct {
+		query string
+		code  int
+		want  string
+	}{
+		{"?container=c", http.StatusNoContent, ""},
+		{"", http.StatusBadRequest, "a container name must be specified for pod web, choose one of: [c d]"},
+		{"?container=x", http.StatusBadRequest, "container x is not valid for pod web"},
+		{"?container=c&tailLines=-1", http.StatusUnprocessableEntity, "tailLines: Invalid value: -1: must be greater than or equal to 0"},
+		{"?container=c&limitBytes=0", http.StatusUnprocessableEntity, "limitBytes: Invalid value: 0: must be greater than 0"},
+		{"?container=c&sinceSeconds=x", http.StatusBadRequest, "invalid syntax"},
+		{"?container=c&sinceSeconds=5&sinceTime=2026-01-01T00:00:00Z", http.StatusUnprocessableEntity, "at most one of `sinceTime` or `sinceSeconds` may be specified"},
+	} {
+		resp, got := f.request(log+tt.query, "")
+		require.Equal(t, tt.code, resp.StatusCode, tt.query)
+		require.Contains(t, got, tt.want, tt.query)
+	}
+	f.must("POST "+pods+"/web/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"web"},"target":{"name":"n1"}}`)
+	resp, got := f.request(log+"?container=c", "")
+	require.Equal(t, http.StatusNotImplemented, resp.StatusCode)
+	require.Contains(t, got, `log of pod \"web\": no containers run in volsim`)
 }
 
 // TestEvictionWithBudget evicts a pod that a PodDisruptionBudget protects.
