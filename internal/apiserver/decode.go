@@ -25,9 +25,18 @@ import (
 // codec decodes request bodies.
 type codec struct {
 	scheme *runtime.Scheme
+	// decoders of JSON and YAML, by whether they look for unknown and duplicate fields.
+	json, yaml map[bool]*json.Serializer
 }
 
-func newCodec() *codec { return &codec{scheme.Scheme()} }
+func newCodec() *codec {
+	c := &codec{scheme.Scheme(), map[bool]*json.Serializer{}, map[bool]*json.Serializer{}}
+	for _, strict := range []bool{false, true} {
+		c.json[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, json.SerializerOptions{Strict: strict})
+		c.yaml[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, json.SerializerOptions{Yaml: true, Strict: strict})
+	}
+	return c
+}
 
 // newTyped returns an empty object of a kind of the scheme.
 func (c *codec) newTyped(gvk schema.GroupVersionKind) api.Object {
@@ -138,8 +147,11 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 		return nil, &gvk, err
 	}
 	// The serializer looks for duplicate fields in the text as it was sent.
-	options := json.SerializerOptions{Yaml: mediaType == runtime.ContentTypeYAML, Strict: b.strict()}
-	return c.named(json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, options).Decode(b.data, &gvk, nil))
+	decoders := c.json
+	if mediaType == runtime.ContentTypeYAML {
+		decoders = c.yaml
+	}
+	return c.named(decoders[b.strict()].Decode(b.data, &gvk, nil))
 }
 
 // readPlain decodes an object of a kind without a Go type, whose default kind is gvk.

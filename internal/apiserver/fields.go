@@ -83,6 +83,11 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	if err != nil {
 		return nil
 	}
+	if old == nil && sub == api.Main && len(obj.GetManagedFields()) == 0 {
+		if entries, ok := f.created(res, updated, manager); ok {
+			return entries
+		}
+	}
 	live := f.empty(res)
 	if old != nil {
 		if live, err = f.versioned(res, old, true); err != nil {

@@ -81,7 +81,7 @@ func parseAccept(header string) []clause {
 func negotiate(req *http.Request, convertible func(schema.GroupVersionKind) bool) (format, error) {
 	f := format{pretty: wantsPretty(req)}
 	header := req.Header.Get("Accept")
-	if header == "" {
+	if header == "" || header == runtime.ContentTypeJSON || header == "*/*" {
 		return f, nil
 	}
 	known := false
@@ -120,9 +120,11 @@ func negotiate(req *http.Request, convertible func(schema.GroupVersionKind) bool
 
 // wantsPretty reports whether the answer is indented: if the request asks for it, or comes from a browser or from curl.
 func wantsPretty(req *http.Request) bool {
-	if text := req.URL.Query().Get("pretty"); text != "" {
-		pretty, err := strconv.ParseBool(text)
-		return err == nil && pretty
+	if strings.Contains(req.URL.RawQuery, "pretty") {
+		if text := req.URL.Query().Get("pretty"); text != "" {
+			pretty, err := strconv.ParseBool(text)
+			return err == nil && pretty
+		}
 	}
 	for _, agent := range []string{"curl", "Wget", "Mozilla/5.0"} {
 		if strings.HasPrefix(req.UserAgent(), agent) {

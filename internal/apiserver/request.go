@@ -213,8 +213,10 @@ func managerOf(fieldManager, userAgent string) string {
 
 // parameters decodes query parameters into options of package metav1, and validates them.
 func parameters[T runtime.Object](query url.Values, into T, validate func(T) field.ErrorList) error {
-	if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	if len(query) > 0 {
+		if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
 	}
 	return invalidOptions(into, validate(into))
 }
