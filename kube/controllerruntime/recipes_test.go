@@ -113,4 +113,3 @@ func TestLostAnswer(t *testing.T) {
 		require.Equal(t, 1, lost.Fired())
 	})
 }
-
