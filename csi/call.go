@@ -56,6 +56,9 @@ type Fault struct {
 	Code storage.Code `json:"code,omitempty"`
 	// Until is the method of the call that meets the open call with Overlap, such as DeleteVolume; "" is any call of the volume.
 	Until string `json:"until,omitempty"`
+	// GivenUp: with Overlap, the context of the open call ends before the call continues, because its caller gave up. Over a socket the reply
+	// is then Canceled, whatever the driver does.
+	GivenUp bool `json:"givenUp,omitempty"`
 }
 
 // FaultKind names a fault at the wire.

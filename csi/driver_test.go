@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/csi"
@@ -55,3 +58,22 @@ func TestLifeOfVolume(t *testing.T) {
 
 // exit ends the goroutine, as t.FailNow of a driver's own test does.
 func exit() { runtime.Goexit() }
+
+// wrapped is a connection of the user's own. It does not pass headers on.
+type wrapped struct{ csi.Conn }
+
+func (w wrapped) Invoke(ctx context.Context, method string, request, reply any, _ ...grpc.CallOption) error {
+	return w.Conn.Invoke(ctx, method, request, reply)
+}
+
+// An error that a connection of the user's own returns is the answer of the driver.
+func TestWrappedConnection(t *testing.T) {
+	d := newDisk("n1")
+	driver, err := csi.New(context.Background(), csi.Config{Controller: wrapped{csi.Serve(d.register)}})
+	require.NoError(t, err)
+	_, err = driver.Call("", &spec.ControllerGetVolumeRequest{VolumeId: "none"})
+	require.Error(t, err)
+	reply := driver.Calls()[0].Replies[0]
+	require.False(t, reply.Broken)
+	require.Equal(t, codes.Unimplemented, reply.Status.Code())
+}

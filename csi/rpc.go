@@ -160,8 +160,8 @@ func (d *Driver) start(r rpc, paused bool) *running {
 		}
 		var header, trailer metadata.MD
 		if err := conn.Invoke(ctx, r.full, r.request, out, grpc.Header(&header), grpc.Trailer(&trailer)); err != nil {
-			_, local := conn.(*Server)
-			run.failed = !local && len(header)+len(trailer) == 0
+			_, socket := conn.(*grpc.ClientConn) // another connection may not pass headers on
+			run.failed = socket && len(header)+len(trailer) == 0
 			run.reply = failure(err, again || !run.failed)
 			return
 		}
@@ -278,6 +278,9 @@ func (d *Driver) meet(at int, r rpc) Reply {
 	select {
 	case <-late.done:
 	case <-time.After(patience):
+	}
+	if d.calls[first.at].Fault.GivenUp {
+		early.cancel()
 	}
 	early.gate.open()
 	reply, old := d.wait(context.Background(), late), d.wait(context.Background(), early)
