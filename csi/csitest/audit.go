@@ -34,14 +34,19 @@ func (r *run) ask(node string, request proto.Message, want codes.Code, why strin
 	return reply
 }
 
-// askOr is ask for a call that may also fail with another code.
-func (r *run) askOr(node string, request proto.Message, or codes.Code, why string) proto.Message {
+// askOr is ask for a call that may also have another answer.
+func (r *run) askOr(node string, request proto.Message, want, or codes.Code, why string) proto.Message {
 	before := len(r.rec.steps)
-	reply := r.ask(node, request, codes.OK, why)
+	reply := r.ask(node, request, want, why)
 	if len(r.rec.steps) > before {
 		r.rec.steps[len(r.rec.steps)-1].Audit.or = or
 	}
 	return reply
+}
+
+// askWithoutSource creates a volume from a source that does not exist. A driver whose IDs have a form may call the ID invalid.
+func (r *run) askWithoutSource(request *spec.CreateVolumeRequest, why string) {
+	r.askOr("", request, codes.NotFound, codes.InvalidArgument, why)
 }
 
 // askAbout asks the driver about the volumes of claims, in all ways that it offers.
@@ -156,6 +161,9 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 		e.unimplemented(c)
 	case c.Method == "ControllerExpandVolume" && reply.Status != nil, code != codes.OK && code == a.or, c.Method == "ControllerUnpublishVolume" && code == codes.NotFound:
 		// Success is recommended and not required.
+	case c.Method == "CreateVolume" && code == codes.InvalidArgument && a.or == codes.OutOfRange &&
+		c.Request.(*spec.CreateVolumeRequest).GetVolumeContentSource() != nil:
+		// The code for a source of which the driver cannot make the volume.
 	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code):
 	case reply.Status == nil && a.want == codes.OK && aboutSnapshots(c):
 		if !e.tainted[snapshotKey(e.nameIn(c))] {
@@ -193,6 +201,10 @@ func (e *examiner) answer(c *csi.Call, message proto.Message) {
 		for _, v := range e.Volumes() {
 			if limit := r.GetMaximumVolumeSize().GetValue(); limit > 0 && v.Size > limit && !e.tainted[v.ID] {
 				e.flaw(invalid, c, "", "the reply to GetCapacity has maximum_volume_size %d, and volume %s with %d bytes exists", limit, v.ID, v.Size)
+				return
+			}
+			if least := r.GetMinimumVolumeSize().GetValue(); least > e.reported[v.ID] && e.reported[v.ID] > 0 && !e.tainted[v.ID] {
+				e.flaw(invalid, c, "", "the reply to GetCapacity has minimum_volume_size %d, and volume %s with %d bytes exists", least, v.ID, e.reported[v.ID])
 				return
 			}
 		}
@@ -316,6 +328,8 @@ func oversized(message proto.Message) string {
 			limit("volume_context", sum(r.GetVolume().GetVolumeContext()), maxMap))
 	case *spec.ControllerPublishVolumeResponse:
 		return limit("publish_context", sum(r.GetPublishContext()), maxMap)
+	case *spec.CreateSnapshotResponse:
+		return limit("snapshot_id", len(r.GetSnapshot().GetSnapshotId()), maxString)
 	case *spec.NodeGetInfoResponse:
 		return limit("node_id", len(r.GetNodeId()), maxNodeID)
 	}

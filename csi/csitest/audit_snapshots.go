@@ -33,8 +33,9 @@ func (r *run) askAboutSnapshots() {
 		missing.Name = "volsim-" + r.name("missing")
 		missing.VolumeContentSource = &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Snapshot{
 			Snapshot: &spec.VolumeContentSource_SnapshotSource{SnapshotId: "volsim-" + r.name("none")}}}
-		r.ask("", missing, codes.NotFound, "the snapshot in volume_content_source does not exist")
+		r.askWithoutSource(missing, "the snapshot in volume_content_source does not exist")
 		r.compare()
+		r.askToRestoreSmaller(create, first)
 		other := proto.Clone(create).(*spec.CreateVolumeRequest)
 		other.VolumeContentSource = &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Snapshot{
 			Snapshot: &spec.VolumeContentSource_SnapshotSource{SnapshotId: first}}}
@@ -147,4 +148,18 @@ func (r *run) askAboutGroups(first, second string) {
 	r.ask("", remove, codes.OK, "the group snapshot does not exist any more")
 	r.ask("", &spec.GetVolumeGroupSnapshotRequest{GroupSnapshotId: id, SnapshotIds: ids, Secrets: secrets}, codes.NotFound,
 		"the group snapshot does not exist any more")
+}
+
+// askToRestoreSmaller creates a volume of half the size from a snapshot. The driver may make a larger one.
+func (r *run) askToRestoreSmaller(create *spec.CreateVolumeRequest, id string) {
+	smaller := proto.Clone(create).(*spec.CreateVolumeRequest)
+	smaller.Name = "volsim-" + r.name("smaller")
+	smaller.CapacityRange = &spec.CapacityRange{RequiredBytes: int64(r.cfg.Size) << 29}
+	smaller.VolumeContentSource = &spec.VolumeContentSource{Type: &spec.VolumeContentSource_Snapshot{
+		Snapshot: &spec.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
+	reply, ok := r.askOr("", smaller, codes.OK, codes.OutOfRange, "the volume is at least as large as its snapshot").(*spec.CreateVolumeResponse)
+	if made := reply.GetVolume().GetVolumeId(); ok && made != "" {
+		r.ask("", &spec.DeleteVolumeRequest{VolumeId: made, Secrets: create.GetSecrets()}, codes.OK, "the volume is not used")
+	}
+	r.compare()
 }

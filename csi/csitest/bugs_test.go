@@ -82,7 +82,7 @@ func TestBugs(t *testing.T) {
 		{testdriver.RepliesNothing, "life", broken, "RPC Interface"},
 		{testdriver.UnpublishesAllPods, "two-pods", mounts, "NodeUnpublishVolume"},
 	}
-	rows = slices.Concat(rows, snapshotBugs, moreBugs, furtherBugs, stateBugs)
+	rows = slices.Concat(rows, snapshotBugs, moreBugs, furtherBugs, stateBugs, requestBugs)
 	for _, bug := range testdriver.Bugs() {
 		found := false
 		for _, r := range rows {
@@ -94,6 +94,7 @@ func TestBugs(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(string(r.bug), func(t *testing.T) {
+			t.Parallel()
 			cfg := r.config()
 			found := func(f Finding) bool { return f.Kind == string(r.kind) && f.Section == r.section }
 			cfg.Stories, cfg.Pairs, cfg.Seeds, cfg.every = []string{r.story}, -1, -1, 1000 // a run without faults, and few others

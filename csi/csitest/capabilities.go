@@ -24,6 +24,7 @@ type capabilities struct {
 	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
 	Snapshot, ListSnapshots, Clone, Group                                                                bool
 	Online, Offline                                                                                      bool // expansion
+	Remote                                                                                               bool `json:",omitempty"` // in another process
 }
 
 func capabilitiesOf(d *csi.Driver) capabilities {

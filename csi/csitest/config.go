@@ -7,8 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/csi/internal/internals"
 )
+
+func init() {
+	internals.WatchCalls = func(config any, watch func(*volsim.Cluster, csi.Call)) { config.(*Config).watch = watch }
+}
 
 // Config says how to reach the driver, and what to run.
 type Config struct {
@@ -74,7 +80,8 @@ type Config struct {
 	paced    bool     // the driver works on in real time after it has replied, so a repetition of a call waits
 	far      []string // nodes with another topology than the first one
 	topology []string // keys of the topology, if there are such nodes
-	every    int      // inject only each n-th single fault; 0 is each one
+	watch    func(*volsim.Cluster, csi.Call)
+	every    int // inject only each n-th single fault; 0 is each one
 
 	// Progress is called after each story with its name and the number of runs. Default nil: not called.
 	Progress func(story string, runs int)
@@ -85,6 +92,8 @@ type Mount struct {
 	Node     string // name of the node
 	Path     string // where something is mounted
 	ReadOnly bool   // it cannot be written
+	// Options are the options of the mount, such as "rw,noatime,gid=1000". Default "": unknown, so they are not compared.
+	Options string `json:",omitempty"`
 }
 
 // check returns an error for a configuration that does not work, and sets the defaults.

@@ -16,7 +16,7 @@ import (
 func testConfig(bugs ...testdriver.Bug) Config { return configOf(testdriver.New(bugs...)) }
 
 func configOf(d *testdriver.Driver) Config {
-	d.AttachLimit, d.Zone, d.SlowSnapshots = 3, "a", 2
+	d.AttachLimit, d.Zone, d.SlowSnapshots, d.MountGroup = 3, "a", 2, true
 	on := func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) }
 	n1 := on("n1")
 	return Config{
@@ -28,7 +28,7 @@ func configOf(d *testdriver.Driver) Config {
 		Mounts: func() []Mount {
 			var mounts []Mount
 			for _, m := range d.Mounts() {
-				mounts = append(mounts, Mount{Node: m.Node, Path: m.Path, ReadOnly: m.ReadOnly})
+				mounts = append(mounts, Mount{Node: m.Node, Path: m.Path, ReadOnly: m.ReadOnly, Options: m.Options})
 			}
 			return mounts
 		},
@@ -73,6 +73,28 @@ func TestOfflineExpansion(t *testing.T) {
 	for _, s := range report.Skipped {
 		require.Equal(t, "VolumeExpansion ONLINE", s.Missing, s.Story)
 	}
+}
+
+// A driver without EXPAND_VOLUME of the controller grows volumes on their nodes, in the same stories.
+func TestExpansionOnNode(t *testing.T) {
+	check := func(bugs ...testdriver.Bug) *Report {
+		d := testdriver.New(bugs...)
+		d.OnNode = true
+		cfg := configOf(d)
+		cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = []string{"expand-online", "expand-offline", "expand-block", "expand-twice", "odd-size"}, 1, 1, 20
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		require.Empty(t, report.Skipped)
+		return report
+	}
+	report := check()
+	require.Empty(t, report.Findings)
+	for _, s := range report.Stories {
+		require.Empty(t, s.Incomplete, s.Story)
+	}
+	report = check(testdriver.NodeExpandDoesNothing)
+	require.NotEmpty(t, report.Findings)
+	require.Equal(t, "NodeExpandVolume", report.Findings[0].Section, report.Findings[0])
 }
 
 // A volume is made where its pod can run.

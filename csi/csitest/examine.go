@@ -36,12 +36,14 @@ type examiner struct {
 	paged    map[string]bool // IDs of volumes in the pages of ListVolumes so far
 	gone     map[string]bool // nodes that were removed
 	inline   map[Mount]string
-	inlined  map[Mount]bool // paths at which inline volumes were published
-	mounted  map[Mount]bool // staging paths where a mount was seen
+	inlined  map[Mount]bool                           // paths at which inline volumes were published
+	mounted  map[Mount]bool                           // staging paths where a mount was seen
+	used     map[Mount]*spec.NodePublishVolumeRequest // the last request that succeeded, by path
 	infos    map[string]*spec.NodeGetInfoResponse
 	sizes    map[string]int64  // the largest capacity_bytes of CreateVolume, by volume
 	reported map[string]int64  // the largest capacity_bytes of CreateVolume and ControllerExpandVolume, by volume
 	taken    map[string]*taken // snapshots by their IDs in the reference
+	sources  map[string]string // snapshots from which volumes were created, "" for copies of volumes
 	copies   map[string]bool   // volumes that are the copy or the source of another one
 	listed   map[string]bool   // IDs of snapshots in the pages of ListSnapshots so far
 }
@@ -82,8 +84,10 @@ func examine(rec *recording, steps []step) []flaw {
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
 		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{},
-		gone: map[string]bool{}, inline: map[Mount]string{}, inlined: map[Mount]bool{}, mounted: map[Mount]bool{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{}, paged: map[string]bool{},
-		reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, listed: map[string]bool{}}
+		gone: map[string]bool{}, inline: map[Mount]string{}, inlined: map[Mount]bool{}, mounted: map[Mount]bool{},
+		used: map[Mount]*spec.NodePublishVolumeRequest{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{},
+		paged:    map[string]bool{},
+		reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, sources: map[string]string{}, listed: map[string]bool{}}
 }
 
 func (e *examiner) all(rec *recording, steps []step) []flaw {
@@ -204,7 +208,7 @@ func (e *examiner) never(rec *recording, c *csi.Call, at int, right bool, requir
 func (e *examiner) call(c *csi.Call) {
 	for _, held := range e.held {
 		for _, reply := range held.Replies {
-			if reply.Met == c.Seq {
+			if reply.Met == c.Seq && !e.createdLate(held, c, reply) {
 				e.execution(held, reply)
 			}
 		}
@@ -253,7 +257,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	code, text := reply.Status.Code(), reply.Status.Message()
 	answer := fmt.Sprintf("%s answers code %s: %s", c.Method, code, text)
 	switch {
-	case (c.Fault.Kind == csi.Reset || c.Fault.Kind == csi.KilledDuring) && (code == codes.Canceled || code == codes.Unavailable):
+	case interrupted(c, reply):
 		e.unsure = append(e.unsure, c.Seq)
 		if e.assumed[c.Seq] {
 			e.apply(c.Node, c.Request)
@@ -362,6 +366,8 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		e.same(c, "create "+c.Volume, volumeOf(r))
 	case *spec.ControllerPublishVolumeResponse:
 		e.same(c, attachment(c), r)
+	case *spec.NodePublishVolumeResponse:
+		e.used[Mount{Node: c.Node, Path: path(c.Request)}] = c.Request.(*spec.NodePublishVolumeRequest)
 	case *spec.ControllerUnpublishVolumeResponse:
 		delete(e.answers, attachment(c))
 	case *spec.DeleteVolumeResponse:
@@ -383,6 +389,9 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		e.reported[name] = max(e.reported[name], r.GetCapacityBytes())
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.ControllerExpandVolumeRequest).GetCapacityRange())
 	case *spec.NodeExpandVolumeResponse:
+		if !e.caps.Expand {
+			e.reported[e.volume(c.Volume)] = max(e.reported[e.volume(c.Volume)], r.GetCapacityBytes(), requestedSize(c.Request))
+		}
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.NodeExpandVolumeRequest).GetCapacityRange())
 	}
 }

@@ -3,6 +3,7 @@ package csitest
 import (
 	"slices"
 
+	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/fake"
 )
 
@@ -62,7 +63,19 @@ func (e *examiner) measure(s *stats) {
 	if ok && v.Size >= 2*was.volume && s.Total < was.total+was.total/2 && s.Total < v.Size/4*3 {
 		e.flaw(size, nil, s.Volume, "the file system of volume %s has %d bytes after the volume grew to %d, and had %d before", s.Volume, s.Total,
 			v.Size, was.total)
+		if f := &e.flaws[len(e.flaws)-1]; f.method == "CreateVolume" && e.interruptedStage(v.ID) {
+			f.method, f.section = "NodeStageVolume", "NodeStageVolume"
+			f.required = "a repetition continues where the interrupted call left off: the file system of a copy grows to the size of the volume"
+		}
 	}
+}
+
+// interruptedStage reports whether a NodeStageVolume of a volume was interrupted.
+func (e *examiner) interruptedStage(volume string) bool {
+	return slices.ContainsFunc(e.steps[:e.at], func(s step) bool {
+		return s.Call != nil && s.Call.Method == "NodeStageVolume" && e.volume(s.Call.Volume) == volume &&
+			slices.ContainsFunc(s.Call.Replies, func(r csi.Reply) bool { return interrupted(s.Call, r) })
+	})
 }
 
 // measured is the size of a file system and of its volume in the reference at some time, in bytes.

@@ -72,7 +72,8 @@ func (e *examiner) listVolumes(in *inventory) {
 }
 
 // definite are codes of CreateVolume that say that the request cannot be fulfilled. The external-provisioner does not delete a volume after them.
-var definite = []codes.Code{codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange}
+var definite = []codes.Code{codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.Unauthenticated,
+	codes.PermissionDenied}
 
 // refuses reports whether some CreateVolume got one of these codes.
 func (e *examiner) refuses() bool {

@@ -27,7 +27,7 @@ func (e *examiner) listMounts(in *inventory) {
 		want[at], owner[at] = expected{}, volume
 	}
 	maps.DeleteFunc(e.mounted, func(m Mount, _ bool) bool { _, ok := want[m]; return !ok })
-	seen := map[Mount]int{}
+	seen, options := map[Mount]int{}, map[Mount]string{}
 	for _, m := range in.Mounts {
 		asked, user := e.pathOwner(m)
 		at := Mount{Node: m.Node, Path: m.Path}
@@ -38,6 +38,7 @@ func (e *examiner) listMounts(in *inventory) {
 		if seen[exact]++; exact != at {
 			seen[at] = max(seen[at], 1)
 		}
+		options[at] = m.Options
 		w, ok := want[at]
 		volume := orElse(owner[at], user)
 		switch {
@@ -59,6 +60,41 @@ func (e *examiner) listMounts(in *inventory) {
 			e.mountFlaw(owner[at], "", "%s on node %s is not mounted any more, and NodeUnstageVolume was not called", at.Path, at.Node)
 		}
 		e.mounted[at] = want[at].optional && seen[at] > 0
+		if seen[at] > 0 && !want[at].optional && !e.tainted[owner[at]] {
+			e.mountOptions(at, owner[at], options)
+		}
+	}
+}
+
+// mountOptions compares the options of a published volume with the request. A driver may use them for the mount at staging_target_path.
+func (e *examiner) mountOptions(at Mount, volume string, options map[Mount]string) {
+	r := e.used[at]
+	have := append(strings.Split(options[at], ","), strings.Split(options[Mount{Node: at.Node, Path: r.GetStagingTargetPath()}], ",")...)
+	known := slices.ContainsFunc(have, func(option string) bool { return option != "" })
+	if r == nil || r.GetVolumeCapability().GetMount() == nil || !known {
+		return
+	}
+	method := "NodePublishVolume"
+	wrong := func(required, format string, args ...any) {
+		e.mountFlaw(volume, at.Path, format, args...)
+		f := &e.flaws[len(e.flaws)-1]
+		f.method, f.section, f.required = method, method, required
+	}
+	group := r.GetVolumeCapability().GetMount().GetVolumeMountGroup()
+	if e.caps.MountGroup && group != "" && !slices.ContainsFunc(have, func(option string) bool { return strings.HasSuffix(option, "="+group) }) {
+		wrong("a plugin with VOLUME_MOUNT_GROUP MUST pass volume_mount_group as the group to the system call that mounts",
+			"%s on node %s has no option with group %s, and volume_mount_group is %s", at.Path, at.Node, group, group)
+		return
+	}
+	if e.caps.Stage {
+		method = "NodeStageVolume"
+	}
+	for _, flag := range r.GetVolumeCapability().GetMount().GetMountFlags() {
+		if !slices.Contains(have, flag) {
+			wrong("the plugin MUST ensure that the volume can be used as volume_capability describes it: its mount_flags are the options of the mount",
+				"%s on node %s is mounted without the option %s of mount_flags", at.Path, at.Node, flag)
+			return
+		}
 	}
 }
 

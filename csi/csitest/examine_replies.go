@@ -155,6 +155,11 @@ func (e *examiner) nodeInfo(c *csi.Call, r *spec.NodeGetInfoResponse) {
 		e.flaw(invalid, c, "", "the reply to NodeGetInfo is too large: %s", oversized(r))
 	case r.GetMaxVolumesPerNode() < 0:
 		e.flaw(invalid, c, "", "the reply to NodeGetInfo has max_volumes_per_node %d", r.GetMaxVolumesPerNode())
+	case len(e.flaws) == 0 && was.GetMaxVolumesPerNode() > 0 && e.attachedTo(c.Node) > 0 && r.GetMaxVolumesPerNode() < int64(e.attachedTo(c.Node)):
+		e.flaw(invalid, c, "", "the reply to NodeGetInfo has max_volumes_per_node %d, the node has %d volumes, and before the reply had %d",
+			r.GetMaxVolumesPerNode(), e.attachedTo(c.Node), was.GetMaxVolumesPerNode())
+		f := &e.flaws[len(e.flaws)-1]
+		f.section, f.required = c.Method, "max_volumes_per_node is how many volumes the node can have, and not how many more; 0 is no limit"
 	case r.GetAccessibleTopology() != nil && !e.caps.Topology:
 		e.flaw(invalid, c, "", "the reply to NodeGetInfo has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
 	case was != nil && !proto.Equal(was.GetAccessibleTopology(), r.GetAccessibleTopology()):

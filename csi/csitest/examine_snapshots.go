@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -78,7 +79,7 @@ func (e *examiner) snapshotCall(c *csi.Call, reply csi.Reply) {
 	case reply.Broken:
 		e.snapshotFlaw(broken, c, c.Method, name, "%s gets no answer: %s", c.Method, text)
 		return
-	case (c.Fault.Kind == csi.Reset || c.Fault.Kind == csi.KilledDuring) && (code == codes.Canceled || code == codes.Unavailable):
+	case interrupted(c, reply):
 		e.unsure = append(e.unsure, c.Seq)
 		if e.assumed[c.Seq] {
 			e.applySnapshot(c)
@@ -90,6 +91,10 @@ func (e *examiner) snapshotCall(c *csi.Call, reply csi.Reply) {
 	}
 	o := e.ask(c.Node, c.Request)
 	switch {
+	case c.Method == "DeleteSnapshot" && (code == codes.Internal || code == codes.Unknown) && reply.Met == 0 && e.isSource(name):
+		e.snapshotFlaw(wrongCode, c, c.Method, name, "%s, and code FailedPrecondition is required: a volume was created from the snapshot", answer)
+		f := &e.flaws[len(e.flaws)-1]
+		f.section, f.required = "DeleteSnapshot Errors", "a snapshot that is in use by a volume MUST give FAILED_PRECONDITION"
 	case c.Method == "ListSnapshots":
 		e.rejected[snapshotKey(name)] = rejected
 	case o.err == nil && !o.changed && (c.Method == "DeleteSnapshot" || c.Method == "DeleteVolumeGroupSnapshot"):
@@ -140,6 +145,11 @@ func (e *examiner) snapshotReply(c *csi.Call, message proto.Message) {
 	case nil:
 		e.snapshotFlaw(broken, c, c.Method, name, "%s has neither a reply nor an error", c.Method)
 	case *spec.CreateSnapshotResponse:
+		if large := oversized(r); large != "" {
+			e.snaps[r.GetSnapshot().GetSnapshotId()] = name
+			e.snapshotFlaw(invalid, c, c.Method, name, "the reply to %s is too large: %s", c.Method, large)
+			return
+		}
 		if e.identifies(c, name, r.GetSnapshot()) && e.applySnapshot(c) {
 			e.describes(c, name, r.GetSnapshot())
 		}
@@ -295,6 +305,10 @@ func (e *examiner) listSnapshots(all []*spec.Snapshot) {
 		switch {
 		case e.before[snapshotKey(id)] || e.tainted[snapshotKey(name)]:
 		case !known && (e.tainted[e.volume(s.GetSourceVolumeId())] || s.GetGroupSnapshotId() != "" && len(e.flaws) > 0):
+		case !known && len(e.sources) > 0 && len(e.Volumes()) == 0 && e.leaks():
+			e.snapshotFlaw(inventories, nil, "DeleteVolume", id, "ListSnapshots has snapshot %s, which no reply named, and all volumes are deleted", id)
+			f := &e.flaws[len(e.flaws)-1]
+			f.section, f.required = "DeleteVolume", "a volume is deleted with what was made for it: no caller can delete a snapshot that no reply named"
 		case !known && e.leaksSnapshots():
 			e.snapshotFlaw(inventories, nil, "CreateSnapshot", id, "ListSnapshots has snapshot %s, which no reply to CreateSnapshot named", id)
 		case !known:
@@ -360,6 +374,10 @@ func (e *examiner) copied(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 			text(r.GetVolume().GetContentSource()), compact(source))
 		return false
 	}
+	e.sources[name] = e.snapshot(source.GetSnapshot().GetSnapshotId())
+	if s := e.taken[e.snapshot(source.GetSnapshot().GetSnapshotId())]; s != nil && !e.largeEnough(c, r.GetVolume().GetCapacityBytes(), s.reply) {
+		return false
+	}
 	if e.copies[name] {
 		return true
 	}
@@ -388,11 +406,27 @@ func (e *examiner) copied(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 	return true
 }
 
+// largeEnough returns false, after a flaw, if a new volume is smaller than its snapshot.
+func (e *examiner) largeEnough(c *csi.Call, bytes int64, s *spec.Snapshot) bool {
+	if bytes <= 0 || bytes >= s.GetSizeBytes() {
+		return true
+	}
+	e.flaw(size, c, c.Volume, "the reply to CreateVolume has capacity_bytes %d, and snapshot %s has size_bytes %d", bytes, s.GetSnapshotId(), s.GetSizeBytes())
+	f := &e.flaws[len(e.flaws)-1]
+	f.section, f.required = "CreateVolume Errors", "a volume MUST NOT be smaller than its snapshot: the code for a smaller capacity_range is OUT_OF_RANGE"
+	return false
+}
+
 func text(s *spec.VolumeContentSource) string {
 	if s == nil {
 		return "none"
 	}
 	return compact(s)
+}
+
+// isSource reports whether a volume exists that was created from a snapshot.
+func (e *examiner) isSource(name string) bool {
+	return slices.ContainsFunc(e.Volumes(), func(v fake.VolumeState) bool { return name != "" && e.sources[v.ID] == name })
 }
 
 // hasSnapshots reports whether a volume has snapshots.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -225,15 +226,28 @@ func (x *explorer) singles(s *story, rec *recording) []fault {
 	var all []fault
 	for _, kind := range x.cfg.kinds() {
 		for i, call := range rec.calls {
-			needsSpace := call.Verb == string(storage.Create) || call.Verb == string(storage.Expand) || call.Verb == string(storage.CreateSnapshot)
-			changes := x.caps.Attach && x.caps.Online && (call.Verb == string(storage.Expand) || call.Verb == string(storage.Modify))
-			if kind == exhausted && !needsSpace || kind == untilDetached && !changes || kind == reboot && !strings.HasPrefix(call.Actor, "kubelet/") {
-				continue
+			if x.applies(kind, call, rec.calls[i+1:]) {
+				all = append(all, fault{call: i + 1, kind: kind})
 			}
-			all = append(all, fault{call: i + 1, kind: kind})
 		}
 	}
 	return all
+}
+
+// applies reports whether a fault makes sense for a call. later are the calls after it.
+func (x *explorer) applies(kind string, call api.Call, later []api.Call) bool {
+	op := storage.Op(call.Verb)
+	switch kind {
+	case exhausted:
+		return op == storage.Create || op == storage.Expand || op == storage.CreateSnapshot
+	case untilDetached:
+		return x.caps.Attach && x.caps.Online && (op == storage.Expand || op == storage.Modify)
+	case untilDeleted:
+		return op == storage.Create && slices.ContainsFunc(later, func(c api.Call) bool { return c.Verb == string(storage.Delete) })
+	case reboot:
+		return strings.HasPrefix(call.Actor, "kubelet/")
+	}
+	return true
 }
 
 // pairs chooses pairs of faults of two calls.

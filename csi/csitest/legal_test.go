@@ -36,6 +36,7 @@ var legalDrivers = []struct {
 	{name: "zones", o: specdriver.Options{Zones: map[string]string{"n1": "b", "n2": "a"}, OneNode: true}},
 	{name: "mounts below the staging path", o: specdriver.Options{BelowStage: true, Step: 1 << 20}},
 	{name: "a limit", o: specdriver.Options{Limit: 2, MultiWriter: true}},
+	{name: "snapshots in use", o: specdriver.Options{Copies: true}},
 	{name: "inline only", o: specdriver.Options{InlineOnly: true, NoAttach: true, NoStage: true, Expansion: "none"}},
 	{name: "no hooks", bare: true},
 }
@@ -69,6 +70,7 @@ var legalShards = flag.Int("legal", 12, "each of the legal drivers runs one of s
 func TestLegalDrivers(t *testing.T) {
 	for i, tt := range legalDrivers {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			cfg := legalConfig(tt.o, tt.bare)
 			cfg.Seeds, cfg.Pairs, cfg.every, cfg.Shard = *seeds, *pairsOfFaults, *every, *shard
 			if cfg.Shard == "" {

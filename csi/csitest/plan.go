@@ -2,6 +2,8 @@ package csitest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +33,10 @@ const (
 	stalled = "stalled"
 	// untilDetached is stalled for a change of a volume, which meets the call that detaches it.
 	untilDetached = "until-detached"
+	// untilDeleted is an overlap of CreateVolume with the DeleteVolume of the volume that a repetition has created.
+	untilDeleted = "until-deleted"
+	// givenUp is an overlap of which the driver knows that the caller gave up. Only a driver in the same process can be observed then.
+	givenUp = "given-up"
 	// exhausted is only for calls that need space.
 	exhausted = "exhausted"
 )
@@ -50,6 +56,8 @@ var wire = map[string]csi.Fault{
 	exhausted:       {Kind: csi.NotDelivered, Code: storage.ResourceExhausted},
 	stalled:         {Kind: csi.Overlap},
 	untilDetached:   {Kind: csi.Overlap, Until: "ControllerUnpublishVolume"},
+	untilDeleted:    {Kind: csi.Overlap, Until: "DeleteVolume"},
+	givenUp:         {Kind: csi.Overlap, GivenUp: true},
 }
 
 // describe says in words what a fault does.
@@ -67,13 +75,18 @@ var describe = map[string]string{
 	exhausted:       "the storage system has no space for the call",
 	stalled:         "the call continues after its deadline, its repetitions do not reach the driver, and it meets the next other call",
 	untilDetached:   "the call continues after its deadline, its repetitions do not reach the driver, and it meets ControllerUnpublishVolume",
+	untilDeleted:    "the call continues after its deadline and meets DeleteVolume of the volume that its repetition created",
+	givenUp:         "the caller gives up, the call continues although its context has ended, and meets the next call of the volume",
 	crash:           "the caller crashes before it has saved the reply",
 	reboot:          "the node reboots after the call",
 }
 
 // kinds returns the faults that can be injected with this configuration, in a fixed order.
 func (c *Config) kinds() []string {
-	kinds := []string{"lost", "late", "twice", "overlap", stalled, untilDetached, crash, "undelivered", "reset", exhausted}
+	kinds := []string{"lost", "late", "twice", "overlap", stalled, untilDetached, untilDeleted, crash, "undelivered", "reset", exhausted}
+	if !c.remote() {
+		kinds = append(kinds, givenUp)
+	}
 	if c.Restart != nil {
 		kinds = append(kinds, "killed-after", "killed-during", "killed-before")
 	}
@@ -81,6 +94,16 @@ func (c *Config) kinds() []string {
 		kinds = append(kinds, reboot)
 	}
 	return kinds
+}
+
+// remote reports whether some service of the driver is in another process.
+func (c *Config) remote() bool {
+	for _, conn := range append(slices.Collect(maps.Values(c.Nodes)), c.Controller) {
+		if _, here := conn.(*csi.Server); !here {
+			return true
+		}
+	}
+	return false
 }
 
 // at returns the fault of a call, "" for none.

@@ -11,9 +11,9 @@ import (
 	"github.com/volsim/volsim/csi"
 )
 
-// A driver may refuse to create volumes of a kind that the specification leaves to it: file systems or devices, access modes for several nodes, copies
-// that are larger than their source. Stories about such volumes are not asked. If the driver creates no volume at all, or one of that kind elsewhere, it
-// is a finding.
+// A driver may refuse to create volumes of a kind that the specification leaves to it: file systems or devices, access modes for several nodes,
+// mount options, copies that are larger than their source. Stories about such volumes are not asked. If the driver creates no volume at all, or
+// one of that kind elsewhere, it is a finding.
 
 // refusal is a run that could not continue because the driver refuses its volumes.
 type refusal struct {
@@ -63,6 +63,9 @@ func kindsOf(caps capabilities, r *spec.CreateVolumeRequest) []string {
 		}
 		if c.GetBlock() == nil && strings.HasPrefix(mode, "SINGLE_NODE") && mode != "SINGLE_NODE_WRITER" && caps.SingleNodeMultiWriter && len(kinds) > 1 {
 			kinds = kinds[:1]
+		}
+		if len(c.GetMount().GetMountFlags()) > 0 && !slices.Contains(kinds, "mount options") {
+			kinds = append(kinds, "mount options")
 		}
 	}
 	return kinds

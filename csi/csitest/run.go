@@ -39,6 +39,7 @@ type run struct {
 	callers map[int]pending // who made a call, by its Seq
 	merged  int             // calls that are in rec.steps
 	reboots []string        // nodes that reboot as soon as the event that runs has ended
+	kept    []string        // snapshots that the driver deletes after the volumes that were created from them
 	stopped bool            // a goal was not reached, so the story does not continue
 	pauses  int             // before repetitions of calls, with Config.paced
 	paused  time.Duration   // real time of the pauses
@@ -75,6 +76,7 @@ func (r *run) start() error {
 		return err
 	}
 	r.driver, r.rec.caps = driver, capabilitiesOf(driver)
+	r.rec.caps.Remote = r.cfg.remote()
 	config := volsim.Config{Seed: r.plan.seed, Backends: []storage.Backend{driver}, Injector: injector{r}, Check: check.All()}
 	if r.plan.seed != 0 {
 		config.Latency = 5 * time.Millisecond

@@ -44,6 +44,10 @@ func (i injector) Inject(call api.Call) api.Fault {
 	case stalled, untilDetached:
 		p.wire = kind
 		r.stalled, r.stalls = call, maxStalls
+	case untilDeleted:
+		if call.Verb == string(storage.Create) { // with another seed the number may be that of another call
+			p.wire = kind
+		}
 	default:
 		p.wire = kind
 	}
@@ -81,6 +85,9 @@ func (r *run) onWire(call csi.Call) csi.Fault {
 	})
 	if i < 0 {
 		return csi.Fault{}
+	}
+	if r.cfg.watch != nil {
+		r.cfg.watch(r.cluster, call)
 	}
 	p := r.pending[i]
 	r.pending = slices.Delete(r.pending, i, i+1)

@@ -181,6 +181,9 @@ func callText(s step) CallText {
 	if c.Fault.Kind != "" {
 		text.Note = notes[c.Fault.Kind]
 	}
+	if c.Fault.GivenUp {
+		text.Note = describe[givenUp]
+	}
 	if s.Crash {
 		text.Note = describe[crash]
 	}

@@ -202,6 +202,10 @@ func (r *run) deleted(claims ...string) {
 		r.remove(fake.Claim(r.name(claim), r.gib(1)))
 	}
 	r.goal("the volumes of deleted claims are gone", func() bool { return r.cluster.Volumes.Len() == 0 })
+	for _, name := range r.kept {
+		r.goal("snapshot "+name+" is gone", func() bool { return r.stored(r.object("VolumeSnapshot", name, nil)) == nil })
+	}
+	r.kept = nil
 }
 
 // detached waits until no volume is attached.

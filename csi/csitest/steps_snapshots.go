@@ -1,6 +1,8 @@
 package csitest
 
 import (
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -113,14 +115,43 @@ func (r *run) snapshotReady(names ...string) {
 	}
 }
 
-// snapshotDeleted deletes snapshots and waits until they are gone.
+// snapshotDeleted deletes snapshots and waits until they are gone. A driver may keep a snapshot until the volumes that were created from it are
+// deleted.
 func (r *run) snapshotDeleted(names ...string) {
+	handles := map[string]string{}
 	for _, name := range names {
+		handles[name] = r.snapshotHandle(r.contentOf(name))
 		r.remove(r.object("VolumeSnapshot", name, nil))
 	}
 	for _, name := range names {
-		r.goal("snapshot "+name+" is gone", func() bool { return r.stored(r.object("VolumeSnapshot", name, nil)) == nil })
+		kept := false
+		r.goal("snapshot "+name+" is gone", func() bool {
+			if r.stored(r.object("VolumeSnapshot", name, nil)) == nil {
+				return true
+			}
+			kept = r.inUse(handles[name])
+			return kept
+		})
+		if kept {
+			r.kept = append(r.kept, name)
+		}
 	}
+}
+
+// inUse reports whether the driver says that a snapshot is in use by a volume.
+func (r *run) inUse(id string) bool {
+	used, refused := false, false
+	for _, c := range r.driver.Calls() {
+		switch request := c.Request.(type) {
+		case *spec.CreateVolumeRequest:
+			used = used || id != "" && request.GetVolumeContentSource().GetSnapshot().GetSnapshotId() == id
+		case *spec.DeleteSnapshotRequest:
+			if request.GetSnapshotId() == id && len(c.Replies) > 0 {
+				refused = c.Replies[len(c.Replies)-1].Status.Code() == codes.FailedPrecondition
+			}
+		}
+	}
+	return used && refused
 }
 
 // contentOf returns the name of the content of a snapshot, "" for none.

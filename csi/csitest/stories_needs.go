@@ -18,8 +18,9 @@ func creates(_ *Config, c capabilities) string { return lacks(c.Create, "CREATE_
 
 func attaches(_ *Config, c capabilities) string { return lacks(c.Attach, "PUBLISH_UNPUBLISH_VOLUME") }
 
+// expands is for stories in which a volume grows. A driver without EXPAND_VOLUME of the controller grows it on its node.
 func expands(_ *Config, c capabilities) string {
-	return lacks(c.Expand, "EXPAND_VOLUME of the controller")
+	return lacks(c.Expand || c.NodeExpand, "EXPAND_VOLUME of the controller or the node")
 }
 
 // expandsOnline is for stories in which a published volume grows. Drivers that only have OFFLINE may reject that. Kubernetes does not ask for the

@@ -68,7 +68,7 @@ var nodeStories = []story{
 			r.running("next")
 			r.read("next", "data")
 			r.partition(0, false)
-			r.pass(5 * time.Minute)
+			r.unstaged(0)
 			r.compare()
 			r.finishLife("next")
 		}},
@@ -138,6 +138,15 @@ func (r *run) partition(i int, cut bool) {
 	if node, err := r.cluster.Node(r.node(i)); err == nil && !r.stopped {
 		node.Partition(cut)
 	}
+}
+
+// unstaged waits until a kubelet uses no volume any more.
+func (r *run) unstaged(i int) {
+	r.pass(5 * time.Minute)
+	r.goal("the volume is unstaged on node "+r.node(i), func() bool {
+		node, err := r.cluster.Nodes.Get(r.node(i))
+		return err == nil && len(node.Status.VolumesInUse) == 0
+	})
 }
 
 // shutDown shuts a node down gracefully.

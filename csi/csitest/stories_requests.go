@@ -108,6 +108,24 @@ var requestStories = []story{
 			r.detached()
 			r.deleted(claims...)
 		}},
+	{name: "attach-limit-restart", about: "the kubelet restarts on a node that has as many volumes as it can have", needs: need(creates, attaches, limited),
+		run: func(r *run) {
+			r.class()
+			var pods, claims []string
+			for i := range int(r.rec.caps.Limit) {
+				name := string(rune('a' + i))
+				pods, claims = append(pods, "pod-"+name), append(claims, "data-"+name)
+				r.claim("data-" + name)
+				r.pod("pod-"+name, 0, "data-"+name)
+			}
+			r.running(pods...)
+			r.restartKubelet(0, time.Minute)
+			r.pass(5 * time.Minute)
+			r.compare()
+			r.end(pods...)
+			r.detached()
+			r.deleted(claims...)
+		}},
 	{name: "node-missing", about: "a volume is attached to a node that the storage system does not have any more", needs: need(creates, attaches, removes),
 		run: func(r *run) {
 			r.class()
@@ -147,6 +165,34 @@ var requestStories = []story{
 		r.running("web")
 		r.compare()
 		r.finishLife("web")
+	}},
+	{name: "secrets-wrong", about: "secrets are wrong until an administrator corrects them", needs: creates, run: func(r *run) {
+		r.secretClass()
+		for _, kind := range secretKinds {
+			r.wrongSecret("data-"+kind, kind)
+		}
+		r.claim("data")
+		r.pod("web", 0, "data")
+		for _, kind := range secretKinds {
+			r.pass(2 * time.Minute)
+			r.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.name("data-" + kind)}})
+			r.secret("data-"+kind, kind)
+		}
+		r.running("web")
+		r.compare()
+		r.finishLife("web")
+	}},
+	{name: "mount-options", about: "the StorageClass has a mount option", needs: creates, run: func(r *run) {
+		r.class(fake.MountOptions("noatime"))
+		r.claim("data")
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.compare()
+		r.create(r.readingPod("reader", 0, "data"))
+		r.running("reader")
+		r.compare()
+		r.end("web")
+		r.finishLife("reader")
 	}},
 	{name: "group", about: "pods with a group use a volume one after the other", needs: creates, run: func(r *run) {
 		r.class(fake.Parameters("csi.storage.k8s.io/fstype", r.fsType()))
@@ -234,11 +280,25 @@ func (r *run) secretClass() {
 }
 
 // secret creates a Secret for one kind of call.
-func (r *run) secret(name, kind string) {
-	content := maps.Clone(r.cfg.Secrets)
-	if content == nil {
-		content = map[string]string{"volsim": "secret-of-" + kind}
+func (r *run) secret(name, kind string) { r.createSecret(name, r.secretContent(kind)) }
+
+// wrongSecret creates a Secret with which no storage system lets a driver in.
+func (r *run) wrongSecret(name, kind string) {
+	content := r.secretContent(kind)
+	for key := range content {
+		content[key] += "-wrong"
 	}
+	r.createSecret(name, content)
+}
+
+func (r *run) secretContent(kind string) map[string]string {
+	if r.cfg.Secrets == nil {
+		return map[string]string{"volsim": "secret-of-" + kind}
+	}
+	return maps.Clone(r.cfg.Secrets)
+}
+
+func (r *run) createSecret(name string, content map[string]string) {
 	r.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.name(name)}, StringData: content})
 }
 

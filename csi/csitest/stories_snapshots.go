@@ -143,6 +143,7 @@ var snapshotStories = []story{
 			r.running("next")
 			r.read("next", "copy")
 			r.snapshotDeleted("first")
+			r.read("next", "copy")
 			r.compare()
 			r.end("next")
 			r.detached()

@@ -41,12 +41,18 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 		if request.GetVolumePath() != request.GetStagingTargetPath() && r.code != codes.Aborted {
 			return c.Method, "volume_path is where the volume is published, or where it is staged; staging_target_path is set as well"
 		}
+	case *spec.NodeUnpublishVolumeRequest, *spec.NodeUnstageVolumeRequest:
+		if r.code != codes.Aborted && r.code != codes.InvalidArgument {
+			return c.Method, "the call MUST undo the corresponding one, also if the volume has been detached or deleted meanwhile: nothing else removes the mount"
+		}
 	case *spec.NodePublishVolumeRequest:
 		if section, text := e.unpublished(r, request, v); section != "" {
 			return section, text
 		}
 	}
 	switch r.code {
+	case codes.Unauthenticated:
+		return "Error Scheme", "UNAUTHENTICATED means that the secrets of the request are wrong; once they are corrected, the call can succeed"
 	case codes.Aborted:
 		return "Concurrency", "ABORTED means that another call of the volume is in progress; when that has ended, also by an error or a timeout, the call is executed"
 	case codes.InvalidArgument:

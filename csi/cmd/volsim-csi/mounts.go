@@ -98,8 +98,8 @@ func visibleMounts(table io.Reader, dir string) []csitest.Mount {
 			continue
 		}
 		node, _, _ := strings.Cut(rest, "/")
-		readOnly := slices.Contains(strings.Split(fields[5]+","+fields[len(fields)-1], ","), "ro")
-		all = append(all, csitest.Mount{Node: node, Path: path, ReadOnly: readOnly})
+		options := fields[5] + "," + fields[len(fields)-1] // of the mount, and of its file system
+		all = append(all, csitest.Mount{Node: node, Path: path, ReadOnly: slices.Contains(strings.Split(options, ","), "ro"), Options: options})
 	}
 	return all
 }

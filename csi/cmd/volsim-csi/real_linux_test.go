@@ -26,7 +26,8 @@ func TestVisibleMounts(t *testing.T) {
 		"25 24 0:23 / /srv/csi/n2/a\\040b ro,relatime - tmpfs none rw",
 		"26 22 0:24 / /srv/csi2/n1 rw - tmpfs none rw",
 	}, "\n")
-	require.Equal(t, []csitest.Mount{{Node: "n1", Path: "/srv/csi/n1/a"}, {Node: "n2", Path: "/srv/csi/n2/a b", ReadOnly: true}},
+	require.Equal(t, []csitest.Mount{{Node: "n1", Path: "/srv/csi/n1/a", Options: "rw,relatime,rw"},
+		{Node: "n2", Path: "/srv/csi/n2/a b", ReadOnly: true, Options: "ro,relatime,rw"}},
 		visibleMounts(strings.NewReader(table), "/srv/csi"))
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, failed, run([]string{"test", "--endpoint", serve(t), "--mounts"}, &stdout, &stderr))

@@ -39,6 +39,7 @@ type Options struct {
 	Shared      bool              // NodeGetVolumeStats has the size of the file system in which all volumes are directories
 	NoSnapshots bool              // no CREATE_DELETE_SNAPSHOT and no CLONE_VOLUME
 	Linked      bool              // a volume with snapshots cannot be deleted
+	Copies      bool              // a snapshot cannot be deleted while a volume exists that was created from it
 	InlineOnly  bool              // no Controller service: volumes are in pods
 }
 
@@ -82,6 +83,7 @@ type node struct {
 type Mount struct {
 	Node, Path string
 	ReadOnly   bool
+	Options    string
 }
 
 // New returns a driver without volumes.
@@ -161,15 +163,28 @@ func (d *Driver) Mounts() []Mount {
 	for _, n := range d.nodes {
 		for _, r := range n.staged {
 			if r.GetVolumeCapability().GetBlock() == nil {
-				all = append(all, Mount{Node: n.name, Path: d.below(r)})
+				all = append(all, Mount{Node: n.name, Path: d.below(r), Options: options(r.GetVolumeCapability())})
 			}
 		}
 		for path, r := range n.targets {
-			all = append(all, Mount{Node: n.name, Path: path, ReadOnly: r.GetReadonly()})
+			m := Mount{Node: n.name, Path: path, ReadOnly: r.GetReadonly(), Options: "rw"}
+			if !d.o.BelowStage {
+				m.Options = options(r.GetVolumeCapability())
+			}
+			all = append(all, m)
 		}
 	}
 	slices.SortFunc(all, func(a, b Mount) int { return strings.Compare(a.Node+a.Path, b.Node+b.Path) })
 	return all
+}
+
+// options returns the options of a mount.
+func options(c *spec.VolumeCapability) string {
+	all := append([]string{"rw"}, c.GetMount().GetMountFlags()...)
+	if group := c.GetMount().GetVolumeMountGroup(); group != "" {
+		all = append(all, "gid="+group)
+	}
+	return strings.Join(all, ",")
 }
 
 // at returns the volume that a container finds at a path.

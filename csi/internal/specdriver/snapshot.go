@@ -70,6 +70,11 @@ func (c controller) DeleteSnapshot(ctx context.Context, r *spec.DeleteSnapshotRe
 		return nil, err
 	}
 	defer unlock()
+	for _, v := range d.volumes {
+		if d.o.Copies && v.create.GetVolumeContentSource().GetSnapshot().GetSnapshotId() == r.GetSnapshotId() {
+			return nil, status.Errorf(codes.FailedPrecondition, "volume %s uses snapshot %s", v.id, r.GetSnapshotId())
+		}
+	}
 	if err := d.work(ctx); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.Contr
 		csi.ControllerServiceCapability_RPC_GET_CAPACITY,
 		csi.ControllerServiceCapability_RPC_VOLUME_CONDITION,
 	}, snapshotCapabilities...) {
+		if s.d.OnNode && t == csi.ControllerServiceCapability_RPC_EXPAND_VOLUME {
+			continue
+		}
 		resp.Capabilities = append(resp.Capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: t}}})
 	}
@@ -59,6 +62,12 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 	if err := supported(req.GetMutableParameters()); err != nil {
 		return nil, err
 	}
+	if err := d.logIn(req.GetSecrets()); err != nil {
+		if d.has(SecretWrongLeaves) {
+			d.add(&volume{name: req.GetName() + " rejected", size: gib, zone: d.Zone})
+		}
+		return nil, err
+	}
 	size, limit := max(req.GetCapacityRange().GetRequiredBytes(), 0), req.GetCapacityRange().GetLimitBytes()
 	if size == 0 {
 		size = defaultSize
@@ -70,18 +79,13 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		return nil, status.Errorf(codes.Internal, "the storage system cannot do that")
 	}
 	if size > maxSize && d.has(CreateFailedLeaves) {
-		d.mu.Lock()
-		if d.byName(req.GetName()) == nil {
-			d.created++
-			d.volumes = append(d.volumes, &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), zone: d.Zone})
-		}
-		d.mu.Unlock()
+		d.add(&volume{name: req.GetName(), zone: d.Zone})
 	}
 	if size > maxSize || limit > 0 && limit < size {
 		return nil, status.Errorf(codes.OutOfRange, "a volume of %d bytes, at most %d, is impossible", size, limit)
 	}
 	key := req.GetName()
-	if d.has(CreateAgainMakesSecond) {
+	if d.has(CreateAgainMakesSecond) || d.has(CreateCleansUp) {
 		key = fmt.Sprintf("%s %p", key, req)
 	}
 	end, err := d.begin(key)
@@ -108,6 +112,11 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		}
 		if d.has(RestoreAgainWithoutSource) {
 			v.from = nil
+		}
+		if d.has(CreateRevives) {
+			if d.pause(ctx); d.byID(v.id) == nil {
+				d.volumes = append(d.volumes, v)
+			}
 		}
 		resp := s.created(v)
 		if d.has(CreateAgainSmaller) {
@@ -151,6 +160,19 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		v.data, v.usable, v.copied, v.source = copied.data, copied.usable, copied.usable > 0, copied.source
 		return s.created(v), nil
 	}
+	if d.has(CreateCleansUp) {
+		d.created++
+		v = &volume{id: fmt.Sprintf("vol-%d", d.created), name: req.GetName(), size: size, parameters: maps.Clone(req.GetParameters()),
+			mutable: maps.Clone(req.GetMutableParameters()), capabilities: req.GetVolumeCapabilities(), context: map[string]string{"storage": "memory"},
+			from: req.GetVolumeContentSource(), data: copied.data, usable: copied.usable, copied: copied.usable > 0, source: copied.source,
+			zone: d.zoneFor(req)}
+		d.volumes = append(d.volumes, v)
+		if d.pause(ctx); ctx.Err() != nil {
+			d.volumes = slices.DeleteFunc(d.volumes, func(other *volume) bool { return other == v })
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+		return s.created(v), nil
+	}
 	d.pause(ctx)
 	d.created++
 	if d.has(CreateReusesIDs) {
@@ -173,6 +195,17 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	return s.created(v), nil
+}
+
+// add makes a volume that no reply names, unless the name has one. The driver is not locked.
+func (d *Driver) add(v *volume) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byName(v.name) == nil {
+		d.created++
+		v.id = fmt.Sprintf("vol-%d", d.created)
+		d.volumes = append(d.volumes, v)
+	}
 }
 
 func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
@@ -207,10 +240,11 @@ func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 // zoneFor returns where a new volume is made: in the first zone that is preferred, else required.
 func (d *Driver) zoneFor(req *csi.CreateVolumeRequest) string {
 	want := req.GetAccessibilityRequirements()
+	preferred := want.GetPreferred()
 	if d.has(CreateIgnoresPreferred) {
-		want.Preferred = nil
+		preferred = nil
 	}
-	for _, t := range append(want.GetPreferred(), want.GetRequisite()...) {
+	for _, t := range slices.Concat(preferred, want.GetRequisite()) {
 		return t.GetSegments()[zoneKey]
 	}
 	return d.Zone

@@ -29,6 +29,10 @@ type Driver struct {
 	Zones map[string]string
 	// Offline: volumes are expanded only while they are not published.
 	Offline bool
+	// MountGroup: the driver has VOLUME_MOUNT_GROUP.
+	MountGroup bool
+	// OnNode: volumes grow in NodeExpandVolume only; the controller does not expand them.
+	OnNode bool
 	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
 	SlowSnapshots int
 
@@ -46,6 +50,7 @@ type Driver struct {
 	busy  map[string]bool   // volumes with a call in progress, by ID or name, and by node
 	names map[string]string // IDs by name, for CreateForgetsNames and SnapshotForgetsNames
 	known map[string]bool   // volumes that were attached since the driver started, for AttachForgetsContext
+	login map[string]string // the first secrets, for SecretsCached
 }
 
 // volume is a volume of the storage system.
@@ -97,6 +102,7 @@ type Mount struct {
 	Volume   string // ID of the volume
 	Block    bool   // a device, and not a file system
 	ReadOnly bool
+	Options  string // such as "rw,noatime,gid=1000"
 
 	capability *csi.VolumeCapability
 	staging    bool
@@ -125,7 +131,7 @@ func (d *Driver) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.created, d.volumes, d.busy, d.names, d.known = 0, nil, map[string]bool{}, map[string]string{}, map[string]bool{}
-	d.taken, d.snapshots, d.groups = 0, nil, nil
+	d.taken, d.snapshots, d.groups, d.login = 0, nil, nil, nil
 	for id := range d.nodes {
 		d.nodes[id] = newNode(id)
 	}
@@ -135,7 +141,7 @@ func (d *Driver) Reset() {
 func (d *Driver) Restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.busy, d.names, d.known = map[string]bool{}, map[string]string{}, map[string]bool{}
+	d.busy, d.names, d.known, d.login = map[string]bool{}, map[string]string{}, map[string]bool{}, nil
 	if d.has(CreateRestartReusesIDs) {
 		d.created = 0
 	}
@@ -365,6 +371,39 @@ func required(fields ...string) error {
 		}
 	}
 	return nil
+}
+
+// logIn returns an error if the secrets of a request are wrong.
+func (d *Driver) logIn(secrets map[string]string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.has(SecretsCached) {
+		if d.login == nil && len(secrets) > 0 {
+			d.login = secrets
+		}
+		secrets = d.login
+	}
+	for _, value := range secrets {
+		if strings.HasSuffix(value, "-wrong") {
+			return status.Error(codes.Unauthenticated, "the storage system rejects the secrets")
+		}
+	}
+	return nil
+}
+
+// mountOptions returns the options of a mount.
+func (d *Driver) mountOptions(c *csi.VolumeCapability, readOnly bool) string {
+	options := []string{"rw"}
+	if readOnly {
+		options[0] = "ro"
+	}
+	if !d.has(MountIgnoresOptions) {
+		options = append(options, c.GetMount().GetMountFlags()...)
+	}
+	if group := c.GetMount().GetVolumeMountGroup(); group != "" && !d.has(PublishIgnoresGroup) {
+		options = append(options, "gid="+group)
+	}
+	return strings.Join(options, ",")
 }
 
 func sameCapability(a, b *csi.VolumeCapability) bool { return proto.Equal(a, b) }

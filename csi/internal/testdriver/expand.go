@@ -74,7 +74,7 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	if d.has(ExpandZero) {
 		reported = 0
 	}
-	block := req.GetVolumeCapability().GetBlock() != nil
+	block := req.GetVolumeCapability().GetBlock() != nil && !d.has(NodeExpandBlockFails)
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: reported, NodeExpansionRequired: !block && !d.has(ExpandSkipsNode)}, nil
 }
 

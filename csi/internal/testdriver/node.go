@@ -26,7 +26,11 @@ func (s *nodeServer) NodeGetCapabilities(context.Context, *csi.NodeGetCapabiliti
 		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
 		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 		csi.NodeServiceCapability_RPC_VOLUME_CONDITION,
+		csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP,
 	} {
+		if t == csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP && !s.d.MountGroup {
+			continue
+		}
 		resp.Capabilities = append(resp.Capabilities, &csi.NodeServiceCapability{
 			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: t}}})
 	}
@@ -50,6 +54,9 @@ func (s *nodeServer) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi
 	if s.d.has(NodeLimitNegative) {
 		resp.MaxVolumesPerNode = -1
 	}
+	if s.d.has(NodeLimitRemaining) {
+		resp.MaxVolumesPerNode = s.d.AttachLimit - s.d.attachedTo(s.id)
+	}
 	return resp, nil
 }
 
@@ -65,6 +72,9 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	}
 	if req.GetVolumeCapability() == nil {
 		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
+	}
+	if err := d.logIn(req.GetSecrets()); err != nil {
+		return nil, err
 	}
 	key := ""
 	if d.has(StageUnstageOverlap) {
@@ -92,7 +102,7 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 		return nil, status.Errorf(codes.FailedPrecondition, "there is no device of volume %s", v.id)
 	}
 	m := Mount{Node: s.id, Path: req.GetStagingTargetPath(), Volume: v.id, Block: req.GetVolumeCapability().GetBlock() != nil,
-		capability: req.GetVolumeCapability(), staging: true}
+		capability: req.GetVolumeCapability(), staging: true, Options: d.mountOptions(req.GetVolumeCapability(), false)}
 	if was := n.mountAt(m.Path); was != nil {
 		switch {
 		case d.has(Panics):
@@ -124,6 +134,11 @@ func (s *nodeServer) NodeStageVolume(ctx context.Context, req *csi.NodeStageVolu
 	if !m.Block && (v.usable == 0 || d.has(StageFormats)) {
 		v.usable, v.data = v.size, ""
 	}
+	if d.has(StageInterruptedSmall) && v.copied && ctx.Err() != nil {
+		v.copied = false
+		n.mounts = append(n.mounts, m)
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	if v.copied && v.usable > 0 && !d.has(RestoreKeepsFileSystem) {
 		v.usable = v.size
 	}
@@ -145,6 +160,9 @@ func (s *nodeServer) NodeUnstageVolume(ctx context.Context, req *csi.NodeUnstage
 	defer end()
 	n := d.node(s.id)
 	m := n.mountAt(req.GetStagingTargetPath())
+	if v := d.byID(req.GetVolumeId()); m != nil && d.has(UnstageNeedsDevice) && (v == nil || v.attachedTo(s.id) == nil) {
+		return nil, status.Errorf(codes.Internal, "there is no device of volume %s", req.GetVolumeId())
+	}
 	if d.has(UnstageIgnoresPath) {
 		n.mounts = slices.DeleteFunc(n.mounts, func(m Mount) bool { return m.Volume == req.GetVolumeId() && m.staging })
 		return &csi.NodeUnstageVolumeResponse{}, nil
@@ -183,6 +201,9 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 	if req.GetVolumeCapability() == nil {
 		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
 	}
+	if err := d.logIn(req.GetSecrets()); err != nil {
+		return nil, err
+	}
 	key := ""
 	if d.has(PublishUnpublishOverlap) {
 		key = " publish"
@@ -213,7 +234,8 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 		v = d.byID(staged.Volume)
 	}
 	m := Mount{Node: s.id, Path: req.GetTargetPath(), Volume: v.id, Block: req.GetVolumeCapability().GetBlock() != nil,
-		ReadOnly: req.GetReadonly(), capability: req.GetVolumeCapability(), token: req.GetVolumeContext()[tokensKey]}
+		ReadOnly: req.GetReadonly(), capability: req.GetVolumeCapability(), token: req.GetVolumeContext()[tokensKey],
+		Options: d.mountOptions(req.GetVolumeCapability(), req.GetReadonly())}
 	if d.has(PublishIgnoresReadOnly) {
 		m.ReadOnly = false
 	}
@@ -335,6 +357,10 @@ func (s *nodeServer) NodeExpandVolume(ctx context.Context, req *csi.NodeExpandVo
 	switch {
 	case v == nil || m == nil || m.Volume != v.id:
 		return nil, status.Errorf(codes.NotFound, "volume %s is not mounted at %s", req.GetVolumeId(), req.GetVolumePath())
+	case d.OnNode && req.GetCapacityRange().GetRequiredBytes() > v.size:
+		v.size = req.GetCapacityRange().GetRequiredBytes()
+	case m.Block && d.has(NodeExpandBlockFails):
+		return nil, status.Errorf(codes.Internal, "%s is no file system", req.GetVolumePath())
 	case req.GetCapacityRange().GetRequiredBytes() > v.size:
 		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes", v.id, v.size)
 	case v.usable == v.size && d.has(NodeExpandAgainFails):

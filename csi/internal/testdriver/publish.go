@@ -17,6 +17,9 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	if req.GetVolumeCapability() == nil {
 		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
 	}
+	if err := d.logIn(req.GetSecrets()); err != nil {
+		return nil, err
+	}
 	key := req.GetVolumeId()
 	if d.has(AttachDetachOverlap) {
 		key += " publish"

@@ -104,6 +104,9 @@ func (s *controllerServer) GetCapacity(context.Context, *csi.GetCapacityRequest)
 	if s.d.has(CapacityMaximumTooSmall) {
 		return &csi.GetCapacityResponse{AvailableCapacity: maxSize, MaximumVolumeSize: wrapperspb.Int64(1 << 20)}, nil
 	}
+	if s.d.has(CapacityMinimumTooLarge) {
+		return &csi.GetCapacityResponse{AvailableCapacity: maxSize, MinimumVolumeSize: wrapperspb.Int64(10 * gib)}, nil
+	}
 	return &csi.GetCapacityResponse{AvailableCapacity: maxSize}, nil
 }
 

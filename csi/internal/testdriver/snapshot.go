@@ -78,6 +78,9 @@ func (d *Driver) describe(s *snapshot) *csi.Snapshot {
 	s.replies--
 	out := &csi.Snapshot{SnapshotId: s.id, SourceVolumeId: s.volume, SizeBytes: s.size, CreationTime: timestamppb.New(timeOf(s.second)),
 		ReadyToUse: ready, GroupSnapshotId: s.group}
+	if d.has(SnapshotLongID) {
+		out.SnapshotId += strings.Repeat("-0123456789abcdef", 8)
+	}
 	if d.has(SnapshotWithoutTime) {
 		out.CreationTime = nil
 	}
@@ -170,6 +173,14 @@ func (s *controllerServer) DeleteSnapshot(ctx context.Context, req *csi.DeleteSn
 		return &csi.DeleteSnapshotResponse{}, nil
 	case known.group != "":
 		return nil, status.Errorf(codes.InvalidArgument, "snapshot %s is part of group snapshot %s", known.id, known.group)
+	}
+	for _, v := range d.volumes {
+		switch used := v.from.GetSnapshot().GetSnapshotId() == known.id; {
+		case used && d.has(SnapshotInUseInternal):
+			return nil, status.Errorf(codes.Internal, "snapshot %s has clones", known.id)
+		case used && d.has(SnapshotDeleteEndsCopies):
+			v.data = ""
+		}
 	}
 	d.pause(ctx)
 	d.snapshots = slices.DeleteFunc(d.snapshots, func(other *snapshot) bool { return other == known })
@@ -265,11 +276,14 @@ func (d *Driver) contentFor(req *csi.CreateVolumeRequest, size int64) (content, 
 			return c, status.Errorf(codes.NotFound, "volume %s does not exist", from.GetVolume().GetVolumeId())
 		}
 		c = content{data: v.data, usable: v.usable, size: v.size, source: v.id}
+		if d.has(CloneLeavesSnapshot) {
+			d.snapshots = append(d.snapshots, d.take(v, "for "+req.GetName(), ""))
+		}
 		if d.has(CloneEmpty) {
 			c.data, c.usable = "", 0
 		}
 	}
-	if size < c.size {
+	if size < c.size && !d.has(RestoreSmaller) {
 		return c, status.Errorf(codes.OutOfRange, "a volume of %d bytes is smaller than its source with %d bytes", size, c.size)
 	}
 	return c, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ const (
 )
 
 // cloud is the fake cloud of the driver, with what the real one does and the fake lacks: it can be used concurrently, a disk in use cannot be
-// deleted or attached to a second instance, disks list their users and do not shrink, and instances can be deleted. Operations that take long in the real cloud
+// deleted or attached to a second instance, disks list their users and do not shrink, a disk is at least as large as its snapshot, and instances can be deleted. Operations that take long in the real cloud
 // call csi.Pause.
 type cloud struct {
 	*gce.FakeCloudProvider
@@ -96,6 +97,9 @@ func (c *cloud) InsertDisk(ctx context.Context, project string, key *meta.Key, p
 	csi.Pause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if s, err := c.FakeCloudProvider.GetSnapshot(ctx, project, path.Base(snapshot)); err == nil && s.DiskSizeGb<<30 > size {
+		return &googleapi.Error{Code: http.StatusBadRequest, Message: fmt.Sprintf("Requested disk size cannot be smaller than the snapshot size (%d GB)", s.DiskSizeGb)}
+	}
 	return c.FakeCloudProvider.InsertDisk(ctx, project, key, params, size, limits, replicas, snapshot, source, multiWriter, mode)
 }
 

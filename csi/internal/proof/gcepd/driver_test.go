@@ -124,7 +124,7 @@ func (f *fixture) list() []csitest.Mount {
 	for _, node := range f.names {
 		points, _ := f.mounts[node].List()
 		for _, p := range points {
-			all = append(all, csitest.Mount{Node: node, Path: p.Path, ReadOnly: slices.Contains(p.Opts, "ro")})
+			all = append(all, csitest.Mount{Node: node, Path: p.Path, ReadOnly: slices.Contains(p.Opts, "ro"), Options: strings.Join(append(p.Opts, "rw"), ",")})
 		}
 	}
 	return all
