@@ -20,7 +20,16 @@ func (o *Objects) Client(t *testing.T, more ...runtime.Object) (*clientfake.Clie
 	if o.Attributes != nil {
 		all = append(all, o.Attributes, o.Changed)
 	}
-	client := clientfake.NewClientset(append(all, more...)...)
+	return newClient(t, append(all, more...)...)
+}
+
+// Client returns a client with the objects at the time of the call, and informers that have synced.
+func (c *Call) Client(t *testing.T, more ...runtime.Object) (*clientfake.Clientset, informers.SharedInformerFactory) {
+	return newClient(t, append(c.Objects(), more...)...)
+}
+
+func newClient(t *testing.T, objects ...runtime.Object) (*clientfake.Clientset, informers.SharedInformerFactory) {
+	client := clientfake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	core, storage := factory.Core().V1(), factory.Storage().V1()
 	core.PersistentVolumes().Informer()

@@ -24,6 +24,19 @@ func Compare(t *testing.T, real, ours *Driver, root string, methods ...string) {
 	}
 }
 
+// CompareCall compares the request of the real code with that of a story.
+func CompareCall(t *testing.T, real *Driver, c *Call, root string) {
+	t.Helper()
+	want := real.Request(c.Method)
+	if want == nil {
+		t.Errorf("%s: the real code does not make the call %s %v", c.Story, c.Method, c.Request)
+		return
+	}
+	if diff := cmp.Diff(withRoot(want, root), c.Request, protocmp.Transform()); diff != "" {
+		t.Errorf("%s: %s (-real +volsim):\n%s", c.Story, c.Method, diff)
+	}
+}
+
 const kubelet = "/var/lib/kubelet"
 
 // withRoot replaces the directory of the test by that of a kubelet.

@@ -11,7 +11,9 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi/internal/testdriver"
@@ -24,10 +26,35 @@ type Driver struct {
 
 	mu       sync.Mutex
 	requests map[string]proto.Message // the last one of each method
+	answers  map[string]proto.Message // replies that do not depend on the requests, by method; nil for a driver that executes calls
 }
 
 // NewDriver starts a driver.
 func NewDriver(t *testing.T, tt *Case) *Driver {
+	t.Helper()
+	d := testdriver.New()
+	d.Zone = tt.zone
+	return start(t, d, tt.mountGroup)
+}
+
+// NewStub starts a driver with the capabilities of that of the stories. It executes no calls: Replay says how it answers.
+func NewStub(t *testing.T) *Driver {
+	t.Helper()
+	r := start(t, NewStoryDriver(), false)
+	r.Replay("", nil)
+	return r
+}
+
+// Replay forgets all requests, and makes the driver answer calls of one method with a reply. A nil reply is an error; other methods have empty replies.
+func (r *Driver) Replay(method string, reply proto.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = map[string]proto.Message{}
+	r.answers = map[string]proto.Message{"NodeStageVolume": &spec.NodeStageVolumeResponse{}, "NodeUnstageVolume": &spec.NodeUnstageVolumeResponse{},
+		"NodePublishVolume": &spec.NodePublishVolumeResponse{}, "NodeUnpublishVolume": &spec.NodeUnpublishVolumeResponse{}, method: reply}
+}
+
+func start(t *testing.T, d *testdriver.Driver, mountGroup bool) *Driver {
 	t.Helper()
 	r := &Driver{Path: filepath.Join(t.TempDir(), "csi.sock"), requests: map[string]proto.Message{}}
 	listener, err := net.Listen("unix", r.Path)
@@ -35,17 +62,23 @@ func NewDriver(t *testing.T, tt *Case) *Driver {
 	server := grpc.NewServer(grpc.UnaryInterceptor(
 		func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			r.mu.Lock()
-			r.requests[info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]] = proto.Clone(request.(proto.Message))
+			method := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
+			r.requests[method] = proto.Clone(request.(proto.Message))
+			answer, fixed := r.answers[method]
 			r.mu.Unlock()
+			switch {
+			case fixed && answer == nil:
+				return nil, status.Error(codes.OutOfRange, "the driver of the story rejected this")
+			case fixed:
+				return answer, nil
+			}
 			reply, err := next(ctx, request)
-			if capabilities, ok := reply.(*spec.NodeGetCapabilitiesResponse); ok && tt.mountGroup {
+			if capabilities, ok := reply.(*spec.NodeGetCapabilitiesResponse); ok && mountGroup {
 				capabilities.Capabilities = append(capabilities.Capabilities, &spec.NodeServiceCapability{Type: &spec.NodeServiceCapability_Rpc{
 					Rpc: &spec.NodeServiceCapability_RPC{Type: spec.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP}}})
 			}
 			return reply, err
 		}))
-	d := testdriver.New()
-	d.Zone = tt.zone
 	d.Register(server, "n1")
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
