@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/tools/dump"
 )
 
 // commandLine matches a line of a document that runs volsim.
@@ -75,6 +77,30 @@ func TestCommandLines(t *testing.T) {
 			}
 			require.Zero(t, status, errOut)
 		})
+	}
+}
+
+// TestDocumentedDump: every document and help shows the same command that creates a dump, with Events.
+func TestDocumentedDump(t *testing.T) {
+	require.Contains(t, dump.Command, ",events ")
+	root := "../.."
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	shown := 0
+	for _, file := range append(files, filepath.Join(root, "README.md"), filepath.Join(root, "web/src/index.html"), filepath.Join(root, "internal/tools/dump/doc.go")) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, line := range regexp.MustCompile(`kubectl get [a-z,]*\bpvc?,[^>\n<]*`).FindAllString(string(data), -1) {
+			if strings.Contains(line, "-A -o yaml") {
+				require.Equal(t, dump.Command, strings.TrimSpace(line), file)
+				shown++
+			}
+		}
+	}
+	require.GreaterOrEqual(t, shown, 4)
+	for _, cmd := range []*cobra.Command{newExplain(), newPredict()} {
+		require.Contains(t, cmd.Example, dump.Command)
+		require.Contains(t, cmd.Flag("filename").Usage, dump.Command)
 	}
 }
 

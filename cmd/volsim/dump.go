@@ -26,7 +26,7 @@ type dumpFlags struct {
 
 func (f *dumpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&f.files, "filename", "f", nil,
-		"dump: output of kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml, as files or directories; - is standard input")
+		"dump: output of "+dump.Command+", as files or directories; - is standard input")
 	cmd.Flags().StringVar(&f.now, "now", "", "time of the dump, such as 2006-01-02T15:04:05Z; default is its newest timestamp")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
 	cmd.Flags().StringArrayVar(&f.assume, "assume", nil,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/report"
 )
 
@@ -21,7 +22,7 @@ It then simulates the next minutes (--ahead) to show what changes without action
 Events in the dump supply the last errors of components. If claims use a VolumeAttributesClass, or a CSI driver publishes its
 capacity, add volumeattributesclasses and csistoragecapacities to the dump.`
 
-const explainExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes,events -A -o yaml > dump.yaml
+const explainExamples = "  " + dump.Command + ` > dump.yaml
 
   # Why is this claim Pending, or this pod?
   volsim explain -f dump.yaml pvc/shop/data

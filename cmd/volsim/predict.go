@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/predict"
 	"github.com/volsim/volsim/internal/tools/report"
 )
@@ -22,7 +23,7 @@ stuck, and when. The cluster is also simulated without the change; effects that 
 Steps, separated by the word then:
 `
 
-const predictExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml > dump.yaml
+const predictExamples = "  " + dump.Command + ` > dump.yaml
 
   # Is it safe to delete this claim?
   volsim predict -f dump.yaml -- delete pvc/shop/data

@@ -2,7 +2,7 @@
 //
 // Read takes the output of
 //
-//	kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml
+//	kubectl get ns,pv,pvc,sc,pods,nodes,deploy,rs,sts,ds,jobs,pdb,quota,volumeattachments,csidrivers,csinodes,events -A -o yaml
 //
 // or of other kinds, in YAML or JSON. Objects keep uid, phase, annotations, finalizers and timestamps. Read skips kinds that are not
 // simulated and fields of a newer API, and reports both.

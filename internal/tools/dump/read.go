@@ -19,6 +19,9 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
+// Command is the command line that creates a dump. Its Events and workloads tell what drivers do, and what brings pods back.
+const Command = "kubectl get ns,pv,pvc,sc,pods,nodes,deploy,rs,sts,ds,jobs,pdb,quota,volumeattachments,csidrivers,csinodes,events -A -o yaml"
+
 // Dump is the state of a cluster.
 type Dump struct {
 	// Objects are the objects of the kinds that Kubernetes itself has, in the order of the input.
@@ -93,7 +96,7 @@ func ReadFiles(files ...File) (*Dump, error) {
 	d.removeIncomplete()
 	d.newest = newestOf(d)
 	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.Simulated(api.KindOf(obj)) }) {
-		err := errors.New("no objects of simulated kinds; create it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
+		err := errors.New("no objects of simulated kinds; create it with " + Command)
 		return nil, fmt.Errorf("%sread dump: %w", prefix(files), err)
 	}
 	return d, nil
