@@ -477,6 +477,16 @@ func TestRefusedSubresources(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode, got)
 }
 
+// TestServiceVersion: a Service has its version in every answer.
+func TestServiceVersion(t *testing.T) {
+	f := newFixture(t)
+	const services = "/api/v1/namespaces/default/services"
+	require.Contains(t, f.must("POST "+services, `{"metadata":{"name":"web"},"spec":{"ports":[{"port":80}]}}`), `"resourceVersion":"1"`)
+	require.Contains(t, f.must("GET "+services+"/web", ""), `"resourceVersion":"1"`)
+	f.must("PATCH "+services+"/web", `{"spec":{"selector":{"a":"b"}}}`, "Content-Type: application/merge-patch+json")
+	require.Contains(t, f.must("GET "+services+"/web", ""), `"resourceVersion":"2"`)
+}
+
 // TestPodLog reads logs: that of a pod without a node is empty.
 func TestPodLog(t *testing.T) {
 	f := newFixture(t)

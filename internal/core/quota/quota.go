@@ -120,7 +120,10 @@ func Usage(r schema.GroupResource, obj api.Object) corev1.ResourceList {
 			used[corev1.ResourceName(r.Resource)] = one
 		}
 		if stored, ok := obj.(*plain.Object); ok && r == services {
-			serviceUsage(used, plain.Shared[*corev1.Service](stored))
+			// The Service may be new: it is not shared before it has its version.
+			if service, err := plain.As[*corev1.Service](stored); err == nil {
+				serviceUsage(used, service)
+			}
 		}
 	}
 	return used
