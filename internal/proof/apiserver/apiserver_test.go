@@ -225,13 +225,15 @@ func (s *server) send(r request) (code int, header http.Header, body string, err
 // run runs kubectl.
 func (s *server) run(t *testing.T, r request) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", program(t, "k8s.io/kubernetes/cmd/kubectl")+" "+r.command)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.config, "HOME="+filepath.Dir(s.config), "KUBECTL_EXTERNAL_DIFF=diff -u -N")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.config, "HOME="+filepath.Dir(s.config), "KUBECTL_EXTERNAL_DIFF=diff -u -N",
+		"KUBE_EDITOR=sed -i s/before/after/")
 	cmd.Stdin = strings.NewReader(r.body)
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = time.Second // the shell may leave kubectl behind, which has the output open
 	err := cmd.Run()
 	return normalizedText(out.String()) + fmt.Sprintf("exit: %v", err)
 }
@@ -321,6 +323,8 @@ var replacements = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}`), "TIME"},
 	{regexp.MustCompile(`W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ `), "W "}, // a warning of kubectl itself
 	{regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`), "gen-NAME"},
+	{regexp.MustCompile(`kubectl-edit-\d+`), "kubectl-edit-N"},
+	{regexp.MustCompile(`(?m)^I\d{4} .* reflector\.go:.*\n`), ""}, // client-go, if a command ends while a watch begins
 	// How the scheme is named depends on how kube-apiserver was compiled.
 	{regexp.MustCompile(`in scheme \\*"[^"]*"`), "in scheme NAME"},
 	{regexp.MustCompile(`[ \t]+`), " "},
