@@ -88,7 +88,7 @@ func (b *Book) Renewing(node string, now time.Time) bool {
 	return len(all) > 0 && !all[len(all)-1].ended && !all[len(all)-1].start.After(now)
 }
 
-// Renewed returns the time of the last renewal up to by. It reports false if there was none.
+// Renewed returns the time of the last renewal up to by, one at that instant included (NODE-024). It reports false if there was none.
 func (b *Book) Renewed(node string, by time.Time) (time.Time, bool) {
 	all := b.nodes[node]
 	for i := len(all) - 1; i >= 0; i-- {
