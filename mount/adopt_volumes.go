@@ -66,6 +66,9 @@ func (ad *adopter) adoptPod(p *engine.Process, pod *corev1.Pod, volumes []resolv
 func (ad *adopter) adoptVolume(p *engine.Process, pod *corev1.Pod, r resolved) error {
 	spec := r.spec
 	id := volumes.Identify(spec, pod.UID, ad.k.CSIDriver(spec.Plugin.Driver))
+	if err := ad.k.takeLabel(id, pod, spec); err != nil {
+		return err
+	}
 	ad.k.desired.AddPodVolume(id, pod, spec)
 	desired, _ := ad.k.desired.Volume(id.Name)
 	if ad.k.actual.IsMounted(id.Name, pod.UID) {

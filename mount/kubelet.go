@@ -48,6 +48,9 @@ type kubelet struct {
 	began  time.Time
 	renews bool
 
+	// levels counts the SELinux levels that the kubelet has chosen.
+	levels int
+
 	// tokens are those of the pods' service accounts, for drivers.
 	tokens map[tokenKey]podToken
 

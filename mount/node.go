@@ -25,6 +25,7 @@ type Node struct {
 	partitioned  bool
 	unregistered map[string]bool
 	boots        int
+	selinux      bool   // runs SELinux, as the Node said last
 	bootID       string // of the first boot, if the API knew it before
 }
 

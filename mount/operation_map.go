@@ -71,7 +71,7 @@ func (op *operations) mapDevice(p *engine.Process, v volumes.DesiredVolume, spec
 	if volumePlugin.MapsDevice(spec) && av.Device != volumes.DeviceMounted {
 		// MNT-223: step 3: the device is set up once per node.
 		if staged, err = volumePlugin.SetUpDevice(p, spec); err != nil {
-			op.deviceFailed(av, err, devicePath, mapPath)
+			op.deviceFailed(av, spec, err, devicePath, mapPath)
 			return "MapVolume.SetUpDevice failed", err
 		}
 	}

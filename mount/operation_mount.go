@@ -82,11 +82,12 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 		}
 		if err := volumePlugin.MountDevice(p, spec, pod, mountPath); err != nil {
 			op.reportMismatch(p, spec, err)
-			op.deviceFailed(av, err, devicePath, mountPath)
+			op.deviceFailed(av, spec, err, devicePath, mountPath)
 			return "MountVolume.MountDevice failed", err
 		}
 		// MNT-203: other operations see the mounted device before the next step.
 		av.SetDevice(volumes.DeviceMounted, devicePath, mountPath)
+		av.SetLabel(spec)
 	}
 	// MNT-197: step 8: the volume is mounted for the pod.
 	ap, known := op.k.actual.PodVolume(v.Name, pod.UID)
@@ -154,7 +155,7 @@ func (op *operations) usedByOther(name corev1.UniqueVolumeName, uid types.UID) b
 }
 
 // deviceFailed and podFailed record the state that a failed step leaves (MNT-243 to MNT-248).
-func (op *operations) deviceFailed(av *volumes.ActualVolume, err error, devicePath, mountPath string) {
+func (op *operations) deviceFailed(av *volumes.ActualVolume, spec *volumes.Spec, err error, devicePath, mountPath string) {
 	class := volumes.ClassOf(err)
 	switch after := volumes.DeviceAfterFailure(av.Device, class, op.k.actual.DeviceReconstructed(av.Name)); {
 	case after == volumes.DeviceNotMounted && av.Device != volumes.DeviceNotMounted:
@@ -162,6 +163,7 @@ func (op *operations) deviceFailed(av *volumes.ActualVolume, err error, devicePa
 		av.SetDevice(volumes.DeviceNotMounted, devicePath, "")
 	case after == volumes.DeviceUncertain && class == volumes.Uncertain:
 		av.SetDevice(volumes.DeviceUncertain, devicePath, mountPath)
+		av.SetLabel(spec)
 	}
 }
 

@@ -90,12 +90,14 @@ func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 		// MNT-066: volumes are processed in the order of the spec; an error is stored, and the next volume follows.
 		r, err := pp.resolve(p, pod, volume, mounts, devices)
 		if err != nil {
-			pp.k.desired.AddPodError(pod.UID, err.Error())
-			pp.k.podVolumesChanged(pod.UID)
+			pp.fail(pod, err)
 			failed = true
 			continue
 		}
-		pp.addVolume(p, pod, r)
+		if err := pp.addVolume(p, pod, r); err != nil {
+			pp.fail(pod, err)
+			failed = true
+		}
 	}
 	_, seen := pp.processed[pod.UID]
 	switch {
@@ -118,10 +120,20 @@ func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 	pp.k.reconciler.ticker.Arm()
 }
 
-// addVolume adds one volume to the desired state, with its size.
-func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) {
+// fail stores why a volume of the pod is not in the desired state.
+func (pp *populator) fail(pod *corev1.Pod, err error) {
+	pp.k.desired.AddPodError(pod.UID, err.Error())
+	pp.k.podVolumesChanged(pod.UID)
+}
+
+// addVolume adds one volume to the desired state, with its size. It fails if the SELinux label of the pod rules that out.
+func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) error {
 	object := pp.k.CSIDriver(r.spec.Plugin.Driver)
 	id := volumes.Identify(r.spec, pod.UID, object)
+	// MNT-337, MNT-339: like a volume that cannot be resolved.
+	if err := pp.k.takeLabel(id, pod, r.spec); err != nil {
+		return err
+	}
 	if pp.k.desired.AddPodVolume(id, pod, r.spec) {
 		p.Decide("MNT-066", pod, "wants volume %s as %s", id.Name, r.spec.PodName)
 	}
@@ -130,13 +142,14 @@ func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) {
 	pp.k.status.reportIfChanged()
 	// MNT-074: sizes matter only for pods that may write.
 	if r.claim == nil || r.spec.MountsReadOnly() {
-		return
+		return nil
 	}
 	v, _ := pp.k.desired.Volume(id.Name)
 	v.Size = r.spec.Capacity()
 	if av, ok := pp.k.actual.Volume(id.Name); ok && av.Size == 0 {
 		av.Size = claimSize(r.claim)
 	}
+	return nil
 }
 
 // markRemounts requests another SetUp for the pod's volumes whose plugin requires that at each sync (MNT-067, MNT-070).

@@ -68,7 +68,7 @@ func (rc *reconciler) unmountVolumes(p *engine.Process) {
 	for _, pr := range rc.k.actual.PodVolumes() {
 		key := podKey(pr.Volume.Name, pr.Pod.UID)
 		switch step := volumes.PlanUnmount(volumes.PodVolume{
-			Desired: rc.k.desired.HasPodVolume(pr.Volume.Name, pr.Pod.UID), Attached: true, State: pr.Pod.State,
+			Desired: rc.k.desired.WantsMount(pr.Volume, pr.Pod.UID), Attached: true, State: pr.Pod.State,
 			Block: pr.Pod.Spec.Block(), Busy: op.pending.RunningAtTick(key),
 		}); step {
 		case volumes.Wait:
@@ -88,6 +88,9 @@ func (rc *reconciler) mountVolumes(p *engine.Process, pairs []volumes.DesiredPai
 		key := volumeKey(pr.Volume.Name)
 		v := rc.k.actual.Describe(pr.Volume.Name, pr.Pod.Pod.UID)
 		v.Desired, v.Block, v.Busy = true, pr.Pod.Spec.Block(), op.pending.RunningAtTick(key)
+		if v.OtherLabel = rc.otherLabel(pr.Volume); v.OtherLabel && !v.Busy {
+			rc.waitForLabel(pr)
+		}
 		switch step := volumes.PlanMount(v); step {
 		case volumes.Wait:
 			op.noteBlocked(key)
@@ -105,7 +108,7 @@ func (rc *reconciler) mountVolumes(p *engine.Process, pairs []volumes.DesiredPai
 func (rc *reconciler) expandVolumes(pairs []volumes.DesiredPair) {
 	// MNT-014: expansions come after mounts, which they could otherwise block.
 	for _, pr := range pairs {
-		if rc.k.actual.Missing(pr.Volume.Name, pr.Pod.Pod.UID) == volumes.NoGap && rc.k.expansion.needsExpansion(pr.Volume, pr.Pod.Spec) {
+		if !rc.otherLabel(pr.Volume) && rc.k.actual.Missing(pr.Volume.Name, pr.Pod.Pod.UID) == volumes.NoGap && rc.k.expansion.needsExpansion(pr.Volume, pr.Pod.Spec) {
 			rc.k.expansion.expandInUse(rc.k.expansion.writablePair(pr))
 		}
 	}
@@ -115,7 +118,7 @@ func (rc *reconciler) expandVolumes(pairs []volumes.DesiredPair) {
 func (rc *reconciler) unmountDevices(p *engine.Process) {
 	k, op := rc.k, rc.k.operations
 	for _, v := range k.actual.Volumes() {
-		_, desired := k.desired.Volume(v.Name)
+		desired := k.desired.WantsDevice(v)
 		key := volumeKey(v.Name)
 		// MNT-135: Busy is determined for each volume, because an operation may just have started.
 		switch step := volumes.PlanDevice(volumes.Device{

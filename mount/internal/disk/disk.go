@@ -46,12 +46,15 @@ type Mount struct {
 	Block bool
 	// Group owns the files; zero means that no group was set (MNT-330: the fsGroup of the pod).
 	Group int64
+	// Label is the SELinux label of the mount option context, "" for none.
+	Label string
 }
 
 // Metadata is the content of a file vol_data.json.
 type Metadata struct {
 	SpecName, Driver, Handle string
 	Ephemeral                bool
+	Label                    string // the SELinux label that the volume is mounted with
 }
 
 // New returns an empty disk.

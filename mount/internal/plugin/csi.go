@@ -32,6 +32,21 @@ func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
 // registered reports whether the driver is registered with the kubelet.
 func (h *Host) registered(driver string) bool { return !h.Unregistered[driver] && !h.Failed[driver] }
 
+// MountsWithLabel reports whether the driver can mount volumes with an SELinux label (MNT-335).
+func (h *Host) MountsWithLabel(driver string) bool {
+	object := h.API.CSIDriver(driver)
+	return object != nil && object.Spec.SELinuxMount != nil && *object.Spec.SELinuxMount
+}
+
+// label returns the SELinux label to mount the volume with, "" for none.
+func (c csiPlugin) label(spec *volumes.Spec) string {
+	// MNT-340: the driver is asked again, because its CSIDriver may have changed.
+	if spec.Label == "" || !c.h.MountsWithLabel(spec.Plugin.Driver) {
+		return ""
+	}
+	return spec.Label
+}
+
 // AttachRequired reports whether volumes of the driver must be attached before they are used.
 func (h *Host) AttachRequired(driver string) bool {
 	object := h.API.CSIDriver(driver)
@@ -108,19 +123,20 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		// MNT-301, MNT-920: without staging, only an empty directory is left, and no metadata.
 		return nil
 	}
+	label := c.label(spec)
 	if err := fs.WriteMetadata(path.Dir(mountPath)+"/"+disk.MetadataFile,
-		disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle}); err != nil {
+		disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle, Label: label}); err != nil {
 		_ = c.h.removeMountDir(mountPath)
 		return err
 	}
 	// MNT-334: staging does not depend on read-only.
 	req := storage.NodeRequest{
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
-		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
+		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, label), AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 		Secrets: secrets,
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
-		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
+		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID, Label: label})
 	})
 	err = volumes.ClassifyRPC(storage.Stage, err)
 	if err != nil && volumes.ClassOf(err) == volumes.Final {

@@ -81,7 +81,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 		ReadOnly: spec.MountsReadOnly(), Group: mountGroup(driver, pod),
 	}
 	if spec.PV != nil {
-		req.MountOptions = spec.PV.Spec.MountOptions
+		req.MountOptions = volumes.LabelOption(spec.PV.Spec.MountOptions, c.label(spec))
 		if backends.Can(driver, storage.Stage) {
 			// MNT-302: only drivers that stage get a staging path.
 			if req.StagingPath, err = c.DeviceMountPath(spec); err != nil {
@@ -101,11 +101,11 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	if err := c.addTokens(p, source.driver, pod, &req); err != nil {
 		return err
 	}
-	data := disk.Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil}
+	data := disk.Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil, Label: c.label(spec)}
 	if err := fs.WriteMetadata(path.Dir(target)+"/"+disk.MetadataFile, data); err != nil {
 		return err
 	}
-	mount := disk.Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID)}
+	mount := disk.Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Label: data.Label}
 	err = unimplemented(storage.Publish)
 	if publisher, ok := driver.(storage.Publisher); ok {
 		err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },

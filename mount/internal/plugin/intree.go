@@ -58,7 +58,7 @@ func (t inTreePlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
 }
 
 func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *corev1.Pod, mountPath string) error {
-	mount := disk.Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
+	mount := disk.Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID(), Label: spec.Label}
 	if localDirectory(spec) != "" {
 		// MNT-035: the directory exists already.
 		return nil
@@ -68,14 +68,14 @@ func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *core
 		return t.h.MountFiles(mount)
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(),
-		MountOptions: spec.PV.Spec.MountOptions}
+		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, spec.Label)}
 	return t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) },
 		func() error { return t.h.MountFiles(mount) })
 }
 
 func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
 	target, fs := t.h.Layout.PodVolume(pod.UID, t.name, spec.Name()), t.h.Disk
-	mount := disk.Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID)}
+	mount := disk.Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID), Label: spec.Label}
 	if spec.PV != nil && spec.Plugin.DeviceMountable(spec.VolumeSpec) {
 		mount.Source, _ = t.DeviceMountPath(spec)
 	}
@@ -110,7 +110,7 @@ func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.P
 		ReadOnly: spec.MountsReadOnly(), Source: spec.Source(),
 	}
 	if spec.PV != nil {
-		req.MountOptions = spec.PV.Spec.MountOptions
+		req.MountOptions = volumes.LabelOption(spec.PV.Spec.MountOptions, spec.Label)
 	}
 	err := t.h.callForPod(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, effect)
 	if err != nil && !how.Remount && !how.Reconstructed && !fs.Mounted(target) {

@@ -43,6 +43,8 @@ func (h *Host) Reconstruct(l VolumeDir, block bool) (*volumes.Spec, error) {
 			spec.Inline = &corev1.Volume{Name: data.SpecName, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: data.Driver}}}
 			return spec, nil
 		}
+		// MNT-451: the label that it was mounted with.
+		spec.Label = data.Label
 		pv.Name = data.SpecName
 		pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: data.Driver, VolumeHandle: data.Handle}
 		spec.PV = pv
@@ -59,6 +61,9 @@ func (h *Host) Reconstruct(l VolumeDir, block bool) (*volumes.Spec, error) {
 		return spec, nil
 	case err == nil:
 		spec.Plugin = objects.Plugin{Name: l.Plugin, Backend: backend}
+		for _, m := range h.Disk.MountsUnder(h.Layout.PodVolume(l.Pod, l.Plugin, l.Name)) {
+			spec.Label = m.Label
+		}
 		if spec.Plugin.DeviceMountable(objects.VolumeSpec{PV: pv}) {
 			spec.PV = pv
 		} else {

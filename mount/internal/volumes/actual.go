@@ -50,7 +50,9 @@ type ActualVolume struct {
 	DevicePath      string
 	DeviceMountPath string
 	Device          DeviceState
-	Size            int64 // bytes that the node uses; zero until it is known
+	// Label is the SELinux label that the volume is mounted with, "" for a mount without. It is nil until the volume is mounted.
+	Label *string
+	Size  int64 // bytes that the node uses; zero until it is known
 	// RefusesExpansionInUse says that the driver refused to expand the volume while it is in use (MNT-419).
 	RefusesExpansionInUse bool
 	Pods                  btree.Map[types.UID, *ActualPod]
@@ -110,6 +112,13 @@ func (v *ActualVolume) SetDevice(state DeviceState, devicePath, mountPath string
 	}
 }
 
+// SetLabel records the label that the device is mounted with.
+func (v *ActualVolume) SetLabel(spec *Spec) {
+	if spec.Label != "" {
+		v.Label = &spec.Label
+	}
+}
+
 // SetPodState records how the volume is mounted for a pod. Without a record of the volume it does nothing.
 func (a *Actual) SetPodState(name corev1.UniqueVolumeName, uid types.UID, spec *Spec, state PodState) {
 	v, ok := a.volumes.Get(name)
@@ -124,6 +133,10 @@ func (a *Actual) SetPodState(name corev1.UniqueVolumeName, uid types.UID, spec *
 		v.Pods.Set(uid, ap)
 	}
 	ap.State = state
+	if v.Label == nil {
+		// MNT-100: the first mount decides.
+		v.Label = &spec.Label
+	}
 	// MNT-105: any new state ends a pending remount.
 	ap.NeedsRemount = false
 	if state == Mounted {
@@ -173,6 +186,7 @@ type Gap int
 
 const (
 	GapNotAttached Gap = iota
+	GapOtherLabel
 	GapNotMounted
 	GapRemount
 	NoGap

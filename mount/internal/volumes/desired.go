@@ -8,6 +8,8 @@ import (
 	"github.com/tidwall/btree"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Desired is the state that a kubelet has to bring about: volumes, and the pods that use them (MNT-040). Build it with NewDesired.
@@ -25,7 +27,9 @@ type DesiredVolume struct {
 	ReportedInUse bool
 	// Size is the capacity of the PersistentVolume in bytes, zero without one (MNT-040, MNT-074).
 	Size int64
-	Pods btree.Map[types.UID, *DesiredPod]
+	// Label and PodLabel are those of the spec that the volume was added with (MNT-040).
+	Label, PodLabel string
+	Pods            btree.Map[types.UID, *DesiredPod]
 }
 
 // DesiredPod is a pod that wants a volume. PodNames are the names of the volume in the pod.
@@ -48,7 +52,7 @@ func (d *Desired) AddPodVolume(id Identity, pod *corev1.Pod, spec *Spec) (added 
 	v, known := d.volumes.Get(id.Name)
 	if !known {
 		// MNT-040, MNT-041: the identity is fixed at first use. MNT-046: other users of the volume are not checked here.
-		v = &DesiredVolume{Identity: id, GID: spec.GID()}
+		v = &DesiredVolume{Identity: id, GID: spec.GID(), Label: spec.Label, PodLabel: spec.PodLabel}
 		if spec.PV != nil {
 			// MNT-040: read-only pods included, for which MNT-074 never updates the size.
 			v.Size = spec.Capacity()
@@ -97,6 +101,18 @@ func (d *Desired) HasPodVolume(name corev1.UniqueVolumeName, pod types.UID) bool
 	}
 	_, ok = v.Pods.Get(pod)
 	return ok
+}
+
+// WantsMount reports whether the pod wants the volume with the label that it is mounted with.
+func (d *Desired) WantsMount(v *ActualVolume, pod types.UID) bool {
+	// MNT-045: with another label it has to be mounted anew.
+	return d.WantsDevice(v) && d.HasPodVolume(v.Name, pod)
+}
+
+// WantsDevice reports whether a pod wants the volume with the label that it is mounted with.
+func (d *Desired) WantsDevice(v *ActualVolume) bool {
+	dv, ok := d.volumes.Get(v.Name)
+	return ok && dv.Label == objects.ValueOf(v.Label)
 }
 
 // DesiredPair is one volume that one pod wants.

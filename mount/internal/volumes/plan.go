@@ -32,6 +32,8 @@ type PodVolume struct {
 	Desired bool
 	// Attached says that the node has a record of the volume (MNT-100: a record means that the volume is attached).
 	Attached bool
+	// OtherLabel says that the volume is mounted with another SELinux label than the pod wants.
+	OtherLabel bool
 	// State says how far the volume is mounted for the pod. "" is NotMounted.
 	State PodState
 	// Remount says that the mount has to be set up again.
@@ -48,6 +50,9 @@ func (v PodVolume) Gap() Gap {
 	switch {
 	case !v.Attached:
 		return GapNotAttached
+	case v.OtherLabel:
+		// MNT-108: before it can be mounted for the pod, it is unmounted.
+		return GapOtherLabel
 	case v.State != Mounted:
 		// MNT-108: an uncertain mount counts as no mount, also if a remount is pending.
 		return GapNotMounted
@@ -62,7 +67,8 @@ func (v PodVolume) Gap() Gap {
 func PlanMount(v PodVolume) Step {
 	gap := v.Gap()
 	switch {
-	case !v.Desired, gap == NoGap:
+	case !v.Desired, gap == NoGap, gap == GapOtherLabel:
+		// MNT-134: the wrong mount goes first, by PlanUnmount and PlanDevice.
 		return ""
 	case v.Busy:
 		// MNT-133: an operation for any pod of the volume blocks.
@@ -81,7 +87,7 @@ func PlanMount(v PodVolume) Step {
 func PlanUnmount(v PodVolume) Step {
 	switch {
 	case v.Desired, v.State == NotMounted, v.State == "":
-		// MNT-132, MNT-045: only what the pod no longer wants is unmounted; SELinux labels are all empty here.
+		// MNT-132, MNT-045: only what the pod no longer wants is unmounted.
 		return ""
 	case v.Busy:
 		return Wait

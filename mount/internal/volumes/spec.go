@@ -19,6 +19,9 @@ type Spec struct {
 	Plugin objects.Plugin
 	// PodName is the name of the volume in the pod (MNT-023).
 	PodName string
+	// Label is the SELinux label that the volume is mounted with, "" for none. PodLabel is the one that the containers of the first pod
+	// expect, also on a volume that is mounted without (MNT-335).
+	Label, PodLabel string
 }
 
 // Block reports whether the volume mode is Block. Without a PersistentVolume it is Filesystem.
