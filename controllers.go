@@ -26,6 +26,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -111,7 +112,12 @@ func (c *Cluster) controllers() []component {
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
 			all = append(all, component{actors.Provisioner(name), func() error {
-				_, err := reclaim.NewProvisioner(c.engine, driver, sidecar.Config(c.cfg.Provisioner), c.cfg.internal.Provisioner)
+				opts := c.cfg.internal.Provisioner
+				if plugin, ok := intree.Plugin(name); ok {
+					// MIG-020, XPROV-013b: the sidecar answers to the plugin that its driver replaced, too.
+					opts.AdditionalNames = append(slices.Clone(opts.AdditionalNames), plugin)
+				}
+				_, err := reclaim.NewProvisioner(c.engine, driver, sidecar.Config(c.cfg.Provisioner), opts)
 				return err
 			}})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -79,6 +80,9 @@ func (a *attacher) volumeToAttach(p *engine.Process, va *storagev1.VolumeAttachm
 		return pv, nil
 	case err != nil:
 		return nil, err
+	case va.Spec.Source.InlineVolumeSpec != nil:
+		// ATT-200: the spec is in the VolumeAttachment itself, so there is nothing to protect.
+		return pv, nil
 	case pv.DeletionTimestamp != nil:
 		// ATT-172, step 1: a volume that is being deleted is not attached.
 		return nil, fmt.Errorf("PersistentVolume %q is marked for deletion", pv.Name)
@@ -92,13 +96,24 @@ func (a *attacher) volumeToAttach(p *engine.Process, va *storagev1.VolumeAttachm
 
 // volumeOf returns the cached PersistentVolume of a VolumeAttachment.
 func (a *attacher) volumeOf(va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
+	if spec := va.Spec.Source.InlineVolumeSpec; spec != nil {
+		if spec.CSI == nil {
+			return nil, errors.New("inline volume spec contains nil CSI source")
+		}
+		return &corev1.PersistentVolume{Spec: *spec}, nil
+	}
 	name := va.Spec.Source.PersistentVolumeName
 	if name == nil {
-		return nil, errors.New("the source of the VolumeAttachment is no PersistentVolume")
+		return nil, errors.New("neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source")
 	}
 	pv, ok := a.infVolumes.Get(*name)
 	if !ok {
 		return nil, fmt.Errorf("persistentvolume %q not found", *name)
+	}
+	// ATT-200: the attacher of the driver that replaced an in-tree plugin translates, too.
+	pv, err := intree.Volume(pv)
+	if err != nil {
+		return nil, fmt.Errorf("failed to translate in tree pv to CSI: %w", err)
 	}
 	return pv, nil
 }

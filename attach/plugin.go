@@ -71,7 +71,7 @@ func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node 
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, node)
 	// ATT-140: an existing VolumeAttachment is used as it is, also one that is being deleted.
 	if _, exists := c.infAttachments.Get(name); !exists {
-		_, err := p.API().Attachments.Create(p, newAttachment(name, source.Driver, node, spec.PV.Name))
+		_, err := p.API().Attachments.Create(p, newAttachment(name, node, spec))
 		// ATT-140: the cache may lag, so AlreadyExists is no error.
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("%s: attacher.Attach failed: %w", objects.CSIPluginName, err)
@@ -88,14 +88,15 @@ func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node 
 }
 
 // newAttachment returns a VolumeAttachment without status, which the API server would drop (ATT-160).
-func newAttachment(name, driver, node, pv string) *storagev1.VolumeAttachment {
+func newAttachment(name, node string, spec objects.VolumeSpec) *storagev1.VolumeAttachment {
+	source := storagev1.VolumeAttachmentSource{PersistentVolumeName: &spec.PV.Name}
+	if spec.InPod {
+		// ATT-200: there is no PersistentVolume that it could name.
+		source = storagev1.VolumeAttachmentSource{InlineVolumeSpec: &spec.PV.Spec}
+	}
 	return &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: storagev1.VolumeAttachmentSpec{
-			Attacher: driver,
-			NodeName: node,
-			Source:   storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv},
-		},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: spec.CSI().Driver, NodeName: node, Source: source},
 	}
 }
 

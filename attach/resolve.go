@@ -13,7 +13,7 @@ import (
 func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.VolumeSpec, bool) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
-		return objects.SpecOfInline(volume), true
+		return translated(objects.SpecOfInline(volume), pod.Namespace)
 	}
 	var none objects.VolumeSpec
 	claim, ok := c.infClaims.Get(api.Key(pod.Namespace, name))
@@ -29,7 +29,14 @@ func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.Vo
 	if !ok || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
 		return none, false
 	}
-	return objects.SpecOfVolume(volume, pv), true
+	return translated(objects.SpecOfVolume(volume, pv), pod.Namespace)
+}
+
+// translated returns the spec of a volume whose in-tree plugin was replaced as that of the CSI driver.
+func translated(spec objects.VolumeSpec, namespace string) (objects.VolumeSpec, bool) {
+	// ATT-200: one that cannot be translated is skipped silently.
+	spec, err := spec.Translated(namespace)
+	return spec, err == nil
 }
 
 // driverObject returns the cached CSIDriver of that name, nil if there is none.

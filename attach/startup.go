@@ -35,7 +35,8 @@ func (c *controller) populateActual() {
 			c.log.controller.Error(fmt.Errorf("persistentvolume %q not found", *name), "Unable to lookup pv object", klog.String("PV", *name))
 			continue
 		}
-		spec := objects.VolumeSpec{PV: pv}
+		// ATT-200: the name is that of the translated volume.
+		spec := objects.SpecOf(pv)
 		_, volume, ok := c.attachable(spec)
 		if !ok {
 			continue

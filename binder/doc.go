@@ -17,9 +17,7 @@
 // writes, provision.go dynamic provisioning, resync.go the objects that a resync skips, and why. [Match] and [Satisfies] are the decisions
 // as pure functions; their predicates are in internal/core/match. [NewTrial] runs single syncs for table tests.
 //
-// # What is not simulated
-//
-// In-tree volumes that were migrated to CSI are recognized by their annotations, but their sources are not translated.
+// In-tree volumes that were migrated to CSI are recognized by their annotations; this controller needs no translation of their sources.
 //
 // The rules are BIND, MATCH and PROV in docs/rules/binder.md.
 package binder

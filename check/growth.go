@@ -54,7 +54,7 @@ func (s *state) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e tr
 		return
 	}
 	var b storage.Backend
-	if pv.Spec.CSI != nil {
+	if objects.CSIOf(pv) != nil {
 		b, ok = s.backends.Driver(id.Backend)
 	} else if named, err := s.backends.ByName(id.Backend); err == nil {
 		b = named

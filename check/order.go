@@ -194,7 +194,7 @@ func (s *state) staged(r *record) bool {
 	if !s.can(r.id, storage.Stage) {
 		return false
 	}
-	spec := objects.VolumeSpec{PV: r.last}
+	spec := objects.SpecOf(r.last)
 	plugin, err := objects.PluginOf(s.backends, spec)
 	return err == nil && plugin.DeviceMountable(spec)
 }

@@ -71,8 +71,8 @@ func (r *record) mountedOn(node string) bool {
 
 // idOf returns the volume of a PersistentVolume, and the name that nodes use for it. ok is false if no backend serves it.
 func (s *state) idOf(pv *corev1.PersistentVolume) (id volumeID, unique corev1.UniqueVolumeName, ok bool) {
-	spec := objects.VolumeSpec{PV: pv}
-	if csi := pv.Spec.CSI; csi != nil {
+	spec := objects.SpecOf(pv)
+	if csi := spec.CSI(); csi != nil {
 		return volumeID{csi.Driver, csi.VolumeHandle}, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle), true
 	}
 	plugin, err := objects.PluginOf(s.backends, spec)
@@ -84,11 +84,11 @@ func (s *state) idOf(pv *corev1.PersistentVolume) (id volumeID, unique corev1.Un
 
 // attachable reports whether the volume must be attached before a node can use it.
 func (s *state) attachable(pv *corev1.PersistentVolume) bool {
-	plugin, err := objects.PluginOf(s.backends, objects.VolumeSpec{PV: pv})
+	plugin, err := objects.PluginOf(s.backends, objects.SpecOf(pv))
 	if err != nil || plugin.Backend == nil || !backends.Can(plugin.Backend, storage.Attach) {
 		return false
 	}
-	return plugin.Attachable(objects.VolumeSpec{PV: pv}, s.drivers[plugin.Driver])
+	return plugin.Attachable(objects.SpecOf(pv), s.drivers[plugin.Driver])
 }
 
 // can reports whether the backend of the volume supports op.

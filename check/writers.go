@@ -50,7 +50,7 @@ func done(e trace.Entry, op storage.Op) bool {
 func (s *state) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how string) {
 	id := volumeID{e.Call.Target, e.Call.Key}
 	r := s.records[id]
-	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !s.attachable(r.last) {
+	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.SpecOf(r.last)) || !s.attachable(r.last) {
 		return
 	}
 	// A repeated call changes nothing.

@@ -195,10 +195,11 @@ func (x *explainer) mounted(pv *corev1.PersistentVolume, node *corev1.Node) bool
 
 // volumeName returns the unique name of a CSI volume (ATT-001), "" for any other volume.
 func volumeName(pv *corev1.PersistentVolume) corev1.UniqueVolumeName {
-	if pv.Spec.CSI == nil {
+	csi := objects.CSIOf(pv)
+	if csi == nil {
 		return ""
 	}
-	return objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)
+	return objects.CSIVolumeName(csi.Driver, csi.VolumeHandle)
 }
 
 // inStatus reports whether the node's status lists the volume as attached.

@@ -90,7 +90,7 @@ func conditionMessage(claim *corev1.PersistentVolumeClaim, condition corev1.Pers
 // findExpander sets the component that expands the volume.
 func (x *explainer) findExpander(g *growth) {
 	driver := ""
-	if csi := g.pv.Spec.CSI; csi != nil {
+	if csi := objects.CSIOf(g.pv); csi != nil {
 		driver = csi.Driver
 	} else if migrated := g.pv.Annotations[objects.AnnMigratedTo]; migrated != "" {
 		// EXP-013: a CSI driver replaced the plugin.

@@ -14,9 +14,10 @@ import (
 // podAttached reports whether a volume is attached to the pod's node, or needs no attachment; if not, it explains what is missing.
 func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume,
 	node *corev1.Node) bool {
-	csi := pv.Spec.CSI
-	plugin, err := objects.PluginOf(x.backends(), objects.SpecOfVolume(volume, pv))
-	if csi == nil || err != nil || !plugin.Attachable(objects.SpecOfVolume(volume, pv), x.drivers[csi.Driver]) {
+	spec := objects.SpecOf(pv)
+	csi := spec.CSI()
+	plugin, err := objects.PluginOf(x.backends(), spec)
+	if csi == nil || err != nil || !plugin.Attachable(spec, x.drivers[csi.Driver]) {
 		return x.usedOnce(e, pod, volume, pv)
 	}
 	id := volumeName(pv)
@@ -71,7 +72,7 @@ func (x *explainer) underWay(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 // attachedElsewhere reports whether the volume allows one node only and is attached to another node (ATT-069, ATT-070); what names the
 // volume.
 func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.PersistentVolume, node string) bool {
-	if objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
+	if objects.MultiAttachAllowed(objects.SpecOf(pv)) {
 		return false
 	}
 	holder, since := x.holder(pv, node)
@@ -107,7 +108,7 @@ func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.Pe
 // operation at a time (ATT-081, ATT-088).
 func (x *explainer) triedElsewhere(e *Explanation, volume *corev1.Volume, pv *corev1.PersistentVolume) bool {
 	others := x.byVolume[pv.Name]
-	if len(others) == 0 || objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
+	if len(others) == 0 || objects.MultiAttachAllowed(objects.SpecOf(pv)) {
 		return false
 	}
 	e.because("ATT-081",

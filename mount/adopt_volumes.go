@@ -25,18 +25,18 @@ type adopter struct {
 func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
-		return ad.k.populator.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
+		return ad.k.populator.withPlugin(pod, resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
 	}
 	s := ad.k.node.nodes.engine.Store()
 	claim, _ := s.Claims.Lookup(api.Key(pod.Namespace, name))
 	if claim != nil && claim.Spec.VolumeName != "" {
 		if pv, ok := s.Volumes.Lookup(claim.Spec.VolumeName); ok {
-			return ad.k.populator.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
+			return ad.k.populator.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}
 	}
 	for pv := range s.Volumes.All() {
 		if ref := pv.Spec.ClaimRef; ref != nil && ref.Namespace == pod.Namespace && ref.Name == name {
-			return ad.k.populator.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
+			return ad.k.populator.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}
 	}
 	return resolved{}, fmt.Errorf("the PersistentVolume of claim %s/%s is not in the API: load it first", pod.Namespace, name)

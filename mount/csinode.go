@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -15,6 +16,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/intree"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -80,7 +83,8 @@ func (dr *driverRegistrar) writeEntries(p *engine.Process, drivers []storagev1.C
 		}
 	}
 	// Existing entries stay as they are; only missing drivers are added.
-	updated, changed := old.DeepCopy(), false
+	updated := old.DeepCopy()
+	changed := listMigrated(updated, drivers)
 	for _, d := range drivers {
 		at := slices.IndexFunc(updated.Spec.Drivers, func(other storagev1.CSINodeDriver) bool { return other.Name == d.Name })
 		if at >= 0 {
@@ -114,7 +118,22 @@ func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: drivers},
 	}
+	listMigrated(csiNode, drivers)
 	return reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
+}
+
+// listMigrated writes into the CSINode which in-tree plugins CSI drivers replaced. It reports whether that is a change.
+func listMigrated(node *storagev1.CSINode, drivers []storagev1.CSINodeDriver) bool {
+	// [SIM] MIG-008: on nodes with such a driver only; elsewhere the list would change nothing.
+	if !slices.ContainsFunc(drivers, func(d storagev1.CSINodeDriver) bool { _, ok := intree.Plugin(d.Name); return ok }) {
+		return false
+	}
+	list := strings.Join(intree.Names(), ",")
+	if node.Annotations[objects.AnnMigratedPlugins] == list {
+		return false
+	}
+	node.Annotations = objects.MergeStrings(node.Annotations, map[string]string{objects.AnnMigratedPlugins: list})
+	return true
 }
 
 // csiDrivers returns the entries of the CSINode for the drivers of the node, by name, without those that could not be registered.

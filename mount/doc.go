@@ -11,8 +11,7 @@
 // volumes. Volumes are expanded on the node when the controller has expanded them. A node can be stopped, partitioned, powered off, and
 // resumed with pods that already run.
 //
-// Not simulated: in-tree plugins that were migrated to CSI drivers, attaching by the
-// kubelet itself, kubelets without an API server, static pods, pod admission, images, and container restarts. Delays that upstream
+// Not simulated: attaching by the kubelet itself, kubelets without an API server, static pods, pod admission, images, and container restarts. Delays that upstream
 // randomizes have their minimum length.
 //
 // Passes of loops that would find the same again are skipped; the others run at the ticks at which a loop that never sleeps would run them.

@@ -188,7 +188,11 @@ func (ns *Nodes) hasUnusedAttachment(node string, inUse []corev1.UniqueVolumeNam
 			continue // ATT-132: the controller ignores these
 		}
 		pv, ok := ns.engine.Store().Volumes.Lookup(*name)
-		if !ok || pv.Spec.CSI == nil || !slices.Contains(inUse, objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)) {
+		if !ok {
+			return true
+		}
+		csi := objects.CSIOf(pv)
+		if csi == nil || !slices.Contains(inUse, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle)) {
 			return true
 		}
 	}

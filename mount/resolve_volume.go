@@ -25,7 +25,7 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
 		// MNT-071: the pod contains the source.
-		return pp.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
+		return pp.withPlugin(pod, resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
 	}
 	key := api.Key(pod.Namespace, name)
 	processing := func(why string, args ...any) error {
@@ -57,14 +57,25 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 		return resolved{}, processing("found PV object %s but its pv.Spec.ClaimRef.UID %s does not point to claim.UID %s", pv.Name, ref.UID,
 			claim.UID)
 	}
-	if err := checkMode(volume.Name, pv, mounts, devices); err != nil {
+	// MNT-072i: the CSI driver that replaced an in-tree plugin is in charge.
+	spec, err := objects.SpecOfVolume(volume, pv).Translated(pod.Namespace)
+	if err != nil {
 		return resolved{}, err
 	}
-	return pp.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
+	if err := checkMode(volume.Name, spec.PV, mounts, devices); err != nil {
+		return resolved{}, err
+	}
+	return pp.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: spec, PodName: volume.Name}, claim})
 }
 
 // withPlugin finds the plugin of the volume (MNT-020).
-func (pp *populator) withPlugin(r resolved) (resolved, error) {
+func (pp *populator) withPlugin(pod *corev1.Pod, r resolved) (resolved, error) {
+	// MNT-071, MIG-002: so is it for a source in the pod.
+	translated, err := r.spec.Translated(pod.Namespace)
+	if err != nil {
+		return resolved{}, err
+	}
+	r.spec.VolumeSpec = translated
 	plugin, err := objects.PluginOf(pp.k.node.nodes.backends, r.spec.VolumeSpec)
 	if err != nil {
 		// MNT-020, MNT-047: no plugin supports it, or more than one does.

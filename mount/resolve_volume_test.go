@@ -43,6 +43,11 @@ func TestResolve(t *testing.T) {
 			want: prefix + "found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
 		{rule: "MNT-072h", name: "a volume of another claim", volume: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "x" },
 			want: prefix + "found PV object pv1 but its pv.Spec.ClaimRef.UID x does not point to claim.UID uid-c1"},
+		{rule: "MNT-072i", name: "a volume that cannot be translated", volume: func(v *corev1.PersistentVolume) {
+			kind := corev1.AzureDedicatedBlobDisk
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AzureDisk: &corev1.AzureDiskVolumeSource{DiskName: "d", DataDiskURI: "u",
+				Kind: &kind}}
+		}, want: "failed to translate in-tree pv to CSI: kind(Dedicated) is not supported in csi migration"},
 		{rule: "MNT-072k", name: "a device is mounted",
 			volume: func(v *corev1.PersistentVolume) { mode := corev1.PersistentVolumeBlock; v.Spec.VolumeMode = &mode },
 			want:   "volume data has volumeMode Block, but is specified in volumeMounts"},

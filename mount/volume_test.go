@@ -85,7 +85,7 @@ func TestMountOptionsNotSupported(t *testing.T) {
 	if err := k.operations.checkMounter(&volumes.Spec{Plugin: objects.Plugin{Name: objects.CSIPluginName}}); err == nil {
 		t.Errorf("MNT-192: a mounter for no driver was made")
 	}
-	_, err := k.populator.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.VolumeSpec{PV: &corev1.PersistentVolume{}}}})
+	_, err := k.populator.withPlugin(&corev1.Pod{}, resolved{spec: &volumes.Spec{VolumeSpec: objects.VolumeSpec{PV: &corev1.PersistentVolume{}}}})
 	if err == nil {
 		t.Errorf("MNT-190: a plugin for no source was found")
 	}

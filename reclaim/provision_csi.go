@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/storage"
@@ -25,6 +26,12 @@ const (
 // (XPROV-030 to XPROV-033).
 func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim,
 	class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
+	// MIG-020: the driver that replaced an in-tree plugin gets parameters of its own.
+	given := class
+	class, err := intree.Class(given)
+	if err != nil {
+		return nil, finished, fmt.Errorf("failed to translate storage class: %w", err)
+	}
 	req, refs, state, err := c.prepare(p, claim, class)
 	if err != nil {
 		return nil, state, err
@@ -57,7 +64,19 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 	if source := claim.Spec.DataSource; source != nil && source.Kind == kindSnapshot {
 		c.releaseSnapshot(p, api.Key(claim.Namespace, source.Name))
 	}
-	return c.volumeOf(claim, class, req, resp, refs), finished, nil
+	pv := c.volumeOf(claim, class, req, resp, refs)
+	if driver, migrated := intree.Driver(given.Provisioner); !migrated || driver != c.name {
+		return pv, finished, nil
+	}
+	// MIG-030: a class of the plugin gets a volume of the plugin. One that cannot be described like that is deleted.
+	translated, err := intree.Back(pv)
+	if err != nil {
+		if c.deleteHandle(p, storage.DeleteRequest{ID: resp.ID, Secrets: req.Secrets}) != nil {
+			return nil, background, err
+		}
+		return nil, finished, err
+	}
+	return translated, finished, nil
 }
 
 // createState returns what an error of the driver means for the asset (XPROV-032).

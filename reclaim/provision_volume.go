@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -111,7 +112,11 @@ func (c *provisioner) deleteVolume(p *engine.Process, pv *corev1.PersistentVolum
 // deleteVolumeAsset deletes the asset of a volume with the driver.
 func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// XPROV-053: the sidecar rejects volumes that are neither CSI volumes nor can be translated into one.
-	if !c.cfg.AnySource && pv.Spec.CSI == nil && !translatable(&pv.Spec.PersistentVolumeSource) {
+	translated, err := intree.Volume(pv)
+	if err != nil {
+		return err
+	}
+	if !c.cfg.AnySource && translated.Spec.CSI == nil {
 		return errors.New("invalid CSI PV")
 	}
 	// XPROV-054: a volume with a VolumeAttachment is not deleted.
@@ -127,13 +132,7 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 	// XPROV-057: a Secret that cannot be read does not prevent the deletion.
 	secrets, _ := readSecret(p, secret)
 	return c.deleteHandle(p,
-		storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID, Secrets: secrets})
-}
-
-// translatable reports whether CSI drivers took over from the plugin of a source.
-func translatable(source *corev1.PersistentVolumeSource) bool {
-	return source.AWSElasticBlockStore != nil || source.GCEPersistentDisk != nil || source.AzureDisk != nil || source.AzureFile != nil ||
-		source.Cinder != nil || source.VsphereVolume != nil || source.PortworxVolume != nil
+		storage.DeleteRequest{ID: backends.Handle(translated), Source: &translated.Spec.PersistentVolumeSource, UID: pv.UID, Secrets: secrets})
 }
 
 func (c *provisioner) deleteHandle(p *engine.Process, req storage.DeleteRequest) error {

@@ -198,7 +198,8 @@ func (ex *expander) callDriver(p *engine.Process, pv *corev1.PersistentVolume, s
 		return size, false, fmt.Errorf("failed to get capabilities of volume %s with %w", pv.Name, err)
 	}
 	req.Mode = objects.ModeOfCSI(mode)
-	if source := pv.Spec.CSI; source != nil {
+	// MIG-001: of a volume of an in-tree plugin, too.
+	if source := objects.CSIOf(pv); source != nil {
 		req.FSType = source.FSType
 		// EXP-027: a Secret that cannot be read is an error like one of the driver.
 		if req.Secrets, err = readSecret(p, source.ControllerExpandSecretRef); err != nil {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -17,7 +18,7 @@ type csiVolume struct{ driver, handle string }
 func (c *cycle) preFilterLimits() status {
 	for i := range c.pod.Spec.Volumes {
 		// SCHED-218: inline CSI volumes are not attached, so they do not count.
-		if v := &c.pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+		if v := &c.pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil || migratedDriver(v) != "" {
 			c.countVolumes = true
 			return status{}
 		}
@@ -97,6 +98,9 @@ func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) s
 		volume := &pod.Spec.Volumes[i]
 		name := objects.ClaimOf(pod, volume)
 		if name == "" {
+			if err := countInPod(pod, volume, into); err != nil {
+				return failure(err)
+			}
 			continue
 		}
 		claim, ok := c.look.claim(api.Key(pod.Namespace, name))
@@ -118,12 +122,30 @@ func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) s
 	return status{}
 }
 
+// countInPod adds a volume in the pod itself if a CSI driver replaced its plugin.
+func countInPod(pod *corev1.Pod, volume *corev1.Volume, into map[csiVolume]bool) error {
+	// SCHED-212, SCHED-218: a source of a CSI driver does not count.
+	if plugin, ok := intree.PluginInPod(volume); !ok || !translates(plugin) {
+		return nil
+	}
+	pv, err := intree.InPod(volume, pod.Namespace)
+	if err != nil {
+		return fmt.Errorf("converting volume(%s) from inline to csi: %w", volume.Name, err)
+	}
+	into[csiVolume{pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle}] = true
+	return nil
+}
+
 // identity returns as which volume that of a claim counts; ok is false if it does not count (SCHED-212).
 func (c *cycle) identity(claim *corev1.PersistentVolumeClaim) (csiVolume, bool) {
 	// SCHED-212: the claim is bound and its volume exists.
 	if claim.Spec.VolumeName != "" {
 		if pv, ok := c.look.volume(claim.Spec.VolumeName); ok {
 			csi := pv.Spec.CSI
+			if plugin, migrated := intree.PluginOf(&pv.Spec.PersistentVolumeSource); migrated && translates(plugin) {
+				// SCHED-212: the volume counts for the driver that replaced its plugin.
+				csi = objects.CSIOf(pv)
+			}
 			if csi == nil {
 				return csiVolume{}, false
 			}
@@ -135,7 +157,14 @@ func (c *cycle) identity(claim *corev1.PersistentVolumeClaim) (csiVolume, bool) 
 	if !ok {
 		return csiVolume{}, false
 	}
-	return csiVolume{class.Provisioner, "\x00" + api.KeyOf(claim)}, true
+	driver := class.Provisioner
+	if migrated, ok := intree.Driver(driver); ok {
+		if !translates(driver) {
+			return csiVolume{}, false
+		}
+		driver = migrated
+	}
+	return csiVolume{driver, "\x00" + api.KeyOf(claim)}, true
 }
 
 // attached returns the volumes of the node's VolumeAttachments (SCHED-214).

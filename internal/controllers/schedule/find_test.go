@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +32,16 @@ func TestFindNode(t *testing.T) {
 	n1 := fake.Node("n1")
 	pod := fake.Pod("p", uid("pod-uid"), fake.Claims("c"))
 	scratch := fake.Pod("p", uid("pod-uid"), fake.Ephemeral("scratch", "1Gi", "wait"))
+	// A node that only the key of the driver describes, and a volume in its zone.
+	ebsNode := fake.Node("n1", fake.Labels("topology.ebs.csi.aws.com/zone", "us-east-1a"))
+	ebsVolume := with(with(fake.Volume("pv", "1Gi"), func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
+			AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
+	}), affine(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+		{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"us-east-1a"}}}}))
+	inZone := func(node, plugin string) *storagev1.CSINode {
+		return with(csiNode(node, nil), func(n *storagev1.CSINode) { n.Annotations = map[string]string{migratedPlugins: plugin} })
+	}
 	for _, tc := range []struct {
 		rule, name string
 		objs       objs
@@ -75,6 +86,10 @@ func TestFindNode(t *testing.T) {
 			"0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
 		{"SCHED-060", "the node that reaches it",
 			objs{n1, fake.Node("n2"), boundClaim("c", "pv"), fake.Volume("pv", "1Gi", fake.FromNodes("n2"))}, pod, "n2"},
+		{"SCHED-063", "the driver that replaced the plugin has its own key", objs{inZone("n1", "kubernetes.io/aws-ebs"), ebsNode,
+			boundClaim("c", "pv"), ebsVolume}, pod, "n1"},
+		{"SCHED-063", "a CSINode without the plugin", objs{inZone("n1", "kubernetes.io/gce-pd"), ebsNode, boundClaim("c", "pv"), ebsVolume}, pod,
+			"0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity." + unhelped},
 		{"SCHED-061", "an empty term matches nothing",
 			objs{n1, boundClaim("c", "pv"), with(fake.Volume("pv", "1Gi"), affine(corev1.NodeSelectorTerm{}))}, pod,
 			"0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity." + unhelped},

@@ -28,7 +28,7 @@ type change struct {
 }
 
 // migratedPlugins is the annotation of a CSINode that lists the in-tree plugins replaced by CSI drivers (SCHED-013).
-const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
+const migratedPlugins = objects.AnnMigratedPlugins
 
 // Requeues reports whether a pod that a plugin rejected is tried again after a change of an object (SCHED-251). The plugin is that of a
 // [Decision]. old is nil for a new object, now is nil for a deleted one. Kinds that the scheduler does not watch help no pod.

@@ -43,6 +43,17 @@ func TestLimits(t *testing.T) {
 			fake.Pod("p", fake.Claims("w")), ""},
 		{"SCHED-212", "nor one that is no CSI volume",
 			objs{csiNode("n1", map[string]int32{"d": 0}), fake.Volume("v", "1Gi"), boundClaim("w", "v")}, fake.Pod("p", fake.Claims("w")), ""},
+		{"SCHED-212", "but one of a plugin that the driver replaced", objs{csiNode("n1", map[string]int32{"ebs.csi.aws.com": 0}),
+			with(fake.Volume("v", "1Gi"), func(pv *corev1.PersistentVolume) {
+				pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
+					AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
+			}), boundClaim("w", "v")}, fake.Pod("p", fake.Claims("w")), full},
+		{"SCHED-212", "a class of such a plugin", objs{csiNode("n1", map[string]int32{"ebs.csi.aws.com": 0}), waitClass("kubernetes.io/aws-ebs"),
+			waitingClaim("w", "1Gi")}, fake.Pod("p", fake.Claims("w")), full},
+		{"SCHED-210, SCHED-212", "its source in the pod", objs{csiNode("n1", map[string]int32{"pd.csi.storage.gke.io": 0})},
+			with(fake.Pod("p"), inline(corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "d"}})), full},
+		{"SCHED-212", "not those of vSphere", objs{csiNode("n1", map[string]int32{"csi.vsphere.vmware.com": 0})},
+			with(fake.Pod("p"), inline(corev1.VolumeSource{VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{VolumePath: "p"}})), ""},
 		{"SCHED-213", "the limit is unknown", append(objs{on("q", "a"), on("r", "b")}, held...), pod, ""},
 		{"SCHED-214", "two pods, one volume", append(objs{limit, on("q", "a"), on("r", "a")}, held...), pod, ""},
 		{"SCHED-214", "a claim that is missing is not counted", append(objs{limit, on("q", "a"), on("r", "nosuch")}, held...), pod, ""},

@@ -130,7 +130,10 @@ func (c *cycle) filterBinding(at nodeState) status {
 		return status{}
 	}
 	var reasons []string
-	missing, unreachable := c.checkBound(at.node)
+	missing, unreachable, err := c.checkBound(at.node)
+	if err != nil {
+		return failure(err)
+	}
 	if unreachable {
 		reasons = append(reasons, reasonNodeConflict)
 	}
@@ -154,19 +157,24 @@ func (c *cycle) filterBinding(at nodeState) status {
 }
 
 // checkBound checks the volumes of the bound claims. The first one that does not fit decides (SCHED-060).
-func (c *cycle) checkBound(node *corev1.Node) (missing, unreachable bool) {
+func (c *cycle) checkBound(node *corev1.Node) (missing, unreachable bool, err error) {
+	csiNode, _ := c.look.csiNode(node.Name)
 	for _, claim := range c.binding.bound {
 		pv, ok := c.look.assumedVolume(claim.Spec.VolumeName)
 		if !ok {
 			// SCHED-060, SCHED-064: the volume does not exist.
-			return true, false
+			return true, false, nil
+		}
+		// SCHED-063: a volume that cannot be translated fails the attempt.
+		if pv, err = translatedFor(pv, csiNode); err != nil {
+			return false, false, fmt.Errorf("could not translate pv: %w", err)
 		}
 		// SCHED-061, SCHED-062: node affinity is matched with the labels of the node.
 		if !objects.AdmitsNode(pv, node.Labels) {
-			return false, true
+			return false, true, nil
 		}
 	}
-	return false, false
+	return false, false, nil
 }
 
 // findVolumes finds a volume or a provisioner for every delayed claim on a node, or returns why it cannot (SCHED-070 to SCHED-072).

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -62,11 +63,12 @@ func IsInTree(b storage.Backend) bool {
 	return strings.HasPrefix(b.Name(), InTreePrefix)
 }
 
-// Handle returns the ID by which backends know the volume: the volumeHandle of a CSI source, else the name of the PersistentVolume. So two
+// Handle returns the ID by which backends know the volume: the volumeHandle of its CSI source, if it has one or is translated into one, else the name of the PersistentVolume. So two
 // PersistentVolumes with the same CSI handle are one volume, and two with the same NFS path are two volumes.
 func Handle(pv *corev1.PersistentVolume) string {
-	if csi := pv.Spec.CSI; csi != nil {
-		return csi.VolumeHandle
+	// MIG-001: also for the driver that replaced an in-tree plugin.
+	if translated, err := intree.Volume(pv); err == nil && translated.Spec.CSI != nil {
+		return translated.Spec.CSI.VolumeHandle
 	}
 	return pv.Name
 }

@@ -15,6 +15,8 @@ const (
 	AnnBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
 	// AnnProvisionedBy is on a volume that was provisioned dynamically; the value is the name of the plugin or driver (BIND-001e).
 	AnnProvisionedBy = "pv.kubernetes.io/provisioned-by"
+	// AnnMigratedPlugins is on a CSINode; the value is the list of in-tree plugins that CSI drivers replaced on the node (SCHED-013).
+	AnnMigratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
 	// AnnMigratedTo is on a volume or a claim; the value is the CSI driver that replaces an in-tree plugin (BIND-001f).
 	AnnMigratedTo = "pv.kubernetes.io/migrated-to"
 	// AnnStorageClass is on a volume or a claim; the value is its class and wins over the field, even when it is "" (BIND-001g).

@@ -4,6 +4,8 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/intree"
 )
 
 // Migration returns the CSI driver that replaces an in-tree plugin. ok is false for a plugin that was not migrated and
@@ -13,23 +15,7 @@ type Migration func(plugin string) (driver string, ok bool)
 // MigratedDriver is the Migration of Kubernetes 1.36, in which the migration of all plugins is final (PROV-051).
 func MigratedDriver(plugin string) (driver string, ok bool) {
 	// PROV-051
-	switch plugin {
-	case "kubernetes.io/aws-ebs":
-		return "ebs.csi.aws.com", true
-	case "kubernetes.io/gce-pd":
-		return "pd.csi.storage.gke.io", true
-	case "kubernetes.io/azure-disk":
-		return "disk.csi.azure.com", true
-	case "kubernetes.io/azure-file":
-		return "file.csi.azure.com", true
-	case "kubernetes.io/cinder":
-		return "cinder.csi.openstack.org", true
-	case "kubernetes.io/vsphere-volume":
-		return "csi.vsphere.vmware.com", true
-	case "kubernetes.io/portworx-volume":
-		return "pxd.portworx.com", true
-	}
-	return "", false
+	return intree.Driver(plugin)
 }
 
 // RepairClaimMigration returns the annotations that the claim should have, with migrated-to set, replaced or removed as

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -40,6 +41,8 @@ type VolumeSpec struct {
 	Inline *corev1.Volume
 	// ReadOnly is the field readOnly of the claim reference in the pod (MNT-073); false for a source in the pod.
 	ReadOnly bool
+	// InPod says that PV stands for a source in the pod, translated for the CSI driver that replaced its plugin (MIG-002).
+	InPod bool
 }
 
 // SpecOfVolume returns the spec of a pod volume whose claim is bound to that PersistentVolume.
@@ -50,6 +53,40 @@ func SpecOfVolume(volume *corev1.Volume, pv *corev1.PersistentVolume) VolumeSpec
 
 // SpecOfInline returns the spec of a pod volume with a source in the pod.
 func SpecOfInline(volume *corev1.Volume) VolumeSpec { return VolumeSpec{Inline: volume} }
+
+// SpecOf returns the spec of a PersistentVolume, as Translated does if that is possible.
+func SpecOf(pv *corev1.PersistentVolume) VolumeSpec {
+	spec := VolumeSpec{PV: pv}
+	if translated, err := spec.Translated(""); err == nil {
+		return translated
+	}
+	return spec
+}
+
+// CSIOf returns the source of a PersistentVolume for a CSI driver, also for the driver that replaced an in-tree plugin. It is nil for
+// other volumes.
+func CSIOf(pv *corev1.PersistentVolume) *corev1.CSIPersistentVolumeSource { return SpecOf(pv).CSI() }
+
+// Translated returns the spec as the CSI driver that replaced the in-tree plugin of the volume sees it. Any other spec is returned as it
+// is. namespace is that of the pod.
+func (s VolumeSpec) Translated(namespace string) (_ VolumeSpec, err error) {
+	var pv *corev1.PersistentVolume
+	switch {
+	case s.PV != nil:
+		// MIG-001: the object in the API stays as it is.
+		pv, err = intree.Volume(s.PV)
+	case s.Inline != nil:
+		// MIG-002: the driver knows it as a PersistentVolume that is not in the API.
+		pv, err = intree.InPod(s.Inline, namespace)
+	}
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("failed to translate in-tree pv to CSI: %w", err)
+	case pv == nil || pv == s.PV:
+		return s, nil
+	}
+	return VolumeSpec{PV: pv, ReadOnly: s.ReadOnly, InPod: s.PV == nil}, nil
+}
 
 // Known reports whether more than the name of the volume is known.
 func (s VolumeSpec) Known() bool { return s.PV != nil || s.Inline != nil }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -44,14 +45,18 @@ func (d *Dump) Backends() (all []storage.Backend, notes []string) {
 				mention(obj.Provisioner)
 			}
 		case *corev1.PersistentVolume:
-			if obj.Spec.CSI != nil {
-				mention(obj.Spec.CSI.Driver)
+			if csi := objects.CSIOf(obj); csi != nil {
+				mention(csi.Driver)
 			}
 			mention(obj.Annotations[objects.AnnProvisionedBy])
 		case *corev1.Pod:
 			for i := range obj.Spec.Volumes {
 				if csi := obj.Spec.Volumes[i].CSI; csi != nil {
 					mention(csi.Driver)
+				}
+				if plugin, ok := intree.PluginInPod(&obj.Spec.Volumes[i]); ok {
+					driver, _ := intree.Driver(plugin)
+					mention(driver)
 				}
 			}
 		}
@@ -122,7 +127,7 @@ func (d *Dump) attach(b *fake.Memory) {
 		if va.Spec.Attacher != b.Name() || !va.Status.Attached || name == nil || !backends.Can(b, storage.Attach) {
 			continue
 		}
-		if pv := pvs[*name]; pv != nil && pv.Spec.CSI != nil {
+		if pv := pvs[*name]; pv != nil && objects.CSIOf(pv) != nil {
 			// The driver may reject a combination that the real one allowed.
 			_, _ = b.Attach(storage.NodeRequest{ID: backends.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
 		}

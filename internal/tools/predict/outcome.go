@@ -316,8 +316,8 @@ func handleOf(pv *corev1.PersistentVolume) string { return backends.Handle(pv) }
 // backendOf returns the name of the storage system of the volume.
 func backendOf(pv *corev1.PersistentVolume) string {
 	switch {
-	case pv.Spec.CSI != nil:
-		return pv.Spec.CSI.Driver
+	case objects.CSIOf(pv) != nil:
+		return objects.CSIOf(pv).Driver
 	case pv.Annotations[objects.AnnProvisionedBy] != "":
 		return pv.Annotations[objects.AnnProvisionedBy]
 	case pv.Spec.NFS != nil:
