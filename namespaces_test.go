@@ -128,3 +128,22 @@ func TestNamespaceDeletion(t *testing.T) {
 	var kind api.Kind = "Namespace"
 	require.NotContains(t, c.StoredOnly(), kind)
 }
+
+// TestNamespaceInAnotherPhase: a namespace as an old server left it is deleted like any other, and its conditions are written at once.
+func TestNamespaceInAnotherPhase(t *testing.T) {
+	c, err := volsim.New(volsim.Config{})
+	require.NoError(t, err)
+	shop := namespace("shop")
+	shop.UID, shop.DeletionTimestamp = "u", &metav1.Time{Time: c.Now()}
+	shop.Spec.Finalizers, shop.Status.Phase = []corev1.FinalizerName{"kubernetes"}, corev1.NamespaceActive
+	require.NoError(t, c.Load(shop, configMap("shop", "keep", "example.com/keep")))
+	require.NoError(t, c.Advance(6*time.Second))
+	stored, err := volsim.Get[*corev1.Namespace](c, "shop")
+	require.NoError(t, err)
+	require.Equal(t, corev1.NamespaceTerminating, stored.Status.Phase, "NS-026")
+	require.Len(t, stored.Status.Conditions, 5, "NS-026, NS-024: the write of the conditions is no conflict")
+	require.NoError(t, c.Patch(configMap("shop", "keep"), `{"metadata":{"finalizers":null}}`))
+	require.NoError(t, c.Advance(time.Minute))
+	_, err = volsim.Get[*corev1.Namespace](c, "shop")
+	require.True(t, apierrors.IsNotFound(err), "NS-026, NS-014")
+}

@@ -83,11 +83,9 @@ func (c *controller) sync(p *engine.Process, name string) error {
 	if err != nil {
 		return err
 	}
-	if ns.Status.Phase != corev1.NamespaceTerminating {
-		ns.Status.Phase = corev1.NamespaceTerminating
-		if _, err := p.API().Update(p, ns, api.Status, store.UpdateOptions{}); err != nil {
-			return ignoreNotFound(err)
-		}
+	// NS-026: the sync goes on with the version that it has written, or that another client has.
+	if ns, err = c.untilCurrent(p, ns, terminate); err != nil {
+		return ignoreNotFound(err)
 	}
 	// NS-025: another finalizer in the spec is not this controller's.
 	if len(ns.Spec.Finalizers) == 0 {
@@ -108,7 +106,39 @@ func (c *controller) sync(p *engine.Process, name string) error {
 		}
 	}
 	delete(c.remaining, name)
-	return c.finalize(p, ns)
+	_, err = c.untilCurrent(p, ns, finalize)
+	return ignoreNotFound(err)
+}
+
+// untilCurrent calls write, after a conflict again with the newest version. It returns what write has stored.
+func (c *controller) untilCurrent(p *engine.Process, ns *corev1.Namespace,
+	write func(*engine.Process, *corev1.Namespace) (api.Object, error)) (*corev1.Namespace, error) {
+	for {
+		obj, err := write(p, ns)
+		switch {
+		case err == nil:
+			return plain.As[*corev1.Namespace](obj)
+		case !apierrors.IsConflict(err):
+			return nil, err
+		}
+		uid := ns.UID
+		if ns, err = c.get(p, ns.Name); err != nil {
+			return nil, err
+		}
+		if ns.UID != uid {
+			return nil, fmt.Errorf("namespace uid has changed across retries")
+		}
+	}
+}
+
+// terminate writes the phase of a namespace that is being deleted (NS-026).
+func terminate(p *engine.Process, ns *corev1.Namespace) (api.Object, error) {
+	if ns.Status.Phase == corev1.NamespaceTerminating {
+		return ns, nil
+	}
+	next := *ns
+	next.Status.Phase = corev1.NamespaceTerminating
+	return p.API().Update(p, &next, api.Status, store.UpdateOptions{})
 }
 
 func ignoreNotFound(err error) error {
@@ -127,28 +157,16 @@ func (c *controller) get(p *engine.Process, name string) (*corev1.Namespace, err
 }
 
 // finalize removes the finalizer of the controller from the spec of a namespace (NS-025).
-func (c *controller) finalize(p *engine.Process, ns *corev1.Namespace) error {
-	uid := ns.UID
-	for {
-		// NS-025: the other finalizers stay, sorted. The version is that of the sync's begin, so writing the conditions makes it a conflict.
-		var rest []string
-		for _, name := range ns.Spec.Finalizers {
-			if name != corev1.FinalizerKubernetes {
-				rest = append(rest, string(name))
-			}
-		}
-		slices.Sort(rest)
-		_, err := p.API().FinalizeNamespace(p, ns.Name, ns.ResourceVersion, slices.Compact(rest))
-		if !apierrors.IsConflict(err) {
-			return ignoreNotFound(err)
-		}
-		if ns, err = c.get(p, ns.Name); err != nil {
-			return ignoreNotFound(err)
-		}
-		if ns.UID != uid {
-			return fmt.Errorf("namespace uid has changed across retries")
+func finalize(p *engine.Process, ns *corev1.Namespace) (api.Object, error) {
+	// NS-025: the other finalizers stay, sorted. The version is that of the sync's begin, so writing the conditions makes it a conflict.
+	var rest []string
+	for _, name := range ns.Spec.Finalizers {
+		if name != corev1.FinalizerKubernetes {
+			rest = append(rest, string(name))
 		}
 	}
+	slices.Sort(rest)
+	return p.API().FinalizeNamespace(p, ns.Name, ns.ResourceVersion, slices.Compact(rest))
 }
 
 // content counts what is left in a namespace.
