@@ -35,6 +35,7 @@ const (
 type controller struct {
 	actor    *engine.Actor
 	quotas   *engine.Informer[*plain.Object]
+	pods     *engine.Informer[*corev1.Pod]
 	counters []counter
 	// uncounted has the quotas whose limits are not in their status yet; queue has the others.
 	uncounted, queue *engine.Queue
@@ -62,13 +63,19 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 			for q := range c.quotas.All() {
 				c.queue.Add(api.KeyOf(q))
 			}
+			// QUO-012: the usage of a pod that is being deleted ends without an event.
+			for pod := range c.pods.All() {
+				if pod.DeletionTimestamp != nil && !quota.Ended(pod, a.Engine().Now()) {
+					c.resync.ArmBackground()
+				}
+			}
 		}})
 		s := a.Engine().Store()
-		// QUO-032: a pod that ends, and every change of a claim, leads to a count.
-		watch(c, s.Pods, func(old, pod *corev1.Pod) bool { return !ended(old) && ended(pod) })
+		c.pods = watch(c, s.Pods, c.podChanged)
+		// QUO-032: every change of a claim leads to a count.
 		watch(c, s.Claims, func(_, _ *corev1.PersistentVolumeClaim) bool { return true })
 		for _, table := range others {
-			watch(c, table, nil)
+			watch(c, table, serviceChanged)
 		}
 		c.quotas.Handle(engine.Handler[*plain.Object]{
 			Add:    func(q *plain.Object) { c.add(q) },
@@ -85,7 +92,7 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 		}
 		others = append(others, table)
 		if live != nil {
-			watch(live, table, nil)
+			watch(live, table, serviceChanged)
 		}
 	})
 	return actor, nil
@@ -101,12 +108,23 @@ func (c *controller) untilResync() time.Duration {
 	return (resyncPeriod - e.Elapsed()%resyncPeriod) % resyncPeriod
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+// podChanged reports whether a change of a pod leads to a count (QUO-032).
+func (c *controller) podChanged(old, pod *corev1.Pod) bool {
+	now := c.actor.Engine().Now()
+	if pod.DeletionTimestamp != nil && !quota.Ended(pod, now) {
+		c.resync.ArmBackground()
+	}
+	// QUO-032: a pod that ends, and one that gets or loses a deadline.
+	return quota.HasDeadline(old) != quota.HasDeadline(pod) || !quota.Ended(old, now) && quota.Ended(pod, now)
+}
+
+// serviceChanged reports whether a change of an object of another kind leads to a count (QUO-032): a Service gets another type that is limited.
+func serviceChanged(old, obj *plain.Object) bool {
+	return api.KindOf(obj) == "Service" && quota.ServiceType(plain.Shared[*corev1.Service](old)) != quota.ServiceType(plain.Shared[*corev1.Service](obj))
 }
 
 // watch counts the objects of a table. A deletion, and an update for which changed returns true, lead to a new count.
-func watch[T api.Object](c *controller, table *store.Table[T], changed func(old, obj T) bool) {
+func watch[T api.Object](c *controller, table *store.Table[T], changed func(old, obj T) bool) *engine.Informer[T] {
 	s := c.actor.Engine().Store()
 	informer := engine.NewInformer(c.actor, table)
 	cnt := counter{kind: table.Kind(), resource: schema.GroupResource{
@@ -122,17 +140,18 @@ func watch[T api.Object](c *controller, table *store.Table[T], changed func(old,
 				objs = append(objs, obj)
 			}
 		}
-		return quota.Count(q, cnt.resource, objs)
+		return quota.Count(q, cnt.resource, objs, c.actor.Engine().Now())
 	}
 	c.counters = append(c.counters, cnt)
 	informer.Handle(engine.Handler[T]{
 		Update: func(old, obj T) {
-			if changed != nil && changed(old, obj) {
+			if changed(old, obj) {
 				c.released(cnt.resource, obj.GetNamespace())
 			}
 		},
 		Delete: func(obj T) { c.released(cnt.resource, obj.GetNamespace()) },
 	})
+	return informer
 }
 
 // released queues the quotas of a namespace that count objects like one that was deleted or changed (QUO-032).

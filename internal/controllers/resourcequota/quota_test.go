@@ -39,6 +39,7 @@ func newFixture(t *testing.T) fixture {
 //	quota NAME {HARD}, scoped NAME [SCOPES] {HARD}, limits NAME [ITEMS]
 //	claim NAME SIZE [CLASS], grow NAME SIZE, allocate NAME SIZE, delete NAME
 //	pod NAME {RESOURCES}, end NAME, config NAME, service NAME TYPE
+//	kill NAME (a pod with a finalizer, without grace), deadline NAME, retype NAME TYPE
 //	dry LINE
 func (f fixture) do(line string) error {
 	words := strings.SplitN(line, " ", 3)
@@ -78,6 +79,18 @@ func (f fixture) do(line string) error {
 		return err
 	case "end":
 		_, err := f.Store().Patch(api.Pod, "default/"+name, []byte(`{"status":{"phase":"Succeeded"}}`), api.Status)
+		return err
+	case "kill":
+		f.Patch(api.Pod, "default/"+name, `{"metadata":{"finalizers":["example.com/hold"]}}`)
+		_, err := f.Store().Delete(api.Pod, "default/"+name, api.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		// No event tells the controller that the grace period is over.
+		f.Advance(5 * time.Minute)
+		return err
+	case "deadline":
+		_, err := f.Store().Patch(api.Pod, "default/"+name, []byte(`{"spec":{"activeDeadlineSeconds":60}}`), api.Main)
+		return err
+	case "retype":
+		_, err := f.Store().Patch("Service", "default/"+name, fmt.Appendf(nil, `{"spec":{"type":%q}}`, rest), api.Main)
 		return err
 	case "grow", "allocate":
 		claim, err := f.Store().Claims.Get("default/" + name)
@@ -144,6 +157,7 @@ func TestQuota(t *testing.T) {
 			[]string{"quota q {pods: 2, requests.cpu: 2, limits.memory: 1Gi}", "pod p {requests: {cpu: 500m}, limits: {memory: 64Mi}}"}, "",
 			"limits.memory 64Mi/1Gi, pods 1/2, requests.cpu 500m/2"},
 		{"QUO-012", "a pod that has ended is an object, and uses nothing else", []string{"quota q {pods: 2, count/pods: 2}", "pod p {}", "end p"}, "", "count/pods 1/2, pods 0/2"},
+		{"QUO-012", "a pod that should be gone is an object, and uses nothing else", []string{"quota q {pods: 2, count/pods: 2}", "pod p {}", "kill p"}, "", "count/pods 1/2, pods 0/2"},
 		{"QUO-013", "objects of any kind", []string{"config x", "quota q {configmaps: 3, count/configmaps: 3, count/deployments.apps: 1}", "config z"}, "",
 			"configmaps 2/3, count/configmaps 2/3, count/deployments.apps 0/1"},
 		{"QUO-013", "what no object uses", []string{"quota q {services.nodeports: 2, services.loadbalancers: 1, requests.nvidia.com/gpu: 4, hugepages-2Mi: 4Mi}"}, "",
@@ -166,6 +180,8 @@ func TestQuota(t *testing.T) {
 		{"QUO-025", "a dry run", []string{"quota q {persistentvolumeclaims: 1}", "dry claim a 1Gi"}, "", "persistentvolumeclaims 0/1"},
 		{"QUO-026", "an object whose name is taken is charged", []string{"quota q {configmaps: 3}", "config x", "!config x"}, `configmaps "x" already exists`, "configmaps 2/3"},
 		{"QUO-030", "what existed before is counted, even above the limit", []string{"claim a 6Gi", "quota q {requests.storage: 1Gi}"}, "", "requests.storage 6Gi/1Gi"},
+		{"QUO-032", "a pod that gets a deadline", []string{"scoped q [NotTerminating] {pods: 2}", "pod p {}", "deadline p"}, "", "pods 0/2"},
+		{"QUO-032", "a Service without node ports any more", []string{"quota q {services.nodeports: 2}", "service s NodePort", "retype s ClusterIP"}, "", "services.nodeports 0/2"},
 		{"QUO-032", "a deleted claim", []string{"quota q {persistentvolumeclaims: 3}", "claim a 1Gi", "claim b 1Gi", "delete a"}, "", "persistentvolumeclaims 1/3"},
 		{"QUO-040", "default requests of containers", []string{"limits l [{type: Container, defaultRequest: {memory: 1Mi}}]", "quota q {requests.memory: 1Gi}", "pod p {}"}, "",
 			"requests.memory 1Mi/1Gi"},

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -47,6 +48,14 @@ func isExtended(name corev1.ResourceName) bool {
 		return ok
 	}
 	return ok && strings.Contains(of, "/") && !strings.Contains(of, corev1.ResourceDefaultNamespacePrefix)
+}
+
+// ServiceType returns the type of a Service if quotas limit it, else "".
+func ServiceType(service *corev1.Service) corev1.ServiceType {
+	if t := service.Spec.Type; t == corev1.ServiceTypeNodePort || t == corev1.ServiceTypeLoadBalancer {
+		return t
+	}
+	return ""
 }
 
 // serviceUsage adds the ports and load balancers of a Service (QUO-013).
@@ -105,8 +114,8 @@ func measures(r schema.GroupResource, name corev1.ResourceName) bool {
 	}
 }
 
-// Usage returns what an object uses.
-func Usage(r schema.GroupResource, obj api.Object) corev1.ResourceList {
+// Usage returns what an object uses at a time.
+func Usage(r schema.GroupResource, obj api.Object, now time.Time) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
 	// QUO-013: objects of all kinds are counted, whatever their state.
 	used := corev1.ResourceList{countName(r): one}
@@ -114,7 +123,7 @@ func Usage(r schema.GroupResource, obj api.Object) corev1.ResourceList {
 	case *corev1.PersistentVolumeClaim:
 		claimUsage(used, obj)
 	case *corev1.Pod:
-		podUsage(used, obj)
+		podUsage(used, obj, now)
 	default:
 		if r.Group == "" && slices.Contains(aliases, r.Resource) {
 			used[corev1.ResourceName(r.Resource)] = one
@@ -152,10 +161,20 @@ func claimUsage(used corev1.ResourceList, claim *corev1.PersistentVolumeClaim) {
 	add(corev1.ResourceRequestsStorage, size)
 }
 
-// podUsage adds the usage of a pod (QUO-012).
-func podUsage(used corev1.ResourceList, pod *corev1.Pod) {
-	// QUO-012: a pod that has ended uses nothing but its place among the objects.
+// Ended reports whether a pod uses nothing but its place among the objects (QUO-012): it has ended, or should have ended by now.
+func Ended(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	// QUO-012: the deletionTimestamp has the grace period in it, and upstream adds it again.
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil &&
+		now.After(pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second))
+}
+
+// podUsage adds the usage of a pod (QUO-012).
+func podUsage(used corev1.ResourceList, pod *corev1.Pod, now time.Time) {
+	// QUO-012: a pod that has ended uses nothing but its place among the objects.
+	if Ended(pod, now) {
 		return
 	}
 	used[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
@@ -212,8 +231,8 @@ func counts(q *corev1.ResourceQuota, r schema.GroupResource, obj api.Object) boo
 	return len(Names(r, q.Status.Hard)) > 0 && inScope(q, obj)
 }
 
-// Count returns what the objects of a resource use of a quota, for the names among its limits. Names that no object uses are zero.
-func Count[T api.Object](q *corev1.ResourceQuota, r schema.GroupResource, objs []T) corev1.ResourceList {
+// Count returns what the objects of a resource use of a quota at a time, for the names among its limits. Names that no object uses are zero.
+func Count[T api.Object](q *corev1.ResourceQuota, r schema.GroupResource, objs []T, now time.Time) corev1.ResourceList {
 	used := corev1.ResourceList{}
 	names := Names(r, q.Spec.Hard)
 	for _, name := range names {
@@ -221,7 +240,7 @@ func Count[T api.Object](q *corev1.ResourceQuota, r schema.GroupResource, objs [
 	}
 	for _, obj := range objs {
 		if inScope(q, obj) {
-			used = plus(used, mask(Usage(r, obj), names))
+			used = plus(used, mask(Usage(r, obj, now), names))
 		}
 	}
 	return used
@@ -229,7 +248,7 @@ func Count[T api.Object](q *corev1.ResourceQuota, r schema.GroupResource, objs [
 
 // Charge decides about the write of an object: old is nil for a new one, and status means that the write is one of the status, which is
 // charged and never rejected. It returns the quotas with another usage, as copies. The error says which quota the write exceeds.
-func Charge(quotas []*corev1.ResourceQuota, r schema.GroupResource, obj, old api.Object, status bool) ([]*corev1.ResourceQuota, error) {
+func Charge(quotas []*corev1.ResourceQuota, r schema.GroupResource, obj, old api.Object, status bool, now time.Time) ([]*corev1.ResourceQuota, error) {
 	var counting []*corev1.ResourceQuota
 	for _, q := range quotas {
 		if !counts(q, r, obj) {
@@ -248,13 +267,13 @@ func Charge(quotas []*corev1.ResourceQuota, r schema.GroupResource, obj, old api
 		}
 		counting = append(counting, q)
 	}
-	usage := Usage(r, obj)
+	usage := Usage(r, obj, now)
 	var changed []*corev1.ResourceQuota
 	for _, q := range counting {
 		delta := usage
 		// QUO-023: an update is charged with what it uses more, if the quota counted the object before.
 		if old != nil && counts(q, r, old) {
-			delta = minus(usage, Usage(r, old))
+			delta = minus(usage, Usage(r, old, now))
 		}
 		delta = mask(delta, slices.Collect(maps.Keys(q.Status.Hard)))
 		maps.DeleteFunc(delta, func(_ corev1.ResourceName, q resource.Quantity) bool { return q.IsZero() })

@@ -33,12 +33,11 @@ func matchesScope(r corev1.ScopedResourceSelectorRequirement, obj api.Object) bo
 	case *corev1.PersistentVolumeClaim:
 		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selectsName(r, attributesClasses(obj)...)
 	case *corev1.Pod:
-		deadline := obj.Spec.ActiveDeadlineSeconds != nil && *obj.Spec.ActiveDeadlineSeconds >= 0
 		switch r.ScopeName {
 		case corev1.ResourceQuotaScopeTerminating:
-			return deadline
+			return HasDeadline(obj)
 		case corev1.ResourceQuotaScopeNotTerminating:
-			return !deadline
+			return !HasDeadline(obj)
 		case corev1.ResourceQuotaScopeBestEffort:
 			return obj.Status.QOSClass == corev1.PodQOSBestEffort
 		case corev1.ResourceQuotaScopeNotBestEffort:
@@ -51,6 +50,11 @@ func matchesScope(r corev1.ScopedResourceSelectorRequirement, obj api.Object) bo
 		}
 	}
 	return false
+}
+
+// HasDeadline reports whether a pod is in the scope Terminating.
+func HasDeadline(pod *corev1.Pod) bool {
+	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 }
 
 // attributesClasses returns the names of the VolumeAttributesClasses that a claim wants, has, or is being changed to.

@@ -80,7 +80,7 @@ func (s *Store) chargeQuotas(r resource, obj, old api.Object, sub api.Subresourc
 		return nil
 	}
 	all := objectsIn[*corev1.ResourceQuota](s.quotas, obj.GetNamespace())
-	changed, err := quota.Charge(all, r.groupResource(), obj, old, sub == api.Status)
+	changed, err := quota.Charge(all, r.groupResource(), obj, old, sub == api.Status, s.now())
 	if err != nil {
 		return forbidden(r, obj.GetName(), err)
 	}
@@ -108,11 +108,8 @@ func chargesUpdate(obj, old api.Object, sub api.Subresource) bool {
 	case *corev1.PersistentVolumeClaim:
 		return true
 	case *corev1.Pod:
-		deadline := func(pod *corev1.Pod) bool {
-			return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
-		}
 		before, ok := old.(*corev1.Pod)
-		return ok && sub == api.Main && deadline(obj) != deadline(before)
+		return ok && sub == api.Main && quota.HasDeadline(obj) != quota.HasDeadline(before)
 	case *plain.Object:
 		// QUO-023: the type of a Service may change.
 		return sub == api.Main && api.KindOf(obj) == "Service"
