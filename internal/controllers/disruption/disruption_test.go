@@ -216,6 +216,21 @@ func TestStaleDisruptionTarget(t *testing.T) {
 	}
 }
 
+// TestUnservedController checks the Event about a pod whose controller is of a kind that is not served (PDB-009).
+func TestUnservedController(t *testing.T) {
+	f := newFixture(t)
+	f.OK(f.do("budget b {maxUnavailable: 1, " + selector + "}"))
+	f.OK(f.do("pod p Keeper.example.com x"))
+	f.Advance(time.Second)
+	var texts []string
+	for e := range f.Trace().Since(0) {
+		if e.Type == trace.Emitted && e.Reason == "CalculateExpectedPodCountFailed" {
+			texts = append(texts, e.Text)
+		}
+	}
+	require.Contains(t, texts, `Failed to calculate the number of expected pods: no matches for kind "Keeper" in version "example.com/v1"`)
+}
+
 // TestSeveralBudgets checks the Event about a pod with two budgets (PDB-001).
 func TestSeveralBudgets(t *testing.T) {
 	f := newFixture(t)

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,7 +16,6 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scaled is a controller of pods with its replicas.
@@ -117,7 +117,7 @@ func (c *controller) byScale(p *engine.Process, namespace string, ref *metav1.Ow
 	kind := api.Kind(objkinds.Name(gvk.Group, gvk.Kind))
 	known := s.Describe(kind)
 	if known == nil || !known.Serves(gvk.Version) {
-		return nil, store.NewNoMatch(gvk)
+		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 	}
 	obj, err := p.API().Get(p, api.Ref{Kind: kind, Key: api.Key(namespace, ref.Name)})
 	switch {

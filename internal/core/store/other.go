@@ -358,6 +358,3 @@ func (e *noMatch) Error() string {
 
 // Is makes the error an api.ErrUnknownKind.
 func (e *noMatch) Is(target error) bool { return target == api.ErrUnknownKind }
-
-// NewNoMatch returns the error for a kind that the server does not know.
-func NewNoMatch(gvk schema.GroupVersionKind) error { return errNoMatch(gvk) }
