@@ -147,27 +147,29 @@ func alternative(dependents []*node, absent identity) (identity, bool) {
 }
 
 // changedOwners compares two lists of owners by uid. freed are the owners that a reference no longer blocks: it was removed, or
-// blockOwnerDeletion was.
+// blockOwnerDeletion was. Of several new references with one uid, the first takes the place of the old one, and the others are added (GC-013).
 func changedOwners(old, owners []metav1.OwnerReference) (added, removed []metav1.OwnerReference, freed []types.UID) {
-	find := func(list []metav1.OwnerReference, uid types.UID) *metav1.OwnerReference {
-		for i := range list {
-			if list[i].UID == uid {
-				return &list[i]
-			}
-		}
-		return nil
+	was := map[types.UID]*metav1.OwnerReference{}
+	for i := range old {
+		was[old[i].UID] = &old[i]
 	}
 	for i := range owners {
-		if find(old, owners[i].UID) == nil {
+		before, ok := was[owners[i].UID]
+		if !ok {
 			added = append(added, owners[i])
+			continue
+		}
+		delete(was, owners[i].UID)
+		if blocks(before) && !blocks(&owners[i]) {
+			freed = append(freed, before.UID)
 		}
 	}
 	for i := range old {
-		now := find(owners, old[i].UID)
-		if now == nil {
-			removed = append(removed, old[i])
+		if was[old[i].UID] != &old[i] {
+			continue
 		}
-		if blocks(&old[i]) && (now == nil || !blocks(now)) {
+		removed = append(removed, old[i])
+		if blocks(&old[i]) {
 			freed = append(freed, old[i].UID)
 		}
 	}
