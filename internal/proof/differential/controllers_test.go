@@ -55,3 +55,8 @@ func TestDifferentialGarbage(t *testing.T) {
 func TestDifferentialTogether(t *testing.T) {
 	compareScenarios(t, differential.GenerateTogether, 20)
 }
+
+// TestDifferentialEverything compares scenarios in which all controllers run, with those of nodes and kubelets.
+func TestDifferentialEverything(t *testing.T) {
+	compareScenarios(t, differential.GenerateEverything, 10)
+}

@@ -19,10 +19,14 @@ func GenerateDisruptions(seed uint64) Scenario {
 	g.requests = []string{"update-status PodDisruptionBudget.policy", "update-status PodDisruptionBudget.policy", "update-status Pod",
 		"get ReplicaSet.apps", "get StatefulSet.apps", "get Job.batch"}
 	create := func() {
-		g.createOwner()
-		g.createBudget()
-		g.createPod()
-		g.createPod()
+		for range 2 {
+			g.createOwner()
+			g.createBudget()
+		}
+		for range 5 {
+			g.createPod()
+		}
+		g.runPods()
 	}
 	return g.scenario(create, []func(){
 		g.createBudget, g.createBudget, g.createOwner, g.createOwner, g.createPod, g.createPod, g.createPod, g.runPods, g.runPods, g.runPods, g.removePods,

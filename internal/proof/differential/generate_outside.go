@@ -26,8 +26,9 @@ func GenerateNamespaces(seed uint64) Scenario {
 		"delete ConfigMap", "delete PersistentVolumeClaim", "update-finalize Namespace"}
 	create := func() {
 		g.createNamespace()
-		g.createContent()
-		g.createContent()
+		for range 6 {
+			g.createContent()
+		}
 	}
 	return g.scenario(create, []func(){
 		g.createNamespace, g.createNamespace, g.createContent, g.createContent, g.createContent, g.createContent, g.createContent, g.createContent,

@@ -17,8 +17,12 @@ func GenerateQuotas(seed uint64) Scenario {
 	g := &quotaGenerator{newWorkloadGenerator(seed, 27, store.QuotaKind, actors.ResourceQuota)}
 	g.requests = []string{"update-status ResourceQuota"}
 	create := func() {
-		g.createQuota()
-		g.createClaim()
+		for range 3 {
+			g.createQuota()
+			g.createClaim()
+			g.createPod()
+			g.createData()
+		}
 	}
 	return g.scenario(create, []func(){
 		g.createQuota, g.createQuota, g.changeQuota, g.changeQuota, g.changeQuota, g.changeUsage, g.changeUsage, g.deleteQuota, g.createClaim, g.createClaim,

@@ -63,7 +63,9 @@ func (g *statefulSetGenerator) strategy() appsv1.StatefulSetUpdateStrategy {
 	return strategy
 }
 
-func (g *statefulSetGenerator) createSet() {
+func (g *statefulSetGenerator) createSet() { g.add(Step{Op: Create, Object: g.set()}) }
+
+func (g *statefulSetGenerator) set() *appsv1.StatefulSet {
 	name := g.name()
 	labels := map[string]string{"app": name}
 	set := &appsv1.StatefulSet{
@@ -102,7 +104,7 @@ func (g *statefulSetGenerator) createSet() {
 	if g.chance(5) {
 		set.Finalizers = []string{"example.com/hold"}
 	}
-	g.add(Step{Op: Create, Object: set})
+	return set
 }
 
 // change changes other fields of a set.

@@ -48,9 +48,9 @@ func (w *Ours) startNodes(e *engine.Engine) error {
 // Renew changes how the kubelet of a node renews its lease.
 func Renew(book *leases.Book, node string, what MachineOp, now time.Time) error {
 	switch what {
-	case Start:
+	case Start, Reboot:
 		book.Start(node, now)
-	case StopKubelet:
+	case StopKubelet, PowerOff:
 		book.Stop(node, now)
 	case Reconnect:
 		if !book.Renewing(node, now) {

@@ -100,7 +100,7 @@ func NewOurs(opts Options) (*Ours, error) {
 	}
 	cfg.Without = slices.DeleteFunc(slices.Concat(all.Controllers(), followers), func(name string) bool {
 		switch {
-		case opts.Nodes:
+		case opts.Nodes && !opts.Volumes:
 			return false
 		case slices.Contains(opts.Controllers, name):
 			return true
@@ -147,6 +147,9 @@ func (w *Ours) Create(obj api.Object) (api.Object, error) {
 	ref := api.RefTo(obj)
 	if ref.Kind == api.Node && w.kubelets && !slices.Contains(w.machines, ref.Key) {
 		w.machines = append(w.machines, ref.Key)
+		if w.leases != nil {
+			w.leases.Start(ref.Key, internals.Engine(w.cluster).Now())
+		}
 	}
 	return w.stored(ref)
 }
@@ -218,7 +221,9 @@ func (w *Ours) Fail(r Rule) error { return r.Add(w.cluster.Faults) }
 // Machine stops or starts a node or its kubelet.
 func (w *Ours) Machine(node string, what MachineOp) error {
 	if w.leases != nil {
-		return Renew(w.leases, node, what, internals.Engine(w.cluster).Now())
+		if err := Renew(w.leases, node, what, internals.Engine(w.cluster).Now()); err != nil || !w.kubelets {
+			return err
+		}
 	}
 	n, err := w.cluster.Node(node)
 	if err != nil {

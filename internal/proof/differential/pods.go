@@ -18,6 +18,8 @@ import (
 type PodStep struct {
 	Which        Which
 	From, Number int
+	// Bind gives the pods a node, and nothing else. The step stands for the scheduler.
+	Bind bool
 }
 
 // Which selects pods by their state.
@@ -29,6 +31,7 @@ const (
 	Living   Which = "living"   // neither ended nor being deleted
 	Ended    Which = "ended"    // and not being deleted
 	Deleting Which = "deleting" // being deleted
+	Unbound  Which = "unbound"  // without a node, and not being deleted
 )
 
 func (w Which) matches(pod *corev1.Pod) bool {
@@ -41,6 +44,8 @@ func (w Which) matches(pod *corev1.Pod) bool {
 		return workload.Ended(pod) && pod.DeletionTimestamp == nil
 	case Deleting:
 		return pod.DeletionTimestamp != nil
+	case Unbound:
+		return pod.DeletionTimestamp == nil && pod.Spec.NodeName == ""
 	}
 	return false
 }
@@ -59,7 +64,7 @@ func (p *runner) nth(kind api.Kind, number string) string {
 	return "default/none"
 }
 
-// pods runs a step about pods: each gets the status of the step, and before it a node, or it is deleted.
+// pods runs a step about pods: each gets the status of the step, and before it a node, or only that, or it is deleted.
 func (p *runner) pods(step Step) error {
 	var chosen []*corev1.Pod
 	for _, obj := range p.Objects(api.Pod) {
@@ -78,7 +83,7 @@ func (p *runner) pods(step Step) error {
 
 func (p *runner) pod(step Step, pod *corev1.Pod, i int) error {
 	ref := api.RefTo(pod)
-	if step.Patch == "" {
+	if step.Patch == "" && !step.Pods.Bind {
 		return p.Delete(ref, step.DeleteOptions())
 	}
 	if pod.Spec.NodeName == "" {
@@ -86,6 +91,9 @@ func (p *runner) pod(step Step, pod *corev1.Pod, i int) error {
 		if err := p.Bind(ref.Key, node); err != nil {
 			return err
 		}
+	}
+	if step.Pods.Bind {
+		return nil
 	}
 	return p.Patch(ref, api.Status, step.Patch)
 }

@@ -94,7 +94,7 @@ func New(cfg Config) (*Cluster, error) {
 	})
 	start := c.start
 	switch {
-	case cfg.Nodes:
+	case cfg.Nodes && !cfg.Volumes:
 		start = c.startNodeControllers
 	case len(cfg.Controllers) > 0 && !cfg.Volumes:
 		start = c.startControllers
@@ -102,6 +102,9 @@ func New(cfg Config) (*Cluster, error) {
 	err := start(c.Context)
 	if err == nil && cfg.Volumes {
 		err = c.startControllers(c.Context)
+	}
+	if err == nil && cfg.Volumes && cfg.Nodes {
+		err = c.startNodeControllers(c.Context)
 	}
 	if err != nil {
 		c.Close()
@@ -206,7 +209,12 @@ func (c *Cluster) Close() {
 func (c *Cluster) Create(obj api.Object) (api.Object, error) {
 	created, err := c.Cluster.Create(obj)
 	if node, ok := created.(*corev1.Node); ok && err == nil && c.cfg.Kubelets {
-		err = c.startMachine(node)
+		if c.cfg.Nodes {
+			err = c.renew(node.Name, differential.Start)
+		}
+		if err == nil {
+			err = c.startMachine(node)
+		}
 	}
 	return created, err
 }

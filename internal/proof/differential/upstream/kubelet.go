@@ -66,6 +66,8 @@ type kubelet struct {
 	volumes  volumemanager.VolumeManager
 	nodes    corelisters.NodeLister
 	pods     *podManager
+	// began is when the loops began.
+	began time.Time
 	// registered is set when the API server has the Node.
 	registered bool
 	// uid of the Node, set when the CSINode exists. mu guards it.
@@ -144,6 +146,7 @@ const arrival = 5 * time.Millisecond
 // run runs the kubelet.
 func (k *kubelet) run(ctx context.Context) error {
 	quiet := klog.NewContext(ctx, harness.Discard)
+	k.began = time.Now()
 	host := &volumeHost{kubelet: k, drivers: informers.NewSharedInformerFactory(k.client, 0)}
 	own := informers.NewSharedInformerFactoryWithOptions(k.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", k.name).String()

@@ -95,6 +95,7 @@ func (m *podManager) changed(pod *corev1.Pod) {
 		m.workers[pod.UID] = w
 	}
 	w.pod = pod
+	w.restoreReady()
 	if pod.DeletionTimestamp != nil || !known && kubeletstatus.Terminal(pod.Status.Phase) {
 		w.end("")
 	}

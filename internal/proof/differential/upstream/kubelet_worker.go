@@ -39,7 +39,9 @@ type podWorker struct {
 	runtimeGone            bool
 	exit                   corev1.PodPhase
 	ran, mayRun            bool
-	reason, message        string // of a rejection
+	// started: this kubelet found or started the containers. restoring: restoreReady waits.
+	started, restoring bool
+	reason, message    string // of a rejection
 	// written is the pod when its status was last written, or found to be right.
 	written *corev1.Pod
 }
@@ -139,7 +141,7 @@ func (w *podWorker) syncPod() error {
 	case w.sync.Err() != nil:
 		return nil
 	}
-	compute := kubeletstatus.StillRunning
+	compute := stillReady
 	if !k.runs(w.uid) {
 		compute = kubeletstatus.Running
 		if err := w.checkContainers(pod); err != nil {
@@ -150,7 +152,7 @@ func (w *podWorker) syncPod() error {
 		}
 		k.startContainers(w.uid, k.volumes.GetExtraSupplementalGroupsForPod(pod), kubeletdefs.WorkloadOf(pod))
 	}
-	w.locked(func() { w.ran = true })
+	w.locked(func() { w.ran, w.started = true, true })
 	w.publish(k.ctx, compute)
 	return nil
 }

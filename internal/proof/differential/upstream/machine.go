@@ -43,7 +43,9 @@ func (c *Cluster) phase(node string) time.Duration {
 // Machine stops or starts a node or its kubelet.
 func (c *Cluster) Machine(node string, what differential.MachineOp) error {
 	if c.cfg.Nodes {
-		return c.renew(node, what)
+		if err := c.renew(node, what); err != nil || !c.cfg.Kubelets {
+			return err
+		}
 	}
 	m := c.machines[node]
 	if m == nil {
