@@ -15,6 +15,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/intree"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -98,20 +100,32 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 func storageOf(obj api.Object) []string {
 	switch obj := obj.(type) {
 	case *storagev1.StorageClass:
+		if driver, replaced := intree.Driver(obj.Provisioner); replaced {
+			return []string{driver}
+		}
 		if obj.Provisioner != noProvisioner {
 			return []string{obj.Provisioner}
 		}
 	case *storagev1.CSIDriver:
 		return []string{obj.Name}
 	case *corev1.PersistentVolume:
-		switch source := obj.Spec.PersistentVolumeSource; {
-		case source.CSI != nil:
-			return []string{source.CSI.Driver}
+		switch source, csi := obj.Spec.PersistentVolumeSource, objects.CSIOf(obj); {
+		case csi != nil:
+			return []string{csi.Driver}
 		case source.NFS != nil:
 			return []string{backends.InTreePrefix + "nfs"}
 		case source.HostPath != nil:
 			return []string{backends.InTreePrefix + "host-path"}
 		}
+	case *corev1.Pod:
+		var names []string
+		for i := range obj.Spec.Volumes {
+			plugin, _ := intree.PluginInPod(&obj.Spec.Volumes[i])
+			if driver, replaced := intree.Driver(plugin); replaced {
+				names = append(names, driver)
+			}
+		}
+		return names
 	}
 	return nil
 }
