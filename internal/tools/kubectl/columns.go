@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,8 +36,17 @@ type Column struct {
 	Field       any
 	FieldName   string
 	Description string
-	// Cell returns the cell of an object: a string, an int64 or a bool. Ages are relative to now.
+	// Cell returns the cell of an object: a string, an int64, a bool, or nil for none. Ages are relative to now.
 	Cell func(obj api.Object, now time.Time) any
+}
+
+// Text returns the cell of an object as kubectl prints it.
+func (c Column) Text(obj api.Object, now time.Time) string {
+	value := c.Cell(obj, now)
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
 }
 
 // header returns the title that kubectl prints.

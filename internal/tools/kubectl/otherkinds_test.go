@@ -34,6 +34,15 @@ np app=web <unknown>`},
 			status: {currentReplicas: 2, currentMetrics: [{type: Resource, resource: {name: cpu, current: {averageUtilization: 40}}}]}}`, `
 NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS AGE
 h Deployment/web cpu: 40%/80%, <unknown>/5 + 1 more... 2 3 2 <unknown>`},
+		{"a VolumeSnapshot", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: s}, spec: {source:
+			{persistentVolumeClaimName: data}, volumeSnapshotClassName: fast}, status: {readyToUse: true, restoreSize: 1Gi,
+			boundVolumeSnapshotContentName: c, creationTime: "2026-01-01T00:00:00Z"}}`, `
+NAME READYTOUSE SOURCEPVC SOURCESNAPSHOTCONTENT RESTORESIZE SNAPSHOTCLASS SNAPSHOTCONTENT CREATIONTIME AGE
+s true data 1Gi fast c 10m <unknown>`},
+		{"a VolumeSnapshotContent without status", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: c}, spec: {driver: d,
+			deletionPolicy: Delete, source: {volumeHandle: h}, volumeSnapshotRef: {namespace: default, name: s}}}`, `
+NAME READYTOUSE RESTORESIZE DELETIONPOLICY DRIVER VOLUMESNAPSHOTCLASS VOLUMESNAPSHOT VOLUMESNAPSHOTNAMESPACE AGE
+c Delete d s default <unknown>`},
 		{"a RoleBinding", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r}, roleRef: {kind: Role, name: x},
 			subjects: [{kind: User, name: u}, {kind: Group, name: g}, {kind: ServiceAccount, namespace: default, name: s}]}`, `
 NAME ROLE AGE USERS GROUPS SERVICEACCOUNTS

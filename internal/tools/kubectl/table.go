@@ -115,7 +115,7 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 			if c.Name == "Name" && prefixed {
 				return resourceName(kind) + "/" + obj.GetName()
 			}
-			return oneLine(fmt.Sprint(c.Cell(obj, now)))
+			return oneLine(c.Text(obj, now))
 		})
 	}
 	return t.Flush()

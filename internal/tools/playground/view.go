@@ -142,7 +142,7 @@ func tableOf(kind api.Kind, objs []api.Object, now time.Time) table {
 		name := objname.Of(api.RefTo(obj))
 		next := row{Object: name, Tone: toneOf(obj), Ends: obj.GetDeletionTimestamp() != nil}
 		for i, c := range columns {
-			cell := fmt.Sprint(c.Cell(obj, now))
+			cell := c.Text(obj, now)
 			if i == 0 && obj.GetNamespace() != "" && obj.GetNamespace() != "default" {
 				cell = obj.GetNamespace() + "/" + cell
 			}
