@@ -1,0 +1,66 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// answer is the answer to a request: data, or a stream.
+type answer struct {
+	code        int
+	contentType string
+	warnings    []string
+	header      http.Header // further headers, nil for none
+	data        []byte
+	stream      *stream
+}
+
+// header returns the headers of an answer.
+func (a *answer) headers() http.Header {
+	h := http.Header{}
+	h.Set("Cache-Control", "no-cache, private")
+	if a.contentType != "" {
+		h.Set("Content-Type", a.contentType)
+	}
+	for _, text := range a.warnings {
+		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			h.Add("Warning", value)
+		}
+	}
+	for name, values := range a.header {
+		h[name] = values
+	}
+	return h
+}
+
+// failure answers with a Status, or with a text for a path that does not exist.
+func failure(req *http.Request, r *request, err error) *answer {
+	if err == errNoRoute && inGroup(req.URL.Path) {
+		err = serverError(http.StatusNotFound, "")
+	}
+	if err == errNoRoute {
+		return &answer{
+			code: http.StatusNotFound, contentType: "text/plain; charset=utf-8", data: []byte(errNoRoute.Error() + "\n"),
+			header: http.Header{"X-Content-Type-Options": {"nosniff"}},
+		}
+	}
+	status := statusOf(err)
+	f, negotiateErr := negotiate(req, convertibleObject)
+	if negotiateErr != nil {
+		f = format{}
+	}
+	data, err := json.Marshal(status)
+	if err == nil {
+		data, err = f.write(data)
+	}
+	if err != nil {
+		panic(err) // a Status can always be encoded
+	}
+	a := &answer{code: int(status.Code), contentType: f.contentType(), data: data}
+	if r != nil {
+		a.warnings = r.warnings
+	}
+	return a
+}
