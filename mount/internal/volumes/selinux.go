@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// Labeling is what a kubelet needs to know about SELinux to label a volume for a pod (MNT-335).
+// Labeling decides whether the kubelet mounts a volume with the SELinux label of a pod (MNT-335).
 type Labeling struct {
 	// Host says that the node runs SELinux.
 	Host bool
