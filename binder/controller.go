@@ -64,6 +64,7 @@ type controller struct {
 	volumeQueue *engine.Queue
 	resync      *engine.Ticker
 	dirty       dirtySet
+	repeats     repeats
 }
 
 // New adds the PersistentVolume controller to the engine. A negative ResyncPeriod and a second controller are errors.
@@ -152,8 +153,12 @@ func (c *controller) run() {
 	c.resync.ArmBackground()
 }
 
-// enqueue queues the key of an object that changed, or that a resync syncs.
+// enqueue queues the key of an object that changed.
 func (c *controller) enqueue(queue *engine.Queue, key string) {
+	if c.repeatsSyncs() && queue.Queued(key) {
+		c.repeats.add(queue, key)
+		return
+	}
 	c.base.Info(5, "Enqueued for sync", klog.String("objName", key))
 	queue.Add(key)
 }
@@ -161,6 +166,7 @@ func (c *controller) enqueue(queue *engine.Queue, key string) {
 // processClaim syncs the claim of a key that the claim worker took from its queue (BIND-037).
 func (c *controller) processClaim(p *engine.Process, key string) error {
 	c.base.Info(5, "syncClaimByKey", klog.String("claimKey", key))
+	defer c.repeat(c.claimQueue, key, c.syncCleanClaim)
 	claim, ok := c.infClaims.Get(key)
 	if !ok {
 		c.forgetClaim(key)
@@ -186,6 +192,7 @@ func (c *controller) processClaim(p *engine.Process, key string) error {
 // processVolume syncs the volume of a name that the volume worker took from its queue (BIND-037).
 func (c *controller) processVolume(p *engine.Process, name string) error {
 	c.base.Info(5, "syncVolumeByKey", klog.String("volumeKey", name))
+	defer c.repeat(c.volumeQueue, name, c.syncCleanVolume)
 	pv, ok := c.infVolumes.Get(name)
 	if !ok {
 		c.forgetVolume(name)

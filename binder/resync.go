@@ -58,46 +58,60 @@ func (c *controller) logResync(claims, volumes []string) {
 	}
 }
 
-// syncClean syncs what a resync would have skipped: everything but these keys. It has no effect, unless an injected fault hits one of its
-// reads. It does not use the queues, so that the order of the rest is the same with and without it.
+// syncClean syncs what a resync would have skipped: everything but these keys.
 func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
 		key := api.KeyOf(claim)
-		_, queued := slices.BinarySearch(claims, key)
-		entry := c.own.Claim(key)
-		if queued || entry == nil || entry.Claim != claim || entry.Dirty {
-			continue // it has been synced, or will be
-		}
-		before := c.effects(p)
-		c.base.Info(5, "syncClaimByKey", klog.String("claimKey", key))
-		c.logStored(lineUpdated, aClaim, key, claim)
-		err := c.syncClaim(p, claim)
-		c.logClaimFailure(claim, err)
-		if err != nil || c.effects(p) != before {
-			c.markClaim(entry)
-		}
-		if err != nil {
-			// BIND-035: a failed key is added again after a delay.
-			c.claimQueue.AddRateLimited(key)
+		if _, queued := slices.BinarySearch(claims, key); !queued {
+			c.syncCleanClaim(p, key)
 		}
 	}
 	for pv := range c.infVolumes.All() {
-		_, queued := slices.BinarySearch(volumes, pv.Name)
-		entry := c.own.Volume(pv.Name)
-		if queued || entry == nil || entry.PV != pv || entry.Dirty {
-			continue
+		if _, queued := slices.BinarySearch(volumes, pv.Name); !queued {
+			c.syncCleanVolume(p, pv.Name)
 		}
-		before := c.effects(p)
-		c.base.Info(5, "syncVolumeByKey", klog.String("volumeKey", pv.Name))
-		c.logStored(lineUpdated, aVolume, pv.Name, pv)
-		err := c.syncVolume(p, pv)
-		c.logVolumeFailure(pv, err)
-		if err != nil || c.effects(p) != before {
-			c.markVolume(entry)
-		}
-		if err != nil {
-			// BIND-035: the same for volumes.
-			c.volumeQueue.AddRateLimited(pv.Name)
-		}
+	}
+}
+
+// syncCleanClaim syncs a claim that is clean. It has no effect, unless an injected fault hits one of its reads. It does not use the queue,
+// so that the order of the rest is the same with and without it.
+func (c *controller) syncCleanClaim(p *engine.Process, key string) {
+	claim, exists := c.infClaims.Get(key)
+	entry := c.own.Claim(key)
+	if !exists || entry == nil || entry.Claim != claim || entry.Dirty {
+		return // it has been synced, or will be
+	}
+	before := c.effects(p)
+	c.base.Info(5, "syncClaimByKey", klog.String("claimKey", key))
+	c.logStored(lineUpdated, aClaim, key, claim)
+	err := c.syncClaim(p, claim)
+	c.logClaimFailure(claim, err)
+	if err != nil || c.effects(p) != before {
+		c.markClaim(entry)
+	}
+	if err != nil {
+		// BIND-035: a failed key is added again after a delay.
+		c.claimQueue.AddRateLimited(key)
+	}
+}
+
+// syncCleanVolume is syncCleanClaim for a volume.
+func (c *controller) syncCleanVolume(p *engine.Process, name string) {
+	pv, exists := c.infVolumes.Get(name)
+	entry := c.own.Volume(name)
+	if !exists || entry == nil || entry.PV != pv || entry.Dirty {
+		return
+	}
+	before := c.effects(p)
+	c.base.Info(5, "syncVolumeByKey", klog.String("volumeKey", name))
+	c.logStored(lineUpdated, aVolume, name, pv)
+	err := c.syncVolume(p, pv)
+	c.logVolumeFailure(pv, err)
+	if err != nil || c.effects(p) != before {
+		c.markVolume(entry)
+	}
+	if err != nil {
+		// BIND-035: the same for volumes.
+		c.volumeQueue.AddRateLimited(name)
 	}
 }

@@ -121,6 +121,12 @@ func (q *Queue) Add(key string) {
 	}
 }
 
+// Queued reports whether a key is queued, or will be queued once more after the work on it.
+func (q *Queue) Queued(key string) bool {
+	item := q.all[key]
+	return item != nil && item.dirty
+}
+
 func (q *Queue) item(key string) *queued {
 	n := len(q.unused)
 	if n == 0 {

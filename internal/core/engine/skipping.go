@@ -66,13 +66,15 @@ func (a *Actor) skips() bool {
 	return skips
 }
 
-func (a *Actor) maySkip() bool {
-	e := a.engine
-	if e.noSkipping || e.injector == nil || a.isolated {
-		return !e.noSkipping
+func (a *Actor) maySkip() bool { return !a.engine.noSkipping && !a.Faulty() }
+
+// Faulty reports whether an injected fault may hit a request of the actor to the API server, now or later.
+func (a *Actor) Faulty() bool {
+	if a.engine.injector == nil || a.isolated {
+		return false
 	}
-	predictor, ok := e.injector.(FaultPredictor)
-	return ok && !predictor.Active(a.name)
+	predictor, ok := a.engine.injector.(FaultPredictor)
+	return !ok || predictor.Active(a.name)
 }
 
 // addIdle adds a ticker with idle passes.
