@@ -33,6 +33,18 @@ func (n nodeInternals) Resume() error {
 	return nil
 }
 
+func (n nodeInternals) SyncPods() {
+	if n.kubelet == nil {
+		return
+	}
+	for _, uid := range sorted(n.kubelet.workers) {
+		if w := n.kubelet.workers[uid]; w.state == podSynced {
+			w.due = true
+			w.signal.Broadcast()
+		}
+	}
+}
+
 func (n nodeInternals) Adopt(pod *corev1.Pod) error {
 	stored, err := n.adoptable(pod)
 	if err != nil {

@@ -13,6 +13,8 @@ type Node interface {
 	//
 	// Call it after the Node object was loaded and before virtual time passes. Otherwise it returns an error and changes nothing.
 	Resume() error
+	// SyncPods makes the kubelet sync its pods now, as if the minute between two syncs of each were over.
+	SyncPods()
 	// Adopt puts the node into the state in which a pod of the API already runs here: its containers run, and its volumes are attached,
 	// staged and published in the backends and mounted on the disk. The kubelet knows, so it neither mounts anything nor writes about it.
 	// Calls to storage are not traced, take no time and meet no faults. The node resumes first, as with Resume. If the kubelet does not

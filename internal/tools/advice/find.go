@@ -184,7 +184,7 @@ func (b *Budget) until(c *dump.Cluster, g goal) bool {
 
 // try simulates a way, and returns how long it took.
 func (b *Budget) try(d *dump.Dump, opts dump.Options, way Way, g goal) (time.Duration, bool) {
-	opts.Assume = append(slices.Clone(opts.Assume), way.assume...)
+	opts.Assume, opts.Acts = append(slices.Clone(opts.Assume), way.assume...), true
 	c, err := b.start(d, opts)
 	if err != nil {
 		return 0, false

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -33,13 +34,20 @@ type Options struct {
 	NoTrace bool
 	// Still starts no controllers: nothing is going to happen in the cluster.
 	Still bool
+	// Acts is set if the caller changes the cluster before virtual time passes. Then the attach/detach controller starts shortly before Now.
+	// It reads the cluster only some time after its start, and would know nothing of the volumes of a node that is deleted before.
+	Acts bool
 }
+
+// startup is how long before Options.Now the cluster begins with Options.Acts: the attach/detach controller has read it by then.
+const startup = 200 * time.Millisecond
 
 // Cluster is a simulated cluster that continues from a dump.
 type Cluster struct {
 	*volsim.Cluster
 	dump  *Dump
 	still bool
+	acts  bool
 	// Backends are the inferred storage systems.
 	Backends []storage.Backend
 	// Evidence has what is assumed about drivers, nodes and controllers.
@@ -55,11 +63,20 @@ func (c *Cluster) Snapshot() snapshot.Snapshot {
 	return s
 }
 
-// Start returns a new cluster with the state of the dump, in which no virtual time has passed.
+// Start returns a new cluster with the state of the dump, in which no virtual time has passed since Options.Now.
 func (d *Dump) Start(opts Options) (*Cluster, error) {
 	cfg := volsim.Config{Start: opts.Now, Seed: opts.Seed}
 	if opts.NoTrace {
 		cfg.TraceLimit = -1
+	}
+	if opts.Acts {
+		if cfg.Start.IsZero() {
+			cfg.Start = d.Newest()
+		}
+		if cfg.Start.IsZero() {
+			cfg.Start = engine.DefaultStart
+		}
+		cfg.Start = cfg.Start.Add(-startup)
 	}
 	c, err := d.Prepare(&cfg, opts.Assume...)
 	if err != nil {
@@ -69,7 +86,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
-	c.still = opts.Still
+	c.still, c.acts = opts.Still, opts.Acts
 	if err := c.Continue(cluster); err != nil {
 		return nil, err
 	}
@@ -129,15 +146,49 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 		}
 	}
 	stopped := c.Evidence.Stopped()
-	for _, name := range controllers {
-		if c.still || slices.Contains(stopped, name) {
-			continue
+	controllers = slices.DeleteFunc(controllers, func(name string) bool { return c.still || slices.Contains(stopped, name) })
+	if !c.acts {
+		if err := c.restart(controllers); err != nil {
+			return err
 		}
+		c.resume()
+		return nil
+	}
+	early := slices.IndexFunc(controllers, func(name string) bool { return name == actors.AttachDetach })
+	if early >= 0 {
+		if err := c.restart(controllers[early : early+1]); err != nil {
+			return err
+		}
+		controllers = slices.Delete(controllers, early, early+1)
+	}
+	c.resume()
+	if err := c.Advance(startup); err != nil {
+		return err
+	}
+	if err := c.restart(controllers); err != nil {
+		return err
+	}
+	return c.syncPods()
+}
+
+func (c *Cluster) restart(controllers []string) error {
+	for _, name := range controllers {
 		if err := c.Restart(name); err != nil {
 			return err
 		}
 	}
-	c.resume()
+	return nil
+}
+
+// syncPods makes each kubelet sync its pods now. It is unknown when in the next minute they are due.
+func (c *Cluster) syncPods() error {
+	for _, node := range c.Nodes.List() {
+		n, err := c.Node(node.Name)
+		if err != nil {
+			return err
+		}
+		internals.Node(n).SyncPods()
+	}
 	return nil
 }
 

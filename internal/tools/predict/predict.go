@@ -131,12 +131,13 @@ func Predict(d *dump.Dump, steps []Step, opts Options) (*Prediction, error) {
 		// Both runs share it, and computing it visits every object.
 		opts.Now = d.Newest()
 	}
+	opts.Acts = len(steps) > 0
 	with, err := simulate(d, steps, opts)
 	if err != nil {
 		return nil, err
 	}
 	without := with
-	if len(steps) > 0 {
+	if opts.Acts {
 		opts.For, opts.Work = with.Now().Sub(with.start), 0
 		if without, err = simulate(d, nil, opts); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,7 @@ func TestReasoned(t *testing.T) {
 					return generated.ReplaceAllString(name, "$1$2*")
 				})
 			}
+			slices.Sort(got)
 			for _, refused := range p.Refused {
 				got = append(got, "Refused "+refused.Reason)
 			}
