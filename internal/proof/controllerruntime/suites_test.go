@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,38 +19,47 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const module = "sigs.k8s.io/controller-runtime"
-
-// suites are the packages, with the number of specs that pass.
-var suites = []struct {
+// suite is the suite of a package, and the number of its specs that pass.
+type suite struct {
 	name   string
 	passed int
-}{
-	{"client", 296}, {"cache", 276}, {"builder", 72}, {"controller", 32}, {"manager", 106}, {"source", 19}, {"internal/recorder", 5},
+	// fails are specs that fail, each with the reason.
+	fails map[string]string
 }
 
 // patience is how long a suite may take.
 const patience = 5 * time.Minute
 
-// TestSuites runs each suite against a server of its own without controllers, as the suites expect: controller-runtime's test environment is
-// a bare API server.
+// TestSuites runs the suites of controller-runtime.
 func TestSuites(t *testing.T) {
-	dir := t.TempDir()
-	server := filepath.Join(dir, "volsim")
-	build(t, "go", "build", "-o", server, "github.com/volsim/volsim/cmd/volsim")
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	run(t, ".", "sigs.k8s.io/controller-runtime", []suite{
+		{name: "pkg/client", passed: 296}, {name: "pkg/cache", passed: 276}, {name: "pkg/builder", passed: 72}, {name: "pkg/controller", passed: 32},
+		{name: "pkg/manager", passed: 106}, {name: "pkg/source", passed: 19}, {name: "pkg/internal/recorder", passed: 5},
+	})
+}
+
+// run runs suites of a module, which the module in dir requires. Each has a server of its own without controllers, as the suites expect: the test
+// environment of controller-runtime is a bare API server.
+func run(t *testing.T, dir, module string, suites []suite) {
+	t.Helper()
+	bin := t.TempDir()
+	server := filepath.Join(bin, "volsim")
+	build(t, ".", "build", "-o", server, "github.com/volsim/volsim/cmd/volsim")
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir = dir
+	out, err := list.Output()
 	require.NoError(t, err)
 	source := strings.TrimSpace(string(out))
 	total := 0
 	for _, suite := range suites {
 		t.Run(suite.name, func(t *testing.T) {
-			test := filepath.Join(dir, filepath.Base(suite.name)+".test")
-			build(t, "go", "test", "-c", "-o", test, module+"/pkg/"+suite.name)
+			test := filepath.Join(bin, filepath.Base(suite.name)+".test")
+			build(t, dir, "test", "-c", "-o", test, module+"/"+suite.name)
 			report := filepath.Join(t.TempDir(), "report.json")
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, test, "-ginkgo.no-color", "-ginkgo.json-report", report)
-			cmd.Dir = filepath.Join(source, "pkg", filepath.FromSlash(suite.name))
+			cmd.Dir = filepath.Join(source, filepath.FromSlash(suite.name))
 			cmd.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+serve(t, server))
 			text, err := cmd.CombinedOutput()
 			var failed *exec.ExitError
@@ -58,6 +68,7 @@ func TestSuites(t *testing.T) {
 			}
 			passed, failures := read(t, report)
 			t.Logf("%s: %d passed, failed: %q", suite.name, passed, failures)
+			failures = slices.DeleteFunc(failures, func(name string) bool { return suite.fails[name] != "" })
 			require.Empty(t, failures, string(text))
 			require.Equal(t, suite.passed, passed)
 			total += passed
@@ -66,9 +77,12 @@ func TestSuites(t *testing.T) {
 	t.Logf("%d passed", total)
 }
 
-func build(t *testing.T, command ...string) {
+// build runs a command of go in a directory.
+func build(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 }
 
