@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
@@ -61,6 +62,10 @@ func failure(req *http.Request, r *request, err error) *answer {
 	a := &answer{code: int(status.Code), contentType: f.contentType(), data: data}
 	if r != nil {
 		a.warnings = r.warnings
+	}
+	if details := status.Details; details != nil && details.RetryAfterSeconds > 0 {
+		// client-go waits so long, and asks again by itself.
+		a.header = http.Header{"Retry-After": {strconv.Itoa(int(details.RetryAfterSeconds))}}
 	}
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +17,20 @@ import (
 // guards it.
 type encodings struct {
 	known map[encodingKey]*encoding
-	size  int // bytes of JSON in known
+	lists map[listKey]encodedList
+	size  int // bytes of JSON in known and lists
+}
+
+// listKey identifies a list of all objects of a namespace, or of all namespaces.
+type listKey struct {
+	resource  *resource
+	namespace string
+}
+
+// encodedList is the JSON of the items of a list, while no object of the kind has been written since.
+type encodedList struct {
+	items  []byte
+	writes uint64
 }
 
 // encodingKey identifies an object as one resource shows it.
@@ -69,10 +83,20 @@ func (c *encodings) keep(key encodingKey, e *encoding) {
 	if old := c.known[key]; old != nil {
 		c.size -= len(old.data)
 	}
-	if c.size += len(e.data); c.size > maxEncoded || c.known == nil {
-		*c = encodings{known: map[encodingKey]*encoding{}, size: len(e.data)}
-	}
+	c.add(len(e.data))
 	c.known[key] = e
+}
+
+func (c *encodings) keepList(key listKey, l encodedList) {
+	c.size -= len(c.lists[key].items)
+	c.add(len(l.items))
+	c.lists[key] = l
+}
+
+func (c *encodings) add(size int) {
+	if c.size += size; c.size > maxEncoded || c.known == nil {
+		*c = encodings{known: map[encodingKey]*encoding{}, lists: map[listKey]encodedList{}, size: size}
+	}
 }
 
 // encode returns the JSON of a stored object with its kind. The caller has the server's lock, and may not append to the result.
@@ -108,8 +132,34 @@ func encodeWithKind(obj any, gvk schema.GroupVersionKind) (data []byte, added in
 }
 
 // encodeList returns the JSON of a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except custom
-// objects.
-func (s *Server) encodeList(r *resource, items []api.Object, meta metav1.ListMeta) ([]byte, error) {
+// objects. The second result is the part of the JSON that has the items.
+func (s *Server) encodeList(r *resource, items []api.Object, meta metav1.ListMeta) (data, part []byte, err error) {
+	encodings := make([]*encoding, len(items))
+	size := 0
+	for i, obj := range items {
+		if encodings[i], err = s.encoding(r, obj); err != nil {
+			return nil, nil, err
+		}
+		size += len(encodings[i].data) + len(",")
+	}
+	if data, err = listHead(r, meta, size); err != nil {
+		return nil, nil, err
+	}
+	begin := len(data)
+	for i, e := range encodings {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = e.item(data)
+	}
+	end := len(data)
+	return append(data, listTail...), data[begin:end:end], nil
+}
+
+const listTail = "]}"
+
+// listHead returns the JSON of a list up to its items, with room for that many bytes of items, what follows them, and a line break.
+func listHead(r *resource, meta metav1.ListMeta, size int) ([]byte, error) {
 	head, err := json.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
 		metav1.ListMeta `json:"metadata"`
@@ -117,20 +167,32 @@ func (s *Server) encodeList(r *resource, items []api.Object, meta metav1.ListMet
 	if err != nil {
 		return nil, fmt.Errorf("encode a list of %s: %w", r.Resource, err)
 	}
-	encodings := make([]*encoding, len(items))
-	size := len(head) + len(`,"items":[]`) + len("\n")
-	for i, obj := range items {
-		if encodings[i], err = s.encoding(r, obj); err != nil {
-			return nil, err
-		}
-		size += len(encodings[i].data) + 1
+	const begin = `,"items":[`
+	data := make([]byte, 0, len(head)+len(begin)+size+len(listTail)+len("\n"))
+	return append(append(data, head[:len(head)-1]...), begin...), nil
+}
+
+// wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
+// same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
+func (s *Server) wholeList(r *request) (data []byte, ok bool) {
+	if r.format.as != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leaseKind {
+		return nil, false
 	}
-	data := append(append(make([]byte, 0, size), head[:len(head)-1]...), `,"items":[`...)
-	for i, e := range encodings {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = e.item(data)
+	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {
+		return nil, false
 	}
-	return append(data, "]}"...), nil
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
+	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.kind)
+	known, ok := s.encoded.lists[key]
+	if ok && known.writes == writes {
+		if data, err := listHead(r.resource, meta, len(known.items)); err == nil {
+			return append(append(data, known.items...), listTail...), true
+		}
+	}
+	data, items, err := s.encodeList(r.resource, s.objects(r, ""), meta)
+	if err != nil {
+		return nil, false
+	}
+	s.encoded.keepList(key, encodedList{items, writes})
+	return data, true
 }

@@ -28,6 +28,8 @@ type fieldTracker struct {
 	applying bool     // the object to store has its managedFields already
 	managers map[managerKey]*managedfields.FieldManager
 	types    map[schema.GroupVersion]managedfields.TypeConverter
+	known    ownerships
+	shape    []byte // of the write before, to use its memory again
 }
 
 // managerKey identifies a field manager: that of a resource or a subresource.
@@ -75,36 +77,28 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	if res == nil || manager == "" {
 		return obj.GetManagedFields()
 	}
-	fm, err := f.manager(res, string(sub))
-	if err != nil {
-		return nil // the schema of the kind cannot be used
-	}
-	updated, err := f.versioned(res, obj, false)
-	if err != nil {
-		return nil
-	}
-	if old == nil && sub == api.Main && len(obj.GetManagedFields()) == 0 {
-		if entries, ok := f.created(res, updated, manager); ok {
-			return entries
-		}
-	}
-	live := f.empty(res)
-	if old != nil {
-		if live, err = f.versioned(res, old, true); err != nil {
-			return nil
-		}
-	}
-	base := updated.(api.Object).GetManagedFields()
+	base := obj.GetManagedFields()
 	if sub != api.Main || len(base) == 0 {
-		base = live.(api.Object).GetManagedFields()
+		base = nil
+		if old != nil {
+			base = old.GetManagedFields()
+		}
 	}
-	forgetTimes(live.(api.Object))
-	forgetTimes(updated.(api.Object))
-	result, err := fm.Update(live, updated, manager)
+	key, remember := shapeOf(f.shape[:0], res, sub, manager, obj, old)
+	if remember {
+		f.shape = key
+		if entries, ok := f.known.known[string(key)]; ok {
+			return f.withTimes(slices.Clone(entries), base)
+		}
+	}
+	entries, err := f.owners(res, sub, manager, obj, old)
 	if err != nil {
-		return nil
+		return nil // the schema of the kind cannot be used, or the object does not conform to it
 	}
-	entries := f.withTimes(result.(api.Object).GetManagedFields(), base)
+	if remember {
+		f.known.keep(key, slices.Clone(entries))
+	}
+	entries = f.withTimes(entries, base)
 	for i := range entries {
 		// kube-apiserver does not record when a custom object was scaled.
 		if res.custom && entries[i].Subresource == subresourceScale {
@@ -113,6 +107,36 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	}
 	slices.SortStableFunc(entries, compareEntries)
 	return entries
+}
+
+// owners returns the managedFields after a write. The entries that change have a time, the others have none.
+func (f *fieldTracker) owners(res *resource, sub api.Subresource, manager string, obj, old api.Object) ([]metav1.ManagedFieldsEntry, error) {
+	fm, err := f.manager(res, string(sub))
+	if err != nil {
+		return nil, err
+	}
+	updated, err := f.versioned(res, obj, false)
+	if err != nil {
+		return nil, err
+	}
+	if old == nil && sub == api.Main && len(obj.GetManagedFields()) == 0 {
+		if entries, ok := f.created(res, updated, manager); ok {
+			return entries, nil
+		}
+	}
+	live := f.empty(res)
+	if old != nil {
+		if live, err = f.versioned(res, old, true); err != nil {
+			return nil, err
+		}
+	}
+	forgetTimes(live.(api.Object))
+	forgetTimes(updated.(api.Object))
+	result, err := fm.Update(live, updated, manager)
+	if err != nil {
+		return nil, err
+	}
+	return result.(api.Object).GetManagedFields(), nil
 }
 
 // versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not

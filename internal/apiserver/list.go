@@ -38,6 +38,9 @@ func (err versionError) Error() string { return err.field.Error() }
 
 // list returns the objects that the request selects.
 func (s *Server) list(r *request) ([]byte, error) {
+	if data, ok := s.wholeList(r); ok {
+		return data, nil
+	}
 	page, err := s.page(r)
 	if err != nil {
 		return nil, err
@@ -50,7 +53,8 @@ func (s *Server) representList(r *request, items []api.Object, meta metav1.ListM
 	if r.format.as != nil {
 		return s.convertList(r, items, meta)
 	}
-	return s.encodeList(r.resource, items, meta)
+	data, _, err := s.encodeList(r.resource, items, meta)
+	return data, err
 }
 
 // page is one page of a list.
@@ -65,7 +69,7 @@ func (s *Server) page(r *request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	objs, err := s.objectsAt(r, version)
+	objs, err := s.objectsAt(r, version, start)
 	if err != nil {
 		return page{}, err
 	}
@@ -77,8 +81,7 @@ func (s *Server) page(r *request) (page, error) {
 	if r.list.ResourceVersion == "0" {
 		limit = 0 // the server answers from its cache, in one page
 	}
-	objs = r.inNamespace(objs, start)
-	everything := r.selector.labels.Empty() && r.selector.fields.Empty()
+	everything := r.selectsAll()
 	if limit <= 0 && everything {
 		p.items = objs
 		return p, nil
@@ -134,14 +137,20 @@ const (
 	tooOldList = "The resourceVersion for the provided list is too old."
 )
 
-// objectsAt returns all objects of the resource at a version; zero is now.
-func (s *Server) objectsAt(r *request, version uint64) ([]api.Object, error) {
+// selectsAll reports whether the request has no selectors.
+func (r *request) selectsAll() bool { return r.selector.labels.Empty() && r.selector.fields.Empty() }
+
+// objectsAt returns the objects of the collection of a request at a version, from a key on; version zero is now.
+func (s *Server) objectsAt(r *request, version uint64, start string) ([]api.Object, error) {
 	if version == 0 || version == s.store.Version() {
-		return s.objects(r.resource.kind), nil
+		return s.objects(r, start), nil
 	}
 	objs, err := s.store.At(r.resource.kind, version)
-	if err == nil || !apierrors.IsResourceExpired(err) {
-		return objs, err
+	if err == nil {
+		return r.inRange(objs, start), nil
+	}
+	if !apierrors.IsResourceExpired(err) {
+		return nil, err
 	}
 	if r.list.Continue == "" {
 		return nil, apierrors.NewResourceExpired(tooOldList)
@@ -154,22 +163,31 @@ func (s *Server) objectsAt(r *request, version uint64) ([]api.Object, error) {
 	return nil, expired
 }
 
-// objects returns all objects of a kind, in the order of their keys.
-func (s *Server) objects(kind api.Kind) []api.Object {
-	if kind == leaseKind {
-		return s.withLeases(s.store.List(kind))
+// objects returns the objects of the collection of a request, in the order of their keys.
+func (s *Server) objects(r *request, start string) []api.Object {
+	if kind := r.resource.kind; kind == leaseKind {
+		return r.inRange(s.withLeases(s.store.List(kind)), start)
 	}
-	return s.store.List(kind)
+	from, to := r.keys(start)
+	return s.store.ListRange(r.resource.kind, from, to)
 }
 
-// inNamespace returns the objects of the namespace of the request, from the key start on. objs are in the order of their keys.
-func (r *request) inNamespace(objs []api.Object, start string) []api.Object {
+// keys returns the keys of the collection of a request, from start on: those not before from and before to; "" is no end.
+func (r *request) keys(start string) (from, to string) {
 	if r.namespace == "" {
-		return objs[firstAt(objs, start):]
+		return start, ""
 	}
 	const afterSlash = "0"
-	objs = objs[:firstAt(objs, r.namespace+afterSlash)]
-	return objs[firstAt(objs, r.namespace+"/"+start):]
+	return r.namespace + "/" + start, r.namespace + afterSlash
+}
+
+// inRange returns the objects of the collection of a request. objs are in the order of their keys.
+func (r *request) inRange(objs []api.Object, start string) []api.Object {
+	from, to := r.keys(start)
+	if to != "" {
+		objs = objs[:firstAt(objs, to)]
+	}
+	return objs[firstAt(objs, from):]
 }
 
 // firstAt returns the index of the first object whose key is not before key.

@@ -106,7 +106,7 @@ func (s *Server) watchEncoder(r *request) (encoder, error) {
 // initialEvents returns the events for existing objects.
 func (s *Server) initialEvents(r *request, encode encoder) ([]event, error) {
 	var events []event
-	for _, obj := range s.objects(r.resource.kind) {
+	for _, obj := range s.objects(r, "") {
 		if !r.selector.matches(obj) {
 			continue
 		}

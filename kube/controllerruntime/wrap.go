@@ -97,7 +97,7 @@ func (w *wrapper) move(t testing.TB) {
 			obj := item.(client.Object)
 			sent := obj.DeepCopyObject().(client.Object)
 			sent.SetResourceVersion("")
-			if _, err := internals.Engine(w.cluster.Cluster).Store().CreateWith(sent, store.CreateOptions{DryRun: true}); err != nil {
+			if _, err := internals.Engine(w.cluster.Cluster).Store().Try(sent); err != nil {
 				t.Logf("controllerruntime.Wrap: an API server would refuse %s: %v", api.RefTo(obj), err)
 			}
 			w.cluster.Load(obj)

@@ -109,7 +109,8 @@ type table interface {
 	patch(key string, patch []byte, sub api.Subresource) (api.Object, error)
 	delete(key string, opts api.DeleteOptions) (api.Object, error)
 	get(key string) (api.Object, error)
-	list() []api.Object
+	// list returns the objects from one key to before another; "" is the end.
+	list(from, to string) []api.Object
 	// accepts reports whether obj has the Go type of the objects in the table.
 	accepts(obj api.Object) bool
 	at(version uint64) ([]api.Object, error)
@@ -220,12 +221,24 @@ func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 }
 
 // List returns all objects of a kind in the order of their keys, or nil for an unknown kind.
-func (s *Store) List(kind api.Kind) []api.Object {
+func (s *Store) List(kind api.Kind) []api.Object { return s.ListRange(kind, "", "") }
+
+// ListRange returns the objects of a kind whose keys are not before from and before to, in the order of their keys. "" as to is no end.
+func (s *Store) ListRange(kind api.Kind, from, to string) []api.Object {
 	t, err := s.tableOf(kind)
 	if err != nil {
 		return nil
 	}
-	return t.list()
+	return t.list(from, to)
+}
+
+// Writes returns the number of writes to the objects of a kind so far: while it is the same, so are they.
+func (s *Store) Writes(kind api.Kind) uint64 {
+	t, err := s.tableOf(kind)
+	if err != nil {
+		return 0
+	}
+	return t.writes()
 }
 
 // Len returns the number of objects of all kinds.

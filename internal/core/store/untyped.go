@@ -41,11 +41,18 @@ func (t *Table[T]) delete(key string, opts api.DeleteOptions) (api.Object, error
 
 func (t *Table[T]) get(key string) (api.Object, error) { return untyped(t.Get(key)) }
 
-func (t *Table[T]) list() []api.Object {
-	objs := make([]api.Object, 0, t.Len())
-	for obj := range t.All() {
-		objs = append(objs, obj)
+func (t *Table[T]) list(from, to string) []api.Object {
+	var objs []api.Object
+	if from == "" && to == "" {
+		objs = make([]api.Object, 0, t.Len())
 	}
+	t.order.Ascend(from, func(key string, c *cell[T]) bool {
+		if to != "" && key >= to {
+			return false
+		}
+		objs = append(objs, c.obj)
+		return true
+	})
 	return objs
 }
 

@@ -247,6 +247,9 @@ func (s *server) answer(t *testing.T, r request) string {
 	code, header, body, err := s.send(r)
 	require.NoError(t, err, "%s: %s", s.name, r)
 	text := fmt.Sprintf("%d %s\n", code, header.Get("Content-Type"))
+	if seconds := header.Get("Retry-After"); seconds != "" {
+		text += "Retry-After: " + seconds + "\n"
+	}
 	for _, warning := range header.Values("Warning") {
 		text += "Warning: " + warning + "\n"
 	}
