@@ -99,7 +99,7 @@ func New(e *engine.Engine, budgets *store.Table[*plain.Object]) (*engine.Actor, 
 func (c *controller) observed(pod *corev1.Pod) {
 	c.changed(pod)
 	if wait, ok := c.staleAfter(pod); ok {
-		c.stale.AddAfter(api.KeyOf(pod), wait)
+		c.stale.AddInBackground(api.KeyOf(pod), wait)
 	}
 }
 
@@ -202,7 +202,8 @@ func (c *controller) compute(p *engine.Process, budget *policyv1.PodDisruptionBu
 		err = c.write(p, counted)
 	}
 	if err == nil && recheck > 0 {
-		c.rechecks.AddAfter(api.KeyOf(budget), recheck)
+		// Most evicted pods are gone by then, so nobody waits for it.
+		c.rechecks.AddInBackground(api.KeyOf(budget), recheck)
 	}
 	return err
 }

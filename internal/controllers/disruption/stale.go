@@ -43,7 +43,7 @@ func (c *controller) resetStale(p *engine.Process, key string) error {
 	case !ok:
 		return nil
 	case wait > 0:
-		c.stale.AddAfter(key, wait)
+		c.stale.AddInBackground(key, wait)
 		return nil
 	}
 	reset := pod.DeepCopy()
