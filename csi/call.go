@@ -41,7 +41,8 @@ type Reply struct {
 	Message proto.Message
 	// Status is the error with its details; nil for success.
 	Status *status.Status
-	// Met is the Seq of the call that the driver executed at the same time, zero for none.
+	// Met is the Seq of the call that the driver executed at the same time, zero for none. If a call meets several open ones, all of them have
+	// its Seq; the driver executed only the last of them at the same time, and the others before.
 	Met int
 	// Broken: the driver did not answer. It panicked, closed the connection, did not reply in time, sent garbage, or returned neither a reply
 	// nor an error; Status says which.

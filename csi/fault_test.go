@@ -183,6 +183,31 @@ func TestOverlapUntil(t *testing.T) {
 	require.Equal(t, calls[3].Seq, calls[1].Replies[0].Met)
 }
 
+// A call meets all open calls of its volume: none of them is executed after a later one.
+func TestOverlapOfThree(t *testing.T) {
+	d := newDisk("n1")
+	held := 0
+	c, driver := start(t, d, func(call csi.Call) csi.Fault {
+		if call.Method != "NodePublishVolume" || held == 2 {
+			return csi.Fault{}
+		}
+		held++
+		return csi.Fault{Kind: csi.Overlap}
+	})
+	require.NoError(t, c.Create(fake.Claim("data", "1Gi", fake.InClass("fast")), fake.Pod("web", fake.Claims("data"))))
+	require.NoError(t, c.Advance(10*time.Minute))
+	var published []csi.Call
+	for _, call := range driver.Calls() {
+		if call.Method == "NodePublishVolume" {
+			published = append(published, call)
+		}
+	}
+	require.Len(t, published, 3)
+	met := func(i int) int { return published[i].Replies[0].Met }
+	require.Equal(t, []int{published[2].Seq, published[2].Seq, published[1].Seq}, []int{met(0), met(1), met(2)})
+	require.False(t, published[0].Open || published[1].Open)
+}
+
 // A call that waits for the other one, as with a lock per volume, ends after it.
 func TestOverlapWithLock(t *testing.T) {
 	d := newDisk("n1")

@@ -259,18 +259,27 @@ func (d *Driver) hold(at int, r rpc) {
 }
 
 // meet sends a call. If another call of the volume or snapshot is open, the driver executes both at the same time: the open one first, until it pauses
-// or for a moment; then this one.
+// or for a moment; then this one. If several are open, the driver executes the others before, because they reached it earlier.
 func (d *Driver) meet(at int, r rpc) Reply {
-	i := slices.IndexFunc(d.open, func(o openCall) bool {
+	var met []openCall
+	d.open = slices.DeleteFunc(d.open, func(o openCall) bool {
 		until := d.calls[o.at].Fault.Until
 		same := r.volume != "" && d.nameOf(o.volume) == d.nameOf(r.volume) || r.snapshot != "" && d.snapshotName(o.snapshot) == d.snapshotName(r.snapshot)
-		return same && (until == "" || until == r.name)
+		if same = same && (until == "" || until == r.name); same {
+			met = append(met, o)
+		}
+		return same
 	})
-	if i < 0 {
+	if len(met) == 0 {
 		return d.wait(context.Background(), d.start(r, false))
 	}
-	first := d.open[i]
-	d.open = slices.Delete(d.open, i, i+1)
+	last := len(met) - 1
+	for _, o := range met[:last] {
+		reply := d.wait(context.Background(), d.start(o.rpc, false))
+		reply.Met = d.calls[at].Seq
+		d.end(o.at, reply)
+	}
+	first := met[last]
 	early := d.start(first.rpc, true)
 	early.gate.reached(early.done, d.overlapDelay(first.rpc))
 	late := d.start(r, false)

@@ -2,6 +2,7 @@ package csitest
 
 import (
 	"flag"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -107,6 +108,24 @@ func TestZones(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, report.Findings)
 	require.Empty(t, report.Stories[0].Incomplete)
+}
+
+// Two calls of one volume that continue after their deadline end before the call that undoes them, so a right driver can undo them.
+func TestTwoStalledCalls(t *testing.T) {
+	h := &hostile{t: t, path: filepath.Join(t.TempDir(), "csi.sock"), driver: testdriver.New()}
+	h.start()
+	t.Cleanup(h.server.Stop)
+	conn, err := csi.Dial("unix://" + h.path)
+	require.NoError(t, err)
+	for name, cfg := range map[string]Config{"socket": {Controller: conn}, "in process": testConfig()} {
+		for _, replay := range []string{"tokens stalled@16 stalled@25", "tokens stalled@4 stalled@13", "life stalled@3 stalled@4"} {
+			cfg.Replay = replay
+			report, err := Check(cfg)
+			require.NoError(t, err)
+			require.Empty(t, report.Findings, "%s, %s", name, replay)
+			require.Positive(t, report.Calls)
+		}
+	}
 }
 
 // A story has a name of its own, which --stories and replay lines use.
