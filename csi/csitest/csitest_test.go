@@ -2,9 +2,11 @@ package csitest
 
 import (
 	"flag"
+	"net"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -16,9 +18,14 @@ import (
 // testConfig returns a configuration with all hooks for the test driver with two nodes.
 func testConfig(bugs ...testdriver.Bug) Config { return configOf(testdriver.New(bugs...)) }
 
+// configOf is testConfig for a driver in the same process.
 func configOf(d *testdriver.Driver) Config {
+	return configOn(d, func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) })
+}
+
+// configOn is testConfig for a driver with the connections that on returns.
+func configOn(d *testdriver.Driver, on func(node string) csi.Conn) Config {
 	d.AttachLimit, d.Zone, d.SlowSnapshots, d.MountGroup = 3, "a", 2, true
-	on := func(node string) csi.Conn { return csi.Serve(func(s grpc.ServiceRegistrar) { d.Register(s, node) }) }
 	n1 := on("n1")
 	return Config{
 		Controller: n1, Nodes: map[string]csi.Conn{"n1": n1, "n2": on("n2")},
@@ -41,12 +48,65 @@ var (
 	pairsOfFaults = flag.Int("pairs", 1, "pairs of faults of each story")
 	shard         = flag.String("shard", "", "share of the stories that runs, such as 0/4; default all")
 	every         = flag.Int("every", 9, "inject each n-th single fault")
+	everyRemote   = flag.Int("every-remote", 90, "inject each n-th single fault into a driver behind sockets")
 )
 
 // Nothing is reported for a driver without bugs.
 func TestCorrectDriver(t *testing.T) {
 	cfg := testConfig()
-	cfg.Seeds, cfg.Pairs, cfg.every, cfg.Shard = *seeds, *pairsOfFaults, *every, *shard
+	cfg.every = *every
+	requireNoFindings(t, cfg)
+}
+
+// Nothing is reported for a driver without bugs in processes of its own, one for each node.
+func TestCorrectDriverBehindSockets(t *testing.T) {
+	cfg := configBehindSockets(t, testdriver.New())
+	cfg.every = *everyRemote
+	requireNoFindings(t, cfg)
+}
+
+// Calls that overlap in a process of its own show the same bugs as in this one. A finding is confirmed, because the order of the calls is not
+// certain there.
+func TestOverlapBehindSockets(t *testing.T) {
+	for _, tt := range []struct {
+		bug    testdriver.Bug
+		replay string
+	}{
+		{testdriver.StageUnstageOverlap, "pod-cancelled overlap@3"},
+		{testdriver.PublishUnpublishOverlap, "pod-cancelled overlap@4"},
+	} {
+		for _, bugs := range [][]testdriver.Bug{{tt.bug}, nil} {
+			d := testdriver.New(bugs...)
+			cfg := configBehindSockets(t, d)
+			d.Slow, cfg.Replay = 20*time.Millisecond, tt.replay
+			report, err := Check(cfg)
+			require.NoError(t, err)
+			require.Len(t, report.Findings, len(bugs), "%v %s", bugs, tt.replay)
+		}
+	}
+}
+
+// configBehindSockets is testConfig for a driver in processes of its own.
+func configBehindSockets(t *testing.T, d *testdriver.Driver) Config {
+	return configOn(d, func(node string) csi.Conn {
+		path := filepath.Join(t.TempDir(), "csi.sock")
+		listener, err := net.Listen("unix", path)
+		require.NoError(t, err)
+		server := grpc.NewServer()
+		d.Register(server, node)
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(server.Stop)
+		conn, err := csi.Dial("unix://" + path)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	})
+}
+
+// requireNoFindings runs all stories.
+func requireNoFindings(t *testing.T, cfg Config) {
+	t.Helper()
+	cfg.Seeds, cfg.Pairs, cfg.Shard = *seeds, *pairsOfFaults, *shard
 	report, err := Check(cfg)
 	require.NoError(t, err)
 	require.Empty(t, report.Skipped)

@@ -99,6 +99,7 @@ func (x *explorer) run(p plan) *recording {
 			return rec
 		}
 		rec, flaws = x.again(rec, flaws)
+		rec, flaws = x.confirm(rec, flaws)
 		x.report.add(rec, withoutExcused(rec, flaws))
 	}
 	return rec

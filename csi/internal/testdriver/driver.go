@@ -3,9 +3,11 @@ package testdriver
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -35,6 +37,8 @@ type Driver struct {
 	OnNode bool
 	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
 	SlowSnapshots int
+	// Slow is how long, in real time, the storage system takes for each change.
+	Slow time.Duration
 
 	bugs []Bug
 
@@ -45,6 +49,8 @@ type Driver struct {
 	taken     int         // snapshots and groups
 	snapshots []*snapshot // in order of creation
 	groups    []*group    // in order of creation
+
+	process int // counts restarts
 
 	// What the driver has in memory.
 	busy  map[string]bool   // volumes with a call in progress, by ID or name, and by node
@@ -130,6 +136,7 @@ func (d *Driver) Register(s grpc.ServiceRegistrar, node string) {
 func (d *Driver) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.process++
 	d.created, d.volumes, d.busy, d.names, d.known = 0, nil, map[string]bool{}, map[string]string{}, map[string]bool{}
 	d.taken, d.snapshots, d.groups, d.login = 0, nil, nil, nil
 	for id := range d.nodes {
@@ -141,6 +148,7 @@ func (d *Driver) Reset() {
 func (d *Driver) Restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.process++
 	d.busy, d.names, d.known, d.login = map[string]bool{}, map[string]string{}, map[string]bool{}, nil
 	if d.has(CreateRestartReusesIDs) {
 		d.created = 0
@@ -311,8 +319,14 @@ func (d *Driver) leak(ctx context.Context, key string, end func()) func() {
 
 // pause lets other calls run in the middle of this one, where a driver waits for its storage system.
 func (d *Driver) pause(ctx context.Context) {
+	process := d.process
 	d.mu.Unlock()
-	defer d.mu.Lock()
+	defer func() {
+		if d.mu.Lock(); d.process != process {
+			runtime.Goexit() // the process was killed during the call
+		}
+	}()
+	time.Sleep(d.Slow)
 	volsimcsi.Pause(ctx)
 }
 
