@@ -133,6 +133,14 @@ func (d *Driver) Modify(req storage.ModifyRequest) error {
 	return err
 }
 
+// Capacity implements storage.CapacityReporter with GetCapacity.
+func (d *Driver) Capacity(req storage.CapacityRequest) (storage.Capacity, error) {
+	reply, err := call[*spec.GetCapacityResponse](d, "", &spec.GetCapacityRequest{
+		Parameters: req.Parameters, AccessibleTopology: &spec.Topology{Segments: req.Segment},
+	})
+	return storage.Capacity{Available: reply.GetAvailableCapacity(), Largest: reply.GetMaximumVolumeSize().GetValue()}, err
+}
+
 // Published implements storage.PublishedLister with ListVolumes. A driver without LIST_VOLUMES_PUBLISHED_NODES gives Unimplemented.
 func (d *Driver) Published() (map[string][]string, error) {
 	if !d.controller[spec.ControllerServiceCapability_RPC_LIST_VOLUMES] ||

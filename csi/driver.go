@@ -251,6 +251,7 @@ func (d *Driver) Capabilities() storage.Capabilities {
 	without(d.controller[spec.ControllerServiceCapability_RPC_EXPAND_VOLUME], storage.Expand)
 	without(d.node[spec.NodeServiceCapability_RPC_EXPAND_VOLUME], storage.NodeExpand)
 	without(d.controller[spec.ControllerServiceCapability_RPC_MODIFY_VOLUME], storage.Modify)
+	without(d.controller[spec.ControllerServiceCapability_RPC_GET_CAPACITY], storage.GetCapacity)
 	without(d.controller[spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT], storage.CreateSnapshot, storage.DeleteSnapshot)
 	without(d.controller[spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS], storage.GetSnapshot)
 	without(d.group[spec.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT],

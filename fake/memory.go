@@ -42,6 +42,7 @@ type contract interface {
 	storage.Expander
 	storage.NodeExpander
 	storage.Modifier
+	storage.CapacityReporter
 	storage.Snapshotter
 	storage.SnapshotLister
 	storage.GroupSnapshotter
@@ -156,8 +157,8 @@ type volume struct {
 // CSI returns a CSI driver with all capabilities. The name is that of the driver, such as "disk.example.com".
 func CSI(name string, opts ...MemoryOption) *Memory {
 	m := newModel(name, storage.Create, storage.Delete, storage.Attach, storage.Detach, storage.Stage, storage.Unstage, storage.Publish,
-		storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.CreateSnapshot, storage.DeleteSnapshot,
-		storage.GetSnapshot, storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot)
+		storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.GetCapacity, storage.CreateSnapshot,
+		storage.DeleteSnapshot, storage.GetSnapshot, storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot)
 	m.supports = func(source *corev1.PersistentVolumeSource) bool {
 		return source.CSI != nil && source.CSI.Driver == name
 	}
@@ -189,6 +190,9 @@ func (m *model) apply(opts []MemoryOption) {
 		m.mistake("MinSize %d is more than MaxSize %d", m.minSize, m.maxSize)
 	}
 	m.capabilities.TopologyKeys = m.topologyKeys()
+	if m.quota == 0 {
+		delete(m.able, storage.GetCapacity)
+	}
 	for _, op := range backends.Ops() {
 		if !m.able[op] {
 			m.capabilities.Without = append(m.capabilities.Without, op)

@@ -67,7 +67,7 @@ func MaxSize(size string) MemoryOption {
 }
 
 // Quota sets the total size of all volumes. A request that exceeds it gives code ResourceExhausted. By default there is none. Static
-// volumes of unknown size do not count.
+// volumes of unknown size do not count. A driver with a quota reports what is left of it ([storage.CapacityReporter]).
 func Quota(size string) MemoryOption {
 	return func(m *model) { m.quota = m.bytes("Quota", size) }
 }

@@ -113,6 +113,16 @@ func (m *model) segmentFor(req storage.CreateRequest) (storage.Segment, bool) {
 	return m.segments[0], true
 }
 
+// within reports whether nodes with the labels of a node are in the segment.
+func within(segment, labels storage.Segment) bool {
+	for key, value := range segment {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
 func sameSegment(s storage.Segment) func(storage.Segment) bool {
 	return func(other storage.Segment) bool { return maps.Equal(s, other) }
 }
@@ -123,6 +133,17 @@ func (m *model) total() int64 {
 		sum += v.size
 	}
 	return sum
+}
+
+// Capacity returns what is left of the option Quota, and the option MaxSize. There is none in a segment that Topology does not have.
+func (m *model) Capacity(req storage.CapacityRequest) (storage.Capacity, error) {
+	if err := m.check(storage.GetCapacity); err != nil {
+		return storage.Capacity{}, err
+	}
+	if len(m.segments) > 0 && !slices.ContainsFunc(m.segments, func(s storage.Segment) bool { return within(s, req.Segment) }) {
+		return storage.Capacity{}, nil
+	}
+	return storage.Capacity{Available: max(0, m.quota-m.total()), Largest: m.maxSize}, nil
 }
 
 // Delete destroys the volume. [Memory.Deleted] lists it from then on.

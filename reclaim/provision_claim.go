@@ -184,8 +184,13 @@ func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.Persistent
 	// XPROV-025: the driver creates the asset.
 	pv, state, err := c.createVolume(p, claim, class)
 	if err != nil {
+		if state != noChange {
+			// XPROV-065: a failure may mean that less is left.
+			c.capacities.changedIn(class)
+		}
 		return c.provisionFailed(p, claim, class, state, err)
 	}
+	c.capacities.created(pv, class)
 	// XPROV-027: the library adds the fields that all volumes have.
 	c.addCommonFields(pv, claim, class)
 	return finished, c.save(p, claim, pv)

@@ -156,7 +156,7 @@ type setup struct {
 
 // newProvisionerFixture runs the sidecar of a driver. It starts a minute before the objects are there, and knows the others before
 // it sees the claims.
-func newProvisionerFixture(t *testing.T, d *driver, cfg setup, objs ...api.Object) *fixture {
+func newProvisionerFixture(t *testing.T, d storage.Backend, cfg setup, objs ...api.Object) *fixture {
 	t.Helper()
 	w := newFixture(t, options.Reclaimer{})
 	w.must(reclaim.NewProvisioner(w.Engine, d, cfg.config, cfg.options))

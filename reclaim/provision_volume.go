@@ -131,8 +131,13 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 	}
 	// XPROV-057: a Secret that cannot be read does not prevent the deletion.
 	secrets, _ := readSecret(p, secret)
-	return c.deleteHandle(p,
-		storage.DeleteRequest{ID: backends.Handle(translated), Source: &translated.Spec.PersistentVolumeSource, UID: pv.UID, Secrets: secrets})
+	if err := c.deleteHandle(p, storage.DeleteRequest{ID: backends.Handle(translated), Source: &translated.Spec.PersistentVolumeSource, UID: pv.UID,
+		Secrets: secrets}); err != nil {
+		return err
+	}
+	// XPROV-065: there is more room where the volume was.
+	c.capacities.changedAt(pv)
+	return nil
 }
 
 func (c *provisioner) deleteHandle(p *engine.Process, req storage.DeleteRequest) error {

@@ -79,6 +79,7 @@ type provisioner struct {
 	attachments *engine.Informer[*storagev1.VolumeAttachment]
 	byVolume    *store.Index[*storagev1.VolumeAttachment]
 	recorder    *engine.Recorder
+	capacities  *capacities // nil: the driver cannot say what it has
 
 	claimQueue  *engine.Queue // by uid
 	volumeQueue *engine.Queue // by name
@@ -120,6 +121,7 @@ func (c *provisioner) start(a *engine.Actor) {
 		Update: func(_, pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
 		Delete: c.volumeDeleted,
 	})
+	c.startCapacities(a)
 	// Upstream ignores changes of classes; the next resync finds their effect.
 	c.classes.Handle(engine.Handler[*storagev1.StorageClass]{
 		Add:    func(*storagev1.StorageClass) { c.resync.ArmBackground() },

@@ -63,6 +63,12 @@ type Modifier interface {
 	Modify(ModifyRequest) error
 }
 
+// CapacityReporter says how much can still be created in a segment (GET_CAPACITY). The external-provisioner asks it every minute if the
+// CSIDriver has storageCapacity true, and writes the answers into CSIStorageCapacities, which the scheduler reads (XPROV-060).
+type CapacityReporter interface {
+	Capacity(CapacityRequest) (Capacity, error)
+}
+
 // Rebooter is notified when a node reboots and so loses everything that is staged or published on it.
 type Rebooter interface {
 	Reboot(node string)

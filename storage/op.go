@@ -18,6 +18,8 @@ const (
 	NodeExpand Op = "NodeExpand" // NodeExpandVolume
 	Modify     Op = "Modify"     // ControllerModifyVolume
 
+	GetCapacity Op = "GetCapacity"
+
 	CreateSnapshot      Op = "CreateSnapshot"
 	DeleteSnapshot      Op = "DeleteSnapshot"
 	GetSnapshot         Op = "GetSnapshot"         // ListSnapshots

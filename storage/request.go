@@ -65,6 +65,18 @@ type ExpandRequest struct {
 	Secrets      map[string]string // content of controllerExpandSecretRef of the PersistentVolume; nil for none
 }
 
+// CapacityRequest asks how much can still be created.
+type CapacityRequest struct {
+	Parameters map[string]string // of the StorageClass, all of them
+	Segment    Segment           // where; empty: everywhere, for a driver without topology
+}
+
+// Capacity is how much can still be created.
+type Capacity struct {
+	Available int64 // bytes of all new volumes together
+	Largest   int64 // bytes of the largest volume; 0: not known
+}
+
 // ModifyRequest asks to change properties of a volume.
 type ModifyRequest struct {
 	ID         string            // handle of the volume

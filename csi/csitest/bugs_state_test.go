@@ -22,4 +22,5 @@ var stateBugs = []bugRow{
 	{testdriver.SnapshotSizeFollows, "snapshot-expand", differs, "CreateSnapshot"},
 	{testdriver.SnapshotListRepeats, "snapshot-queries", inventories, "ListSnapshots"},
 	{testdriver.SnapshotListIgnoresMaxEntries, "snapshot-queries", inventories, "ListSnapshots"},
+	{testdriver.CapacityRefusesSegment, "capacity", stuck, "GetCapacity"},
 }

@@ -234,6 +234,10 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		e.info(c, reply)
 		return
 	}
+	if c.Method == "GetCapacity" {
+		e.capacity(c, reply)
+		return
+	}
 	if aboutSnapshots(c) {
 		e.snapshotCall(c, reply)
 		return

@@ -68,6 +68,7 @@ type pending struct {
 var methods = map[string]storage.Op{
 	"CreateVolume": storage.Create, "DeleteVolume": storage.Delete, "ControllerPublishVolume": storage.Attach,
 	"ControllerUnpublishVolume": storage.Detach, "ControllerExpandVolume": storage.Expand, "ControllerModifyVolume": storage.Modify,
+	"GetCapacity":     storage.GetCapacity,
 	"NodeStageVolume": storage.Stage, "NodeUnstageVolume": storage.Unstage, "NodePublishVolume": storage.Publish,
 	"NodeUnpublishVolume": storage.Unpublish, "NodeExpandVolume": storage.NodeExpand,
 	"CreateVolumeGroupSnapshot": storage.CreateGroupSnapshot, "DeleteVolumeGroupSnapshot": storage.DeleteGroupSnapshot,
@@ -81,7 +82,7 @@ func (r *run) onWire(call csi.Call) csi.Fault {
 	}
 	r.pace(call)
 	i := slices.IndexFunc(r.pending, func(p pending) bool {
-		return p.call.Verb == string(methods[call.Method]) && p.call.Key == keyOf(call) && (call.Node == "" || p.call.Node == call.Node)
+		return p.call.Verb == string(methods[call.Method]) && (p.call.Key == keyOf(call) || call.Method == "GetCapacity") && (call.Node == "" || p.call.Node == call.Node)
 	})
 	if i < 0 {
 		return csi.Fault{}

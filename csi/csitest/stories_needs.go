@@ -31,6 +31,8 @@ func expandsOnline(cfg *Config, c capabilities) string {
 
 func modifies(_ *Config, c capabilities) string { return lacks(c.Modify, "MODIFY_VOLUME") }
 
+func tellsCapacity(_ *Config, c capabilities) string { return lacks(c.GetCapacity, "GET_CAPACITY") }
+
 func reboots(cfg *Config, _ capabilities) string {
 	return lacks(cfg.Reboot != nil, "Config.Reboot (--reboot)")
 }

@@ -7,6 +7,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/fake"
@@ -70,6 +71,17 @@ var sizeStories = []story{
 		r.compare()
 		r.finishLife("web")
 	}},
+	{name: "capacity", about: "the driver says how much it has, and the pod is scheduled where that is enough", needs: need(creates, zoned, tellsCapacity),
+		object: func(s *storagev1.CSIDriverSpec) { s.StorageCapacity = new(true) },
+		run: func(r *run) {
+			r.class(fake.WaitForFirstConsumer())
+			r.claim("data")
+			r.create(fake.Pod(r.name("web"), fake.Claims(r.name("data"))))
+			r.running("web")
+			r.compare()
+			r.pass(90 * time.Second)
+			r.finishLife("web")
+		}},
 	{name: "snapshot-of-writer", about: "a pod goes on writing as soon as the snapshot of its volume was taken", needs: need(creates, snapshots), run: func(r *run) {
 		r.class()
 		r.snapshotClass("snap", "Delete")

@@ -289,5 +289,6 @@ var firstCall = map[string][]Reason{
 	"NodeExpandVolume":          {{"EXP-040", "the volume is larger than its file system"}},
 	"CreateVolumeGroupSnapshot": {{"", "a VolumeGroupSnapshot of the volumes has no content in the storage system"}},
 	"DeleteVolumeGroupSnapshot": {{"", "the VolumeGroupSnapshot was deleted, and the policy of its content is Delete"}},
+	"GetCapacity":               {{"XPROV-065", "external-provisioner asks every minute for each class and segment, and no pod is scheduled without an answer"}},
 	"NodeGetInfo":               {{"MNT-362", "a kubelet asks when the driver registers, and after each restart"}},
 }

@@ -28,6 +28,8 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 		if r.code == codes.FailedPrecondition && exists && len(v.Attached) == 0 && e.overlapped(c) {
 			return "Concurrency", "a call that its caller gave up must not undo a later one: the volume is not published anywhere any more"
 		}
+	case *spec.GetCapacityRequest:
+		return c.Method, "the capacity is that for the parameters and the accessible_topology of the request, if they are given"
 	case *spec.ControllerUnpublishVolumeRequest:
 		if slices.ContainsFunc(v.Staged, func(u fake.Use) bool { return u.Node == e.node(request.GetNodeId()) }) || e.off(request) {
 			return c.Method, "the reply is OK once the volume can be published to another node; nothing unstages it on a node that is dead, and then " +

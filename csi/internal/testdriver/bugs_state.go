@@ -41,9 +41,12 @@ const (
 	SnapshotListRepeats Bug = "snapshot-list-repeats"
 	// SnapshotListIgnoresMaxEntries: ListSnapshots returns more entries than max_entries.
 	SnapshotListIgnoresMaxEntries Bug = "snapshot-list-ignores-max-entries"
+
+	// CapacityRefusesSegment: GetCapacity with an accessible_topology fails.
+	CapacityRefusesSegment Bug = "capacity-refuses-segment"
 )
 
 var stateBugs = []Bug{CreateReusesIDs, CreateRestartReusesIDs, CreateAgainSmaller, CloneMissingSucceeds, CreateAgainEarly, ExpandRecordsEarly,
 	UnstageRecordsEarly, SnapshotInterruptedUnready, DetachesOtherVolumes, ExpandAdds, StageTwiceOverlap,
 	PublishTwiceOverlap, UnstagesAllNodes, InlineLeaksVolume, InlineUnpublishNotFound, SnapshotSizeFollows, SnapshotListRepeats,
-	SnapshotListIgnoresMaxEntries}
+	SnapshotListIgnoresMaxEntries, CapacityRefusesSegment}

@@ -97,7 +97,10 @@ func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.Contr
 	return resp, nil
 }
 
-func (s *controllerServer) GetCapacity(context.Context, *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
+func (s *controllerServer) GetCapacity(_ context.Context, req *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
+	if s.d.has(CapacityRefusesSegment) && req.GetAccessibleTopology() != nil {
+		return nil, status.Error(codes.InvalidArgument, "accessible_topology is not supported")
+	}
 	if s.d.has(CapacityNegative) {
 		return &csi.GetCapacityResponse{AvailableCapacity: -1}, nil
 	}

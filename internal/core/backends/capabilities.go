@@ -9,7 +9,7 @@ import (
 )
 
 var ops = []storage.Op{storage.Create, storage.Delete, storage.Recycle, storage.Attach, storage.Detach, storage.Stage, storage.Unstage,
-	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify,
+	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.GetCapacity,
 	storage.CreateSnapshot, storage.DeleteSnapshot, storage.GetSnapshot,
 	storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot}
 
@@ -29,7 +29,7 @@ var interfaces = map[storage.Op]string{
 	storage.Create: "storage.Provisioner", storage.Delete: "storage.Provisioner", storage.Recycle: "backends.Recycler",
 	storage.Attach: "storage.Attacher", storage.Detach: "storage.Attacher", storage.Stage: "storage.Stager", storage.Unstage: "storage.Stager",
 	storage.Publish: "storage.Publisher", storage.Unpublish: "storage.Publisher", storage.Expand: "storage.Expander",
-	storage.NodeExpand: "storage.NodeExpander", storage.Modify: "storage.Modifier",
+	storage.NodeExpand: "storage.NodeExpander", storage.Modify: "storage.Modifier", storage.GetCapacity: "storage.CapacityReporter",
 	storage.CreateSnapshot: "storage.Snapshotter", storage.DeleteSnapshot: "storage.Snapshotter", storage.GetSnapshot: "storage.SnapshotLister",
 	storage.CreateGroupSnapshot: "storage.GroupSnapshotter", storage.DeleteGroupSnapshot: "storage.GroupSnapshotter",
 	storage.GetGroupSnapshot: "storage.GroupSnapshotter",
@@ -53,6 +53,8 @@ func implements(b storage.Backend, op storage.Op) (ok bool) {
 		_, ok = b.(storage.NodeExpander)
 	case storage.Modify:
 		_, ok = b.(storage.Modifier)
+	case storage.GetCapacity:
+		_, ok = b.(storage.CapacityReporter)
 	case storage.CreateSnapshot, storage.DeleteSnapshot:
 		_, ok = b.(storage.Snapshotter)
 	case storage.GetSnapshot:

@@ -142,9 +142,12 @@ func TestCan(t *testing.T) {
 		if backends.Can(named("a"), op) {
 			t.Errorf("Can(%s) of a backend with only a name = true", op)
 		}
-		if got, want := backends.Can(fake.CSI("a"), op), op != storage.Recycle; got != want {
+		if got, want := backends.Can(fake.CSI("a"), op), op != storage.Recycle && op != storage.GetCapacity; got != want {
 			t.Errorf("Can(%s) of a CSI driver = %t, want %t", op, got, want)
 		}
+	}
+	if !backends.Can(fake.CSI("a", fake.Quota("1Gi")), storage.GetCapacity) {
+		t.Error("Can(GetCapacity) of a CSI driver with a quota = false")
 	}
 	if backends.Can(fake.CSI("a"), "Destroy") || backends.Can(nil, storage.Create) {
 		t.Error("Can(Destroy), or Can of nil, = true")

@@ -89,6 +89,12 @@ func (p *process) output() string {
 // newDriver starts a CSI driver and returns it with its socket.
 func newDriver(t *testing.T) (*testdriver.Driver, string) {
 	t.Helper()
+	return driverIn(t, "")
+}
+
+// driverIn is newDriver with a zone for its nodes; "" is a driver without topology.
+func driverIn(t *testing.T, zone string) (*testdriver.Driver, string) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "csi") // paths of sockets are short
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -97,6 +103,7 @@ func newDriver(t *testing.T) (*testdriver.Driver, string) {
 	require.NoError(t, err)
 	server := grpc.NewServer()
 	driver := testdriver.New()
+	driver.Zone = zone
 	driver.Register(server, "n1")
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
