@@ -82,7 +82,7 @@ var backendOptions = []backendOption{
 	plainOption("mount-group", "applies the fsGroup of the pod itself when it mounts a volume", fake.MountGroup),
 	opsOption("without", "does not support these operations", fake.Without),
 	opsOption("only", "supports only these operations", fake.Only),
-	sizeOption("quota", "total size of all volumes", fake.Quota),
+	sizeOption("quota", "total size of all volumes; a CSI driver reports what is left of it if its CSIDriver has storageCapacity true", fake.Quota),
 	sizeOption("max-size", "maximum size of a volume", fake.MaxSize),
 	sizeOption("min-size", "minimum size of a volume", fake.MinSize),
 	{"mutable=PARAMETER,...", "parameters that a VolumeAttributesClass can change", func(_, value string, _ bool) (fake.MemoryOption, error) {
