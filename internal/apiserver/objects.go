@@ -76,6 +76,9 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	case subresourceToken:
 		return s.issueToken(r, opts)
 	}
+	if r.resource.Resource == resourceBindings && r.resource.review {
+		return s.bind(r, opts)
+	}
 	if r.resource.review {
 		return s.review(r, opts)
 	}
@@ -149,7 +152,14 @@ func (s *Server) bind(r *request, opts metav1.CreateOptions) ([]byte, int, error
 	if err := r.checkNamespace(binding); err != nil {
 		return nil, 0, err
 	}
-	_, err = s.write(r, r.ref(), len(opts.DryRun) > 0, func() (api.Object, error) { return s.store.Bind(r.key(), binding) })
+	pod := api.Ref{Kind: api.Pod, Key: r.key()}
+	if r.name == "" {
+		if binding.Name == "" {
+			return nil, 0, apierrors.NewBadRequest("Name parameter required.")
+		}
+		pod.Key = api.Key(r.namespace, binding.Name)
+	}
+	_, err = s.write(r, pod, len(opts.DryRun) > 0, func() (api.Object, error) { return s.store.Bind(pod.Key, binding) })
 	if err != nil {
 		return nil, 0, err
 	}

@@ -164,6 +164,8 @@ func (r *request) setVerb(req *http.Request, p route) error {
 		return nil
 	}
 	switch {
+	case r.resource.review && !collection:
+		return errNoRoute
 	case r.subresource != "":
 		return r.setSubresourceVerb(req.Method)
 	case collection:

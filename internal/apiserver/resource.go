@@ -33,7 +33,7 @@ type resource struct {
 	// simulated kinds have Go types in the store, the others are plain data. typed kinds have a Go type in requests and answers. custom kinds
 	// are those of CustomResourceDefinitions.
 	simulated, typed, custom bool
-	// review: objects are not stored. A create answers a question.
+	// review: objects are not stored. A create answers a question, or binds a pod.
 	review bool
 	// keepsDeleted reports that the answer to a delete is the deleted object, and not a Status.
 	keepsDeleted bool
@@ -58,6 +58,9 @@ type subresource struct {
 	verbs []string
 }
 
+// resourceBindings is the older form of the subresource binding of a pod, which clients of objects use.
+const resourceBindings = "bindings"
+
 var coreGroup = schema.GroupVersion{Version: "v1"}
 
 // newResources returns the table of resources in the order of discovery: by group, then by name. It has the kinds that Kubernetes serves;
@@ -75,6 +78,10 @@ func newResources(c *codec) []*resource {
 		list = append(list, r)
 	}
 	list = append(list, newReviews()...)
+	list = append(list, &resource{
+		GroupVersionResource: coreGroup.WithResource(resourceBindings), kind: "Binding", kindName: "Binding", singular: "binding", namespaced: true,
+		typed: true, review: true,
+	})
 	slices.SortStableFunc(list, func(a, b *resource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 	})

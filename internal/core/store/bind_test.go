@@ -63,7 +63,7 @@ func TestBindIsRefused(t *testing.T) {
 		message         string
 	}{
 		{"API-260", "to no node", "default/web", with(binding("web", "n1"), func(b *corev1.Binding) { b.Target.Kind = "Pod" }), 500, "",
-			`target.kind: Unsupported value: "Pod": supported values: "<empty>", "Node"`},
+			`target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"`},
 		{"API-260", "to a node without a name", "default/web", binding("web", ""), 500, "", "target.name: Required value"},
 		{"API-260", "before the pod is looked for", "default/none", binding("none", ""), 500, "", "target.name: Required value"},
 		{"API-261", "of a pod that is not there", "default/none", binding("none", "n1"), 404, metav1.StatusReasonNotFound,

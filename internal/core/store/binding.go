@@ -108,7 +108,7 @@ func validateBinding(binding *corev1.Binding) error {
 	var errs field.ErrorList
 	// API-260: the target is a node, and it has a name.
 	if kind := binding.Target.Kind; kind != "" && kind != string(api.Node) {
-		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"<empty>", string(api.Node)}))
+		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{string(api.Node), "<empty>"}))
 	}
 	if binding.Target.Name == "" {
 		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))

@@ -43,7 +43,7 @@ func TestBindingIsRefused(t *testing.T) {
 		message    string
 	}{
 		{"API-260", "to no node", nil, func(b *corev1.Binding) { b.Target.Kind = "Pod" }, fault,
-			`target.kind: Unsupported value: "Pod": supported values: "<empty>", "Node"`},
+			`target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"`},
 		{"API-260", "to a node without a name", nil, func(b *corev1.Binding) { b.Target.Name = "" }, fault, "target.name: Required value"},
 		{"API-020", "of another name", nil, func(b *corev1.Binding) { b.Name = "x" }, http.StatusBadRequest,
 			"name in URL does not match name in Binding object"},

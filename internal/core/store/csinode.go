@@ -77,7 +77,7 @@ func validateCSINodeUpdate(node, old *csiNode) field.ErrorList {
 			before, after := &old.Spec.Drivers[i], &node.Spec.Drivers[j]
 			// API-234: of a driver that stays in the list, only the limit may change.
 			if before.Name == after.Name && !(before.NodeID == after.NodeID && slices.Equal(before.TopologyKeys, after.TopologyKeys)) {
-				errs = append(errs, field.Invalid(path, *after, immutable))
+				errs = append(errs, field.Invalid(path, internalForm{*after}, immutable))
 			}
 		}
 	}

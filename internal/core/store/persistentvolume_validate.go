@@ -45,7 +45,7 @@ func validateMountOptions(volume *corePV) field.ErrorList {
 // values. claimRef and mountOptions may be anything (API-132).
 func validateVolumeKeeping(volume *corePV, anyValue bool) field.ErrorList {
 	spec := &volume.Spec
-	errs := validateAccessModes(spec.AccessModes, specRoot)
+	errs := validateAccessModes(spec.AccessModes, specRoot, "")
 	errs = append(errs, validateCapacity(spec.Capacity)...)
 	// API-122: the policy must be known; defaults have set an empty one.
 	if spec.PersistentVolumeReclaimPolicy != "" {
@@ -75,10 +75,11 @@ func validateVolumeKeeping(volume *corePV, anyValue bool) field.ErrorList {
 	return errs
 }
 
-// validateAccessModes validates the access modes of volumes (API-120) and claims (API-150). at is the path of the spec.
-func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, at *field.Path) field.ErrorList {
+// validateAccessModes validates the access modes of volumes (API-120) and claims (API-150). at is the path of the spec, none the detail of the error
+// if there is no mode.
+func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, at *field.Path, none string) field.ErrorList {
 	if len(modes) == 0 {
-		return field.ErrorList{field.Required(at.Child("accessModes"), "at least 1 access mode is required")}
+		return field.ErrorList{field.Required(at.Child("accessModes"), none)}
 	}
 	var errs field.ErrorList
 	onePod, others := false, false
@@ -169,7 +170,7 @@ func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
 	}
 	// API-213: an affinity may be added, and is immutable then.
 	if was.NodeAffinity != nil && !affinityKept(spec.NodeAffinity, was.NodeAffinity) {
-		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), spec.NodeAffinity,
+		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), internalForm{spec.NodeAffinity},
 			immutable+", except for updating from beta label to GA"))
 	}
 	// API-214: the attributes class can be changed, but not removed.

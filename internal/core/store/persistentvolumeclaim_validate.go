@@ -22,7 +22,7 @@ func validateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path)
 
 // validateClaimSpecWith is validateClaimSpec, but accepts invalid values that old has too (API-227). old is nil for a new claim.
 func validateClaimSpecWith(spec, old *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
-	errs := validateAccessModes(spec.AccessModes, path)
+	errs := validateAccessModes(spec.AccessModes, path, "at least 1 access mode is required")
 	if spec.Selector != nil {
 		errs = append(errs, validateClaimSelector(spec, old, path)...)
 	}
@@ -228,9 +228,9 @@ func validateClaimStatus(claim, _ *corePVC) field.ErrorList {
 	errs = append(errs, eachQuantity(status.Capacity, capacityStatusPath, notNegative)...)
 	for _, name := range sortedKeys(status.AllocatedResourceStatuses) {
 		errs = append(errs, validateClaimResource(name, resizeStatusPath)...)
-		// API-242: the reported value is the path of the whole map.
-		if state := status.AllocatedResourceStatuses[name]; !slices.Contains(resizeStates, state) {
-			errs = append(errs, field.NotSupported(resizeStatusPath, state, resizeStates))
+		// API-242: the error is that of the whole map, and shows the name of the resource.
+		if !slices.Contains(resizeStates, status.AllocatedResourceStatuses[name]) {
+			errs = append(errs, field.NotSupported(resizeStatusPath, string(name), resizeStates))
 		}
 	}
 	for _, name := range sortedKeys(status.AllocatedResources) {

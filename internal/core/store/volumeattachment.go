@@ -123,7 +123,7 @@ func validateInlineSpec(spec *corev1.PersistentVolumeSpec, path *field.Path) fie
 	if spec.CSI == nil {
 		errs = append(errs, field.Required(path.Child("csi"), "has to be specified in the context of inline volumes"))
 	}
-	errs = append(errs, validateAccessModes(spec.AccessModes, path)...)
+	errs = append(errs, validateAccessModes(spec.AccessModes, path, "")...)
 	return append(errs, validateVolumeSource(spec, "", false, path)...)
 }
 

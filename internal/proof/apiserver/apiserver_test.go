@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -162,6 +163,9 @@ func (r request) String() string {
 	return r.method + " " + r.path
 }
 
+// only chooses the files of testdata.
+var only = flag.String("only", "*", "the name of the file of requests, without .txt")
+
 var headerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]+): (.*)$`)
 
 // readRequests reads blocks separated by empty lines: "METHOD PATH" or "$ COMMAND", then headers, then the body or the standard input.
@@ -283,7 +287,7 @@ var hidden = map[string]bool{
 
 // notServed are the names in discovery of what volsim does not serve: it needs containers, a network, or accounts, or is deprecated.
 var notServed = map[string]bool{
-	"bindings": true, "componentstatuses": true, "namespaces/finalize": true, "nodes/proxy": true, "pods/attach": true,
+	"componentstatuses": true, "namespaces/finalize": true, "nodes/proxy": true, "pods/attach": true,
 	"pods/ephemeralcontainers": true, "pods/exec": true, "pods/log": true, "pods/portforward": true, "pods/proxy": true, "pods/resize": true,
 	"serviceaccounts/token": true, "services/proxy": true,
 }
@@ -342,7 +346,7 @@ func normalizedText(text string) string {
 
 // TestReference sends the requests of testdata to both servers.
 func TestReference(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	files, err := filepath.Glob("testdata/" + *only + ".txt")
 	require.NoError(t, err)
 	want, got := real(t), simulated(t)
 	count := 0

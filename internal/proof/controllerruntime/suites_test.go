@@ -38,6 +38,14 @@ func TestSuites(t *testing.T) {
 	})
 }
 
+// TestKarpenter runs suites of karpenter, whose nodes it terminates with their pods and volume attachments.
+func TestKarpenter(t *testing.T) {
+	run(t, "../karpenter", "sigs.k8s.io/karpenter", []suite{
+		{name: "pkg/controllers/node/termination", passed: 31}, {name: "pkg/controllers/node/termination/terminator", passed: 13},
+		{name: "pkg/controllers/node/health", passed: 15},
+	})
+}
+
 // run runs suites of a module, which the module in dir requires. Each has a server of its own without controllers, as the suites expect: the test
 // environment of controller-runtime is a bare API server.
 func run(t *testing.T, dir, module string, suites []suite) {

@@ -272,16 +272,11 @@ var layouts = map[api.Kind][]Column{
 		of("DriverName", storagev1.VolumeAttributesClass{}, "driverName", func(c *storagev1.VolumeAttributesClass) any { return c.DriverName }),
 		ageColumn,
 	},
+	// Its registry has the table of kinds without columns of their own.
 	api.CSIStorageCapacity: {
 		nameColumn,
-		of("StorageClassName", storagev1.CSIStorageCapacity{}, "storageClassName", func(c *storagev1.CSIStorageCapacity) any {
-			return c.StorageClassName
-		}),
-		of("Capacity", storagev1.CSIStorageCapacity{}, "capacity", func(c *storagev1.CSIStorageCapacity) any {
-			if c.Capacity == nil {
-				return "<unset>"
-			}
-			return c.Capacity.String()
+		of("Created At", metav1.ObjectMeta{}, "creationTimestamp", func(c *storagev1.CSIStorageCapacity) any {
+			return c.CreationTimestamp.UTC().Format(time.RFC3339)
 		}),
 	},
 	api.Event: {
