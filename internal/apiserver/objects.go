@@ -95,7 +95,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 		if err := s.checkSchema(r, obj, nil); err != nil {
 			return nil, err
 		}
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit, PodPriority: s.cfg.PodPriority})
 	})
 	if err != nil {
 		return nil, 0, err
@@ -117,7 +117,6 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	updated, err := s.write(r, r.ref(), len(opts.DryRun) > 0, func() (api.Object, error) {
-		s.keepPriority(r, obj)
 		// A missing object is the store's error.
 		if old, err := s.store.Get(r.resource.kind, r.key()); err == nil {
 			if err := s.checkSchema(r, obj, old); err != nil {

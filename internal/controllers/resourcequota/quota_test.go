@@ -59,6 +59,9 @@ func (f fixture) do(line string) error {
 	case "scoped":
 		scopes, hard, _ := strings.Cut(rest, "] ")
 		return create("ResourceQuota", "spec: {scopes: "+scopes+"], hard: "+hard+"}")
+	case "selected":
+		selector, hard, _ := strings.Cut(rest, "} ")
+		return create("ResourceQuota", "spec: {scopeSelector: {matchExpressions: ["+selector+"}]}, hard: "+hard+"}")
 	case "limits":
 		return create("LimitRange", "spec: {limits: "+rest+"}")
 	case "service":
@@ -138,7 +141,17 @@ func TestQuota(t *testing.T) {
 		used       string   // of quota q at the end; "" if it does not matter
 	}{
 		{"QUO-002", "a limit on an unknown resource", []string{"quota q {volumes: 1}"},
-			`ResourceQuota "q" is invalid: spec.hard[volumes]: Invalid value: "volumes": must be a standard resource for quota`, ""},
+			`ResourceQuota "q" is invalid: [spec.hard[volumes]: Invalid value: "volumes": must be a standard resource type or fully qualified, ` +
+				`spec.hard[volumes]: Invalid value: "volumes": must be a standard resource for quota]`, ""},
+		{"QUO-002", "half a claim", []string{"quota q {persistentvolumeclaims: 500m}"},
+			`ResourceQuota "q" is invalid: spec.hard[persistentvolumeclaims]: Invalid value: "500m": must be an integer`, ""},
+		{"QUO-003", "a scope of pods for claims", []string{"scoped q [BestEffort] {persistentvolumeclaims: 1}"},
+			`ResourceQuota "q" is invalid: spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource`, ""},
+		{"QUO-006", "a scope with a value that has none", []string{"selected q {scopeName: BestEffort, operator: In} {pods: 1}"},
+			`ResourceQuota "q" is invalid: [spec.scopeSelector.matchExpressions.operator: Invalid value: "In": must be 'Exists' when scope is any of ` +
+				`ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ` +
+				`ResourceQuotaScopeCrossNamespacePodAffinity, spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when ` +
+				"`operator` is 'In' or 'NotIn' for scope selector]", ""},
 		{"QUO-002", "a negative limit", []string{"quota q {pods: -1}"},
 			`ResourceQuota "q" is invalid: spec.hard[pods]: Invalid value: "-1": must be greater than or equal to 0`, ""},
 		{"QUO-003", "scopes that exclude each other", []string{"scoped q [BestEffort, NotBestEffort] {pods: 1}"},
@@ -147,6 +160,12 @@ func TestQuota(t *testing.T) {
 			"limits.cpu 2/4, requests.cpu 2/4"},
 		{"QUO-005", "limits for claims without storage", []string{"limits l [{type: PersistentVolumeClaim, max: {cpu: 1}}]"},
 			`LimitRange "l" is invalid: spec.limits[0].limits: Required value: either minimum or maximum storage value is required, but neither was provided`, ""},
+		{"QUO-005", "storage of containers", []string{"limits l [{type: Container, max: {storage: 1}}]"},
+			`LimitRange "l" is invalid: [spec.limits[0].max[storage]: Invalid value: "storage": must be a standard resource for containers, ` +
+				`spec.limits[0].default[storage]: Invalid value: "storage": must be a standard resource for containers, ` +
+				`spec.limits[0].defaultRequest[storage]: Invalid value: "storage": must be a standard resource for containers]`, ""},
+		{"QUO-005", "a ratio above max/min", []string{"limits l [{type: Pod, min: {cpu: 1}, max: {cpu: 2}, maxLimitRequestRatio: {cpu: 3}}]"},
+			`LimitRange "l" is invalid: spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is greater than max/min = 2.000000`, ""},
 		{"QUO-005", "min above max", []string{"limits l [{type: PersistentVolumeClaim, min: {storage: 2Gi}, max: {storage: 1Gi}}]"},
 			`LimitRange "l" is invalid: spec.limits[0].min[storage]: Invalid value: "2Gi": min value 2Gi is greater than max value 1Gi`, ""},
 		{"QUO-010", "claims, their size, and those of a class",

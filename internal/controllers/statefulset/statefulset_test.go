@@ -391,6 +391,10 @@ func TestValidation(t *testing.T) {
 		{"WORK-021", func(s *appsv1.StatefulSet) { s.Spec.Template.Labels = nil }, "`selector` does not match template `labels`"},
 		{"STS-061", func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(-1)) }, "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
 		{"STS-061", func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever }, "spec.template.spec.restartPolicy: Unsupported value"},
+		{"STS-061", func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "a b" }, `spec.serviceName: Invalid value: "a b"`},
+		{"STS-061", func(s *appsv1.StatefulSet) {
+			s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+		}, "spec.volumeClaimTemplates[0].spec.accessModes: Required value"},
 		{"STS-061", func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = "x" }, "must be 'RollingUpdate' or 'OnDelete'"},
 	} {
 		set := newSet(1, tt.edit)

@@ -109,10 +109,8 @@ func CheckPod(limits *corev1.LimitRange, pod *corev1.Pod) error {
 				check(item, c.Resources)
 			}
 		case corev1.LimitTypePod:
-			check(item, corev1.ResourceRequirements{
-				Requests: podTotal(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }),
-				Limits:   podTotal(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Limits }),
-			})
+			// QUO-042: the overhead of the pod does not count.
+			check(item, corev1.ResourceRequirements{Requests: podTotal(pod, Requests), Limits: podTotal(pod, Limits)})
 		}
 	}
 	return utilerrors.NewAggregate(errs)

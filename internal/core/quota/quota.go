@@ -178,8 +178,7 @@ func podUsage(used corev1.ResourceList, pod *corev1.Pod, now time.Time) {
 		return
 	}
 	used[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	requests := podTotal(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
-	limits := podTotal(pod, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Limits })
+	requests, limits := withOverhead(pod, podTotal(pod, Requests), podTotal(pod, Limits))
 	for _, name := range compute {
 		if q, ok := requests[name]; ok {
 			used[name], used["requests."+name] = q, q
@@ -199,31 +198,47 @@ func podUsage(used corev1.ResourceList, pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// podTotal returns the sum of the containers of a pod, or what one init container needs if that is more, with the overhead of the pod.
-func podTotal(pod *corev1.Pod, of func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
+// Of selects requests or limits.
+type Of func(*corev1.ResourceRequirements) corev1.ResourceList
+
+// Requests and Limits are what a container or pod requests, and what it is limited to.
+func Requests(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }
+func Limits(r *corev1.ResourceRequirements) corev1.ResourceList   { return r.Limits }
+
+// ContainerTotal returns the sum of the containers of a pod, or what one init container needs if that is more.
+func ContainerTotal(spec *corev1.PodSpec, of Of) corev1.ResourceList {
 	sum, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			sum, sidecars = plus(sum, of(&c.Resources)), plus(sidecars, of(&c.Resources))
 			continue
 		}
 		peak = most(peak, plus(sidecars, of(&c.Resources)))
 	}
-	for i := range pod.Spec.Containers {
-		sum = plus(sum, of(&pod.Spec.Containers[i].Resources))
+	for i := range spec.Containers {
+		sum = plus(sum, of(&spec.Containers[i].Resources))
 	}
-	sum = most(sum, peak)
+	return most(sum, peak)
+}
+
+// podTotal is ContainerTotal, or what the pod itself states instead.
+func podTotal(pod *corev1.Pod, of Of) corev1.ResourceList {
+	sum := ContainerTotal(&pod.Spec, of)
 	if whole := pod.Spec.Resources; whole != nil {
 		maps.Copy(sum, of(whole))
 	}
-	for name, q := range pod.Spec.Overhead {
-		if have, ok := sum[name]; ok {
-			have.Add(q)
-			sum[name] = have
-		}
-	}
 	return sum
+}
+
+// withOverhead adds the overhead of a pod to its requests, and to those of its limits that are not zero (QUO-012).
+func withOverhead(pod *corev1.Pod, requests, limits corev1.ResourceList) (all, most corev1.ResourceList) {
+	overhead := maps.Clone(pod.Spec.Overhead)
+	maps.DeleteFunc(overhead, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		limit := limits[name]
+		return limit.IsZero()
+	})
+	return plus(requests, pod.Spec.Overhead), plus(limits, overhead)
 }
 
 // Counts reports whether an object uses a quota: it is in its scopes, and one of the limits in its status is about objects like it.

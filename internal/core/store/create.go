@@ -46,6 +46,9 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		}
 	}
 	t.store.completeLimits(obj)
+	if err := t.store.completePriority(t.resource, obj, opts.PodPriority); err != nil {
+		return none, err
+	}
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
 		if _, err := t.createNamed(obj, versioned, opts); err != nil {

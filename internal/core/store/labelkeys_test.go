@@ -32,7 +32,8 @@ func TestLabelKeys(t *testing.T) {
 			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{tt.term}}}
 			pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: tt.term.LabelSelector.DeepCopy(), MatchLabelKeys: tt.term.MatchLabelKeys}}
-			created, err := store.New(store.Config{}).Create(pod)
+			// Validation requires a selector (API-263).
+			created, err := store.New(store.Config{}).CreateWith(pod, store.CreateOptions{SkipValidation: true})
 			require.NoError(t, err)
 			spec := created.(*corev1.Pod).Spec
 			got := spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector

@@ -3,7 +3,6 @@ package store
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
@@ -51,14 +50,12 @@ func validateClaimSpecWith(spec, old *corev1.PersistentVolumeClaimSpec, path *fi
 // validateClaimSelector validates the selector of a claim (API-151).
 func validateClaimSelector(spec, old *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	strict := metav1validation.LabelSelectorValidationOptions{}
-	errs := metav1validation.ValidateLabelSelector(spec.Selector, strict, path.Child("selector"))
+	errs := validateLabelSelector(spec.Selector, strict, path.Child("selector"))
 	// API-227: a selector that was stored with an invalid value may have any values.
 	if len(errs) > 0 && old != nil && len(metav1validation.ValidateLabelSelector(old.Selector, strict, nil)) > 0 {
-		lenient := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: true}
-		errs = metav1validation.ValidateLabelSelector(spec.Selector, lenient, path.Child("selector"))
+		errs = validateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: true},
+			path.Child("selector"))
 	}
-	// Upstream validates labels in the order of a map.
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
 }
 

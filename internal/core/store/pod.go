@@ -16,6 +16,7 @@ var podStrategy = strategy[*corePod]{
 	defaults:      defaultPod,
 	prepareCreate: preparePod,
 	prepareUpdate: func(pod, old *corePod) {
+		keepPriority(pod, old)
 		// An update of the main resource keeps the status.
 		pod.Status = old.Status
 		dropDisabledFields(&pod.Spec, &old.Spec)

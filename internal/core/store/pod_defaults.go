@@ -30,6 +30,7 @@ func defaultPod(pod *corePod) {
 	spec.Overhead = roundToMilli(spec.Overhead)
 	if spec.Resources != nil {
 		spec.Resources = roundRequirements(spec.Resources)
+		defaultPodResources(spec)
 	}
 	defaultPodStatus(&pod.Status)
 }

@@ -221,6 +221,32 @@ func TestPodContainers(t *testing.T) {
 			}}
 		}, "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight I; " +
 			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms R; spec.nodeSelector I"},
+		{"API-263", "bad affinity to other pods", func(p *corePod) {
+			term := corev1.PodAffinityTerm{Namespaces: []string{"A"}, MatchLabelKeys: []string{"x"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"-": "a"}}}
+			p.Spec.Affinity = &corev1.Affinity{
+				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "-", MatchLabelKeys: []string{"x"}}}},
+				PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+					{Weight: 101, PodAffinityTerm: term}}},
+			}
+		}, "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].matchLabelKeys F; " +
+			"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey I; " +
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchLabels I; " +
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.namespace I; " +
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey I; " +
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey R; " +
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight I"},
+		{"API-263", "bad topology spread", func(p *corePod) {
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+				{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.ScheduleAnyway, MinDomains: new(int32(1))},
+				{MaxSkew: 0, TopologyKey: "zone", WhenUnsatisfiable: corev1.ScheduleAnyway, NodeTaintsPolicy: new(corev1.NodeInclusionPolicy("x"))},
+				{MaxSkew: 1, WhenUnsatisfiable: "x"}}
+		}, "spec.topologySpreadConstraints[0].minDomains I; spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable} D; " +
+			"spec.topologySpreadConstraints[1].maxSkew I; spec.topologySpreadConstraints[1].nodeTaintsPolicy N; " +
+			"spec.topologySpreadConstraints[2].topologyKey R; spec.topologySpreadConstraints[2].whenUnsatisfiable N"},
+		{"API-259", "a pod with less than its containers, and more than it may have", func(p *corePod) {
+			withResources(amounts("cpu", "3"), amounts("cpu", "2"))(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "1", "storage", "1Gi"), Limits: amounts("cpu", "2")}
+		}, "spec.resources.containers[0][cpu].limits I; spec.resources.requests[cpu] I; spec.resources.requests[storage] N"},
 		{"API-098", "bad tolerations", func(p *corePod) {
 			p.Spec.Tolerations = []corev1.Toleration{{}, {Key: "a", Operator: "x"},
 				{Key: "-", Operator: "Exists", Value: "v", Effect: "x", TolerationSeconds: new(int64(1))}}

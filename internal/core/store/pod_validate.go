@@ -29,8 +29,7 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 }
 
 // validatePod validates a pod without regard to allowed changes: its volumes in full (API-196 to API-206), the main fields of containers
-// and scheduling. Security contexts, probes, affinity to other pods, topology spread and resources of the whole pod are not validated. A
-// projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in node affinity are
+// and scheduling. Security contexts and probes are not validated. A projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in node affinity are
 // accepted if old has such values, too; old is nil for a new pod.
 func validatePod(pod, old *corePod) field.ErrorList {
 	spec := &pod.Spec
@@ -50,6 +49,10 @@ func validatePod(pod, old *corePod) field.ErrorList {
 	if affinity := nodeAffinityOf(spec); affinity != nil {
 		anyValue := old != nil && hasBadTerms(requiredTerms(nodeAffinityOf(&old.Spec)))
 		errs = append(errs, validatePodNodeAffinity(affinity, anyValue, field.NewPath("spec", "affinity", "nodeAffinity"))...)
+	}
+	// API-259, API-263: these fields do not change.
+	if old == nil && (spec.Resources != nil || spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0) {
+		errs = append(append(errs, validatePodResources(spec)...), validateOtherPods(spec)...)
 	}
 	errs = append(errs, validateGates(spec.SchedulingGates)...)
 	if len(spec.Tolerations) > 0 {

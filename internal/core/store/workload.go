@@ -79,6 +79,9 @@ func defaultTemplate(template *corev1.PodTemplateSpec) {
 	defaultPod(pod)
 	// WORK-020: requests and service links are completed in pods, not in templates.
 	pod.Spec.EnableServiceLinks = template.Spec.EnableServiceLinks
+	if whole := template.Spec.Resources; whole != nil {
+		pod.Spec.Resources = roundRequirements(whole)
+	}
 	restore := func(containers, given []corev1.Container) {
 		for i := range containers {
 			containers[i].Resources.Requests = given[i].Resources.Requests
@@ -95,11 +98,12 @@ var statefulSetRules = workloadRules[*appsv1.StatefulSet]{
 		spec := &set.Spec
 		// STS-060: one replica, OrderedReady, a rolling update without a partition, ten revisions, and claims that are retained.
 		spec.PodManagementPolicy = cmp.Or(spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
-		spec.UpdateStrategy.Type = cmp.Or(spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
-		if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
-			if spec.UpdateStrategy.RollingUpdate == nil {
-				spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{}
-			}
+		if spec.UpdateStrategy.Type == "" {
+			spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+			orDefault(&spec.UpdateStrategy.RollingUpdate, &appsv1.RollingUpdateStatefulSetStrategy{})
+		}
+		// STS-060: a set that names its strategy need not have a partition.
+		if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && spec.UpdateStrategy.RollingUpdate != nil {
 			orDefault(&spec.UpdateStrategy.RollingUpdate.Partition, new(int32))
 			// STS-046: the gate of maxUnavailable is off.
 			spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
@@ -120,23 +124,25 @@ var statefulSetRules = workloadRules[*appsv1.StatefulSet]{
 			claim.Status.Phase = cmp.Or(claim.Status.Phase, corev1.ClaimPending)
 		}
 	},
-	validate: validateStatefulSet,
+	validate:    func(set *appsv1.StatefulSet) field.ErrorList { return validateStatefulSet(set, nil) },
+	wholeUpdate: true,
 	validateUpdate: func(set, old *appsv1.StatefulSet) field.ErrorList {
+		errs := validateStatefulSet(set, old)
 		rest, was := set.Spec.DeepCopy(), &old.Spec
 		rest.Replicas, rest.Template, rest.UpdateStrategy, rest.MinReadySeconds = was.Replicas, was.Template, was.UpdateStrategy, was.MinReadySeconds
 		rest.Ordinals, rest.RevisionHistoryLimit = was.Ordinals, was.RevisionHistoryLimit
 		rest.PersistentVolumeClaimRetentionPolicy = was.PersistentVolumeClaimRetentionPolicy
 		// STS-062: the rest of the spec is immutable.
 		if !semanticEqual(rest, was) {
-			return field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', "+
-				"'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+			errs = append(errs, field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', "+
+				"'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
 		}
-		return nil
+		return errs
 	},
 }
 
-// validateStatefulSet validates a set (STS-061).
-func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
+// validateStatefulSet validates a set (STS-061). old is nil for a new one.
+func validateStatefulSet(set, old *appsv1.StatefulSet) field.ErrorList {
 	var errs field.ErrorList
 	spec, path := &set.Spec, field.NewPath("spec")
 	// STS-061: policies have one of two values, numbers are not negative, and the selector matches the template.
@@ -156,7 +162,7 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 			errs = append(errs, notBelowZero(int64(*r.Partition), strategy.Child("rollingUpdate", "partition"))...)
 		}
 	default:
-		errs = append(errs, field.Invalid(strategy, spec.UpdateStrategy,
+		errs = append(errs, field.Invalid(strategy, internalForm{spec.UpdateStrategy},
 			fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType)))
 	}
 	if policy := spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
@@ -165,14 +171,23 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 			value appsv1.PersistentVolumeClaimRetentionPolicyType
 		}{{"whenDeleted", policy.WhenDeleted}, {"whenScaled", policy.WhenScaled}} {
 			if p.value != appsv1.RetainPersistentVolumeClaimRetentionPolicyType && p.value != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
-				errs = append(errs, field.NotSupported(path.Child("persistentVolumeClaimRetentionPolicy", p.name), string(p.value), []string{"Delete", "Retain"}))
+				errs = append(errs, field.NotSupported(path.Child("persistentVolumeClaimRetentionPolicy", p.name), string(p.value), []string{"Retain", "Delete"}))
 			}
+		}
+	}
+	// STS-061: claims and serviceName cannot change, so only those of a new set are validated.
+	for i := range spec.VolumeClaimTemplates {
+		if old == nil {
+			errs = append(errs, validateClaimSpec(&spec.VolumeClaimTemplates[i].Spec, path.Child("volumeClaimTemplates").Index(i).Child("spec"))...)
 		}
 	}
 	errs = append(errs, notBelowZero(int64(*spec.Replicas), path.Child("replicas"))...)
 	errs = append(errs, notBelowZero(int64(spec.MinReadySeconds), path.Child("minReadySeconds"))...)
 	if spec.Ordinals != nil {
 		errs = append(errs, notBelowZero(int64(spec.Ordinals.Start), path.Child("ordinals.start"))...)
+	}
+	if old == nil && spec.ServiceName != "" {
+		errs = append(errs, dnsLabel(spec.ServiceName, path, "serviceName")...)
 	}
 	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset", path)...)
 	errs = append(errs, validateTemplate(templateWithClaims(spec), path)...)

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// PriorityClassKind is the kind of classes of priority. They are stored as data.
+const PriorityClassKind api.Kind = "PriorityClass.scheduling.k8s.io"
+
+// priorityClass holds the fields that a pod gets from its class.
+type priorityClass struct {
+	name   string
+	value  int32
+	policy corev1.PreemptionPolicy
+}
+
+// systemClasses exist in every cluster (API-258).
+var systemClasses = []priorityClass{
+	{"system-cluster-critical", 2_000_000_000, corev1.PreemptLowerPriority},
+	{"system-node-critical", 2_000_001_000, corev1.PreemptLowerPriority},
+}
+
+// completePriority sets the priority of a new pod to that of its class, or of the default class, or to 0 (API-258). Unless always is set, a pod
+// without a class stays as it is while no class is the default.
+func (s *Store) completePriority(r resource, obj api.Object, always bool) error {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || s.asGiven {
+		return nil
+	}
+	spec := &pod.Spec
+	class, ok := s.priorityClass(spec.PriorityClassName)
+	if ok && class.name == "" && !always {
+		return nil
+	}
+	const given = "must not be provided in pod spec; priority admission controller computed"
+	var err error
+	switch {
+	// API-258: the class exists, and nothing in the pod contradicts it.
+	case !ok:
+		err = fmt.Errorf("no PriorityClass with name %s was found", spec.PriorityClassName)
+	case spec.Priority != nil && *spec.Priority != class.value:
+		err = fmt.Errorf("the integer value of priority (%d) "+given+" %d from the given PriorityClass name", *spec.Priority, class.value)
+	case spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != class.policy:
+		err = fmt.Errorf("the string value of PreemptionPolicy (%s) "+given+" %s from the given PriorityClass name", *spec.PreemptionPolicy, class.policy)
+	}
+	if err != nil {
+		return forbidden(r, pod.Name, err)
+	}
+	spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = class.name, &class.value, &class.policy
+	return nil
+}
+
+// keepPriority restores the priority that an update of a pod omits (API-258).
+func keepPriority(pod, old *corev1.Pod) {
+	if pod.Spec.Priority == nil {
+		pod.Spec.Priority = old.Spec.Priority
+	}
+	if pod.Spec.PreemptionPolicy == nil {
+		pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+	}
+}
+
+// priorityClass returns the class of that name. "" is the default class, or a class without a name and priority 0 if there is none.
+func (s *Store) priorityClass(name string) (priorityClass, bool) {
+	i := slices.IndexFunc(systemClasses, func(c priorityClass) bool { return c.name == name })
+	if i >= 0 {
+		return systemClasses[i], true
+	}
+	none := priorityClass{policy: corev1.PreemptLowerPriority}
+	classes := s.others.tables[PriorityClassKind]
+	if classes == nil {
+		return none, name == ""
+	}
+	if name != "" {
+		obj, ok := classes.Lookup(name)
+		if !ok {
+			return none, false
+		}
+		return classOf(obj), true
+	}
+	found := none
+	for obj := range classes.All() {
+		if isDefault, _ := obj.Content["globalDefault"].(bool); !isDefault {
+			continue
+		}
+		// API-258: of several default classes, that with the lowest priority counts.
+		if class := classOf(obj); found.name == "" || class.value < found.value {
+			found = class
+		}
+	}
+	return found, true
+}
+
+func classOf(obj *plain.Object) priorityClass {
+	class := priorityClass{name: obj.Name, policy: corev1.PreemptLowerPriority}
+	switch value := obj.Content["value"].(type) {
+	case int64:
+		class.value = int32(value)
+	case float64:
+		class.value = int32(value)
+	}
+	if policy, _ := obj.Content["preemptionPolicy"].(string); policy != "" {
+		class.policy = corev1.PreemptionPolicy(policy)
+	}
+	return class
+}

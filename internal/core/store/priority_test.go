@@ -1,0 +1,80 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/api"
+)
+
+func priorityClassNamed(name string, value int32, isDefault bool) *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: isDefault}
+}
+
+func TestPriority(t *testing.T) {
+	high, low, other := priorityClassNamed("high", 1000, false), priorityClassNamed("low", 5, true), priorityClassNamed("other", 7, true)
+	never := priorityClassNamed("never", 3, false)
+	never.PreemptionPolicy = new(corev1.PreemptNever)
+	given := func(class string, priority *int32) func(*corePod) {
+		return func(p *corePod) { p.Spec.PriorityClassName, p.Spec.Priority = class, priority }
+	}
+	for _, tt := range []struct {
+		rule, name string
+		classes    []api.Object
+		pod        func(*corePod)
+		client     bool // the pod is created through the API server
+		want, err  string
+	}{
+		{"API-258", "that of the class", []api.Object{high}, given("high", nil), false, "high 1000 PreemptLowerPriority", ""},
+		{"API-258", "the policy of the class", []api.Object{never}, given("never", nil), false, "never 3 Never", ""},
+		{"API-258", "a class of every cluster", nil, given("system-node-critical", nil), false, "system-node-critical 2000001000 PreemptLowerPriority", ""},
+		{"API-258", "the default class with the lowest priority", []api.Object{high, other, low}, given("", nil), false, "low 5 PreemptLowerPriority", ""},
+		{"API-258", "no default class", []api.Object{high}, given("", nil), false, "", ""},
+		{"API-258", "no default class, for a client", []api.Object{high}, given("", nil), true, " 0 PreemptLowerPriority", ""},
+		{"API-258", "a priority and no class", nil, given("", new(int32(3))), false, " 3 ", ""},
+		{"API-258", "a priority and no class, for a client", nil, given("", new(int32(3))), true, "", "the integer value of priority (3) must not be provided"},
+		{"API-258", "a missing class", []api.Object{high}, given("gold", nil), false, "", "no PriorityClass with name gold was found"},
+		{"API-258", "another priority than that of the class", []api.Object{high}, given("high", new(int32(3))), false, "", "computed 1000 from the given PriorityClass name"},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			s := New(Config{})
+			for _, class := range tt.classes {
+				_, err := s.CreateWith(class, CreateOptions{})
+				require.NoError(t, err)
+			}
+			pod := goodPod()
+			tt.pod(pod)
+			stored, err := s.Pods.CreateWith(pod, CreateOptions{PodPriority: tt.client})
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, priorityOf(stored))
+			// API-258: an update that omits the priority keeps it.
+			update := stored.DeepCopy()
+			update.Labels, update.Spec.Priority, update.Spec.PreemptionPolicy = map[string]string{"a": "b"}, nil, nil
+			updated, err := s.Pods.Update(update)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, priorityOf(updated))
+		})
+	}
+}
+
+// priorityOf describes the priority of a pod.
+func priorityOf(pod *corePod) string {
+	if pod.Spec.Priority == nil {
+		return ""
+	}
+	parts := []string{pod.Spec.PriorityClassName, strconv.Itoa(int(*pod.Spec.Priority)), ""}
+	if pod.Spec.PreemptionPolicy != nil {
+		parts[2] = string(*pod.Spec.PreemptionPolicy)
+	}
+	return strings.Join(parts, " ")
+}
