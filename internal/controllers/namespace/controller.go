@@ -36,8 +36,10 @@ const (
 	deletionDelay = 5 * time.Second
 	// finalizerEstimate is the estimated time, in seconds, until finalizers release the remaining objects (NS-023).
 	finalizerEstimate = 15
-	retryStart        = 5 * time.Millisecond
-	retryMax          = time.Minute
+	// resyncPeriod is the time between two changes of nothing that informers report (NS-020).
+	resyncPeriod = 5 * time.Minute
+	retryStart   = 5 * time.Millisecond
+	retryMax     = time.Minute
 )
 
 // controller is one life of the namespace controller.
@@ -45,6 +47,7 @@ type controller struct {
 	store      *store.Store
 	namespaces *engine.Informer[*plain.Object]
 	queue      *engine.Queue
+	resync     *engine.Ticker
 	// remaining describes what was left of each namespace after its last sync.
 	remaining map[string]string
 }
@@ -57,6 +60,12 @@ func New(e *engine.Engine, table *store.Table[*plain.Object]) (*engine.Actor, er
 		c.queue = a.NewQueue(engine.QueueConfig{
 			Name: "namespace", Workers: workers, Limiter: engine.NewLimiter(retryStart, retryMax, 10, 100), Sync: c.sync,
 		})
+		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, First: a.UntilResync(resyncPeriod), Fixed: true,
+			Pass: func(*engine.Process) {
+				for ns := range c.namespaces.All() {
+					c.enqueue(ns)
+				}
+			}})
 		c.namespaces.Handle(engine.Handler[*plain.Object]{
 			Add:    c.enqueue,
 			Update: func(_, ns *plain.Object) { c.enqueue(ns) },
@@ -66,9 +75,10 @@ func New(e *engine.Engine, table *store.Table[*plain.Object]) (*engine.Actor, er
 
 // enqueue queues a namespace that is being deleted.
 func (c *controller) enqueue(ns *plain.Object) {
-	// NS-020: each change of a deleted namespace leads to a sync after a delay.
+	// NS-020: each change of a deleted namespace leads to a sync after a delay, and so does each resync.
 	if ns.DeletionTimestamp != nil {
 		c.queue.AddAfter(ns.Name, deletionDelay)
+		c.resync.ArmBackground()
 	}
 }
 

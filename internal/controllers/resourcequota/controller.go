@@ -98,14 +98,12 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 	return actor, nil
 }
 
-// untilResync returns the time until the first resync of this life. The first life counts from the beginning, as if the controller had started
-// with the cluster.
+// untilResync returns the time until the first count of all quotas in this life: at once after a restart, and at the start of the cluster.
 func (c *controller) untilResync() time.Duration {
-	e := c.actor.Engine()
 	if c.actor.Lives() > 1 {
 		return 0
 	}
-	return (resyncPeriod - e.Elapsed()%resyncPeriod) % resyncPeriod
+	return c.actor.UntilResync(resyncPeriod) % resyncPeriod
 }
 
 // podChanged reports whether a change of a pod leads to a count (QUO-032).

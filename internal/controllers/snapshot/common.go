@@ -65,7 +65,7 @@ func New(e *engine.Engine, cfg Settings) (*engine.Actor, error) {
 			},
 		})
 		// SNAP-001: all objects are synced again every 15 min.
-		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: cfg.ResyncPeriod, Fixed: true,
+		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: a.UntilResync(cfg.ResyncPeriod), Fixed: true,
 			Pass: func(*engine.Process) { c.resyncAll() }})
 		// SNAP-001: the own copies begin with what the informers have.
 		for _, s := range c.snapshots.list() {

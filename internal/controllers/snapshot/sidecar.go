@@ -53,7 +53,7 @@ func NewSnapshotter(e *engine.Engine, backend storage.Backend, cfg Settings) (*e
 			Limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),
 			Sync:    func(p *engine.Process, key string) error { return c.failed.Of(key, c.syncKey(p, key)) },
 		})
-		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: cfg.ResyncPeriod, Fixed: true,
+		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: a.UntilResync(cfg.ResyncPeriod), Fixed: true,
 			Pass: func(*engine.Process) { c.resyncAll() }})
 		for _, content := range c.contents.list() {
 			if c.isMine(content) {

@@ -277,6 +277,15 @@ func (a *Actor) Processes() []*Process { return a.procs }
 // Lives is the number of starts of the actor.
 func (a *Actor) Lives() int { return a.lives }
 
+// UntilResync returns the time until informers with that resync period resync for the first time in this life. The first life counts from the
+// start of the cluster: controllers of a real one start with it, and here some start with the first object that concerns them.
+func (a *Actor) UntilResync(period time.Duration) time.Duration {
+	if a.lives > 1 {
+		return period
+	}
+	return period - a.Engine().Elapsed()%period
+}
+
 // Keeps registers the roots of the actor's memory in this life: pointers to the state that outlives its activities. Tools that compare
 // states read all values reachable from them. The stacks of activities, informers and queues need not be registered. A field with the
 // struct tag explore:"difference" is a counter of which code uses only differences within one activity.
