@@ -154,7 +154,7 @@ func validateStatefulSet(set, old *appsv1.StatefulSet) field.ErrorList {
 	switch spec.UpdateStrategy.Type {
 	case appsv1.OnDeleteStatefulSetStrategyType:
 		if spec.UpdateStrategy.RollingUpdate != nil {
-			errs = append(errs, field.Invalid(strategy.Child("rollingUpdate"), spec.UpdateStrategy.RollingUpdate,
+			errs = append(errs, field.Invalid(strategy.Child("rollingUpdate"), internalForm{spec.UpdateStrategy.RollingUpdate},
 				fmt.Sprintf("only allowed for updateStrategy '%s'", appsv1.RollingUpdateStatefulSetStrategyType)))
 		}
 	case appsv1.RollingUpdateStatefulSetStrategyType:
@@ -201,7 +201,10 @@ func templateWithClaims(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 	for i := range spec.VolumeClaimTemplates {
 		volume := corev1.Volume{Name: spec.VolumeClaimTemplates[i].Name}
 		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: volume.Name}
-		template.Spec.Volumes = append(template.Spec.Volumes, volume)
+		// Two claims of one name are one volume.
+		if !slices.ContainsFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name }) {
+			template.Spec.Volumes = append(template.Spec.Volumes, volume)
+		}
 	}
 	// The claim takes the place of a volume of the same name.
 	for _, v := range spec.Template.Spec.Volumes {

@@ -34,7 +34,7 @@ var generatorNames = map[string]string{"ns": "namespace", "deploy": "deployment"
 
 // Generated returns the names of the kinds that create makes from arguments.
 func Generated() []string {
-	return slices.Concat(slices.Sorted(maps.Keys(generators)), slices.Sorted(maps.Keys(generatorNames)))
+	return slices.Concat(slices.Sorted(maps.Keys(generators)), []string{"job"}, slices.Sorted(maps.Keys(generatorNames)))
 }
 
 func readCreate(s *Script, args []string) (step, error) {
@@ -44,6 +44,9 @@ func readCreate(s *Script, args []string) (step, error) {
 	}
 	if name, ok := generatorNames[kind]; ok {
 		kind = name
+	}
+	if kind == "job" {
+		return readCreateJob(s, args[1:])
 	}
 	if _, ok := generators[kind]; ok {
 		return readGenerated(kind, args[1:])

@@ -23,9 +23,9 @@ func objectCommands() []*command {
 		{
 			name: "create", group: writing,
 			usage: []string{"-f FILE... [--validate=false]", "namespace NAME", "deployment NAME --image=IMAGE [--replicas=N]",
-				"quota NAME --hard=RESOURCE=QUANTITY,..."},
+				"quota NAME --hard=RESOURCE=QUANTITY,...", "job NAME --from=cronjob/NAME|--image=IMAGE"},
 			help:     "Creates the objects of the files, or an object from arguments. With `--validate=false` it also creates objects that an API server would reject.",
-			examples: []string{"create -f pod.yaml", "create namespace shop", "create quota limits --hard=persistentvolumeclaims=2"},
+			examples: []string{"create -f pod.yaml", "create namespace shop", "create quota limits --hard=persistentvolumeclaims=2", "create job now --from=cronjob/backup"},
 			read:     readCreate,
 		},
 		{

@@ -78,10 +78,11 @@ func clusterCommands() []*command {
 			read:     readControllers,
 		},
 		{
-			name: "set", group: reading, usage: []string{"NAME KIND/NAME FIELD", "NAME VALUE", "NAME KIND CONDITION... FIELD"},
+			name: "set", group: reading, usage: []string{"NAME KIND/NAME FIELD", "NAME VALUE", "NAME KIND CONDITION... FIELD",
+				"image KIND/NAME CONTAINER=IMAGE...", "env KIND/NAME KEY=VALUE... [KEY-...]", "resources KIND/NAME [--requests=NAME=QUANTITY,...] [--limits=...]"},
 			help: "Sets a variable to the value of a field (a name such as `volume`, or a path) or to a fixed value. `$NAME` and `${NAME}` in later lines are replaced by it, except in single quotes. " +
-				"With conditions, exactly one object must meet them.",
-			examples: []string{"set PV pvc/data volume", "set VA va volume=$PV node=n1 name"},
+				"With conditions, exactly one object must meet them. `set image`, `set env` and `set resources` change containers as those of kubectl do, so a workload replaces its pods.",
+			examples: []string{"set PV pvc/data volume", "set VA va volume=$PV node=n1 name", "set image deployment/web web=nginx:1.29"},
 			read:     readSet,
 		},
 	}

@@ -2,9 +2,16 @@ package script
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/volsim/volsim/internal/tools/containers"
 )
 
 func readSet(s *Script, args []string) (step, error) {
+	if setsContainers(args) {
+		return readSetContainers(s, args)
+	}
 	a, err := readArguments(args, namespaceOption)
 	if err != nil {
 		return nil, err
@@ -38,6 +45,40 @@ func readSet(s *Script, args []string) (step, error) {
 		}
 		r.variables[name] = read(docs[0])
 		r.printf("%s=%s\n", name, r.variables[name])
+		return nil
+	}, nil
+}
+
+// setsContainers reports whether set is that of kubectl: set image, env or resources of an object.
+func setsContainers(args []string) bool {
+	return len(args) > 2 && slices.Contains([]string{"image", "env", "resources"}, args[0]) &&
+		slices.ContainsFunc(args[2:], func(arg string) bool { return strings.Contains(arg, "=") || strings.HasSuffix(arg, "-") })
+}
+
+// readSetContainers reads set image OBJECT CONTAINER=IMAGE..., set env OBJECT KEY=VALUE... and set resources OBJECT --requests=… --limits=….
+func readSetContainers(s *Script, args []string) (step, error) {
+	change, err := containers.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := s.refsOf([]string{change.Object}, change.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *runner) error {
+		for _, ref := range refs {
+			stored, err := r.get(ref)
+			if err != nil {
+				return err
+			}
+			patch, err := change.Patch(stored)
+			if err != nil {
+				return err
+			}
+			if err := r.patch(ref, string(patch), false, change.What+" updated"); err != nil {
+				return err
+			}
+		}
 		return nil
 	}, nil
 }
