@@ -1,15 +1,14 @@
 package differential
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -107,16 +106,15 @@ func inOrder(text string) string {
 	return "waiting for pods " + strings.Join(pods, ",") + " " + end
 }
 
+// version matches the resourceVersion in a reference to an object.
+var version = regexp.MustCompile(`resourceVersion: "[0-9]+"`)
+
 // describe returns an object as YAML.
 func describe(obj api.Object) ([]string, error) {
 	obj = obj.DeepCopyObject().(api.Object)
 	obj.SetResourceVersion("")
 	if _, ok := obj.(*plain.Object); !ok {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	}
-	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
-		ref := pv.Spec.ClaimRef
-		ref.ResourceVersion = cmp.Or(strings.Repeat("(some)", min(1, len(ref.ResourceVersion))), "(none)")
 	}
 	data, err := yaml.Marshal(obj)
 	if err != nil {
@@ -125,7 +123,7 @@ func describe(obj api.Object) ([]string, error) {
 	name := api.RefTo(obj).String()
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for i, line := range lines {
-		lines[i] = name + ": " + line
+		lines[i] = name + ": " + version.ReplaceAllString(line, "resourceVersion: (some)")
 	}
 	return lines, nil
 }

@@ -94,6 +94,9 @@ func NewOurs(opts Options) (*Ours, error) {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}
 	}
+	if slices.Contains(opts.Controllers, actors.Snapshot) {
+		cfg.Backends[len(cfg.Backends)-1] = &snapshotDriver{driver{backend(Driver)}, opts.Cannot}
+	}
 	all, err := volsim.New(cfg)
 	if err != nil {
 		return nil, err

@@ -92,6 +92,9 @@ type Setting struct {
 	Delay map[string]time.Duration
 	// InUse lets deletions fail because the volume is in use.
 	InUse bool
+	// Uploading: snapshots are not ready. SnapshotSize is the size that they report.
+	Uploading    bool
+	SnapshotSize int64
 	// Limit is the attach limit that Driver reports per node; zero is no limit.
 	Limit int32
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -29,6 +30,8 @@ type Config struct {
 	Components []string
 	// Controllers are those that StartController can start.
 	Controllers map[string]Prepare
+	// Cannot is that of the scenario.
+	Cannot []storage.Op
 	// Reported are components whose Events are recorded when they are written, because nothing else reports them.
 	Reported []string
 	// Seed of the random delays.
@@ -172,6 +175,9 @@ func (c *Cluster) Delete(ref api.Ref, opts api.DeleteOptions) (err error) {
 	c.Server.Do(func(s *store.Store) { _, err = s.Delete(ref.Kind, ref.Key, opts) })
 	return err
 }
+
+// Cannot lists the operations that Driver lacks.
+func (c *Cluster) Cannot() []storage.Op { return c.cfg.Cannot }
 
 // Storage returns a backend.
 func (c *Cluster) Storage(name string) *differential.Backend { return c.Backends[name] }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"reflect"
@@ -10,7 +11,10 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -114,4 +118,17 @@ func kindOf(apiVersion, kind string) api.Kind {
 func (c *Cluster) WatchEvents(component string, controller any, broadcaster string) {
 	events := Unexported(reflect.ValueOf(controller).Elem().FieldByName(broadcaster)).Interface().(record.EventBroadcaster)
 	events.StartEventWatcher(func(e *corev1.Event) { c.Record(emission(component, e)) })
+}
+
+// RecordEvents returns a recorder whose Events are recorded and then written as client-go does. It ends with the cluster.
+func (c *Cluster) RecordEvents(ctx context.Context, component string, client kubernetes.Interface, scheme *runtime.Scheme) record.EventRecorder {
+	events := record.NewBroadcaster(record.WithContext(ctx))
+	events.StartEventWatcher(func(e *corev1.Event) {
+		// An Event about an object without a name is refused by the API server.
+		if e.InvolvedObject.Name != "" {
+			c.Record(emission(component, e))
+		}
+	})
+	events.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return events.NewRecorder(scheme, corev1.EventSource{Component: component})
 }
