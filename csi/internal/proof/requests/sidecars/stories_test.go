@@ -37,7 +37,7 @@ func TestStories(t *testing.T) {
 	klog.SetLogger(logr.Discard())
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	calls := requests.StoryCalls(t, "CreateVolume", "DeleteVolume", "ControllerPublishVolume", "ControllerUnpublishVolume", "ControllerExpandVolume",
-		"ControllerModifyVolume")
+		"ControllerModifyVolume", "GetCapacity")
 	stub, compared, without := requests.NewStub(t), map[string]int{}, 0
 	for _, c := range calls {
 		t.Run(fmt.Sprintf("%s %s %d", c.Story, c.Method, c.Seq), func(t *testing.T) {
@@ -52,6 +52,7 @@ func TestStories(t *testing.T) {
 		})
 	}
 	require.Greater(t, compared["CreateVolume"], len(calls)/10)
+	require.Positive(t, compared["GetCapacity"])
 	t.Logf("%d requests compared: %v; %d have no object any more", len(calls)-without, compared, without)
 }
 
@@ -64,6 +65,10 @@ type story struct {
 
 // make makes the call. It returns false if an object is gone that the sidecar has in memory.
 func (s *story) make(ctx context.Context) bool {
+	if s.call.Method == "GetCapacity" {
+		s.capacity(ctx)
+		return true
+	}
 	volume := s.call.PersistentVolume()
 	if volume == nil && s.call.Method != "CreateVolume" {
 		return false
