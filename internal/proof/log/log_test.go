@@ -2,6 +2,8 @@ package log_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,6 +40,9 @@ func TestStaticBinding(t *testing.T) {
 			require.NoError(t, err)
 			defer result.Cluster.Close()
 			compareLogs(t, string(recorded), string(result.Log), tt.enough, tt.exact)
+			if tt.exact {
+				compareAsDocumented(t, string(recorded), string(result.Log))
+			}
 		})
 	}
 }
@@ -62,6 +67,35 @@ func compareLogs(t *testing.T, recorded, ours string, enough float64, exact bool
 		require.Zero(t, unordered, "lines that are missing")
 		require.Equal(t, all, ofOurs, "number of lines")
 	}
+}
+
+// compareAsDocumented runs the shell commands of docs/log.md that compare a real log with ours. Without order they find no difference.
+func compareAsDocumented(t *testing.T, recorded, ours string) {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/log.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(page), "```sh\nplain() {")
+	require.True(t, found)
+	block, _, _ = strings.Cut("plain() {"+block, "```")
+	ordered, unordered := 0, 0
+	for line := range strings.Lines(block) {
+		if strings.HasPrefix(line, "diff ") && strings.Contains(line, "| sort") {
+			unordered++
+		} else if strings.HasPrefix(line, "diff ") {
+			ordered++
+			block = strings.Replace(block, line, "echo next\n", 1)
+		}
+	}
+	require.Equal(t, []int{1, 1}, []int{ordered, unordered})
+	dir := t.TempDir()
+	for name, text := range map[string]string{"kube-controller-manager.log": recorded, "volsim.log": ours} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	shell := exec.Command("bash", "-c", block)
+	shell.Dir = dir
+	out, err := shell.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, "next\n", string(out))
 }
 
 // goroutine is a sequence of lines in a real log. A line belongs to the first one whose pattern matches.

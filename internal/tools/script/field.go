@@ -183,41 +183,6 @@ func conditionStatus(doc map[string]any, name string) string {
 	return ""
 }
 
-// jsonPathField reads a jsonpath template of kubectl: text that contains {.paths}.
-func jsonPathField(template string) (field, error) {
-	var parts []field
-	for rest := template; rest != ""; {
-		text, after, found := strings.Cut(rest, "{")
-		parts = append(parts, func(map[string]any) string { return text })
-		if !found {
-			break
-		}
-		inner, behind, closed := strings.Cut(after, "}")
-		if !closed {
-			return nil, fmt.Errorf("unclosed { in %q", template)
-		}
-		rest = behind
-		inner = strings.TrimSpace(inner)
-		if len(inner) > 1 && (inner[0] == '"' || inner[0] == '\'') {
-			literal := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(unquoted(inner))
-			parts = append(parts, func(map[string]any) string { return literal })
-			continue
-		}
-		p, err := readPath(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, func(doc map[string]any) string { return p.value(doc) })
-	}
-	return func(doc map[string]any) string {
-		var out strings.Builder
-		for _, part := range parts {
-			out.WriteString(part(doc))
-		}
-		return out.String()
-	}, nil
-}
-
 // fieldCheck is a condition on a field of an object.
 type fieldCheck struct {
 	condition

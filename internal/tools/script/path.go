@@ -181,13 +181,16 @@ func (s pathStep) follow(v any, found []any) []any {
 }
 
 // value returns the selected values as text, separated by commas; "" if there are none.
-func (p path) value(doc any) string {
+func (p path) value(doc any) string { return p.join(doc, ",") }
+
+// join returns the selected values as text, with a separator between them.
+func (p path) join(doc any, separator string) string {
 	found := p.find(doc)
 	texts := make([]string, len(found))
 	for i, v := range found {
 		texts[i] = valueText(v)
 	}
-	return strings.Join(texts, ",")
+	return strings.Join(texts, separator)
 }
 
 // valueText formats a value for scripts: strings without quotes, everything else as compact JSON.
