@@ -110,12 +110,12 @@ func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
 		if claim == nil || x.volumes[claim.Spec.VolumeName] == nil {
 			continue
 		}
-		pv := x.volumes[claim.Spec.VolumeName]
-		if pv.Spec.CSI == nil {
+		csi := objects.CSIOf(x.volumes[claim.Spec.VolumeName])
+		if csi == nil {
 			continue
 		}
 		for _, op := range []storage.Op{storage.Stage, storage.Publish} {
-			a, ok := x.Evidence.Call(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle, pod.Spec.NodeName, op)
+			a, ok := x.Evidence.Call(csi.Driver, csi.VolumeHandle, pod.Spec.NodeName, op)
 			if !ok {
 				continue
 			}
@@ -125,7 +125,7 @@ func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
 				e.Why += ": " + a.Message
 			}
 			e.Next = nil
-			e.todo(fmt.Sprintf("repair driver %s on node %s, or delete the pod and create it again, for another node", pv.Spec.CSI.Driver,
+			e.todo(fmt.Sprintf("repair driver %s on node %s, or delete the pod and create it again, for another node", csi.Driver,
 				pod.Spec.NodeName))
 			e.manual("each retry of the kubelet fails the same way")
 			return true
@@ -145,7 +145,7 @@ func (x *explainer) notRegistered(e *Explanation, pod *corev1.Pod, message strin
 		if claim == nil || x.volumes[claim.Spec.VolumeName] == nil {
 			continue
 		}
-		csi := x.volumes[claim.Spec.VolumeName].Spec.CSI
+		csi := objects.CSIOf(x.volumes[claim.Spec.VolumeName])
 		if csi == nil || runsDriver(csiNode, csi.Driver) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -53,6 +54,10 @@ func newReader(objs []api.Object, now time.Time) *reader {
 		case *coordinationv1.Lease:
 			r.leases = append(r.leases, obj)
 		case *corev1.PersistentVolume:
+			// MIG-001: what happens to an in-tree volume is told by the driver that replaced its plugin.
+			if pv, err := intree.Volume(obj); err == nil {
+				obj = pv
+			}
 			r.volumes[obj.Name] = obj
 			r.made(obj)
 		case *storagev1.StorageClass:

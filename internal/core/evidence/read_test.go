@@ -91,6 +91,9 @@ func TestRead(t *testing.T) {
 	boundClaim := fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("pv"), fake.Phase("Bound"))
 	attached := with(attachment(""), func(va *storagev1.VolumeAttachment) { va.Status.Attached = true })
 	invalid := "failed to provision volume with StorageClass \"fast\": rpc error: code = InvalidArgument desc = bad type"
+	inTree := with(bound(time.Hour), func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
+	})
 	for _, tt := range []struct {
 		name string
 		objs []api.Object
@@ -123,6 +126,9 @@ func TestRead(t *testing.T) {
 		{"a mount fails", []api.Object{bound(time.Hour), boundClaim, pod, event(pod, "kubelet", "FailedMount",
 			"MountVolume.SetUp failed for volume \"pv\" : rpc error: code = Internal desc = no such device", 9)},
 			[]string{"driver disk.example.com has refused to mount volume pv on node n1 9 times since 09:12 with Internal; assumed to continue"}},
+		{"a mount of an in-tree volume fails", []api.Object{inTree, boundClaim, pod, event(pod, "kubelet", "FailedMount",
+			"MountVolume.SetUp failed for volume \"pv\" : rpc error: code = Internal desc = no such device", 9)},
+			[]string{"driver ebs.csi.aws.com has refused to mount volume pv on node n1 9 times since 09:12 with Internal; assumed to continue"}},
 		{"a mount times out", []api.Object{bound(time.Hour), boundClaim, pod, attached, event(pod, "kubelet", "FailedMount",
 			"Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition", 9)},
 			[]string{"driver disk.example.com has not mounted volume pv on node n1: the kubelet has timed out 9 times since 09:12; assumed to continue"}},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -55,7 +56,7 @@ func (d *description) lines(name string, values []string) {
 func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) error {
 	d := &description{Writer: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
 	d.field("Name", "%s", obj.GetName())
-	if obj.GetNamespace() != "" {
+	if obj.GetNamespace() != "" || anyLayout(obj) {
 		d.field("Namespace", "%s", obj.GetNamespace())
 	}
 	switch obj := obj.(type) {
@@ -82,6 +83,16 @@ func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) e
 	}
 	d.events(obj)
 	return d.Flush()
+}
+
+// anyLayout reports whether an object is of a kind that a CustomResourceDefinition adds. kubectl shows the namespace of such an object even if
+// there is none.
+func anyLayout(obj api.Object) bool {
+	if _, ok := obj.(*plain.Object); !ok {
+		return false
+	}
+	known := objkinds.Get(string(api.KindOf(obj)))
+	return known == nil || known.Group == objkinds.SnapshotGroup || known.Group == objkinds.GroupSnapshotGroup
 }
 
 // meta writes the fields that every object has.

@@ -23,8 +23,6 @@ func (d *description) other(obj api.Object) {
 	if gvk.Empty() {
 		gvk = obj.GetObjectKind().GroupVersionKind()
 	}
-	d.field("API Version", "%s", gvk.GroupVersion())
-	d.field("Kind", "%s", gvk.Kind)
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return
@@ -35,8 +33,7 @@ func (d *description) other(obj api.Object) {
 	if decoder.Decode(&doc) != nil {
 		return
 	}
-	delete(doc, "apiVersion")
-	delete(doc, "kind")
+	doc["apiVersion"], doc["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	if meta, ok := doc["metadata"].(map[string]any); ok {
 		for _, shown := range []string{"name", "namespace", "labels", "annotations", "managedFields"} {
 			delete(meta, shown)
@@ -83,11 +80,15 @@ func (d *description) fields(doc map[string]any, indent string) {
 	}
 }
 
-// acronyms are the words of field names that are written in capital letters.
-var acronyms = map[string]string{"api": "API", "id": "ID", "uid": "UID", "csi": "CSI", "fs": "FS"}
+// acronyms are the words of field names that kubectl writes in capital letters.
+var acronyms = []string{"API", "URL", "UID", "GUID"}
 
-// inWords splits the name of a field into words: attachRequired becomes Attach Required.
+// inWords splits the name of a field into words: attachRequired becomes Attach Required. Names with other characters than letters and
+// hyphens stay as they are.
 func inWords(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
+		return name
+	}
 	var words []string
 	start := 0
 	runes := []rune(name)
@@ -96,8 +97,8 @@ func inWords(name string) string {
 			continue
 		}
 		word := string(runes[start:i])
-		if known, ok := acronyms[strings.ToLower(word)]; ok {
-			word = known
+		if slices.Contains(acronyms, strings.ToUpper(word)) {
+			word = strings.ToUpper(word)
 		} else {
 			word = strings.ToUpper(word[:1]) + word[1:]
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -169,6 +170,8 @@ func TestDescribe(t *testing.T) {
 		AttachRequired: new(bool), FSGroupPolicy: new(storagev1.FileFSGroupPolicy), TokenRequests: []storagev1.TokenRequest{{Audience: "a"}},
 		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
 	}}
+	snapshotClass := &plain.Object{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Content: map[string]any{"driver": "d", "deletionPolicy": "Delete"}}
+	snapshotClass.APIVersion, snapshotClass.Kind = "snapshot.storage.k8s.io/v1", "VolumeSnapshotClass"
 	around := kubectl.Surroundings{Events: []*corev1.Event{event("a", "First", 3, born.Add(time.Minute))}, Pods: []*corev1.Pod{pod}}
 	for _, tt := range []struct {
 		name string
@@ -180,8 +183,10 @@ func TestDescribe(t *testing.T) {
 			"Type Status Reason Message", "Resizing True", "Events: <none>"}},
 		{"a pod", pod, []string{"Node: <none>", "/data from data (rw)", "ClaimName: data",
 			"Warning First 9m (x3 over 10m) kubelet, n1 it went wrong..."}},
+		{"a cluster-scoped kind of a CustomResourceDefinition", snapshotClass,
+			[]string{"Name: fast", "Namespace:", "API Version: snapshot.storage.k8s.io/v1\nDeletion Policy: Delete\nDriver: d\nKind: VolumeSnapshotClass\nMetadata:"}},
 		{"a kind without a form of its own", driver,
-			[]string{"Kind: CSIDriver", "Attach Required: false", "FS Group Policy: File", "Audience: a", "Volume Lifecycle Modes:\n Persistent"}},
+			[]string{"Kind: CSIDriver", "Attach Required: false", "Fs Group Policy: File", "Audience: a", "Volume Lifecycle Modes:\n Persistent"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
