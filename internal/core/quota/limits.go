@@ -167,7 +167,17 @@ func (b bound) ratio(name corev1.ResourceName, most resource.Quantity) error {
 	case limit.IsZero():
 		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, b.kind, most.String())
 	}
-	if ratio := limit.AsApproximateFloat64() / request.AsApproximateFloat64(); ratio > most.AsApproximateFloat64() {
+	// QUO-042: like upstream, in whole numbers: thousandths unless one of the quantities is too large for that.
+	over, under := limit.Value(), request.Value()
+	if over <= resource.MaxMilliValue && under <= resource.MaxMilliValue && most.Value() <= resource.MaxMilliValue {
+		over, under = limit.MilliValue(), request.MilliValue()
+	}
+	ratio := float64(over) / float64(under)
+	scaled, allowed := ratio, float64(most.Value())
+	if most.Value() <= resource.MaxMilliValue {
+		scaled, allowed = ratio*1000, float64(most.MilliValue())
+	}
+	if scaled > allowed {
 		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, b.kind, most.String(), ratio)
 	}
 	return nil
