@@ -95,6 +95,7 @@ func FuzzRequests(f *testing.F) {
 		{"POST", claims, "application/json", "", claim},
 		{"POST", claims + "?dryRun=All&fieldValidation=Strict&fieldManager=me", "application/yaml", "application/yaml", "{kind: PersistentVolumeClaim, metadata: {generateName: a-}}"},
 		{"POST", pods, "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf", "k8s\x00\n\t\n\x02v1\x12\x03Pod\x12\x14\n\x12\n\x03abc\x12\x00\x1a\x00"},
+		{"POST", "/api/v1/namespaces/default/bindings", "application/json", "", `{"metadata":{"name":"web"},"target":{"kind":"Node","name":"n1"}}`},
 		{"PUT", claims + "/data", "application/json", "", claim},
 		{"PATCH", claims + "/data", "application/json-patch+json", "", `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}},{"op":"copy","from":"/spec","path":"/x"}]`},
 		{"PATCH", claims + "/data", "application/merge-patch+json", "", `{"metadata":{"finalizers":null,"labels":{"a":null}},"spec":{"resources":{"requests":{"storage":"1e30"}}}}`},

@@ -18,7 +18,48 @@ func newSortedInformer(lw cache.ListerWatcher, example runtime.Object, resync ti
 	field := reflect.ValueOf(informer).Elem().FieldByName("indexer")
 	settable := reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 	settable.Set(reflect.ValueOf(cache.Indexer(sortedIndexer{informer.GetIndexer()})))
-	return informer
+	return orderedInformer{informer}
+}
+
+// orderedInformer is an informer whose new handlers are not synced at once. They get the objects that exist in a goroutine of their own; a controller asks
+// at the same instant whether they have them, and asks again after 100 ms. Which of the two comes first depends on the Go scheduler.
+type orderedInformer struct{ cache.SharedIndexInformer }
+
+func (o orderedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return registered(o.SharedIndexInformer.AddEventHandler(h))
+}
+
+func (o orderedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return registered(o.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, resync))
+}
+
+func (o orderedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	return registered(o.SharedIndexInformer.AddEventHandlerWithOptions(h, opts))
+}
+
+func (o orderedInformer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	if r, ok := handle.(registration); ok {
+		handle = r.ResourceEventHandlerRegistration
+	}
+	return o.SharedIndexInformer.RemoveEventHandler(handle)
+}
+
+// registration is that of a handler.
+type registration struct {
+	cache.ResourceEventHandlerRegistration
+	since time.Time
+}
+
+func registered(r cache.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
+	if err != nil {
+		return nil, err
+	}
+	return registration{r, time.Now()}, nil
+}
+
+// HasSynced is false until time has passed: by then all goroutines have done what they could.
+func (r registration) HasSynced() bool {
+	return time.Now().After(r.since) && r.ResourceEventHandlerRegistration.HasSynced()
 }
 
 // sortedIndexer is an index that lists objects and keys in the order of keys.
