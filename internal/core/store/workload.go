@@ -105,8 +105,10 @@ var statefulSetRules = workloadRules[*appsv1.StatefulSet]{
 		// STS-060: a set that names its strategy need not have a partition.
 		if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && spec.UpdateStrategy.RollingUpdate != nil {
 			orDefault(&spec.UpdateStrategy.RollingUpdate.Partition, new(int32))
-			// STS-046: the gate of maxUnavailable is off.
-			spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
+		}
+		// STS-046: the gate of maxUnavailable is off.
+		if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			rolling.MaxUnavailable = nil
 		}
 		if spec.PersistentVolumeClaimRetentionPolicy == nil {
 			spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{}
@@ -151,10 +153,14 @@ func validateStatefulSet(set, old *appsv1.StatefulSet) field.ErrorList {
 			fmt.Sprintf("must be '%s' or '%s'", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)))
 	}
 	strategy := path.Child("updateStrategy")
+	shown := *spec.UpdateStrategy.DeepCopy()
+	if shown.RollingUpdate != nil {
+		orDefault(&shown.RollingUpdate.Partition, new(int32)) // in memory it is a number
+	}
 	switch spec.UpdateStrategy.Type {
 	case appsv1.OnDeleteStatefulSetStrategyType:
 		if spec.UpdateStrategy.RollingUpdate != nil {
-			errs = append(errs, field.Invalid(strategy.Child("rollingUpdate"), internalForm{spec.UpdateStrategy.RollingUpdate},
+			errs = append(errs, field.Invalid(strategy.Child("rollingUpdate"), internalForm{shown.RollingUpdate},
 				fmt.Sprintf("only allowed for updateStrategy '%s'", appsv1.RollingUpdateStatefulSetStrategyType)))
 		}
 	case appsv1.RollingUpdateStatefulSetStrategyType:
@@ -162,7 +168,7 @@ func validateStatefulSet(set, old *appsv1.StatefulSet) field.ErrorList {
 			errs = append(errs, notBelowZero(int64(*r.Partition), strategy.Child("rollingUpdate", "partition"))...)
 		}
 	default:
-		errs = append(errs, field.Invalid(strategy, internalForm{spec.UpdateStrategy},
+		errs = append(errs, field.Invalid(strategy, internalForm{shown},
 			fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType)))
 	}
 	if policy := spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
