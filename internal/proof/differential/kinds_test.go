@@ -71,8 +71,13 @@ func setKinds() []workloadKind {
 
 func claimTemplates(r *rand.Rand) []corev1.PersistentVolumeClaim {
 	var claims []corev1.PersistentVolumeClaim
-	for range r.IntN(3) {
-		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: choose(r, "data", "logs", "a b")}}
+	number, names := r.IntN(3), []string{"data", "logs"}
+	// Upstream takes the volumes of several claims from a map, so an error about one has a random index.
+	if number == 1 {
+		names = append(names, "a b")
+	}
+	for range number {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: choose(r, names...)}}
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{choose(r, corev1.ReadWriteOnce, corev1.ReadWriteMany)}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(choose(r, "1Gi", "2Gi", "-1"))}
 		claims = append(claims, claim)
