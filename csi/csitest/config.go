@@ -33,7 +33,8 @@ type Config struct {
 	Restart func(node string) error
 	// Reboot removes the mounts of a node, as a reboot does. Without it nodes do not reboot.
 	Reboot func(node string)
-	// RemoveNode removes a node from the storage system, as when its virtual machine is deleted. Without it nodes are not removed.
+	// RemoveNode removes a node from the storage system, as when its virtual machine is deleted. Reset brings it back. Without both nodes are not
+	// removed.
 	RemoveNode func(node string)
 	// Mounts lists what is mounted on the nodes now. Without it mounts are not compared.
 	Mounts func() []Mount

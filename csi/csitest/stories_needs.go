@@ -38,7 +38,8 @@ func reboots(cfg *Config, _ capabilities) string {
 }
 
 func removes(cfg *Config, _ capabilities) string {
-	return lacks(cfg.RemoveNode != nil, "Config.RemoveNode (--remove-node)")
+	return orElse(lacks(cfg.RemoveNode != nil, "Config.RemoveNode (--remove-node)"),
+		lacks(cfg.Reset != nil, "Config.Reset (--reset), which brings removed nodes back"))
 }
 
 func twoNodes(cfg *Config, _ capabilities) string {

@@ -108,7 +108,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	reset := fs.String("reset", "", "command that removes all volumes and mounts, run before each run; default: each run uses new names")
 	reboot := fs.String("reboot", "", "command that reboots a node, or removes its mounts as a reboot does; it has the node as NODE in its environment; "+
 		"default: nodes do not reboot")
-	removeNode := fs.String("remove-node", "", "command that removes a node from the storage system; it has the node as NODE in its environment; "+
+	removeNode := fs.String("remove-node", "", "command that removes a node from the storage system; --reset brings it back; it has the node as NODE in its environment; "+
 		"default: nodes are not removed")
 	root := fs.String("dir", "", "directory below which the driver mounts; default: the paths of a kubelet, below /var/lib/kubelet")
 	mounts := fs.Bool("mounts", false, "compare what is mounted below --dir, and the data there: the driver runs on this machine, and volsim sees its mounts")
