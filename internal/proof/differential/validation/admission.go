@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/priority"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
@@ -48,7 +49,7 @@ func (k Kind) ourStore() (*store.Store, error) {
 	return s, nil
 }
 
-// admitPod runs the API server's admission plugin that adds default tolerations to pods.
+// admitPod runs the API server's admission plugins for pods: that of priorities, without classes, and that of default tolerations.
 func (k Kind) admitPod(in, old runtime.Object, obj api.Object, operation admission.Operation) error {
 	if k.Kind != api.Pod {
 		return nil
@@ -58,6 +59,11 @@ func (k Kind) admitPod(in, old runtime.Object, obj api.Object, operation admissi
 	gvk := store.GroupVersionKind(k.Kind)
 	asked := admission.NewAttributesRecord(in, old, gvk, obj.GetNamespace(), obj.GetName(), gvk.GroupVersion().WithResource("pods"), "",
 		operation, nil, false, nil)
+	priorities := priority.NewPlugin()
+	priorities.SetExternalKubeInformerFactory(informers.NewSharedInformerFactory(nil, 0))
+	if err := priorities.Admit(context.Background(), asked, nil); err != nil {
+		return err
+	}
 	return plugin.Admit(context.Background(), asked, nil)
 }
 

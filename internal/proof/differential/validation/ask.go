@@ -25,7 +25,9 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	var created api.Object
 	var refusal error
 	var warned warnings
-	s.Warned(warned.add, func() { created, refusal = s.Create(obj.DeepCopyObject().(api.Object)) })
+	s.Warned(warned.add, func() {
+		created, refusal = s.CreateWith(obj.DeepCopyObject().(api.Object), store.CreateOptions{PodPriority: true})
+	})
 	given := obj.DeepCopyObject().(api.Object)
 	if refusal == nil {
 		// The API server generates random uids and name suffixes.
@@ -50,6 +52,7 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	}
 	dedupOwners(in, k.context(obj), false)
 	if err := k.admitPod(in, nil, obj, admission.Create); err != nil {
+		theirs, err = verdict(nil, err, nil)
 		return ours, theirs, err
 	}
 	if err := k.admit(setdefault.PluginName, in, nil, obj, admission.Create); err != nil {
