@@ -22,8 +22,8 @@ import (
 )
 
 // capacities is the capacity controller of an external-provisioner: it writes how much the driver can still create into a CSIStorageCapacity
-// for each class and segment (XPROV-060 to XPROV-067). It begins when the CSIDriver asks for it. All methods but startCapacities may be
-// called on nil, which is a driver that cannot say what it has.
+// for each class and segment (XPROV-060 to XPROV-068). It begins when the CSIDriver asks for it. created, changedIn and changedAt may be
+// called on nil, which is a driver that cannot report its capacity.
 type capacities struct {
 	provisioner *provisioner
 	actor       *engine.Actor

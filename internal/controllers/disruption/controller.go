@@ -202,7 +202,7 @@ func (c *controller) compute(p *engine.Process, budget *policyv1.PodDisruptionBu
 		err = c.write(p, counted)
 	}
 	if err == nil && recheck > 0 {
-		// Most evicted pods are gone by then, so nobody waits for it.
+		// Settle does not wait for this check: most evicted pods no longer exist by then.
 		c.rechecks.AddInBackground(api.KeyOf(budget), recheck)
 	}
 	return err

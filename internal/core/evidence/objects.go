@@ -54,7 +54,7 @@ func newReader(objs []api.Object, now time.Time) *reader {
 		case *coordinationv1.Lease:
 			r.leases = append(r.leases, obj)
 		case *corev1.PersistentVolume:
-			// MIG-001: what happens to an in-tree volume is told by the driver that replaced its plugin.
+			// MIG-001: an in-tree volume is read as a volume of the CSI driver that replaced its plugin.
 			if pv, err := intree.Volume(obj); err == nil {
 				obj = pv
 			}

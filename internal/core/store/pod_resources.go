@@ -81,7 +81,7 @@ func defaultPodResources(spec *corev1.PodSpec) {
 		}
 	}
 	if len(whole.Limits) > 0 {
-		// API-259: with limits, a missing request is what the containers request together, or the limit.
+		// API-259: if the pod has limits, a request that it omits is the sum of the requests of its containers, else the limit.
 		for name, sum := range quota.ContainerTotal(spec, quota.Requests) {
 			if slices.Contains(podLevelResources, name) {
 				whole.Requests = withMissing(whole.Requests, corev1.ResourceList{name: sum})

@@ -18,7 +18,7 @@ import (
 type Change struct {
 	// Object names the object, as KIND/NAME. Namespace is that of the option -n, "" without it.
 	Object, Namespace string
-	// What is what changes, as kubectl prints it.
+	// What names the changed fields as kubectl prints them, such as image.
 	What    string
 	changes []containerChange
 	pattern string // selects containers by name; "" and "*" are all

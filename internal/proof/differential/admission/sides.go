@@ -76,7 +76,7 @@ func (s *Sides) loadTheirs(obj api.Object) (err error) {
 	return err
 }
 
-// Answer is what a side says to a request, and the quotas after it.
+// Answer is the result of a request on one side: the error or the object, and the quotas after it.
 type Answer struct {
 	Error  string
 	Object []string

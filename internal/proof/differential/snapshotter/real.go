@@ -70,7 +70,7 @@ func limiter() workqueue.TypedRateLimiter[string] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryStart, retryMax)
 }
 
-// controller is what both controllers are.
+// controller is the interface of the snapshot controller and of the sidecar.
 type controller interface {
 	Run(workers int, stop <-chan struct{}, running *sync.WaitGroup)
 }
