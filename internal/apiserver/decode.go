@@ -72,7 +72,7 @@ func (r *resource) storable(obj api.Object) (api.Object, error) {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		return normalized(obj), nil
 	}
-	data, err := plain.From(obj)
+	data, err := plain.Take(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 func normalized(obj api.Object) api.Object {
 	if node, ok := obj.(*storagev1.CSINode); ok {
 		for i := range node.Spec.Drivers {
-			if len(node.Spec.Drivers[i].TopologyKeys) == 0 {
+			if keys := node.Spec.Drivers[i].TopologyKeys; keys != nil && len(keys) == 0 {
 				node.Spec.Drivers[i].TopologyKeys = nil
 			}
 		}

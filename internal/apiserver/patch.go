@@ -119,6 +119,9 @@ func (p patch) document(old api.Object) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if merged, ok := p.merged(current); ok {
+		return merged, nil
+	}
 	data, err := p.server.encode(r.resource, old)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,19 @@ func (p patch) document(old api.Object) (api.Object, error) {
 	}
 	strict = append(strict, p.server.conform(r.resource, decoded)...)
 	return decoded, p.report(string(patched), strict)
+}
+
+// merged applies a JSON merge patch to the fields of an object of a Go type. ok is false if the patch needs the document, for example for its error.
+func (p patch) merged(current any) (obj api.Object, ok bool) {
+	typed, isTyped := current.(api.Object)
+	if _, custom := current.(*plain.Object); custom || !isTyped || p.patchType != types.MergePatchType {
+		return nil, false
+	}
+	changes := map[string]any{}
+	if strict, err := kjson.UnmarshalStrict(p.request.body, &changes); err != nil || len(strict) > 0 || changes == nil {
+		return nil, false
+	}
+	return store.MergeKnown(typed, changes)
 }
 
 // patchDocument applies the patch to the JSON of an object. The second result is what fieldValidation is about.

@@ -24,6 +24,18 @@ type Object struct {
 	Content map[string]any
 	// shared is the object in the Go type that Shared was asked for.
 	shared api.Object
+	source source
+}
+
+// source is the object of a Go type from which a content was made. It says what the content says until that is replaced.
+type source struct {
+	typed   api.Object
+	content map[string]any
+}
+
+// of reports whether the source says what a content says. Contents are replaced, never written to, once there is a source.
+func (s source) of(content map[string]any) bool {
+	return s.typed != nil && reflect.ValueOf(s.content).UnsafePointer() == reflect.ValueOf(content).UnsafePointer()
 }
 
 // DeepCopyObject returns a copy that shares nothing.
@@ -88,15 +100,31 @@ func From(obj api.Object) (*Object, error) {
 	return o, nil
 }
 
+// Take is From for an object that was made for this call alone and belongs to the result from then on: it need not be made again for SharedAs.
+func Take(obj api.Object) (*Object, error) {
+	meta, ok := metaOf(obj)
+	if !ok {
+		return From(obj)
+	}
+	o, err := fromType(obj, meta)
+	if err == nil {
+		o.source = source{obj, o.Content}
+	}
+	return o, err
+}
+
 // fromType is From for an object of a Go type.
 func fromType(obj api.Object, meta *metav1.ObjectMeta) (*Object, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	o := &Object{}
+	meta.DeepCopyInto(&o.ObjectMeta)
+	bare := shallow(obj)
+	*bare.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) = metav1.ObjectMeta{} // it is not needed twice
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bare)
 	if err != nil {
 		return nil, err
 	}
-	o := &Object{Content: content}
+	o.Content = content
 	o.APIVersion, o.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	meta.DeepCopyInto(&o.ObjectMeta)
 	for _, name := range heads {
 		delete(content, name)
 	}
@@ -105,6 +133,13 @@ func fromType(obj api.Object, meta *metav1.ObjectMeta) (*Object, error) {
 		delete(content, "status")
 	}
 	return o, nil
+}
+
+// shallow returns a copy of an object of a Go type that shares everything that obj points to.
+func shallow(obj api.Object) api.Object {
+	c := reflect.New(reflect.TypeOf(obj).Elem())
+	c.Elem().Set(reflect.ValueOf(obj).Elem())
+	return c.Interface().(api.Object)
 }
 
 // heads are the fields that are no content.
@@ -195,7 +230,7 @@ func writeType(o *Object, target api.Object, meta *metav1.ObjectMeta) error {
 
 // Copy returns a copy that shares the metadata's maps and the content.
 func (o *Object) Copy() *Object {
-	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, Content: o.Content}
+	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, Content: o.Content, source: o.source}
 }
 
 // Shared returns a stored object as a T. The result is converted once, and shared: it is read-only, as the stored object is. It is the zero
@@ -217,7 +252,14 @@ func (o *Object) SharedAs(target api.Object) (api.Object, error) {
 	if reflect.TypeOf(o.shared) == reflect.TypeOf(target) {
 		return o.shared, nil
 	}
-	if err := Write(o, target); err != nil {
+	if o.source.of(o.Content) && reflect.TypeOf(o.source.typed) == reflect.TypeOf(target) {
+		gvk := target.GetObjectKind().GroupVersionKind()
+		target = shallow(o.source.typed)
+		meta, _ := metaOf(target)
+		*meta = o.ObjectMeta
+		target.GetObjectKind().SetGroupVersionKind(gvk)
+		o.source.typed = target
+	} else if err := Write(o, target); err != nil {
 		return nil, err
 	}
 	o.shared = target

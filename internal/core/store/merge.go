@@ -2,12 +2,16 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/volsim/volsim/api"
 )
 
 // mergeFields applies a JSON merge patch to the fields of a struct that the patch names. The other fields stay shared with the original.
@@ -17,18 +21,67 @@ import (
 // It does what Table.mergeDocuments does (TestMergeTyped compares the two), without encoding and decoding the whole object. That halves
 // the processor time of pods: BenchmarkLifecycle/pods=1000 takes 1.04 ms per pod with it, and 2.12 ms without.
 func mergeFields(target reflect.Value, patch map[string]any) bool {
+	return merger{}.fields(target, patch)
+}
+
+// MergeKnown returns a copy of an object of a Go type with a JSON merge patch applied to its fields. The copy shares what the patch does not
+// name. ok is false for a patch that needs documents: it names unknown fields, or has values about whose JSON decoders disagree, or is wrong.
+func MergeKnown(obj api.Object, patch map[string]any) (merged api.Object, ok bool) {
+	for _, name := range [...]string{"apiVersion", "kind"} {
+		if _, has := patch[name]; has {
+			return nil, false
+		}
+	}
+	if !simple(patch, true) {
+		return nil, false
+	}
+	c := reflect.New(reflect.TypeOf(obj).Elem())
+	c.Elem().Set(reflect.ValueOf(obj).Elem())
+	ok = merger{known: true}.fields(c.Elem(), patch)
+	return c.Interface().(api.Object), ok
+}
+
+// simple reports whether a value of a patch has one meaning only: it has no numbers but int64, and no null in a list.
+func simple(value any, null bool) bool {
+	switch value := value.(type) {
+	case nil:
+		return null
+	case float64:
+		return false
+	case []any:
+		return !slices.ContainsFunc(value, func(item any) bool { return !simple(item, false) })
+	case map[string]any:
+		for _, inner := range value {
+			if !simple(inner, null) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// merger applies merge patches to fields. With known it cannot apply a patch that names unknown fields.
+type merger struct{ known bool }
+
+func (m merger) fields(target reflect.Value, patch map[string]any) bool {
 	fields := fieldsOf(target.Type())
 	for name, value := range patch {
 		path, known := fields[name]
-		// API-016: unknown fields are dropped.
-		if known && !mergeField(target.FieldByIndex(path), value) {
+		if !known {
+			// API-016: unknown fields are dropped.
+			if m.known {
+				return false
+			}
+			continue
+		}
+		if !m.field(target.FieldByIndex(path), value) {
 			return false
 		}
 	}
 	return true
 }
 
-func mergeField(target reflect.Value, value any) bool {
+func (m merger) field(target reflect.Value, value any) bool {
 	t := target.Type()
 	inner, isObject := value.(map[string]any)
 	switch {
@@ -36,23 +89,23 @@ func mergeField(target reflect.Value, value any) bool {
 		target.SetZero()
 		return true
 	case decodesItself(t):
-		return decodeField(target, value)
+		return m.decode(target, value)
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && isObject:
 		if decodesItself(t.Elem()) {
-			return decodeField(target, value)
+			return m.decode(target, value)
 		}
 		next := reflect.New(t.Elem())
 		if !target.IsNil() {
 			next.Elem().Set(target.Elem())
 		}
 		target.Set(next)
-		return mergeFields(next.Elem(), inner)
+		return m.fields(next.Elem(), inner)
 	case t.Kind() == reflect.Struct && isObject:
-		return mergeFields(target, inner)
+		return m.fields(target, inner)
 	case t == reflect.TypeFor[map[string]string]() && isObject:
 		return mergeStrings(target, inner)
 	case t.Kind() == reflect.Map && isObject:
-		return mergeMap(target, inner)
+		return m.entries(target, inner)
 	case isObject:
 		return false
 	}
@@ -68,7 +121,7 @@ func mergeField(target reflect.Value, value any) bool {
 			return true
 		}
 	}
-	return decodeField(target, value)
+	return m.decode(target, value)
 }
 
 // mergeStrings applies a patch to a map of strings, such as labels.
@@ -92,9 +145,9 @@ func mergeStrings(target reflect.Value, patch map[string]any) bool {
 	return true
 }
 
-// mergeMap applies a patch to any other map, such as resources. It returns false for values that are objects, which would have to be
+// entries applies a patch to any other map, such as resources. It returns false for values that are objects, which would have to be
 // merged as well.
-func mergeMap(target reflect.Value, patch map[string]any) bool {
+func (m merger) entries(target reflect.Value, patch map[string]any) bool {
 	t := target.Type()
 	merged := reflect.MakeMapWithSize(t, target.Len()+len(patch))
 	for entries := target.MapRange(); entries.Next(); {
@@ -107,7 +160,7 @@ func mergeMap(target reflect.Value, patch map[string]any) bool {
 			continue
 		}
 		fresh := reflect.New(t.Elem()).Elem()
-		if _, isObject := value.(map[string]any); isObject || !decodeField(fresh, value) {
+		if _, isObject := value.(map[string]any); isObject || !m.decode(fresh, value) {
 			return false
 		}
 		merged.SetMapIndex(key, fresh)
@@ -116,18 +169,28 @@ func mergeMap(target reflect.Value, patch map[string]any) bool {
 	return true
 }
 
-// decodeField decodes a value that replaces that of the field.
-func decodeField(target reflect.Value, value any) bool {
+// decode decodes a value that replaces that of the field.
+func (m merger) decode(target reflect.Value, value any) bool {
 	data, err := json.Marshal(value)
 	if err != nil || mayHideExponent(data) && walkQuantities(value, target.Type()) != nil {
 		return false
 	}
 	fresh := reflect.New(target.Type())
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, fresh.Interface()); err != nil {
+	decode := kjson.UnmarshalCaseSensitivePreserveInts
+	if m.known {
+		decode = strictly
+	}
+	if err := decode(data, fresh.Interface()); err != nil {
 		return false
 	}
 	target.Set(fresh.Elem())
 	return true
+}
+
+// strictly decodes JSON without unknown fields.
+func strictly(data []byte, into any) error {
+	unknown, err := kjson.UnmarshalStrict(data, into)
+	return errors.Join(append(unknown, err)...)
 }
 
 // decodesItself reports whether the type implements json.Unmarshaler, as times and quantities do.
