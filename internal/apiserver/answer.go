@@ -18,9 +18,8 @@ type answer struct {
 	stream      *stream
 }
 
-// header returns the headers of an answer.
-func (a *answer) headers() http.Header {
-	h := http.Header{}
+// setHeaders adds the headers of an answer.
+func (a *answer) setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-cache, private")
 	if a.contentType != "" {
 		h.Set("Content-Type", a.contentType)
@@ -33,7 +32,6 @@ func (a *answer) headers() http.Header {
 	for name, values := range a.header {
 		h[name] = values
 	}
-	return h
 }
 
 // failure answers with a Status, or with a text for a path that does not exist.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
@@ -139,6 +140,11 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 		}
 		data = altered
 	}
+	if mediaType == runtime.ContentTypeJSON {
+		if obj := c.readOnce(b, gvk); obj != nil {
+			return obj, &gvk, nil
+		}
+	}
 	into, err := c.scheme.New(gvk)
 	if err != nil {
 		return readPlain(data, gvk)
@@ -152,6 +158,27 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 		decoders = c.yaml
 	}
 	return c.named(decoders[b.strict()].Decode(b.data, &gvk, nil))
+}
+
+// readOnce decodes JSON of a Go type in one pass. It returns nil for a body that is wrong, of another kind, or suspicious: read finds out why.
+func (c *codec) readOnce(b body, gvk schema.GroupVersionKind) runtime.Object {
+	into, err := c.scheme.New(gvk)
+	if err != nil || store.CheckQuantities(b.data, reflect.TypeOf(into)) != nil {
+		return nil
+	}
+	var unknown []error
+	if b.strict() {
+		unknown, err = kjson.UnmarshalStrict(b.data, into)
+	} else {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(b.data, into)
+	}
+	if err != nil || len(unknown) > 0 {
+		return nil
+	}
+	if actual := into.GetObjectKind().GroupVersionKind(); !actual.Empty() && actual != gvk {
+		return nil
+	}
+	return into
 }
 
 // readPlain decodes an object of a kind without a Go type, whose default kind is gvk.
@@ -238,6 +265,9 @@ func fieldWarnings(errs []error) []string {
 
 // object decodes the body of a create or an update.
 func (s *Server) object(r *request, validation string) (api.Object, error) {
+	if r.decoded != nil {
+		return r.resource.storable(r.decoded)
+	}
 	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, validation}, r.resource.gvk())
 	if err != nil {
 		return nil, err

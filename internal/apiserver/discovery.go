@@ -97,7 +97,7 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 	case "":
 		return fixed(metav1.RootPaths{Paths: s.paths()}), nothingConvertible
 	}
-	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
+	if group, ok := strings.CutPrefix(path, "/apis/"); ok && strings.Count(group, "/") < 2 {
 		for _, gv := range s.groupVersions() {
 			switch group {
 			case "":

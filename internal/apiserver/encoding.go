@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // encodings holds the JSON of stored objects: each version is encoded once for its writer, for all watches, and for all lists. The server's lock
@@ -116,6 +117,11 @@ func encodeObject(obj any, gvk schema.GroupVersionKind) ([]byte, error) {
 
 // encodeWithKind is encodeObject, and returns how many bytes at the beginning were added to the JSON of the object.
 func encodeWithKind(obj any, gvk schema.GroupVersionKind) (data []byte, added int, err error) {
+	if typed, ok := obj.(api.Object); ok && typed.GetObjectKind().GroupVersionKind().Empty() {
+		if _, custom := obj.(*plain.Object); !custom {
+			return encodeTyped(typed, gvk)
+		}
+	}
 	if data, err = json.Marshal(obj); err != nil {
 		return nil, 0, fmt.Errorf("encode %s: %w", gvk.Kind, err)
 	}
@@ -129,6 +135,24 @@ func encodeWithKind(obj any, gvk schema.GroupVersionKind) (data []byte, added in
 	added = len(out)
 	out = append(out, data[1:]...)
 	return out[:len(out):len(out)], added, nil
+}
+
+// encodeTyped is encodeWithKind for an object of a Go type that does not name its kind: the JSON of a copy that does.
+func encodeTyped(obj api.Object, gvk schema.GroupVersionKind) (data []byte, added int, err error) {
+	var out line
+	if err := json.NewEncoder(&out).Encode(shallowCopy(obj, gvk)); err != nil {
+		return nil, 0, fmt.Errorf("encode %s: %w", gvk.Kind, err)
+	}
+	added = len(`{"kind":"","apiVersion":"",`) + len(gvk.Kind) + len(gvk.GroupVersion().String())
+	return out[: len(out)-1 : len(out)], added, nil
+}
+
+// line collects what is written to it. The JSON of an encoder ends with a line break.
+type line []byte
+
+func (l *line) Write(p []byte) (int, error) {
+	*l = append(*l, p...)
+	return len(p), nil
 }
 
 // encodeList returns the JSON of a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except custom

@@ -45,6 +45,9 @@ func (f format) write(data []byte) ([]byte, error) {
 		}
 		data = out.Bytes()
 	}
+	if n := len(data); cap(data) > n && data[:n+1][n] == '\n' {
+		return data[:n+1], nil // as encodeTyped left it; others may be reading it
+	}
 	return append(data, '\n'), nil
 }
 

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -64,13 +65,15 @@ func (r *request) transition() Transition {
 	}
 	if t.Verb == verbCreate {
 		t.Body = r.body
-		var meta metav1.PartialObjectMetadata
-		if json.Unmarshal(r.body, &meta) == nil {
-			t.Object.Key = api.Key(r.namespace, meta.Name)
-			if meta.Name == "" {
-				t.Object.Key = api.Key(r.namespace, meta.GenerateName)
+		var meta metav1.Object = r.decoded
+		if r.decoded == nil {
+			partial := &metav1.PartialObjectMetadata{}
+			if json.Unmarshal(r.body, partial) != nil {
+				return t
 			}
+			meta = partial
 		}
+		t.Object.Key = api.Key(r.namespace, cmp.Or(meta.GetName(), meta.GetGenerateName()))
 	}
 	return t
 }

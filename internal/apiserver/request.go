@@ -47,11 +47,23 @@ type request struct {
 	contentType string // header Content-Type
 	sent        Sent
 	body        []byte
+	decoded     api.Object // the body of a create or an update in a Go type, nil if it has not been decoded
 	format      format
 	list        internalversion.ListOptions // of a list, a watch and a deletecollection
 	selector    selector                    // of a list, a watch and a deletecollection
 	warnings    []string                    // headers of the answer
 }
+
+// Verbs by HTTP methods.
+var (
+	collectionVerbs = map[string]string{http.MethodGet: verbList, http.MethodPost: verbCreate, http.MethodDelete: verbDeleteCollection}
+	objectVerbs     = map[string]string{
+		http.MethodGet: verbGet, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch, http.MethodDelete: verbDelete,
+	}
+	subresourceVerbs = map[string]string{
+		http.MethodGet: verbGet, http.MethodPost: verbCreate, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch,
+	}
+)
 
 func (r *request) key() string { return api.Key(r.namespace, r.name) }
 
@@ -140,8 +152,19 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	if r.body, err = s.readBody(req); err != nil {
 		return r, err
 	}
+	r.decode(s.codec)
 	r.sent = Sent{Method: req.Method, URI: req.URL.RequestURI(), Client: r.client, ContentType: r.contentType, Body: r.body}
 	return r, nil
+}
+
+// decode decodes the body of a create or an update, if it is JSON without any problem. The server's lock is not needed for it.
+func (r *request) decode(c *codec) {
+	if r.verb != verbCreate && r.verb != verbUpdate || r.subresource != "" && r.subresource != string(api.Status) || r.resource.review || !r.resource.typed {
+		return
+	}
+	if mediaType, err := mediaTypeOf(r.contentType); err == nil && mediaType == runtime.ContentTypeJSON {
+		r.decoded, _ = c.readOnce(body{r.body, r.contentType, r.query.Get("fieldValidation")}, r.resource.gvk()).(api.Object)
+	}
 }
 
 // setVerb derives the verb of the request from its method and its path.
@@ -169,11 +192,9 @@ func (r *request) setVerb(req *http.Request, p route) error {
 	case r.subresource != "":
 		return r.setSubresourceVerb(req.Method)
 	case collection:
-		r.verb = map[string]string{http.MethodGet: verbList, http.MethodPost: verbCreate, http.MethodDelete: verbDeleteCollection}[req.Method]
+		r.verb = collectionVerbs[req.Method]
 	default:
-		r.verb = map[string]string{
-			http.MethodGet: verbGet, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch, http.MethodDelete: verbDelete,
-		}[req.Method]
+		r.verb = objectVerbs[req.Method]
 	}
 	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
 		r.verb = verbWatch
@@ -191,9 +212,7 @@ func (r *request) setSubresourceVerb(method string) error {
 	} else if r.subresource != string(api.Status) || !r.resource.status {
 		return errNoRoute
 	}
-	r.verb = map[string]string{
-		http.MethodGet: verbGet, http.MethodPost: verbCreate, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch,
-	}[method]
+	r.verb = subresourceVerbs[method]
 	if !slices.Contains(verbs, r.verb) {
 		return errMethod()
 	}

@@ -3,10 +3,10 @@ package apiserver
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -224,11 +224,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return // the client gave up
 	}
 	h := w.Header()
-	for name, values := range a.headers() {
-		h[name] = values
-	}
+	a.setHeaders(h)
 	if a.stream == nil && a.code != http.StatusNoContent {
-		h.Set("Content-Length", fmt.Sprint(len(a.data)))
+		h.Set("Content-Length", strconv.Itoa(len(a.data)))
 	}
 	w.WriteHeader(a.code)
 	if a.stream == nil {
@@ -245,10 +243,11 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp := &http.Response{
-		StatusCode: a.code, Status: fmt.Sprintf("%d %s", a.code, http.StatusText(a.code)),
+		StatusCode: a.code, Status: strconv.Itoa(a.code) + " " + http.StatusText(a.code),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.headers(), Request: req, ContentLength: -1,
+		Header: http.Header{}, Request: req, ContentLength: -1,
 	}
+	a.setHeaders(resp.Header)
 	if a.stream != nil {
 		resp.Body = a.stream
 		return resp, nil
