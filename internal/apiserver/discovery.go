@@ -26,6 +26,9 @@ func isDiscovery(as schema.GroupVersionKind) bool {
 // serveDiscovery answers requests that are not for objects: discovery, version and health. It returns nil for others.
 func (s *Server) serveDiscovery(req *http.Request) *answer {
 	path := strings.TrimSuffix(req.URL.Path, "/")
+	if strings.Count(path, "/") > 3 {
+		return nil // longer than /apis/GROUP/VERSION
+	}
 	s.mu.Lock()
 	document, convertible := s.document(path)
 	s.mu.Unlock()
@@ -97,7 +100,7 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 	case "":
 		return fixed(metav1.RootPaths{Paths: s.paths()}), nothingConvertible
 	}
-	if group, ok := strings.CutPrefix(path, "/apis/"); ok && strings.Count(group, "/") < 2 {
+	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
 		for _, gv := range s.groupVersions() {
 			switch group {
 			case "":

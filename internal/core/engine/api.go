@@ -171,12 +171,12 @@ func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Ob
 	if e.trace == nil {
 		obj, err = fn()
 	} else {
-		old, _ := e.store.Get(ref.Kind, ref.Key)
+		old := e.store.Lookup(ref.Kind, ref.Key)
 		obj, err = fn()
 		now := old
 		if err == nil {
 			ref = api.RefTo(obj) // the server may have generated the name
-			now, _ = e.store.Get(ref.Kind, ref.Key)
+			now = e.store.Lookup(ref.Kind, ref.Key)
 		}
 		p.traceWrite(verb, ref, old, now, err)
 	}

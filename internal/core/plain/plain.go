@@ -87,7 +87,12 @@ func From(obj api.Object) (*Object, error) {
 		return o.DeepCopyObject().(*Object), nil
 	}
 	if meta, ok := metaOf(obj); ok {
-		return fromType(obj, meta)
+		o, err := fromType(obj)
+		if err != nil {
+			return nil, err
+		}
+		meta.DeepCopyInto(&o.ObjectMeta)
+		return o, nil
 	}
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -106,17 +111,17 @@ func Take(obj api.Object) (*Object, error) {
 	if !ok {
 		return From(obj)
 	}
-	o, err := fromType(obj, meta)
-	if err == nil {
-		o.source = source{obj, o.Content}
+	o, err := fromType(obj)
+	if err != nil {
+		return nil, err
 	}
-	return o, err
+	o.ObjectMeta, o.source = *meta, source{obj, o.Content}
+	return o, nil
 }
 
-// fromType is From for an object of a Go type.
-func fromType(obj api.Object, meta *metav1.ObjectMeta) (*Object, error) {
+// fromType is From for an object of a Go type, without the metadata.
+func fromType(obj api.Object) (*Object, error) {
 	o := &Object{}
-	meta.DeepCopyInto(&o.ObjectMeta)
 	bare := shallow(obj)
 	*bare.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) = metav1.ObjectMeta{} // it is not needed twice
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bare)

@@ -109,6 +109,7 @@ type table interface {
 	patch(key string, patch []byte, sub api.Subresource) (api.Object, error)
 	delete(key string, opts api.DeleteOptions) (api.Object, error)
 	get(key string) (api.Object, error)
+	lookup(key string) api.Object
 	// list returns the objects from one key to before another; "" is the end.
 	list(from, to string) []api.Object
 	// accepts reports whether obj has the Go type of the objects in the table.
@@ -218,6 +219,15 @@ func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 		return nil, err
 	}
 	return t.get(key)
+}
+
+// Lookup returns an object of any kind, nil if it does not exist.
+func (s *Store) Lookup(kind api.Kind, key string) api.Object {
+	t, err := s.tableOf(kind)
+	if err != nil {
+		return nil
+	}
+	return t.lookup(key)
 }
 
 // List returns all objects of a kind in the order of their keys, or nil for an unknown kind.

@@ -41,6 +41,13 @@ func (t *Table[T]) delete(key string, opts api.DeleteOptions) (api.Object, error
 
 func (t *Table[T]) get(key string) (api.Object, error) { return untyped(t.Get(key)) }
 
+func (t *Table[T]) lookup(key string) api.Object {
+	if obj, ok := t.Lookup(key); ok {
+		return obj
+	}
+	return nil
+}
+
 func (t *Table[T]) list(from, to string) []api.Object {
 	var objs []api.Object
 	if from == "" && to == "" {
