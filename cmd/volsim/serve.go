@@ -61,7 +61,9 @@ Virtual time begins at the present and passes as --time says:
           ahead of real time, time passes at half the pace (default)
   settle  only during the controllers' work, which is done after each write
   manual  only by volsim clock
-  10x     ten times as fast as real time; any factor`,
+  10x     ten times as fast as real time; any factor
+
+While the cluster is ahead of real time, kubectl describe and kubectl events print ages as <invalid>; kubectl get does not.`,
 		Example: `  volsim serve --kubeconfig volsim.yaml --nodes n1,n2 --driver disk.example.com,local.example.com@n1
   kubectl --kubeconfig volsim.yaml get nodes`,
 		Args: cobra.NoArgs,

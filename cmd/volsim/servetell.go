@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -54,17 +55,40 @@ answer: for DURATION, or else until restart. NAME is the name of the client in U
   volsim client crash manager 10s --kubeconfig volsim.yaml`,
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkClient(args); err != nil {
+				return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+			}
 			query := url.Values{"do": {args[0]}, "name": {args[1]}}
 			if len(args) == 3 {
 				query.Set("by", args[2])
-			} else if args[0] == "lag" {
-				return usageError{fmt.Errorf("missing DURATION; see %s --help", cmd.CommandPath())}
 			}
 			return tell(cmd.OutOrStdout(), file, "client?"+query.Encode(), "")
 		},
 	}
 	cmd.Flags().StringVar(&file, "kubeconfig", "", "the file that volsim serve wrote")
 	return cmd
+}
+
+// checkClient returns what is wrong with the arguments of volsim client, in the words of its command line.
+func checkClient(args []string) error {
+	action, given := args[0], len(args) == 3
+	switch {
+	case action != "lag" && action != "crash" && action != "restart":
+		return fmt.Errorf("unknown action %q: want lag, crash or restart", action)
+	case args[1] == "":
+		return errors.New("empty NAME: want the name of the client in User-Agent")
+	case action == "lag" && !given:
+		return errors.New("missing DURATION")
+	case action == "restart" && given:
+		return fmt.Errorf("restart takes no DURATION, got %q", args[2])
+	case !given:
+		return nil
+	}
+	d, err := time.ParseDuration(args[2])
+	if err != nil || d < 0 || d == 0 && action == "crash" {
+		return fmt.Errorf("invalid DURATION %q: want a duration such as 2s", args[2])
+	}
+	return nil
 }
 
 // config is what the file says that volsim serve wrote.
