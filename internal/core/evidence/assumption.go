@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/volsim/volsim/storage"
 )
 
@@ -21,6 +23,8 @@ const (
 	Silent Behaviour = "silent"
 	// Absent: it does not run.
 	Absent Behaviour = "absent"
+	// Limited: a driver works, and refuses sizes above a limit.
+	Limited Behaviour = "limited"
 )
 
 // Assumption is the assumed behaviour of one driver, node or controller, and the evidence for it.
@@ -52,6 +56,8 @@ type Assumption struct {
 	key string
 	// actor is the controller that is stopped, "" for none.
 	actor string
+	// most is the largest size that a limited driver accepts, in bytes.
+	most int64
 }
 
 // Actor returns the controller that does not run, by its name as an actor; "" if the assumption is about calls or a node.
@@ -63,6 +69,8 @@ func (a Assumption) String() string {
 	switch {
 	case a.Requested:
 		return fmt.Sprintf("%s is assumed to be %s, as requested", a.name(), a.state())
+	case a.Behaviour == Limited:
+		return fmt.Sprintf("%s; assumed to accept %s", a.Evidence, size(a.most))
 	case a.Behaviour == Healthy:
 		return fmt.Sprintf("%s: %s; assumed to work", a.name(), a.Evidence)
 	}
@@ -73,7 +81,12 @@ func (a Assumption) String() string {
 }
 
 // name returns the subject in words: "driver disk.example.com".
-func (a Assumption) name() string { return strings.Replace(a.Subject, "/", " ", 1) }
+func (a Assumption) name() string {
+	if plugin, ok := strings.CutPrefix(a.Subject, "driver/"); ok && a.Operation == storage.Recycle {
+		return "recycler of " + plugin
+	}
+	return strings.Replace(a.Subject, "/", " ", 1)
+}
 
 func (a Assumption) state() string {
 	switch a.Behaviour {
@@ -84,8 +97,17 @@ func (a Assumption) state() string {
 	}
 }
 
+// size returns a number of bytes as a bound: "at most 1Ti", "less than 1Ti".
+func size(bytes int64) string {
+	const mebi = 1 << 20
+	if above := bytes + 1; above%mebi == 0 {
+		return "less than " + resource.NewQuantity(above, resource.BinarySI).String()
+	}
+	return "at most " + resource.NewQuantity(bytes, resource.BinarySI).String()
+}
+
 // Failing reports whether the subject does not work.
-func (a Assumption) Failing() bool { return a.Behaviour != Healthy }
+func (a Assumption) Failing() bool { return a.Behaviour != Healthy && a.Behaviour != Limited }
 
 // seen describes how often and since when something was observed: " 41 times since 09:12". The date is omitted on the day of now.
 func seen(count int, since, now time.Time) string {

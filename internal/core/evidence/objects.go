@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -34,13 +35,17 @@ type reader struct {
 	// signs are the drivers that show that they are installed, by what shows it. lastMade is when a driver last made a volume.
 	signs    map[string]string
 	lastMade map[string]time.Time
-	found    []Assumption
+	// largest is the size of the largest volume of a driver.
+	largest map[string]resource.Quantity
+	found   []Assumption
+	// full is what the errors about single claims say about a driver as a whole.
+	full []Assumption
 }
 
 func newReader(objs []api.Object, now time.Time) *reader {
 	r := &reader{now: now, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
 		drivers: map[string]*storagev1.CSIDriver{}, csiNodes: map[string]*storagev1.CSINode{}, events: map[api.Ref][]*corev1.Event{},
-		signs: map[string]string{}, lastMade: map[string]time.Time{}}
+		signs: map[string]string{}, lastMade: map[string]time.Time{}, largest: map[string]resource.Quantity{}}
 	for _, obj := range objs {
 		switch obj := obj.(type) {
 		case *corev1.PersistentVolumeClaim:
@@ -60,6 +65,7 @@ func newReader(objs []api.Object, now time.Time) *reader {
 			}
 			r.volumes[obj.Name] = obj
 			r.made(obj)
+			r.sized(obj)
 		case *storagev1.StorageClass:
 			r.classes[obj.Name] = obj
 		case *storagev1.CSIDriver:

@@ -31,13 +31,16 @@ func Read(objs []api.Object, now time.Time) *Set {
 	r.readNodes()
 	r.readLeases()
 	r.readClaims()
+	r.readSizes()
 	r.readVolumes()
 	r.readAttachments()
 	r.readPods()
 	slices.SortStableFunc(r.found, func(a, b Assumption) int {
 		return strings.Compare(a.Subject+" "+a.Object+" "+string(a.Operation), b.Subject+" "+b.Object+" "+string(b.Operation))
 	})
-	return newSet(r.found, r.signs)
+	set := newSet(append(r.found, r.full...), r.signs)
+	set.largest = r.largest
+	return set
 }
 
 func (r *reader) add(a Assumption) {
@@ -115,6 +118,21 @@ func (r *reader) refused(claim *corev1.PersistentVolumeClaim, driver string, fai
 		a.Evidence += " with " + string(code)
 	}
 	r.found = append(r.found, a)
+	r.exhausted(claim, driver, a)
+}
+
+// exhausted assumes that a driver without room for one claim has none for others: not if it has created a volume since, and not if the node of
+// a pod decides about the room.
+func (r *reader) exhausted(claim *corev1.PersistentVolumeClaim, driver string, refused Assumption) {
+	delayed, err := objects.IsDelayed(r.classes[objects.ClassOf(claim)])
+	known := slices.ContainsFunc(r.full, func(a Assumption) bool { return a.Subject == refused.Subject })
+	if refused.Code != storage.ResourceExhausted || err != nil || delayed || known || r.lastMade[driver].After(refused.Last) {
+		return
+	}
+	a := refused
+	a.Object, a.key, a.Count = "", "", 0
+	a.Evidence = fmt.Sprintf("driver %s has no room for claim %s (%s), and so for no other volume", driver, api.KeyOf(claim), a.Code)
+	r.full = append(r.full, a)
 }
 
 // transient reports whether an error says nothing about the request.
@@ -182,10 +200,30 @@ func (r *reader) readGrowth(claim *corev1.PersistentVolumeClaim) {
 // readVolumes reads the last errors of deletions.
 func (r *reader) readVolumes() {
 	for _, name := range slices.Sorted(maps.Keys(r.volumes)) {
-		if pv := r.volumes[name]; pv.Spec.CSI != nil && (pv.Status.Phase == corev1.VolumeReleased || pv.Status.Phase == corev1.VolumeFailed) {
+		pv := r.volumes[name]
+		switch {
+		case pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed:
+		case pv.Spec.CSI != nil:
 			r.failing(pv, pv, storage.Delete, "delete", "VolumeFailedDelete")
+		case pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle:
+			r.recycleFailed(pv)
 		}
 	}
+}
+
+// recycleFailed reads the last error of the recycler pod of a volume. That the volume has no plugin that recycles is found by the simulation.
+func (r *reader) recycleFailed(pv *corev1.PersistentVolume) {
+	failed := r.about(pv, func(event *corev1.Event) bool {
+		return event.Reason == "VolumeFailedRecycle" && strings.HasPrefix(event.Message, "Recycle failed: ")
+	})
+	if len(failed) == 0 {
+		return
+	}
+	count, since, last := total(failed)
+	desc := strings.TrimPrefix(failed[len(failed)-1].Message, "Recycle failed: ")
+	r.found = append(r.found, Assumption{Subject: "driver/" + recyclerOf(pv), Behaviour: Refuses, Object: "pv/" + pv.Name,
+		Operation: storage.Recycle, Code: storage.Internal, Message: desc, Count: count, Since: since, Last: last, key: backends.Handle(pv),
+		Evidence: fmt.Sprintf("the recycler pod of volume %s has failed%s", pv.Name, seen(count, since, r.now))})
 }
 
 // failing reads the last error of an operation on a volume from the Events about an object.

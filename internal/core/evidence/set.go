@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
@@ -16,6 +18,8 @@ type Set struct {
 	all   []Assumption
 	signs map[string]string // by driver, what shows that it is installed
 	calls map[callKey]api.Fault
+	// largest is the size of the largest volume in the dump, by driver.
+	largest map[string]resource.Quantity
 }
 
 // callKey identifies the calls that an assumption is about. Empty fields stand for any value.
@@ -142,6 +146,9 @@ func (s *Set) Driver(driver string) Assumption {
 	if s != nil && s.signs[driver] != "" {
 		a.Evidence = s.signs[driver] + ", and nothing shows that it fails"
 	}
+	if failing, ok := s.first(func(a *Assumption) bool { return a.Subject == "driver/"+driver && a.Object != "" }); ok && !failing.Requested {
+		a.Evidence = fmt.Sprintf("it fails for %s, and nothing shows that it fails for others", failing.Object)
+	}
 	if requested, ok := s.first(func(a *Assumption) bool { return a.Subject == "driver/"+driver && a.Requested }); ok {
 		return requested
 	}
@@ -164,7 +171,7 @@ func (s *Set) first(match func(*Assumption) bool) (Assumption, bool) {
 }
 
 // Override changes assumptions: SUBJECT=BEHAVIOUR, where SUBJECT is driver, driver/NAME, node, node/NAME, controller or controller/NAME, or
-// a NAME alone, and BEHAVIOUR is healthy, refuses, silent or absent. A subject without a name stands for all of that kind that the evidence
+// a NAME alone, or recycler, and BEHAVIOUR is healthy, refuses, silent or absent. A subject without a name stands for all of that kind that the evidence
 // is about. It returns a new Set.
 func (s *Set) Override(texts ...string) (*Set, error) {
 	if len(texts) == 0 {
@@ -172,7 +179,7 @@ func (s *Set) Override(texts ...string) (*Set, error) {
 	}
 	changed := &Set{all: slices.Clone(s.All())}
 	if s != nil {
-		changed.signs = s.signs
+		changed.signs, changed.largest = s.signs, s.largest
 	}
 	for _, text := range texts {
 		if err := changed.override(text); err != nil {
@@ -192,6 +199,8 @@ func (s *Set) override(text string) error {
 	kind, name, named := strings.Cut(subject, "/")
 	switch kind {
 	case "driver", "node", "controller":
+	case "recycler":
+		return s.overrideRecycler(text, behaviour)
 	default:
 		// The name alone: what the evidence is about, or a driver.
 		kind, name, named = "driver", subject, true
@@ -220,6 +229,26 @@ func (s *Set) override(text string) error {
 			return fmt.Errorf("invalid assumption %q: %w", text, err)
 		}
 		s.all = append(s.all, requested...)
+	}
+	return nil
+}
+
+// overrideRecycler changes how the recycler pods of both plugins that recycle behave.
+func (s *Set) overrideRecycler(text string, behaviour Behaviour) error {
+	if behaviour == Absent {
+		return fmt.Errorf("invalid assumption %q: a recycler is healthy, refuses or silent", text)
+	}
+	for _, plugin := range []string{hostPath, nfs} {
+		subject := "driver/" + plugin
+		s.all = slices.DeleteFunc(s.all, func(a Assumption) bool { return a.Subject == subject && a.Operation == storage.Recycle })
+		requested, err := request(subject, behaviour)
+		if err != nil {
+			return err
+		}
+		for _, a := range requested {
+			a.Operation = storage.Recycle
+			s.all = append(s.all, a)
+		}
 	}
 	return nil
 }

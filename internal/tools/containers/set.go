@@ -22,6 +22,7 @@ type Change struct {
 	What    string
 	changes []containerChange
 	pattern string // selects containers by name; "" and "*" are all
+	account string // replaces the service account, instead of a change of containers
 }
 
 // containerChange changes containers; do reports whether it is about the container.
@@ -39,8 +40,14 @@ var parsers = map[string]struct {
 
 // Parse reads image OBJECT CONTAINER=IMAGE..., env OBJECT KEY=VALUE... KEY-... or resources OBJECT --requests=… --limits=….
 func Parse(args []string) (c Change, err error) {
+	if len(args) > 0 && (args[0] == "serviceaccount" || args[0] == "sa") {
+		return parseServiceAccount(args[1:])
+	}
+	if len(args) > 0 && notSet[args[0]] != "" {
+		return c, fmt.Errorf("no set %s here: %s", args[0], notSet[args[0]])
+	}
 	if len(args) == 0 || parsers[args[0]].parse == nil {
-		return c, errors.New("want set image, set env or set resources")
+		return c, errors.New("want set image, set env, set resources or set serviceaccount")
 	}
 	words, options, err := setOptions(args[1:])
 	if err != nil {
@@ -53,7 +60,31 @@ func Parse(args []string) (c Change, err error) {
 		return c, errors.New("want an object, and what to set")
 	}
 	changes, err := parsers[args[0]].parse(words[1:], options)
-	return Change{words[0], options["--namespace"], parsers[args[0]].what, changes, options["--containers"]}, err
+	return Change{Object: words[0], Namespace: options["--namespace"], What: parsers[args[0]].what, changes: changes,
+		pattern: options["--containers"]}, err
+}
+
+// notSet are other words after set, and what to do instead.
+var notSet = map[string]string{
+	"volume":   "kubectl has no such command (oc has); change spec.template.spec.volumes with patch OBJECT -p PATCH",
+	"volumes":  "kubectl has no such command (oc has); change spec.template.spec.volumes with patch OBJECT -p PATCH",
+	"selector": "Services are stored only; change spec.selector with patch service/NAME -p PATCH",
+	"subject":  "permissions are not simulated",
+}
+
+// parseServiceAccount reads serviceaccount OBJECT ACCOUNT.
+func parseServiceAccount(args []string) (c Change, err error) {
+	words, options, err := setOptions(args)
+	if err != nil {
+		return c, err
+	}
+	if len(words) == 3 && !strings.Contains(words[0], "/") {
+		words = []string{words[0] + "/" + words[1], words[2]}
+	}
+	if len(words) != 2 {
+		return c, errors.New("want an object and the name of a service account")
+	}
+	return Change{Object: words[0], Namespace: options["--namespace"], What: "serviceaccount", account: words[1]}, nil
 }
 
 // setOptions separates the options of set, by their long names, from the other words.
@@ -187,6 +218,13 @@ func quantities(text string) (corev1.ResourceList, error) {
 
 // Patch returns the patch that changes an object. A list in it replaces that of the object.
 func (c Change) Patch(obj api.Object) ([]byte, error) {
+	if c.account != "" {
+		if api.KindOf(obj) == api.Pod {
+			return nil, errors.New("the service account of a pod cannot change: set it for its workload")
+		}
+		spec := map[string]any{"serviceAccountName": c.account, "serviceAccount": c.account}
+		return json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
+	}
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err

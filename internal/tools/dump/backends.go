@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -21,7 +23,8 @@ const longestName = 63
 
 // Backends infers the storage systems: a CSI driver for each name that objects mention, and the in-tree plugins of
 // kube-controller-manager. notes names drivers that are skipped because their names are invalid.
-func (d *Dump) Backends() (all []storage.Backend, notes []string) {
+// assumed has the largest sizes that drivers accept.
+func (d *Dump) Backends(assumed *evidence.Set) (all []storage.Backend, notes []string) {
 	drivers := map[string]*storagev1.CSIDriver{}
 	mention := func(name string) {
 		if _, known := drivers[name]; name != "" && !known && !strings.HasPrefix(name, backends.InTreePrefix) {
@@ -66,14 +69,17 @@ func (d *Dump) Backends() (all []storage.Backend, notes []string) {
 			notes = append(notes, fmt.Sprintf("Driver %s is not simulated: its name is longer than 63 characters.", name))
 			continue
 		}
-		all = append(all, d.driver(name, drivers[name]))
+		all = append(all, d.driver(name, drivers[name], assumed))
 	}
 	return append(all, fake.HostPath(), fake.NFS()), notes
 }
 
 // driver returns a driver of that name. object is its CSIDriver, nil if there is none.
-func (d *Dump) driver(name string, object *storagev1.CSIDriver) storage.Backend {
+func (d *Dump) driver(name string, object *storagev1.CSIDriver, assumed *evidence.Set) storage.Backend {
 	var opts []fake.MemoryOption
+	if size, limited := assumed.MaxSize(name); limited {
+		opts = append(opts, fake.MaxSize(strconv.FormatInt(size, 10)))
+	}
 	if object != nil && object.Spec.AttachRequired != nil && !*object.Spec.AttachRequired {
 		opts = append(opts, fake.Without(storage.Attach))
 	}

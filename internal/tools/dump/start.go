@@ -110,7 +110,7 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 		return nil, err
 	}
 	var inferred []storage.Backend
-	inferred, c.Notes = d.Backends()
+	inferred, c.Notes = d.Backends(c.Evidence)
 	for _, b := range inferred {
 		at := slices.IndexFunc(cfg.Backends, func(given storage.Backend) bool { return given.Name() == b.Name() })
 		if at < 0 {

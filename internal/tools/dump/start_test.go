@@ -146,7 +146,7 @@ func TestBackendsAreInferred(t *testing.T) {
 		}
 		return names
 	}
-	drivers, notes := read(t, "full-nodes.yaml").Backends()
+	drivers, notes := read(t, "full-nodes.yaml").Backends(nil)
 	require.Empty(t, notes)
 	require.Equal(t, []string{"ebs.csi.aws.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
 	disk := drivers[0]
@@ -161,7 +161,7 @@ func TestBackendsAreInferred(t *testing.T) {
 	require.Len(t, volumes, 2, "those with a VolumeAttachment")
 	require.Len(t, volumes[0].Attached, 1)
 
-	drivers, notes = read(t, "k3s.yaml").Backends()
+	drivers, notes = read(t, "k3s.yaml").Backends(nil)
 	require.Empty(t, notes)
 	require.Equal(t, []string{"rancher.io/local-path", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
 
@@ -176,7 +176,7 @@ items:
 - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main}], volumes: [{name: v, csi: {driver: inline.example.com}}]}}
 `))
 	require.NoError(t, err)
-	drivers, notes = d.Backends()
+	drivers, notes = d.Backends(nil)
 	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"},
 		names(drivers))
 	require.False(t, backends.Can(drivers[1], storage.Attach))

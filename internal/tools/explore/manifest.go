@@ -70,7 +70,7 @@ func (m Manifest) Model() (Model, error) {
 }
 
 func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
-	backends, _ := d.Backends()
+	backends, _ := d.Backends(nil)
 	cfg := volsim.Config{Seed: m.Seed, Backends: backends, Without: m.Without, Check: m.Check}
 	if !hasNodes(d) {
 		cfg.Without = append(slices.Clone(cfg.Without), actors.NodeFailure...)

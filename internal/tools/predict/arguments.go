@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func (r *run) awaitDeleted() error {
 
 // generates reports whether create makes an object from its arguments: create namespace NAME.
 func generates(args []string) bool {
-	return len(args) > 0 && slices.Contains(script.Generated(), args[0])
+	return len(args) > 0 && (slices.Contains(script.Generated(), args[0]) || objname.IsKind(args[0]))
 }
 
 // readNamedFiles reads the files that -f names. apply, create and replace also take the file without -f.
@@ -150,6 +151,10 @@ func readNamedFiles(verb string, args []string, readFile func(string) ([]byte, e
 		}
 		for file := range strings.SplitSeq(value, ",") {
 			data, err := readFile(file)
+			if err != nil && verb == "create" && file == args[0] {
+				return nil, nil, fmt.Errorf("%q is neither a kind that create makes from arguments (%s) nor a file: %w", file,
+					strings.Join(script.Generated(), ", "), err)
+			}
 			if err != nil {
 				return nil, nil, err
 			}

@@ -63,6 +63,9 @@ func (r *run) observe() {
 				r.written(&e)
 			}
 		case trace.Storage:
+			if e.Verb == "end" && e.Err == nil {
+				r.relyOnCall(&e)
+			}
 			if e.Verb == "end" && e.Err == nil && (e.Call.Verb == string(storage.Delete) || e.Call.Verb == string(storage.Recycle)) {
 				r.lost(&e)
 			}
@@ -109,6 +112,8 @@ func (r *run) lost(e *trace.Entry) {
 func (r *run) written(e *trace.Entry) {
 	o := Outcome{At: e.Time, Kind: Changes, Object: objname.Of(e.Object)}
 	if pv, ok := e.New.(*corev1.PersistentVolume); ok {
+		before, _ := e.Old.(*corev1.PersistentVolume)
+		r.relyOnSize(before, pv)
 		r.volumes[pv.Name] = pv
 	}
 	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok {
@@ -117,6 +122,9 @@ func (r *run) written(e *trace.Entry) {
 	switch e.Object.Kind {
 	case api.Pod:
 		o.What = podChange(e)
+		if pod := asPod(e.New); pod != nil && o.What == "is Running" {
+			r.relyOnContainers(pod)
+		}
 		if before, ok := e.Old.(*corev1.Pod); ok && e.New == nil && before != nil && before.Spec.NodeName != "" && !objects.Terminated(before) {
 			o.Kind = Stops
 		}
@@ -132,6 +140,9 @@ func (r *run) written(e *trace.Entry) {
 	case api.CSINode, api.CSIStorageCapacity, api.Event:
 	default:
 		o.What = otherChange(e)
+	}
+	if o.What == "" && api.IsUser(e.Actor) && !slices.Contains(silentKinds, e.Object.Kind) {
+		o.What = fieldChange(e.Old, e.New)
 	}
 	if o.What != "" {
 		r.outcome(o)

@@ -117,6 +117,10 @@ type run struct {
 	reportedWarnings map[string]bool
 	terminating      []api.Object // what the previous step deletes and waits for
 	podRemoved       bool         // a pod is being deleted or was deleted
+	// relied are the assumptions that the prediction rests on, besides the evidence.
+	relied []evidence.Assumption
+	// autoscaled has the time of the next sync of each HorizontalPodAutoscaler.
+	autoscaled map[string]time.Time
 }
 
 // Predict simulates the steps on the cluster of a dump. It returns an error if a step fails.
@@ -152,7 +156,7 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{},
-		reportedWarnings: map[string]bool{}, applied: script.Applied{}, start: c.Now(), observed: c.Trace().Seq()}
+		reportedWarnings: map[string]bool{}, autoscaled: map[string]time.Time{}, applied: script.Applied{}, start: c.Now(), observed: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
 		r.volumes[pv.Name] = pv
@@ -169,11 +173,14 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		if err := r.beforeNext(i > 0 && steps[i-1].typed); err != nil {
 			return nil, err
 		}
+		before := r.Trace().Seq()
 		if err := step.do(r); err != nil {
 			if err := r.refused(step, err); err != nil {
 				return nil, err
 			}
+			continue
 		}
+		r.noteEffects(step, before)
 	}
 	if err := r.advance(opts.For); err != nil {
 		return nil, err
@@ -205,6 +212,9 @@ func (r *run) advance(d time.Duration) error {
 		if err := r.replace(); err != nil {
 			return err
 		}
+		if err := r.autoscale(); err != nil {
+			return err
+		}
 		r.observe()
 		left := min(end.Sub(r.Now()), replacePeriod)
 		if left <= 0 || r.opts.Work > 0 && events >= r.opts.Work {
@@ -227,7 +237,7 @@ func (r *run) note(format string, args ...any) {
 
 // compare builds the prediction from the runs with and without the change.
 func (r *run) compare(without *run, steps []Step) *Prediction {
-	p := &Prediction{From: r.start, Until: r.Now(), Refused: r.refusals, Notes: r.notes, Assumptions: r.Evidence.All()}
+	p := &Prediction{From: r.start, Until: r.Now(), Refused: r.refusals, Notes: r.notes, Assumptions: r.assumptions()}
 	for _, step := range steps {
 		p.Steps = append(p.Steps, step.Text)
 	}
@@ -262,7 +272,7 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 	}
 	known := without.problems()
 	for _, problem := range r.problems() {
-		if !slices.Contains(known, problem) {
+		if !slices.Contains(known, problem) && !slices.Contains(p.Problems, problem) {
 			p.Problems = append(p.Problems, problem)
 		}
 	}

@@ -31,13 +31,14 @@ var verbs = []struct {
 }{
 	{"delete", "delete [--force] [--cascade=…] OBJECT...", "delete objects; --force deletes without grace period", nil},
 	{"apply", "apply -f FILE", "create or change the objects of a manifest", nil},
-	{"create", "create -f FILE", "create the objects of a manifest", nil},
+	{"create", "create -f FILE, or create KIND NAME …", "create the objects of a manifest, or one from arguments", nil},
 	{"run", "run NAME --image=IMAGE [--overrides=JSON]", "create a pod", nil},
 	{"replace", "replace [--force] -f FILE", "replace objects with those of a manifest; --force deletes them first", nil},
 	{"patch", "patch OBJECT -p PATCH", "change fields of an object", nil},
 	{"scale", "scale --replicas=N [--current-replicas=N] OBJECT...", "set the number of replicas of workloads", nil},
+	{"autoscale", "autoscale OBJECT [--min=N] --max=N", "create a HorizontalPodAutoscaler, which keeps the replicas within bounds", nil},
 	{"rollout", "rollout restart|undo|pause|resume OBJECT", "replace the pods of a workload, or return to its previous revision", nil},
-	{"set", "set image|env|resources OBJECT …", "change the containers of a workload", nil},
+	{"set", "set image|env|resources|serviceaccount OBJECT …", "change the containers of a workload", nil},
 	{"label", "label [--overwrite] OBJECT KEY=VALUE... KEY-...", "set and remove labels", nil},
 	{"annotate", "annotate [--overwrite] OBJECT KEY=VALUE... KEY-...", "set and remove annotations", nil},
 	{"taint", "taint [--overwrite] node NAME KEY=VALUE:EFFECT... KEY-...", "add and remove taints of a node", nil},
@@ -115,6 +116,10 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 	if len(words) == 0 {
 		return Step{}, fmt.Errorf("missing STEP before \"then\": want one of: %s", strings.Join(Usage(), "; "))
 	}
+	words, err := withoutKubectl(words)
+	if err != nil {
+		return Step{}, err
+	}
 	for _, v := range verbs {
 		if v.name != words[0] {
 			continue
@@ -124,6 +129,8 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 			parse = func(args []string) (func(*run) error, error) { return parseAction(v.name, args, namespace, readFile) }
 		}
 		switch v.name {
+		case "autoscale":
+			parse = func(args []string) (func(*run) error, error) { return parseAutoscale(namespace, args) }
 		case "set":
 			parse = func(args []string) (func(*run) error, error) { return parseSet(namespace, args) }
 		case "wait":
@@ -138,7 +145,11 @@ func parseStep(namespace string, words []string, readFile func(name string) ([]b
 		}
 		return Step{Text: strings.Join(words, " "), do: do, typed: isTyped(words)}, nil
 	}
-	return Step{}, fmt.Errorf("unknown step %q: want one of: %s", words[0], strings.Join(Usage(), "; "))
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	return Step{}, noStep(words[0], names)
 }
 
 // isTyped reports whether a step is a command of kubectl, which takes time to type.

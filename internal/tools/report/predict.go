@@ -28,7 +28,7 @@ func WritePrediction(w io.Writer, p *predict.Prediction) error {
 	}
 	writeStops(w, p.Outcomes)
 	if len(p.Outcomes) == 0 {
-		fmt.Fprintln(w, "\nNo effects.")
+		fmt.Fprintln(w, "\nNo effects: no object changes.")
 	} else {
 		fmt.Fprintln(w, "\nTimeline (! = pod stops or data is lost, ~ = would happen without this change too):")
 		writeOutcomes(w, p.Outcomes)

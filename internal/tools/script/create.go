@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -21,16 +22,26 @@ import (
 var generators = map[string]struct {
 	options []option
 	make    func(name string, a arguments) (api.Object, error)
+	command bool // words after the name are the command of its container
 }{
 	"namespace": {make: func(name string, _ arguments) (api.Object, error) {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 	}},
 	"deployment": {options: []option{{long: "image", value: true, list: true}, {long: "replicas", value: true}}, make: newDeployment},
 	"quota":      {options: []option{{long: "hard", value: true}}, make: newQuota},
+	"poddisruptionbudget": {make: newBudget, options: []option{{long: "selector", short: "l", value: true}, {long: "min-available", value: true},
+		{long: "max-unavailable", value: true}}},
+	"cronjob": {command: true, make: newCronJob, options: []option{{long: "image", value: true}, {long: "schedule", value: true},
+		{long: "restart", value: true}}},
+	"priorityclass": {make: newPriorityClass, options: []option{{long: "value", value: true}, {long: "description", value: true},
+		{long: "global-default"}, {long: "preemption-policy", value: true}}},
+	"serviceaccount": {make: newServiceAccount},
+	"configmap":      {make: newConfigMap, options: []option{{long: "from-literal", value: true, list: true}}},
 }
 
 // generatorNames are other names of generators.
-var generatorNames = map[string]string{"ns": "namespace", "deploy": "deployment", "resourcequota": "quota"}
+var generatorNames = map[string]string{"ns": "namespace", "deploy": "deployment", "resourcequota": "quota", "pdb": "poddisruptionbudget", "cj": "cronjob",
+	"pc": "priorityclass", "sa": "serviceaccount", "cm": "configmap"}
 
 // Generated returns the names of the kinds that create makes from arguments.
 func Generated() []string {
@@ -51,6 +62,9 @@ func readCreate(s *Script, args []string) (step, error) {
 	if _, ok := generators[kind]; ok {
 		return readGenerated(kind, args[1:])
 	}
+	if slices.Contains(notGenerated, kind) || objname.IsKind(kind) {
+		return nil, fmt.Errorf("create %s takes a manifest only: kubectl create %[1]s … --dry-run=client -o yaml > FILE, then create -f FILE", kind)
+	}
 	a, err := readArguments(args, fileOption, option{long: "validate"})
 	if err != nil {
 		return nil, err
@@ -68,6 +82,9 @@ func readCreate(s *Script, args []string) (step, error) {
 	})
 }
 
+// notGenerated lists the kinds that kubectl create makes from arguments, and this create does not.
+var notGenerated = []string{"clusterrole", "clusterrolebinding", "ingress", "ing", "role", "rolebinding", "secret", "service", "svc", "token"}
+
 func (r *runner) create(obj api.Object, opts store.CreateOptions) error {
 	if err := internals.Create(r.cluster, obj, opts); err != nil {
 		return err
@@ -83,7 +100,7 @@ func readGenerated(kind string, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.rest) != 1 {
+	if len(a.rest) != 1 && !(generator.command && len(a.rest) > 1) {
 		return nil, usageOf("create", "want one name of the "+kind)
 	}
 	if _, err := generator.make(a.rest[0], a); err != nil {

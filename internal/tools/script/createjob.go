@@ -12,13 +12,13 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// readCreateJob reads create job NAME --from=cronjob/NAME, and create job NAME --image=IMAGE.
+// readCreateJob reads create job NAME --from=cronjob/NAME, and create job NAME --image=IMAGE [-- COMMAND...].
 func readCreateJob(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, option{long: "from", value: true}, option{long: "image", value: true})
 	if err != nil {
 		return nil, err
 	}
-	if len(a.rest) != 1 {
+	if len(a.rest) == 0 || len(a.rest) > 1 && a.has("from") {
 		return nil, usageOf("create", "want one name of the job")
 	}
 	if a.has("from") == a.has("image") {
@@ -29,7 +29,7 @@ func readCreateJob(s *Script, args []string) (step, error) {
 		return func(r *runner) error {
 			job := &batchv1.Job{ObjectMeta: meta}
 			job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-			job.Spec.Template.Spec.Containers = []corev1.Container{{Name: meta.Name, Image: a.get("image", "")}}
+			job.Spec.Template.Spec.Containers = []corev1.Container{{Name: meta.Name, Image: a.get("image", ""), Command: a.rest[1:]}}
 			return r.create(job, store.CreateOptions{})
 		}, nil
 	}

@@ -25,7 +25,7 @@ type deletion struct {
 
 func readDelete(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, append([]option{fileOption, timeoutOption, {long: "force"}, {long: "now"}, {long: "ignore-not-found"},
-		{long: "wait"}, {long: "grace-period", value: true}, {long: "cascade", value: true}}, targetOptions...)...)
+		{long: "wait"}, {long: "grace-period", value: true}, {long: "cascade", value: true}, allNamespacesOption}, targetOptions...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +81,9 @@ func (d *deletion) readTargets(s *Script, a arguments) (err error) {
 	if !a.has("filename") {
 		if len(a.rest) == 0 {
 			return usageOf("delete", "missing object: want KIND/NAME or -f FILE")
+		}
+		if everywhere, _ := a.flag("all-namespaces"); everywhere && !a.has("all") && !a.has("selector") {
+			return usageOf("delete", "-A takes kinds with --all or -l, and no names")
 		}
 		d.targets, err = readTargets(s, "delete", a.rest, a)
 		return err

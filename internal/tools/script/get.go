@@ -14,7 +14,7 @@ import (
 )
 
 func readGet(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "output", short: "o", value: true},
+	a, err := readArguments(args, namespaceOption, allNamespacesOption, option{long: "output", short: "o", value: true},
 		selectorOption, option{long: "no-headers"}, option{long: "show-labels"}, option{long: "sort-by", value: true},
 		option{long: "field-selector", value: true})
 	if err != nil {

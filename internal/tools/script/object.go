@@ -23,10 +23,13 @@ func objectCommands() []*command {
 		{
 			name: "create", group: writing,
 			usage: []string{"-f FILE... [--validate=false]", "namespace NAME", "deployment NAME --image=IMAGE [--replicas=N]",
-				"quota NAME --hard=RESOURCE=QUANTITY,...", "job NAME --from=cronjob/NAME|--image=IMAGE"},
-			help:     "Creates the objects of the files, or an object from arguments. With `--validate=false` it also creates objects that an API server would reject.",
-			examples: []string{"create -f pod.yaml", "create namespace shop", "create quota limits --hard=persistentvolumeclaims=2", "create job now --from=cronjob/backup"},
-			read:     readCreate,
+				"quota NAME --hard=RESOURCE=QUANTITY,...", "job NAME --from=cronjob/NAME|--image=IMAGE [-- COMMAND...]",
+				"cronjob NAME --image=IMAGE --schedule=SCHEDULE [-- COMMAND...]", "poddisruptionbudget NAME --selector=KEY=VALUE --min-available=N|--max-unavailable=N",
+				"priorityclass NAME --value=N", "serviceaccount NAME", "configmap NAME [--from-literal=KEY=VALUE]..."},
+			help: "Creates the objects of the files, or an object from arguments. With `--validate=false` it also creates objects that an API server would reject.",
+			examples: []string{"create -f pod.yaml", "create namespace shop", "create quota limits --hard=persistentvolumeclaims=2", "create job now --from=cronjob/backup",
+				"create pdb db --selector=app=db --max-unavailable=1"},
+			read: readCreate,
 		},
 		{
 			name: "run", group: writing,

@@ -52,6 +52,8 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 var targetOptions = []option{namespaceOption, allOption, selectorOption}
 
 var (
+	allNamespacesOption = option{long: "all-namespaces", short: "A"}
+
 	allOption      = option{long: "all"}
 	selectorOption = option{long: "selector", short: "l", value: true}
 )

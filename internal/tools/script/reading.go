@@ -98,7 +98,7 @@ func readControllers(*Script, []string) (step, error) {
 }
 
 func readDescribe(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"},
+	a, err := readArguments(args, namespaceOption, allNamespacesOption,
 		selectorOption)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func readDescribe(s *Script, args []string) (step, error) {
 }
 
 func readEvents(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, option{long: "all-namespaces", short: "A"}, option{long: "for", value: true},
+	a, err := readArguments(args, namespaceOption, allNamespacesOption, option{long: "for", value: true},
 		option{long: "types", value: true})
 	if err != nil {
 		return nil, err
