@@ -62,14 +62,17 @@ func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeCl
 	// XPROV-026: the provisioner reports failures as Events.
 	e.because("XPROV-026", "no volume fits, and "+a.Evidence+": "+a.Message)
 	e.Next = nil
-	e.todo(remedyOf(a, driver, claim))
+	e.todo(x.remedyOf(a, driver, claim))
 	e.manual("each retry of the provisioner fails the same way")
 	return true
 }
 
 // remedyOf returns what the user can do about an error of a driver: the code says whether the request or the driver is at fault.
-func remedyOf(a evidence.Assumption, driver string, claim *corev1.PersistentVolumeClaim) string {
+func (x *explainer) remedyOf(a evidence.Assumption, driver string, claim *corev1.PersistentVolumeClaim) string {
 	class := objects.ClassOf(claim)
+	if limit := x.Evidence.SizeLimit(driver); limit != "" && a.Code == storage.OutOfRange {
+		return fmt.Sprintf("create the claim again, with %s: driver %s refuses more", limit, driver)
+	}
 	switch a.Code {
 	case storage.InvalidArgument, storage.OutOfRange, storage.Unimplemented, storage.AlreadyExists, storage.NotFound:
 		if source := claim.Spec.DataSource; source != nil {
@@ -159,4 +162,47 @@ func (x *explainer) notRegistered(e *Explanation, pod *corev1.Pod, message strin
 		return true
 	}
 	return false
+}
+
+// containersFail explains a pod whose containers do not start or crash, although its volumes are mounted, from its status. It reports whether
+// that is so.
+func (x *explainer) containersFail(e *Explanation, pod *corev1.Pod) bool {
+	status := evidence.Waiting(pod)
+	return status != nil && x.containersOf(e, pod, "container "+status.Name)
+}
+
+// containersOf is containersFail for a pod whose status need not say so yet: those of its image do not start. what names its container.
+func (x *explainer) containersOf(e *Explanation, pod *corev1.Pod, what string) bool {
+	for _, op := range []storage.Op{evidence.StartContainers, evidence.RunContainers} {
+		a, ok := x.Evidence.Containers(pod, op)
+		if !ok {
+			continue
+		}
+		e.assume(a)
+		// MNT-380: containers are started after the volumes are mounted.
+		e.because("MNT-380", "its volumes are mounted, but "+strings.TrimSuffix(a.Evidence+": "+a.Message, ": "))
+		e.Next = nil
+		e.todo(fmt.Sprintf("look at %s (kubectl describe pod, kubectl logs --previous): this is not about storage", what))
+		e.manual("the kubelet tries again, at most every 5m, with the same result")
+		return true
+	}
+	return false
+}
+
+// neverStops explains a pod that its kubelet should have stopped long ago. It reports whether that is so.
+func (x *explainer) neverStops(e *Explanation, pod *corev1.Pod) bool {
+	a, ok := x.Evidence.Containers(pod, evidence.StopContainers)
+	if !ok {
+		return false
+	}
+	e.assume(a)
+	e.because("MNT-387", "it is being deleted, and "+a.Evidence+", although the node is Ready")
+	if failed := x.lastEvent(pod, reasoned("FailedKillPod")); failed != nil {
+		e.Notes = append(e.Notes, fmt.Sprintf("last failure of the kubelet (%s): %s", stamp(timeOf(failed)), failed.Message))
+	}
+	e.Next = nil
+	e.todo(fmt.Sprintf("look at kubelet and container runtime of node %s: a container does not stop, or a volume is not unmounted; restart them or "+
+		"reboot the node", pod.Spec.NodeName))
+	e.manual("only the kubelet can confirm that the containers have stopped")
+	return true
 }

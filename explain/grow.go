@@ -49,7 +49,11 @@ func (x *explainer) expandedClaim(e *Explanation, claim *corev1.PersistentVolume
 	case corev1.PersistentVolumeClaimControllerResizeInfeasible:
 		e.because("EXP-025",
 			g.text("%s reports that the storage cannot provide this size%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
-		e.todo(fmt.Sprintf("lower the request to a size that the storage can provide, above %s", g.has.String()))
+		limit := ""
+		if driver, ok := actors.DriverOf(g.actor); ok && x.Evidence.SizeLimit(driver) != "" {
+			limit = x.Evidence.SizeLimit(driver) + " and "
+		}
+		e.todo(fmt.Sprintf("lower the request to a size that the storage can provide, %sabove %s", limit, g.has.String()))
 		// EXP-026: an infeasible size is retried slowly.
 		e.Changes = Change{When: Manual, Rule: "EXP-026", Text: "each retry, 5m apart, fails the same way until the storage has room"}
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:

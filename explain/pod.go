@@ -224,6 +224,8 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
 	case rules["SCHED-110"] || rules["SCHED-202"]:
 		e.todo("free up or add a node that can reach the volume, or restore the data to a volume elsewhere")
+	case rules["SCHED-112"]:
+		e.todo("free capacity in the storage of a node, add a node whose storage has room, or create the claim again with a smaller request")
 	default:
 		e.todo("free up a node, add a node, or change what the pod requires")
 	}
@@ -317,6 +319,7 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s; or delete the pod by force", pod.Spec.NodeName,
 			corev1.TaintNodeOutOfService))
 		e.manual("before the node comes back, not even the 6 minutes before a forced detach start")
+	case x.neverStops(e, pod):
 	default:
 		e.because("MNT-387",
 			fmt.Sprintf("it is being deleted: the kubelet of node %s stops its containers, then unmounts its volumes", node.Name))

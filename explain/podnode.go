@@ -14,6 +14,9 @@ import (
 // scheduledPod explains a pod with a node: it runs, or waits for its volumes.
 func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 	node := x.nodes[pod.Spec.NodeName]
+	if _, missing := missingVolume(pod); !missing && x.alive(node) && x.containersFail(e, pod) {
+		return
+	}
 	if running(pod) {
 		e.because("MNT-380", fmt.Sprintf("it runs on node %s", pod.Spec.NodeName))
 		e.settled()
@@ -44,6 +47,9 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 	}
 	if !x.alive(node) {
 		x.kubeletGone(e, pod)
+		return
+	}
+	if x.containersOf(e, pod, "its containers") {
 		return
 	}
 	e.because("MNT-380", fmt.Sprintf("the kubelet of node %s mounts its volumes and starts its containers", pod.Spec.NodeName))

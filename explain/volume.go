@@ -241,6 +241,15 @@ func (x *explainer) recycledVolume(e *Explanation, pv *corev1.PersistentVolume, 
 		return
 	}
 	e.because("RECL-003", fmt.Sprintf("%s is gone, and the reclaim policy is Recycle: its data is removed", claim))
+	if a := x.Evidence.Recycles(pv); x.Evidence != nil {
+		e.assume(a)
+		if a.Failing() {
+			e.because("RECL-065", fmt.Sprintf("%s is gone, and %s", claim, a.Evidence))
+			e.todo("make the recycler pod run, or set the reclaim policy to Retain, and remove its claimRef once the data is gone")
+			e.manual("each retry, with every resync, fails the same way")
+			return
+		}
+	}
 	e.next(actors.PersistentVolume, "runs a recycler pod")
 	e.automatic(x.Now, "RECL-065", "when the recycler pod has finished; failures are retried with every resync")
 }

@@ -40,6 +40,9 @@ func (w *podWorker) reject(p *engine.Process, reason, text string) {
 // stopContainers is the first step of the end (MNT-387).
 func (w *podWorker) stopContainers(p *engine.Process) {
 	k := w.k
+	for w.held() {
+		w.signal.Wait(p, 0)
+	}
 	c, runs := k.node.runtime.running[w.uid]
 	if runs && c.exit == "" {
 		if stop := w.stopTime(); stop > 0 {
@@ -62,6 +65,9 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 		})
 	}
 }
+
+// held reports whether the containers of the pod are assumed not to start, or not to stop.
+func (w *podWorker) held() bool { return w.k.opts.Holds != nil && w.k.opts.Holds(w.pod) }
 
 // stopTime is how long the containers take to exit.
 func (w *podWorker) stopTime() time.Duration {

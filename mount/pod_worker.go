@@ -111,6 +111,9 @@ func (w *podWorker) startContainers(p *engine.Process) error {
 	k := w.k
 	status := func(pod *corev1.Pod) corev1.PodStatus { return w.withReadiness(kubeletstatus.StillRunning(pod)) }
 	if !k.node.runtime.runs(w.uid) {
+		if w.held() {
+			return nil
+		}
 		status = kubeletstatus.Running
 		c, err := k.newContainer(w.pod)
 		if err != nil {

@@ -56,6 +56,8 @@ type Assumption struct {
 	key string
 	// actor is the controller that is stopped, "" for none.
 	actor string
+	// image is that of a container that does not start, and of others that do not start either.
+	image string
 	// most is the largest size that a limited driver accepts, in bytes.
 	most int64
 }

@@ -35,6 +35,8 @@ type reader struct {
 	// signs are the drivers that show that they are installed, by what shows it. lastMade is when a driver last made a volume.
 	signs    map[string]string
 	lastMade map[string]time.Time
+	// lastWord is when the provisioner of a driver last wrote an Event about a failure.
+	lastWord map[string]time.Time
 	// largest is the size of the largest volume of a driver.
 	largest map[string]resource.Quantity
 	found   []Assumption
@@ -45,7 +47,8 @@ type reader struct {
 func newReader(objs []api.Object, now time.Time) *reader {
 	r := &reader{now: now, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
 		drivers: map[string]*storagev1.CSIDriver{}, csiNodes: map[string]*storagev1.CSINode{}, events: map[api.Ref][]*corev1.Event{},
-		signs: map[string]string{}, lastMade: map[string]time.Time{}, largest: map[string]resource.Quantity{}}
+		signs: map[string]string{}, lastMade: map[string]time.Time{}, lastWord: map[string]time.Time{},
+		largest: map[string]resource.Quantity{}}
 	for _, obj := range objs {
 		switch obj := obj.(type) {
 		case *corev1.PersistentVolumeClaim:
@@ -82,6 +85,9 @@ func newReader(objs []api.Object, now time.Time) *reader {
 			r.events[ref] = append(r.events[ref], obj)
 			if driver, _, ok := strings.Cut(source(obj), "_"); ok {
 				r.signs[driver] = "it has written Events"
+				if at := lastTime(obj); obj.Reason == "ProvisioningFailed" && at.After(r.lastWord[driver]) {
+					r.lastWord[driver] = at
+				}
 			}
 		}
 	}

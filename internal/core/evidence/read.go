@@ -35,6 +35,7 @@ func Read(objs []api.Object, now time.Time) *Set {
 	r.readVolumes()
 	r.readAttachments()
 	r.readPods()
+	r.readContainers()
 	slices.SortStableFunc(r.found, func(a, b Assumption) int {
 		return strings.Compare(a.Subject+" "+a.Object+" "+string(a.Operation), b.Subject+" "+b.Object+" "+string(b.Operation))
 	})
@@ -156,7 +157,7 @@ func (r *reader) unanswered(driver string, claims []*corev1.PersistentVolumeClai
 	}
 	missing := r.missing(driver)
 	// A claim that has just been created waits too.
-	waited := !since.IsZero() && r.now.Sub(since) > Patience && r.lastMade[driver].Before(since)
+	waited := !since.IsZero() && r.now.Sub(since) > Patience && r.lastMade[driver].Before(since) && r.lastWord[driver].Before(since)
 	if !waited && !missing {
 		return
 	}

@@ -90,6 +90,20 @@ func TestRead(t *testing.T) {
 	pod := fake.Pod("p", fake.OnNode("n1"), fake.Claims("data"), fake.Phase("Pending"))
 	boundClaim := fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("pv"), fake.Phase("Bound"))
 	attached := with(attachment(""), func(va *storagev1.VolumeAttachment) { va.Status.Attached = true })
+	recycled := with(fake.Volume("nfs", "1Gi", fake.ForClaim("old", "c9"), fake.Phase("Failed")), func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/p"}}
+	})
+	waitingPod := func(reason string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "p1"}}
+		p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodPending
+		p.Spec.Containers = []corev1.Container{{Name: "c", Image: "img"}}
+		if reason != "" {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c",
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+		}
+		return p
+	}
 	invalid := "failed to provision volume with StorageClass \"fast\": rpc error: code = InvalidArgument desc = bad type"
 	inTree := with(bound(time.Hour), func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
@@ -137,6 +151,39 @@ func TestRead(t *testing.T) {
 		{"a kubelet renews its lease", []api.Object{heartbeat(time.Hour), lease("kube-node-lease", "n1", time.Second)}, nil},
 		{"a scheduler does not renew its lease", []api.Object{lease("kube-system", "kube-scheduler", time.Hour)},
 			[]string{"kube-scheduler has not renewed its lease since 11:00; assumed to continue"}},
+		{"a driver refuses a size", []api.Object{class, claim, csiDriver(), event(claim, driver+"_x", "ProvisioningFailed",
+			"rpc error: code = OutOfRange desc = too large", 4)},
+			[]string{"driver disk.example.com has refused a size of claim default/data with OutOfRange; assumed to accept less than 1Gi",
+				"driver disk.example.com has refused claim default/data 4 times since 09:12 with OutOfRange; assumed to continue"}},
+		{"a growth that was refused and given up leaves the limit", []api.Object{class, csiDriver(), bound(time.Hour),
+			with(boundClaim.DeepCopy(), func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = c.Spec.Resources.Requests }),
+			event(boundClaim, "external-resizer "+driver, "VolumeResizeFailed",
+				"resize volume failed: rpc error: code = OutOfRange desc = Requested capacity 2199023255552 exceeds maximum allowed 1099511627776", 4)},
+			[]string{"driver disk.example.com has refused a size of claim default/data with OutOfRange; assumed to accept at most 1Ti"}},
+		{"a full driver has no room for other claims", []api.Object{class, claim, csiDriver(), event(claim, driver+"_x", "ProvisioningFailed",
+			"rpc error: code = ResourceExhausted desc = pool is full", 4)},
+			[]string{"driver disk.example.com has refused claim default/data 4 times since 09:12 with ResourceExhausted; assumed to continue",
+				"driver disk.example.com has no room for claim default/data (ResourceExhausted), and so for no other volume; assumed to continue"}},
+		{"a provisioner that fails for one claim runs", []api.Object{class, claim, csiDriver(),
+			fake.Claim("other", "1Gi", fake.UID("c2"), fake.InClass("fast"), fake.Phase("Pending"), fake.Annotations(objects.AnnStorageProvisioner, driver)),
+			event(claim, driver+"_x", "ProvisioningFailed", "rpc error: code = InvalidArgument desc = bad", 4)},
+			[]string{"driver disk.example.com has refused claim default/data 4 times since 09:12 with InvalidArgument; assumed to continue"}},
+		{"a recycler pod fails", []api.Object{recycled, event(recycled, "persistentvolume-controller", "VolumeFailedRecycle", "Recycle failed: no", 3)},
+			[]string{"the recycler pod of volume nfs has failed 3 times since 09:12; assumed to continue"}},
+		{"a container does not start", []api.Object{waitingPod("ImagePullBackOff")},
+			[]string{"container c of pod default/p does not start (ImagePullBackOff); assumed to continue"}},
+		{"a container crashes", []api.Object{waitingPod("CrashLoopBackOff")},
+			[]string{"container c of pod default/p crashes (0 restarts); assumed to continue"}},
+		{"a container is being created", []api.Object{waitingPod("ContainerCreating")}, nil},
+		{"a pod does not stop on a Ready node", []api.Object{heartbeat(time.Minute), with(waitingPod(""), func(p *corev1.Pod) {
+			p.DeletionTimestamp = new(ago(time.Hour))
+		})}, []string{"the kubelet of node n1 has not ended pod default/p, which had to stop until 11:00; assumed to continue"}},
+		{"a pod that has just been deleted", []api.Object{heartbeat(time.Minute), with(waitingPod(""), func(p *corev1.Pod) {
+			p.DeletionTimestamp = new(ago(time.Second))
+		})}, nil},
+		{"a pod on a node that does not report", []api.Object{heartbeat(time.Hour), with(waitingPod(""), func(p *corev1.Pod) {
+			p.DeletionTimestamp = new(ago(time.Hour))
+		})}, []string{"the kubelet of node n1 has not reported since 11:00; assumed to stay cut off from the API server, with its containers running"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
@@ -166,6 +213,15 @@ func TestInject(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"external-attacher/" + driver, "external-provisioner/" + driver, "external-resizer/" + driver}, absent.Stopped())
 	require.Equal(t, []string{"n1"}, absent.Cut())
+	recycle := api.Call{Target: "kubernetes.io/nfs", Verb: string(storage.Recycle), Key: "vol"}
+	require.NoError(t, set.Inject(recycle).Err)
+	failing, err := set.Override("recycler=refuses")
+	require.NoError(t, err)
+	require.EqualError(t, failing.Inject(recycle).Err, "rpc error: code = Internal desc = assumed to fail")
+	recycle.Verb = string(storage.Publish)
+	require.NoError(t, failing.Inject(recycle).Err, "mounts go on")
+	_, err = set.Override("recycler=absent")
+	require.EqualError(t, err, `invalid assumption "recycler=absent": a recycler is healthy, refuses or silent`)
 	_, err = set.Override("driver=lazy")
 	require.EqualError(t, err,
 		`invalid assumption "driver=lazy": want SUBJECT=healthy, refuses, silent or absent, such as driver/disk.example.com=healthy`)

@@ -198,7 +198,7 @@ func (s *Set) override(text string) error {
 	}
 	kind, name, named := strings.Cut(subject, "/")
 	switch kind {
-	case "driver", "node", "controller":
+	case "driver", "node", "controller", "pod":
 	case "recycler":
 		return s.overrideRecycler(text, behaviour)
 	default:
@@ -279,6 +279,6 @@ func request(subject string, behaviour Behaviour) ([]Assumption, error) {
 		}
 		return all, nil
 	}
-	wants := map[string]string{"node": "healthy or silent", "controller": "healthy or absent"}
+	wants := map[string]string{"node": "healthy or silent", "controller": "healthy or absent", "pod": "healthy"}
 	return nil, fmt.Errorf("a %s is %s", kind, wants[kind])
 }

@@ -71,8 +71,8 @@ func largestAccepted(desc string, refused int64) int64 {
 			sizes = append(sizes, n)
 		}
 	}
-	if refused == 0 && len(sizes) > 1 {
-		refused = slices.Max(sizes)
+	if len(sizes) > 1 {
+		refused = slices.Max(sizes) // the claim may request less by now
 	}
 	most := refused - 1
 	for _, n := range sizes {
@@ -91,6 +91,14 @@ func (s *Set) MaxSize(driver string) (size int64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// SizeLimit returns the largest size that a driver is assumed to accept, such as "at most 1Ti"; "" if no limit is known.
+func (s *Set) SizeLimit(driver string) string {
+	if bytes, ok := s.MaxSize(driver); ok {
+		return size(bytes)
+	}
+	return ""
 }
 
 // Accepts returns the assumption that a driver makes or grows a volume to a size: that it works and, if the dump has no volume of that size,

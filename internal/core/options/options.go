@@ -5,6 +5,8 @@ package options
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/internal/core/leases"
 )
 
@@ -94,6 +96,9 @@ type Kubelet struct {
 	// EveryReport makes every unchanged status report that is due. Exploration needs that, and no more: whether a report is skipped depends
 	// on the API server's objects, which the state of a kubelet does not include.
 	EveryReport bool
+	// Holds reports whether a kubelet neither starts the containers of a pod nor, if the pod is being deleted, stops them, although it works: a
+	// dump shows such pods. Nil: no pod.
+	Holds func(pod *corev1.Pod) bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
 	// Leases records when the kubelet renews the lease of its node. Nil: it does not.

@@ -21,6 +21,8 @@ type Danger int
 const (
 	// Safe: no data and no running pod is affected.
 	Safe Danger = iota
+	// Skips: what a component would clean up stays.
+	Skips
 	// Reuses: the claim gets a volume that has the data of an earlier claim, or starts without the data that it asked for.
 	Reuses
 	// Stops: a running pod is stopped.
@@ -29,7 +31,7 @@ const (
 	Corrupts
 )
 
-var dangers = [...]string{"no danger to data", "mind the data", "stops a pod", "may corrupt data"}
+var dangers = [...]string{"no danger to data", "skips a cleanup", "mind the data", "stops a pod", "may corrupt data"}
 
 // String returns the danger in words.
 func (d Danger) String() string { return dangers[d] }

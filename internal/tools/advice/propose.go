@@ -47,13 +47,20 @@ func (p *proposer) propose(ref api.Ref) {
 // repair proposes that what the evidence is about works again.
 func (p *proposer) repair(a evidence.Assumption) {
 	override := a.Subject + "=" + string(evidence.Healthy)
-	if !a.Failing() || slices.ContainsFunc(p.ways, func(w Way) bool { return slices.Contains(w.assume, override) }) {
+	if a.Operation == evidence.RunContainers || !a.Failing() || slices.ContainsFunc(p.ways, func(w Way) bool { return slices.Contains(w.assume, override) }) {
 		return
 	}
 	kind, name, _ := strings.Cut(a.Subject, "/")
 	does := map[string]string{"driver": "repair or start driver " + name, "node": "bring node " + name + " back",
 		"controller": "start " + name}[kind]
-	if a.Behaviour == evidence.Refuses {
+	switch {
+	case a.Operation == evidence.StartContainers:
+		does = fmt.Sprintf("correct the image or the configuration of pod %s: %s", name, a.Message)
+	case a.Operation == evidence.StopContainers:
+		does = fmt.Sprintf("restart kubelet and container runtime of node %s, so that pod %s stops", a.Node, name)
+	case a.Operation == storage.Recycle:
+		does = "make the recycler pod run"
+	case a.Behaviour == evidence.Refuses:
 		does = repairOf(name, a.Code)
 	}
 	p.add(Way{Does: does, assume: []string{override}})
@@ -75,7 +82,13 @@ func repairOf(driver string, code storage.Code) string {
 // claim proposes changes for a claim that is not bound, or that is being deleted.
 func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	if claim.DeletionTimestamp != nil {
+		p.finalizers(claim, "pvc")
 		for _, pod := range p.users(api.KeyOf(claim)) {
+			if pod.DeletionTimestamp != nil {
+				p.finalizers(pod, "pod")
+				p.deadNode(pod)
+				continue
+			}
 			p.deletePod(pod, "delete pod "+api.KeyOf(pod)+", which uses the claim")
 		}
 		return
@@ -249,6 +262,7 @@ func (p *proposer) pod(pod *corev1.Pod) {
 	p.registration(pod)
 	switch {
 	case pod.DeletionTimestamp != nil:
+		p.finalizers(pod, "pod")
 		p.deadNode(pod)
 	case pod.Spec.NodeName == "":
 		p.nodes(pod)
@@ -293,6 +307,20 @@ func (p *proposer) deadNode(pod *corev1.Pod) {
 		Commands: []Command{kubectl("taint", "nodes", node.Name, corev1.TaintNodeOutOfService+"=nodeshutdown:NoExecute")}})
 	p.add(Way{Does: fmt.Sprintf("delete pod %s by force", api.KeyOf(pod)), Danger: Corrupts, Risk: risk,
 		Commands: []Command{namespaced(pod, "delete", "pod", pod.Name, "--force", "--grace-period=0")}})
+}
+
+// finalizers proposes to remove the finalizers that no component of Kubernetes removes.
+func (p *proposer) finalizers(obj api.Object, kind string) {
+	foreign := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
+		return strings.Contains(name, "kubernetes.io/") || !strings.Contains(name, "/")
+	})
+	if len(foreign) == 0 || len(foreign) < len(obj.GetFinalizers()) {
+		return
+	}
+	names := strings.Join(foreign, ", ")
+	p.add(Way{Does: fmt.Sprintf("remove finalizer %s of %s %s", names, kind, api.KeyOf(obj)), Danger: Skips,
+		Risk:     "what its component would clean up stays: look at that component first",
+		Commands: []Command{namespaced(obj, "patch", kind, obj.GetName(), "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)}})
 }
 
 // missingClaim proposes to create a claim that a pod names and that does not exist.

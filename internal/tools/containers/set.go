@@ -216,6 +216,9 @@ func quantities(text string) (corev1.ResourceList, error) {
 	return list, nil
 }
 
+// ServiceAccount returns the service account that the change sets; "" for others.
+func (c Change) ServiceAccount() string { return c.account }
+
 // Patch returns the patch that changes an object. A list in it replaces that of the object.
 func (c Change) Patch(obj api.Object) ([]byte, error) {
 	if c.account != "" {

@@ -64,6 +64,9 @@ func fieldChange(before, after api.Object) string {
 	if n := len(paths) - maxFields; n > 0 {
 		paths, more = paths[:maxFields], fmt.Sprintf(" and %d more fields", n)
 	}
+	if api.KindOf(after) == api.Pod && len(paths) == 1 && paths[0] == "status.conditions" {
+		return "" // of an eviction
+	}
 	return "is changed: " + strings.Join(paths, ", ") + more
 }
 

@@ -93,6 +93,7 @@ func (r *run) lost(e *trace.Entry) {
 		if handleOf(pv) != e.Call.Key || backendOf(pv) != e.Call.Target {
 			continue
 		}
+		r.deleted[name] = true
 		loss := dataOf(pv)
 		what := "volume and data deleted"
 		if e.Call.Verb == string(storage.Recycle) {

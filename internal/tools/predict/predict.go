@@ -47,7 +47,8 @@ type Prediction struct {
 	Lost []Data `json:"lost,omitempty"`
 	// Threatened lists the volumes whose data will be deleted once nothing delays it.
 	Threatened []Data `json:"threatened,omitempty"`
-	// Retained lists the volumes that lose their claim through the change, and whose data stays because their reclaim policy is Retain.
+	// Retained lists the volumes that lose their claim through the change, and whose data stays because their reclaim policy is Retain, and
+	// those whose object is gone although nothing deleted the storage.
 	Retained []Data `json:"retained,omitempty"`
 	// Outcomes lists all effects, in order.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
@@ -114,6 +115,7 @@ type run struct {
 	refusals         []Refusal
 	applied          script.Applied
 	reportedLosses   map[string]bool
+	deleted          map[string]bool // volumes whose storage was deleted
 	reportedWarnings map[string]bool
 	terminating      []api.Object // what the previous step deletes and waits for
 	podRemoved       bool         // a pod is being deleted or was deleted
@@ -155,7 +157,7 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{},
+	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{}, deleted: map[string]bool{},
 		reportedWarnings: map[string]bool{}, autoscaled: map[string]time.Time{}, applied: script.Applied{}, start: c.Now(), observed: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
@@ -352,11 +354,15 @@ func (r *run) retained() []Data {
 	var all []Data
 	for _, name := range sortedKeys(r.volumes) {
 		pv := r.volumes[name]
-		if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			continue
-		}
 		data := dataOf(pv)
 		now, err := r.Volumes.Get(name)
+		if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			if err != nil && !r.deleted[name] {
+				data.When = fmt.Sprintf("its object is gone, and nothing deletes the storage: %s stays", location(pv))
+				all = append(all, data)
+			}
+			continue
+		}
 		switch {
 		case err != nil:
 			data.When = fmt.Sprintf("the data stays: %s; create a PersistentVolume for it to use it again", location(pv))

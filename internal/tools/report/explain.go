@@ -21,6 +21,8 @@ import (
 type Answer struct {
 	Now          time.Time             `json:"now"`
 	Explanations []explain.Explanation `json:"explanations"`
+	// Missing describes workloads whose controllers cannot create the pods that they want, if the user named no object.
+	Missing []string `json:"missing,omitempty"`
 	// Ahead is the simulated time. Outcomes lists what happened in it to the explained objects and those they wait for.
 	Ahead    predict.Span      `json:"ahead,omitzero"`
 	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
@@ -91,6 +93,7 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	}
 	if all {
 		a.Explanations = withoutRelated(a.Explanations)
+		a.Missing = missingPods(d)
 	}
 	shown := map[string]bool{}
 	for i := range a.Explanations {
@@ -269,9 +272,12 @@ func mark(shown map[string]bool, x *explain.Explanation) {
 
 // WriteText writes the answer as the command prints it.
 func (a *Answer) WriteText(w io.Writer) error {
-	if len(a.Explanations) == 0 {
+	if len(a.Explanations) == 0 && len(a.Missing) == 0 {
 		_, err := fmt.Fprintln(w, "All claims, pods, volumes and attachments are in their desired state.")
 		return err
+	}
+	if len(a.Explanations) == 0 {
+		fmt.Fprintln(w, "All claims, pods, volumes and attachments that exist are in their desired state.")
 	}
 	for i, group := range groupAlike(a.Explanations) {
 		if i > 0 {
@@ -280,6 +286,12 @@ func (a *Answer) WriteText(w io.Writer) error {
 		fmt.Fprintln(w, group)
 	}
 	a.writeWays(w)
+	for i, line := range a.Missing {
+		if i == 0 {
+			fmt.Fprintln(w, "\npods that do not exist:")
+		}
+		fmt.Fprintf(w, "  %s\n", line)
+	}
 	switch {
 	case a.Ahead == 0:
 	case len(a.Outcomes) == 0:

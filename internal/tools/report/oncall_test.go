@@ -1,0 +1,103 @@
+package report_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/predict"
+	"github.com/volsim/volsim/internal/tools/report"
+)
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func onCall(t *testing.T, name string) *dump.Dump {
+	t.Helper()
+	data, err := os.ReadFile("testdata/oncall/" + name + ".json")
+	require.NoError(t, err)
+	d, err := dump.Read(data)
+	require.NoError(t, err)
+	return d
+}
+
+// TestExplainOnCall: dumps of clusters in trouble, and what the answer must and must not say.
+func TestExplainOnCall(t *testing.T) {
+	for _, tt := range []struct {
+		rule, dump string
+		says       []string
+		never      string
+	}{
+		{"MNT-380", "crashloop", []string{"its volumes are mounted, but container c of pod default/web-x crashes (17 restarts)", "this is not about storage"},
+			"desired state"},
+		{"MNT-380", "imagepull", []string{"container c of pod default/web-x does not start (ImagePullBackOff)",
+			"1. correct the image or the configuration of pod default/web-x", "within 10m: no change"}, "automatically"},
+		{"XPROV-026", "exhausted", []string{"driver disk.example.com has refused claim default/a 88 times since 09:12 with ResourceExhausted",
+			"driver disk.example.com has no room for claim default/a (ResourceExhausted), and so for no other volume"}, "has not answered"},
+		{"XPROV-026", "limit", []string{"create the claim again, with at most 1Ti: driver hostpath.csi.k8s.io refuses more",
+			"has refused a size of claim default/big with OutOfRange; assumed to accept at most 1Ti"}, ""},
+		{"EXP-025", "resize-limit", []string{"lower the request to a size that the storage can provide, at most 1Ti and above 10Gi"}, ""},
+		{"BIND-016", "ns-terminating", []string{"1. remove finalizer foo.example.com/cleanup of pod old/app (skips a cleanup",
+			`kubectl patch pod app --type=merge -p '{"metadata":{"finalizers":null}}' -n old`, "then pvc/old/d is deleted"}, ""},
+		{"QUO-001", "quota", []string{"statefulset.apps/default/db has 2 of 3 pods", "exceeded quota: q"}, "volumes and attachments are in"},
+		{"SCHED-112", "capacity", []string{"free capacity in the storage of a node"}, "free up a node"},
+		{"RECL-065", "recycle-failed", []string{"the recycler pod of volume nfs1 has failed 30 times since 09:12", "only when you act"}, "automatically"},
+		{"MNT-387", "unmount-stuck", []string{"the kubelet of node n1 has not ended pod default/a, which had to stop until 10:00",
+			"restart kubelet and container runtime of node n1", "within 10m: no change"}, "automatically"},
+	} {
+		t.Run(tt.dump, func(t *testing.T) {
+			answer, err := report.Explain(onCall(t, tt.dump), report.Selection{}, dump.Options{Now: noon}, 10*time.Minute, 0, nil)
+			require.NoError(t, err)
+			var text strings.Builder
+			require.NoError(t, answer.WriteText(&text))
+			for _, says := range tt.says {
+				require.Contains(t, text.String(), says)
+			}
+			if tt.never != "" {
+				require.NotContains(t, text.String(), tt.never)
+			}
+		})
+	}
+}
+
+// TestPredictOnCall: what a change of these clusters does.
+func TestPredictOnCall(t *testing.T) {
+	for _, tt := range []struct {
+		rule, dump, steps string
+		says              []string
+		never             string
+	}{
+		{"MNT-380", "crashloop", "delete pod web-x", []string{"crashes (17 restarts); assumed to continue", "pod/default/web-x is being deleted"}, ""},
+		{"MNT-380", "imagepull", "delete pod web-x", []string{"container c of pod default/web-x does not start (ImagePullBackOff); assumed to continue",
+			"Stuck after 3m"}, "is Running"},
+		{"EXP-025", "limit", `patch pvc ok -p {"spec":{"resources":{"requests":{"storage":"3Ti"}}}}`,
+			[]string{"VolumeResizeFailed", "code = OutOfRange", "assumed to accept at most 1Ti"}, "pv/pv1           grows"},
+		{"EXP-021", "limit", `patch pvc ok -p {"spec":{"resources":{"requests":{"storage":"500Gi"}}}}`, []string{"grows from 10Gi to 500Gi",
+			"nothing shows whether it accepts volumes of 500Gi (its largest has 10Gi)"}, "VolumeResizeFailed"},
+		{"MNT-387", "unmount-stuck", "drain n1 --force --timeout=20s", []string{"The drain of node n1 does not end"}, "is deleted"},
+		{"XPROV-054", "pv-stuck-detach", `patch pv pv1 --type=merge -p {"metadata":{"finalizers":null}}`,
+			[]string{"pv/pv1  is deleted", "nothing deletes the storage: volume h-pv1 in disk.example.com stays"}, ""},
+		{"SIM", "hpa", "scale rs web --replicas=3", []string{"is scaled from 1 to 3", "15s   replicaset.apps/default/web  is scaled from 3 to 1",
+			"default/web asks for 1 replicas, within 1 to 5; assumed to work"}, ""},
+		{"SIM", "hpa", "scale rs web --replicas=0", []string{"is scaled from 1 to 0"}, "from 0"},
+		{"RECL-065", "recycle-failed", "nothing", []string{"the recycler pod of volume nfs1 has failed"}, "Available"},
+	} {
+		t.Run(tt.dump+" "+tt.steps, func(t *testing.T) {
+			steps, err := predict.Parse(strings.Fields(tt.steps), os.ReadFile)
+			require.NoError(t, err)
+			p, err := predict.Predict(onCall(t, tt.dump), steps, predict.Options{Options: dump.Options{Now: noon}, For: 3 * time.Minute})
+			require.NoError(t, err)
+			var text strings.Builder
+			require.NoError(t, report.WritePrediction(&text, p))
+			for _, says := range tt.says {
+				require.Contains(t, text.String(), says)
+			}
+			if tt.never != "" {
+				require.NotContains(t, text.String(), tt.never)
+			}
+		})
+	}
+}
