@@ -30,7 +30,7 @@ func (f *dumpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.now, "now", "", "time of the dump, such as 2006-01-02T15:04:05Z; default is its newest timestamp")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
 	cmd.Flags().StringArrayVar(&f.assume, "assume", nil,
-		"assumption to change, SUBJECT=BEHAVIOUR: driver[/NAME]=healthy, refuses, silent or absent; node[/NAME]=healthy or silent; controller/NAME=healthy or absent")
+		"assumption to change, SUBJECT=BEHAVIOUR: driver[/NAME]=healthy, refuses, silent or absent; node[/NAME]=healthy or silent; controller/NAME=healthy or absent; recycler=healthy, refuses or silent; pod/NAMESPACE/NAME=healthy")
 	cmd.Flags().Int64Var(&f.seed, "seed", 0, "order of events due at the same time: 0 is first in, first out, other seeds shuffle")
 }
 

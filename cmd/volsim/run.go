@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/tools/report"
@@ -181,6 +182,9 @@ func (f *runFlags) runScript(cmd *cobra.Command, s input, opts script.Options) e
 	if err := f.report(cmd.OutOrStdout(), s.Name, result); err != nil {
 		return err
 	}
+	if s.manifest && s.Dump() == nil && waitForNodes(result.Cluster) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "volsim: pods wait for a node, and the manifests have none: --nodes 1 adds one")
+	}
 	if f.update && result.Updated && s.file != "" && failure == nil {
 		if err := os.WriteFile(s.file, result.Archive, 0o644); err != nil {
 			return fileError(s.file, err)
@@ -199,6 +203,11 @@ func (f *runFlags) runScript(cmd *cobra.Command, s input, opts script.Options) e
 		}
 	}
 	return errors.New(firstLine(result.Failures[0]))
+}
+
+// waitForNodes reports whether a cluster has pods and no nodes.
+func waitForNodes(c *volsim.Cluster) bool {
+	return c != nil && len(c.Nodes.List()) == 0 && len(c.Pods.List()) > 0
 }
 
 func firstLine(err error) string {

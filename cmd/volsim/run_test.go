@@ -263,6 +263,16 @@ func TestRunManifest(t *testing.T) {
 	require.Contains(t, out, "persistentvolumeclaim/data   Pending")
 	require.Contains(t, out, "pvc/default/data is Pending")
 
+	// Pods without any node: one line says what to do.
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n"
+	status, _, errOut = shell(pod, "run", "-")
+	require.Zero(t, status, errOut)
+	require.Equal(t, "volsim: pods wait for a node, and the manifests have none: --nodes 1 adds one\n", errOut)
+	status, out, errOut = shell(pod, "run", "-", "--nodes", "1")
+	require.Zero(t, status, errOut)
+	require.Empty(t, errOut)
+	require.Contains(t, out, "pod/p   1/1     Running")
+
 	dir := t.TempDir()
 	write(t, dir, "1.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: disk.example.com\n")
 	write(t, dir, "2.yaml", strings.Replace(runClaim, `""`, "fast", 1))

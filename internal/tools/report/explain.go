@@ -93,7 +93,11 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	}
 	if all {
 		a.Explanations = withoutRelated(a.Explanations)
-		a.Missing = missingPods(d)
+		if len(asked.kinds) == 0 || slices.ContainsFunc(asked.kinds, runsPods) {
+			a.Missing = missingPods(d, nil)
+		}
+	} else {
+		a.Missing = missingPods(d, asked.named)
 	}
 	shown := map[string]bool{}
 	for i := range a.Explanations {

@@ -17,9 +17,9 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// missingPods returns a line for each workload that has fewer pods than it wants and whose controller reported that it cannot create one, with
+// missingPods returns a line for each workload, or for each of those that only lists, that has fewer pods than it wants and whose controller reported that it cannot create one, with
 // the newest report. Such pods are in no list of objects.
-func missingPods(d *dump.Dump) []string {
+func missingPods(d *dump.Dump, only []api.Ref) []string {
 	failed := map[apitypes.UID]*corev1.Event{}
 	pods := map[apitypes.UID]int64{}
 	for _, obj := range d.Objects {
@@ -38,7 +38,7 @@ func missingPods(d *dump.Dump) []string {
 	var lines []string
 	for _, obj := range d.Objects {
 		event := failed[obj.GetUID()]
-		if event == nil || obj.GetUID() == "" {
+		if event == nil || obj.GetUID() == "" || only != nil && !slices.Contains(only, api.RefTo(obj)) {
 			continue
 		}
 		want, has := wantedPods(obj), pods[obj.GetUID()]

@@ -101,3 +101,35 @@ func TestPredictOnCall(t *testing.T) {
 		})
 	}
 }
+
+// TestSelectOnCall: objects as kubectl names them.
+func TestSelectOnCall(t *testing.T) {
+	for _, tt := range []struct {
+		name, namespace string
+		args            []string
+		says, fails     string
+	}{
+		{name: "kinds with commas", namespace: "default", args: []string{"pvc,pods"}, says: "All claims"},
+		{name: "a workload that lacks pods", namespace: "default", args: []string{"sts/db"}, says: "has 2 of 3 pods"},
+		{name: "workloads of a kind", namespace: "default", args: []string{"sts"}, says: "has 2 of 3 pods"},
+		{name: "an unknown kind among others", namespace: "default", args: []string{"pvc,colour"}, fails: `unknown kind "colour"`},
+		{name: "a kind without explanations", namespace: "default", args: []string{"nodes"}, fails: "explain Node: want a claim (pvc)"},
+		{name: "a namespace that does not exist", namespace: "defalt", fails: `the dump has no namespace "defalt"; did you mean "default"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked, err := report.Select(tt.namespace, true, false, tt.args)
+			var answer *report.Answer
+			if err == nil {
+				answer, err = report.Explain(onCall(t, "quota"), asked, dump.Options{Now: noon}, 0, 0, nil)
+			}
+			if tt.fails != "" {
+				require.ErrorContains(t, err, tt.fails)
+				return
+			}
+			require.NoError(t, err)
+			var text strings.Builder
+			require.NoError(t, answer.WriteText(&text))
+			require.Contains(t, text.String(), tt.says)
+		})
+	}
+}

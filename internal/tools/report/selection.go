@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/similar"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -22,8 +24,8 @@ type Selection struct {
 	namespace string
 	// named lists the objects of the command line.
 	named []api.Ref
-	// kind, if not "", asks for all objects of a kind.
-	kind api.Kind
+	// kinds, unless empty, asks for all objects of these kinds.
+	kinds []api.Kind
 }
 
 // Select reads the objects of a command line as kubectl does. given reports whether the namespace is that of the option -n, and all
@@ -37,11 +39,13 @@ func Select(namespace string, given, all bool, args []string) (Selection, error)
 		s.namespace = ""
 	}
 	if len(args) == 1 && !strings.Contains(args[0], "/") {
-		kind, _, known := objname.KindOf(args[0])
-		if !known {
-			return s, objname.UnknownKind(args[0])
+		for word := range strings.SplitSeq(args[0], ",") {
+			kind, _, known := objname.KindOf(word)
+			if !known {
+				return s, objname.UnknownKind(word)
+			}
+			s.kinds = append(s.kinds, kind)
 		}
-		s.kind = kind
 		return s, nil
 	}
 	if all && len(args) > 0 {
@@ -54,7 +58,7 @@ func Select(namespace string, given, all bool, args []string) (Selection, error)
 
 // selects reports whether an object that is not named is asked for.
 func (s *Selection) selects(obj api.Object) bool {
-	if s.kind != "" && api.KindOf(obj) != s.kind {
+	if len(s.kinds) > 0 && !slices.Contains(s.kinds, api.KindOf(obj)) {
 		return false
 	}
 	switch {
@@ -65,27 +69,28 @@ func (s *Selection) selects(obj api.Object) bool {
 	}
 	pv, ok := obj.(*corev1.PersistentVolume)
 	// A volume belongs to the namespace of its claim.
-	return s.kind != "" || ok && pv.Spec.ClaimRef != nil && pv.Spec.ClaimRef.Namespace == s.namespace
+	return len(s.kinds) > 0 || ok && pv.Spec.ClaimRef != nil && pv.Spec.ClaimRef.Namespace == s.namespace
 }
 
 // find returns the objects of the dump that are asked for. A workload stands for its pods. An object that does not exist is an error, which
 // names what may be meant.
 func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
-	if s.kind != "" && !slices.Contains(explained, s.kind) {
-		var refs []api.Ref
-		for _, obj := range d.Objects {
-			if s.selects(obj) {
-				pods, err := podsOf(d, api.RefTo(obj))
-				if err != nil {
-					return nil, err
-				}
-				refs = append(refs, pods...)
-			}
+	if len(s.named) == 0 && s.namespace != "" && !mentions(d, s.namespace) {
+		return nil, fmt.Errorf("the dump has no namespace %q%s", s.namespace, similar.Hint(s.namespace, namespacesOf(d)))
+	}
+	for _, kind := range s.kinds {
+		if !slices.Contains(explained, kind) && !runsPods(kind) {
+			return nil, notExplained(store.GroupVersionKind(kind).Kind)
 		}
-		return refs, nil
 	}
 	if len(s.named) == 0 {
-		return refsOf(d, s.selects), nil
+		refs := refsOf(d, s.selects)
+		for _, obj := range d.Objects {
+			if s.selects(obj) && runsPods(api.KindOf(obj)) && len(s.kinds) > 0 {
+				refs = append(refs, podsOf(d, api.RefTo(obj))...)
+			}
+		}
+		return unique(refs), nil
 	}
 	var refs []api.Ref
 	for _, ref := range s.named {
@@ -96,13 +101,49 @@ func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
 			refs = append(refs, ref)
 			continue
 		}
-		pods, err := podsOf(d, ref)
-		if err != nil {
-			return nil, err
+		pods := podsOf(d, ref)
+		switch {
+		case !runsPods(ref.Kind):
+			return nil, notExplained(objname.Of(ref))
+		case len(pods) == 0 && len(missingPods(d, []api.Ref{ref})) == 0:
+			return nil, fmt.Errorf("%s has no pods in the dump", objname.Of(ref))
 		}
 		refs = append(refs, pods...)
 	}
-	return refs, nil
+	return unique(refs), nil
+}
+
+func notExplained(what string) error {
+	return fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), or a workload with pods", what)
+}
+
+// runsPods reports whether the objects of a kind own pods, themselves or through others.
+func runsPods(kind api.Kind) bool {
+	return slices.Contains([]api.Kind{"Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
+		"ReplicationController"}, kind)
+}
+
+// unique returns the references without repetitions, in their order.
+func unique(refs []api.Ref) []api.Ref {
+	seen := map[api.Ref]bool{}
+	return slices.DeleteFunc(refs, func(ref api.Ref) bool {
+		again := seen[ref]
+		seen[ref] = true
+		return again
+	})
+}
+
+// namespacesOf returns the names of the namespaces that a dump mentions, sorted.
+func namespacesOf(d *dump.Dump) []string {
+	names := map[string]bool{}
+	for _, obj := range d.Objects {
+		if api.KindOf(obj) == "Namespace" {
+			names[obj.GetName()] = true
+		} else if obj.GetNamespace() != "" {
+			names[obj.GetNamespace()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // missing returns the error for an object that is not in the dump.
@@ -141,7 +182,7 @@ func mentions(d *dump.Dump, namespace string) bool {
 }
 
 // podsOf returns the pods that an object owns, also through other objects.
-func podsOf(d *dump.Dump, ref api.Ref) ([]api.Ref, error) {
+func podsOf(d *dump.Dump, ref api.Ref) []api.Ref {
 	owner := map[apitypes.UID]apitypes.UID{}
 	var root apitypes.UID
 	for _, obj := range d.Objects {
@@ -166,10 +207,7 @@ func podsOf(d *dump.Dump, ref api.Ref) ([]api.Ref, error) {
 			}
 		}
 	}
-	if len(refs) == 0 {
-		return nil, fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), or a workload with pods", objname.Of(ref))
-	}
-	return refs, nil
+	return refs
 }
 
 // explained lists the kinds that have explanations: pods first, because they lead to the others.
