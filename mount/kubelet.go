@@ -29,6 +29,7 @@ type kubelet struct {
 	layout  disk.Layout
 	plugins *plugin.Host
 	events  *engine.Recorder
+	log     volumeLog
 
 	// pods are the pods of the node as the API shows them. workers has one worker for each pod that the kubelet deals with.
 	pods    map[types.UID]*corev1.Pod
@@ -86,7 +87,7 @@ func afterPasses(p *engine.Process) {
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
 	k.actor, k.events, k.operations.pending = a, a.NewRecorder(component), a.NewNestedOperations()
-	n.kubelet = k
+	n.kubelet, k.log = k, newVolumeLog(a)
 	a.SetIsolated(n.partitioned)
 	a.OnStop(func() {
 		for _, w := range k.workers {

@@ -26,6 +26,8 @@ func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
 	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	// MNT-151: volumes that are mounted once per node share a key.
 	op.start(mountKey(pr.Volume, pod.UID), opMount, pod, func(p *engine.Process) error {
+		ap, known := op.k.actual.PodVolume(desired.Name, pod.UID)
+		op.k.log.mountStarted(desired.Name, spec, pod, known && ap.State == volumes.Mounted)
 		prefix, err := op.mount(p, desired, spec, pod)
 		if err == nil {
 			// MNT-200: success emits no Event.
@@ -88,6 +90,7 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 		// MNT-203: other operations see the mounted device before the next step.
 		av.SetDevice(volumes.DeviceMounted, devicePath, mountPath)
 		av.SetLabel(spec)
+		op.k.log.deviceMounted(v.Name, spec, pod, mountPath)
 	}
 	// MNT-197: step 8: the volume is mounted for the pod.
 	ap, known := op.k.actual.PodVolume(v.Name, pod.UID)
@@ -98,6 +101,7 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 		op.podFailed(v.Name, pod.UID, spec, err)
 		return "MountVolume.SetUp failed", err
 	}
+	op.k.log.mounted(v.Name, spec, pod, how.Remount)
 	if err := op.k.expansion.expandAtMount(p, v.Name, spec, pod, ""); is[panicError](err) {
 		// MNT-430: the volume is mounted for the pod, but the kubelet does not record it.
 		return "", err

@@ -24,6 +24,7 @@ func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, 
 	}
 	// MNT-152, MNT-154, MNT-908: unmounts of different pods run in parallel, and do not wait for the backoff of a mount.
 	op.start(podKey(name, uid), opUnmount, op.k.podRef(uid), func(p *engine.Process) error {
+		op.k.log.unmountStarted(name, uid)
 		err := op.unmountFrom(p, v.Name, uid, spec, tearDown)
 		if err == nil {
 			p.Decide("MNT-263", op.k.podRef(uid), "volume %s is unmounted", name)
@@ -44,6 +45,7 @@ func (op *operations) unmountFrom(p *engine.Process, name corev1.UniqueVolumeNam
 		op.setPodState(name, uid, spec, volumes.MountUncertain)
 		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
 	}
+	op.k.log.unmounted(name, spec, uid)
 	// MNT-263: step 3: the pod no longer has the volume.
 	op.k.actual.RemovePodVolume(name, uid)
 	op.k.podVolumesChanged(uid)

@@ -12,6 +12,7 @@ import (
 func (op *operations) unmountDevice(p *engine.Process, v *volumes.ActualVolume) {
 	// MNT-153: the operation is on the volume as a whole.
 	op.start(volumeKey(v.Name), opUnmountDevice, op.k.nodeRef(), func(p *engine.Process) error {
+		op.k.log.unmountDeviceStarted(v, op.k.node.name)
 		err := op.unmountDeviceFromNode(p, v)
 		if err == nil {
 			p.Decide("MNT-284", op.k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
@@ -43,6 +44,7 @@ func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.Actual
 		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
+	op.k.log.deviceUnmounted(v, op.k.node.name)
 	// MNT-284, MNT-289: the device path stays recorded.
 	v.SetDevice(volumes.DeviceNotMounted, "", "")
 	return nil

@@ -28,7 +28,10 @@ func (op *operations) verifyVolume(p *engine.Process, pr volumes.DesiredPair) {
 	spec, pod := pr.Pod.Spec, pr.Pod.Pod
 	p.Decide("MNT-174", pod, "verifies that volume %s is attached", name)
 	// MNT-150, MNT-159: the operation is on the volume as a whole, and uses the desired state as it is now.
-	op.start(volumeKey(name), opVerify, pod, func(p *engine.Process) error { return op.verifyAttached(p, snapshot, spec, pod) })
+	op.start(volumeKey(name), opVerify, pod, func(p *engine.Process) error {
+		op.k.log.verifyStarted(name, spec, pod)
+		return op.verifyAttached(p, snapshot, spec, pod)
+	})
 }
 
 // verifyAttached runs the operation (MNT-175). Its errors emit no Events (MNT-176).
@@ -61,6 +64,7 @@ func (op *operations) verifyAttached(p *engine.Process, v volumes.DesiredVolume,
 		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : %w", spec.Name(), errNotInStatus)
 	}
 	op.recordAttached(v, spec, node.Status.VolumesAttached[at].DevicePath, size)
+	op.k.log.attached(v.Name, spec, pod, node.Status.VolumesAttached[at].DevicePath)
 	p.Decide("MNT-175", pod, "volume %s is attached", v.Name)
 	return nil
 }

@@ -130,6 +130,7 @@ func (rc *reconciler) unmountDevices(p *engine.Process) {
 			// MNT-139, MNT-287, MNT-932: from now on the node does not report the volume in use.
 			if k.actual.Forget(v.Name) {
 				p.Decide("MNT-135", k.nodeRef(), "forgets volume %s", v.Name)
+				k.log.forgotten(v, k.node.name)
 			}
 		case volumes.UnmapDevice:
 			op.unmapDevice(p, v)

@@ -139,6 +139,10 @@ func (r *run) written(e *trace.Entry) {
 	case api.Node:
 		o.What = nodeChange(e)
 	case api.CSINode, api.CSIStorageCapacity, api.Event:
+		// Components write these all the time; what the user does to them counts.
+		if api.IsUser(e.Actor) {
+			o.What = otherChange(e)
+		}
 	default:
 		o.What = otherChange(e)
 	}
