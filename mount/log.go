@@ -58,6 +58,12 @@ func (l *volumeLog) mountStarted(name corev1.UniqueVolumeName, spec *volumes.Spe
 	}
 }
 
+func (l *volumeLog) waitForAttach(what string, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, devicePath string) {
+	if l.operations.Enabled(0) {
+		l.operations.Info(0, forPod("MountVolume.WaitForAttach "+what, name, spec, pod, fmt.Sprintf("DevicePath %q", devicePath)), podAttr(pod))
+	}
+}
+
 func (l *volumeLog) deviceMounted(name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, path string) {
 	if l.operations.Enabled(0) {
 		l.operations.Info(0, forPod("MountVolume.MountDevice succeeded", name, spec, pod, fmt.Sprintf("device mount path %q", path)), podAttr(pod))

@@ -72,9 +72,11 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 	}
 	if op.mustAttach(v, spec) {
 		// MNT-195, MNT-177: step 6: the volume must be attached. CSI checks that again at each mount.
+		op.k.log.waitForAttach("entering", v.Name, spec, pod, devicePath)
 		if devicePath, err = volumePlugin.WaitForAttach(p, spec, devicePath); err != nil {
 			return "MountVolume.WaitForAttach failed", err
 		}
+		op.k.log.waitForAttach("succeeded", v.Name, spec, pod, devicePath)
 	}
 	// MNT-196, MNT-201, MNT-916: step 7: the device is mounted on the node, also if its state is uncertain.
 	if av, ok := op.k.actual.Volume(v.Name); ok && v.DeviceMountable && av.Device != volumes.DeviceMounted {
