@@ -25,7 +25,7 @@ var generated = regexp.MustCompile(`(web-[0-9a-f]+-)[a-z0-9]{5}\b|(pvc-)[0-9a-f-
 func TestReasoned(t *testing.T) {
 	files, err := filepath.Glob("testdata/reasoned/*.facts")
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 95)
+	require.GreaterOrEqual(t, len(files), 110)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".facts"), func(t *testing.T) {
 			c := readCase(t, file)
