@@ -117,7 +117,7 @@ func newController(a *engine.Actor, cfg Config) *controller {
 	// BIND-034: one worker per queue.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Sync: c.processVolume})
-	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Pass: c.resyncDirty, Full: c.resyncAll,
+	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Rank: 1, Pass: c.resyncDirty, Full: c.resyncAll,
 		Idle: engine.EveryTick})
 	if cfg.NewReclaimer != nil {
 		c.reclaimer = cfg.NewReclaimer(c)

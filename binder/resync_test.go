@@ -41,9 +41,6 @@ func TestResyncSkipsCleanObjects(t *testing.T) {
 				run := func(full bool) string {
 					cfg, _ := history.Config(0)
 					internals.Options(&cfg).NoSkipping, cfg.Lag = full, test.lag
-					// What falls on the instant of a resync by chance comes before or after it as its timer was set earlier or later.
-					// So components with their own timers that do not depend on resyncs are omitted.
-					cfg.Without = []string{actors.Scheduler, actors.AttachDetach, actors.PodGC, actors.Attacher(history.Driver), volsim.Kubelets}
 					return runPicks(r, cfg, test.opts, picks)
 				}
 				some, all := run(false), run(true)

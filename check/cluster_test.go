@@ -61,10 +61,10 @@ func TestForcedDetach(t *testing.T) {
   +10.2s kubelet/n1: disk.example.com Publish v on n1 for pod 5371f9b1-00b8-4a30-afd3-1a5e2cd12aa4
   +1m0.1s attachdetach-controller: ATT-064 detach kubernetes.io/csi/disk.example.com^v from node n1: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter
   +1m0.1s external-attacher/disk.example.com: disk.example.com Detach v on n1
-+1m1.4s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter)
++1m10.2s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter)
   +10.2s kubelet/n1: disk.example.com Publish v on n1 for pod 5371f9b1-00b8-4a30-afd3-1a5e2cd12aa4
   +1m0.1s attachdetach-controller: ATT-064 detach kubernetes.io/csi/disk.example.com^v from node n1: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter
-  +1m1.4s kubelet/n2: disk.example.com Publish v on n2 for pod 17d02589-f929-44dc-9a7c-9bbf9c21256a`, lines(c.Violations()))
+  +1m10.2s kubelet/n2: disk.example.com Publish v on n2 for pod 17d02589-f929-44dc-9a7c-9bbf9c21256a`, lines(c.Violations()))
 		require.Empty(t, check.Unforced(c.Violations()))
 		require.Equal(t, noTrace, c.Trace() == nil)
 	}

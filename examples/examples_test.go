@@ -59,6 +59,29 @@ func TestLessons(t *testing.T) {
 	}
 }
 
+// TestLessonsWithoutSkipping: a lesson prints the same if passes that would find nothing new are run.
+func TestLessonsWithoutSkipping(t *testing.T) {
+	const config = "config no-skipping=true\n"
+	for _, file := range lessons(t) {
+		t.Run(filepath.Dir(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s, err := scenario.Parse("examples/"+filepath.ToSlash(file), append([]byte(config), data...))
+			require.NoError(t, err)
+			var got bytes.Buffer
+			result, err := scenario.Run(s, scenario.Options{Out: &got})
+			require.NotNil(t, result.Cluster, "%v", err)
+			defer result.Cluster.Close()
+			require.NoError(t, err, "%s", got.String())
+			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
+
+			want, err := os.ReadFile(filepath.Join(filepath.Dir(file), "want.txt"))
+			require.NoError(t, err)
+			require.Equal(t, string(want), strings.TrimLeft(strings.TrimPrefix(got.String(), "> "+config), "\n"))
+		})
+	}
+}
+
 // TestLessonsInAnyOrder: what a lesson expects does not depend on the order of what happens at one instant.
 func TestLessonsInAnyOrder(t *testing.T) {
 	for _, file := range lessons(t) {

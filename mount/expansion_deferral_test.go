@@ -44,8 +44,8 @@ func readers(t *testing.T, options ...func(*setup)) *fixture {
 	w.grow("2Gi")
 	w.reader("p1")
 	w.Advance(11 * time.Second)
-	w.attach(handle)
 	w.Mark()
+	w.attach(handle)
 	for len(w.node.kubelet.expansion.deferrals) == 0 {
 		w.Advance(10 * time.Millisecond)
 	}
@@ -89,6 +89,7 @@ func TestDeferredAgain(t *testing.T) {
 			if got := count(w.events(), deferralReason) / 2; got > tt.passes {
 				t.Errorf("%d passes were run, want %d at most", got, tt.passes)
 			}
+			w.Advance(300 * time.Millisecond) // the pod sees its volume
 			want(t, "work is left", w.Working(), false)
 		})
 	}

@@ -152,7 +152,7 @@ func (w *fixture) attach(handles ...string) {
 		attached = append(attached, corev1.AttachedVolume{Name: objects.CSIVolumeName(driverName, h)})
 	}
 	w.setAttached(attached...)
-	w.Advance(0)
+	w.Advance(100 * time.Millisecond) // a pass has seen it
 }
 
 func (w *fixture) attachment(h string, change func(*storagev1.VolumeAttachment)) {

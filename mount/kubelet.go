@@ -78,9 +78,7 @@ const (
 
 // afterPasses lets the passes of this instant come first (MNT-014).
 func afterPasses(p *engine.Process) {
-	for range rankPoll {
-		p.Sleep(0)
-	}
+	p.AfterPasses(rankPoll)
 }
 
 // start begins a life of the kubelet.

@@ -140,7 +140,7 @@ func TestAttachabilityChangesAtTheEnd(t *testing.T) {
 	w.stopAttaching()
 	w.deletePod("p1")
 	w.Advance(time.Second)
-	want(t, "MNT-080: timed calls", w.timed(), []string{"100ms Unpublish h1", "200ms Unstage h1"})
+	want(t, "MNT-080: timed calls", w.timed(), []string{"200ms Unpublish h1", "300ms Unstage h1"})
 	want(t, "MNT-387: phase", w.phase("p1"), corev1.PodPhase("gone"))
 }
 
@@ -325,7 +325,7 @@ func TestKeys(t *testing.T) {
 		w.OK(err)
 	}
 	w.Advance(5 * time.Second)
-	want(t, "MNT-154: side by side", w.timed()[:2], []string{"1s Unpublish h1", "1s Unpublish h1"})
+	want(t, "MNT-154: side by side", w.timed()[:2], []string{"1.1s Unpublish h1", "1.1s Unpublish h1"})
 }
 
 // MNT-155, MNT-908: an unmount does not wait for the backoff of mounts.

@@ -35,7 +35,7 @@ func TestScenario01FirstMount(t *testing.T) {
 	want(t, "MNT-170: in use", w.inUse(), []corev1.UniqueVolumeName{volumeName})
 	want(t, "MNT-174: operations", w.node.kubelet.operations.pending.Len(), 0)
 	want(t, "MNT-380: phase", w.phase("p1"), corev1.PodPending)
-	// The pass of this instant verifies, the next one mounts.
+	// The next pass verifies, and the one after it mounts.
 	w.attach(handle)
 	want(t, "MNT-178: verified", w.state(pod.UID), "VolumeNotMounted DeviceNotMounted")
 	w.Advance(100 * time.Millisecond)
@@ -288,7 +288,7 @@ func TestScenario12UnpublishFails(t *testing.T) {
 	want(t, "MNT-902: pod", w.phase("p1"), corev1.PodSucceeded)
 	w.Advance(4 * time.Second)
 	const failed = "Unpublish h1 = Internal"
-	want(t, "MNT-264: calls", w.timed(), []string{"0s " + failed, "600ms " + failed, "1.7s " + failed, "3.8s Unpublish h1", "3.9s Unstage h1"})
+	want(t, "MNT-264: calls", w.timed(), []string{"100ms " + failed, "700ms " + failed, "1.8s " + failed, "3.9s Unpublish h1", "4s Unstage h1"})
 	want(t, "MNT-264: events", w.events(), nil)
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")
 }
@@ -325,7 +325,7 @@ func TestScenario14SharedBackoff(t *testing.T) {
 	w.Mark()
 	// Both pods wait for the backoff of the volume; the first by uid is tried, and its success lets the other try immediately.
 	w.Advance(5 * time.Second)
-	want(t, "MNT-907: calls", w.timed(), []string{"3.9s Publish h1", "4s Publish h1"})
+	want(t, "MNT-907: calls", w.timed(), []string{"4s Publish h1", "4.1s Publish h1"})
 }
 
 // Scenario 15: MNT-194, MNT-221, MNT-922.

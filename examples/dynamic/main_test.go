@@ -68,8 +68,8 @@ func Example() {
 	//  5m11.3s  user                         Pod web: marked for deletion
 	//  5m11.3s  user                         PersistentVolumeClaim data: marked for deletion
 	//  5m11.3s  kubelet                      Pod web: phase=Succeeded, conditions[0].observedGeneration=2, conditions[0].status=False, …
-	//  5m11.3s  kubelet                      the driver's Unpublish at n2
-	//  5m11.4s  kubelet                      the driver's Unstage at n2
+	//  5m11.4s  kubelet                      the driver's Unpublish at n2
+	//  5m11.5s  kubelet                      the driver's Unstage at n2
 	//  5m11.6s  kubelet                      Pod web is gone
 	//  5m11.6s  pvc-protection-controller    PersistentVolumeClaim data is gone
 	//  5m11.6s  persistentvolume-controller  PersistentVolume pvc-f2884db9…: phase=Released

@@ -13,6 +13,7 @@ import (
 type Actor struct {
 	engine *Engine
 	name   string
+	index  int // among the actors of the engine
 	start  func(*Actor)
 	alive  bool
 	lives  int
@@ -38,7 +39,7 @@ func (e *Engine) NewActor(name string, start func(*Actor)) (*Actor, error) {
 			return nil, fmt.Errorf("engine: there is an actor %q already", name)
 		}
 	}
-	a := &Actor{engine: e, name: name, start: start}
+	a := &Actor{engine: e, name: name, index: len(e.actors), start: start}
 	e.actors = append(e.actors, a)
 	a.Start()
 	return a, nil
@@ -140,6 +141,7 @@ func (a *Actor) end(self *Process) {
 		return true
 	}
 	a.engine.ready.drop(mine)
+	a.engine.passes.drop(mine)
 	a.engine.timers.drop(mine)
 }
 
@@ -210,6 +212,7 @@ type Timer struct {
 	wait    *waiter
 
 	cause      uint64 // the process that asked for it
+	rank       uint8  // of a pass
 	background bool
 	stopped    bool
 	fired      bool
@@ -222,7 +225,7 @@ func (a *Actor) arm(d time.Duration, t *Timer) *Timer {
 		t.cause = by.id
 	}
 	// A dead actor gets no timer.
-	t.stopped = !a.engine.schedule(d, t, a, t.background)
+	t.stopped = !a.engine.enqueue(d, event{task: t, owner: a, background: t.background, rank: t.rank})
 	return t
 }
 

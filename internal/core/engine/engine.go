@@ -60,7 +60,9 @@ type Engine struct {
 	seq           uint64
 	timers        timerHeap
 	ready         readyList
-	waiting       int // foreground events, ready or timed
+	passes        passList
+	turn          turn // of the pass that ran last at this instant
+	waiting       int  // foreground events, ready or timed
 	choices       *choices
 	latency       time.Duration
 	lag           map[string]time.Duration
@@ -199,24 +201,38 @@ type task interface{ run() }
 
 // schedule makes t due after d. Settle does not wait for background tasks. It returns false for a dead actor: then nothing is scheduled.
 func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool) bool {
-	if owner != nil && !owner.alive {
+	return e.enqueue(d, event{task: t, owner: owner, background: background})
+}
+
+// enqueue makes an event due after d, in the order of its rank; see schedule.
+func (e *Engine) enqueue(d time.Duration, ev event) bool {
+	if ev.owner != nil && !ev.owner.alive {
 		return false
 	}
 	e.seq++
-	ev := event{seq: e.seq, task: t, owner: owner, background: background}
+	ev.seq = e.seq
 	if e.footprint != nil {
 		e.footprint.Queued = append(e.footprint.Queued, ev.seq)
 	}
-	if !background {
+	if !ev.background {
 		e.waiting++
 	}
 	if d <= 0 {
-		e.ready.push(ev)
+		e.arrives(ev)
 		return true
 	}
 	ev.at = e.in(d)
 	e.timers.push(ev)
 	return true
+}
+
+// arrives adds an event that is due now. If an order is chosen, passes have no order of their own.
+func (e *Engine) arrives(ev event) {
+	if ev.rank > 0 && e.choices == nil {
+		e.passes.push(ev)
+	} else {
+		e.ready.push(ev)
+	}
 }
 
 // in is the time d from now, at most forever.
@@ -233,34 +249,13 @@ func later(t, d time.Duration) time.Duration {
 // next removes and returns the next event up to limit, and moves the clock to it.
 func (e *Engine) next(limit time.Duration) (event, bool) {
 	for {
-		if e.ready.len() == 0 {
-			ev, ok := e.timers.peek()
-			if !ok || ev.at > limit {
-				if e.waitOutside(limit) {
-					continue
-				}
-				return event{}, false
-			}
-			// A stopped timer does not move the clock.
-			if t, ok := ev.task.(*Timer); ok && t.stopped {
-				e.timers.pop()
-				continue
-			}
-			if e.waitOutside(ev.at) {
-				continue
-			}
-			e.now = ev.at
-			for ok && ev.at == e.now {
-				e.ready.push(e.timers.pop())
-				ev, ok = e.timers.peek()
-			}
+		if e.ready.len() == 0 && len(e.passes.events) == 0 && !e.move(limit) {
+			return event{}, false
 		}
-		i := 0
-		if e.choices != nil {
-			// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.
-			i = e.choices.pick(e.ready.len())
+		ev, ok := e.first()
+		if !ok {
+			continue
 		}
-		ev := e.ready.take(i)
 		if t, ok := ev.task.(*Timer); ok && t.stopped {
 			continue
 		}
@@ -270,3 +265,51 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 		return ev, true
 	}
 }
+
+// first removes an event that is due now.
+func (e *Engine) first() (ev event, ok bool) {
+	switch n := e.ready.len(); {
+	case n > 0 && e.choices != nil:
+		// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.
+		return e.ready.take(e.choices.pick(n)), true
+	case n > 0:
+		return e.ready.take(0), true
+	case len(e.passes.events) > 0:
+		ev = e.passes.pop()
+		e.turn = ev.turn()
+		return ev, true
+	}
+	return event{}, false
+}
+
+// move moves the clock to the next event up to limit. It reports whether there is one.
+func (e *Engine) move(limit time.Duration) bool {
+	ev, ok := e.timers.peek()
+	if !ok || ev.at > limit {
+		return e.waitOutside(limit)
+	}
+	// A stopped timer does not move the clock.
+	if t, ok := ev.task.(*Timer); ok && t.stopped {
+		e.timers.pop()
+		return true
+	}
+	if e.waitOutside(ev.at) {
+		return true
+	}
+	e.moveTo(ev.at)
+	for ok && ev.at == e.now {
+		e.arrives(e.timers.pop())
+		ev, ok = e.timers.peek()
+	}
+	return true
+}
+
+// moveTo moves the clock.
+func (e *Engine) moveTo(at time.Duration) {
+	if e.now != at {
+		e.now, e.turn = at, turn{}
+	}
+}
+
+// endsAt records that all events up to the time at have run, those of that time included.
+func (e *Engine) endsAt(at time.Duration) { e.now, e.turn = at, lastTurn }

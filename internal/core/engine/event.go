@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -12,7 +14,23 @@ type event struct {
 	task       task
 	owner      *Actor
 	background bool
+	rank       uint8 // see TickerConfig.Rank
 }
+
+// turn is a position among the passes of one instant: by rank, then in the order of the actors. Zero comes before all passes.
+type turn struct {
+	rank  uint8
+	actor int
+}
+
+func (a turn) compare(b turn) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.actor, b.actor))
+}
+
+// lastTurn comes after all passes of an instant.
+var lastTurn = turn{rank: math.MaxUint8}
+
+func (a event) turn() turn { return turn{a.rank, a.owner.index} }
 
 func (a event) before(b event) bool {
 	if a.at != b.at {
@@ -43,6 +61,25 @@ func (r *readyList) drop(match func(event) bool) {
 	clear(r.items[n:])
 	r.items, r.head = r.items[:n], 0
 }
+
+// passList lists the passes that are due now, in the order of their turns.
+type passList struct{ events []event }
+
+func (l *passList) push(ev event) {
+	at, _ := slices.BinarySearchFunc(l.events, ev, func(a, b event) int {
+		return cmp.Or(a.turn().compare(b.turn()), cmp.Compare(a.seq, b.seq))
+	})
+	l.events = slices.Insert(l.events, at, ev)
+}
+
+func (l *passList) pop() event {
+	ev := l.events[0]
+	l.events = slices.Delete(l.events, 0, 1)
+	return ev
+}
+
+// drop removes the events that match.
+func (l *passList) drop(match func(event) bool) { l.events = slices.DeleteFunc(l.events, match) }
 
 // timerHeap is a binary heap of events by (time, sequence).
 type timerHeap struct{ events []event }

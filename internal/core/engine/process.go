@@ -176,6 +176,18 @@ func (p *Process) Sleep(d time.Duration) {
 	p.park()
 }
 
+// AfterPasses lets the other events of this instant come first, and then the passes with a lower rank; see TickerConfig.Rank.
+func (p *Process) AfterPasses(rank uint8) {
+	if p.inline {
+		return
+	}
+	if p.dead {
+		panic(killed{})
+	}
+	p.engine.enqueue(0, event{task: p, owner: p.actor, rank: rank})
+	p.park()
+}
+
 // Switch is a point at which other actors may run. With Seed 0 it does nothing.
 func (p *Process) Switch() {
 	if p.engine.choices == nil || p.inline {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -35,7 +36,7 @@ func (e *Engine) Advance(d time.Duration) {
 	end := e.in(d)
 	e.beginRun(Advancing, end)
 	e.carry(func() (event, bool) { return e.next(end) })
-	e.now = end
+	e.endsAt(end)
 	e.release()
 	e.returns()
 }
@@ -105,7 +106,7 @@ func (d *drain) next() (event, bool) {
 		if len(d.err.Pending) == 0 {
 			d.err.Cause = NothingLeft
 		}
-		e.now = max(e.now, d.end)
+		e.endsAt(max(e.now, d.end))
 		return event{}, false
 	}
 	if e.now != d.instant {
@@ -171,7 +172,7 @@ func (err *StuckError) cause() string {
 // Pending describes the work that is queued, in the order in which it is due.
 func (e *Engine) Pending() []string {
 	var pending []string
-	for _, ev := range e.ready.all() {
+	for _, ev := range slices.Concat(e.ready.all(), e.passes.events) {
 		if t, ok := ev.task.(*Timer); ok && t.stopped {
 			continue
 		}

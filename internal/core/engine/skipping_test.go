@@ -66,7 +66,7 @@ func TestIdlePasses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		idle func() (time.Time, bool)
-		rank int
+		rank uint8
 		do   func(e *engine.Engine, a *engine.Actor, ticker *engine.Ticker, faults *predictor)
 		want []string
 	}{

@@ -29,8 +29,7 @@ type tickerRequest struct {
 type tickerState int
 
 const (
-	tickerIdle  tickerState = iota
-	tickerBegun             // the tick is there, and other events of its instant come first; see TickerConfig.Rank
+	tickerIdle tickerState = iota
 	tickerActive
 )
 
@@ -47,8 +46,11 @@ type TickerConfig struct {
 	Fixed bool
 	// Rank orders passes that are due at the same instant. At zero, the default, a pass begins when its timer fires, and a request at the
 	// instant of a tick, except at the instant of the ticker's creation, is too late for it. With a positive rank the other events of the
-	// instant come first, then the passes in the order of their ranks, and a request at that instant is in time.
-	Rank int
+	// instant come first, then the passes by rank, those of one rank in the order of their actors. A request at that instant is in time
+	// until the turn of the pass has come, or the run of the engine has ended with that instant. So it makes no difference whether the
+	// pass was requested before. If Config chooses the order, the pass may begin at any time in its instant. At the instant of the
+	// ticker's creation there is no rank.
+	Rank uint8
 	// Pass is the work.
 	Pass func(*Process)
 	// Idle returns when the next pass is due that makes requests although nothing has changed; the past is the next tick, see EveryTick. Such
@@ -135,8 +137,6 @@ func (t *Ticker) arm(at time.Duration, foreground bool) {
 	switch {
 	case t.state == tickerIdle:
 		t.request(t.tick(at), foreground)
-	case t.state == tickerBegun && at == now:
-		// The pass that is about to begin answers the request.
 	case t.again.set:
 		t.again.at, t.again.foreground = min(at, t.again.at), foreground || t.again.foreground
 	default:
@@ -157,16 +157,25 @@ func (t *Ticker) request(tick time.Duration, foreground bool) {
 		t.timer.Stop()
 	}
 	t.due, t.waits = tick, foreground
-	t.timer = t.actor.arm(tick-t.actor.engine.now, &Timer{name: t.cfg.Name, process: t.pass, background: !foreground})
+	rank := t.cfg.Rank
+	if tick == t.created {
+		rank = 0
+	}
+	t.timer = t.actor.arm(tick-t.actor.engine.now, &Timer{name: t.cfg.Name, process: t.pass, rank: rank, background: !foreground})
 }
 
 // tick returns the first tick that a request for the given time is not too late for.
 func (t *Ticker) tick(at time.Duration) time.Duration {
 	at = max(at, t.created)
-	if at == t.created || t.cfg.Rank > 0 {
+	if at == t.created || t.cfg.Rank > 0 && (at > t.actor.engine.now || t.toCome()) {
 		at--
 	}
 	return t.next(at)
+}
+
+// toCome reports whether a pass at this instant would still have its turn.
+func (t *Ticker) toCome() bool {
+	return t.actor.engine.turn.compare(turn{t.cfg.Rank, t.actor.index}) < 0
 }
 
 // next returns the first tick later than at.
@@ -179,12 +188,8 @@ func (t *Ticker) next(at time.Duration) time.Duration {
 
 func (t *Ticker) run(p *Process) {
 	e := p.engine
-	t.timer, t.due, t.waits, t.state = nil, 0, false, tickerBegun
+	t.timer, t.due, t.waits, t.state = nil, 0, false, tickerActive
 	t.begun = e.now
-	for range t.cfg.Rank {
-		p.Sleep(0)
-	}
-	t.state = tickerActive
 	if t.full() {
 		t.cfg.Full(p)
 	} else {

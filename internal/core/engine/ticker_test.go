@@ -69,8 +69,34 @@ func TestTicker(t *testing.T) {
 		{
 			name: "armed on a tick it has not missed it if other events come first",
 			cfg:  engine.TickerConfig{Rank: 1},
-			do:   func(e *engine.Engine, t *engine.Ticker) { e.Advance(300 * ms); t.Arm() },
+			do: func(e *engine.Engine, t *engine.Ticker) {
+				a, _ := e.Actor("actor")
+				a.After(300*ms, "request", func(p *engine.Process) {
+					for range 5 {
+						p.Sleep(0)
+					}
+					t.Arm()
+				})
+			},
 			want: []string{"300ms"},
+		},
+		{
+			name: "armed after other events of the instant, and after passes of its rank, it has missed it",
+			cfg:  engine.TickerConfig{Rank: 1},
+			do: func(e *engine.Engine, t *engine.Ticker) {
+				a, _ := e.Actor("actor")
+				a.After(300*ms, "request", func(p *engine.Process) {
+					p.AfterPasses(2)
+					t.Arm()
+				})
+			},
+			want: []string{"400ms"},
+		},
+		{
+			name: "armed on a tick after the engine has ended a run there, it has missed it",
+			cfg:  engine.TickerConfig{Rank: 1},
+			do:   func(e *engine.Engine, t *engine.Ticker) { e.Advance(300 * ms); t.Arm() },
+			want: []string{"400ms"},
 		},
 		{
 			name: "it can be armed for the next tick all the same",
