@@ -123,6 +123,29 @@ func TestManifests(t *testing.T) {
 			require.Equal(t, tt.line, problem.Line, err)
 		})
 	}
+	t.Run("a driver in a pod template", func(t *testing.T) {
+		s, err := script.FromManifests("x.yaml", script.File{Name: "x.yaml", Data: []byte(`
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: web, volumeMounts: [{name: data, mountPath: /data}]}]
+      volumes: [{name: data, awsElasticBlockStore: {volumeID: vol-1}}]
+`)})
+		require.NoError(t, err)
+		var out strings.Builder
+		_, err = script.Run(s, script.Options{Out: &out})
+		require.NoError(t, err)
+		require.Regexp(t, `pod/web-\S+ +1/1 +Running`, out.String())
+	})
 	t.Run("refused", func(t *testing.T) {
 		s, err := script.FromManifests("x.yaml",
 			script.File{Name: "x.yaml", Data: []byte(claim + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: b}\n")})

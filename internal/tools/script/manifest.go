@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"golang.org/x/tools/txtar"
 
@@ -97,7 +99,7 @@ func quotedWord(text string) string {
 const noProvisioner = "kubernetes.io/no-provisioner"
 
 // storageOf returns the names of the storage systems that an object uses.
-func storageOf(obj api.Object) []string {
+func storageOf(obj api.Object) (names []string) {
 	switch obj := obj.(type) {
 	case *storagev1.StorageClass:
 		if driver, replaced := intree.Driver(obj.Provisioner); replaced {
@@ -118,16 +120,30 @@ func storageOf(obj api.Object) []string {
 			return []string{backends.InTreePrefix + "host-path"}
 		}
 	case *corev1.Pod:
-		var names []string
-		for i := range obj.Spec.Volumes {
-			plugin, _ := intree.PluginInPod(&obj.Spec.Volumes[i])
-			if driver, replaced := intree.Driver(plugin); replaced {
-				names = append(names, driver)
+		return driversInPod(&obj.Spec)
+	case *unstructured.Unstructured:
+		// A workload. An invalid template is reported when it is applied.
+		for _, path := range [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}} {
+			fields, _, _ := unstructured.NestedMap(obj.Object, path...)
+			var template corev1.PodTemplateSpec
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &template) == nil {
+				names = append(names, driversInPod(&template.Spec)...)
 			}
 		}
-		return names
 	}
-	return nil
+	return names
+}
+
+// driversInPod returns the CSI drivers that replace the in-tree plugins of sources in the pod itself.
+func driversInPod(spec *corev1.PodSpec) []string {
+	var names []string
+	for i := range spec.Volumes {
+		plugin, _ := intree.PluginInPod(&spec.Volumes[i])
+		if driver, replaced := intree.Driver(plugin); replaced {
+			names = append(names, driver)
+		}
+	}
+	return names
 }
 
 // IsManifest reports whether a file is a manifest rather than a script: by its extension or, if that is unknown, by its first line that is
