@@ -122,6 +122,12 @@ func (p patch) document(old api.Object) (api.Object, error) {
 	if merged, ok := p.merged(current); ok {
 		return merged, nil
 	}
+	return p.encoded(old, current)
+}
+
+// encoded applies the patch to the JSON of an object. current is the object in the Go type of answers.
+func (p patch) encoded(old api.Object, current any) (api.Object, error) {
+	r := p.request
 	data, err := p.server.encode(r.resource, old)
 	if err != nil {
 		return nil, err
