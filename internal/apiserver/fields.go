@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -172,9 +171,7 @@ func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runt
 
 // shallowCopy returns a copy with a kind that shares everything that obj points to.
 func shallowCopy(obj api.Object, gvk schema.GroupVersionKind) api.Object {
-	c := reflect.New(reflect.TypeOf(obj).Elem())
-	c.Elem().Set(reflect.ValueOf(obj).Elem())
-	typed := c.Interface().(api.Object)
+	typed := plain.Shallow(obj)
 	typed.GetObjectKind().SetGroupVersionKind(gvk)
 	return typed
 }

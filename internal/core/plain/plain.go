@@ -122,7 +122,7 @@ func Take(obj api.Object) (*Object, error) {
 // fromType is From for an object of a Go type, without the metadata.
 func fromType(obj api.Object) (*Object, error) {
 	o := &Object{}
-	bare := shallow(obj)
+	bare := Shallow(obj)
 	*bare.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) = metav1.ObjectMeta{} // it is not needed twice
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bare)
 	if err != nil {
@@ -140,8 +140,8 @@ func fromType(obj api.Object) (*Object, error) {
 	return o, nil
 }
 
-// shallow returns a copy of an object of a Go type that shares everything that obj points to.
-func shallow(obj api.Object) api.Object {
+// Shallow returns a copy of an object of a Go type that shares everything that obj points to.
+func Shallow(obj api.Object) api.Object {
 	c := reflect.New(reflect.TypeOf(obj).Elem())
 	c.Elem().Set(reflect.ValueOf(obj).Elem())
 	return c.Interface().(api.Object)
@@ -259,7 +259,7 @@ func (o *Object) SharedAs(target api.Object) (api.Object, error) {
 	}
 	if o.source.of(o.Content) && reflect.TypeOf(o.source.typed) == reflect.TypeOf(target) {
 		gvk := target.GetObjectKind().GroupVersionKind()
-		target = shallow(o.source.typed)
+		target = Shallow(o.source.typed)
 		meta, _ := metaOf(target)
 		*meta = o.ObjectMeta
 		target.GetObjectKind().SetGroupVersionKind(gvk)

@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // mergeFields applies a JSON merge patch to the fields of a struct that the patch names. The other fields stay shared with the original.
@@ -35,10 +36,8 @@ func MergeKnown(obj api.Object, patch map[string]any) (merged api.Object, ok boo
 	if !simple(patch, true) {
 		return nil, false
 	}
-	c := reflect.New(reflect.TypeOf(obj).Elem())
-	c.Elem().Set(reflect.ValueOf(obj).Elem())
-	ok = merger{known: true}.fields(c.Elem(), patch)
-	return c.Interface().(api.Object), ok
+	merged = plain.Shallow(obj)
+	return merged, merger{known: true}.fields(reflect.ValueOf(merged).Elem(), patch)
 }
 
 // simple reports whether a value of a patch has one meaning only: it has no numbers but int64, and no null in a list.
