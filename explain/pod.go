@@ -70,6 +70,11 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 		e.because(d.Rule, d.Message)
 		x.addClaims(e, pod)
 		x.afterClaims(e)
+	case d.Fits() && pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName:
+		e.because("SCHED-020", fmt.Sprintf("a node fits, but only scheduler %q may place it, which is not simulated", pod.Spec.SchedulerName))
+		e.Candidates = x.nodeCandidates(pod, d)
+		e.todo(fmt.Sprintf("check that scheduler %q runs, and what it logs", pod.Spec.SchedulerName))
+		e.manual("the default scheduler leaves it alone")
 	case d.Fits():
 		x.placeable(e, pod, d)
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -196,6 +197,13 @@ func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.
 	e.because(mountRule(failed.Message),
 		fmt.Sprintf("the kubelet of node %s could not mount a volume (%s): %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
 	if x.notRegistered(e, pod, failed.Message) || x.mountFails(e, pod) {
+		return
+	}
+	if a, ok := x.Evidence.Containers(pod, evidence.StartContainers); ok {
+		e.assume(a)
+		e.because(e.Rule, a.Evidence+": "+a.Message)
+		e.todo("create what the volume needs, or repair its storage or its network")
+		e.manual("each retry of the kubelet fails the same way")
 		return
 	}
 	e.next(actors.Kubelet(pod.Spec.NodeName), "retries")

@@ -303,6 +303,13 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 	default:
 		e.because("XPROV-052",
 			fmt.Sprintf("%s is gone, and the reclaim policy is Delete: %s deletes the storage (%s)", claim, driver, "RECL-021"))
+		if a, ok := x.Evidence.Call(driver, backends.Handle(pv), "", storage.Delete); ok {
+			e.assume(a)
+			e.because("XPROV-053", fmt.Sprintf("%s is gone, and %s: %s", claim, a.Evidence, a.Message))
+			e.todo("repair driver " + driver + ", or its permissions")
+			e.manual("each retry of the provisioner fails the same way")
+			return
+		}
 		e.next(actors.Provisioner(driver), "deletes the storage, then the volume")
 		e.automatic(x.Now, "XPROV-053", "when the provisioner has deleted it; failures are retried")
 	}

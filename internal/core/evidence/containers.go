@@ -66,6 +66,9 @@ func (r *reader) readContainers() {
 			}
 			continue
 		}
+		if pod.Status.Phase != corev1.PodRunning && pod.Spec.NodeName != "" && !objects.Terminated(pod) && r.reports(pod.Spec.NodeName) {
+			r.mountFailed(pod, a)
+		}
 		status := Waiting(pod)
 		if status == nil || pod.Spec.NodeName == "" || objects.Terminated(pod) {
 			continue
@@ -80,6 +83,32 @@ func (r *reader) readContainers() {
 		a.Evidence = fmt.Sprintf("container %s of pod %s %s", status.Name, api.KeyOf(pod), what)
 		r.found = append(r.found, a)
 	}
+}
+
+// mountFailed reads that the kubelet fails to mount a volume that has no CSI driver, such as an NFS volume or a missing Secret. The simulation
+// would mount it.
+func (r *reader) mountFailed(pod *corev1.Pod, a Assumption) {
+	failed := r.about(pod, hasReason("FailedMount"))
+	if len(failed) == 0 {
+		return
+	}
+	last := failed[len(failed)-1]
+	name := volumeOf(last.Message)
+	if _, isCall := mountCall(last.Message); !isCall || name == "" {
+		return
+	}
+	if _, _, isDriver := errorOf(last.Message); isDriver || r.volumes[name] != nil && r.volumes[name].Spec.CSI != nil {
+		return
+	}
+	// The caches of a kubelet that has just started lag behind: one failure says nothing.
+	count, since, seenLast := total(failed)
+	if count < 2 || r.now.Sub(seenLast) > staleHeartbeat {
+		return
+	}
+	a.Behaviour, a.Operation, a.Count, a.Since, a.Last, a.Message = Refuses, StartContainers, count, since, seenLast, last.Message
+	a.Evidence = fmt.Sprintf("the kubelet of node %s has failed to mount volume %s of pod %s%s", pod.Spec.NodeName, name, api.KeyOf(pod),
+		seen(count, since, r.now))
+	r.found = append(r.found, a)
 }
 
 // reports reports whether the kubelet of a node works.

@@ -55,7 +55,7 @@ func (p *proposer) repair(a evidence.Assumption) {
 		"controller": "start " + name}[kind]
 	switch {
 	case a.Operation == evidence.StartContainers:
-		does = fmt.Sprintf("correct the image or the configuration of pod %s: %s", name, a.Message)
+		does = fmt.Sprintf("correct what keeps pod %s from starting: %s", name, a.Message)
 	case a.Operation == evidence.StopContainers:
 		does = fmt.Sprintf("restart kubelet and container runtime of node %s, so that pod %s stops", a.Node, name)
 	case a.Operation == storage.Recycle:

@@ -34,7 +34,7 @@ func TestExplainOnCall(t *testing.T) {
 		{"MNT-380", "crashloop", []string{"its volumes are mounted, but container c of pod default/web-x crashes (17 restarts)", "this is not about storage"},
 			"desired state"},
 		{"MNT-380", "imagepull", []string{"container c of pod default/web-x does not start (ImagePullBackOff)",
-			"1. correct the image or the configuration of pod default/web-x", "within 10m: no change"}, "automatically"},
+			"1. correct what keeps pod default/web-x from starting: Back-off", "within 10m: no change"}, "automatically"},
 		{"XPROV-026", "exhausted", []string{"driver disk.example.com has refused claim default/a 88 times since 09:12 with ResourceExhausted",
 			"driver disk.example.com has no room for claim default/a (ResourceExhausted), and so for no other volume"}, "has not answered"},
 		{"XPROV-026", "limit", []string{"create the claim again, with at most 1Ti: driver hostpath.csi.k8s.io refuses more",
@@ -47,6 +47,12 @@ func TestExplainOnCall(t *testing.T) {
 		{"RECL-065", "recycle-failed", []string{"the recycler pod of volume nfs1 has failed 30 times since 09:12", "only when you act"}, "automatically"},
 		{"MNT-387", "unmount-stuck", []string{"the kubelet of node n1 has not ended pod default/a, which had to stop until 10:00",
 			"restart kubelet and container runtime of node n1", "within 10m: no change"}, "automatically"},
+		{"MNT-197", "nfs-down", []string{"has failed to mount volume nfs1 of pod default/a 30 times since 09:12", "Connection timed out", "within 10m: no change"},
+			"automatically"},
+		{"MNT-197", "secret-missing", []string{`secret "creds" not found`, "create what the volume needs", "within 10m: no change"}, "automatically"},
+		{"XPROV-053", "delete-refused", []string{"has refused to delete volume pv1 200 times since 09:12 with PermissionDenied", "only when you act"},
+			"automatically"},
+		{"SCHED-020", "custom-scheduler", []string{`only scheduler "volcano" may place it`, "within 10m: no change"}, "automatically"},
 	} {
 		t.Run(tt.dump, func(t *testing.T) {
 			answer, err := report.Explain(onCall(t, tt.dump), report.Selection{}, dump.Options{Now: noon}, 10*time.Minute, 0, nil)

@@ -154,14 +154,17 @@ func Ignored(d *dump.Dump) string {
 // manyAssumptions is the number of assumptions that are printed in full.
 const manyAssumptions = 12
 
-// assumptionLines returns a line for each assumption.
+// assumptionLines returns a line for each assumption, once.
 func assumptionLines(all []evidence.Assumption) []string {
 	var lines []string
-	for i, a := range all {
-		if i == manyAssumptions && len(all) > manyAssumptions+1 {
-			return append(lines, fmt.Sprintf("%d more assumptions; -o json lists them", len(all)-i))
+	for _, a := range all {
+		// Several controllers of one process have the same evidence.
+		if line := "Assumption: " + a.String(); !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
-		lines = append(lines, "Assumption: "+a.String())
+	}
+	if more := len(lines) - manyAssumptions; more > 1 {
+		lines = append(lines[:manyAssumptions], fmt.Sprintf("%d more assumptions; -o json lists them", more))
 	}
 	return lines
 }
