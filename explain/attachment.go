@@ -63,6 +63,9 @@ func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation 
 }
 
 func (x *explainer) attachedVolume(va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, bool) {
+	if source := va.Spec.Source.InlineVolumeSpec; source != nil {
+		return &corev1.PersistentVolume{Spec: *source}, true
+	}
 	if va.Spec.Source.PersistentVolumeName == nil {
 		return nil, false
 	}

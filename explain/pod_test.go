@@ -44,3 +44,15 @@ func TestForcedDetachCountsFromStartOfWait(t *testing.T) {
 	require.Equal(t, since.Add(6*time.Minute), x.Changes.At, x.String())
 	require.Contains(t, x.String(), "attached to node n2 since 2026-03-01T11:00:00Z")
 }
+
+// ATT-145, MIG-002: a source in the pod whose plugin a CSI driver replaces is attached first.
+func TestSourceInPodIsAttached(t *testing.T) {
+	pod := reasons.User("p", "n1")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	x, err := explain.New(reasons.SnapshotOf(t, pod, reasons.ManagedNode("n1", false, false))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
+	require.NoError(t, err)
+	require.Equal(t, "ATT-068", x.Rule, x.String())
+	require.Equal(t, "volume data is not attached to node n1", x.Why)
+}

@@ -93,11 +93,17 @@ func (x *explainer) kubeletGone(e *Explanation, pod *corev1.Pod) {
 	e.manual("nothing happens before the node comes back")
 }
 
+// sourceInPod is podVolume for a source in the pod itself, which must be attached if a CSI driver replaces its plugin (MIG-002).
+func (x *explainer) sourceInPod(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, node *corev1.Node) bool {
+	spec, err := objects.SpecOfInline(volume).Translated(pod.Namespace)
+	return err != nil || spec.PV == nil || x.podAttached(e, pod, volume, spec.PV, node)
+}
+
 // podVolume reports whether the kubelet can mount a volume of the pod; if not, it explains why.
 func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, node *corev1.Node) bool {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
-		return true
+		return x.sourceInPod(e, pod, volume, node)
 	}
 	key := api.Key(pod.Namespace, name)
 	claim, ok := x.claims[key]
