@@ -31,7 +31,8 @@ type API struct {
 
 func newAPI(e *Engine) *API {
 	s := e.store
-	return &API{
+	a := &e.memory.api
+	*a = API{
 		engine:            e,
 		Volumes:           Client[*corev1.PersistentVolume]{s.Volumes},
 		Claims:            Client[*corev1.PersistentVolumeClaim]{s.Claims},
@@ -45,6 +46,7 @@ func newAPI(e *Engine) *API {
 		Capacities:        Client[*storagev1.CSIStorageCapacity]{s.Capacities},
 		Events:            Client[*corev1.Event]{s.Events},
 	}
+	return a
 }
 
 // Client makes calls about one kind of object.

@@ -91,9 +91,9 @@ func (b *bucket) take(now time.Time) bool {
 // free is the time from which on a token is available.
 func (b *bucket) free() time.Time { return b.full.Add(-(spamBurst - 1) * spamInterval) }
 
-func newCorrelator() *correlator {
+func newCorrelator() correlator {
 	limit := lru{limit: correlatorKeys}
-	return &correlator{subjects: map[subject]*subjectEvents{}, spam: limit, similar: limit, seen: limit}
+	return correlator{spam: limit, similar: limit, seen: limit}
 }
 
 // events returns the Events about a subject for a reason.
@@ -101,6 +101,9 @@ func (c *correlator) events(about subject, reason string) *reasonEvents {
 	s := c.subjects[about]
 	if s == nil {
 		s = &subjectEvents{subject: about, in: c}
+		if c.subjects == nil {
+			c.subjects = map[subject]*subjectEvents{}
+		}
 		c.subjects[about] = s
 	}
 	for _, r := range s.reasons {

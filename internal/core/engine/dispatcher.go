@@ -14,13 +14,17 @@ type dispatcher[T api.Object] struct {
 	table   *store.Table[T]
 	started uint64         // number of informers so far
 	open    []*Informer[T] // informers that examine each change, in order
-	shared  *deltaQueue[T] // queue of the informers without a selector
+	shared  deltaQueue[T]  // queue of the informers without a selector
 	sharing int            // how many these are
 	prompt  []*Informer[T] // those of them with Informer.prompt
 	due     fifo[uint64]   // numbers of the changes that they have not delivered
 	keyed   []*keyed[T]
 	// concerned is reused by keyedFor.
 	concerned []concerned[T]
+	informers slab[Informer[T]]
+	// firstInformers and firstPrompt are the memory of the first informers, and of prompt.
+	firstInformers [4]Informer[T]
+	firstPrompt    [8]*Informer[T]
 }
 
 // keyed groups the informers on the objects that an index finds under one value.
@@ -37,17 +41,24 @@ type concerned[T api.Object] struct {
 
 // dispatcherOf returns the dispatcher of a table. There is one for each kind.
 func dispatcherOf[T api.Object](e *Engine, table *store.Table[T]) *dispatcher[T] {
-	if h, ok := e.dispatchers[table.Kind()].(*dispatcher[T]); ok && h.table == table {
+	if h, ok := table.Tracker().(*dispatcher[T]); ok {
 		return h
 	}
-	h := &dispatcher[T]{engine: e, table: table, shared: newDeltaQueue[T]()}
-	table.Track(h.take)
-	e.dispatchers[table.Kind()] = h
+	h := &dispatcher[T]{}
+	h.follow(e, table)
 	return h
 }
 
-// take queues a change that was just written.
-func (h *dispatcher[T]) take(c api.Change[T], latest *uint64) {
+// follow makes h the dispatcher of a table.
+func (h *dispatcher[T]) follow(e *Engine, table *store.Table[T]) {
+	h.engine, h.table = e, table
+	h.shared.first = 1
+	h.prompt, h.informers.unused = h.firstPrompt[:0], h.firstInformers[:]
+	table.Track(h)
+}
+
+// Changed queues a change that was just written.
+func (h *dispatcher[T]) Changed(c api.Change[T], latest *uint64) {
 	if len(h.prompt) > 0 {
 		h.due.push(h.shared.end())
 		h.engine.schedule(0, h, nil, false)
@@ -151,7 +162,7 @@ func (h *dispatcher[T]) join(inf *Informer[T]) {
 		inf.deltas = newDeltaQueue[T]()
 		h.open = append(h.open, inf)
 	default:
-		inf.deltas = h.shared
+		inf.deltas = &h.shared
 		h.sharing++
 		if inf.prompt() {
 			h.prompt = append(h.prompt, inf)

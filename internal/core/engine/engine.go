@@ -71,7 +71,7 @@ type Engine struct {
 	trace         *trace.Trace
 	log           *klog.Log // nil for none
 	actors        []*Actor
-	dispatchers   map[api.Kind]any // a *dispatcher for each kind that has had an informer
+	memory        memory
 	// See coroutine.
 	more    func() (event, bool) // gives the next event
 	open    bool                 // an event is under way
@@ -109,10 +109,8 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Latency < 0 {
 		return nil, fmt.Errorf("engine: Latency is %v: give zero or more", cfg.Latency)
 	}
-	for _, actor := range slices.Sorted(maps.Keys(cfg.Lag)) {
-		if lag := cfg.Lag[actor]; lag < 0 {
-			return nil, fmt.Errorf("engine: Lag of %s is %v: give zero or more", actor, lag)
-		}
+	if err := checkLag(cfg.Lag); err != nil {
+		return nil, err
 	}
 	if cfg.Start.IsZero() {
 		cfg.Start = DefaultStart
@@ -125,7 +123,6 @@ func New(cfg Config) (*Engine, error) {
 		noSkipping:    cfg.NoSkipping,
 		assumeSecrets: cfg.AssumeSecrets,
 		trace:         cfg.Trace,
-		dispatchers:   map[api.Kind]any{},
 	}
 	switch {
 	case cfg.Choose != nil:
@@ -134,18 +131,34 @@ func New(cfg Config) (*Engine, error) {
 		rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 0x9e3779b97f4a7c15))
 		e.choices = &choices{choose: rng.IntN}
 	}
-	e.log = klog.New(cfg.Log, e.Now)
+	now := e.Now
+	e.log = klog.New(cfg.Log, now)
 	if e.log.Enabled(periodicLevel) && e.choices == nil {
 		e.noSkipping = true
 	}
 	if e.trace != nil && e.trace.Start.IsZero() {
 		e.trace.Start = e.start
 	}
-	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces,
+	e.store = store.New(store.Config{Now: now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces,
 		CountedNames: cfg.CountedNames})
+	e.memory.prepare(e)
 	e.api = newAPI(e)
-	e.user = &Process{engine: e, name: api.User, actor: &Actor{engine: e, name: api.User, alive: true}, inline: true}
+	e.memory.userActor = Actor{engine: e, name: api.User, alive: true}
+	e.memory.user = Process{engine: e, name: api.User, actor: &e.memory.userActor, inline: true}
+	e.user = &e.memory.user
 	return e, nil
+}
+
+func checkLag(lags map[string]time.Duration) error {
+	if len(lags) == 0 {
+		return nil // most engines
+	}
+	for _, actor := range slices.Sorted(maps.Keys(lags)) {
+		if lag := lags[actor]; lag < 0 {
+			return fmt.Errorf("engine: Lag of %s is %v: give zero or more", actor, lag)
+		}
+	}
+	return nil
 }
 
 // User is the process in whose name the caller of the engine uses the API. It never waits.

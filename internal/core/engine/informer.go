@@ -17,6 +17,58 @@ type Handler[T api.Object] struct {
 	Delete func(obj T)
 }
 
+// Handlers are the functions of a Handler that all actors of one sort share. Their first argument is the actor's controller, so clusters need
+// no functions of their own.
+type Handlers[C any, T api.Object] struct {
+	Add    func(c C, obj T)
+	Update func(c C, old, obj T)
+	Delete func(c C, obj T)
+}
+
+// Handle adds shared handlers to an informer, as Informer.Handle does. c should be a pointer.
+func Handle[C any, T api.Object](inf *Informer[T], c C, h *Handlers[C, T]) {
+	inf.handle(handling[T]{c, h})
+}
+
+// handling is a handler of an informer.
+type handling[T api.Object] struct {
+	c any // for Handlers
+	receiver[T]
+}
+
+// receiver is a *Handler or *Handlers.
+type receiver[T api.Object] interface {
+	adds() bool
+	// receive gets the fields of a change: the change itself would be allocated.
+	receive(c any, change api.ChangeType, old, obj T)
+}
+
+func (h *Handler[T]) adds() bool { return h.Add != nil }
+
+func (h *Handler[T]) receive(_ any, change api.ChangeType, old, obj T) {
+	switch {
+	case change == api.Added && h.Add != nil:
+		h.Add(obj)
+	case change == api.Modified && h.Update != nil:
+		h.Update(old, obj)
+	case change == api.Deleted && h.Delete != nil:
+		h.Delete(obj)
+	}
+}
+
+func (h *Handlers[C, T]) adds() bool { return h.Add != nil }
+
+func (h *Handlers[C, T]) receive(c any, change api.ChangeType, old, obj T) {
+	switch {
+	case change == api.Added && h.Add != nil:
+		h.Add(c.(C), obj)
+	case change == api.Modified && h.Update != nil:
+		h.Update(c.(C), old, obj)
+	case change == api.Deleted && h.Delete != nil:
+		h.Delete(c.(C), obj)
+	}
+}
+
 // Informer is an actor's cache of one kind of object. It lags behind the store by the undelivered changes, and is represented that way:
 // as the store less the undelivered changes. The changes are queued once for all informers of a kind (see deltaQueue), so a cache needs
 // no memory of its own.
@@ -28,8 +80,8 @@ type Informer[T api.Object] struct {
 	value    string
 	order    uint64 // position among the informers on the table
 	lag      time.Duration
-	handlers []Handler[T]
-	first    [1]Handler[T] // memory of handlers; most informers have one
+	handlers []handling[T]
+	first    [1]handling[T] // memory of handlers; most informers have one
 	home     *dispatcher[T]
 	deltas   *deltaQueue[T]
 	// The object that is being delivered, and its key.
@@ -46,20 +98,23 @@ func NewInformer[T api.Object](a *Actor, table *store.Table[T]) *Informer[T] {
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, like a watch with a field selector (API-073).
 func NewSelectiveInformer[T api.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
-	return startInformer(&Informer[T]{actor: a, table: table, match: match})
+	return startInformer(Informer[T]{actor: a, table: table, match: match})
 }
 
 // NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. Writes to other objects cost it nothing.
 func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
 	match := func(obj T) bool { return index.Has(obj, value) }
-	return startInformer(&Informer[T]{actor: a, table: table, match: match, index: index, value: value})
+	return startInformer(Informer[T]{actor: a, table: table, match: match, index: index, value: value})
 }
 
-func startInformer[T api.Object](inf *Informer[T]) *Informer[T] {
-	a := inf.actor
+func startInformer[T api.Object](with Informer[T]) *Informer[T] {
+	a := with.actor
+	home := dispatcherOf(a.engine, with.table)
+	inf := home.informers.next()
+	*inf = with
 	inf.lag = a.engine.lag[a.name]
 	inf.handlers = inf.first[:0]
-	inf.home = dispatcherOf(a.engine, inf.table)
+	inf.home = home
 	inf.home.join(inf)
 	a.views = append(a.views, inf)
 	return inf
@@ -69,11 +124,14 @@ func startInformer[T api.Object](inf *Informer[T]) *Informer[T] {
 func (inf *Informer[T]) leave() { inf.home.leave(inf) }
 
 // Handle adds a handler. First the handler gets an Add for every object in the cache, in the order of keys.
-func (inf *Informer[T]) Handle(h Handler[T]) {
+func (inf *Informer[T]) Handle(h Handler[T]) { inf.handle(handling[T]{receiver: &h}) }
+
+func (inf *Informer[T]) handle(h handling[T]) {
 	inf.handlers = append(inf.handlers, h)
-	if h.Add != nil {
-		for obj := range inf.All() {
-			h.Add(obj)
+	if h.adds() {
+		var none T
+		for _, obj := range inf.List() {
+			h.receive(h.c, api.Added, none, obj)
 		}
 	}
 }
@@ -105,14 +163,7 @@ func (inf *Informer[T]) deliver(c *api.Change[T]) {
 	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
-		switch {
-		case c.Type == api.Added && h.Add != nil:
-			h.Add(c.Object)
-		case c.Type == api.Modified && h.Update != nil:
-			h.Update(c.Old, c.Object)
-		case c.Type == api.Deleted && h.Delete != nil:
-			h.Delete(c.Object)
-		}
+		h.receive(h.c, c.Type, c.Old, c.Object)
 	}
 	var none T
 	inf.delivered, inf.key = none, ""

@@ -59,7 +59,7 @@ const (
 
 // NewNestedOperations adds a set of operations to the actor.
 func (a *Actor) NewNestedOperations() *NestedOperations {
-	return &NestedOperations{actor: a, records: map[string][]*operation{}}
+	return &NestedOperations{actor: a}
 }
 
 // Run starts the operation at this instant, behind what is already due. It returns ErrRunning while an operation with a matching key
@@ -74,6 +74,9 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 		// ATT-083, MNT-155: an unknown operation starts.
 		op = &operation{name: name}
 		if key.Volume != "" {
+			if o.records == nil {
+				o.records = map[string][]*operation{}
+			}
 			o.records[key.Volume] = append(o.records[key.Volume], op)
 		}
 	case op.running:

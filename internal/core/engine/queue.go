@@ -16,7 +16,10 @@ type Queue struct {
 	name    string
 	kind    api.Kind
 	sync    func(p *Process, key string) error
+	of      any // see QueueConfig.Of
+	work    worker
 	limiter *Limiter
+	own     Limiter // the limiter, unless the configuration has one
 	failure func(p *Process, key string, delay time.Duration, err error)
 	single  bool
 	keys    fifo[*queued]
@@ -55,11 +58,23 @@ type QueueConfig struct {
 	// Sync works on one key. After an error the key is added again after the limiter's delay (BIND-035), or as a *Retry in the error says;
 	// success resets the delay (BIND-036). Every error but Gone is recorded.
 	Sync func(p *Process, key string) error
+	// Work replaces Sync: a function that all actors of one sort share. It gets Of, which should be a pointer.
+	Work worker
+	Of   any
 	// OnFailure, when set, is called before a failed key is added again after the limiter's delay. It is not called for a *Retry.
 	OnFailure func(p *Process, key string, delay time.Duration, err error)
 	// SingleRetry withdraws the pending retry of a key that is added.
 	SingleRetry bool
 }
+
+// Work is a QueueConfig.Work with an actor's controller as Of, so that clusters need no functions of their own.
+type Work[C any] func(c C, p *Process, key string) error
+
+type worker interface {
+	work(c any, p *Process, key string) error
+}
+
+func (w Work[C]) work(c any, p *Process, key string) error { return w(c.(C), p, key) }
 
 // Retry is an error of QueueConfig.Sync with a retry of its own.
 type Retry struct {
@@ -86,12 +101,14 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Workers <= 0 {
 		cfg.Workers = 1
 	}
-	if cfg.Limiter == nil {
-		cfg.Limiter = DefaultLimiter()
-	}
-	q := &Queue{
-		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, limiter: cfg.Limiter, failure: cfg.OnFailure, single: cfg.SingleRetry,
+	q := a.engine.memory.queues.next()
+	*q = Queue{
+		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, work: cfg.Work, of: cfg.Of, limiter: cfg.Limiter, failure: cfg.OnFailure, single: cfg.SingleRetry,
 		free: cfg.Workers,
+	}
+	if q.limiter == nil {
+		q.own = *DefaultLimiter()
+		q.limiter = &q.own
 	}
 	a.queues = append(a.queues, q)
 	return q
@@ -119,6 +136,13 @@ func (q *Queue) Add(key string) {
 		q.busy++
 		q.push(item)
 	}
+}
+
+func (q *Queue) syncs(p *Process, key string) error {
+	if q.work != nil {
+		return q.work.work(q.of, p, key)
+	}
+	return q.sync(p, key)
 }
 
 // Queued reports whether a key is queued, or will be queued once more after the work on it.
@@ -175,7 +199,7 @@ func (q *Queue) turn(p *Process, item *queued) {
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}
 	}
-	err := q.sync(p, item.key)
+	err := q.syncs(p, item.key)
 	q.touched()
 	switch {
 	case err == nil:

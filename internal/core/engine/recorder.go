@@ -20,13 +20,15 @@ import (
 type Recorder struct {
 	actor      *Actor
 	component  string
-	correlator *correlator
+	correlator correlator
 	log        *klog.Logger
 }
 
 // NewRecorder gives the actor a recorder. component is the source in the Events.
 func (a *Actor) NewRecorder(component string) *Recorder {
-	return &Recorder{actor: a, component: component, correlator: newCorrelator()}
+	r := a.engine.memory.recorders.next()
+	*r = Recorder{actor: a, component: component, correlator: newCorrelator()}
+	return r
 }
 
 // LogTo makes the recorder log each Event, at level 3, before correlation. name is the logger's.

@@ -63,7 +63,8 @@ type TickerConfig struct {
 // NewTicker adds a ticker to this life of the actor.
 func (a *Actor) NewTicker(cfg TickerConfig) *Ticker {
 	now := a.engine.now
-	t := &Ticker{actor: a, cfg: cfg, created: now, base: now + cfg.First}
+	t := a.engine.memory.tickers.next()
+	*t = Ticker{actor: a, cfg: cfg, created: now, base: now + cfg.First}
 	t.pass = t.run
 	if cfg.Idle != nil {
 		a.addIdle(t)

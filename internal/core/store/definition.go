@@ -186,6 +186,9 @@ func (s *Store) followDefinitions(t *Table[*plain.Object]) {
 		if Simulated(name) || kind.Kind == "" {
 			return
 		}
+		if s.others.custom == nil {
+			s.others.custom = map[api.Kind]*objkinds.Kind{}
+		}
 		s.others.custom[name] = kind
 		if custom, ok := s.others.tables[name]; ok {
 			custom.resource, custom.strategy = otherResource(kind), otherStrategy(kind)

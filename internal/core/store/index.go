@@ -25,7 +25,7 @@ type filed struct {
 // Index finds the objects of a table by values other than their key; see NewIndex.
 type Index[T api.Object] struct {
 	table *Table[T]
-	index *index[T]
+	index index[T]
 }
 
 // NewIndex adds an index to the table. values appends the values under which an object is found to a list, and must depend on the object
@@ -37,9 +37,15 @@ func (t *Table[T]) NewIndex(values func(obj T, list []string) []string) *Index[T
 // NewIndexWith is NewIndex with a cheap function that reports that two versions of an object have the same values. It may return false
 // for versions that have.
 func (t *Table[T]) NewIndexWith(values func(obj T, list []string) []string, same func(a, b T) bool) *Index[T] {
-	ix := &index[T]{values: values, same: same}
-	t.indexes = append(t.indexes, ix)
-	return &Index[T]{table: t, index: ix}
+	var ix *Index[T]
+	if n := len(t.indexes); n < len(t.firstIndexes) {
+		ix = &t.firstIndexes[n]
+	} else {
+		ix = &Index[T]{}
+	}
+	ix.table, ix.index.values, ix.index.same = t, values, same
+	t.indexes = append(t.indexes, &ix.index)
+	return ix
 }
 
 // Values returns the values under which an object is found. The list is valid until the next call.

@@ -28,7 +28,7 @@ type others struct {
 }
 
 func newOthers(history int) others {
-	return others{history: history, custom: map[api.Kind]*objkinds.Kind{}, tables: map[api.Kind]*Table[*plain.Object]{}}
+	return others{history: history}
 }
 
 // Describe returns the facts about a kind, simulated or not, or nil for one that the server does not know.
@@ -81,7 +81,10 @@ func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
 		return t, nil
 	}
 	t = newOther(s, known)
-	s.others.tables[kind], s.tables[kind] = t, t
+	if s.others.tables == nil {
+		s.others.tables = map[api.Kind]*Table[*plain.Object]{}
+	}
+	s.others.tables[kind] = t
 	switch kind {
 	case definitionKind:
 		s.followDefinitions(t)
@@ -105,12 +108,15 @@ func (s *Store) OnOther(fn func(*Table[*plain.Object])) {
 			fn(s.others.tables[kind])
 		}
 	}
+	if s.others.added == nil {
+		s.others.added = make([]func(*Table[*plain.Object]), 0, 8)
+	}
 	s.others.added = append(s.others.added, fn)
 }
 
 // tableToWrite returns the table of a kind. It makes that of a kind that is not simulated.
 func (s *Store) tableToWrite(kind api.Kind) (table, error) {
-	if t, ok := s.tables[kind]; ok {
+	if t := s.tableNamed(kind); t != nil {
 		return t, nil
 	}
 	return s.Other(kind)

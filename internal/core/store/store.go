@@ -56,7 +56,6 @@ type Store struct {
 	// PodsByNode and PodsByClaim find pods by the name of their node, and by the keys of the claims that they use.
 	PodsByNode, PodsByClaim *Index[*corev1.Pod]
 
-	tables map[api.Kind]table
 	others others
 	// namespaces is nil until a namespace is stored.
 	namespaces *Table[*plain.Object]
@@ -65,6 +64,22 @@ type Store struct {
 	strictNamespaces bool
 	warn             func(text string) // nil without Warned
 	loaded           loadedOwners
+	memory           memory
+}
+
+// memory is the memory of the tables that every store has.
+type memory struct {
+	volumes           Table[*corev1.PersistentVolume]
+	claims            Table[*corev1.PersistentVolumeClaim]
+	classes           Table[*storagev1.StorageClass]
+	attributesClasses Table[*storagev1.VolumeAttributesClass]
+	pods              Table[*corev1.Pod]
+	nodes             Table[*corev1.Node]
+	attachments       Table[*storagev1.VolumeAttachment]
+	csiDrivers        Table[*storagev1.CSIDriver]
+	csiNodes          Table[*storagev1.CSINode]
+	capacities        Table[*storagev1.CSIStorageCapacity]
+	events            Table[*corev1.Event]
 }
 
 // New returns an empty store.
@@ -75,21 +90,22 @@ func New(cfg Config) *Store {
 	if cfg.History == 0 {
 		cfg.History = 1000
 	}
-	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, tables: map[api.Kind]table{}, others: newOthers(cfg.History)}
+	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, others: newOthers(cfg.History)}
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
-	s.Volumes = newTable(s, api.PersistentVolume, volumeStrategy, cfg.History)
-	s.Claims = newTable(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
-	s.Classes = newTable(s, api.StorageClass, classStrategy, cfg.History)
-	s.AttributesClasses = newTable(s, api.VolumeAttributesClass, attributesClassStrategy, cfg.History)
-	s.Pods = newTable(s, api.Pod, podStrategy, cfg.History)
-	s.Nodes = newTable(s, api.Node, nodeStrategy, cfg.History)
-	s.Attachments = newTable(s, api.VolumeAttachment, attachmentStrategy, cfg.History)
-	s.CSIDrivers = newTable(s, api.CSIDriver, csiDriverStrategy, cfg.History)
-	s.CSINodes = newTable(s, api.CSINode, csiNodeStrategy, cfg.History)
-	s.Capacities = newTable(s, api.CSIStorageCapacity, storageCapacityStrategy, cfg.History)
-	s.Events = newTable(s, api.Event, eventStrategy, cfg.History)
+	tables := &s.memory
+	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, volumeStrategy, cfg.History)
+	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
+	s.Classes = tables.classes.prepare(s, api.StorageClass, classStrategy, cfg.History)
+	s.AttributesClasses = tables.attributesClasses.prepare(s, api.VolumeAttributesClass, attributesClassStrategy, cfg.History)
+	s.Pods = tables.pods.prepare(s, api.Pod, podStrategy, cfg.History)
+	s.Nodes = tables.nodes.prepare(s, api.Node, nodeStrategy, cfg.History)
+	s.Attachments = tables.attachments.prepare(s, api.VolumeAttachment, attachmentStrategy, cfg.History)
+	s.CSIDrivers = tables.csiDrivers.prepare(s, api.CSIDriver, csiDriverStrategy, cfg.History)
+	s.CSINodes = tables.csiNodes.prepare(s, api.CSINode, csiNodeStrategy, cfg.History)
+	s.Capacities = tables.capacities.prepare(s, api.CSIStorageCapacity, storageCapacityStrategy, cfg.History)
+	s.Events = tables.events.prepare(s, api.Event, eventStrategy, cfg.History)
 	if cfg.StrictNamespaces {
 		s.createNamespaces()
 	}
@@ -120,12 +136,44 @@ type table interface {
 	writes() uint64
 }
 
+// tableNamed returns the table of a kind, or nil if there is none yet.
+func (s *Store) tableNamed(kind api.Kind) table {
+	switch kind {
+	case api.PersistentVolume:
+		return s.Volumes
+	case api.PersistentVolumeClaim:
+		return s.Claims
+	case api.StorageClass:
+		return s.Classes
+	case api.VolumeAttributesClass:
+		return s.AttributesClasses
+	case api.Pod:
+		return s.Pods
+	case api.Node:
+		return s.Nodes
+	case api.VolumeAttachment:
+		return s.Attachments
+	case api.CSIDriver:
+		return s.CSIDrivers
+	case api.CSINode:
+		return s.CSINodes
+	case api.CSIStorageCapacity:
+		return s.Capacities
+	case api.Event:
+		return s.Events
+	}
+	if t, ok := s.others.tables[kind]; ok {
+		return t
+	}
+	return nil
+}
+
 // tableFor returns the table for an object, and the object in the Go type that the table has.
 func (s *Store) tableFor(obj api.Object) (table, api.Object, error) {
 	if objects.IsNil(obj) {
 		return nil, nil, fmt.Errorf("the object is nil: pass a pointer to a k8s.io/api type")
 	}
-	if t, ok := s.tables[api.KindOf(obj)]; ok && t.accepts(obj) {
+	if t := s.tableNamed(api.KindOf(obj)); t != nil && t.accepts(obj) {
 		return t, obj, nil
 	}
 	return s.convert(obj)
@@ -133,7 +181,7 @@ func (s *Store) tableFor(obj api.Object) (table, api.Object, error) {
 
 // tableOf returns the table of a kind, for calls that do not add objects.
 func (s *Store) tableOf(kind api.Kind) (table, error) {
-	if t, ok := s.tables[kind]; ok {
+	if t := s.tableNamed(kind); t != nil {
 		return t, nil
 	}
 	return s.emptyTable(kind)

@@ -21,7 +21,7 @@ type Table[T api.Object] struct {
 	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
 	watchers []*Watch[T]
-	track    func(api.Change[T], *uint64)
+	tracker  Tracker[T]
 	history  history[T]
 	// validAnnotations are the annotations that passed validation last; see validateMetaUpdate.
 	validAnnotations map[string]string
@@ -29,6 +29,11 @@ type Table[T api.Object] struct {
 	removed map[string]uint32
 	// written counts the writes to the table.
 	written uint64
+	// These are the memory of the first indexes and watches. Most tables have no more.
+	firstIndexes  [2]Index[T]
+	firstWatch    Watch[T]
+	listedIndexes [2]*index[T]
+	listedWatches [2]*Watch[T]
 }
 
 // cell contains one object of a table, as long as an object of that key exists.
@@ -42,13 +47,14 @@ type cell[T api.Object] struct {
 	latest uint64
 }
 
-func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
+// prepare makes a zero table that of a kind.
+func (t *Table[T]) prepare(s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
-	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy}
+	t.store, t.resource, t.strategy = s, resourceOf(kind), strategy
+	t.indexes, t.watchers = t.listedIndexes[:0], t.listedWatches[:0]
 	t.history.limit = max(history, 0)
-	s.tables[kind] = t
 	return t
 }
 
@@ -224,8 +230,8 @@ func (t *Table[T]) notify(c *cell[T], change *api.Change[T]) {
 		ix.apply(change)
 	}
 	t.history.add(change)
-	if t.track != nil {
-		t.track(*change, &c.latest)
+	if t.tracker != nil {
+		t.tracker.Changed(*change, &c.latest)
 	}
 	for _, w := range t.watchers {
 		w.deliver(change)
