@@ -127,7 +127,7 @@ func (cfg *Config) check() error {
 	if year := cfg.Start.Year(); !cfg.Start.IsZero() && (year < 1 || year > maxStartYear) {
 		return fmt.Errorf("volsim: Config.Start is in the year %d; give zero for the default, or a time from 1 to %d", year, maxStartYear)
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
+	for _, name := range cfg.lagging() {
 		if lag := cfg.Lag[name]; lag < 0 {
 			return fmt.Errorf("volsim: Config.Lag of %q is %v; give zero for none, or more", name, lag)
 		}
@@ -136,6 +136,14 @@ func (cfg *Config) check() error {
 		cfg.SettleLimit = defaultSettleLimit
 	}
 	return nil
+}
+
+// lagging lists the actors in Lag, in order.
+func (cfg *Config) lagging() []string {
+	if len(cfg.Lag) == 0 {
+		return nil // most clusters
+	}
+	return slices.Sorted(maps.Keys(cfg.Lag))
 }
 
 // log returns the configuration of the log, nil for none.
@@ -154,13 +162,20 @@ func (cfg *Config) log() (*klog.Config, error) {
 }
 
 // checkNames returns an error for the name of a controller that does not exist.
-func (cfg *Config) checkNames(controllers []string) error {
+func (cfg *Config) checkNames(sidecars []component) error {
+	if len(cfg.Without) == 0 && len(cfg.Lag) == 0 {
+		return nil
+	}
+	var controllers []string
+	for part := range parts(sidecars) {
+		controllers = append(controllers, part.name)
+	}
 	for _, name := range cfg.Without {
 		if !slices.Contains(controllers, name) {
 			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller; there are %q", name, controllers)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
+	for _, name := range cfg.lagging() {
 		// The name of a kubelet contains that of its node, which may be created later.
 		node, isKubelet := actors.NodeOfKubelet(name)
 		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {

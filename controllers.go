@@ -2,6 +2,7 @@ package volsim
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/volsim/volsim/api"
@@ -39,79 +40,89 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
+// component is a part of the control plane.
 type component struct {
 	name  string
-	start func() error
+	start func(*Cluster) error
+	// kind, when set, is the kind of objects that the controller works on. It starts, by follow, when the first of them is stored or watched.
+	// Without such objects it would have nothing to do.
+	kind   api.Kind
+	follow func(*engine.Engine, *store.Table[*plain.Object]) (*engine.Actor, error)
 }
 
-// controllers returns the components of the control plane in the order in which they start.
-func (c *Cluster) controllers() []component {
-	all := []component{
-		{actors.PersistentVolume, c.startBinder},
-		c.reclaiming(actors.PVProtection),
-		c.reclaiming(actors.PVCProtection),
-		c.reclaiming(actors.Ephemeral),
-		{actors.GarbageCollector, func() error {
-			_, err := garbagecollector.New(c.engine)
-			return err
-		}},
-		{actors.Scheduler, func() error {
-			cfg := c.cfg.Scheduler
-			_, err := schedule.New(c.engine, schedule.Config{Profiles: cfg.Profiles, BindTimeout: cfg.BindTimeout, Score: cfg.Score})
-			return err
-		}},
-		{actors.AttachDetach, func() error {
-			_, err := attach.New(c.engine, c.backends, c.cfg.Attach, c.cfg.internal.Attach)
-			return err
-		}},
-		{actors.PodGC, func() error {
-			_, err := podgc.New(c.engine, podgc.Config{})
-			return err
-		}},
-		{actors.NodeLifecycle, func() error {
-			cfg := nodelifecycle.Config{}
-			// NODE-023: without kubelets the user stands for them.
-			if c.leases != nil {
-				cfg.Leases = c.leases
-			}
-			_, err := nodelifecycle.New(c.engine, cfg)
-			return err
-		}},
-		{actors.TaintEviction, func() error {
-			_, err := tainteviction.New(c.engine)
-			return err
-		}},
-		{actors.Expander, func() error {
-			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migration: objects.MigratedDriver})
-			return err
-		}},
-		{actors.VACProtection, func() error {
-			_, err := expand.NewVACProtection(c.engine)
-			return err
-		}},
-		c.reclaiming(actors.RecyclerPodRunner),
-		{actors.Namespace, c.follow(store.NamespaceKind, namespace.New)},
-		{actors.ResourceQuota, c.follow(store.QuotaKind, resourcequota.New)},
-		{actors.Disruption, c.follow(store.DisruptionBudgetKind, disruption.New)},
-		{actors.StatefulSet, c.follow(statefulset.Kind, statefulset.New)},
-		{actors.ReplicaSet, c.follow(replicaset.Kind, replicaset.New)},
-		{actors.Deployment, c.follow(deployment.Kind, deployment.New)},
-		{actors.DaemonSet, c.follow(daemonset.Kind, daemonset.New)},
-		{actors.Job, c.follow(job.Kind, job.New)},
-		{actors.TTLAfterFinished, c.follow(job.Kind, job.NewTTL)},
-		{actors.DataSourceValidator, c.follow(datasource.Kind, datasource.New)},
-		c.onSnapshots(actors.Snapshot, func() error {
-			_, err := snapshot.New(c.engine, snapshot.Settings{})
-			return err
-		}),
-	}
-	// Each CSI driver has its own sidecars.
+// components are the parts that every control plane has, in the order in which they start. Those of drivers and the kubelets follow.
+var components = []component{
+	{name: actors.PersistentVolume, start: (*Cluster).startBinder},
+	{name: actors.PVProtection, start: func(c *Cluster) error { return c.startReclaiming(actors.PVProtection) }},
+	{name: actors.PVCProtection, start: func(c *Cluster) error { return c.startReclaiming(actors.PVCProtection) }},
+	{name: actors.Ephemeral, start: func(c *Cluster) error { return c.startReclaiming(actors.Ephemeral) }},
+	{name: actors.GarbageCollector, start: func(c *Cluster) error {
+		_, err := garbagecollector.New(c.engine)
+		return err
+	}},
+	{name: actors.Scheduler, start: func(c *Cluster) error {
+		cfg := c.cfg.Scheduler
+		_, err := schedule.New(c.engine, schedule.Config{Profiles: cfg.Profiles, BindTimeout: cfg.BindTimeout, Score: cfg.Score})
+		return err
+	}},
+	{name: actors.AttachDetach, start: func(c *Cluster) error {
+		_, err := attach.New(c.engine, c.backends, c.cfg.Attach, c.cfg.internal.Attach)
+		return err
+	}},
+	{name: actors.PodGC, start: func(c *Cluster) error {
+		_, err := podgc.New(c.engine, podgc.Config{})
+		return err
+	}},
+	{name: actors.NodeLifecycle, start: func(c *Cluster) error {
+		cfg := nodelifecycle.Config{}
+		// NODE-023: without kubelets the user stands for them.
+		if c.leases != nil {
+			cfg.Leases = c.leases
+		}
+		_, err := nodelifecycle.New(c.engine, cfg)
+		return err
+	}},
+	{name: actors.TaintEviction, start: func(c *Cluster) error {
+		_, err := tainteviction.New(c.engine)
+		return err
+	}},
+	{name: actors.Expander, start: func(c *Cluster) error {
+		_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migration: objects.MigratedDriver})
+		return err
+	}},
+	{name: actors.VACProtection, start: func(c *Cluster) error {
+		_, err := expand.NewVACProtection(c.engine)
+		return err
+	}},
+	{name: actors.RecyclerPodRunner, start: func(c *Cluster) error { return c.startReclaiming(actors.RecyclerPodRunner) }},
+	{name: actors.Namespace, kind: store.NamespaceKind, follow: namespace.New},
+	{name: actors.ResourceQuota, kind: store.QuotaKind, follow: resourcequota.New},
+	{name: actors.Disruption, kind: store.DisruptionBudgetKind, follow: disruption.New},
+	{name: actors.StatefulSet, kind: statefulset.Kind, follow: statefulset.New},
+	{name: actors.ReplicaSet, kind: replicaset.Kind, follow: replicaset.New},
+	{name: actors.Deployment, kind: deployment.Kind, follow: deployment.New},
+	{name: actors.DaemonSet, kind: daemonset.Kind, follow: daemonset.New},
+	{name: actors.Job, kind: job.Kind, follow: job.New},
+	{name: actors.TTLAfterFinished, kind: job.Kind, follow: job.NewTTL},
+	{name: actors.DataSourceValidator, kind: datasource.Kind, follow: datasource.New},
+	onSnapshots(actors.Snapshot, func(c *Cluster) error {
+		_, err := snapshot.New(c.engine, snapshot.Settings{})
+		return err
+	}),
+}
+
+// kubelets is the last component.
+var kubelets = component{name: Kubelets, start: (*Cluster).startKubelets}
+
+// sidecars returns the components of the CSI drivers: each has its own.
+func (c *Cluster) sidecars() []component {
+	var all []component
 	for name, driver := range c.backends.All() {
 		if backends.IsInTree(driver) {
 			continue
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
-			all = append(all, component{actors.Provisioner(name), func() error {
+			all = append(all, component{name: actors.Provisioner(name), start: func(c *Cluster) error {
 				opts := c.cfg.internal.Provisioner
 				if plugin, ok := intree.Plugin(name); ok {
 					// MIG-020, XPROV-013b: the sidecar answers to the plugin that its driver replaced, too.
@@ -122,13 +133,13 @@ func (c *Cluster) controllers() []component {
 			}})
 		}
 		if backends.Can(driver, storage.Attach) {
-			all = append(all, component{actors.Attacher(name), func() error {
+			all = append(all, component{name: actors.Attacher(name), start: func(c *Cluster) error {
 				_, err := attach.NewAttacher(c.engine, driver, sidecar.Config(c.cfg.Attacher), c.cfg.internal.Attacher)
 				return err
 			}})
 		}
 		if expand.Resizes(driver) {
-			all = append(all, component{actors.Resizer(name), func() error {
+			all = append(all, component{name: actors.Resizer(name), start: func(c *Cluster) error {
 				opts := c.cfg.internal.Resizer
 				opts.Migration = objects.MigratedDriver
 				_, err := expand.NewResizer(c.engine, driver, sidecar.Config(c.cfg.Resizer), opts)
@@ -136,21 +147,19 @@ func (c *Cluster) controllers() []component {
 			}})
 		}
 		if backends.Can(driver, storage.CreateSnapshot) {
-			all = append(all, c.onSnapshots(actors.Snapshotter(name), func() error {
+			all = append(all, onSnapshots(actors.Snapshotter(name), func(c *Cluster) error {
 				_, err := snapshot.NewSnapshotter(c.engine, driver, snapshot.Settings{})
 				return err
 			}))
 		}
 	}
-	return append(all, component{Kubelets, c.startKubelets})
+	return all
 }
 
-// reclaiming returns the component for a controller of package reclaim.
-func (c *Cluster) reclaiming(name string) component {
-	return component{name, func() error {
-		_, err := reclaim.New(c.engine, name, c.backends)
-		return err
-	}}
+// startReclaiming starts a controller of package reclaim.
+func (c *Cluster) startReclaiming(name string) error {
+	_, err := reclaim.New(c.engine, name, c.backends)
+	return err
 }
 
 // Kubelets stands for the kubelets of all nodes in Config.Without. Each kubelet is an actor, such as kubelet/n1.
@@ -173,51 +182,73 @@ func (c *Cluster) startKubelets() error {
 
 // startControllers starts every controller that Config.Without does not name.
 func (c *Cluster) startControllers() error {
-	all := c.controllers()
-	names := make([]string, len(all))
-	for i, part := range all {
-		names[i] = part.name
-	}
-	if err := c.cfg.checkNames(names); err != nil {
+	sidecars := c.sidecars()
+	if err := c.cfg.checkNames(sidecars); err != nil {
 		return err
 	}
-	for _, part := range all {
-		if c.cfg.internal.NoControllers || slices.Contains(c.cfg.Without, part.name) {
+	if c.cfg.internal.NoControllers {
+		return nil
+	}
+	following := false
+	for part := range parts(sidecars) {
+		if slices.Contains(c.cfg.Without, part.name) {
 			continue
 		}
-		if err := part.start(); err != nil {
+		if part.follow != nil {
+			// All that follow start in order; the first of them registers them.
+			if !following {
+				c.engine.Store().OnOther(c.startFollowing)
+				following = true
+			}
+			continue
+		}
+		if err := part.start(c); err != nil {
 			return fmt.Errorf("volsim: start %s: %w", part.name, err)
 		}
 	}
 	return nil
 }
 
-// follow returns a function that starts a controller when the first object of a kind is stored or watched. Without such objects it would have
-// nothing to do.
-func (c *Cluster) follow(kind api.Kind, start func(*engine.Engine, *store.Table[*plain.Object]) (*engine.Actor, error)) func() error {
-	return func() error {
-		c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
-			if table.Kind() != kind {
+// parts yields all components in the order in which they start.
+func parts(sidecars []component) iter.Seq[*component] {
+	return func(yield func(*component) bool) {
+		for i := range components {
+			if !yield(&components[i]) {
 				return
 			}
-			if _, err := start(c.engine, table); err != nil {
-				panic(fmt.Sprintf("volsim: start the controller of %s: %v", kind, err)) // checked by Config.Without and AddController
+		}
+		for i := range sidecars {
+			if !yield(&sidecars[i]) {
+				return
 			}
-		})
-		return nil
+		}
+		yield(&kubelets)
+	}
+}
+
+// startFollowing starts the controllers that work on the kind of a new table.
+func (c *Cluster) startFollowing(table *store.Table[*plain.Object]) {
+	for i := range components {
+		part := &components[i]
+		if part.follow == nil || part.kind != table.Kind() || slices.Contains(c.cfg.Without, part.name) {
+			continue
+		}
+		if _, err := part.follow(c.engine, table); err != nil {
+			panic(fmt.Sprintf("volsim: start the controller of %s: %v", part.kind, err)) // checked by Config.Without and AddController
+		}
 	}
 }
 
 // onSnapshots returns a component that starts when the first object of external-snapshotter is stored. Before, it would have nothing to do.
-func (c *Cluster) onSnapshots(name string, start func() error) component {
-	return component{name, func() error {
+func onSnapshots(name string, start func(*Cluster) error) component {
+	return component{name: name, start: func(c *Cluster) error {
 		started := false
 		c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
 			if started || !slices.Contains(snapshots.Kinds, table.Kind()) {
 				return
 			}
 			started = true
-			if err := start(); err != nil {
+			if err := start(c); err != nil {
 				panic(fmt.Sprintf("volsim: start %s: %v", name, err)) // checked by Config.Without and AddController
 			}
 		})

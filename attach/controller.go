@@ -75,13 +75,12 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Attach) (
 	}
 	return e.NewActor(actors.AttachDetach, func(a *engine.Actor) {
 		constructed := e.Now()
-		start := func() { newController(a, set, cfg, opts, constructed).run() }
 		if opts.CacheWait <= 0 {
-			start()
+			newController(a, set, cfg, opts, constructed).run()
 			return
 		}
 		// ATT-130: changes before the caches are checked are in the caches.
-		a.After(opts.CacheWait, "caches", func(*engine.Process) { start() })
+		a.After(opts.CacheWait, "caches", func(*engine.Process) { newController(a, set, cfg, opts, constructed).run() })
 	})
 }
 

@@ -9,40 +9,50 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
+// The handlers of changes (ATT-027).
+var (
+	nodeHandlers = engine.Handlers[*controller, *corev1.Node]{
+		Add:    (*controller).nodeAdded,
+		Update: func(c *controller, _, node *corev1.Node) { c.nodeChanged(node) },
+		Delete: (*controller).nodeDeleted,
+	}
+	podHandlers = engine.Handlers[*controller, *corev1.Pod]{
+		Add:    (*controller).podChanged,
+		Update: func(c *controller, _, pod *corev1.Pod) { c.podChanged(pod) },
+		Delete: (*controller).podDeleted,
+	}
+	// ATT-027: the controller ignores the deletion of a claim.
+	claimHandlers = engine.Handlers[*controller, *corev1.PersistentVolumeClaim]{
+		Add:    (*controller).claimChanged,
+		Update: func(c *controller, _, claim *corev1.PersistentVolumeClaim) { c.claimChanged(claim) },
+	}
+	// ATT-027: upstream has no handlers for these, because its passes read them anyway. Here a change arms a pass that would be skipped.
+	volumeHandlers = engine.Handlers[*controller, *corev1.PersistentVolume]{
+		Add:    func(c *controller, _ *corev1.PersistentVolume) { c.scheduleRelist() },
+		Update: func(c *controller, _, _ *corev1.PersistentVolume) { c.scheduleRelist() },
+		Delete: func(c *controller, _ *corev1.PersistentVolume) { c.scheduleRelist() },
+	}
+	driverHandlers = engine.Handlers[*controller, *storagev1.CSIDriver]{
+		Add:    (*controller).driverChanged,
+		Update: func(c *controller, _, driver *storagev1.CSIDriver) { c.driverChanged(driver) },
+		Delete: (*controller).driverChanged,
+	}
+	attachmentHandlers = engine.Handlers[*controller, *storagev1.VolumeAttachment]{
+		Add:    (*controller).attachmentChanged,
+		Update: func(c *controller, _, va *storagev1.VolumeAttachment) { c.attachmentChanged(va) },
+		Delete: (*controller).attachmentChanged,
+	}
+)
+
 // handleEvents registers the handlers of changes (ATT-027). The handler of a kind receives changes in order; there is no order between
 // kinds (ATT-210), and each may lag (ATT-211).
 func (c *controller) handleEvents() {
-	c.infNodes.Handle(engine.Handler[*corev1.Node]{
-		Add:    c.nodeAdded,
-		Update: func(_, node *corev1.Node) { c.nodeChanged(node) },
-		Delete: c.nodeDeleted,
-	})
-	c.infPods.Handle(engine.Handler[*corev1.Pod]{
-		Add:    c.podChanged,
-		Update: func(_, pod *corev1.Pod) { c.podChanged(pod) },
-		Delete: c.podDeleted,
-	})
-	// ATT-027: the controller ignores the deletion of a claim.
-	c.infClaims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-		Add:    c.claimChanged,
-		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimChanged(claim) },
-	})
-	// ATT-027: upstream has no handlers for these, because its passes read them anyway. Here a change arms a pass that would be skipped.
-	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-		Add:    func(*corev1.PersistentVolume) { c.scheduleRelist() },
-		Update: func(_, _ *corev1.PersistentVolume) { c.scheduleRelist() },
-		Delete: func(*corev1.PersistentVolume) { c.scheduleRelist() },
-	})
-	c.infDrivers.Handle(engine.Handler[*storagev1.CSIDriver]{
-		Add:    c.driverChanged,
-		Update: func(_, driver *storagev1.CSIDriver) { c.driverChanged(driver) },
-		Delete: c.driverChanged,
-	})
-	c.infAttachments.Handle(engine.Handler[*storagev1.VolumeAttachment]{
-		Add:    c.attachmentChanged,
-		Update: func(_, va *storagev1.VolumeAttachment) { c.attachmentChanged(va) },
-		Delete: c.attachmentChanged,
-	})
+	engine.Handle(c.infNodes, c, &nodeHandlers)
+	engine.Handle(c.infPods, c, &podHandlers)
+	engine.Handle(c.infClaims, c, &claimHandlers)
+	engine.Handle(c.infVolumes, c, &volumeHandlers)
+	engine.Handle(c.infDrivers, c, &driverHandlers)
+	engine.Handle(c.infAttachments, c, &attachmentHandlers)
 }
 
 func (c *controller) driverChanged(*storagev1.CSIDriver) {

@@ -115,8 +115,10 @@ func newController(a *engine.Actor, cfg Config) *controller {
 	}
 	c.forget()
 	// BIND-034: one worker per queue.
-	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
-	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Sync: c.processVolume})
+	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim,
+		Of: c, Work: engine.Work[*controller]((*controller).processClaim)})
+	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume,
+		Of: c, Work: engine.Work[*controller]((*controller).processVolume)})
 	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Rank: 1, Pass: c.resyncDirty, Full: c.resyncAll,
 		Idle: engine.EveryTick})
 	if cfg.NewReclaimer != nil {
@@ -138,19 +140,30 @@ func (c *controller) run() {
 		c.markClaim(c.own.PutClaim(api.KeyOf(claim), claim))
 	}
 	c.base.Info(4, "Controller initialized")
-	// BIND-030, BIND-031, BIND-033: their own events queue volumes and claims; events of other kinds queue nothing.
-	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-		Add:    func(pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) },
-		Update: func(_, pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) },
-		Delete: func(pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) },
-	})
-	c.infClaims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-		Add:    func(claim *corev1.PersistentVolumeClaim) { c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim)) },
-		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim)) },
-		Delete: func(claim *corev1.PersistentVolumeClaim) { c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim)) },
-	})
+	engine.Handle(c.infVolumes, c, &volumeHandlers)
+	engine.Handle(c.infClaims, c, &claimHandlers)
 	// BIND-004: the first resync is now, even if it has nothing to do; the periods count from here.
 	c.resync.ArmBackground()
+}
+
+// BIND-030, BIND-031, BIND-033: their own events queue volumes and claims; events of other kinds queue nothing.
+var (
+	volumeHandlers = engine.Handlers[*controller, *corev1.PersistentVolume]{
+		Add:    (*controller).enqueueVolume,
+		Update: func(c *controller, _, pv *corev1.PersistentVolume) { c.enqueueVolume(pv) },
+		Delete: (*controller).enqueueVolume,
+	}
+	claimHandlers = engine.Handlers[*controller, *corev1.PersistentVolumeClaim]{
+		Add:    (*controller).enqueueClaim,
+		Update: func(c *controller, _, claim *corev1.PersistentVolumeClaim) { c.enqueueClaim(claim) },
+		Delete: (*controller).enqueueClaim,
+	}
+)
+
+func (c *controller) enqueueVolume(pv *corev1.PersistentVolume) { c.enqueue(c.volumeQueue, pv.Name) }
+
+func (c *controller) enqueueClaim(claim *corev1.PersistentVolumeClaim) {
+	c.enqueue(c.claimQueue, c.infClaims.KeyOf(claim))
 }
 
 // enqueue queues the key of an object that changed.

@@ -140,6 +140,9 @@ func (ns *Nodes) csiNodeChanged(c api.Change[*storagev1.CSINode]) {
 // followLimits watches CSINodes and the limits of drivers, which decide what a tick would change.
 func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
 	for name, b := range ns.backends.All() {
+		if ns.reportsLimit == nil {
+			ns.reportsLimit = map[string]bool{}
+		}
 		ns.reportsLimit[name] = !backends.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
 	}
 	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)

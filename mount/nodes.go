@@ -47,8 +47,7 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) 
 	if set == nil {
 		set = &backends.Set{}
 	}
-	ns := &Nodes{engine: e, backends: set, cfg: cfg, opts: opts, byName: map[string]*Node{}, byClaim: map[string][]*podWorker{},
-		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, reportsLimit: map[string]bool{}}
+	ns := &Nodes{engine: e, backends: set, cfg: cfg, opts: opts}
 	ns.owners = plugin.NewOwners(ns.groupChanged)
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
@@ -81,6 +80,9 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 	n, err := ns.newNode(name)
 	if err != nil {
 		return nil, err
+	}
+	if ns.byName == nil {
+		ns.byName, ns.byClaim = map[string]*Node{}, map[string][]*podWorker{}
 	}
 	ns.byName[name] = n
 	ns.names = append(ns.names, name)
@@ -170,6 +172,9 @@ func (ns *Nodes) attachmentChanged(c api.Change[*storagev1.VolumeAttachment]) {
 	if c.Type == api.Deleted {
 		delete(ns.attachments[node], c.Key)
 	} else {
+		if ns.attachments == nil {
+			ns.attachments = map[string]map[string]*storagev1.VolumeAttachment{}
+		}
 		if ns.attachments[node] == nil {
 			ns.attachments[node] = map[string]*storagev1.VolumeAttachment{}
 		}

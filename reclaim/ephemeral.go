@@ -22,12 +22,18 @@ func newEphemeral(e *engine.Engine) (*engine.Actor, error) {
 			byClaim:  e.Store().PodsByClaim,
 			recorder: a.NewRecorder("ephemeral_volume"),
 		}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Kind: api.Pod, Workers: 5, Sync: c.sync})
-		// EPH-001: only new pods are handled; the volumes of a pod do not change.
-		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.enqueue})
-		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Delete: c.claimDeleted})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Kind: api.Pod, Workers: 5,
+			Of: c, Work: engine.Work[*ephemeral]((*ephemeral).sync)})
+		engine.Handle(c.pods, c, &ephemeralPods)
+		engine.Handle(c.claims, c, &ephemeralClaims)
 	})
 }
+
+var (
+	// EPH-001: only new pods are handled; the volumes of a pod do not change.
+	ephemeralPods   = engine.Handlers[*ephemeral, *corev1.Pod]{Add: (*ephemeral).enqueue}
+	ephemeralClaims = engine.Handlers[*ephemeral, *corev1.PersistentVolumeClaim]{Delete: (*ephemeral).claimDeleted}
+)
 
 type ephemeral struct {
 	claims   *engine.Informer[*corev1.PersistentVolumeClaim]

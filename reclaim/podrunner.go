@@ -27,21 +27,25 @@ func newPodRunner(e *engine.Engine, set *backends.Set) (*engine.Actor, error) {
 	return e.NewActor(actors.RecyclerPodRunner, func(a *engine.Actor) {
 		r := &podRunner{
 			backends: set,
-			pods: engine.NewSelectiveInformer(a, e.Store().Pods, func(pod *corev1.Pod) bool {
-				return strings.HasPrefix(pod.Name, recyclerPodPrefix)
-			}),
+			pods:     engine.NewSelectiveInformer(a, e.Store().Pods, isRecyclerPod),
 		}
 		// There is no limit of pods that run at the same time.
-		queue := a.NewQueue(engine.QueueConfig{Name: "recycler pods", Kind: api.Pod, Workers: math.MaxInt, Sync: r.sync})
-		r.pods.Handle(engine.Handler[*corev1.Pod]{
-			Add: func(pod *corev1.Pod) { queue.Add(api.KeyOf(pod)) },
-		})
+		r.queue = a.NewQueue(engine.QueueConfig{Name: "recycler pods", Kind: api.Pod, Workers: math.MaxInt,
+			Of: r, Work: engine.Work[*podRunner]((*podRunner).sync)})
+		engine.Handle(r.pods, r, &recyclerPods)
 	})
+}
+
+func isRecyclerPod(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, recyclerPodPrefix) }
+
+var recyclerPods = engine.Handlers[*podRunner, *corev1.Pod]{
+	Add: func(r *podRunner, pod *corev1.Pod) { r.queue.Add(api.KeyOf(pod)) },
 }
 
 type podRunner struct {
 	backends *backends.Set
 	pods     *engine.Informer[*corev1.Pod]
+	queue    *engine.Queue
 }
 
 func (r *podRunner) sync(p *engine.Process, key string) error {

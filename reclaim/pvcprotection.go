@@ -21,25 +21,31 @@ func newPVCProtection(e *engine.Engine) (*engine.Actor, error) {
 			claims:  engine.NewInformer(a, e.Store().Claims),
 			pods:    engine.NewInformer(a, e.Store().Pods),
 			byClaim: e.Store().PodsByClaim,
-			batches: map[string][]*request{},
 			log:     a.Logger("pvc_protection_controller", "persistentvolumeclaim-protection-controller"),
 		}
 		c.errors = a.Logger("pvc_protection_controller", unhandled)
 		c.log.Info(0, "Starting PVC protection controller")
 		// PROT-022: claims are synced in batches by namespace. A claim counts as being synced while it waits for its batch.
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvcprotection", Kind: api.PersistentVolumeClaim, Workers: math.MaxInt, Sync: c.wait})
-		c.namespaces = a.NewQueue(engine.QueueConfig{Name: "pvcprotection namespaces", Sync: c.syncBatch})
-		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-			Add:    c.claimChanged,
-			Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimChanged(claim) },
-		})
-		c.pods.Handle(engine.Handler[*corev1.Pod]{
-			Add:    func(pod *corev1.Pod) { c.podChanged(pod, false) },
-			Update: c.podUpdated,
-			Delete: func(pod *corev1.Pod) { c.podChanged(pod, true) },
-		})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvcprotection", Kind: api.PersistentVolumeClaim, Workers: math.MaxInt,
+			Of: c, Work: engine.Work[*pvcProtection]((*pvcProtection).wait)})
+		c.namespaces = a.NewQueue(engine.QueueConfig{Name: "pvcprotection namespaces",
+			Of: c, Work: engine.Work[*pvcProtection]((*pvcProtection).syncBatch)})
+		engine.Handle(c.claims, c, &protectedClaims)
+		engine.Handle(c.pods, c, &protectingPods)
 	})
 }
+
+var (
+	protectedClaims = engine.Handlers[*pvcProtection, *corev1.PersistentVolumeClaim]{
+		Add:    (*pvcProtection).claimChanged,
+		Update: func(c *pvcProtection, _, claim *corev1.PersistentVolumeClaim) { c.claimChanged(claim) },
+	}
+	protectingPods = engine.Handlers[*pvcProtection, *corev1.Pod]{
+		Add:    func(c *pvcProtection, pod *corev1.Pod) { c.podChanged(pod, false) },
+		Update: (*pvcProtection).podUpdated,
+		Delete: func(c *pvcProtection, pod *corev1.Pod) { c.podChanged(pod, true) },
+	}
+)
 
 // unhandled is the name of the logger of errors that upstream reports with utilruntime.HandleError.
 const unhandled = "UnhandledError"
@@ -96,6 +102,9 @@ func (c *pvcProtection) wait(p *engine.Process, key string) error {
 	t := &request{key: key}
 	if len(c.batches[namespace]) == 0 {
 		c.namespaces.Add(namespace)
+	}
+	if c.batches == nil {
+		c.batches = map[string][]*request{}
 	}
 	c.batches[namespace] = append(c.batches[namespace], t)
 	for !t.done {

@@ -21,13 +21,16 @@ func newPVProtection(e *engine.Engine) (*engine.Actor, error) {
 		}
 		c.errors = a.Logger("pv_protection_controller", unhandled)
 		c.log.Info(0, "Starting PV protection controller")
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvprotection", Kind: api.PersistentVolume, Sync: c.sync})
-		// PROT-010: deleted volumes are ignored.
-		c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-			Add:    c.enqueue,
-			Update: func(_, pv *corev1.PersistentVolume) { c.enqueue(pv) },
-		})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvprotection", Kind: api.PersistentVolume,
+			Of: c, Work: engine.Work[*pvProtection]((*pvProtection).sync)})
+		engine.Handle(c.volumes, c, &protectedVolumes)
 	})
+}
+
+// PROT-010: deleted volumes are ignored.
+var protectedVolumes = engine.Handlers[*pvProtection, *corev1.PersistentVolume]{
+	Add:    (*pvProtection).enqueue,
+	Update: func(c *pvProtection, _, pv *corev1.PersistentVolume) { c.enqueue(pv) },
 }
 
 type pvProtection struct {

@@ -40,18 +40,21 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	}
 	return e.NewActor(actors.Expander, func(a *engine.Actor) {
 		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(component)}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Kind: api.PersistentVolumeClaim, Workers: defaultWorkers, Sync: c.sync})
-		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-			Add: c.enqueue,
-			Update: func(old, claim *corev1.PersistentVolumeClaim) {
-				// EXP-010: a smaller request is handled by the resizer.
-				if request, capacity := requestOf(claim), capacityOf(claim); request.Cmp(requestOf(old)) > 0 || capacity.Cmp(capacityOf(old)) > 0 {
-					c.enqueue(claim)
-				}
-			},
-			Delete: c.enqueue,
-		})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Kind: api.PersistentVolumeClaim, Workers: defaultWorkers,
+			Of: c, Work: engine.Work[*controller]((*controller).sync)})
+		engine.Handle(c.claims, c, &claimHandlers)
 	})
+}
+
+var claimHandlers = engine.Handlers[*controller, *corev1.PersistentVolumeClaim]{
+	Add: (*controller).enqueue,
+	Update: func(c *controller, old, claim *corev1.PersistentVolumeClaim) {
+		// EXP-010: a smaller request is handled by the resizer.
+		if request, capacity := requestOf(claim), capacityOf(claim); request.Cmp(requestOf(old)) > 0 || capacity.Cmp(capacityOf(old)) > 0 {
+			c.enqueue(claim)
+		}
+	},
+	Delete: (*controller).enqueue,
 }
 
 const defaultWorkers = 10

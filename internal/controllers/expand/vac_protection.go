@@ -33,26 +33,35 @@ func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 			classes: engine.NewInformer(a, s.AttributesClasses), claims: engine.NewInformer(a, s.Claims), volumes: engine.NewInformer(a, s.Volumes),
 			byClaim: byClaim, byVolume: byVolume,
 		}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Kind: api.VolumeAttributesClass, Sync: c.sync})
-		c.classes.Handle(engine.Handler[*storagev1.VolumeAttributesClass]{
-			Add:    c.enqueue,
-			Update: func(_, class *storagev1.VolumeAttributesClass) { c.enqueue(class) },
-		})
-		// VAC-020: a class that a claim or volume no longer names may be unused.
-		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-			Update: func(old, claim *corev1.PersistentVolumeClaim) {
-				c.released(classesOfClaim(old, nil), classesOfClaim(claim, nil))
-			},
-			Delete: func(claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(claim, nil), nil) },
-		})
-		c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-			Update: func(old, pv *corev1.PersistentVolume) {
-				c.released(classesOfVolume(old, nil), classesOfVolume(pv, nil))
-			},
-			Delete: func(pv *corev1.PersistentVolume) { c.released(classesOfVolume(pv, nil), nil) },
-		})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Kind: api.VolumeAttributesClass,
+			Of: c, Work: engine.Work[*vacProtection]((*vacProtection).sync)})
+		engine.Handle(c.classes, c, &protectedClasses)
+		engine.Handle(c.claims, c, &protectingClaims)
+		engine.Handle(c.volumes, c, &protectingVolumes)
 	})
 }
+
+var (
+	protectedClasses = engine.Handlers[*vacProtection, *storagev1.VolumeAttributesClass]{
+		Add:    (*vacProtection).enqueue,
+		Update: func(c *vacProtection, _, class *storagev1.VolumeAttributesClass) { c.enqueue(class) },
+	}
+	// VAC-020: a class that a claim or volume no longer names may be unused.
+	protectingClaims = engine.Handlers[*vacProtection, *corev1.PersistentVolumeClaim]{
+		Update: func(c *vacProtection, old, claim *corev1.PersistentVolumeClaim) {
+			c.released(classesOfClaim(old, nil), classesOfClaim(claim, nil))
+		},
+		Delete: func(c *vacProtection, claim *corev1.PersistentVolumeClaim) {
+			c.released(classesOfClaim(claim, nil), nil)
+		},
+	}
+	protectingVolumes = engine.Handlers[*vacProtection, *corev1.PersistentVolume]{
+		Update: func(c *vacProtection, old, pv *corev1.PersistentVolume) {
+			c.released(classesOfVolume(old, nil), classesOfVolume(pv, nil))
+		},
+		Delete: func(c *vacProtection, pv *corev1.PersistentVolume) { c.released(classesOfVolume(pv, nil), nil) },
+	}
+)
 
 func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 	// VAC-020: only a class whose finalizer is misplaced is synced.

@@ -7,17 +7,16 @@ const absentLimit = 500
 
 // absentOwners remembers the owners that were found absent, and forgets those that were not asked about for longest (GC-012).
 type absentOwners struct {
-	order *list.List // of identity, the last used first
+	order list.List // of identity, the last used first
 	known map[identity]*list.Element
-}
-
-func newAbsentOwners() *absentOwners {
-	return &absentOwners{order: list.New(), known: map[identity]*list.Element{}}
 }
 
 func (a *absentOwners) add(id identity) {
 	if a.has(id) {
 		return
+	}
+	if a.known == nil {
+		a.known = map[identity]*list.Element{}
 	}
 	a.known[id] = a.order.PushFront(id)
 	if a.order.Len() > absentLimit {

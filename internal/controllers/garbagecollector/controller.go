@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,9 +23,9 @@ const workers = 20
 type collector struct {
 	actor    *engine.Actor
 	store    *store.Store
-	caches   map[api.Kind]cache
+	caches   caches
 	nodes    map[types.UID]*node
-	absent   *absentOwners
+	absent   absentOwners
 	deletes  *engine.Queue
 	orphans  *engine.Queue
 	recorder *engine.Recorder
@@ -41,6 +42,24 @@ type invalidOwner struct {
 type cache interface {
 	get(key string) (api.Object, bool)
 	find(uid types.UID) (api.Object, bool)
+}
+
+// caches are the caches of all kinds. There are few.
+type caches []kindCache
+
+type kindCache struct {
+	kind api.Kind
+	cache
+}
+
+// of returns the cache of a kind, or nil.
+func (cs caches) of(kind api.Kind) cache {
+	for i := range cs {
+		if cs[i].kind == kind {
+			return cs[i].cache
+		}
+	}
+	return nil
 }
 
 // informerCache is the cache of a kind of objects of type T.
@@ -68,18 +87,7 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 		c := newCollector(a)
 		live = c
 		a.OnStop(func() { live = nil })
-		start := []func(){
-			// All informers come first: a handler reads the informers of all kinds of owners.
-			watch(c, c.store.Nodes), watch(c, c.store.Classes), watch(c, c.store.AttributesClasses), watch(c, c.store.CSIDrivers),
-			watch(c, c.store.CSINodes), watch(c, c.store.Capacities), watch(c, c.store.Volumes), watch(c, c.store.Claims),
-			watch(c, c.store.Pods), watch(c, c.store.Attachments),
-		}
-		for _, table := range others {
-			start = append(start, watch(c, table))
-		}
-		for _, handle := range start {
-			handle()
-		}
+		c.start(others)
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +98,7 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 		}
 		others = append(others, table)
 		if live != nil {
-			watch(live, table)()
+			engine.Handle(watch(live, table), live, &otherHandlers)
 		}
 	})
 	return actor, nil
@@ -98,36 +106,79 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 
 func newCollector(a *engine.Actor) *collector {
 	c := &collector{
-		actor: a, store: a.Engine().Store(), caches: map[api.Kind]cache{}, nodes: map[types.UID]*node{}, absent: newAbsentOwners(),
+		actor: a, store: a.Engine().Store(), caches: make(caches, 0, 16), nodes: map[types.UID]*node{},
 		recorder: a.NewRecorder("garbage-collector-controller"),
 	}
-	c.deletes = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_delete", Workers: workers, Sync: c.attemptToDelete})
-	c.orphans = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_orphan", Workers: workers, Sync: c.attemptToOrphan})
+	c.deletes = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_delete", Workers: workers,
+		Of: c, Work: engine.Work[*collector]((*collector).attemptToDelete)})
+	c.orphans = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_orphan", Workers: workers,
+		Of: c, Work: engine.Work[*collector]((*collector).attemptToOrphan)})
 	return c
 }
 
-// watch starts an informer on a table. The function that it returns adds the handlers.
-func watch[T api.Object](c *collector, table *store.Table[T]) (handle func()) {
-	kind := table.Kind()
-	informer := engine.NewInformer(c.actor, table)
-	c.caches[kind] = informerCache[T]{informer}
-	return func() {
-		informer.Handle(engine.Handler[T]{
-			Add:    func(obj T) { c.changed(kind, nil, obj) },
-			Update: func(old, obj T) { c.changed(kind, old, obj) },
-			Delete: func(obj T) { c.removed(kind, obj) },
-		})
+// start starts the informers. All of them come before the handlers, because a handler reads the informers of all kinds of owners.
+func (c *collector) start(others []*store.Table[*plain.Object]) {
+	s := c.store
+	nodes, classes, attributesClasses := watch(c, s.Nodes), watch(c, s.Classes), watch(c, s.AttributesClasses)
+	drivers, csiNodes, capacities := watch(c, s.CSIDrivers), watch(c, s.CSINodes), watch(c, s.Capacities)
+	volumes, claims, pods, attachments := watch(c, s.Volumes), watch(c, s.Claims), watch(c, s.Pods), watch(c, s.Attachments)
+	var rest []*engine.Informer[*plain.Object]
+	for _, table := range others {
+		rest = append(rest, watch(c, table))
+	}
+	engine.Handle(nodes, c, &nodeHandlers)
+	engine.Handle(classes, c, &classHandlers)
+	engine.Handle(attributesClasses, c, &attributesClassHandlers)
+	engine.Handle(drivers, c, &driverHandlers)
+	engine.Handle(csiNodes, c, &csiNodeHandlers)
+	engine.Handle(capacities, c, &capacityHandlers)
+	engine.Handle(volumes, c, &volumeHandlers)
+	engine.Handle(claims, c, &claimHandlers)
+	engine.Handle(pods, c, &podHandlers)
+	engine.Handle(attachments, c, &attachmentHandlers)
+	for _, informer := range rest {
+		engine.Handle(informer, c, &otherHandlers)
 	}
 }
 
-// of returns the identity of an object of a kind.
-func (c *collector) of(kind api.Kind, obj api.Object) identity {
-	gvk := c.store.GroupVersionKind(kind)
+// watch starts an informer on a table.
+func watch[T api.Object](c *collector, table *store.Table[T]) *engine.Informer[T] {
+	informer := engine.NewInformer(c.actor, table)
+	c.caches = append(c.caches, kindCache{table.Kind(), informerCache[T]{informer}})
+	return informer
+}
+
+// The handlers of changes.
+var (
+	nodeHandlers            = handlers[*corev1.Node]()
+	classHandlers           = handlers[*storagev1.StorageClass]()
+	attributesClassHandlers = handlers[*storagev1.VolumeAttributesClass]()
+	driverHandlers          = handlers[*storagev1.CSIDriver]()
+	csiNodeHandlers         = handlers[*storagev1.CSINode]()
+	capacityHandlers        = handlers[*storagev1.CSIStorageCapacity]()
+	volumeHandlers          = handlers[*corev1.PersistentVolume]()
+	claimHandlers           = handlers[*corev1.PersistentVolumeClaim]()
+	podHandlers             = handlers[*corev1.Pod]()
+	attachmentHandlers      = handlers[*storagev1.VolumeAttachment]()
+	otherHandlers           = handlers[*plain.Object]()
+)
+
+func handlers[T api.Object]() engine.Handlers[*collector, T] {
+	return engine.Handlers[*collector, T]{
+		Add:    func(c *collector, obj T) { c.changed(nil, obj) },
+		Update: func(c *collector, old, obj T) { c.changed(old, obj) },
+		Delete: func(c *collector, obj T) { c.removed(obj) },
+	}
+}
+
+// of returns the identity of an object.
+func (c *collector) of(obj api.Object) identity {
+	gvk := c.store.GroupVersionKind(api.KindOf(obj))
 	return identityOf(gvk.GroupVersion().String(), gvk.Kind, obj)
 }
 
 // changed updates the graph when an object was added or updated (GC-010). old is nil for one that was added.
-func (c *collector) changed(kind api.Kind, old, obj api.Object) {
+func (c *collector) changed(old, obj api.Object) {
 	n, found := c.nodes[obj.GetUID()]
 	begins := func(finalizer string) bool { return beginsDeletion(old, obj, finalizer) }
 	if !found {
@@ -135,11 +186,11 @@ func (c *collector) changed(kind api.Kind, old, obj api.Object) {
 		if len(obj.GetOwnerReferences()) == 0 && !begins(metav1.FinalizerDeleteDependents) && !begins(metav1.FinalizerOrphanDependents) {
 			return
 		}
-		n = c.insert(kind, obj)
+		n = c.insert(obj)
 		c.link(n, n.owners)
 	} else {
 		if n.virtual {
-			c.observe(n, c.of(kind, obj))
+			c.observe(n, c.of(obj))
 		}
 		if owners := obj.GetOwnerReferences(); len(n.owners) > 0 || len(owners) > 0 {
 			added, removed, freed := changedOwners(n.owners, owners)
@@ -178,10 +229,10 @@ func beginsDeletion(old, obj api.Object, finalizer string) bool {
 }
 
 // insert adds an observed object to the graph.
-func (c *collector) insert(kind api.Kind, obj api.Object) *node {
+func (c *collector) insert(obj api.Object) *node {
 	deleted := obj.GetDeletionTimestamp() != nil
 	n := &node{
-		identity: c.of(kind, obj), owners: obj.GetOwnerReferences(), dependents: map[types.UID]*node{}, beingDeleted: deleted,
+		identity: c.of(obj), owners: obj.GetOwnerReferences(), dependents: map[types.UID]*node{}, beingDeleted: deleted,
 		deletingDependents: deleted && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents),
 	}
 	c.nodes[n.uid] = n
@@ -212,8 +263,8 @@ func (c *collector) link(n *node, owners []metav1.OwnerReference) {
 		owner, ok := c.nodes[ref.UID]
 		known := ok
 		if !ok {
-			if kind, obj, exists := c.known(ref, n.namespace); exists {
-				owner, known = c.insert(kind, obj), true
+			if obj, exists := c.known(ref, n.namespace); exists {
+				owner, known = c.insert(obj), true
 				c.link(owner, owner.owners)
 			} else {
 				owner = &node{identity: referred(ref, n.namespace), dependents: map[types.UID]*node{}, virtual: true}
@@ -243,26 +294,26 @@ func (c *collector) link(n *node, owners []metav1.OwnerReference) {
 }
 
 // known finds the owner of an object in that namespace in the informers.
-func (c *collector) known(ref *metav1.OwnerReference, namespace string) (api.Kind, api.Object, bool) {
+func (c *collector) known(ref *metav1.OwnerReference, namespace string) (api.Object, bool) {
 	if kind, namespaced, ok := c.kindOf(ref.APIVersion, ref.Kind); ok {
 		key := ref.Name
 		if namespaced {
 			key = api.Key(namespace, ref.Name)
 		}
-		if view := c.caches[kind]; view != nil {
+		if view := c.caches.of(kind); view != nil {
 			if obj, ok := view.get(key); ok && obj.GetUID() == ref.UID {
-				return kind, obj, true
+				return obj, true
 			}
 		}
 	}
 	for _, kind := range c.store.Kinds() {
-		if view := c.caches[kind]; view != nil {
+		if view := c.caches.of(kind); view != nil {
 			if obj, ok := view.find(ref.UID); ok {
-				return kind, obj, true
+				return obj, true
 			}
 		}
 	}
-	return "", nil, false
+	return nil, false
 }
 
 // kindOf returns the kind that an owner reference names, and whether it is namespaced. It reports false for one that the server does not
@@ -292,12 +343,12 @@ func (c *collector) unlink(n *node, owners []metav1.OwnerReference) {
 }
 
 // removed updates the graph when an object is gone (API-273).
-func (c *collector) removed(kind api.Kind, obj api.Object) {
+func (c *collector) removed(obj api.Object) {
 	if n, ok := c.nodes[obj.GetUID()]; ok {
 		if n.virtual {
-			c.observe(n, c.of(kind, obj))
+			c.observe(n, c.of(obj))
 		}
-		c.remove(n, c.of(kind, obj))
+		c.remove(n, c.of(obj))
 	}
 }
 
@@ -369,7 +420,7 @@ func (c *collector) emit(p *engine.Process) {
 	c.invalid = nil
 	for _, i := range due {
 		kind, _, ok := c.kindOf(i.dependent.apiVersion, i.dependent.kind)
-		view := c.caches[kind]
+		view := c.caches.of(kind)
 		if !ok || view == nil {
 			continue
 		}

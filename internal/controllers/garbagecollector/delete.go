@@ -175,7 +175,7 @@ func (c *collector) orphan(p *engine.Process, dependent *node, owner types.UID) 
 	if err != nil {
 		return err
 	}
-	obj, ok := c.caches[kind].get(key)
+	obj, ok := c.caches.of(kind).get(key)
 	if !ok {
 		return nil
 	}

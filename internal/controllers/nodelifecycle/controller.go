@@ -92,24 +92,31 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 			zones: map[string]ZoneState{}, queues: map[string]*taintQueue{},
 			everyPass: cfg.everyPass,
 		}
-		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers, Sync: c.syncNode})
-		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers, Sync: c.syncPod})
+		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller", Kind: api.Node, Workers: nodeWorkers,
+			Of: c, Work: engine.Work[*controller]((*controller).syncNode)})
+		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "node_lifecycle_controller_pods", Kind: api.Pod, Workers: podWorkers,
+			Of: c, Work: engine.Work[*controller]((*controller).syncPod)})
 		// NODE-006: SIM: the passes of the two are never at the same instant.
 		c.tainter = a.NewTicker(engine.TickerConfig{Name: "NoExecute taints", Period: taintPeriod, First: taintOffset, Pass: c.addNoExecuteTaints})
 		c.monitor = a.NewTicker(engine.TickerConfig{Name: "node monitor", Period: monitorPeriod, Pass: c.monitorNodes})
-		c.nodes.Handle(engine.Handler[*corev1.Node]{
-			Add:    func(node *corev1.Node) { c.nodeChanged(nil, node) },
-			Update: c.nodeChanged,
-			Delete: func(node *corev1.Node) { c.nodeDeleted(node) },
-		})
-		c.pods.Handle(engine.Handler[*corev1.Pod]{
-			Add:    func(pod *corev1.Pod) { c.podChanged(nil, pod) },
-			Update: c.podChanged,
-		})
+		engine.Handle(c.nodes, c, &nodeHandlers)
+		engine.Handle(c.pods, c, &podHandlers)
 		// NODE-001: the first pass is at once.
 		c.monitor.ArmBackground()
 	})
 }
+
+var (
+	nodeHandlers = engine.Handlers[*controller, *corev1.Node]{
+		Add:    func(c *controller, node *corev1.Node) { c.nodeChanged(nil, node) },
+		Update: (*controller).nodeChanged,
+		Delete: (*controller).nodeDeleted,
+	}
+	podHandlers = engine.Handlers[*controller, *corev1.Pod]{
+		Add:    func(c *controller, pod *corev1.Pod) { c.podChanged(nil, pod) },
+		Update: (*controller).podChanged,
+	}
+)
 
 func (c *controller) nodeChanged(old, node *corev1.Node) {
 	if old == nil {

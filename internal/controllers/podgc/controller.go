@@ -43,20 +43,25 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		s := e.Store()
 		c := &controller{threshold: cfg.TerminatedThreshold, pods: engine.NewInformer(a, s.Pods), nodes: engine.NewInformer(a, s.Nodes)}
 		c.ticker = a.NewTicker(engine.TickerConfig{Name: "collect", Period: Period, Pass: c.collect})
-		c.nodes.Handle(engine.Handler[*corev1.Node]{
-			Add:    c.nodeChanged,
-			Update: func(_, node *corev1.Node) { c.nodeChanged(node) },
-			Delete: func(*corev1.Node) { c.wake() },
-		})
-		c.pods.Handle(engine.Handler[*corev1.Pod]{
-			Add:    func(pod *corev1.Pod) { c.podChanged(nil, pod) },
-			Update: c.podChanged,
-			Delete: func(pod *corev1.Pod) { c.podChanged(pod, nil) },
-		})
+		engine.Handle(c.nodes, c, &nodeHandlers)
+		engine.Handle(c.pods, c, &podHandlers)
 		// ATT-195: the first pass is at once.
 		c.wake()
 	})
 }
+
+var (
+	nodeHandlers = engine.Handlers[*controller, *corev1.Node]{
+		Add:    (*controller).nodeChanged,
+		Update: func(c *controller, _, node *corev1.Node) { c.nodeChanged(node) },
+		Delete: func(c *controller, _ *corev1.Node) { c.wake() },
+	}
+	podHandlers = engine.Handlers[*controller, *corev1.Pod]{
+		Add:    func(c *controller, pod *corev1.Pod) { c.podChanged(nil, pod) },
+		Update: (*controller).podChanged,
+		Delete: func(c *controller, pod *corev1.Pod) { c.podChanged(pod, nil) },
+	}
+)
 
 // wake requests a pass. Passes are every 20 s; only those after some changes can find something (ATT-195).
 func (c *controller) wake() { c.ticker.ArmBackground() }

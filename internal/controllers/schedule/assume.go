@@ -4,22 +4,19 @@ import (
 	"fmt"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // assumeCache has the objects as the scheduler will write them, until its informer delivers a new version (SCHED-132). An assumed version
 // counts only while the version that it was made from is the newest one in the informer.
 type assumeCache[T api.Object] struct {
-	informed func(key string) (T, bool)
+	informer *engine.Informer[T]
 	assumed  map[string]T
-}
-
-func newAssumeCache[T api.Object](informed func(key string) (T, bool)) *assumeCache[T] {
-	return &assumeCache[T]{informed: informed, assumed: map[string]T{}}
 }
 
 // get returns the assumed version of the object, or else the informer's.
 func (c *assumeCache[T]) get(key string) (T, bool) {
-	obj, ok := c.informed(key)
+	obj, ok := c.informer.Get(key)
 	if !ok {
 		return obj, false
 	}
@@ -33,13 +30,16 @@ func (c *assumeCache[T]) get(key string) (T, bool) {
 // assume makes get return obj until the object changes (SCHED-133).
 func (c *assumeCache[T]) assume(obj T) error {
 	key := api.KeyOf(obj)
-	stored, ok := c.informed(key)
+	stored, ok := c.informer.Get(key)
 	if !ok {
 		return fmt.Errorf("%q is not there any more", key)
 	}
 	// SCHED-133: the decision was made on a version that is no longer the newest.
 	if stored.GetResourceVersion() != obj.GetResourceVersion() {
 		return fmt.Errorf("%q is out of sync (stored: %s, assume: %s)", key, stored.GetResourceVersion(), obj.GetResourceVersion())
+	}
+	if c.assumed == nil {
+		c.assumed = map[string]T{}
 	}
 	c.assumed[key] = obj
 	return nil

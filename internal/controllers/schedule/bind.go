@@ -39,6 +39,9 @@ func (s *scheduler) preBind(p *engine.Process, item *queuedPod, r *reservation) 
 	// SCHED-028: the nomination shows which node was chosen. An error does not matter.
 	item.pod, _ = s.patchStatus(p, item.pod, nil, new(r.node()))
 	key := api.KeyOf(r.pod)
+	if s.preBinding == nil {
+		s.preBinding = map[string]*reservation{}
+	}
 	s.preBinding[key] = r
 	defer func() {
 		if s.preBinding[key] == r {

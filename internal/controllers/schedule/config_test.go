@@ -96,12 +96,12 @@ func TestScore(t *testing.T) {
 // TestPluginOrder: PreFilter calls the plugins in order, and ends at the first that rejects the pod.
 func TestPluginOrder(t *testing.T) {
 	f := newFixture(t, Config{}, fake.Node("n1"), boundClaim("c", "gone", fake.Phase("Lost")))
-	c := newCycle(f.look, fake.Pod("p", fake.Claims("c")))
+	c := newCycle(f.lookups(), fake.Pod("p", fake.Claims("c")))
 	require.Equal(t, volumeBinding, c.preFilter().plugin, "SCHED-023: VolumeZone would miss the volume")
-	c = newCycle(f.look, fake.Pod("p", fake.Claims("nosuch")))
+	c = newCycle(f.lookups(), fake.Pod("p", fake.Claims("nosuch")))
 	require.Equal(t, volumeRestrictions, c.preFilter().plugin, "SCHED-023")
 	require.False(t, c.countVolumes, "SCHED-023: the others are not asked")
-	c = newCycle(f.look, fake.Pod("p"))
+	c = newCycle(f.lookups(), fake.Pod("p"))
 	require.Equal(t, success, c.preFilter().code)
 	require.True(t, c.restrictions.skip && c.binding.skip, "SCHED-023: nothing to do for them")
 }

@@ -60,7 +60,7 @@ func (f *fixture) onNodes(objs ...api.Object) {
 // find is the node for a pod, or the reason why there is none as the pod's condition will have it.
 func (f *fixture) find(pod *corev1.Pod) (node, why string, c *cycle) {
 	f.t.Helper()
-	c = newCycle(f.look, pod)
+	c = newCycle(f.lookups(), pod)
 	f.actor.Go("test", func(p *engine.Process) {
 		var err error
 		if node, err = f.findNode(p, c); err == nil {

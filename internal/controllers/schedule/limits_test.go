@@ -74,7 +74,7 @@ func TestLimits(t *testing.T) {
 			node := fake.Node("n1")
 			f := newFixture(t, Config{}, tc.objs...)
 			f.onNodes(tc.objs...)
-			c := newCycle(f.look, tc.pod)
+			c := newCycle(f.lookups(), tc.pod)
 			c.preFilterLimits()
 			c.binding.skip, c.restrictions.skip = true, true
 			s := c.filter(f.nodeState(node, nil))
@@ -160,7 +160,7 @@ func TestFilterOther(t *testing.T) {
 		{"room", large, requesting("p", "500m", "1Gi"), []*corev1.Pod{requesting("q", "1500m", "1Gi")}, "", success},
 	} {
 		f := newFixture(t, Config{})
-		c := newCycle(f.look, tc.pod)
+		c := newCycle(f.lookups(), tc.pod)
 		require.Equal(t, success, c.preFilter().code)
 		s := c.filter(newNodeState(tc.node, tc.on))
 		require.Equal(t, tc.want, s.message(), "SCHED-024: %s", tc.name)

@@ -97,9 +97,7 @@ func newInformers(a *engine.Actor) informers {
 	s := a.Engine().Store()
 	return informers{
 		// SCHED-030: the scheduler does not see completed pods (API-076).
-		pods: engine.NewSelectiveInformer(a, s.Pods, func(pod *corev1.Pod) bool {
-			return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
-		}),
+		pods:        engine.NewSelectiveInformer(a, s.Pods, isNotComplete),
 		nodes:       engine.NewInformer(a, s.Nodes),
 		volumes:     engine.NewInformer(a, s.Volumes),
 		claims:      engine.NewInformer(a, s.Claims),
@@ -111,8 +109,20 @@ func newInformers(a *engine.Actor) informers {
 	}
 }
 
+func isNotComplete(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
 // lookups returns functions that read the informers and the assume caches. SCHED-031: never the API server.
-func (s *scheduler) lookups(ix indexes) *lookups {
+func (s *scheduler) lookups() *lookups {
+	if s.look == nil {
+		s.look = s.newLookups()
+	}
+	return s.look
+}
+
+func (s *scheduler) newLookups() *lookups {
+	ix := s.ix
 	return &lookups{
 		claim:   s.inf.claims.Get,
 		volume:  s.inf.volumes.Get,

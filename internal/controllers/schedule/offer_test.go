@@ -89,7 +89,7 @@ func TestStaticMatching(t *testing.T) {
 // TestProvisionableErrors is SCHED-101, which no pod meets: without a class its claims do not wait.
 func TestProvisionableErrors(t *testing.T) {
 	f := newFixture(t, Config{})
-	c := newCycle(f.look, fake.Pod("p"))
+	c := newCycle(f.lookups(), fake.Pod("p"))
 	_, err := c.provisionable([]*corev1.PersistentVolumeClaim{fake.Claim("c", "1Gi")}, fake.Node("n1"))
 	require.EqualError(t, err, `no class for claim "default/c"`, "SCHED-101")
 	_, err = c.provisionable([]*corev1.PersistentVolumeClaim{waitingClaim("c", "1Gi")}, fake.Node("n1"))

@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// podCache has the pods on each node: those bound to it and those assumed to be bound (SCHED-030).
+// podCache has the pods on each node: those bound to it and those assumed to be bound (SCHED-030). The zero value has none.
 type podCache struct {
 	pods    map[string]*corev1.Pod
 	assumed map[string]bool
@@ -30,8 +30,9 @@ type nodePods struct {
 	assumed assumedAmounts
 }
 
-func newPodCache() *podCache {
-	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{},
+// prepare makes the maps of a cache without pods.
+func (c *podCache) prepare() {
+	*c = podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{},
 		uses: map[string]map[string]int{}, exclusive: map[string]*corev1.Pod{}, attracting: map[string]*corev1.Pod{}}
 }
 
@@ -43,6 +44,9 @@ func (c *podCache) assume(pod *corev1.Pod) {
 
 // put adds or replaces a pod on its node. The pod is no longer assumed.
 func (c *podCache) put(pod *corev1.Pod) {
+	if c.pods == nil {
+		c.prepare()
+	}
 	key := api.KeyOf(pod)
 	if old := c.pods[key]; old != nil && sameDemand(old, pod) {
 		delete(c.assumed, key)

@@ -314,6 +314,9 @@ func (s *scheduler) nominateTo(pod *corev1.Pod, node *string) {
 	default:
 		nominated := *pod
 		nominated.Status.NominatedNodeName = *node
+		if s.nominated == nil {
+			s.nominated = map[string]*corev1.Pod{}
+		}
 		s.nominated[key] = &nominated
 	}
 }

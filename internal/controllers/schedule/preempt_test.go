@@ -64,7 +64,7 @@ func TestVictims(t *testing.T) {
 			f.follow(table)
 			f.engine.Advance(0)
 		}
-		c := newCycle(f.look, with(requesting("p", "1", "0"), priority(10)))
+		c := newCycle(f.lookups(), with(requesting("p", "1", "0"), priority(10)))
 		got := "no eviction"
 		f.actor.Go("test", func(p *engine.Process) {
 			_, err := f.findNode(p, c)

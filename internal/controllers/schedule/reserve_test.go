@@ -137,7 +137,7 @@ func TestPreemptionOfHolders(t *testing.T) {
 		all := append(append(objs{}, shared...), tc.holder)
 		f := newFixture(t, Config{}, all...)
 		f.onNodes(all...)
-		c := newCycle(f.look, pod)
+		c := newCycle(f.lookups(), pod)
 		var d *fitError
 		f.actor.Go("test", func(p *engine.Process) {
 			_, err := f.findNode(p, c)

@@ -29,7 +29,7 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	if s.pods.assumed[item.key] {
 		return
 	}
-	c := newCycle(s.look, pod)
+	c := newCycle(s.lookups(), pod)
 	node, err := s.findNode(p, c)
 	if err != nil {
 		s.rejected(p, item, c, err)

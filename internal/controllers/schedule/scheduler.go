@@ -1,11 +1,11 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -22,16 +22,18 @@ type scheduler struct {
 	api    *engine.API
 	events *engine.Recorder
 	inf    informers
-	look   *lookups
+	ix     indexes
+	// look is made at the first attempt. See lookups.
+	look *lookups
 	// namespaces and disruptionBudgets are nil until the first object of their kind is written.
 	namespaces, disruptionBudgets *engine.Informer[*plain.Object]
 	// groups are the informers of the kinds whose pods are spread by default, as far as objects were written.
 	groups map[api.Kind]*engine.Informer[*plain.Object]
 
 	queue     *queue
-	pods      *podCache
-	volumes   *assumeCache[*corev1.PersistentVolume]
-	claims    *assumeCache[*corev1.PersistentVolumeClaim]
+	pods      podCache
+	volumes   assumeCache[*corev1.PersistentVolume]
+	claims    assumeCache[*corev1.PersistentVolumeClaim]
 	nominated map[string]*corev1.Pod // waiting pods for which pods are evicted from a node, by key
 	watching  watching
 	// preBinding are the pods whose volumes are being bound, by key.
@@ -52,12 +54,12 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	}
 	ix := newIndexes(e.Store())
 	var live *scheduler
-	others := map[string]*store.Table[*plain.Object]{}
+	var others []*store.Table[*plain.Object]
 	actor, err := e.NewActor(actors.Scheduler, func(a *engine.Actor) {
 		live = newScheduler(a, cfg, ix)
 		a.OnStop(func() { live = nil })
-		for _, kind := range sortedKeys(others) {
-			live.follow(others[kind])
+		for _, table := range others {
+			live.follow(table)
 		}
 		live.run()
 	})
@@ -68,7 +70,8 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		if t.Kind() != store.NamespaceKind && t.Kind() != store.DisruptionBudgetKind && !slices.Contains(snapshot.Grouping, t.Kind()) {
 			return
 		}
-		others[string(t.Kind())] = t
+		others = append(others, t)
+		slices.SortFunc(others, func(a, b *store.Table[*plain.Object]) int { return cmp.Compare(a.Kind(), b.Kind()) })
 		if live != nil {
 			live.follow(t)
 		}
@@ -85,82 +88,38 @@ func (s *scheduler) follow(t *store.Table[*plain.Object]) {
 	case store.DisruptionBudgetKind:
 		s.disruptionBudgets = informer
 	default:
+		if s.groups == nil {
+			s.groups = map[api.Kind]*engine.Informer[*plain.Object]{}
+		}
 		s.groups[t.Kind()] = informer
 	}
 }
 
 func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 	s := &scheduler{
-		cfg:        cfg,
-		actor:      a,
-		api:        a.Engine().API(),
-		events:     a.NewRecorder(component),
-		inf:        newInformers(a),
-		pods:       newPodCache(),
-		nominated:  map[string]*corev1.Pod{},
-		watching:   watching{},
-		groups:     map[api.Kind]*engine.Informer[*plain.Object]{},
-		preBinding: map[string]*reservation{},
+		cfg:    cfg,
+		actor:  a,
+		api:    a.Engine().API(),
+		events: a.NewRecorder(component),
+		inf:    newInformers(a),
+		ix:     ix,
 	}
-	s.volumes = newAssumeCache(s.inf.volumes.Get)
-	s.claims = newAssumeCache(s.inf.claims.Get)
-	s.look = s.lookups(ix)
+	s.volumes.informer, s.claims.informer = s.inf.volumes, s.inf.claims
 	s.queue = newQueue(a, &s.cfg, s.wake)
 	return s
 }
 
 // run starts the informers. Pods come last, because an attempt reads the objects of all other kinds.
 func (s *scheduler) run() {
-	s.inf.nodes.Handle(engine.Handler[*corev1.Node]{
-		Add: func(node *corev1.Node) {
-			s.names = nil
-			s.queue.nodesAdded()
-			s.moved(api.Node, added, nil, node)
-		},
-		Update: func(old, node *corev1.Node) { s.moved(api.Node, updated, old, node) },
-		Delete: func(node *corev1.Node) {
-			s.names = nil
-			s.moved(api.Node, deleted, node, nil)
-		},
-	})
-	s.inf.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-		Add: func(pv *corev1.PersistentVolume) { s.moved(api.PersistentVolume, added, nil, pv) },
-		Update: func(old, pv *corev1.PersistentVolume) {
-			s.volumes.delivered(pv)
-			s.moved(api.PersistentVolume, updated, old, pv)
-		},
-		Delete: func(pv *corev1.PersistentVolume) {
-			s.volumes.deleted(pv)
-			s.moved(api.PersistentVolume, deleted, pv, nil)
-		},
-	})
-	s.inf.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-		Add: func(claim *corev1.PersistentVolumeClaim) { s.moved(api.PersistentVolumeClaim, added, nil, claim) },
-		Update: func(old, claim *corev1.PersistentVolumeClaim) {
-			s.claims.delivered(claim)
-			s.moved(api.PersistentVolumeClaim, updated, old, claim)
-		},
-		Delete: func(claim *corev1.PersistentVolumeClaim) {
-			s.claims.deleted(claim)
-			s.moved(api.PersistentVolumeClaim, deleted, claim, nil)
-		},
-	})
-	observe(s, s.inf.classes, api.StorageClass)
-	observe(s, s.inf.drivers, api.CSIDriver)
-	observe(s, s.inf.csiNodes, api.CSINode)
-	observe(s, s.inf.capacities, api.CSIStorageCapacity)
-	s.inf.attachments.Handle(engine.Handler[*storagev1.VolumeAttachment]{
-		Delete: func(a *storagev1.VolumeAttachment) { s.moved(api.VolumeAttachment, deleted, a, nil) },
-	})
-	s.inf.pods.Handle(engine.Handler[*corev1.Pod]{Add: s.podAdded, Update: s.podUpdated, Delete: s.podDeleted})
-}
-
-// observe requeues pods that an added or updated object of a kind may help.
-func observe[T api.Object](s *scheduler, inf *engine.Informer[T], kind api.Kind) {
-	inf.Handle(engine.Handler[T]{
-		Add:    func(obj T) { s.moved(kind, added, nil, obj) },
-		Update: func(old, obj T) { s.moved(kind, updated, old, obj) },
-	})
+	engine.Handle(s.inf.nodes, s, &nodeHandlers)
+	engine.Handle(s.inf.volumes, s, &volumeHandlers)
+	engine.Handle(s.inf.claims, s, &claimHandlers)
+	engine.Handle(s.inf.classes, s, &classHandlers)
+	engine.Handle(s.inf.drivers, s, &driverHandlers)
+	engine.Handle(s.inf.csiNodes, s, &csiNodeHandlers)
+	engine.Handle(s.inf.capacities, s, &capacityHandlers)
+	engine.Handle(s.inf.attachments, s, &attachmentHandlers)
+	engine.Handle(s.inf.pods, s, &podHandlers)
 }
 
 // moved requeues the pods that a change may help, and wakes binding cycles that wait for the object.

@@ -207,9 +207,12 @@ func (s *scheduler) awaitedBy(r *reservation) []api.Ref {
 // watching knows who waits for a change of an object.
 type watching map[api.Ref][]*engine.Signal
 
-func (w watching) add(refs []api.Ref, signal *engine.Signal) {
+func (w *watching) add(refs []api.Ref, signal *engine.Signal) {
+	if *w == nil {
+		*w = watching{}
+	}
 	for _, ref := range refs {
-		w[ref] = append(w[ref], signal)
+		(*w)[ref] = append((*w)[ref], signal)
 	}
 }
 

@@ -41,23 +41,29 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 		c := &controller{
 			events: a.NewRecorder(actors.TaintEviction), podsByNode: s.PodsByNode,
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
-			tainted: map[string][]corev1.Taint{},
 		}
-		c.timers = timers{actor: a, fire: c.evict, byPod: map[string]*timer{}}
-		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "noexec_taint_node", Kind: api.Node, Sync: c.syncNode})
-		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "noexec_taint_pod", Sync: c.syncPod})
-		c.nodes.Handle(engine.Handler[*corev1.Node]{
-			Add:    func(node *corev1.Node) { c.nodeChanged(nil, node) },
-			Update: c.nodeChanged,
-			Delete: func(node *corev1.Node) { c.nodeQueue.Add(node.Name) },
-		})
-		c.pods.Handle(engine.Handler[*corev1.Pod]{
-			Add:    func(pod *corev1.Pod) { c.podChanged(nil, pod) },
-			Update: c.podChanged,
-			Delete: func(pod *corev1.Pod) { c.enqueue(pod) },
-		})
+		c.timers = timers{actor: a, fire: c.evict}
+		c.nodeQueue = a.NewQueue(engine.QueueConfig{Name: "noexec_taint_node", Kind: api.Node,
+			Of: c, Work: engine.Work[*controller]((*controller).syncNode)})
+		c.podQueue = a.NewQueue(engine.QueueConfig{Name: "noexec_taint_pod",
+			Of: c, Work: engine.Work[*controller]((*controller).syncPod)})
+		engine.Handle(c.nodes, c, &nodeHandlers)
+		engine.Handle(c.pods, c, &podHandlers)
 	})
 }
+
+var (
+	nodeHandlers = engine.Handlers[*controller, *corev1.Node]{
+		Add:    func(c *controller, node *corev1.Node) { c.nodeChanged(nil, node) },
+		Update: (*controller).nodeChanged,
+		Delete: func(c *controller, node *corev1.Node) { c.nodeQueue.Add(node.Name) },
+	}
+	podHandlers = engine.Handlers[*controller, *corev1.Pod]{
+		Add:    func(c *controller, pod *corev1.Pod) { c.podChanged(nil, pod) },
+		Update: (*controller).podChanged,
+		Delete: (*controller).enqueue,
+	}
+)
 
 // nodeChanged queues a node whose NoExecute taints have changed (NODE-060).
 func (c *controller) nodeChanged(old, node *corev1.Node) {
@@ -104,6 +110,9 @@ func (c *controller) syncNode(p *engine.Process, name string) error {
 	if len(taints) == 0 {
 		delete(c.tainted, name)
 	} else {
+		if c.tainted == nil {
+			c.tainted = map[string][]corev1.Taint{}
+		}
 		c.tainted[name] = taints
 	}
 	for _, pod := range c.pods.ByIndex(c.podsByNode, name) {

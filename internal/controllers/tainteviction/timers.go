@@ -25,6 +25,9 @@ func (t *timers) add(pod string, delay time.Duration) {
 	if t.byPod[pod] != nil {
 		return
 	}
+	if t.byPod == nil {
+		t.byPod = map[string]*timer{}
+	}
 	run := func(p *engine.Process) {
 		t.fire(p, pod)
 		delete(t.byPod, pod)

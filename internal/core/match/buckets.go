@@ -121,6 +121,9 @@ func (x *Index) groupFor(pv *corev1.PersistentVolume) *group {
 	b := x.buckets[key]
 	if b == nil {
 		b = &bucket{key: key}
+		if x.buckets == nil {
+			x.buckets = map[bucketKey]*bucket{}
+		}
 		x.buckets[key] = b
 	}
 	set := groupOf(pv)

@@ -51,7 +51,7 @@ type Mark struct {
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
-	return &Index{buckets: map[bucketKey]*bucket{}}
+	return &Index{}
 }
 
 // Len returns the number of volumes.

@@ -154,11 +154,14 @@ type Owners struct {
 
 // NewOwners returns an empty record. onSet is called for each change; node is "" for a volume that every node can reach.
 func NewOwners(onSet func(node, plugin, volume string, group int64)) *Owners {
-	return &Owners{groups: map[fileSet]int64{}, onSet: onSet}
+	return &Owners{onSet: onSet}
 }
 
 func (o *Owners) set(f fileSet, group int64) {
 	old, known := o.groups[f]
+	if o.groups == nil {
+		o.groups = map[fileSet]int64{}
+	}
 	o.groups[f] = group
 	if !known || old != group {
 		o.onSet(f.node, f.Plugin, f.Volume, group)
