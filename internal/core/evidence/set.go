@@ -18,6 +18,9 @@ type Set struct {
 	all   []Assumption
 	signs map[string]string // by driver, what shows that it is installed
 	calls map[callKey]api.Fault
+	// tooLarge has the claims whose growth is refused only above the largest size of the driver, and requests returns what they request now.
+	tooLarge map[callKey]growth
+	requests func(claim string) int64
 	// largest is the size of the largest volume in the dump, by driver.
 	largest map[string]resource.Quantity
 }
@@ -33,7 +36,7 @@ func newSet(all []Assumption, signs map[string]string) *Set {
 
 // index fills calls.
 func (s *Set) index() {
-	s.calls = map[callKey]api.Fault{}
+	s.calls, s.tooLarge = map[callKey]api.Fault{}, map[callKey]growth{}
 	for _, a := range s.all {
 		driver, isDriver := strings.CutPrefix(a.Subject, "driver/")
 		if !isDriver || a.actor != "" || a.Behaviour != Refuses && a.Behaviour != Silent {
@@ -41,6 +44,11 @@ func (s *Set) index() {
 		}
 		k := callKey{driver, string(a.Operation), a.key, a.Node}
 		s.calls[k] = api.Fault{Err: storage.Errorf(a.Code, "%s", a.Message)}
+		if claim, ofClaim := strings.CutPrefix(a.Object, "pvc/"); ofClaim && a.Operation == storage.Expand && a.Code == storage.OutOfRange {
+			if most, limited := s.MaxSize(driver); limited {
+				s.tooLarge[k] = growth{claim, most}
+			}
+		}
 	}
 }
 
@@ -61,7 +69,7 @@ func (s *Set) Inject(call api.Call) api.Fault {
 		{call.Target, call.Verb, call.Key, call.Node}, {call.Target, call.Verb, call.Key, ""}, {call.Target, call.Verb, "", ""},
 		{call.Target, "", "", ""},
 	} {
-		if fault, ok := s.calls[k]; ok {
+		if fault, ok := s.calls[k]; ok && !s.fits(k) {
 			return fault
 		}
 	}

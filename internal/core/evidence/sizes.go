@@ -83,6 +83,22 @@ func largestAccepted(desc string, refused int64) int64 {
 	return most
 }
 
+// growth is a claim that a driver does not expand to more than a size.
+type growth struct {
+	claim string
+	most  int64
+}
+
+// SetRequests sets the function that returns the size in bytes that a claim requests now. Without it a growth that was refused as too large is
+// refused whatever the claim requests.
+func (s *Set) SetRequests(requests func(claim string) int64) { s.requests = requests }
+
+// fits reports whether a call is a growth that was refused as too large, and is small enough now.
+func (s *Set) fits(k callKey) bool {
+	g, ok := s.tooLarge[k]
+	return ok && s.requests != nil && s.requests(g.claim) <= g.most
+}
+
 // MaxSize returns the largest size in bytes that the driver is assumed to accept; ok is false if no limit is known.
 func (s *Set) MaxSize(driver string) (size int64, ok bool) {
 	for _, a := range s.All() {

@@ -86,7 +86,7 @@ const NoLimit = Budget(math.MaxInt)
 // Exhausted reports that Find ended early, or that the next one finds nothing.
 func (b *Budget) Exhausted() bool { return *b <= 0 }
 
-// Find returns the ways after which a pod runs, a claim is bound, or an object that is being deleted is gone, the least dangerous first. It
+// Find returns the ways after which a pod runs, a claim is bound and as large as it requests, or an object that is being deleted is gone, the least dangerous first. It
 // returns none for other objects, and for one that reaches that state without a change.
 func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, error) {
 	if opts.Now.IsZero() {
@@ -160,12 +160,42 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 				return err != nil || now.UID != claim.UID
 			}}, true
 		}
+		if claim.Status.Phase == corev1.ClaimBound {
+			return grown(c, claim), true
+		}
 		return goal{"Bound", func(c *dump.Cluster) bool {
 			now, err := c.Claims.Get(ref.Key)
 			return err == nil && now.Status.Phase == corev1.ClaimBound
 		}}, true
 	}
 	return goal{}, false
+}
+
+// grown returns the goal of a bound claim: its volume has the size that it requests or, if it has, so does the file system.
+func grown(c *dump.Cluster, claim *corev1.PersistentVolumeClaim) goal {
+	enough := func(c *dump.Cluster, capacity func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) corev1.ResourceList) bool {
+		now, err := c.Claims.Get(api.KeyOf(claim))
+		if err != nil {
+			return false
+		}
+		pv, err := c.Volumes.Get(now.Spec.VolumeName)
+		if err != nil {
+			return false
+		}
+		size := capacity(now, pv)[corev1.ResourceStorage]
+		return size.Cmp(now.Spec.Resources.Requests[corev1.ResourceStorage]) >= 0
+	}
+	ofVolume := func(_ *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) corev1.ResourceList {
+		return pv.Spec.Capacity
+	}
+	if !enough(c, ofVolume) {
+		return goal{"as large as it requests", func(c *dump.Cluster) bool { return enough(c, ofVolume) }}
+	}
+	return goal{"as large as it requests", func(c *dump.Cluster) bool {
+		return enough(c, func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) corev1.ResourceList {
+			return claim.Status.Capacity
+		})
+	}}
 }
 
 // start starts a cluster with the objects of the dump.

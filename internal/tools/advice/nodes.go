@@ -54,6 +54,14 @@ func (p *proposer) fit(evaluator *schedule.Evaluator, pod *corev1.Pod, node *cor
 			does = append(does, fmt.Sprintf("make room on node %s: delete pod %s", node.Name, api.KeyOf(other)))
 			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
 			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
+		case "NodeVolumeLimits":
+			other, found := p.attached(pod, node)
+			if !found {
+				return Way{}, false
+			}
+			does = append(does, fmt.Sprintf("free an attachment on node %s: delete pod %s", node.Name, api.KeyOf(other)))
+			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
+			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
 		case "NodeAffinity":
 			for _, label := range missingLabels(pod, node) {
 				does = append(does, fmt.Sprintf("label node %s with %s", node.Name, label))
@@ -117,6 +125,39 @@ func (p *proposer) evictable(pod *corev1.Pod, node *corev1.Node) (found *corev1.
 		}
 	}
 	return found, ok
+}
+
+// attached returns the pod with the fewest volumes of those on a node that use a volume of a driver that the other pod needs.
+func (p *proposer) attached(pod *corev1.Pod, node *corev1.Node) (found *corev1.Pod, ok bool) {
+	needed := p.drivers(pod)
+	for _, other := range p.snapshot.Pods {
+		if other.Spec.NodeName != node.Name || other.DeletionTimestamp != nil || objects.Terminated(other) {
+			continue
+		}
+		uses := slices.ContainsFunc(p.drivers(other), func(driver string) bool { return slices.Contains(needed, driver) })
+		if uses && (!ok || len(objects.ClaimsOf(other)) < len(objects.ClaimsOf(found))) {
+			found, ok = other, true
+		}
+	}
+	return found, ok
+}
+
+// drivers returns the CSI drivers of the claims of a pod, those of claims that are not bound by their class.
+func (p *proposer) drivers(pod *corev1.Pod) (drivers []string) {
+	for _, key := range objects.ClaimsOf(pod) {
+		claim, err := p.cluster.Claims.Get(key)
+		if err != nil {
+			continue
+		}
+		if pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName); err == nil {
+			if csi := objects.CSIOf(pv); csi != nil {
+				drivers = append(drivers, csi.Driver)
+			}
+		} else if class, err := p.cluster.Classes.Get(objects.ClassOf(claim)); err == nil {
+			drivers = append(drivers, class.Provisioner)
+		}
+	}
+	return drivers
 }
 
 // less orders requests by CPU, then by memory.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
@@ -94,6 +95,7 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	if claim.Status.Phase == corev1.ClaimBound {
+		p.growth(claim)
 		return
 	}
 	p.volumes(claim)
@@ -113,6 +115,21 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 		p.add(Way{Does: fmt.Sprintf("let the scheduler choose another node than %s", node),
 			Commands: []Command{namespaced(claim, "annotate", "pvc", claim.Name, objects.AnnSelectedNode+"-")}})
 	}
+}
+
+// growth proposes a smaller request for a claim whose volume does not grow. It must stay above the capacity (API-131).
+func (p *proposer) growth(claim *corev1.PersistentVolumeClaim) {
+	request, capacity := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	if request.Cmp(capacity) <= 0 {
+		return
+	}
+	const step = 1 << 30
+	smaller := resource.NewQuantity(capacity.Value()+min(step, (request.Value()-capacity.Value())/2), resource.BinarySI)
+	if smaller.Cmp(capacity) <= 0 {
+		return
+	}
+	p.add(Way{Does: fmt.Sprintf("request %s instead of %s", smaller, &request), Commands: []Command{namespaced(claim, "patch", "pvc", claim.Name, "-p",
+		fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":%q}}}}`, smaller))}})
 }
 
 // volumes proposes to free volumes that fit but are reserved, and to create one.

@@ -130,6 +130,14 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 // Continue loads the dump into a new cluster whose configuration Prepare completed. An error about an object is an *[Error].
 func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 	c.Cluster = cluster
+	c.Evidence.SetRequests(func(key string) int64 {
+		claim, err := c.Claims.Get(key)
+		if err != nil {
+			return 0
+		}
+		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		return size.Value()
+	})
 	// The controllers list all objects when they start again, instead of receiving them one by one.
 	controllers := c.controllers()
 	for _, name := range controllers {
