@@ -215,7 +215,9 @@ func (r *reader) readVolumes() {
 // recycleFailed reads the last error of the recycler pod of a volume. That the volume has no plugin that recycles is found by the simulation.
 func (r *reader) recycleFailed(pv *corev1.PersistentVolume) {
 	failed := r.about(pv, func(event *corev1.Event) bool {
-		return event.Reason == "VolumeFailedRecycle" && strings.HasPrefix(event.Message, "Recycle failed: ")
+		// A pod of an earlier attempt is deleted, and the next attempt has its own.
+		return event.Reason == "VolumeFailedRecycle" && strings.HasPrefix(event.Message, "Recycle failed: ") &&
+			!strings.Contains(event.Message, "old recycler pod found")
 	})
 	if len(failed) == 0 {
 		return

@@ -170,6 +170,8 @@ func TestRead(t *testing.T) {
 			[]string{"driver disk.example.com has refused claim default/data 4 times since 09:12 with InvalidArgument; assumed to continue"}},
 		{"a recycler pod fails", []api.Object{recycled, event(recycled, "persistentvolume-controller", "VolumeFailedRecycle", "Recycle failed: no", 3)},
 			[]string{"the recycler pod of volume nfs has failed 3 times since 09:12; assumed to continue"}},
+		{"a recycler pod of an earlier attempt", []api.Object{recycled, event(recycled, "persistentvolume-controller", "VolumeFailedRecycle",
+			"Recycle failed: old recycler pod found, will retry later", 1)}, nil},
 		{"a container does not start", []api.Object{waitingPod("ImagePullBackOff")},
 			[]string{"container c of pod default/p does not start (ImagePullBackOff); assumed to continue"}},
 		{"a container crashes", []api.Object{waitingPod("CrashLoopBackOff")},
