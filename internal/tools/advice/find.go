@@ -46,22 +46,26 @@ type Way struct {
 	// Danger ranks it, and Risk says what can go wrong; "" is nothing.
 	Danger Danger `json:"danger"`
 	Risk   string `json:"risk,omitempty"`
-	// Commands to type. It is empty for a repair outside of the API, such as starting a driver.
+	// Commands to type. It is empty for a repair outside of the API, such as starting a driver or adding a node.
 	Commands []Command `json:"commands,omitempty"`
 	// Result of the simulation: "pod/shop/db-0 is Running after 3s".
 	Result string `json:"result"`
 
-	assume []string // the repair outside of the API
-	likely bool     // the user probably meant this
+	assume []string     // the repair outside of the API
+	node   *corev1.Node // that is added
+	likely bool         // the user probably meant this
 }
 
 // effort ranks ways of the same danger: a repair of what is broken first, then the correction of a mistyped name, then few commands, then those
-// that need new objects.
+// that need new objects, then those that need a new node.
 func (w *Way) effort() int {
 	if w.likely {
 		return 0
 	}
 	effort := len(w.Commands)
+	if w.node != nil {
+		effort += 4
+	}
 	for _, command := range w.Commands {
 		if command.Manifest != "" {
 			effort += 2
@@ -223,6 +227,9 @@ func (b *Budget) try(d *dump.Dump, opts dump.Options, way Way, g goal) (time.Dur
 	}
 	defer c.Close()
 	begin := c.Now()
+	if way.node != nil && c.Create(way.node.DeepCopy()) != nil {
+		return 0, false
+	}
 	for _, command := range way.Commands {
 		if command.run(c) != nil {
 			return 0, false

@@ -15,14 +15,36 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// nodes proposes, for each node, what removes every refusal of the scheduler.
+// nodes proposes, for each node, what removes every refusal of the scheduler, and another node like the first one that is only used up.
 func (p *proposer) nodes(pod *corev1.Pod) {
 	evaluator := schedule.NewEvaluator(&p.snapshot)
+	added := false
 	for _, node := range p.snapshot.Nodes {
 		if way, ok := p.fit(evaluator, pod, node); ok {
 			p.add(way)
 		}
+		if refusals := evaluator.Refusals(pod, node.Name); !added && len(refusals) > 0 && !slices.ContainsFunc(refusals, lasting) {
+			p.add(Way{Does: "add a node like " + node.Name, node: another(node)})
+			added = true
+		}
 	}
+}
+
+// lasting reports whether a new node like the one that the refusal is about would refuse, too.
+func lasting(r schedule.NodeResult) bool {
+	return !slices.Contains([]string{"NodeResourcesFit", "NodeVolumeLimits", "InterPodAffinity", "PodTopologySpread"}, r.Plugin)
+}
+
+// another returns a new node with the labels, taints and resources of a node.
+func another(node *corev1.Node) *corev1.Node {
+	name := node.Name + "-added"
+	added := &corev1.Node{Spec: corev1.NodeSpec{Taints: node.Spec.Taints}, Status: corev1.NodeStatus{Capacity: node.Status.Capacity,
+		Allocatable: node.Status.Allocatable}}
+	added.Name, added.Labels = name, maps.Clone(node.Labels)
+	if _, named := added.Labels[corev1.LabelHostname]; named {
+		added.Labels[corev1.LabelHostname] = name
+	}
+	return added.DeepCopy()
 }
 
 // fit returns the change after which a node accepts a pod; ok is false if there is none.
