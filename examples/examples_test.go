@@ -36,25 +36,30 @@ func script(t *testing.T, file string) *scenario.Script {
 
 var update = flag.Bool("update-scripts", false, "write want.txt of each lesson instead of comparing")
 
+// output returns what volsim run prints for a script that succeeds.
+func output(t *testing.T, s *scenario.Script) string {
+	t.Helper()
+	var out bytes.Buffer
+	result, err := scenario.Run(s, scenario.Options{Out: &out})
+	require.NotNil(t, result.Cluster, "%v", err)
+	defer result.Cluster.Close()
+	require.NoError(t, err, "%s", out.String())
+	return out.String() + s.Name() + ": " + result.Summary() + "\n"
+}
+
 // TestLessons: each lesson prints exactly what its want.txt contains. -update-scripts writes the file.
 func TestLessons(t *testing.T) {
 	for _, file := range lessons(t) {
 		t.Run(filepath.Dir(file), func(t *testing.T) {
-			s := script(t, file)
-			var got bytes.Buffer
-			result, err := scenario.Run(s, scenario.Options{Out: &got})
-			require.NotNil(t, result.Cluster, "%v", err)
-			defer result.Cluster.Close()
-			require.NoError(t, err, "%s", got.String())
-			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
+			got := output(t, script(t, file))
 
 			golden := filepath.Join(filepath.Dir(file), "want.txt")
 			if *update {
-				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(golden)
 			require.NoError(t, err, "go test ./examples -update-scripts writes it")
-			require.Equal(t, string(want), got.String())
+			require.Equal(t, string(want), got)
 		})
 	}
 }
@@ -68,16 +73,11 @@ func TestLessonsWithoutSkipping(t *testing.T) {
 			require.NoError(t, err)
 			s, err := scenario.Parse("examples/"+filepath.ToSlash(file), append([]byte(config), data...))
 			require.NoError(t, err)
-			var got bytes.Buffer
-			result, err := scenario.Run(s, scenario.Options{Out: &got})
-			require.NotNil(t, result.Cluster, "%v", err)
-			defer result.Cluster.Close()
-			require.NoError(t, err, "%s", got.String())
-			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
+			got := output(t, s)
 
 			want, err := os.ReadFile(filepath.Join(filepath.Dir(file), "want.txt"))
 			require.NoError(t, err)
-			require.Equal(t, string(want), strings.TrimLeft(strings.TrimPrefix(got.String(), "> "+config), "\n"))
+			require.Equal(t, string(want), strings.TrimLeft(strings.TrimPrefix(got, "> "+config), "\n"))
 		})
 	}
 }
