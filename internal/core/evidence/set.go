@@ -179,8 +179,8 @@ func (s *Set) first(match func(*Assumption) bool) (Assumption, bool) {
 }
 
 // Override changes assumptions: SUBJECT=BEHAVIOUR, where SUBJECT is driver, driver/NAME, node, node/NAME, controller or controller/NAME, or
-// a NAME alone, or recycler, and BEHAVIOUR is healthy, refuses, silent or absent. A subject without a name stands for all of that kind that the evidence
-// is about. It returns a new Set.
+// a NAME alone, or recycler, and BEHAVIOUR is healthy, refuses, silent or absent. A subject without a name stands for all of that kind that the
+// evidence is about. It returns a new Set.
 func (s *Set) Override(texts ...string) (*Set, error) {
 	if len(texts) == 0 {
 		return s, nil

@@ -90,8 +90,8 @@ const NoLimit = Budget(math.MaxInt)
 // Exhausted reports that Find ended early, or that the next one finds nothing.
 func (b *Budget) Exhausted() bool { return *b <= 0 }
 
-// Find returns the ways after which a pod runs, a claim is bound and as large as it requests, or an object that is being deleted is gone, the least dangerous first. It
-// returns none for other objects, and for one that reaches that state without a change.
+// Find returns the ways after which a pod runs, a claim is bound and as large as it requests, or an object that is being deleted is gone, the
+// least dangerous first. It returns none for other objects, and for one that reaches that state without a change.
 func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, error) {
 	if opts.Now.IsZero() {
 		opts.Now = d.Newest()
