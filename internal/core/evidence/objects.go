@@ -40,7 +40,7 @@ type reader struct {
 	// largest is the size of the largest volume of a driver.
 	largest map[string]resource.Quantity
 	found   []Assumption
-	// full is what the errors about single claims say about a driver as a whole.
+	// full has the drivers without room: an error about one claim that counts for all.
 	full []Assumption
 }
 
