@@ -68,20 +68,16 @@ func (p *proposer) fit(evaluator *schedule.Evaluator, pod *corev1.Pod, node *cor
 				does = append(does, fmt.Sprintf("remove taint %s from node %s", taint.Key, node.Name))
 				way.Commands = append(way.Commands, kubectl("taint", "nodes", node.Name, fmt.Sprintf("%s:%s-", taint.Key, taint.Effect)))
 			}
-		case "NodeResourcesFit":
-			other, found := p.evictable(pod, node)
+		case "NodeResourcesFit", "NodeVolumeLimits":
+			frees, find := "make room", p.evictable
+			if r.Plugin == "NodeVolumeLimits" {
+				frees, find = "free an attachment", p.attached
+			}
+			other, found := find(pod, node)
 			if !found {
 				return Way{}, false
 			}
-			does = append(does, fmt.Sprintf("make room on node %s: delete pod %s", node.Name, api.KeyOf(other)))
-			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
-			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
-		case "NodeVolumeLimits":
-			other, found := p.attached(pod, node)
-			if !found {
-				return Way{}, false
-			}
-			does = append(does, fmt.Sprintf("free an attachment on node %s: delete pod %s", node.Name, api.KeyOf(other)))
+			does = append(does, fmt.Sprintf("%s on node %s: delete pod %s", frees, node.Name, api.KeyOf(other)))
 			way.Danger, way.Risk = Stops, "pod "+api.KeyOf(other)+" stops"
 			way.Commands = append(way.Commands, namespaced(other, "delete", "pod", other.Name))
 		case "NodeAffinity":
