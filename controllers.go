@@ -47,7 +47,7 @@ type component struct {
 	// kind, when set, is the kind of objects that the controller works on. It starts, by follow, when the first of them is stored or watched.
 	// Without such objects it would have nothing to do.
 	kind   api.Kind
-	follow func(*engine.Engine, *store.Table[*plain.Object]) (*engine.Actor, error)
+	follow func(*engine.Engine, store.Table[*plain.Object]) (*engine.Actor, error)
 }
 
 // components are the parts that every control plane has, in the order in which they start. Those of drivers and the kubelets follow.
@@ -227,7 +227,7 @@ func parts(sidecars []component) iter.Seq[*component] {
 }
 
 // startFollowing starts the controllers that work on the kind of a new table.
-func (c *Cluster) startFollowing(table *store.Table[*plain.Object]) {
+func (c *Cluster) startFollowing(table store.Table[*plain.Object]) {
 	for i := range components {
 		part := &components[i]
 		if part.follow == nil || part.kind != table.Kind() || slices.Contains(c.cfg.Without, part.name) {
@@ -243,7 +243,7 @@ func (c *Cluster) startFollowing(table *store.Table[*plain.Object]) {
 func onSnapshots(name string, start func(*Cluster) error) component {
 	return component{name: name, start: func(c *Cluster) error {
 		started := false
-		c.engine.Store().OnOther(func(table *store.Table[*plain.Object]) {
+		c.engine.Store().OnOther(func(table store.Table[*plain.Object]) {
 			if started || !slices.Contains(snapshots.Kinds, table.Kind()) {
 				return
 			}

@@ -22,21 +22,10 @@ type source[T api.Object] interface {
 	Get(key string) (T, error)
 	List() []T
 	Len() int
-	watch(fn func(api.Change[T])) (stop func(), err error)
+	Watch(opts store.WatchOptions[T], fn func(api.Change[T])) (store.Watch, error)
 }
 
-func tableOf[T api.Object](t *store.Table[T]) Table[T] { return Table[T]{typed[T]{t}} }
-
-// typed reads a table whose objects are of type T.
-type typed[T api.Object] struct{ *store.Table[T] }
-
-func (t typed[T]) watch(fn func(api.Change[T])) (func(), error) {
-	w, err := t.Watch(store.WatchOptions[T]{}, fn)
-	if err != nil {
-		return nil, err
-	}
-	return w.Stop, nil
-}
+func tableOf[T api.Object](t store.Table[T]) Table[T] { return Table[T]{t} }
 
 // converted reads objects of any kind and converts them to T.
 type converted[T api.Object] struct {
@@ -71,15 +60,21 @@ func (t converted[T]) List() []T {
 
 func (t converted[T]) Len() int { return len(t.store.List(t.kind)) }
 
-func (t converted[T]) watch(fn func(api.Change[T])) (func(), error) {
-	return t.store.Watch(t.kind, store.WatchOptions[api.Object]{}, func(c api.Change[api.Object]) {
+func (t converted[T]) Watch(_ store.WatchOptions[T], fn func(api.Change[T])) (store.Watch, error) {
+	stop, err := t.store.Watch(t.kind, store.WatchOptions[api.Object]{}, func(c api.Change[api.Object]) {
 		seen := api.Change[T]{Type: c.Type, Key: c.Key, Object: t.must(c.Object), Version: c.Version}
 		if c.Old != nil {
 			seen.Old = t.must(c.Old)
 		}
 		fn(seen)
 	})
+	return stopper(stop), err
 }
+
+// stopper ends a watch.
+type stopper func()
+
+func (stop stopper) Stop() { stop() }
 
 // as converts a stored object. An unstructured one names its kind, which a stored object of a Go type does not.
 func (t converted[T]) as(obj api.Object) (T, error) {
@@ -130,13 +125,17 @@ func (t Table[T]) Watch(fn func(api.Change[T])) (stop func(), err error) {
 	if fn == nil {
 		return nil, fmt.Errorf("watch %s: the function is nil", t.source.Kind())
 	}
-	return t.source.watch(func(c api.Change[T]) {
+	w, err := t.source.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		c.Object = copyOf(c.Object)
 		if any(c.Old) != any(none) {
 			c.Old = copyOf(c.Old)
 		}
 		fn(c)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return w.Stop, nil
 }
 
 // Objects reads the objects of any kind, such as "ConfigMap", "Deployment.apps" or that of a CustomResourceDefinition. A kind that the

@@ -40,9 +40,9 @@ type attacher struct {
 	backend storage.Backend
 	calls   sidecar.Driver
 
-	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
-	infVolumes     *engine.Informer[*corev1.PersistentVolume]
-	infNodes       *engine.Informer[*storagev1.CSINode]
+	infAttachments engine.Informer[*storagev1.VolumeAttachment]
+	infVolumes     engine.Informer[*corev1.PersistentVolume]
+	infNodes       engine.Informer[*storagev1.CSINode]
 
 	attachments *engine.Queue
 	volumes     *engine.Queue
@@ -170,11 +170,11 @@ func (a *attacher) enqueueVolume(pv *corev1.PersistentVolume) {
 // enqueueAll is a resync. It runs only after a failure; for the other objects a sync would change nothing.
 func (a *attacher) enqueueAll(*engine.Process) {
 	// ATT-170, ATT-214: a resync retries failed objects before their backoff ends.
-	for va := range a.infAttachments.All() {
+	for _, va := range a.infAttachments.List() {
 		a.enqueue(va)
 	}
 	if !a.opts.Plain {
-		for pv := range a.infVolumes.All() {
+		for _, pv := range a.infVolumes.List() {
 			a.enqueueVolume(pv)
 		}
 	}

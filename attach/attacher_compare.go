@@ -23,7 +23,7 @@ func (a *attacher) compare(p *engine.Process) {
 	if err != nil {
 		return // ATT-181: the next comparison retries.
 	}
-	for va := range a.infAttachments.All() {
+	for _, va := range a.infAttachments.List() {
 		if va.Spec.Attacher != a.driver {
 			continue
 		}

@@ -34,7 +34,7 @@ func (a *attacher) syncVolume(p *engine.Process, name string) error {
 	if pv.DeletionTimestamp == nil || at < 0 {
 		return nil
 	}
-	for va := range a.infAttachments.All() {
+	for _, va := range a.infAttachments.List() {
 		// ATT-178: VolumeAttachments of all drivers count.
 		if source := va.Spec.Source.PersistentVolumeName; source != nil && *source == name {
 			return nil

@@ -44,12 +44,12 @@ type controller struct {
 	ops    *engine.NestedOperations
 	log    loggers
 
-	infPods        *engine.Informer[*corev1.Pod]
-	infNodes       *engine.Informer[*corev1.Node]
-	infClaims      *engine.Informer[*corev1.PersistentVolumeClaim]
-	infVolumes     *engine.Informer[*corev1.PersistentVolume]
-	infDrivers     *engine.Informer[*storagev1.CSIDriver]
-	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
+	infPods        engine.Informer[*corev1.Pod]
+	infNodes       engine.Informer[*corev1.Node]
+	infClaims      engine.Informer[*corev1.PersistentVolumeClaim]
+	infVolumes     engine.Informer[*corev1.PersistentVolume]
+	infDrivers     engine.Informer[*storagev1.CSIDriver]
+	infAttachments engine.Informer[*storagev1.VolumeAttachment]
 
 	desired desiredState
 	actual  actualState

@@ -72,7 +72,7 @@ func (c *controller) removeUnattachable(p *engine.Process) bool {
 
 // addActivePods adds the volumes of all pods that are not terminated (ATT-035).
 func (c *controller) addActivePods() {
-	for pod := range c.infPods.All() {
+	for _, pod := range c.infPods.List() {
 		// ATT-035: this adds volumes that could not be resolved when the event of the pod came.
 		if Action(pod) == AddVolumes {
 			c.addVolumes(pod)

@@ -29,7 +29,7 @@ func history(t *testing.T, seed int64) string {
 	w.start()
 	w.AfterEvent(func() {
 		on := map[corev1.UniqueVolumeName]string{}
-		for node := range w.Store().Nodes.All() {
+		for _, node := range w.Store().Nodes.List() {
 			for _, v := range node.Status.VolumesAttached {
 				if other, twice := on[v.Name]; twice {
 					t.Fatalf("seed %d: ATT-070: %s is attached to %s and %s", seed, v.Name, other, node.Name)

@@ -11,7 +11,7 @@ import (
 // backoffs, and which Events were emitted (ATT-134).
 func (c *controller) populateActual() {
 	c.log.controller.Info(5, "Populating ActualStateOfworld")
-	for node := range c.infNodes.All() {
+	for _, node := range c.infNodes.List() {
 		// ATT-131: volumesAttached of each node counts, managed or not, without a check of the VolumeAttachments. The specs are not known yet.
 		for _, volume := range node.Status.VolumesAttached {
 			at := pair{volume.Name, node.Name}
@@ -22,7 +22,7 @@ func (c *controller) populateActual() {
 		c.actual.setInUse(node.Name, node.Status.VolumesInUse)
 		c.manage(node)
 	}
-	for va := range c.infAttachments.All() {
+	for _, va := range c.infAttachments.List() {
 		// ATT-132: neither status nor name of the VolumeAttachment count.
 		name := va.Spec.Source.PersistentVolumeName
 		if name == nil {
@@ -54,7 +54,7 @@ func (c *controller) populateActual() {
 // populateDesired fills the desired state from the pods, and adds the specs of their volumes to the actual state (ATT-133).
 func (c *controller) populateDesired() {
 	c.log.controller.Info(5, "Populating DesiredStateOfworld")
-	for pod := range c.infPods.All() {
+	for _, pod := range c.infPods.List() {
 		c.podChanged(pod)
 		// ATT-133: volumes of terminated pods get a spec too; uncertain attachments do not.
 		c.attachableVolumes(pod, func(at pair, spec objects.VolumeSpec) {

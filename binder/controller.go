@@ -51,11 +51,11 @@ type controller struct {
 	log, base *klog.Logger
 
 	// BIND-025: inf, the informers' view.
-	infVolumes *engine.Informer[*corev1.PersistentVolume]
-	infClaims  *engine.Informer[*corev1.PersistentVolumeClaim]
-	infClasses *engine.Informer[*storagev1.StorageClass]
-	infPods    *engine.Informer[*corev1.Pod]
-	infNodes   *engine.Informer[*corev1.Node]
+	infVolumes engine.Informer[*corev1.PersistentVolume]
+	infClaims  engine.Informer[*corev1.PersistentVolumeClaim]
+	infClasses engine.Informer[*storagev1.StorageClass]
+	infPods    engine.Informer[*corev1.Pod]
+	infNodes   engine.Informer[*corev1.Node]
 
 	// BIND-020: own, the controller's private cache of volumes and claims. It is ahead of inf by the controller's own writes.
 	own *match.Index
@@ -131,11 +131,11 @@ func newController(a *engine.Actor, cfg Config) *controller {
 func (c *controller) run() {
 	// BIND-024: the own cache starts as a copy of the informers'.
 	c.base.Info(0, "Starting persistent volume controller")
-	for pv := range c.infVolumes.All() {
+	for _, pv := range c.infVolumes.List() {
 		c.logStored(lineAdded, aVolume, pv.Name, pv)
 		c.markVolume(c.own.PutVolume(pv))
 	}
-	for claim := range c.infClaims.All() {
+	for _, claim := range c.infClaims.List() {
 		c.logStored(lineAdded, aClaim, api.KeyOf(claim), claim)
 		c.markClaim(c.own.PutClaim(api.KeyOf(claim), claim))
 	}

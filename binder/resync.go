@@ -46,10 +46,10 @@ func (c *controller) logResync(claims, volumes []string) {
 	keys := slices.Concat(claims, volumes)
 	if !c.actor.Skips() {
 		keys = nil
-		for claim := range c.infClaims.All() {
+		for _, claim := range c.infClaims.List() {
 			keys = append(keys, api.KeyOf(claim))
 		}
-		for pv := range c.infVolumes.All() {
+		for _, pv := range c.infVolumes.List() {
 			keys = append(keys, pv.Name)
 		}
 	}
@@ -60,13 +60,13 @@ func (c *controller) logResync(claims, volumes []string) {
 
 // syncClean syncs what a resync would have skipped: everything but these keys.
 func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
-	for claim := range c.infClaims.All() {
+	for _, claim := range c.infClaims.List() {
 		key := api.KeyOf(claim)
 		if _, queued := slices.BinarySearch(claims, key); !queued {
 			c.syncCleanClaim(p, key)
 		}
 	}
-	for pv := range c.infVolumes.All() {
+	for _, pv := range c.infVolumes.List() {
 		if _, queued := slices.BinarySearch(volumes, pv.Name); !queued {
 			c.syncCleanVolume(p, pv.Name)
 		}

@@ -68,11 +68,11 @@ func versionOf(obj api.Object) uint64 {
 func copyOf[T api.Object](obj T) T { return obj.DeepCopyObject().(T) }
 
 // tableOf finds the table of objects of type T, if the store has objects of that type.
-func tableOf[T api.Object](s *store.Store) (*store.Table[T], bool) {
+func tableOf[T api.Object](s *store.Store) (store.Table[T], bool) {
 	for _, table := range []any{
 		s.Volumes, s.Claims, s.Classes, s.AttributesClasses, s.Pods, s.Nodes, s.Attachments, s.CSIDrivers, s.CSINodes, s.Capacities, s.Events,
 	} {
-		if table, ok := table.(*store.Table[T]); ok {
+		if table, ok := table.(store.Table[T]); ok {
 			return table, true
 		}
 	}

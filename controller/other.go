@@ -33,7 +33,7 @@ func watchOther[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 
 // otherView converts what an informer has received.
 type otherView[T api.Object] struct {
-	informer *engine.Informer[*plain.Object]
+	informer engine.Informer[*plain.Object]
 }
 
 func (v otherView[T]) Get(key string) (T, bool) {

@@ -102,7 +102,7 @@ type populator struct {
 	claims      *Cache[*corev1.PersistentVolumeClaim]
 	pods        *Cache[*corev1.Pod]
 	classes     *Cache[*storagev1.StorageClass]
-	sources     *engine.Informer[*plain.Object]
+	sources     engine.Informer[*plain.Object]
 }
 
 // source returns the data source of a claim that is the populator's to fill; nil if it is not (SNAP-071).

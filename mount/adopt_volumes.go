@@ -34,7 +34,7 @@ func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resol
 			return ad.k.populator.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}
 	}
-	for pv := range s.Volumes.All() {
+	for _, pv := range s.Volumes.List() {
 		if ref := pv.Spec.ClaimRef; ref != nil && ref.Namespace == pod.Namespace && ref.Name == name {
 			return ad.k.populator.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}

@@ -29,7 +29,7 @@ func (w *fixture) reader(name string) *corev1.Pod {
 // deferralEvents returns the stored Events about a deferred expansion since the mark: "p1: 25 until 1s".
 func (w *fixture) deferralEvents() []string {
 	var events []string
-	for e := range w.Store().Events.All() {
+	for _, e := range w.Store().Events.List() {
 		if e.Reason == deferralReason {
 			events = append(events, fmt.Sprintf("%s: %d until %v", e.InvolvedObject.Name, e.Count, e.LastTimestamp.Sub(w.Begin)))
 		}
@@ -105,7 +105,7 @@ func TestDeferralEventsAreCounted(t *testing.T) {
 	w.Advance(200 * time.Second)
 	// p1 in 1002 passes with that of the mount, and p2 in the others until there was a token for the claim again.
 	var got []string
-	for e := range w.Store().Events.All() {
+	for _, e := range w.Store().Events.List() {
 		if e.Reason == deferralReason && e.InvolvedObject.Name != "p2" {
 			got = append(got, fmt.Sprintf("%s: %d", e.InvolvedObject.Name, e.Count))
 		}
@@ -200,7 +200,7 @@ func runReaders(t *testing.T, seed uint64, every bool) (string, int) {
 			fmt.Fprintln(&out, at, e.Call, e.Verb, e.Err)
 		}
 	}
-	for e := range w.Store().Events.All() {
+	for _, e := range w.Store().Events.List() {
 		fmt.Fprintln(&out, e.Name, e.Reason, e.InvolvedObject.Name, e.Message, e.Count, e.FirstTimestamp, e.LastTimestamp)
 	}
 	return out.String(), emitted

@@ -36,9 +36,9 @@ type kubelet struct {
 	workers map[types.UID]*podWorker
 	// object is the Node object as watched, nil if there is none.
 	object  *corev1.Node
-	infPods *engine.Informer[*corev1.Pod]
-	infNode *engine.Informer[*corev1.Node]
-	drivers *engine.Informer[*storagev1.CSIDriver]
+	infPods engine.Informer[*corev1.Pod]
+	infNode engine.Informer[*corev1.Node]
+	drivers engine.Informer[*storagev1.CSIDriver]
 	// watching says that the informers deliver. Earlier changes are in their views, and come with the first delivery.
 	watching bool
 	// sourcesReady says that the kubelet knows all pods of the node.

@@ -394,7 +394,7 @@ func TestCrashAnywhere(t *testing.T) {
 // clean fails the test if pods or volumes have left anything behind.
 func (w *fixture) clean(when string) {
 	w.T.Helper()
-	for pod := range w.Store().Pods.All() {
+	for _, pod := range w.Store().Pods.List() {
 		w.T.Errorf("%s: pod %s is still there, %s", when, api.KeyOf(pod), pod.Status.Phase)
 	}
 	if mounts := w.node.disk.Mounts(); len(mounts) > 0 {

@@ -26,7 +26,7 @@ type Nodes struct {
 	byName   map[string]*Node
 	names    []string // in the order in which they were added
 	// A kubelet watches the Node of its name and the pods on that node.
-	nodesByName *store.Index[*corev1.Node]
+	nodesByName store.Index[*corev1.Node]
 	// byClaim has the workers whose pods use a claim, which may affect what they wait for. [SIM] Kubelets do not watch claims; this only
 	// decides which periodic syncs are skipped.
 	byClaim map[string][]*podWorker

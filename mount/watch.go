@@ -102,7 +102,7 @@ func (k *kubelet) relist() {
 	node, _ := k.infNode.Get(k.node.name)
 	k.nodeChanged(node)
 	listed := map[types.UID]bool{}
-	for pod := range k.infPods.All() {
+	for _, pod := range k.infPods.List() {
 		listed[pod.UID] = true
 	}
 	for _, uid := range sorted(k.pods) {
@@ -110,7 +110,7 @@ func (k *kubelet) relist() {
 			k.podDeleted(k.pods[uid])
 		}
 	}
-	for pod := range k.infPods.All() {
+	for _, pod := range k.infPods.List() {
 		if k.pods[pod.UID] != pod {
 			k.podChanged(pod)
 		}

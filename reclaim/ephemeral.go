@@ -36,9 +36,9 @@ var (
 )
 
 type ephemeral struct {
-	claims   *engine.Informer[*corev1.PersistentVolumeClaim]
-	pods     *engine.Informer[*corev1.Pod]
-	byClaim  *store.Index[*corev1.Pod]
+	claims   engine.Informer[*corev1.PersistentVolumeClaim]
+	pods     engine.Informer[*corev1.Pod]
+	byClaim  store.Index[*corev1.Pod]
 	recorder *engine.Recorder
 	queue    *engine.Queue
 }

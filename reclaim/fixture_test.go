@@ -183,7 +183,7 @@ func (h *host) CacheVolume(pv *corev1.PersistentVolume) { h.kept = append(h.kept
 
 func (h *host) PodsUsing(claimKey string) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for pod := range h.actor.Engine().Store().Pods.All() {
+	for _, pod := range h.actor.Engine().Store().Pods.List() {
 		if !objects.Terminated(pod) && slices.Contains(objects.ClaimsOf(pod), claimKey) {
 			pods = append(pods, pod)
 		}

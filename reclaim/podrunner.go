@@ -44,7 +44,7 @@ var recyclerPods = engine.Handlers[*podRunner, *corev1.Pod]{
 
 type podRunner struct {
 	backends *backends.Set
-	pods     *engine.Informer[*corev1.Pod]
+	pods     engine.Informer[*corev1.Pod]
 	queue    *engine.Queue
 }
 

@@ -28,7 +28,7 @@ type capacities struct {
 	provisioner *provisioner
 	actor       *engine.Actor
 	reporter    storage.CapacityReporter
-	objects     *engine.Informer[*storagev1.CSIStorageCapacity] // those of this provisioner
+	objects     engine.Informer[*storagev1.CSIStorageCapacity] // those of this provisioner
 
 	topology *engine.Queue // with the key ""
 	queue    *engine.Queue // by the number of the task
@@ -134,7 +134,7 @@ func (k *capacities) begin() {
 	all := func(capacityItem) bool { return true }
 	k.refresh(all)
 	// XPROV-066: existing objects are used again, or deleted if no item needs them.
-	for obj := range k.objects.All() {
+	for _, obj := range k.objects.List() {
 		k.objectChanged(obj)
 	}
 	var poll *engine.Ticker
@@ -166,7 +166,7 @@ func (c *provisioner) registeredKeys(node *storagev1.CSINode) ([]string, bool) {
 // syncTopology finds the segments of the nodes on which the driver is registered (XPROV-061).
 func (k *capacities) syncTopology(*engine.Process, string) error {
 	var found []capacitySegment
-	for csiNode := range k.provisioner.csiNodes.All() {
+	for _, csiNode := range k.provisioner.csiNodes.List() {
 		keys, registered := k.provisioner.registeredKeys(csiNode)
 		node, exists := k.provisioner.nodes.Get(csiNode.Name)
 		if !registered || !exists {
@@ -184,7 +184,7 @@ func (k *capacities) syncTopology(*engine.Process, string) error {
 	}
 	was := k.segments
 	k.segments = found
-	for class := range k.provisioner.classes.All() {
+	for _, class := range k.provisioner.classes.List() {
 		if !k.tracks(class) {
 			continue
 		}

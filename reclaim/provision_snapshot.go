@@ -160,7 +160,7 @@ func (c *provisioner) startSourceProtection(a *engine.Actor) {
 		Pass: func(p *engine.Process) { c.sweepSnapshots(p) }})
 	ended := false
 	a.OnStop(func() { ended = true })
-	a.Engine().Store().OnOther(func(table *store.Table[*plain.Object]) {
+	a.Engine().Store().OnOther(func(table store.Table[*plain.Object]) {
 		if table.Kind() != snapshots.SnapshotKind || ended {
 			return
 		}
@@ -185,7 +185,7 @@ func (c *provisioner) releaseClone(p *engine.Process, key string) error {
 	if !changed {
 		return nil
 	}
-	for other := range c.claims.All() {
+	for _, other := range c.claims.List() {
 		source := other.Spec.DataSource
 		if other.Namespace == claim.Namespace && source != nil && source.Kind == kindClaim && source.Name == claim.Name &&
 			other.Status.Phase == corev1.ClaimPending {
@@ -204,7 +204,7 @@ func (c *provisioner) releaseClone(p *engine.Process, key string) error {
 // sweepSnapshots removes the finalizer from snapshots that are no pending claim's source (SNAP-031).
 func (c *provisioner) sweepSnapshots(p *engine.Process) {
 	pending := map[string]bool{}
-	for claim := range c.claims.All() {
+	for _, claim := range c.claims.List() {
 		if source := dataSourceOf(claim); source != nil && source.Kind == kindSnapshot && claim.Status.Phase != corev1.ClaimBound &&
 			claim.Status.Phase != corev1.ClaimLost {
 			if group := objects.ValueOf(source.APIGroup); group == "" || group == objkinds.SnapshotGroup {

@@ -63,7 +63,7 @@ func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (seg
 	if len(class.AllowedTopologies) > 0 {
 		segments = flatten(class.AllowedTopologies)
 	} else if len(keys) > 0 {
-		for obj := range c.nodes.All() {
+		for _, obj := range c.nodes.List() {
 			if segment := segmentOf(obj, keys); segment != nil {
 				segments = append(segments, segment)
 			}
@@ -85,7 +85,7 @@ func (c *provisioner) topologyKeys(node string) ([]string, error) {
 		}
 		return keysOf(obj, c.name), nil
 	}
-	for obj := range c.csiNodes.All() {
+	for _, obj := range c.csiNodes.List() {
 		if keys := keysOf(obj, c.name); len(keys) > 0 {
 			return keys, nil
 		}

@@ -70,14 +70,14 @@ type provisioner struct {
 	name    string
 	started time.Time
 
-	claims      *engine.Informer[*corev1.PersistentVolumeClaim]
-	byUID       *store.Index[*corev1.PersistentVolumeClaim]
-	volumes     *engine.Informer[*corev1.PersistentVolume]
-	classes     *engine.Informer[*storagev1.StorageClass]
-	nodes       *engine.Informer[*corev1.Node]
-	csiNodes    *engine.Informer[*storagev1.CSINode]
-	attachments *engine.Informer[*storagev1.VolumeAttachment]
-	byVolume    *store.Index[*storagev1.VolumeAttachment]
+	claims      engine.Informer[*corev1.PersistentVolumeClaim]
+	byUID       store.Index[*corev1.PersistentVolumeClaim]
+	volumes     engine.Informer[*corev1.PersistentVolume]
+	classes     engine.Informer[*storagev1.StorageClass]
+	nodes       engine.Informer[*corev1.Node]
+	csiNodes    engine.Informer[*storagev1.CSINode]
+	attachments engine.Informer[*storagev1.VolumeAttachment]
+	byVolume    store.Index[*storagev1.VolumeAttachment]
 	recorder    *engine.Recorder
 	capacities  *capacities // nil: the driver cannot say what it has
 
@@ -148,12 +148,12 @@ func (c *provisioner) volumeDeleted(pv *corev1.PersistentVolume) {
 
 // resyncAll queues claims without a volume, and objects that failed (XPROV-001). A sync of the other objects would change nothing.
 func (c *provisioner) resyncAll(*engine.Process) {
-	for claim := range c.claims.All() {
+	for _, claim := range c.claims.List() {
 		if claim.Spec.VolumeName == "" || c.claimQueue.Failures(string(claim.UID)) > 0 || c.givenUp[string(claim.UID)] {
 			c.enqueueClaim(claim)
 		}
 	}
-	for pv := range c.volumes.All() {
+	for _, pv := range c.volumes.List() {
 		if c.volumeQueue.Failures(pv.Name) > 0 || c.givenUp[pv.Name] {
 			c.volumeQueue.Add(pv.Name)
 		}

@@ -51,9 +51,9 @@ var (
 const unhandled = "UnhandledError"
 
 type pvcProtection struct {
-	claims     *engine.Informer[*corev1.PersistentVolumeClaim]
-	pods       *engine.Informer[*corev1.Pod]
-	byClaim    *store.Index[*corev1.Pod]
+	claims     engine.Informer[*corev1.PersistentVolumeClaim]
+	pods       engine.Informer[*corev1.Pod]
+	byClaim    store.Index[*corev1.Pod]
 	queue      *engine.Queue         // claims
 	namespaces *engine.Queue         // namespaces with a batch
 	batches    map[string][]*request // by namespace, in the order of the queue

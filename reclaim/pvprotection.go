@@ -34,7 +34,7 @@ var protectedVolumes = engine.Handlers[*pvProtection, *corev1.PersistentVolume]{
 }
 
 type pvProtection struct {
-	volumes *engine.Informer[*corev1.PersistentVolume]
+	volumes engine.Informer[*corev1.PersistentVolume]
 	queue   *engine.Queue
 	log     *klog.Logger
 	errors  *klog.Logger

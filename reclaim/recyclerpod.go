@@ -117,8 +117,8 @@ func (r *reclaimer) awaitPod(p *engine.Process, pv *corev1.PersistentVolume, wat
 type podWatch struct {
 	changed engine.Signal
 	seen    []podChange
-	pods    *store.Watch[*corev1.Pod]
-	events  *store.Watch[*corev1.Event]
+	pods    store.Watch
+	events  store.Watch
 }
 
 // podChange is a new Event, or a new version of the pod, or, with neither, its deletion.

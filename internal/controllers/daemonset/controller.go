@@ -33,11 +33,11 @@ const (
 
 // controller is one life of the DaemonSet controller.
 type controller struct {
-	sets      *engine.Informer[*plain.Object]
-	pods      *engine.Informer[*corev1.Pod]
-	nodes     *engine.Informer[*corev1.Node]
-	byOwner   *store.Index[*corev1.Pod]
-	byNode    *store.Index[*corev1.Pod]
+	sets      engine.Informer[*plain.Object]
+	pods      engine.Informer[*corev1.Pod]
+	nodes     engine.Informer[*corev1.Node]
+	byOwner   store.Index[*corev1.Pod]
+	byNode    store.Index[*corev1.Pod]
 	revisions workload.Revisions
 	queue     *engine.Queue
 	nodeQueue *engine.Queue
@@ -51,7 +51,7 @@ type controller struct {
 }
 
 // New adds the controller. sets contains the DaemonSets.
-func New(e *engine.Engine, sets *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, sets store.Table[*plain.Object]) (*engine.Actor, error) {
 	revisions, err := e.Store().Other(workload.RevisionKind)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ const (
 )
 
 // New adds the validator (SNAP-070). populators contains the VolumePopulators.
-func New(e *engine.Engine, populators *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, populators store.Table[*plain.Object]) (*engine.Actor, error) {
 	return e.NewActor(actors.DataSourceValidator, func(a *engine.Actor) {
 		claims := engine.NewInformer(a, e.Store().Claims)
 		known := engine.NewInformer(a, populators)
@@ -51,12 +51,12 @@ func New(e *engine.Engine, populators *store.Table[*plain.Object]) (*engine.Acto
 }
 
 // isHandled reports whether Kubernetes itself or a populator handles data sources of a kind.
-func isHandled(source schema.GroupKind, populators *engine.Informer[*plain.Object]) bool {
+func isHandled(source schema.GroupKind, populators engine.Informer[*plain.Object]) bool {
 	switch source {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Group: objkinds.SnapshotGroup, Kind: "VolumeSnapshot"}:
 		return true
 	}
-	for populator := range populators.All() {
+	for _, populator := range populators.List() {
 		if handled, ok := populator.Content["sourceKind"].(map[string]any); ok && handled["group"] == source.Group && handled["kind"] == source.Kind {
 			return true
 		}

@@ -32,18 +32,18 @@ const (
 
 // controller is one life of the Deployment controller.
 type controller struct {
-	deployments *engine.Informer[*plain.Object]
-	sets        *engine.Informer[*plain.Object]
-	setTable    *store.Table[*plain.Object]
-	pods        *engine.Informer[*corev1.Pod]
-	byOwner     *store.Index[*corev1.Pod]
+	deployments engine.Informer[*plain.Object]
+	sets        engine.Informer[*plain.Object]
+	setTable    store.Table[*plain.Object]
+	pods        engine.Informer[*corev1.Pod]
+	byOwner     store.Index[*corev1.Pod]
 	queue       *engine.Queue
 	recorder    *engine.Recorder
 	failed      engine.Repeats
 }
 
 // New adds the controller. deployments contains the Deployments.
-func New(e *engine.Engine, deployments *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, deployments store.Table[*plain.Object]) (*engine.Actor, error) {
 	sets, err := e.Store().Other(setKind)
 	if err != nil {
 		return nil, err

@@ -42,9 +42,9 @@ const (
 // controller is one life of the disruption controller.
 type controller struct {
 	actor   *engine.Actor
-	budgets *engine.Informer[*plain.Object]
-	pods    *engine.Informer[*corev1.Pod]
-	owners  map[api.Kind]*engine.Informer[*plain.Object]
+	budgets engine.Informer[*plain.Object]
+	pods    engine.Informer[*corev1.Pod]
+	owners  map[api.Kind]engine.Informer[*plain.Object]
 	queue   *engine.Queue
 	// rechecks has the budgets to compute again when an eviction is no longer expected to end in a deletion.
 	rechecks *engine.Queue
@@ -54,13 +54,13 @@ type controller struct {
 }
 
 // New adds the controller. budgets contains the PodDisruptionBudgets.
-func New(e *engine.Engine, budgets *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, budgets store.Table[*plain.Object]) (*engine.Actor, error) {
 	var live *controller
-	tables := map[api.Kind]*store.Table[*plain.Object]{}
+	tables := map[api.Kind]store.Table[*plain.Object]{}
 	kinds := []api.Kind{replicaSets, deployments, statefulSets, replicationControllers}
 	actor, err := e.NewActor(actors.Disruption, func(a *engine.Actor) {
 		c := &controller{actor: a, budgets: engine.NewInformer(a, budgets), pods: engine.NewInformer(a, e.Store().Pods),
-			owners: map[api.Kind]*engine.Informer[*plain.Object]{}, recorder: a.NewRecorder("controllermanager")}
+			owners: map[api.Kind]engine.Informer[*plain.Object]{}, recorder: a.NewRecorder("controllermanager")}
 		live = c
 		a.OnStop(func() { live = nil })
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "disruption", Kind: store.DisruptionBudgetKind, Sync: c.sync})
@@ -83,7 +83,7 @@ func New(e *engine.Engine, budgets *store.Table[*plain.Object]) (*engine.Actor, 
 	if err != nil {
 		return nil, err
 	}
-	e.Store().OnOther(func(t *store.Table[*plain.Object]) {
+	e.Store().OnOther(func(t store.Table[*plain.Object]) {
 		if !slices.Contains(kinds, t.Kind()) {
 			return
 		}
@@ -106,7 +106,7 @@ func (c *controller) observed(pod *corev1.Pod) {
 // changed queues the budget of a pod (PDB-001).
 func (c *controller) changed(pod *corev1.Pod) {
 	var found []string
-	for obj := range c.budgets.All() {
+	for _, obj := range c.budgets.List() {
 		budget := plain.Shared[*policyv1.PodDisruptionBudget](obj)
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err == nil && budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
@@ -161,7 +161,7 @@ func (c *controller) compute(p *engine.Process, budget *policyv1.PodDisruptionBu
 		return err
 	}
 	var pods []*corev1.Pod
-	for pod := range c.pods.All() {
+	for _, pod := range c.pods.List() {
 		if pod.Namespace == budget.Namespace && selector.Matches(labels.Set(pod.Labels)) {
 			pods = append(pods, pod)
 		}

@@ -10,12 +10,12 @@ import (
 // cache is an informer's cache into which the sidecar also puts the objects that it wrote. They stay until the informer delivers a change
 // of the object.
 type cache[T api.Object] struct {
-	informer *engine.Informer[T]
+	informer engine.Informer[T]
 	own      map[string]T
 }
 
 // newCache returns a cache, which is up to date when handle is called for a change. Nil functions of handle ignore changes.
-func newCache[T api.Object](informer *engine.Informer[T], handle engine.Handler[T]) *cache[T] {
+func newCache[T api.Object](informer engine.Informer[T], handle engine.Handler[T]) *cache[T] {
 	c := &cache[T]{informer: informer, own: map[string]T{}}
 	forget := func(obj T) { delete(c.own, informer.KeyOf(obj)) }
 	informer.Handle(engine.Handler[T]{Add: forget, Update: func(_, obj T) { forget(obj) }, Delete: forget})

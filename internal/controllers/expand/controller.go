@@ -28,7 +28,7 @@ type Config struct {
 // controller is the expand controller between two crashes.
 type controller struct {
 	cfg    Config
-	claims *engine.Informer[*corev1.PersistentVolumeClaim]
+	claims engine.Informer[*corev1.PersistentVolumeClaim]
 	queue  *engine.Queue
 	events *engine.Recorder
 }

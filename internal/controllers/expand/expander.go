@@ -148,7 +148,7 @@ func (ex *expander) isUsed(claim *corev1.PersistentVolumeClaim) bool {
 	if ex.opts.IgnoreUse {
 		return false
 	}
-	for pod := range ex.pods.All() {
+	for _, pod := range ex.pods.List() {
 		if pod.Namespace != claim.Namespace || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}

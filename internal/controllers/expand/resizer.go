@@ -37,8 +37,8 @@ type resizer struct {
 
 	claims  *cache[*corev1.PersistentVolumeClaim]
 	volumes *cache[*corev1.PersistentVolume]
-	pods    *engine.Informer[*corev1.Pod]
-	classes *engine.Informer[*storagev1.VolumeAttributesClass]
+	pods    engine.Informer[*corev1.Pod]
+	classes engine.Informer[*storagev1.VolumeAttributesClass]
 
 	expander *expander      // nil if the driver does not expand
 	modifier *modifier      // nil if the driver does not modify

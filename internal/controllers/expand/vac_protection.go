@@ -15,11 +15,11 @@ import (
 
 // vacProtection is the controller between two crashes.
 type vacProtection struct {
-	classes  *engine.Informer[*storagev1.VolumeAttributesClass]
-	claims   *engine.Informer[*corev1.PersistentVolumeClaim]
-	volumes  *engine.Informer[*corev1.PersistentVolume]
-	byClaim  *store.Index[*corev1.PersistentVolumeClaim]
-	byVolume *store.Index[*corev1.PersistentVolume]
+	classes  engine.Informer[*storagev1.VolumeAttributesClass]
+	claims   engine.Informer[*corev1.PersistentVolumeClaim]
+	volumes  engine.Informer[*corev1.PersistentVolume]
+	byClaim  store.Index[*corev1.PersistentVolumeClaim]
+	byVolume store.Index[*corev1.PersistentVolume]
 	queue    *engine.Queue
 }
 

@@ -23,7 +23,6 @@ const workers = 20
 type collector struct {
 	actor    *engine.Actor
 	store    *store.Store
-	caches   caches
 	nodes    map[types.UID]*node
 	absent   absentOwners
 	deletes  *engine.Queue
@@ -38,51 +37,20 @@ type invalidOwner struct {
 	dependent, owner identity
 }
 
-// cache is the collector's view of one kind.
-type cache interface {
-	get(key string) (api.Object, bool)
-	find(uid types.UID) (api.Object, bool)
-}
-
-// caches are the caches of all kinds. There are few.
-type caches []kindCache
-
-type kindCache struct {
-	kind api.Kind
-	cache
-}
-
-// of returns the cache of a kind, or nil.
-func (cs caches) of(kind api.Kind) cache {
-	for i := range cs {
-		if cs[i].kind == kind {
-			return cs[i].cache
+// view returns the collector's informer on a kind, or nil.
+func (c *collector) view(kind api.Kind) engine.View {
+	for _, view := range c.actor.Views() {
+		if view.Kind() == kind {
+			return view
 		}
 	}
 	return nil
 }
 
-// informerCache is the cache of a kind of objects of type T.
-type informerCache[T api.Object] struct{ objects *engine.Informer[T] }
-
-func (c informerCache[T]) get(key string) (api.Object, bool) {
-	obj, ok := c.objects.Get(key)
-	return obj, ok
-}
-
-func (c informerCache[T]) find(uid types.UID) (api.Object, bool) {
-	for obj := range c.objects.All() {
-		if obj.GetUID() == uid {
-			return obj, true
-		}
-	}
-	return nil, false
-}
-
 // New adds the garbage collector.
 func New(e *engine.Engine) (*engine.Actor, error) {
 	var live *collector
-	var others []*store.Table[*plain.Object]
+	var others []store.Table[*plain.Object]
 	actor, err := e.NewActor(actors.GarbageCollector, func(a *engine.Actor) {
 		c := newCollector(a)
 		live = c
@@ -92,13 +60,13 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Store().OnOther(func(table *store.Table[*plain.Object]) {
+	e.Store().OnOther(func(table store.Table[*plain.Object]) {
 		if name, _ := objkinds.Split(string(table.Kind())); name == string(api.Event) {
 			return
 		}
 		others = append(others, table)
 		if live != nil {
-			engine.Handle(watch(live, table), live, &otherHandlers)
+			engine.Handle(engine.NewInformer(live.actor, table), live, &otherHandlers)
 		}
 	})
 	return actor, nil
@@ -106,7 +74,7 @@ func New(e *engine.Engine) (*engine.Actor, error) {
 
 func newCollector(a *engine.Actor) *collector {
 	c := &collector{
-		actor: a, store: a.Engine().Store(), caches: make(caches, 0, 16), nodes: map[types.UID]*node{},
+		actor: a, store: a.Engine().Store(), nodes: map[types.UID]*node{},
 		recorder: a.NewRecorder("garbage-collector-controller"),
 	}
 	c.deletes = a.NewQueue(engine.QueueConfig{Name: "garbage_collector_attempt_to_delete", Workers: workers,
@@ -117,14 +85,14 @@ func newCollector(a *engine.Actor) *collector {
 }
 
 // start starts the informers. All of them come before the handlers, because a handler reads the informers of all kinds of owners.
-func (c *collector) start(others []*store.Table[*plain.Object]) {
-	s := c.store
-	nodes, classes, attributesClasses := watch(c, s.Nodes), watch(c, s.Classes), watch(c, s.AttributesClasses)
-	drivers, csiNodes, capacities := watch(c, s.CSIDrivers), watch(c, s.CSINodes), watch(c, s.Capacities)
-	volumes, claims, pods, attachments := watch(c, s.Volumes), watch(c, s.Claims), watch(c, s.Pods), watch(c, s.Attachments)
-	var rest []*engine.Informer[*plain.Object]
+func (c *collector) start(others []store.Table[*plain.Object]) {
+	a, s := c.actor, c.store
+	nodes, classes, attributesClasses := engine.NewInformer(a, s.Nodes), engine.NewInformer(a, s.Classes), engine.NewInformer(a, s.AttributesClasses)
+	drivers, csiNodes, capacities := engine.NewInformer(a, s.CSIDrivers), engine.NewInformer(a, s.CSINodes), engine.NewInformer(a, s.Capacities)
+	volumes, claims, pods, attachments := engine.NewInformer(a, s.Volumes), engine.NewInformer(a, s.Claims), engine.NewInformer(a, s.Pods), engine.NewInformer(a, s.Attachments)
+	var rest []engine.Informer[*plain.Object]
 	for _, table := range others {
-		rest = append(rest, watch(c, table))
+		rest = append(rest, engine.NewInformer(a, table))
 	}
 	engine.Handle(nodes, c, &nodeHandlers)
 	engine.Handle(classes, c, &classHandlers)
@@ -139,13 +107,6 @@ func (c *collector) start(others []*store.Table[*plain.Object]) {
 	for _, informer := range rest {
 		engine.Handle(informer, c, &otherHandlers)
 	}
-}
-
-// watch starts an informer on a table.
-func watch[T api.Object](c *collector, table *store.Table[T]) *engine.Informer[T] {
-	informer := engine.NewInformer(c.actor, table)
-	c.caches = append(c.caches, kindCache{table.Kind(), informerCache[T]{informer}})
-	return informer
 }
 
 // The handlers of changes.
@@ -300,15 +261,15 @@ func (c *collector) known(ref *metav1.OwnerReference, namespace string) (api.Obj
 		if namespaced {
 			key = api.Key(namespace, ref.Name)
 		}
-		if view := c.caches.of(kind); view != nil {
-			if obj, ok := view.get(key); ok && obj.GetUID() == ref.UID {
+		if view := c.view(kind); view != nil {
+			if obj, ok := view.Object(key); ok && obj.GetUID() == ref.UID {
 				return obj, true
 			}
 		}
 	}
 	for _, kind := range c.store.Kinds() {
-		if view := c.caches.of(kind); view != nil {
-			if obj, ok := view.find(ref.UID); ok {
+		if view := c.view(kind); view != nil {
+			if obj, ok := view.Find(func(obj api.Object) bool { return obj.GetUID() == ref.UID }); ok {
 				return obj, true
 			}
 		}
@@ -420,11 +381,11 @@ func (c *collector) emit(p *engine.Process) {
 	c.invalid = nil
 	for _, i := range due {
 		kind, _, ok := c.kindOf(i.dependent.apiVersion, i.dependent.kind)
-		view := c.caches.of(kind)
+		view := c.view(kind)
 		if !ok || view == nil {
 			continue
 		}
-		if obj, exists := view.get(api.Key(i.dependent.namespace, i.dependent.name)); exists {
+		if obj, exists := view.Object(api.Key(i.dependent.namespace, i.dependent.name)); exists {
 			o := i.owner
 			c.recorder.Event(p, obj, corev1.EventTypeWarning, "OwnerRefInvalidNamespace",
 				"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",

@@ -175,7 +175,7 @@ func (c *collector) orphan(p *engine.Process, dependent *node, owner types.UID) 
 	if err != nil {
 		return err
 	}
-	obj, ok := c.caches.of(kind).get(key)
+	obj, ok := c.view(kind).Object(key)
 	if !ok {
 		return nil
 	}

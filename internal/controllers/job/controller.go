@@ -37,9 +37,9 @@ const (
 
 // controller is one life of the Job controller.
 type controller struct {
-	jobs     *engine.Informer[*plain.Object]
-	pods     *engine.Informer[*corev1.Pod]
-	byOwner  *store.Index[*corev1.Pod]
+	jobs     engine.Informer[*plain.Object]
+	pods     engine.Informer[*corev1.Pod]
+	byOwner  store.Index[*corev1.Pod]
 	queue    *engine.Queue
 	orphans  *engine.Queue
 	recorder *engine.Recorder
@@ -56,7 +56,7 @@ type controller struct {
 }
 
 // New adds the controller. jobs contains the Jobs.
-func New(e *engine.Engine, jobs *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, jobs store.Table[*plain.Object]) (*engine.Actor, error) {
 	byOwner := workload.IndexPods(e.Store())
 	return e.NewActor(actors.Job, func(a *engine.Actor) {
 		c := &controller{

@@ -16,7 +16,7 @@ import (
 )
 
 // NewTTL adds the controller that deletes finished Jobs (JOB-070). jobs contains the Jobs.
-func NewTTL(e *engine.Engine, jobs *store.Table[*plain.Object]) (*engine.Actor, error) {
+func NewTTL(e *engine.Engine, jobs store.Table[*plain.Object]) (*engine.Actor, error) {
 	return e.NewActor(actors.TTLAfterFinished, func(a *engine.Actor) {
 		informer := engine.NewInformer(a, jobs)
 		var queue *engine.Queue

@@ -45,7 +45,7 @@ const (
 // controller is one life of the namespace controller.
 type controller struct {
 	store      *store.Store
-	namespaces *engine.Informer[*plain.Object]
+	namespaces engine.Informer[*plain.Object]
 	queue      *engine.Queue
 	resync     *engine.Ticker
 	// remaining describes what was left of each namespace after its last sync.
@@ -53,7 +53,7 @@ type controller struct {
 }
 
 // New adds the controller. table contains the namespaces.
-func New(e *engine.Engine, table *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, table store.Table[*plain.Object]) (*engine.Actor, error) {
 	return e.NewActor(actors.Namespace, func(a *engine.Actor) {
 		c := &controller{store: e.Store(), namespaces: engine.NewInformer(a, table), remaining: map[string]string{}}
 		a.Keeps(&c.remaining)
@@ -62,7 +62,7 @@ func New(e *engine.Engine, table *store.Table[*plain.Object]) (*engine.Actor, er
 		})
 		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, First: a.UntilResync(resyncPeriod), Fixed: true,
 			Pass: func(*engine.Process) {
-				for ns := range c.namespaces.All() {
+				for _, ns := range c.namespaces.List() {
 					c.enqueue(ns)
 				}
 			}})

@@ -47,9 +47,9 @@ type controller struct {
 	actor      *engine.Actor
 	events     *engine.Recorder
 	leases     Leases
-	nodes      *engine.Informer[*corev1.Node]
-	pods       *engine.Informer[*corev1.Pod]
-	podsByNode *store.Index[*corev1.Pod]
+	nodes      engine.Informer[*corev1.Node]
+	pods       engine.Informer[*corev1.Pod]
+	podsByNode store.Index[*corev1.Pod]
 
 	nodeQueue *engine.Queue
 	podQueue  *engine.Queue

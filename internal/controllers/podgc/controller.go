@@ -26,8 +26,8 @@ type Config struct {
 // controller is one life of the pod garbage collector.
 type controller struct {
 	threshold  int
-	pods       *engine.Informer[*corev1.Pod]
-	nodes      *engine.Informer[*corev1.Node]
+	pods       engine.Informer[*corev1.Pod]
+	nodes      engine.Informer[*corev1.Node]
 	ticker     *engine.Ticker
 	quarantine quarantine
 	// finished is the number of finished pods in the cache.

@@ -33,9 +33,9 @@ const (
 
 // controller is one life of the ReplicaSet controller.
 type controller struct {
-	sets     *engine.Informer[*plain.Object]
-	pods     *engine.Informer[*corev1.Pod]
-	byOwner  *store.Index[*corev1.Pod]
+	sets     engine.Informer[*plain.Object]
+	pods     engine.Informer[*corev1.Pod]
+	byOwner  store.Index[*corev1.Pod]
 	queue    *engine.Queue
 	recorder *engine.Recorder
 	// written are the controller's own writes that its informers may lack (RS-011).
@@ -45,7 +45,7 @@ type controller struct {
 }
 
 // New adds the controller. sets contains the ReplicaSets.
-func New(e *engine.Engine, sets *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, sets store.Table[*plain.Object]) (*engine.Actor, error) {
 	byOwner := workload.IndexPods(e.Store())
 	return e.NewActor(actors.ReplicaSet, func(a *engine.Actor) {
 		c := &controller{

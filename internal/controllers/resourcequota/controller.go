@@ -34,8 +34,8 @@ const (
 // controller is one life of the resource quota controller.
 type controller struct {
 	actor    *engine.Actor
-	quotas   *engine.Informer[*plain.Object]
-	pods     *engine.Informer[*corev1.Pod]
+	quotas   engine.Informer[*plain.Object]
+	pods     engine.Informer[*corev1.Pod]
 	counters []counter
 	// uncounted has the quotas whose limits are not in their status yet; queue has the others.
 	uncounted, queue *engine.Queue
@@ -50,9 +50,9 @@ type counter struct {
 }
 
 // New adds the controller. quotas contains the ResourceQuotas.
-func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, quotas store.Table[*plain.Object]) (*engine.Actor, error) {
 	var live *controller
-	var others []*store.Table[*plain.Object]
+	var others []store.Table[*plain.Object]
 	actor, err := e.NewActor(actors.ResourceQuota, func(a *engine.Actor) {
 		c := &controller{actor: a, quotas: engine.NewInformer(a, quotas)}
 		live = c
@@ -60,11 +60,11 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 		c.uncounted = a.NewQueue(engine.QueueConfig{Name: "resourcequota_priority", Kind: store.QuotaKind, Workers: workers, Sync: c.sync})
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "resourcequota_primary", Kind: store.QuotaKind, Workers: workers, Sync: c.sync})
 		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, First: c.untilResync(), Pass: func(*engine.Process) {
-			for q := range c.quotas.All() {
+			for _, q := range c.quotas.List() {
 				c.queue.Add(api.KeyOf(q))
 			}
 			// QUO-012: the usage of a pod that is being deleted ends without an event.
-			for pod := range c.pods.All() {
+			for _, pod := range c.pods.List() {
 				if pod.DeletionTimestamp != nil && !quota.Ended(pod, a.Engine().Now()) {
 					c.resync.ArmBackground()
 				}
@@ -86,7 +86,7 @@ func New(e *engine.Engine, quotas *store.Table[*plain.Object]) (*engine.Actor, e
 	if err != nil {
 		return nil, err
 	}
-	e.Store().OnOther(func(table *store.Table[*plain.Object]) {
+	e.Store().OnOther(func(table store.Table[*plain.Object]) {
 		if name, _ := objkinds.Split(string(table.Kind())); name == string(api.Event) || !table.Namespaced() {
 			return
 		}
@@ -122,7 +122,7 @@ func serviceChanged(old, obj *plain.Object) bool {
 }
 
 // watch counts the objects of a table. A deletion, and an update for which changed returns true, lead to a new count.
-func watch[T api.Object](c *controller, table *store.Table[T], changed func(old, obj T) bool) *engine.Informer[T] {
+func watch[T api.Object](c *controller, table store.Table[T], changed func(old, obj T) bool) engine.Informer[T] {
 	s := c.actor.Engine().Store()
 	informer := engine.NewInformer(c.actor, table)
 	cnt := counter{kind: table.Kind(), resource: schema.GroupResource{
@@ -133,7 +133,7 @@ func watch[T api.Object](c *controller, table *store.Table[T], changed func(old,
 			return nil
 		}
 		var objs []T
-		for obj := range informer.All() {
+		for _, obj := range informer.List() {
 			if obj.GetNamespace() == q.Namespace {
 				objs = append(objs, obj)
 			}
@@ -154,7 +154,7 @@ func watch[T api.Object](c *controller, table *store.Table[T], changed func(old,
 
 // released queues the quotas of a namespace that count objects like one that was deleted or changed (QUO-032).
 func (c *controller) released(r schema.GroupResource, namespace string) {
-	for obj := range c.quotas.All() {
+	for _, obj := range c.quotas.List() {
 		if q := plain.Shared[*corev1.ResourceQuota](obj); q.Namespace == namespace && len(quota.Names(r, q.Status.Hard)) > 0 {
 			c.queue.Add(api.KeyOf(obj))
 		}

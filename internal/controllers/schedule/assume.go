@@ -10,7 +10,7 @@ import (
 // assumeCache has the objects as the scheduler will write them, until its informer delivers a new version (SCHED-132). An assumed version
 // counts only while the version that it was made from is the newest one in the informer.
 type assumeCache[T api.Object] struct {
-	informer *engine.Informer[T]
+	informer engine.Informer[T]
 	assumed  map[string]T
 }
 

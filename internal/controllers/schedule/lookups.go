@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"iter"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -50,9 +49,9 @@ type lookups struct {
 
 // indexes find objects for the scheduler. They outlive a crash of the scheduler.
 type indexes struct {
-	volumes     *store.Index[*corev1.PersistentVolume]
-	capacities  *store.Index[*storagev1.CSIStorageCapacity]
-	attachments *store.Index[*storagev1.VolumeAttachment]
+	volumes     store.Index[*corev1.PersistentVolume]
+	capacities  store.Index[*storagev1.CSIStorageCapacity]
+	attachments store.Index[*storagev1.VolumeAttachment]
 }
 
 func newIndexes(s *store.Store) indexes {
@@ -82,15 +81,15 @@ func reservedFor(claimKey string) string { return reservedPrefix + claimKey }
 
 // informers are the scheduler's informers.
 type informers struct {
-	pods        *engine.Informer[*corev1.Pod]
-	nodes       *engine.Informer[*corev1.Node]
-	volumes     *engine.Informer[*corev1.PersistentVolume]
-	claims      *engine.Informer[*corev1.PersistentVolumeClaim]
-	classes     *engine.Informer[*storagev1.StorageClass]
-	drivers     *engine.Informer[*storagev1.CSIDriver]
-	csiNodes    *engine.Informer[*storagev1.CSINode]
-	capacities  *engine.Informer[*storagev1.CSIStorageCapacity]
-	attachments *engine.Informer[*storagev1.VolumeAttachment]
+	pods        engine.Informer[*corev1.Pod]
+	nodes       engine.Informer[*corev1.Node]
+	volumes     engine.Informer[*corev1.PersistentVolume]
+	claims      engine.Informer[*corev1.PersistentVolumeClaim]
+	classes     engine.Informer[*storagev1.StorageClass]
+	drivers     engine.Informer[*storagev1.CSIDriver]
+	csiNodes    engine.Informer[*storagev1.CSINode]
+	capacities  engine.Informer[*storagev1.CSIStorageCapacity]
+	attachments engine.Informer[*storagev1.VolumeAttachment]
 }
 
 func newInformers(a *engine.Actor) informers {
@@ -152,7 +151,7 @@ func (s *scheduler) newLookups() *lookups {
 			return pvs
 		},
 		inUse:          func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
-		nodes:          func() []*corev1.Node { return slices.Collect(s.inf.nodes.All()) },
+		nodes:          s.inf.nodes.List,
 		podsOn:         s.pods.on,
 		exclusivePods:  func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.exclusive, s.inf.nodes.Get) },
 		attractingPods: func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.attracting, s.inf.nodes.Get) },
@@ -168,7 +167,7 @@ func (s *scheduler) newLookups() *lookups {
 			if s.namespaces == nil {
 				return nil
 			}
-			return selected(slices.Collect(s.namespaces.All()), selector)
+			return selected(s.namespaces.List(), selector)
 		},
 	}
 }

@@ -215,7 +215,7 @@ func (s *scheduler) budgets() []*policyv1.PodDisruptionBudget {
 		return nil
 	}
 	var budgets []*policyv1.PodDisruptionBudget
-	for obj := range s.disruptionBudgets.All() {
+	for _, obj := range s.disruptionBudgets.List() {
 		budgets = append(budgets, plain.Shared[*policyv1.PodDisruptionBudget](obj))
 	}
 	return budgets

@@ -101,7 +101,7 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 // nodeNames returns the names of the nodes in order.
 func (s *scheduler) nodeNames() []string {
 	if s.names == nil {
-		for node := range s.inf.nodes.All() {
+		for _, node := range s.inf.nodes.List() {
 			s.names = append(s.names, node.Name)
 		}
 	}

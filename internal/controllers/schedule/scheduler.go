@@ -26,9 +26,9 @@ type scheduler struct {
 	// look is made at the first attempt. See lookups.
 	look *lookups
 	// namespaces and disruptionBudgets are nil until the first object of their kind is written.
-	namespaces, disruptionBudgets *engine.Informer[*plain.Object]
+	namespaces, disruptionBudgets engine.Informer[*plain.Object]
 	// groups are the informers of the kinds whose pods are spread by default, as far as objects were written.
-	groups map[api.Kind]*engine.Informer[*plain.Object]
+	groups map[api.Kind]engine.Informer[*plain.Object]
 
 	queue     *queue
 	pods      podCache
@@ -54,7 +54,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	}
 	ix := newIndexes(e.Store())
 	var live *scheduler
-	var others []*store.Table[*plain.Object]
+	var others []store.Table[*plain.Object]
 	actor, err := e.NewActor(actors.Scheduler, func(a *engine.Actor) {
 		live = newScheduler(a, cfg, ix)
 		a.OnStop(func() { live = nil })
@@ -66,12 +66,12 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Store().OnOther(func(t *store.Table[*plain.Object]) {
+	e.Store().OnOther(func(t store.Table[*plain.Object]) {
 		if t.Kind() != store.NamespaceKind && t.Kind() != store.DisruptionBudgetKind && !slices.Contains(snapshot.Grouping, t.Kind()) {
 			return
 		}
 		others = append(others, t)
-		slices.SortFunc(others, func(a, b *store.Table[*plain.Object]) int { return cmp.Compare(a.Kind(), b.Kind()) })
+		slices.SortFunc(others, func(a, b store.Table[*plain.Object]) int { return cmp.Compare(a.Kind(), b.Kind()) })
 		if live != nil {
 			live.follow(t)
 		}
@@ -80,7 +80,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 }
 
 // follow starts the informer of a kind that is stored as data.
-func (s *scheduler) follow(t *store.Table[*plain.Object]) {
+func (s *scheduler) follow(t store.Table[*plain.Object]) {
 	informer := engine.NewInformer(s.actor, t)
 	switch t.Kind() {
 	case store.NamespaceKind:
@@ -89,7 +89,7 @@ func (s *scheduler) follow(t *store.Table[*plain.Object]) {
 		s.disruptionBudgets = informer
 	default:
 		if s.groups == nil {
-			s.groups = map[api.Kind]*engine.Informer[*plain.Object]{}
+			s.groups = map[api.Kind]engine.Informer[*plain.Object]{}
 		}
 		s.groups[t.Kind()] = informer
 	}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"iter"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -78,7 +79,7 @@ func servicesAmong(objs iter.Seq[*plain.Object]) iter.Seq[*corev1.Service] {
 func (s *scheduler) siblings(pod *corev1.Pod) labels.Selector {
 	services := func(func(*plain.Object) bool) {}
 	if informer := s.groups[snapshot.Services]; informer != nil {
-		services = informer.All()
+		services = slices.Values(informer.List())
 	}
 	return siblings(pod, servicesAmong(services), func(kind api.Kind, name string) (*plain.Object, bool) {
 		informer := s.groups[kind]

@@ -27,8 +27,8 @@ type object[T any] interface {
 
 // cache is an informer of one kind, and the controller's own copies of its objects.
 type cache[T any, P object[T]] struct {
-	table    *store.Table[*plain.Object]
-	informer *engine.Informer[*plain.Object]
+	table    store.Table[*plain.Object]
+	informer engine.Informer[*plain.Object]
 	decoded  map[string]decoded[P]
 	// own are the objects as this controller synced or wrote them last.
 	own map[string]P

@@ -26,7 +26,7 @@ type controller struct {
 	snapshots *snapshotCache
 	contents  *contentCache
 	classes   *classCache
-	claims    *engine.Informer[*corev1.PersistentVolumeClaim]
+	claims    engine.Informer[*corev1.PersistentVolumeClaim]
 
 	groups *groupController
 

@@ -80,7 +80,7 @@ func (c *controller) syncDeleted(p *engine.Process, s *snapshots.Snapshot) error
 
 // isBeingRestored reports whether a pending claim has the snapshot as its data source (SNAP-012).
 func (c *controller) isBeingRestored(s *snapshots.Snapshot) bool {
-	for claim := range c.claims.All() {
+	for _, claim := range c.claims.List() {
 		source := claim.Spec.DataSource
 		if claim.Namespace == s.Namespace && source != nil && source.Name == s.Name && source.Kind == "VolumeSnapshot" &&
 			objects.ValueOf(source.APIGroup) == objkinds.SnapshotGroup && claim.Status.Phase == corev1.ClaimPending {

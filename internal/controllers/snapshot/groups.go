@@ -26,7 +26,7 @@ type groupController struct {
 	groups   *groupCache
 	contents *groupContentCache
 	classes  *classCache
-	volumes  *engine.Informer[*corev1.PersistentVolume]
+	volumes  engine.Informer[*corev1.PersistentVolume]
 
 	groupQueue, contentQueue *engine.Queue
 }
@@ -271,7 +271,7 @@ func (g *groupController) failGroup(p *engine.Process, group *snapshots.Group, n
 }
 
 // watch queues each change of an object, and lets the resync run while there is something to do.
-func (c *controller) watch(inf *engine.Informer[*plain.Object], queue *engine.Queue) {
+func (c *controller) watch(inf engine.Informer[*plain.Object], queue *engine.Queue) {
 	add := func(obj *plain.Object) {
 		queue.Add(api.KeyOf(obj))
 		c.resync.ArmBackground()

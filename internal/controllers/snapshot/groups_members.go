@@ -128,7 +128,7 @@ func createOrRead[T any, P object[T]](p *engine.Process, c *cache[T, P], obj P) 
 // volumeWithHandle returns the volume with the handle; nil if there is none, or several.
 func (g *groupController) volumeWithHandle(driver, handle string) *corev1.PersistentVolume {
 	var found *corev1.PersistentVolume
-	for pv := range g.volumes.All() {
+	for _, pv := range g.volumes.List() {
 		if pv.Spec.CSI == nil || pv.Spec.CSI.Driver != driver || pv.Spec.CSI.VolumeHandle != handle {
 			continue
 		}

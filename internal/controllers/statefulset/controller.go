@@ -30,10 +30,10 @@ const (
 // controller is one life of the StatefulSet controller.
 type controller struct {
 	store     *store.Store
-	sets      *engine.Informer[*plain.Object]
-	pods      *engine.Informer[*corev1.Pod]
-	claims    *engine.Informer[*corev1.PersistentVolumeClaim]
-	byOwner   *store.Index[*corev1.Pod]
+	sets      engine.Informer[*plain.Object]
+	pods      engine.Informer[*corev1.Pod]
+	claims    engine.Informer[*corev1.PersistentVolumeClaim]
+	byOwner   store.Index[*corev1.Pod]
 	revisions workload.Revisions
 	queue     *engine.Queue
 	recorder  *engine.Recorder
@@ -43,7 +43,7 @@ type controller struct {
 }
 
 // New adds the controller. sets contains the StatefulSets.
-func New(e *engine.Engine, sets *store.Table[*plain.Object]) (*engine.Actor, error) {
+func New(e *engine.Engine, sets store.Table[*plain.Object]) (*engine.Actor, error) {
 	revisions, err := e.Store().Other(workload.RevisionKind)
 	if err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ const (
 // controller is one life of the taint eviction controller.
 type controller struct {
 	events     *engine.Recorder
-	nodes      *engine.Informer[*corev1.Node]
-	pods       *engine.Informer[*corev1.Pod]
-	podsByNode *store.Index[*corev1.Pod]
+	nodes      engine.Informer[*corev1.Node]
+	pods       engine.Informer[*corev1.Pod]
+	podsByNode store.Index[*corev1.Pod]
 	nodeQueue  *engine.Queue
 	podQueue   *engine.Queue
 	// tainted are the NoExecute taints of nodes that have some, as the controller has last worked on them (NODE-061).

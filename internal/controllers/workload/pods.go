@@ -20,7 +20,7 @@ import (
 func orphans(namespace string) string { return "orphans in " + namespace }
 
 // IndexPods returns an index of pods by the uid of their controller.
-func IndexPods(s *store.Store) *store.Index[*corev1.Pod] {
+func IndexPods(s *store.Store) store.Index[*corev1.Pod] {
 	return s.Pods.NewIndexWith(func(pod *corev1.Pod, list []string) []string {
 		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 			return append(list, string(ref.UID))
@@ -35,8 +35,8 @@ func IndexPods(s *store.Store) *store.Index[*corev1.Pod] {
 // Claimer finds the pods of a controller, adopts those without one that its selector matches, and releases those that it no longer matches
 // (WORK-001).
 type Claimer struct {
-	Pods    *engine.Informer[*corev1.Pod]
-	ByOwner *store.Index[*corev1.Pod]
+	Pods    engine.Informer[*corev1.Pod]
+	ByOwner store.Index[*corev1.Pod]
 	// Owner is the controller, Ref the reference to it, and Selector its selector.
 	Owner    api.Object
 	Ref      metav1.OwnerReference

@@ -34,9 +34,9 @@ const HashLabel = "controller.kubernetes.io/hash"
 
 // Revisions are the revisions of controllers.
 type Revisions struct {
-	Informer *engine.Informer[*plain.Object]
+	Informer engine.Informer[*plain.Object]
 	// Table is needed for Claim.
-	Table *store.Table[*plain.Object]
+	Table store.Table[*plain.Object]
 }
 
 // Claim returns the revisions of a controller, in the order of their keys. It adopts those without a controller that the selector matches,
@@ -89,7 +89,7 @@ func (r Revisions) Claim(p *engine.Process, owner api.Object, ref metav1.OwnerRe
 }
 
 // PatchOwners changes the owner references of the newest version of an object, if it still has the uid.
-func PatchOwners(p *engine.Process, table *store.Table[*plain.Object], obj *plain.Object,
+func PatchOwners(p *engine.Process, table store.Table[*plain.Object], obj *plain.Object,
 	change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
 	_, err := p.API().Write(p, "patch", api.RefTo(obj), func() (api.Object, error) {
 		return table.PatchWith(api.KeyOf(obj), func(newest *plain.Object) error {

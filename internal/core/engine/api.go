@@ -29,31 +29,26 @@ type API struct {
 	Events            Client[*corev1.Event]
 }
 
-func newAPI(e *Engine) *API {
-	s := e.store
-	a := &e.memory.api
-	*a = API{
-		engine:            e,
-		Volumes:           Client[*corev1.PersistentVolume]{s.Volumes},
-		Claims:            Client[*corev1.PersistentVolumeClaim]{s.Claims},
-		Classes:           Client[*storagev1.StorageClass]{s.Classes},
-		AttributesClasses: Client[*storagev1.VolumeAttributesClass]{s.AttributesClasses},
-		Pods:              Client[*corev1.Pod]{s.Pods},
-		Nodes:             Client[*corev1.Node]{s.Nodes},
-		Attachments:       Client[*storagev1.VolumeAttachment]{s.Attachments},
-		CSIDrivers:        Client[*storagev1.CSIDriver]{s.CSIDrivers},
-		CSINodes:          Client[*storagev1.CSINode]{s.CSINodes},
-		Capacities:        Client[*storagev1.CSIStorageCapacity]{s.Capacities},
-		Events:            Client[*corev1.Event]{s.Events},
-	}
-	return a
+// Client makes calls about one kind of object. Its methods are explained where type client has them. It is an interface for the reason that
+// store.Table is one.
+type Client[T api.Object] interface {
+	Get(p *Process, key string) (T, error)
+	List(p *Process, namespace string) ([]T, error)
+	Create(p *Process, obj T) (T, error)
+	Update(p *Process, obj T) (T, error)
+	UpdateStatus(p *Process, obj T) (T, error)
+	Replace(p *Process, obj T) (T, error)
+	ReplaceStatus(p *Process, obj T) (T, error)
+	Patch(p *Process, key string, patch []byte, sub api.Subresource) (T, error)
+	PatchWith(p *Process, key string, change func(obj T) error, sub api.Subresource) (T, error)
+	Delete(p *Process, key string, opts api.DeleteOptions) (T, error)
 }
 
-// Client makes calls about one kind of object.
-type Client[T api.Object] struct{ table *store.Table[T] }
+// client is a Client.
+type client[T api.Object] struct{ table store.Table[T] }
 
 // Get reads the newest version from the server.
-func (c Client[T]) Get(p *Process, key string) (T, error) {
+func (c *client[T]) Get(p *Process, key string) (T, error) {
 	var none T
 	fault, err := p.before(c.call("get", key), p.engine.latency)
 	if err != nil {
@@ -70,13 +65,13 @@ func (c Client[T]) Get(p *Process, key string) (T, error) {
 }
 
 // List reads all objects of the kind in the namespace from the server; "" is all namespaces.
-func (c Client[T]) List(p *Process, namespace string) ([]T, error) {
+func (c *client[T]) List(p *Process, namespace string) ([]T, error) {
 	fault, err := p.before(c.call("list", namespace), p.engine.latency)
 	if err != nil {
 		return nil, err
 	}
 	var objs []T
-	for obj := range c.table.All() {
+	for _, obj := range c.table.List() {
 		if namespace == "" || obj.GetNamespace() == namespace {
 			objs = append(objs, obj)
 		}
@@ -91,51 +86,51 @@ func (c Client[T]) List(p *Process, namespace string) ([]T, error) {
 }
 
 // Create is store.Table.Create.
-func (c Client[T]) Create(p *Process, obj T) (T, error) {
+func (c *client[T]) Create(p *Process, obj T) (T, error) {
 	return c.write(p, "create", api.KeyOf(obj), func() (T, error) { return c.table.Create(obj) })
 }
 
 // Update is store.Table.Update.
-func (c Client[T]) Update(p *Process, obj T) (T, error) {
+func (c *client[T]) Update(p *Process, obj T) (T, error) {
 	return c.write(p, "update", c.table.KeyOf(obj), func() (T, error) { return c.table.Update(obj) })
 }
 
 // UpdateStatus is store.Table.UpdateStatus.
-func (c Client[T]) UpdateStatus(p *Process, obj T) (T, error) {
+func (c *client[T]) UpdateStatus(p *Process, obj T) (T, error) {
 	return c.write(p, "update-status", c.table.KeyOf(obj), func() (T, error) { return c.table.UpdateStatus(obj) })
 }
 
 // Replace is Update with an object that was made for this call alone; see store.Table.Replace.
-func (c Client[T]) Replace(p *Process, obj T) (T, error) {
+func (c *client[T]) Replace(p *Process, obj T) (T, error) {
 	return c.write(p, "update", c.table.KeyOf(obj), func() (T, error) { return c.table.Replace(obj, api.Main) })
 }
 
 // ReplaceStatus is UpdateStatus with an object that was made for this call alone; see store.Table.Replace.
-func (c Client[T]) ReplaceStatus(p *Process, obj T) (T, error) {
+func (c *client[T]) ReplaceStatus(p *Process, obj T) (T, error) {
 	return c.write(p, "update-status", c.table.KeyOf(obj), func() (T, error) { return c.table.Replace(obj, api.Status) })
 }
 
 // Patch is store.Table.Patch.
-func (c Client[T]) Patch(p *Process, key string, patch []byte, sub api.Subresource) (T, error) {
+func (c *client[T]) Patch(p *Process, key string, patch []byte, sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
 }
 
 // PatchWith is store.Table.PatchWith: change is applied to the version that the server has when the patch takes effect.
-func (c Client[T]) PatchWith(p *Process, key string, change func(obj T) error, sub api.Subresource) (T, error) {
+func (c *client[T]) PatchWith(p *Process, key string, change func(obj T) error, sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.PatchWith(key, change, sub) })
 }
 
 // Delete is store.Table.Delete.
-func (c Client[T]) Delete(p *Process, key string, opts api.DeleteOptions) (T, error) {
+func (c *client[T]) Delete(p *Process, key string, opts api.DeleteOptions) (T, error) {
 	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
 }
 
-func (c Client[T]) call(verb, key string) api.Call {
+func (c *client[T]) call(verb, key string) api.Call {
 	return api.Call{Target: api.APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
 }
 
 // write makes a write. Without a trace and an observer it allocates nothing.
-func (c Client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T, error) {
+func (c *client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T, error) {
 	e := p.engine
 	if e.trace == nil && e.footprint == nil {
 		var none T

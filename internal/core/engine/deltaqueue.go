@@ -30,7 +30,7 @@ type delta[T api.Object] struct {
 }
 
 type departures[T api.Object] struct {
-	index   *store.Index[T]
+	index   store.Index[T]
 	byValue map[string][]uint64 // ascending
 }
 
@@ -124,7 +124,7 @@ func (f *deltaQueue[T]) undelivered(from uint64) []*api.Change[T] {
 }
 
 // leaving lists the keys of objects that changes from an offset on remove from under a value of the index.
-func (f *deltaQueue[T]) leaving(ix *store.Index[T], value string, from uint64) []string {
+func (f *deltaQueue[T]) leaving(ix store.Index[T], value string, from uint64) []string {
 	var keys []string
 	numbers := f.departuresOf(ix).byValue[value]
 	at, _ := slices.BinarySearch(numbers, from)
@@ -135,7 +135,7 @@ func (f *deltaQueue[T]) leaving(ix *store.Index[T], value string, from uint64) [
 }
 
 // departuresOf returns the departures of an index, and creates them at the first call.
-func (f *deltaQueue[T]) departuresOf(ix *store.Index[T]) *departures[T] {
+func (f *deltaQueue[T]) departuresOf(ix store.Index[T]) *departures[T] {
 	for i := range f.departed {
 		if f.departed[i].index == ix {
 			return &f.departed[i]
@@ -150,14 +150,14 @@ func (f *deltaQueue[T]) departuresOf(ix *store.Index[T]) *departures[T] {
 }
 
 func (d *departures[T]) add(c *api.Change[T], n uint64) {
-	for _, value := range d.index.Left(c) {
+	for _, value := range d.index.Left(*c) {
 		d.byValue[value] = append(d.byValue[value], n)
 	}
 }
 
 // drop reverts add for the oldest change.
 func (d *departures[T]) drop(c *api.Change[T]) {
-	for _, value := range d.index.Left(c) {
+	for _, value := range d.index.Left(*c) {
 		if numbers := d.byValue[value]; len(numbers) > 1 {
 			d.byValue[value] = numbers[1:]
 		} else {

@@ -11,46 +11,42 @@ import (
 // dispatcher delivers the changes of one table to all informers on it, in the order in which they were started.
 type dispatcher[T api.Object] struct {
 	engine  *Engine
-	table   *store.Table[T]
+	table   store.Table[T]
 	started uint64         // number of informers so far
-	open    []*Informer[T] // informers that examine each change, in order
+	open    []*informer[T] // informers that examine each change, in order
 	shared  deltaQueue[T]  // queue of the informers without a selector
 	sharing int            // how many these are
-	prompt  []*Informer[T] // those of them with Informer.prompt
+	prompt  []*informer[T] // those of them with Informer.prompt
 	due     fifo[uint64]   // numbers of the changes that they have not delivered
 	keyed   []*keyed[T]
 	// concerned is reused by keyedFor.
 	concerned []concerned[T]
-	informers slab[Informer[T]]
+	informers slab[informer[T]]
 	// firstInformers and firstPrompt are the memory of the first informers, and of prompt.
-	firstInformers [4]Informer[T]
-	firstPrompt    [8]*Informer[T]
+	firstInformers [4]informer[T]
+	firstPrompt    [8]*informer[T]
 }
 
 // keyed groups the informers on the objects that an index finds under one value.
 type keyed[T api.Object] struct {
-	index   *store.Index[T]
-	byValue map[string][]*Informer[T]
+	index   store.Index[T]
+	byValue map[string][]*informer[T]
 }
 
 // concerned is an informer with a selector that matches the object before the change, after it, or both.
 type concerned[T api.Object] struct {
-	inf           *Informer[T]
+	inf           *informer[T]
 	before, after bool
 }
 
-// dispatcherOf returns the dispatcher of a table. There is one for each kind.
-func dispatcherOf[T api.Object](e *Engine, table *store.Table[T]) *dispatcher[T] {
-	if h, ok := table.Tracker().(*dispatcher[T]); ok {
-		return h
-	}
+func newDispatcher[T api.Object](e *Engine, table store.Table[T]) *dispatcher[T] {
 	h := &dispatcher[T]{}
 	h.follow(e, table)
 	return h
 }
 
 // follow makes h the dispatcher of a table.
-func (h *dispatcher[T]) follow(e *Engine, table *store.Table[T]) {
+func (h *dispatcher[T]) follow(e *Engine, table store.Table[T]) {
 	h.engine, h.table = e, table
 	h.shared.first = 1
 	h.prompt, h.informers.unused = h.firstPrompt[:0], h.firstInformers[:]
@@ -144,13 +140,13 @@ func (h *dispatcher[T]) run() {
 func (h *dispatcher[T]) String() string { return "watches of " + string(h.table.Kind()) }
 
 // expect schedules the delivery of a change that was just queued. An informer with undelivered changes delivers it after them.
-func (h *dispatcher[T]) expect(inf *Informer[T]) {
+func (h *dispatcher[T]) expect(inf *informer[T]) {
 	if inf.prompt() || inf.offset+1 == inf.deltas.end() {
 		h.engine.schedule(inf.lag, inf, inf.actor, false)
 	}
 }
 
-func (h *dispatcher[T]) join(inf *Informer[T]) {
+func (h *dispatcher[T]) join(inf *informer[T]) {
 	h.started++
 	inf.order = h.started
 	switch {
@@ -173,20 +169,20 @@ func (h *dispatcher[T]) join(inf *Informer[T]) {
 	inf.offset = inf.deltas.end()
 }
 
-func (h *dispatcher[T]) keyedBy(index *store.Index[T]) *keyed[T] {
+func (h *dispatcher[T]) keyedBy(index store.Index[T]) *keyed[T] {
 	for _, k := range h.keyed {
 		if k.index == index {
 			return k
 		}
 	}
-	k := &keyed[T]{index: index, byValue: map[string][]*Informer[T]{}}
+	k := &keyed[T]{index: index, byValue: map[string][]*informer[T]{}}
 	h.keyed = append(h.keyed, k)
 	return k
 }
 
-func (h *dispatcher[T]) leave(inf *Informer[T]) {
-	without := func(list []*Informer[T]) []*Informer[T] {
-		return slices.DeleteFunc(slices.Clone(list), func(other *Informer[T]) bool { return other == inf })
+func (h *dispatcher[T]) leave(inf *informer[T]) {
+	without := func(list []*informer[T]) []*informer[T] {
+		return slices.DeleteFunc(slices.Clone(list), func(other *informer[T]) bool { return other == inf })
 	}
 	if inf.index != nil {
 		k := h.keyedBy(inf.index)

@@ -115,7 +115,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Start.IsZero() {
 		cfg.Start = DefaultStart
 	}
-	e := &Engine{
+	kinds := &kinds{engine: Engine{
 		start:         cfg.Start.UTC(),
 		latency:       cfg.Latency,
 		lag:           cfg.Lag,
@@ -123,7 +123,8 @@ func New(cfg Config) (*Engine, error) {
 		noSkipping:    cfg.NoSkipping,
 		assumeSecrets: cfg.AssumeSecrets,
 		trace:         cfg.Trace,
-	}
+	}}
+	e := &kinds.engine
 	switch {
 	case cfg.Choose != nil:
 		e.choices = &choices{choose: cfg.Choose}
@@ -142,7 +143,7 @@ func New(cfg Config) (*Engine, error) {
 	e.store = store.New(store.Config{Now: now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces,
 		CountedNames: cfg.CountedNames})
 	e.memory.prepare(e)
-	e.api = newAPI(e)
+	kinds.prepare(e)
 	e.memory.userActor = Actor{engine: e, name: api.User, alive: true}
 	e.memory.user = Process{engine: e, name: api.User, actor: &e.memory.userActor, inline: true}
 	e.user = &e.memory.user

@@ -44,7 +44,7 @@ func claim(key string) *corev1.PersistentVolumeClaim {
 }
 
 // mustCreate stores an object past all actors.
-func mustCreate[T api.Object](t testing.TB, table *store.Table[T], obj T) T {
+func mustCreate[T api.Object](t testing.TB, table store.Table[T], obj T) T {
 	t.Helper()
 	stored, err := table.Create(obj)
 	if err != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -26,9 +25,7 @@ type Handlers[C any, T api.Object] struct {
 }
 
 // Handle adds shared handlers to an informer, as Informer.Handle does. c should be a pointer.
-func Handle[C any, T api.Object](inf *Informer[T], c C, h *Handlers[C, T]) {
-	inf.handle(handling[T]{c, h})
-}
+func Handle[C any, T api.Object](inf Informer[T], c C, h *Handlers[C, T]) { inf.handle(c, h) }
 
 // handling is a handler of an informer.
 type handling[T api.Object] struct {
@@ -69,15 +66,24 @@ func (h *Handlers[C, T]) receive(c any, change api.ChangeType, old, obj T) {
 	}
 }
 
-// Informer is an actor's cache of one kind of object. It lags behind the store by the undelivered changes, and is represented that way:
-// as the store less the undelivered changes. The changes are queued once for all informers of a kind (see deltaQueue), so a cache needs
-// no memory of its own.
-type Informer[T api.Object] struct {
-	actor    *Actor
-	table    *store.Table[T]
-	match    func(T) bool    // nil for all
-	index    *store.Index[T] // with a value: only the objects that the index finds under it
-	value    string
+// Informer is an actor's cache of one kind of object. It lags behind the store by the undelivered changes. Its methods are explained where type
+// informer has them. It is an interface for the reason that store.Table is one.
+type Informer[T api.Object] interface {
+	View
+	Handle(h Handler[T])
+	Get(key string) (T, bool)
+	List() []T
+	ByIndex(ix store.Index[T], value string) []T
+	KeyOf(obj T) string
+	Reached(version uint64) bool
+
+	handle(c any, r receiver[T])
+}
+
+// informer is an Informer. It is represented as the store less the undelivered changes. The changes are queued once for all informers of a kind
+// (see deltaQueue), so a cache needs no memory of its own.
+type informer[T api.Object] struct {
+	selection[T]
 	order    uint64 // position among the informers on the table
 	lag      time.Duration
 	handlers []handling[T]
@@ -91,53 +97,61 @@ type Informer[T api.Object] struct {
 	keys      []string // memory of ByIndex
 }
 
+// selection is what an informer follows.
+type selection[T api.Object] struct {
+	actor *Actor
+	table store.Table[T]
+	match func(T) bool   // nil for all
+	index store.Index[T] // with a value: only the objects that the index finds under it
+	value string
+}
+
 // NewInformer starts an informer in this life of the actor. Its cache begins with the objects in the store.
-func NewInformer[T api.Object](a *Actor, table *store.Table[T]) *Informer[T] {
+func NewInformer[T api.Object](a *Actor, table store.Table[T]) Informer[T] {
 	return NewSelectiveInformer(a, table, nil)
 }
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, like a watch with a field selector (API-073).
-func NewSelectiveInformer[T api.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
-	return startInformer(Informer[T]{actor: a, table: table, match: match})
+func NewSelectiveInformer[T api.Object](a *Actor, table store.Table[T], match func(T) bool) Informer[T] {
+	return homeOf(a.engine, table).start(selection[T]{actor: a, table: table, match: match})
 }
 
 // NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. Writes to other objects cost it nothing.
-func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
+func NewKeyedInformer[T api.Object](a *Actor, table store.Table[T], index store.Index[T], value string) Informer[T] {
 	match := func(obj T) bool { return index.Has(obj, value) }
-	return startInformer(Informer[T]{actor: a, table: table, match: match, index: index, value: value})
+	return homeOf(a.engine, table).start(selection[T]{actor: a, table: table, match: match, index: index, value: value})
 }
 
-func startInformer[T api.Object](with Informer[T]) *Informer[T] {
+func (h *dispatcher[T]) start(with selection[T]) Informer[T] {
 	a := with.actor
-	home := dispatcherOf(a.engine, with.table)
-	inf := home.informers.next()
-	*inf = with
+	inf := h.informers.next()
+	inf.selection = with
 	inf.lag = a.engine.lag[a.name]
 	inf.handlers = inf.first[:0]
-	inf.home = home
-	inf.home.join(inf)
+	inf.home = h
+	h.join(inf)
 	a.views = append(a.views, inf)
 	return inf
 }
 
 // leave ends the informer.
-func (inf *Informer[T]) leave() { inf.home.leave(inf) }
+func (inf *informer[T]) leave() { inf.home.leave(inf) }
 
 // Handle adds a handler. First the handler gets an Add for every object in the cache, in the order of keys.
-func (inf *Informer[T]) Handle(h Handler[T]) { inf.handle(handling[T]{receiver: &h}) }
+func (inf *informer[T]) Handle(h Handler[T]) { inf.handle(nil, &h) }
 
-func (inf *Informer[T]) handle(h handling[T]) {
-	inf.handlers = append(inf.handlers, h)
-	if h.adds() {
+func (inf *informer[T]) handle(c any, r receiver[T]) {
+	inf.handlers = append(inf.handlers, handling[T]{c, r})
+	if r.adds() {
 		var none T
 		for _, obj := range inf.List() {
-			h.receive(h.c, api.Added, none, obj)
+			r.receive(c, api.Added, none, obj)
 		}
 	}
 }
 
 // run delivers one change.
-func (inf *Informer[T]) run() {
+func (inf *informer[T]) run() {
 	c := inf.take()
 	if e := inf.actor.engine; !inf.prompt() && inf.offset < inf.deltas.end() {
 		due := later(inf.deltas.at(inf.offset).at, inf.lag)
@@ -148,10 +162,10 @@ func (inf *Informer[T]) run() {
 
 // prompt reports whether each change is delivered in an event of its own, in the order in which changes of all kinds were written: with
 // seed 0, unless the informer lags. Otherwise one change is due at a time, and the order between informers is chosen.
-func (inf *Informer[T]) prompt() bool { return inf.lag == 0 && inf.actor.engine.choices == nil }
+func (inf *informer[T]) prompt() bool { return inf.lag == 0 && inf.actor.engine.choices == nil }
 
 // take advances to the next change, which is in the cache from now on.
-func (inf *Informer[T]) take() api.Change[T] {
+func (inf *informer[T]) take() api.Change[T] {
 	c := inf.deltas.at(inf.offset).change
 	inf.offset++
 	inf.deltas.done(inf.offset-1, 1)
@@ -159,7 +173,7 @@ func (inf *Informer[T]) take() api.Change[T] {
 }
 
 // deliver calls the handlers for a change.
-func (inf *Informer[T]) deliver(c *api.Change[T]) {
+func (inf *informer[T]) deliver(c *api.Change[T]) {
 	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
@@ -170,7 +184,7 @@ func (inf *Informer[T]) deliver(c *api.Change[T]) {
 }
 
 // Reached reports whether the informer has delivered all changes up to a version.
-func (inf *Informer[T]) Reached(version uint64) bool {
+func (inf *informer[T]) Reached(version uint64) bool {
 	reached := inf.offset >= inf.deltas.end() || inf.deltas.at(inf.offset).change.Version > version
 	inf.actor.engine.answers(map[bool]int64{true: 1}[reached])
 	return reached
@@ -186,7 +200,7 @@ func (e *Engine) SetLag(actor string, lag time.Duration) {
 }
 
 // KeyOf is store.KeyOf. For the object that a handler receives it allocates no string.
-func (inf *Informer[T]) KeyOf(obj T) string {
+func (inf *informer[T]) KeyOf(obj T) string {
 	if inf.key != "" && any(obj) == any(inf.delivered) {
 		return inf.key
 	}
@@ -194,10 +208,10 @@ func (inf *Informer[T]) KeyOf(obj T) string {
 }
 
 // String names the kind whose changes the informer delivers.
-func (inf *Informer[T]) String() string { return "watch of " + string(inf.table.Kind()) }
+func (inf *informer[T]) String() string { return "watch of " + string(inf.table.Kind()) }
 
 // Get returns the object as the cache has it.
-func (inf *Informer[T]) Get(key string) (T, bool) {
+func (inf *informer[T]) Get(key string) (T, bool) {
 	obj, ok, _ := inf.get(key)
 	if inf.actor.engine.footprint != nil {
 		if ok {
@@ -210,7 +224,7 @@ func (inf *Informer[T]) Get(key string) (T, bool) {
 }
 
 // get is Get; undelivered reports whether the object has undelivered changes.
-func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
+func (inf *informer[T]) get(key string) (obj T, ok, late bool) {
 	obj, newest, ok := inf.table.LookupLatest(key)
 	if inf.offset < inf.deltas.end() {
 		if !ok || inf.match != nil {
@@ -228,19 +242,8 @@ func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
 	return obj, ok, false
 }
 
-// All iterates over the cache in the order of keys.
-func (inf *Informer[T]) All() iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for _, obj := range inf.List() {
-			if !yield(obj) {
-				return
-			}
-		}
-	}
-}
-
 // List is the cache in the order of keys.
-func (inf *Informer[T]) List() []T {
+func (inf *informer[T]) List() []T {
 	view := inf.list()
 	if inf.actor.engine.footprint != nil {
 		inf.noteRead("", view...)
@@ -248,7 +251,7 @@ func (inf *Informer[T]) List() []T {
 	return view
 }
 
-func (inf *Informer[T]) list() []T {
+func (inf *informer[T]) list() []T {
 	objs := inf.stored()
 	late := inf.deltas.undelivered(inf.offset)
 	if len(late) == 0 {
@@ -278,7 +281,7 @@ func (inf *Informer[T]) list() []T {
 }
 
 // stored lists the objects of the store that the informer selects, in the order of keys.
-func (inf *Informer[T]) stored() []T {
+func (inf *informer[T]) stored() []T {
 	if inf.index != nil {
 		keys := inf.index.Keys(inf.value)
 		objs := make([]T, 0, len(keys))
@@ -297,7 +300,7 @@ func (inf *Informer[T]) stored() []T {
 }
 
 // ByIndex lists, in the order of keys, the cached objects that the index finds under value.
-func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
+func (inf *informer[T]) ByIndex(ix store.Index[T], value string) []T {
 	keys := ix.AppendKeys(inf.keys[:0], value)
 	if inf.offset < inf.deltas.end() {
 		// Objects that left the index by undelivered changes are still found here.

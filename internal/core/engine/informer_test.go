@@ -42,12 +42,12 @@ func (n nodes) only(match func(*corev1.Node) bool) nodes {
 
 // watcher is an informer with a second copy of its cache, maintained by its handlers.
 type watcher struct {
-	inf   *engine.Informer[*corev1.Node]
+	inf   engine.Informer[*corev1.Node]
 	match func(*corev1.Node) bool
 	told  nodes
 }
 
-func newWatcher(t *rapid.T, inf *engine.Informer[*corev1.Node], match func(*corev1.Node) bool) *watcher {
+func newWatcher(t *rapid.T, inf engine.Informer[*corev1.Node], match func(*corev1.Node) bool) *watcher {
 	w := &watcher{inf: inf, match: match, told: nodes{}}
 	w.inf.Handle(engine.Handler[*corev1.Node]{
 		Add: func(n *corev1.Node) {
@@ -73,12 +73,12 @@ func newWatcher(t *rapid.T, inf *engine.Informer[*corev1.Node], match func(*core
 }
 
 // check compares the view with the objects that it should hold.
-func (w *watcher) check(t *rapid.T, all nodes, zones *store.Index[*corev1.Node]) {
+func (w *watcher) check(t *rapid.T, all nodes, zones store.Index[*corev1.Node]) {
 	want := all.only(w.match)
 	if got := w.inf.List(); !slices.Equal(got, want.list()) {
 		t.Fatalf("List() = %v, want %v", names(got), names(want.list()))
 	}
-	if got := slices.Collect(w.inf.All()); !slices.Equal(got, want.list()) {
+	if got := w.inf.List(); !slices.Equal(got, want.list()) {
 		t.Fatalf("All() = %v, want %v", names(got), names(want.list()))
 	}
 	if !maps.Equal(w.told, want) {
@@ -107,7 +107,7 @@ func names(list []*corev1.Node) []string {
 	return texts
 }
 
-func indexZones(e *engine.Engine) *store.Index[*corev1.Node] {
+func indexZones(e *engine.Engine) store.Index[*corev1.Node] {
 	return e.Store().Nodes.NewIndex(func(n *corev1.Node, list []string) []string {
 		if zone, ok := n.Labels["zone"]; ok {
 			list = append(list, zone)
@@ -156,7 +156,7 @@ func TestInformerShowsThePast(t *testing.T) {
 				rt.Fatal(err)
 			}
 			now := nodes{}
-			for n := range table.All() {
+			for _, n := range table.List() {
 				now[n.Name] = n
 			}
 			states = append(states, state{since(e), now})
@@ -213,7 +213,7 @@ func TestInformerBeginsWithWhatIsThere(t *testing.T) {
 		mustCreate(t, e.Store().Nodes, node(name, map[string]string{"zone": "x"}))
 	}
 	d := &diary{e: e}
-	var inf *engine.Informer[*corev1.Node]
+	var inf engine.Informer[*corev1.Node]
 	startActor(t, e, "a", func(a *engine.Actor) {
 		inf = engine.NewInformer(a, e.Store().Nodes)
 		inf.Handle(engine.Handler[*corev1.Node]{Add: func(n *corev1.Node) { d.note("add " + n.Name) }})
@@ -270,7 +270,7 @@ func TestInformerOrderOfKeys(t *testing.T) {
 	for _, key := range []string{"a/x", "a-b/x", "a-b/y", "b/x"} {
 		mustCreate(t, e.Store().Claims, claim(key))
 	}
-	var inf *engine.Informer[*corev1.PersistentVolumeClaim]
+	var inf engine.Informer[*corev1.PersistentVolumeClaim]
 	startActor(t, e, "a", func(a *engine.Actor) { inf = engine.NewInformer(a, e.Store().Claims) })
 	for _, key := range []string{"b/x", "a-b/x"} {
 		if _, err := e.Store().Claims.Patch(key, []byte(`{"metadata":{"labels":{"a":"b"}}}`), api.Main); err != nil {
@@ -280,7 +280,7 @@ func TestInformerOrderOfKeys(t *testing.T) {
 	mustCreate(t, e.Store().Claims, claim("a-c/x"))
 	keys := func() string {
 		var keys []string
-		for obj := range inf.All() {
+		for _, obj := range inf.List() {
 			keys = append(keys, api.KeyOf(obj)+"@"+obj.ResourceVersion)
 		}
 		return strings.Join(keys, " ")
@@ -292,7 +292,7 @@ func TestInformerOrderOfKeys(t *testing.T) {
 	if got, want := keys(), "a-b/x@6 a-b/y@3 a-c/x@7 a/x@1 b/x@5"; got != want {
 		t.Errorf("after the changes arrived: %s, want %s", got, want)
 	}
-	for range inf.All() {
+	for range inf.List() {
 		break // a walk may end early
 	}
 }

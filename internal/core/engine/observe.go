@@ -224,6 +224,10 @@ type View interface {
 	Kind() api.Kind
 	// Undelivered walks the changes that it has not delivered, in order.
 	Undelivered(yield func(change UndeliveredChange) bool)
+	// Object is Informer.Get.
+	Object(key string) (api.Object, bool)
+	// Find returns the first object of Informer.List that match selects.
+	Find(match func(api.Object) bool) (api.Object, bool)
 
 	leave()
 }
@@ -239,10 +243,10 @@ type UndeliveredChange struct {
 }
 
 // Kind is the kind of the informer's objects.
-func (inf *Informer[T]) Kind() api.Kind { return inf.table.Kind() }
+func (inf *informer[T]) Kind() api.Kind { return inf.table.Kind() }
 
 // Undelivered walks the changes that the informer has not delivered, in order.
-func (inf *Informer[T]) Undelivered(yield func(UndeliveredChange) bool) {
+func (inf *informer[T]) Undelivered(yield func(UndeliveredChange) bool) {
 	for n := inf.offset; n < inf.deltas.end(); n++ {
 		a := inf.deltas.at(n)
 		late := UndeliveredChange{Type: a.change.Type, Key: a.change.Key, Object: a.change.Object, Written: a.at}
@@ -255,8 +259,24 @@ func (inf *Informer[T]) Undelivered(yield func(UndeliveredChange) bool) {
 	}
 }
 
+// Object is Get.
+func (inf *informer[T]) Object(key string) (api.Object, bool) {
+	obj, ok := inf.Get(key)
+	return obj, ok
+}
+
+// Find returns the first object of List that match selects.
+func (inf *informer[T]) Find(match func(api.Object) bool) (api.Object, bool) {
+	for _, obj := range inf.List() {
+		if match(obj) {
+			return obj, true
+		}
+	}
+	return nil, false
+}
+
 // noteRead records a read.
-func (inf *Informer[T]) noteRead(key string, objs ...T) {
+func (inf *informer[T]) noteRead(key string, objs ...T) {
 	l := Read{View: inf, Key: key}
 	for _, obj := range objs {
 		l.Objects = append(l.Objects, obj)

@@ -38,7 +38,7 @@ func (p *press) warn(obj api.Object, text string) {
 // stored lists the stored Events as "object reason ×count text", sorted.
 func (p *press) stored() []string {
 	var events []string
-	for ev := range p.e.Store().Events.All() {
+	for _, ev := range p.e.Store().Events.List() {
 		events = append(events, fmt.Sprintf("%s %s ×%d %s", ev.InvolvedObject.Name, ev.Reason, ev.Count, ev.Message))
 	}
 	slices.Sort(events)
@@ -121,7 +121,7 @@ func TestEventNames(t *testing.T) {
 	long := mustCreate(t, p.e.Store().Nodes, node(strings.Repeat("n", 250), nil))
 	p.warn(long, "text")
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	for ev := range p.e.Store().Events.All() {
+	for _, ev := range p.e.Store().Events.List() {
 		if ev.InvolvedObject.Name == long.Name && !uuid.MatchString(ev.Name) {
 			t.Errorf("the Event about a long name is called %q, want it to look like a uuid", ev.Name)
 		}
@@ -279,7 +279,7 @@ func TestEventCorrelation(t *testing.T) {
 				}
 				p.warn(n, "a")     // is known, and the first of the crowd is still
 				p.warn(other, "a") // is not
-				for ev := range p.e.Store().Events.All() {
+				for _, ev := range p.e.Store().Events.List() {
 					if ev.Message == "crowd" {
 						p.delete(ev)
 					}
@@ -325,13 +325,13 @@ func (p *press) delete(ev *corev1.Event) {
 }
 
 func (p *press) clear() {
-	for ev := range p.e.Store().Events.All() {
+	for _, ev := range p.e.Store().Events.List() {
 		p.delete(ev)
 	}
 }
 
 func (p *press) edit(change func(*corev1.Event)) {
-	for ev := range p.e.Store().Events.All() {
+	for _, ev := range p.e.Store().Events.List() {
 		changed := ev.DeepCopy()
 		change(changed)
 		if _, err := p.e.Store().Events.Update(changed); err != nil {

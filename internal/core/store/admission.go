@@ -34,7 +34,7 @@ func admitClaim(s *Store, claim *corePVC) error {
 // defaultClass returns the class for claims that name none, or nil if there is no default.
 func (s *Store) defaultClass() *storageClass {
 	var newest *storageClass
-	for class := range s.Classes.All() {
+	for _, class := range s.Classes.List() {
 		// API-252: either annotation marks a default class, if its value is exactly "true".
 		if class.Annotations[objects.AnnDefaultClass] != "true" && class.Annotations[objects.AnnBetaDefaultClass] != "true" {
 			continue

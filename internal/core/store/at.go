@@ -10,7 +10,7 @@ import (
 
 // At returns the objects that the table had at a version, in the order of their keys. It takes the changes since then back. A version that
 // is older than the history of the store is the error Expired (410).
-func (t *Table[T]) At(version uint64) ([]T, error) {
+func (t *table[T]) At(version uint64) ([]T, error) {
 	if version < t.history.dropped {
 		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, t.history.dropped))
 	}
@@ -39,7 +39,7 @@ func compareKeys(a, b string) int {
 	return 0
 }
 
-func (t *Table[T]) at(version uint64) ([]api.Object, error) {
+func (t *table[T]) at(version uint64) ([]api.Object, error) {
 	objs, err := t.At(version)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *Store) At(kind api.Kind, version uint64) ([]api.Object, error) {
 	return t.at(version)
 }
 
-func (t *Table[T]) watch(opts WatchOptions[api.Object], fn func(api.Change[api.Object])) (stop func(), err error) {
+func (t *table[T]) watch(opts WatchOptions[api.Object], fn func(api.Change[api.Object])) (stop func(), err error) {
 	typed := WatchOptions[T]{From: opts.From}
 	if opts.Match != nil {
 		typed.Match = func(obj T) bool { return opts.Match(obj) }

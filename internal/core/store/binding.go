@@ -24,8 +24,9 @@ var (
 // node need not exist. Errors: a server error for a malformed binding; BadRequest if it is nil or has another name; NotFound; Conflict
 // if the pod cannot be assigned.
 func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
+	pods := own(s.Pods)
 	if binding == nil {
-		return nil, s.Pods.badRequest("bind", "the binding is nil")
+		return nil, pods.badRequest("bind", "the binding is nil")
 	}
 	namespace, name := objects.SplitKey(key)
 	// API-020, API-009: a binding has the name of its pod.
@@ -39,10 +40,10 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if err := validateBinding(binding); err != nil {
 		return nil, err
 	}
-	c := s.Pods.cells.Get(key)
+	c := pods.cells.Get(key)
 	if c == nil {
 		// API-261: only an existing pod can be bound.
-		return nil, s.Pods.notFound(key)
+		return nil, pods.notFound(key)
 	}
 	var labels map[string]string
 	if node, ok := s.Nodes.Lookup(binding.Target.Name); ok {
@@ -56,7 +57,7 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if !s.dry {
 		c.validMeta, c.validSpec = false, false
 	}
-	s.Pods.put(c, b)
+	pods.put(c, b)
 	return b, nil
 }
 

@@ -112,7 +112,7 @@ func TestBinding(t *testing.T) {
 func TestTopologyLabelsOnCreate(t *testing.T) {
 	s := New(Config{})
 	node := goodNode()
-	s.Nodes.insert(node.Name, node, false)
+	own(s.Nodes).insert(node.Name, node, false)
 	pod := goodPod()
 	pod.Spec.NodeName = "n1"
 	require.NoError(t, admitPod(s, pod))

@@ -20,7 +20,7 @@ var errStale = errors.New("the object has been modified; please apply your chang
 
 // checkVersion compares the version that an update or a patch is based on with the stored one. Versions are numbers: "0" is none, and
 // anything else that is not a number is a server error.
-func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
+func (t *table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
 	if meta.ResourceVersion == old.ResourceVersion {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
 
 // checkPreconditions compares the preconditions of a delete with the stored object (API-058, API-024). This one conflict names the kind
 // instead of the resource, as upstream does.
-func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts api.DeleteOptions) error {
+func (t *table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts api.DeleteOptions) error {
 	var why error
 	switch {
 	case opts.UID != "" && opts.UID != meta.UID:
@@ -65,7 +65,7 @@ func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts api.DeleteOp
 }
 
 // conflict returns a Conflict, which names the resource (API-024).
-func (t *Table[T]) conflict(name string, why error) error {
+func (t *table[T]) conflict(name string, why error) error {
 	return apierrors.NewConflict(t.resource.groupResource(), name, why)
 }
 

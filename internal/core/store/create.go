@@ -7,10 +7,10 @@ import (
 
 // Create stores a new object (API-001) and returns it as stored: defaulted, admitted, with uid, creationTimestamp and
 // resourceVersion. Errors are those of the API server: Invalid, AlreadyExists, Forbidden.
-func (t *Table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, CreateOptions{}) }
+func (t *table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, CreateOptions{}) }
 
 // CreateWith is Create with options.
-func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
+func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("create", "the object is nil")
@@ -80,13 +80,13 @@ func clearServerFields(meta *metav1.ObjectMeta) {
 }
 
 // holds reports whether a validation of then has the same result now.
-func (t *Table[T]) holds(then Tried) bool {
+func (t *table[T]) holds(then Tried) bool {
 	return then.accepted && t.store.version-then.version == t.written-then.writes
 }
 
 // createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
 // says that the request named a resourceVersion.
-func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken bool, err error) {
+func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken bool, err error) {
 	meta := metaOf(obj)
 	key := api.Key(meta.Namespace, meta.Name)
 	// API-057: an object created after one of the same name is another object. The selector of a Job contains the uid.

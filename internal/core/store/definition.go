@@ -175,8 +175,8 @@ func definitionCondition(name, reason, message string, now metav1.Time) map[stri
 }
 
 // followDefinitions keeps the kinds of CustomResourceDefinitions. t is their table.
-func (s *Store) followDefinitions(t *Table[*plain.Object]) {
-	t.watchers = append(t.watchers, &Watch[*plain.Object]{table: t, fn: func(c api.Change[*plain.Object]) {
+func followDefinitions(s *Store, t *table[*plain.Object]) {
+	t.watchers = append(t.watchers, &watch[*plain.Object]{table: t, fn: func(c api.Change[*plain.Object]) {
 		kind := readDefinition(c.Object).kind()
 		name := api.Kind(kind.Name())
 		if c.Type == api.Deleted {
@@ -191,17 +191,19 @@ func (s *Store) followDefinitions(t *Table[*plain.Object]) {
 		}
 		s.others.custom[name] = kind
 		if custom, ok := s.others.tables[name]; ok {
-			custom.resource, custom.strategy = otherResource(kind), otherStrategy(kind)
+			t := own(custom)
+			t.resource, t.strategy = otherResource(kind), otherStrategy(kind)
 		}
 	}})
 }
 
 // deleteDefinition deletes a CustomResourceDefinition: first its objects (API-307), then, when the last of them is gone, itself.
-func (s *Store) deleteDefinition(t *Table[*plain.Object], c *cell[*plain.Object]) *plain.Object {
-	custom := s.others.tables[api.Kind(readDefinition(c.obj).kind().Name())]
-	if custom == nil || custom.Len() == 0 {
+func deleteDefinition(s *Store, t *table[*plain.Object], c *cell[*plain.Object]) *plain.Object {
+	objects := s.others.tables[api.Kind(readDefinition(c.obj).kind().Name())]
+	if objects == nil || objects.Len() == 0 {
 		return t.deleteNow(c, c.obj.Finalizers)
 	}
+	custom := own(objects)
 	if c.obj.DeletionTimestamp != nil {
 		return c.obj
 	}
@@ -213,9 +215,9 @@ func (s *Store) deleteDefinition(t *Table[*plain.Object], c *cell[*plain.Object]
 	obj.Generation++
 	t.put(c, obj)
 	// API-307: the definition stays until a finalizer no longer keeps any of its objects.
-	custom.watchers = append(custom.watchers, &Watch[*plain.Object]{table: custom, fn: func(change api.Change[*plain.Object]) {
+	custom.watchers = append(custom.watchers, &watch[*plain.Object]{table: custom, fn: func(change api.Change[*plain.Object]) {
 		if change.Type == api.Deleted && custom.Len() == 0 {
-			s.finishDefinition(t, obj)
+			finishDefinition(t, obj)
 		}
 	}})
 	for _, instance := range custom.List() {
@@ -225,7 +227,7 @@ func (s *Store) deleteDefinition(t *Table[*plain.Object], c *cell[*plain.Object]
 }
 
 // finishDefinition removes the finalizer of a CustomResourceDefinition whose objects are gone.
-func (s *Store) finishDefinition(t *Table[*plain.Object], deleted *plain.Object) {
+func finishDefinition(t *table[*plain.Object], deleted *plain.Object) {
 	c := t.cellOf(&deleted.ObjectMeta)
 	if c == nil || c.obj.UID != deleted.UID || !slices.Contains(c.obj.Finalizers, definitionFinalizer) {
 		return

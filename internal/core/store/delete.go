@@ -14,7 +14,7 @@ import (
 // Delete deletes an object, or marks it as being deleted while it has finalizers or, for a pod, grace (API-050 to API-066).
 // It returns the object as it then is, or was last. Dependents are left to the garbage collector (API-060), for which the propagation policy
 // adds a finalizer (API-059). Errors: NotFound; Conflict if a precondition fails; Invalid for an unknown policy.
-func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
+func (t *table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	var none T
 	c := t.cells.Get(key)
 	if c == nil {
@@ -31,10 +31,10 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	}
 	switch t.resource.kind {
 	case definitionKind:
-		deleted := t.store.deleteDefinition(any(t).(*Table[*plain.Object]), any(c).(*cell[*plain.Object]))
+		deleted := deleteDefinition(t.store, any(t).(*table[*plain.Object]), any(c).(*cell[*plain.Object]))
 		return any(deleted).(T), nil
 	case NamespaceKind:
-		deleted, err := t.store.deleteNamespace(any(t).(*Table[*plain.Object]), any(c).(*cell[*plain.Object]))
+		deleted, err := deleteNamespace(t.store, any(t).(*table[*plain.Object]), any(c).(*cell[*plain.Object]))
 		if err != nil {
 			return none, err
 		}
@@ -53,7 +53,7 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 
 // deleteNow deletes an object without a grace period: at once, or as soon as its finalizers are gone. Here and below, finalizers are those
 // that the propagation policy leaves.
-func (t *Table[T]) deleteNow(c *cell[T], finalizers []string) T {
+func (t *table[T]) deleteNow(c *cell[T], finalizers []string) T {
 	obj := c.obj
 	meta, now := metaOf(obj), t.store.now()
 	if len(finalizers) == 0 {
@@ -73,7 +73,7 @@ func (t *Table[T]) deleteNow(c *cell[T], finalizers []string) T {
 }
 
 // deleteGracefully deletes a pod that is not being deleted yet.
-func (t *Table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
+func (t *table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
 	now := t.store.now()
 	if grace := gracePeriod(c.obj, opts); grace > 0 {
 		// API-063: the pod stays for its grace period, or until the kubelet deletes it without grace.
@@ -84,7 +84,7 @@ func (t *Table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions, finalize
 
 // deleteAgain deletes a pod that is being deleted already. It can only shorten the grace period (API-065). The node and the phase of the
 // pod, on which its first grace period depends, do not matter any more.
-func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
+func (t *table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
 	obj := c.obj
 	meta := metaOf(obj)
 	if graceOver(meta) {
@@ -111,7 +111,7 @@ func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []
 }
 
 // kill deletes a pod without grace (API-064): it writes the mark first, then removes the pod unless finalizers block that.
-func (t *Table[T]) kill(c *cell[T], at metav1.Time, finalizers []string) T {
+func (t *table[T]) kill(c *cell[T], at metav1.Time, finalizers []string) T {
 	obj := t.mark(c, at, 0, finalizers)
 	if blocked(metaOf(obj)) {
 		return obj
@@ -148,7 +148,7 @@ func atLeastOne(grace int64) int64 {
 }
 
 // mark writes deletionTimestamp, grace and finalizers. The first mark of an object whose generation counts raises it (API-031).
-func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64, finalizers []string) T {
+func (t *table[T]) mark(c *cell[T], at metav1.Time, grace int64, finalizers []string) T {
 	obj := t.strategy.shallow(c.obj)
 	meta := metaOf(obj)
 	if meta.DeletionTimestamp == nil && meta.Generation > 0 {
@@ -163,9 +163,9 @@ func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64, finalizers []st
 
 // DeleteAll deletes every object that match selects, each by the rules of Delete (API-061), and returns their number. A nil match selects
 // all. It stops at the first object whose precondition fails.
-func (t *Table[T]) DeleteAll(match func(T) bool, opts api.DeleteOptions) (int, error) {
+func (t *table[T]) DeleteAll(match func(T) bool, opts api.DeleteOptions) (int, error) {
 	n := 0
-	for obj := range t.All() {
+	for _, obj := range t.List() {
 		if match != nil && !match(obj) {
 			continue
 		}

@@ -26,14 +26,14 @@ func errVersionOnCreate() error {
 }
 
 // notFound returns the error for an object that does not exist (API-022).
-func (t *Table[T]) notFound(key string) error {
+func (t *table[T]) notFound(key string) error {
 	_, name := objects.SplitKey(key)
 	return apierrors.NewNotFound(t.resource.groupResource(), name)
 }
 
 // alreadyExists returns the error for a name that is taken (API-023). An object that is being deleted still occupies its name, and the
 // message says so (API-057).
-func (t *Table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
+func (t *table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
 	err := apierrors.NewAlreadyExists(t.resource.groupResource(), meta.Name)
 	// API-008: with a generateName the message is that of a generated name, even if the object has a name.
 	if meta.GenerateName != "" {
@@ -47,7 +47,7 @@ func (t *Table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
 
 // versionMissing returns the error for an update that must name a version (API-012). It is the one error of validation that names the
 // resource instead of the kind (API-026).
-func (t *Table[T]) versionMissing(name string) error {
+func (t *table[T]) versionMissing(name string) error {
 	kind := t.resource.groupKind()
 	kind.Kind = t.resource.plural
 	return apierrors.NewInvalid(kind, name, field.ErrorList{
@@ -56,7 +56,7 @@ func (t *Table[T]) versionMissing(name string) error {
 }
 
 // badRequest returns the error for a request that makes no sense (API-020).
-func (t *Table[T]) badRequest(verb, why string) error {
+func (t *table[T]) badRequest(verb, why string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s %s: %s", verb, t.resource.plural, why))
 }
 
@@ -84,12 +84,12 @@ func forbidden(r resource, name string, why error) error {
 }
 
 // errNoStatus returns the error for a write to the status of a kind that has no status subresource.
-func (t *Table[T]) errNoStatus() error {
+func (t *table[T]) errNoStatus() error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "put", t.resource.groupResource(), "status",
 		"the server could not find the requested resource: "+t.resource.plural+" have no status subresource", 0, true)
 }
 
-func (t *Table[T]) checkSubresource(sub api.Subresource) error {
+func (t *table[T]) checkSubresource(sub api.Subresource) error {
 	switch {
 	case sub == api.Main:
 		return nil

@@ -45,7 +45,7 @@ func newFixture(t *testing.T) *fixture {
 	return w
 }
 
-func follow[T api.Object](w *fixture, table *store.Table[T]) {
+func follow[T api.Object](w *fixture, table store.Table[T]) {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		w.seen = append(w.seen, fmt.Sprintf("%s %s/%s %d", c.Type, table.Kind(), c.Key, c.Version))
 	})

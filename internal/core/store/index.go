@@ -7,8 +7,8 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// index is the state of an Index.
-type index[T api.Object] struct {
+// indexState is what an index knows.
+type indexState[T api.Object] struct {
 	values  func(obj T, list []string) []string
 	same    func(a, b T) bool // see NewIndexWith; may be nil
 	byValue map[string]filed  // nil until the first lookup
@@ -22,26 +22,26 @@ type filed struct {
 	all  *btree.Set[string] // nil for one
 }
 
-// Index finds the objects of a table by values other than their key; see NewIndex.
-type Index[T api.Object] struct {
-	table *Table[T]
-	index index[T]
+// index is an Index.
+type index[T api.Object] struct {
+	table *table[T]
+	index indexState[T]
 }
 
 // NewIndex adds an index to the table. values appends the values under which an object is found to a list, and must depend on the object
 // only. The index is built at the first lookup.
-func (t *Table[T]) NewIndex(values func(obj T, list []string) []string) *Index[T] {
+func (t *table[T]) NewIndex(values func(obj T, list []string) []string) Index[T] {
 	return t.NewIndexWith(values, nil)
 }
 
 // NewIndexWith is NewIndex with a cheap function that reports that two versions of an object have the same values. It may return false
 // for versions that have.
-func (t *Table[T]) NewIndexWith(values func(obj T, list []string) []string, same func(a, b T) bool) *Index[T] {
-	var ix *Index[T]
+func (t *table[T]) NewIndexWith(values func(obj T, list []string) []string, same func(a, b T) bool) Index[T] {
+	var ix *index[T]
 	if n := len(t.indexes); n < len(t.firstIndexes) {
 		ix = &t.firstIndexes[n]
 	} else {
-		ix = &Index[T]{}
+		ix = &index[T]{}
 	}
 	ix.table, ix.index.values, ix.index.same = t, values, same
 	t.indexes = append(t.indexes, &ix.index)
@@ -49,19 +49,19 @@ func (t *Table[T]) NewIndexWith(values func(obj T, list []string) []string, same
 }
 
 // Values returns the values under which an object is found. The list is valid until the next call.
-func (ix *Index[T]) Values(obj T) []string {
+func (ix *index[T]) Values(obj T) []string {
 	ix.index.old = ix.index.values(obj, ix.index.old[:0])
 	return ix.index.old
 }
 
 // Has reports whether an object is found under the value.
-func (ix *Index[T]) Has(obj T, value string) bool { return slices.Contains(ix.Values(obj), value) }
+func (ix *index[T]) Has(obj T, value string) bool { return slices.Contains(ix.Values(obj), value) }
 
 // Keys returns the keys of the objects found under the value, in order.
-func (ix *Index[T]) Keys(value string) []string { return ix.AppendKeys(nil, value) }
+func (ix *index[T]) Keys(value string) []string { return ix.AppendKeys(nil, value) }
 
 // AppendKeys is Keys; it appends to a list.
-func (ix *Index[T]) AppendKeys(list []string, value string) []string {
+func (ix *index[T]) AppendKeys(list []string, value string) []string {
 	if ix.index.byValue == nil {
 		ix.build()
 	}
@@ -79,7 +79,7 @@ func (ix *Index[T]) AppendKeys(list []string, value string) []string {
 	return list
 }
 
-func (ix *Index[T]) build() {
+func (ix *index[T]) build() {
 	ix.index.byValue = map[string]filed{}
 	ix.table.order.Scan(func(key string, c *cell[T]) bool {
 		ix.index.apply(&api.Change[T]{Type: api.Added, Key: key, Object: c.obj})
@@ -88,25 +88,25 @@ func (ix *Index[T]) build() {
 }
 
 // Left returns the values under which an object is no longer found after a change. The list is valid until the next call.
-func (ix *Index[T]) Left(c *api.Change[T]) []string {
+func (ix *index[T]) Left(c api.Change[T]) []string {
 	if c.Type == api.Added {
 		return nil
 	}
-	if c.Type == api.Modified && ix.index.unchanged(c) {
+	if c.Type == api.Modified && ix.index.unchanged(&c) {
 		return nil
 	}
-	old, now := ix.index.versions(c)
+	old, now := ix.index.versions(&c)
 	if slices.Equal(old, now) {
 		return nil
 	}
 	return slices.DeleteFunc(old, func(value string) bool { return slices.Contains(now, value) })
 }
 
-func (ix *index[T]) unchanged(c *api.Change[T]) bool {
+func (ix *indexState[T]) unchanged(c *api.Change[T]) bool {
 	return ix.same != nil && ix.same(c.Old, c.Object)
 }
 
-func (ix *index[T]) apply(c *api.Change[T]) {
+func (ix *indexState[T]) apply(c *api.Change[T]) {
 	if ix.byValue == nil || c.Type == api.Modified && ix.unchanged(c) {
 		return
 	}
@@ -124,7 +124,7 @@ func (ix *index[T]) apply(c *api.Change[T]) {
 }
 
 // versions returns the values of an object before and after a change. The lists are valid until the next call.
-func (ix *index[T]) versions(c *api.Change[T]) (old, now []string) {
+func (ix *indexState[T]) versions(c *api.Change[T]) (old, now []string) {
 	ix.old, ix.now = ix.old[:0], ix.now[:0]
 	if c.Type != api.Added {
 		ix.old = ix.values(c.Old, ix.old)
@@ -136,7 +136,7 @@ func (ix *index[T]) versions(c *api.Change[T]) (old, now []string) {
 }
 
 // file adds a key to a value.
-func (ix *index[T]) file(value, key string) {
+func (ix *indexState[T]) file(value, key string) {
 	f, ok := ix.byValue[value]
 	switch {
 	case !ok:
@@ -152,7 +152,7 @@ func (ix *index[T]) file(value, key string) {
 }
 
 // take removes a key from a value.
-func (ix *index[T]) take(value, key string) {
+func (ix *indexState[T]) take(value, key string) {
 	f := ix.byValue[value]
 	if f.all == nil {
 		if f.only == key {

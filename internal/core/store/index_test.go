@@ -66,7 +66,7 @@ func TestIndexAgrees(t *testing.T) {
 			}
 			for _, value := range []string{"x", "y", "any"} {
 				var want []string
-				for v := range s.Volumes.All() {
+				for _, v := range s.Volumes.List() {
 					for _, has := range byClass(v) {
 						if has == value {
 							want = append(want, v.Name)

@@ -16,7 +16,7 @@ type FieldTracker func(obj, old api.Object, sub api.Subresource) []metav1.Manage
 func (s *Store) TrackFields(fn FieldTracker) { s.fields = fn }
 
 // trackFields sets the managedFields of obj. old is the zero value for a new object.
-func (t *Table[T]) trackFields(obj, old T, sub api.Subresource) {
+func (t *table[T]) trackFields(obj, old T, sub api.Subresource) {
 	if t.store.fields == nil {
 		return
 	}

@@ -58,12 +58,12 @@ func TestMergeTyped(t *testing.T) {
 		t.Run("API-016 "+test.name, func(t *testing.T) {
 			change, err := decodeObject([]byte(test.patch))
 			require.NoError(t, err)
-			typed, ok := s.Volumes.mergeTyped(volume, change)
+			typed, ok := own(s.Volumes).mergeTyped(volume, change)
 			assert.Equal(t, test.typed, ok)
 			assert.Equal(t, before, volume, "what was there is left alone")
 			change, err = decodeObject([]byte(test.patch))
 			require.NoError(t, err)
-			merged, err := s.Volumes.mergeDocuments(volume, change)
+			merged, err := own(s.Volumes).mergeDocuments(volume, change)
 			if !ok {
 				return
 			}

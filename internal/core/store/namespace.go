@@ -131,8 +131,8 @@ func (s *Store) admitNamespace(r resource, meta *metav1.ObjectMeta) error {
 	ns, ok := s.namespaces.Lookup(meta.Namespace)
 	if !ok {
 		// NS-010: the namespace must exist. SIM: one that never was an object exists, unless all must be.
-		if s.strictNamespaces || s.namespaces.removed[meta.Namespace] > 0 {
-			return s.namespaces.notFound(meta.Namespace)
+		if s.strictNamespaces || own(s.namespaces).removed[meta.Namespace] > 0 {
+			return own(s.namespaces).notFound(meta.Namespace)
 		}
 		return nil
 	}
@@ -151,7 +151,7 @@ func (s *Store) admitNamespace(r resource, meta *metav1.ObjectMeta) error {
 }
 
 // deleteNamespace deletes a namespace: it marks it, and removes it once nothing keeps it (NS-012 to NS-014).
-func (s *Store) deleteNamespace(t *Table[*plain.Object], c *cell[*plain.Object]) (*plain.Object, error) {
+func deleteNamespace(s *Store, t *table[*plain.Object], c *cell[*plain.Object]) (*plain.Object, error) {
 	// NS-012: some namespaces cannot be deleted.
 	if slices.Contains(immortalNamespaces, c.obj.Name) {
 		return nil, forbidden(t.resource, c.obj.Name, fmt.Errorf("this namespace may not be deleted"))
@@ -180,10 +180,11 @@ func (s *Store) deleteNamespace(t *Table[*plain.Object], c *cell[*plain.Object])
 // FinalizeNamespace replaces the finalizers in the spec of a namespace, as the subresource finalize does (NS-004), and removes the
 // namespace if nothing keeps it any more (NS-014). version, if not "", must be the stored resourceVersion.
 func (s *Store) FinalizeNamespace(name, version string, finalizers []string) (*plain.Object, error) {
-	t, err := s.Other(NamespaceKind)
+	namespaces, err := s.Other(NamespaceKind)
 	if err != nil {
 		return nil, err
 	}
+	t := own(namespaces)
 	c := t.cells.Get(name)
 	if c == nil {
 		return nil, t.notFound(name)

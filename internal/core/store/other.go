@@ -22,9 +22,9 @@ type others struct {
 	history int
 	// custom are the kinds that CustomResourceDefinitions define.
 	custom map[api.Kind]*objkinds.Kind
-	tables map[api.Kind]*Table[*plain.Object]
+	tables map[api.Kind]Table[*plain.Object]
 	// added is called with each new table.
-	added []func(*Table[*plain.Object])
+	added []func(Table[*plain.Object])
 }
 
 func newOthers(history int) others {
@@ -68,7 +68,7 @@ func (s *Store) CustomKinds() []*objkinds.Kind {
 }
 
 // Other returns the table of a kind that is not simulated. It is an error if the kind is simulated, or if the server does not know it.
-func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
+func (s *Store) Other(kind api.Kind) (Table[*plain.Object], error) {
 	if Simulated(kind) {
 		return nil, fmt.Errorf("%s is simulated; use its own table", kind)
 	}
@@ -76,18 +76,17 @@ func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
 	if known == nil {
 		return nil, errNoMatch(s.unknown(kind))
 	}
-	t, ok := s.others.tables[kind]
-	if ok {
+	if t, ok := s.others.tables[kind]; ok {
 		return t, nil
 	}
-	t = newOther(s, known)
+	t := newOther(s, known)
 	if s.others.tables == nil {
-		s.others.tables = map[api.Kind]*Table[*plain.Object]{}
+		s.others.tables = map[api.Kind]Table[*plain.Object]{}
 	}
 	s.others.tables[kind] = t
 	switch kind {
 	case definitionKind:
-		s.followDefinitions(t)
+		followDefinitions(s, t)
 	case NamespaceKind:
 		s.namespaces = t
 	case QuotaKind:
@@ -102,20 +101,20 @@ func (s *Store) Other(kind api.Kind) (*Table[*plain.Object], error) {
 }
 
 // OnOther calls fn with the table of each kind that is not simulated: those that exist, by name, and later ones when they are made.
-func (s *Store) OnOther(fn func(*Table[*plain.Object])) {
+func (s *Store) OnOther(fn func(Table[*plain.Object])) {
 	if len(s.others.tables) > 0 {
 		for _, kind := range slices.Sorted(maps.Keys(s.others.tables)) {
 			fn(s.others.tables[kind])
 		}
 	}
 	if s.others.added == nil {
-		s.others.added = make([]func(*Table[*plain.Object]), 0, 8)
+		s.others.added = make([]func(Table[*plain.Object]), 0, 8)
 	}
 	s.others.added = append(s.others.added, fn)
 }
 
 // tableToWrite returns the table of a kind. It makes that of a kind that is not simulated.
-func (s *Store) tableToWrite(kind api.Kind) (table, error) {
+func (s *Store) tableToWrite(kind api.Kind) (anyTable, error) {
 	if t := s.tableNamed(kind); t != nil {
 		return t, nil
 	}
@@ -123,7 +122,7 @@ func (s *Store) tableToWrite(kind api.Kind) (table, error) {
 }
 
 // emptyTable returns a table without objects for reads of a kind of which no object was ever stored.
-func (s *Store) emptyTable(kind api.Kind) (table, error) {
+func (s *Store) emptyTable(kind api.Kind) (anyTable, error) {
 	known := s.Describe(kind)
 	if known == nil {
 		return nil, errNoMatch(s.unknown(kind))
@@ -132,7 +131,7 @@ func (s *Store) emptyTable(kind api.Kind) (table, error) {
 }
 
 // newOther returns a table that is not one of the store's yet.
-func newOther(s *Store, kind *objkinds.Kind) *Table[*plain.Object] {
+func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 	strategy := otherStrategy(kind)
 	if api.Kind(kind.Name()) == ServiceKind {
 		strategy = serviceStrategy(s, strategy)
@@ -140,7 +139,7 @@ func newOther(s *Store, kind *objkinds.Kind) *Table[*plain.Object] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
-	t := &Table[*plain.Object]{store: s, resource: otherResource(kind), strategy: strategy}
+	t := &table[*plain.Object]{store: s, resource: otherResource(kind), strategy: strategy}
 	t.history.limit = max(s.others.history, 0)
 	return t
 }
@@ -297,7 +296,7 @@ func (s *Store) Native(obj api.Object) (api.Object, error) {
 
 // convert returns the table for an object of another Go type than that of the table, and the converted object. It makes the table if
 // there is none.
-func (s *Store) convert(obj api.Object) (table, api.Object, error) {
+func (s *Store) convert(obj api.Object) (anyTable, api.Object, error) {
 	kind := api.KindOf(obj)
 	if kind == "" {
 		return nil, nil, fmt.Errorf("%T has no apiVersion and kind, and is not a type of k8s.io/api; set both: %w", obj, api.ErrUnknownKind)

@@ -29,7 +29,7 @@ func checkPropagation(policy metav1.DeletionPropagation) error {
 
 // collectionFinalizers returns the finalizers of an object that is deleted with this policy: those for the garbage collector as the policy
 // requires, at the end, and the others as they are (API-059).
-func (t *Table[T]) collectionFinalizers(meta *metav1.ObjectMeta, policy metav1.DeletionPropagation) []string {
+func (t *table[T]) collectionFinalizers(meta *metav1.ObjectMeta, policy metav1.DeletionPropagation) []string {
 	if t.resource.kind == api.Event {
 		return meta.Finalizers
 	}

@@ -477,7 +477,7 @@ func TestWalksGoOnWhileWriting(t *testing.T) {
 		create(w, disk(name))
 	}
 	var seen []string
-	for pv := range w.Volumes.All() {
+	for _, pv := range w.Volumes.List() {
 		seen = append(seen, pv.Name)
 		create(w, disk(pv.Name+"-more"))
 		if pv.Name == "a" {
@@ -487,7 +487,7 @@ func TestWalksGoOnWhileWriting(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a", "b", "c"}, seen)
 	assert.Equal(t, 6, w.Volumes.Len())
-	for pv := range w.Volumes.All() {
+	for _, pv := range w.Volumes.List() {
 		assert.Equal(t, "a", pv.Name)
 		break
 	}

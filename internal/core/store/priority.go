@@ -85,7 +85,7 @@ func (s *Store) priorityClass(name string) (priorityClass, bool) {
 		return classOf(obj), true
 	}
 	found := none
-	for obj := range classes.All() {
+	for _, obj := range classes.List() {
 		if isDefault, _ := obj.Content["globalDefault"].(bool); !isDefault {
 			continue
 		}

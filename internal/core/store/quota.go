@@ -15,12 +15,12 @@ const (
 )
 
 // objectsIn returns the objects of a namespace as Ts, by name. They are shared, and read-only.
-func objectsIn[T api.Object](t *Table[*plain.Object], namespace string) []T {
+func objectsIn[T api.Object](t Table[*plain.Object], namespace string) []T {
 	if t == nil {
 		return nil
 	}
 	var all []T
-	for obj := range t.All() {
+	for _, obj := range t.List() {
 		if obj.Namespace == namespace {
 			all = append(all, plain.Shared[T](obj))
 		}

@@ -49,7 +49,7 @@ func TestReplay(t *testing.T) {
 		if len(mirror) != s.Pods.Len() {
 			r.Fatalf("%d pods replayed, %d stored", len(mirror), s.Pods.Len())
 		}
-		for p := range s.Pods.All() {
+		for _, p := range s.Pods.List() {
 			if mirror[api.KeyOf(p)] != p {
 				r.Fatalf("%s is not what was replayed", p.Name)
 			}

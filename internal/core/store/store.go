@@ -41,45 +41,46 @@ type Store struct {
 	fields  FieldTracker      // nil for none
 	names   map[string]uint64 // names generated from each base; nil unless Config.CountedNames
 
-	Volumes           *Table[*corev1.PersistentVolume]
-	Claims            *Table[*corev1.PersistentVolumeClaim]
-	Classes           *Table[*storagev1.StorageClass]
-	AttributesClasses *Table[*storagev1.VolumeAttributesClass]
-	Pods              *Table[*corev1.Pod]
-	Nodes             *Table[*corev1.Node]
-	Attachments       *Table[*storagev1.VolumeAttachment]
-	CSIDrivers        *Table[*storagev1.CSIDriver]
-	CSINodes          *Table[*storagev1.CSINode]
-	Capacities        *Table[*storagev1.CSIStorageCapacity]
-	Events            *Table[*corev1.Event]
+	Volumes           Table[*corev1.PersistentVolume]
+	Claims            Table[*corev1.PersistentVolumeClaim]
+	Classes           Table[*storagev1.StorageClass]
+	AttributesClasses Table[*storagev1.VolumeAttributesClass]
+	Pods              Table[*corev1.Pod]
+	Nodes             Table[*corev1.Node]
+	Attachments       Table[*storagev1.VolumeAttachment]
+	CSIDrivers        Table[*storagev1.CSIDriver]
+	CSINodes          Table[*storagev1.CSINode]
+	Capacities        Table[*storagev1.CSIStorageCapacity]
+	Events            Table[*corev1.Event]
 
 	// PodsByNode and PodsByClaim find pods by the name of their node, and by the keys of the claims that they use.
-	PodsByNode, PodsByClaim *Index[*corev1.Pod]
+	PodsByNode, PodsByClaim Index[*corev1.Pod]
 
 	others others
 	// namespaces is nil until a namespace is stored.
-	namespaces *Table[*plain.Object]
+	namespaces Table[*plain.Object]
 	// quotas and limits are nil until a ResourceQuota or LimitRange is stored or watched.
-	quotas, limits   *Table[*plain.Object]
+	quotas, limits   Table[*plain.Object]
 	strictNamespaces bool
 	warn             func(text string) // nil without Warned
 	loaded           loadedOwners
-	memory           memory
 }
 
-// memory is the memory of the tables that every store has.
+// memory is a store with the tables that every store has, in one allocation.
 type memory struct {
-	volumes           Table[*corev1.PersistentVolume]
-	claims            Table[*corev1.PersistentVolumeClaim]
-	classes           Table[*storagev1.StorageClass]
-	attributesClasses Table[*storagev1.VolumeAttributesClass]
-	pods              Table[*corev1.Pod]
-	nodes             Table[*corev1.Node]
-	attachments       Table[*storagev1.VolumeAttachment]
-	csiDrivers        Table[*storagev1.CSIDriver]
-	csiNodes          Table[*storagev1.CSINode]
-	capacities        Table[*storagev1.CSIStorageCapacity]
-	events            Table[*corev1.Event]
+	store Store
+
+	volumes           table[*corev1.PersistentVolume]
+	claims            table[*corev1.PersistentVolumeClaim]
+	classes           table[*storagev1.StorageClass]
+	attributesClasses table[*storagev1.VolumeAttributesClass]
+	pods              table[*corev1.Pod]
+	nodes             table[*corev1.Node]
+	attachments       table[*storagev1.VolumeAttachment]
+	csiDrivers        table[*storagev1.CSIDriver]
+	csiNodes          table[*storagev1.CSINode]
+	capacities        table[*storagev1.CSIStorageCapacity]
+	events            table[*corev1.Event]
 }
 
 // New returns an empty store.
@@ -90,11 +91,12 @@ func New(cfg Config) *Store {
 	if cfg.History == 0 {
 		cfg.History = 1000
 	}
-	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, others: newOthers(cfg.History)}
+	tables := &memory{}
+	s := &tables.store
+	*s = Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, others: newOthers(cfg.History)}
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
-	tables := &s.memory
 	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, volumeStrategy, cfg.History)
 	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
 	s.Classes = tables.classes.prepare(s, api.StorageClass, classStrategy, cfg.History)
@@ -118,7 +120,7 @@ func New(cfg Config) *Store {
 func (s *Store) Version() uint64 { return s.version }
 
 // table is a Table without its type, for callers that handle objects of any kind.
-type table interface {
+type anyTable interface {
 	create(obj api.Object, opts CreateOptions) (api.Object, error)
 	update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error)
 	load(obj api.Object) (api.Object, error)
@@ -137,7 +139,7 @@ type table interface {
 }
 
 // tableNamed returns the table of a kind, or nil if there is none yet.
-func (s *Store) tableNamed(kind api.Kind) table {
+func (s *Store) tableNamed(kind api.Kind) anyTable {
 	switch kind {
 	case api.PersistentVolume:
 		return s.Volumes
@@ -169,7 +171,7 @@ func (s *Store) tableNamed(kind api.Kind) table {
 }
 
 // tableFor returns the table for an object, and the object in the Go type that the table has.
-func (s *Store) tableFor(obj api.Object) (table, api.Object, error) {
+func (s *Store) tableFor(obj api.Object) (anyTable, api.Object, error) {
 	if objects.IsNil(obj) {
 		return nil, nil, fmt.Errorf("the object is nil: pass a pointer to a k8s.io/api type")
 	}
@@ -180,7 +182,7 @@ func (s *Store) tableFor(obj api.Object) (table, api.Object, error) {
 }
 
 // tableOf returns the table of a kind, for calls that do not add objects.
-func (s *Store) tableOf(kind api.Kind) (table, error) {
+func (s *Store) tableOf(kind api.Kind) (anyTable, error) {
 	if t := s.tableNamed(kind); t != nil {
 		return t, nil
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"iter"
 	"strconv"
 
 	"github.com/tidwall/btree"
@@ -12,15 +11,15 @@ import (
 	"github.com/volsim/volsim/internal/core/seqmap"
 )
 
-// Table holds the objects of one kind, ordered by key.
-type Table[T api.Object] struct {
+// table is a Table.
+type table[T api.Object] struct {
 	store    *Store
 	resource resource
 	strategy strategy[T]
 	cells    seqmap.Map[cell[T], *cell[T]]
 	order    btree.Map[string, *cell[T]] // the cells by key
-	indexes  []*index[T]
-	watchers []*Watch[T]
+	indexes  []*indexState[T]
+	watchers []*watch[T]
 	tracker  Tracker[T]
 	history  history[T]
 	// validAnnotations are the annotations that passed validation last; see validateMetaUpdate.
@@ -30,10 +29,10 @@ type Table[T api.Object] struct {
 	// written counts the writes to the table.
 	written uint64
 	// These are the memory of the first indexes and watches. Most tables have no more.
-	firstIndexes  [2]Index[T]
-	firstWatch    Watch[T]
-	listedIndexes [2]*index[T]
-	listedWatches [2]*Watch[T]
+	firstIndexes  [2]index[T]
+	firstWatch    watch[T]
+	listedIndexes [2]*indexState[T]
+	listedWatches [2]*watch[T]
 }
 
 // cell contains one object of a table, as long as an object of that key exists.
@@ -48,7 +47,7 @@ type cell[T api.Object] struct {
 }
 
 // prepare makes a zero table that of a kind.
-func (t *Table[T]) prepare(s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
+func (t *table[T]) prepare(s *Store, kind api.Kind, strategy strategy[T], history int) *table[T] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
@@ -59,18 +58,18 @@ func (t *Table[T]) prepare(s *Store, kind api.Kind, strategy strategy[T], histor
 }
 
 // Kind returns the kind of the objects in the table.
-func (t *Table[T]) Kind() api.Kind { return t.resource.kind }
+func (t *table[T]) Kind() api.Kind { return t.resource.kind }
 
 // Namespaced reports whether the objects have a namespace.
-func (t *Table[T]) Namespaced() bool { return t.resource.namespaced }
+func (t *table[T]) Namespaced() bool { return t.resource.namespaced }
 
 // Len returns the number of objects.
-func (t *Table[T]) Len() int { return t.cells.Len() }
+func (t *table[T]) Len() int { return t.cells.Len() }
 
-func (t *Table[T]) writes() uint64 { return t.written }
+func (t *table[T]) writes() uint64 { return t.written }
 
 // Lookup returns the object with that key and whether it exists.
-func (t *Table[T]) Lookup(key string) (T, bool) {
+func (t *table[T]) Lookup(key string) (T, bool) {
 	if c := t.cells.Get(key); c != nil {
 		return c.obj, true
 	}
@@ -79,7 +78,7 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 }
 
 // LookupLatest is Lookup with the number that Track's function keeps with the object.
-func (t *Table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
+func (t *table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
 	if c := t.cells.Get(key); c != nil {
 		return c.obj, c.latest, true
 	}
@@ -87,12 +86,12 @@ func (t *Table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
 }
 
 // cellOf returns the cell of the object with that name, or nil. It does not allocate a key.
-func (t *Table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
+func (t *table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
 	return t.cells.GetNamed(meta.Namespace, meta.Name)
 }
 
 // Get returns the object with that key, or a NotFound error (API-022).
-func (t *Table[T]) Get(key string) (T, error) {
+func (t *table[T]) Get(key string) (T, error) {
 	obj, ok := t.Lookup(key)
 	if !ok {
 		return obj, t.notFound(key)
@@ -100,19 +99,8 @@ func (t *Table[T]) Get(key string) (T, error) {
 	return obj, nil
 }
 
-// All yields the objects in the order of their keys. It yields those that existed when it began, whatever is written meanwhile.
-func (t *Table[T]) All() iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for _, obj := range t.List() {
-			if !yield(obj) {
-				return
-			}
-		}
-	}
-}
-
 // KeyOf is api.KeyOf. It allocates no string for an object that is in the table.
-func (t *Table[T]) KeyOf(obj T) string {
+func (t *table[T]) KeyOf(obj T) string {
 	if c := t.cellOf(metaOf(obj)); c != nil {
 		return c.Key
 	}
@@ -120,7 +108,7 @@ func (t *Table[T]) KeyOf(obj T) string {
 }
 
 // List returns the objects in the order of their keys.
-func (t *Table[T]) List() []T {
+func (t *table[T]) List() []T {
 	objs := make([]T, 0, t.cells.Len())
 	t.order.Scan(func(_ string, c *cell[T]) bool {
 		objs = append(objs, c.obj)
@@ -132,7 +120,7 @@ func (t *Table[T]) List() []T {
 // Load stores an object of another cluster unchanged, with its uid, timestamps, finalizers and status. It validates only that the object
 // has a name, and sets defaults, so that every stored object has them (API-007). It replaces an object with the same key. The object gets
 // a resourceVersion of this store, and a uid if it has none.
-func (t *Table[T]) Load(obj T) (T, error) {
+func (t *table[T]) Load(obj T) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("load", "the object is nil")
@@ -170,7 +158,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 }
 
 // insert stores a new object with the next version and notifies watchers. valid reports that it has passed validation.
-func (t *Table[T]) insert(key string, obj T, valid bool) {
+func (t *table[T]) insert(key string, obj T, valid bool) {
 	if t.store.dry {
 		return
 	}
@@ -184,7 +172,7 @@ func (t *Table[T]) insert(key string, obj T, valid bool) {
 }
 
 // put replaces the object of a cell by obj, with the next version, and notifies watchers.
-func (t *Table[T]) put(c *cell[T], obj T) {
+func (t *table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	if t.store.dry {
 		metaOf(obj).ResourceVersion = metaOf(old).ResourceVersion
@@ -196,7 +184,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 }
 
 // stamp sets the resourceVersion of obj to the next version.
-func (t *Table[T]) stamp(obj T) {
+func (t *table[T]) stamp(obj T) {
 	t.store.version++
 	t.written++
 	metaOf(obj).ResourceVersion = strconv.FormatUint(t.store.version, 10)
@@ -204,7 +192,7 @@ func (t *Table[T]) stamp(obj T) {
 
 // remove removes the object of a cell and notifies watchers (API-070, API-072). An object that is created later with the same key is
 // another object: it has another uid, and watchers receive Added (API-075).
-func (t *Table[T]) remove(c *cell[T]) T {
+func (t *table[T]) remove(c *cell[T]) T {
 	old := c.obj
 	last := t.strategy.shallow(old)
 	if t.store.dry {
@@ -225,7 +213,7 @@ func (t *Table[T]) remove(c *cell[T]) T {
 }
 
 // notify passes a change of the object of a cell to indexes, history and watchers.
-func (t *Table[T]) notify(c *cell[T], change *api.Change[T]) {
+func (t *table[T]) notify(c *cell[T], change *api.Change[T]) {
 	for _, ix := range t.indexes {
 		ix.apply(change)
 	}
@@ -238,7 +226,7 @@ func (t *Table[T]) notify(c *cell[T], change *api.Change[T]) {
 	}
 }
 
-func (t *Table[T]) invalid(name string, errs field.ErrorList) error {
+func (t *table[T]) invalid(name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// The methods of the interface table.
+// The methods of the interface anyTable.
 
-func (t *Table[T]) create(obj api.Object, opts CreateOptions) (api.Object, error) {
+func (t *table[T]) create(obj api.Object, opts CreateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -15,7 +15,7 @@ func (t *Table[T]) create(obj api.Object, opts CreateOptions) (api.Object, error
 	return untyped(t.CreateWith(typed, opts))
 }
 
-func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
+func (t *table[T]) update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts UpdateOption
 	return untyped(t.UpdateWith(typed, sub, opts))
 }
 
-func (t *Table[T]) load(obj api.Object) (api.Object, error) {
+func (t *table[T]) load(obj api.Object) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -31,24 +31,24 @@ func (t *Table[T]) load(obj api.Object) (api.Object, error) {
 	return untyped(t.Load(typed))
 }
 
-func (t *Table[T]) patch(key string, patch []byte, sub api.Subresource) (api.Object, error) {
+func (t *table[T]) patch(key string, patch []byte, sub api.Subresource) (api.Object, error) {
 	return untyped(t.Patch(key, patch, sub))
 }
 
-func (t *Table[T]) delete(key string, opts api.DeleteOptions) (api.Object, error) {
+func (t *table[T]) delete(key string, opts api.DeleteOptions) (api.Object, error) {
 	return untyped(t.Delete(key, opts))
 }
 
-func (t *Table[T]) get(key string) (api.Object, error) { return untyped(t.Get(key)) }
+func (t *table[T]) get(key string) (api.Object, error) { return untyped(t.Get(key)) }
 
-func (t *Table[T]) lookup(key string) api.Object {
+func (t *table[T]) lookup(key string) api.Object {
 	if obj, ok := t.Lookup(key); ok {
 		return obj
 	}
 	return nil
 }
 
-func (t *Table[T]) list(from, to string) []api.Object {
+func (t *table[T]) list(from, to string) []api.Object {
 	var objs []api.Object
 	if from == "" && to == "" {
 		objs = make([]api.Object, 0, t.Len())
@@ -63,12 +63,12 @@ func (t *Table[T]) list(from, to string) []api.Object {
 	return objs
 }
 
-func (t *Table[T]) accepts(obj api.Object) bool {
+func (t *table[T]) accepts(obj api.Object) bool {
 	_, ok := obj.(T)
 	return ok
 }
 
-func (t *Table[T]) typed(obj api.Object) (T, error) {
+func (t *table[T]) typed(obj api.Object) (T, error) {
 	typed, ok := obj.(T)
 	if !ok {
 		return typed, fmt.Errorf("%T is not a %s", obj, t.resource.kind)

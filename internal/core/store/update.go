@@ -8,15 +8,15 @@ import (
 // Update replaces the object's main resource (API-002) and returns it as stored. Status is kept. An object that is being deleted
 // and has lost its last finalizer is removed (API-055); the answer is then the request itself (API-056).
 // Errors are those of the API server: NotFound, Conflict, Invalid, Forbidden.
-func (t *Table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, api.Main, UpdateOptions{}) }
+func (t *table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, api.Main, UpdateOptions{}) }
 
 // UpdateStatus replaces the object's status (API-003). Metadata changes with it as section 10 of the API rules says.
-func (t *Table[T]) UpdateStatus(obj T) (T, error) {
+func (t *table[T]) UpdateStatus(obj T) (T, error) {
 	return t.UpdateWith(obj, api.Status, UpdateOptions{})
 }
 
 // UpdateWith is Update or UpdateStatus with options.
-func (t *Table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
+func (t *table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
 	if !absent(obj) {
 		obj = t.strategy.shallow(obj)
 	}
@@ -28,12 +28,12 @@ func (t *Table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T
 //
 // It saves one copy of the object per write, which is a fifth of the processor time of binding: BenchmarkBind/pairs=10000 takes
 // 14.6 µs per pair with it, and 17.6 µs with Update in its place.
-func (t *Table[T]) Replace(obj T, sub api.Subresource) (T, error) {
+func (t *table[T]) Replace(obj T, sub api.Subresource) (T, error) {
 	return t.updateOwned(obj, sub, UpdateOptions{})
 }
 
 // updateOwned finds the object that obj replaces and updates it. It may write to obj, but not to anything that obj refers to.
-func (t *Table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
+func (t *table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("update", "the object is nil")
@@ -64,7 +64,7 @@ func (t *Table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (
 // replace carries out an update or a patch whose target is known (API-002, API-246): it compares versions, then completes, validates,
 // admits and stores obj. obj is a private copy of the request. An object that is being deleted is written to under the same rules as
 // any other (API-054).
-func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
+func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
 	var none T
 	old := c.obj
 	meta, oldMeta := metaOf(obj), metaOf(old)
@@ -118,7 +118,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 }
 
 // complete fills in the fields that the request omits, and restores those that it may not change.
-func (t *Table[T]) complete(obj, old T, sub api.Subresource) {
+func (t *table[T]) complete(obj, old T, sub api.Subresource) {
 	if t.strategy.defaults != nil {
 		t.strategy.defaults(obj)
 	}
@@ -141,7 +141,7 @@ func (t *Table[T]) complete(obj, old T, sub api.Subresource) {
 }
 
 // validateReplacement validates the metadata and the part of the object that the update is about.
-func (t *Table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
+func (t *table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
 	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), c.validMeta, t.validAnnotations)
 	validate := t.strategy.validateUpdate
 	switch {

@@ -23,7 +23,7 @@ func (s *Store) Warned(warn func(text string), fn func()) {
 }
 
 // warnOf reports the warnings about a valid write to the main resource; old is nil for a new object.
-func (t *Table[T]) warnOf(obj T, old api.Object) {
+func (t *table[T]) warnOf(obj T, old api.Object) {
 	if t.store.warn == nil || t.store.asGiven {
 		return
 	}

@@ -18,9 +18,9 @@ type WatchOptions[T api.Object] struct {
 	Match func(T) bool
 }
 
-// Watch is a running watch.
-type Watch[T api.Object] struct {
-	table   *Table[T]
+// watch is a Watch.
+type watch[T api.Object] struct {
+	table   *table[T]
 	from    uint64
 	match   func(T) bool
 	fn      func(api.Change[T])
@@ -30,17 +30,17 @@ type Watch[T api.Object] struct {
 // Watch calls fn for every change from now on, in the order of versions, without gap or repetition (API-071). It calls fn during the
 // write, so fn must not write to the store. A From that is older than the history of the store is the error Expired (410). With a From in
 // the future, changes up to that version are not delivered.
-func (t *Table[T]) Watch(opts WatchOptions[T], fn func(api.Change[T])) (*Watch[T], error) {
+func (t *table[T]) Watch(opts WatchOptions[T], fn func(api.Change[T])) (Watch, error) {
 	if fn == nil {
 		return nil, fmt.Errorf("watch %s: the function is nil", t.resource.plural)
 	}
 	w := &t.firstWatch
 	if w.table != nil {
-		w = &Watch[T]{}
+		w = &watch[T]{}
 	}
-	*w = Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn}
+	*w = watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn}
 	if opts.From == 0 {
-		for obj := range t.All() {
+		for _, obj := range t.List() {
 			w.deliver(&api.Change[T]{Type: api.Added, Key: api.KeyOf(obj), Object: obj, Version: versionOf(obj)})
 		}
 	} else {
@@ -64,13 +64,12 @@ type Tracker[T api.Object] interface {
 }
 
 // Track sets the tracker of the table. A table has one; the informers of the engine share it.
-func (t *Table[T]) Track(tracker Tracker[T]) { t.tracker = tracker }
+func (t *table[T]) Track(tracker Tracker[T]) { t.tracker = tracker }
 
 // Tracker returns the tracker of the table, nil if it has none.
-func (t *Table[T]) Tracker() Tracker[T] { return t.tracker }
+func (t *table[T]) Tracker() Tracker[T] { return t.tracker }
 
-// Stop ends the watch: fn is not called again. Stopping twice does nothing.
-func (w *Watch[T]) Stop() {
+func (w *watch[T]) Stop() {
 	t := w.table
 	w.stopped = true
 	for i, other := range t.watchers {
@@ -81,7 +80,7 @@ func (w *Watch[T]) Stop() {
 	}
 }
 
-func (w *Watch[T]) deliver(c *api.Change[T]) {
+func (w *watch[T]) deliver(c *api.Change[T]) {
 	// API-074: only changes after From are delivered.
 	if w.stopped || c.Version <= w.from {
 		return
@@ -97,12 +96,12 @@ func (w *Watch[T]) deliver(c *api.Change[T]) {
 
 // Select converts a change of the table to the change that a watch with a selector sees (API-073): Added if the object begins to match,
 // Deleted if it no longer matches. It returns false if the watch sees nothing.
-func (t *Table[T]) Select(c api.Change[T], match func(T) bool) (api.Change[T], bool) {
+func (t *table[T]) Select(c api.Change[T], match func(T) bool) (api.Change[T], bool) {
 	return t.Selected(c, c.Type != api.Added && match(c.Old), c.Type != api.Deleted && match(c.Object))
 }
 
 // Selected is Select for callers that know whether the object matched before the change and matches after it.
-func (t *Table[T]) Selected(c api.Change[T], before, after bool) (api.Change[T], bool) {
+func (t *table[T]) Selected(c api.Change[T], before, after bool) (api.Change[T], bool) {
 	// API-073: the type of the change follows from what matches.
 	var none T
 	switch {

@@ -18,7 +18,7 @@ import (
 type volumeWatch = store.WatchOptions[*corev1.PersistentVolume]
 
 // listen writes down what a watch of volumes sees: type, name, version, and the value of the label a.
-func listen(t *testing.T, s *store.Store, opts volumeWatch, into *[]string) *store.Watch[*corev1.PersistentVolume] {
+func listen(t *testing.T, s *store.Store, opts volumeWatch, into *[]string) store.Watch {
 	t.Helper()
 	watch, err := s.Volumes.Watch(opts, func(c api.Change[*corev1.PersistentVolume]) {
 		assert.Equal(t, fmt.Sprint(c.Version), c.Object.ResourceVersion, "API-072: the version of the change")
@@ -147,7 +147,7 @@ func TestSchedulerSelector(t *testing.T) {
 func TestStop(t *testing.T) {
 	w := newFixture(t)
 	var first, second []string
-	var other *store.Watch[*corev1.PersistentVolume]
+	var other store.Watch
 	one, err := w.Volumes.Watch(volumeWatch{}, func(c api.Change[*corev1.PersistentVolume]) {
 		first = append(first, c.Key)
 		if other != nil {

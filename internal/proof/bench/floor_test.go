@@ -102,7 +102,7 @@ func (f *floor) start(a *engine.Actor) {
 var boundAnnotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
 // bind makes the four writes of a bind, unless the claim is bound.
-func (f *floor) bind(p *engine.Process, claims *engine.Informer[*corev1.PersistentVolumeClaim], key string) error {
+func (f *floor) bind(p *engine.Process, claims engine.Informer[*corev1.PersistentVolumeClaim], key string) error {
 	claim, ok := claims.Get(key)
 	if !ok || claim.Status.Phase == corev1.ClaimBound {
 		return nil

@@ -86,7 +86,7 @@ func newLifecycleFloor(b *testing.B, pods int) *lifecycleFloor {
 }
 
 // watch gives the ith onlooker an informer, unless there are enough of that kind.
-func watch[T api.Object](a *engine.Actor, i int, table *store.Table[T]) {
+func watch[T api.Object](a *engine.Actor, i int, table store.Table[T]) {
 	if i < floorInformers[table.Kind()] {
 		engine.NewInformer(a, table)
 	}
@@ -104,7 +104,7 @@ func (f *lifecycleFloor) start(a *engine.Actor) {
 }
 
 // follow queues the pod of each changed object.
-func follow[T api.Object](f *lifecycleFloor, a *engine.Actor, table *store.Table[T]) {
+func follow[T api.Object](f *lifecycleFloor, a *engine.Actor, table store.Table[T]) {
 	engine.NewInformer(a, table).Handle(engine.Handler[T]{
 		Add:    func(obj T) { f.queue.Add(obj.GetName()) },
 		Update: func(_, obj T) { f.queue.Add(obj.GetName()) },

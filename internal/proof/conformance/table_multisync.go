@@ -55,7 +55,7 @@ func (p *tableRun) multisync() error {
 }
 
 // watch calls fn with each object that changes from now on.
-func watch[T api.Object](table *store.Table[T], from uint64, fn func(api.Object)) (stop func(), err error) {
+func watch[T api.Object](table store.Table[T], from uint64, fn func(api.Object)) (stop func(), err error) {
 	w, err := table.Watch(store.WatchOptions[T]{From: from}, func(c api.Change[T]) {
 		if c.Type != api.Deleted {
 			fn(c.Object)

@@ -46,7 +46,7 @@ func (t *orderRecorder) observe(e *engine.Engine) error {
 		}
 	}
 	var failed error
-	s.OnOther(func(table *store.Table[*plain.Object]) {
+	s.OnOther(func(table store.Table[*plain.Object]) {
 		if err := noteChanges(t, table); err != nil {
 			failed = err
 		}
@@ -55,7 +55,7 @@ func (t *orderRecorder) observe(e *engine.Engine) error {
 	return failed
 }
 
-func noteChanges[T api.Object](t *orderRecorder, table *store.Table[T]) error {
+func noteChanges[T api.Object](t *orderRecorder, table store.Table[T]) error {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		t.changes[table.Kind()] = append(t.changes[table.Kind()], c.Key)
 	})

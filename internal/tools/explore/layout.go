@@ -43,11 +43,14 @@ const differenceTag = "difference"
 // type stands for all its instances.
 var opaque = typeSet(
 	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
-	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[engine.Client[api.Object]](),
-	reflect.TypeFor[engine.Informer[api.Object]](),
-	reflect.TypeFor[store.Store](), reflect.TypeFor[store.Index[api.Object]](), reflect.TypeFor[store.Table[api.Object]](),
+	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[store.Store](),
 	reflect.TypeFor[backends.Set](),
+).with(
+	// These are the types behind engine.Client and Informer, and store.Table and Index.
+	typeName{enginePath, "client"}, typeName{enginePath, "informer"}, typeName{storePath, "table"}, typeName{storePath, "index"},
 )
+
+var enginePath, storePath = reflect.TypeFor[engine.Engine]().PkgPath(), reflect.TypeFor[store.Store]().PkgPath()
 
 // trees are read by their items in order: their nodes hold numbers that count copies in the whole process.
 var trees = typeSet(reflect.TypeFor[btree.BTreeG[int]]())
@@ -67,8 +70,17 @@ func nameOf(t reflect.Type) typeName {
 	return typeName{t.PkgPath(), name}
 }
 
-func typeSet(types ...reflect.Type) map[typeName]bool {
-	set := map[typeName]bool{}
+type typeNames map[typeName]bool
+
+func (set typeNames) with(names ...typeName) typeNames {
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+func typeSet(types ...reflect.Type) typeNames {
+	set := typeNames{}
 	for _, t := range types {
 		set[nameOf(t)] = true
 	}

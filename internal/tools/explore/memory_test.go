@@ -123,3 +123,16 @@ func TestMemory(t *testing.T) {
 	other.f = func() {}
 	require.NotEqual(t, digestOf(ring("x")), digestOf(other))
 }
+
+// TestOpaqueTypes: the types behind interfaces are opaque, too.
+func TestOpaqueTypes(t *testing.T) {
+	c, err := volsim.New(volsim.Config{})
+	require.NoError(t, err)
+	defer c.Close()
+	e := internals.Engine(c)
+	a, ok := e.Actor(actors.PersistentVolume)
+	require.True(t, ok)
+	for _, v := range []any{e.API().Volumes, a.Views()[0], e.Store().Volumes, e.Store().PodsByNode} {
+		require.True(t, layoutOf(reflect.TypeOf(v)).opaque, "%T", v)
+	}
+}

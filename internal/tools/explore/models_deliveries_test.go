@@ -150,7 +150,7 @@ var modelsOfDeliveries = []smallModel{
 		})
 	}},
 	{name: "a delivery after the user's turn", outcomes: 2, build: func(s *fixture) {
-		var view *engine.Informer[*corev1.Node]
+		var view engine.Informer[*corev1.Node]
 		watcher := s.independent("watcher", func(a *actor, _ *actorMemory) { view = engine.NewInformer(a, s.Store().Nodes) })
 		s.does("writer", func(p *proc) { label(p, "b", "1") })
 		s.user(func() {

@@ -58,7 +58,7 @@ var modelsOfVersions = []smallModel{
 			two := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "a" })
 			a.After(5*pause/4, "read", func(p *proc) {
 				saw := ""
-				for _, view := range []*informer{one, two} {
+				for _, view := range []informer{one, two} {
 					saw += "saw"
 					for _, pv := range view.List() {
 						if pv.Labels["x"] == "1" {

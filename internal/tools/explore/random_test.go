@@ -165,7 +165,7 @@ type randomActor struct {
 
 func (a randomActor) start(steps []int, watches, works bool) {
 	// An informer multiplies the orders, so only actors that read it have one.
-	var volumes *engine.Informer[*corev1.PersistentVolume]
+	var volumes engine.Informer[*corev1.PersistentVolume]
 	if watches || slices.ContainsFunc(steps, func(step int) bool { return step == 1 || step == 2 || step == 5 || step == 10 }) {
 		volumes = engine.NewInformer(a.Actor, a.Engine().Store().Volumes)
 	}
@@ -205,7 +205,7 @@ func (a randomActor) write(p *engine.Process, pv *corev1.PersistentVolume) error
 	return nil
 }
 
-func (a randomActor) step(p *engine.Process, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume],
+func (a randomActor) step(p *engine.Process, step int, target string, volumes engine.Informer[*corev1.PersistentVolume],
 	queue *engine.Queue, signal *engine.Signal) {
 	m := a.memory
 	switch step {
@@ -218,7 +218,7 @@ func (a randomActor) step(p *engine.Process, step int, target string, volumes *e
 			_ = a.write(p, pv)
 		}
 	case 2: // remembers what its informer has
-		for pv := range volumes.All() {
+		for _, pv := range volumes.List() {
 			m.Seen[pv.Name] += len(pv.Finalizers)
 		}
 	case 3:

@@ -222,7 +222,7 @@ func (c *Cluster) Create(obj api.Object) (api.Object, error) {
 // Claims counts the claims in a phase.
 func (c *Cluster) Claims(phase corev1.PersistentVolumeClaimPhase) (n int) {
 	c.Server.Do(func(s *store.Store) {
-		for claim := range s.Claims.All() {
+		for _, claim := range s.Claims.List() {
 			if claim.Status.Phase == phase {
 				n++
 			}
@@ -234,7 +234,7 @@ func (c *Cluster) Claims(phase corev1.PersistentVolumeClaimPhase) (n int) {
 // Volumes counts the volumes in a phase.
 func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
 	c.Server.Do(func(s *store.Store) {
-		for pv := range s.Volumes.All() {
+		for _, pv := range s.Volumes.List() {
 			if pv.Status.Phase == phase {
 				n++
 			}
