@@ -21,7 +21,8 @@ func main() {
 	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// gcPercent trades memory for time: a dump is read once and lives as long as the command.
+// gcPercent trades memory for time: a dump is read once and lives as long as the command, and most memory of a sweep is that of clusters that
+// have ended.
 const gcPercent = 400
 
 // Exit statuses: 1 for a failed expectation or unreadable input, 2 for an invalid command line.

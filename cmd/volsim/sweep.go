@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,9 +30,6 @@ type sweepFlags struct {
 	until                         time.Duration
 	choices, trace                string
 }
-
-// sweepGCPercent is the GC percentage of the process while it sweeps.
-const sweepGCPercent = 400
 
 // jobIndex is the environment variable that Kubernetes sets in each pod of an Indexed Job.
 const jobIndex = "JOB_COMPLETION_INDEX"
@@ -88,10 +84,6 @@ itself failed.`,
 func (f *sweepFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(cmd, args); err != nil {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	}
-	if os.Getenv("GOGC") == "" {
-		// Most memory is that of clusters that have ended, so larger heaps make collections rarer and not longer.
-		debug.SetGCPercent(sweepGCPercent)
 	}
 	switch {
 	case f.merge:
