@@ -180,7 +180,8 @@ func (n schemaNode) prune(value any, path string, isObject bool) []string {
 	return unknown
 }
 
-// setDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default.
+// setDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default
+// (API-313).
 func (n schemaNode) setDefaults(value any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -437,6 +437,22 @@ func TestBodyLimit(t *testing.T) {
 	f.expect("POST "+claims, claim, 413, failure("Request entity too large: limit is 10", `"reason":"RequestEntityTooLarge","code":413`))
 }
 
+// TestContentStatus: the status of a custom object may be empty, and a patch cannot store a null (API-302, API-313).
+func TestContentStatus(t *testing.T) {
+	f := newFixture(t)
+	const contents = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
+	const content = `{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotContent","metadata":{"name":"c"},"spec":{"driver":"d"}`
+	f.must("POST "+contents, content+"}")
+	patch := func(text string) string {
+		return f.must("PATCH "+contents+"/c/status", text, "Content-Type: application/json-patch+json")
+	}
+	const empty = `{"op":"add","path":"/status","value":{}}`
+	require.Contains(t, patch("["+empty+"]"), `"status":{}`, "API-302: an empty status is one")
+	require.Contains(t, f.must("PATCH "+contents+"/c", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type: application/merge-patch+json"), `"status":{}`)
+	require.Contains(t, patch("["+empty+`,{"op":"replace","path":"/status/readyToUse","value":true},{"op":"replace","path":"/status/restoreSize","value":null}]`),
+		`"status":{"readyToUse":true}`, "API-313")
+}
+
 // TestTypedDelete: the typed client of a custom kind sends DeleteOptions in the group of the kind.
 func TestTypedDelete(t *testing.T) {
 	f := newFixture(t)

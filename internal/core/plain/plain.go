@@ -108,7 +108,7 @@ func From(obj api.Object) (*Object, error) {
 // Take is From for an object that was made for this call alone and belongs to the result from then on: it need not be made again for SharedAs.
 func Take(obj api.Object) (*Object, error) {
 	meta, ok := metaOf(obj)
-	if !ok {
+	if _, isPlain := obj.(*Object); isPlain || !ok {
 		return From(obj)
 	}
 	o, err := fromType(obj)

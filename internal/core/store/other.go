@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -204,6 +205,9 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		// API-303: a change of anything but metadata and status raises generation.
 		s.specChanged = func(obj, old *plain.Object) bool { return !reflect.DeepEqual(obj.Content, old.Content) }
 	}
+	if kind.Group == objkinds.SnapshotGroup || kind.Group == objkinds.GroupSnapshotGroup {
+		s.defaults = dropNulls
+	}
 	switch kind.Name() {
 	case "StatefulSet.apps":
 		s = statefulSetRules.add(s)
@@ -239,6 +243,43 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		}
 	}
 	return s
+}
+
+// dropNulls removes the fields that are null (API-313).
+func dropNulls(obj *plain.Object) {
+	// API-313: no field of these kinds is nullable.
+	if hasNull(obj.Content) {
+		obj.Content = runtime.DeepCopyJSON(obj.Content)
+		removeNulls(obj.Content)
+	}
+}
+
+func hasNull(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, field := range value {
+			if field == nil || hasNull(field) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, hasNull)
+	}
+	return false
+}
+
+func removeNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(value, func(_ string, field any) bool { return field == nil })
+		for _, field := range value {
+			removeNulls(field)
+		}
+	case []any:
+		for _, item := range value {
+			removeNulls(item)
+		}
+	}
 }
 
 // defaultSecret merges stringData into data and sets the type (API-308).

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -157,6 +158,33 @@ spec:
   - {name: v1, served: true, storage: true, schema: {}, subresources: {status: {}}}
   - {name: v1alpha1, served: false, storage: false, schema: {}}
 `
+
+// TestNullFields: objects of the kinds of external-snapshotter have no fields that are null.
+func TestNullFields(t *testing.T) {
+	const content = "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotContent\nmetadata: {name: c}\n"
+	for _, tt := range []struct{ rule, name, manifest, want string }{
+		{"API-313", "a field", "spec: {driver: d, volumeSnapshotClassName: null, volumeSnapshotRef: {name: s, uid: null}}", `{"spec":{"driver":"d","volumeSnapshotRef":{"name":"s"}}}`},
+		{"API-313", "a field at the top", "spec: null", `{}`},
+		{"API-313", "nothing else", "spec: {driver: '', source: {}}", `{"spec":{"driver":"","source":{}}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newFixture(t)
+			given := object(t, content+tt.manifest)
+			before := given.DeepCopy()
+			stored, err := json.Marshal(made(w, given).Content)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, string(stored), tt.rule)
+			assert.Equal(t, before, given, "the caller's object stays as it is")
+		})
+	}
+	w := newFixture(t)
+	stored := made(w, object(t, content+"spec: {driver: d}"))
+	stored = stored.DeepCopyObject().(*plain.Object)
+	stored.Content["status"] = map[string]any{"restoreSize": nil, "readyToUse": true}
+	updated, err := w.UpdateStatus(stored)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"readyToUse": true}, updated.(*plain.Object).Content["status"], "API-313")
+}
 
 const vault = "apiVersion: example.com/v1beta1\nkind: Vault\nmetadata: {name: a, namespace: default}\nspec: {size: 3}\nstatus: {ready: true}\n"
 
