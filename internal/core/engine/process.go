@@ -152,6 +152,9 @@ func (p *Process) String() string { return p.name }
 // WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.
 func (p *Process) WorksOn(ref api.Ref) { p.object = ref }
 
+// Object returns the object that the process works on; it is empty if that is not known.
+func (p *Process) Object() api.Ref { return p.object }
+
 // Actor is the actor of the process.
 func (p *Process) Actor() *Actor { return p.actor }
 

@@ -23,6 +23,8 @@ type Action struct {
 	Node string
 	// Pass marks a view by a pass of a loop.
 	Pass bool
+	// Key names the object that the worker of a queue works on; "" if that is not known.
+	Key string
 }
 
 // CallOf returns verb and object of the Action for a storage call.

@@ -267,6 +267,9 @@ func (w *Ours) Restart(actor string) error {
 	if err := w.cluster.Crash(actor); err != nil {
 		return err
 	}
+	if w.order != nil {
+		w.order.forget(actor)
+	}
 	return w.cluster.Restart(actor)
 }
 

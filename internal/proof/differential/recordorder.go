@@ -119,11 +119,13 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 		who := askerOf(effect.Call)
 		if who.actor = effect.Process.Actor().Name(); who.verb == "get" || who.verb == "list" {
 			t.add(t.engine.Now(), who)
+			t.note(effect.Process)
 			continue
 		}
 		for len(entries) > 0 {
 			done := t.entry(entries[0]) == who
 			if entries = entries[1:]; done {
+				t.note(effect.Process)
 				break
 			}
 		}
@@ -132,6 +134,12 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 		t.entry(e)
 	}
 }
+
+// forget records that an actor ended: it views everything again.
+func (t *orderRecorder) forget(actor string) { delete(t.viewed, actor) }
+
+// note records which process made the last action.
+func (t *orderRecorder) note(p *engine.Process) { t.actions[len(t.actions)-1].Key = p.Object().Key }
 
 // view records what a controller viewed, if it has received more changes since its last view.
 func (t *orderRecorder) view(f *engine.Footprint) {
@@ -168,6 +176,9 @@ func (t *orderRecorder) view(f *engine.Footprint) {
 	}
 	maps.Copy(t.viewed[actor], needed)
 	t.actions = append(t.actions, Action{Time: t.engine.Now(), Actor: actor, Seen: needed, Pass: pass})
+	if len(f.Processes) > 0 {
+		t.note(f.Processes[0])
+	}
 }
 
 // isPass reports whether a process is a pass that waits for its permit on the real side.

@@ -27,6 +27,7 @@ var variations = []harness.Variation{
 	{Burst: apiserver.Merged},
 	{Burst: apiserver.Merged, Lazy: true},
 	{Burst: apiserver.Merged, Workers: true},
+	{Burst: apiserver.Merged, Strict: true},
 	{Burst: apiserver.Together},
 	{Burst: apiserver.Merged, Lazy: true, Workers: true},
 	{Burst: apiserver.Together, Lazy: true},

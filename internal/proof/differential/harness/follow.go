@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
@@ -52,7 +53,7 @@ func (s *Sequencer) next() *transition {
 			}
 		}
 	}
-	if work := s.workerOf(""); work != nil {
+	if work := s.workerOf("", ""); work != nil {
 		return work
 	}
 	if events := s.those(func(t *transition) bool {
@@ -86,24 +87,27 @@ func (s *Sequencer) transitionFor(a *ordered) *transition {
 			if a.Pass {
 				return s.passOf(a.Actor)
 			}
-			return s.workerOf(a.Actor)
+			return s.workerOf(a.Actor, a.Key)
 		}
 		s.until = a.Seen
 		return slices.MinFunc(due, compareEvents)
 	}
-	if i := slices.IndexFunc(s.waiting, a.matches); i >= 0 {
+	if requests := s.those(a.matches); len(requests) > 0 {
 		a.done = true
-		return s.waiting[i]
+		if s.variation.Strict {
+			slices.Reverse(requests)
+		}
+		return requests[0]
 	}
 	if a.IsRead() {
-		a.done = true
+		a.done = !s.variation.Strict
 		return nil
 	}
-	if work := s.workerOf(a.Actor); work != nil {
+	if work := s.workerOf(a.Actor, a.Key); work != nil {
 		return work
 	}
 	// The real component may read what ours did not need to read.
-	if i := slices.IndexFunc(s.waiting, func(t *transition) bool { return t.Component == a.Actor && isRead(t.Verb) }); i >= 0 {
+	if i := slices.IndexFunc(s.waiting, func(t *transition) bool { return t.Component == a.Actor && isRead(t.Verb) && !s.comes(t) }); i >= 0 {
 		return s.waiting[i]
 	}
 	if a.Seen != nil {
@@ -117,6 +121,12 @@ func (s *Sequencer) transitionFor(a *ordered) *transition {
 		return slices.MinFunc(passes, compareLoops)
 	}
 	return nil
+}
+
+// comes reports whether our order has a read of this instant, so that it gets its permit there; always false without Variation.Strict.
+func (s *Sequencer) comes(t *transition) bool {
+	i := s.indexOf(t)
+	return s.variation.Strict && i >= 0 && !s.order[i].Time.After(time.Now())
 }
 
 // setOrder takes over our order. With Variation.Lazy, views of one component at one instant with no request between them become one.
@@ -165,15 +175,14 @@ func (a *ordered) needs(t *transition) bool {
 	return t.Verb == "" && t.Component == a.Actor && t.Number <= a.Seen[t.Object.Kind]
 }
 
-// workerOf returns the worker of a component that has waited longest, of any component for ""; nil if none waits.
-func (s *Sequencer) workerOf(component string) *transition {
-	i := slices.IndexFunc(s.waiting, func(t *transition) bool {
-		return t.isWork() && (component == "" || component == t.Component)
-	})
-	if i < 0 {
+// workerOf returns the worker of a component that waits to start on a key, else the one that has waited longest, of any component for ""; nil if
+// none waits.
+func (s *Sequencer) workerOf(component, key string) *transition {
+	workers := s.those(func(t *transition) bool { return t.isWork() && (component == "" || component == t.Component) })
+	if len(workers) == 0 {
 		return nil
 	}
-	return s.waiting[i]
+	return workers[max(0, slices.IndexFunc(workers, func(t *transition) bool { return t.Object.Key == key }))]
 }
 
 // passOf returns the pass of a component that waits; nil if none does.
@@ -190,15 +199,20 @@ func (s *Sequencer) those(match func(*transition) bool) []*transition {
 	return slices.DeleteFunc(slices.Clone(s.waiting), func(t *transition) bool { return !match(t) })
 }
 
-// compareEvents orders events: those about claims and volumes last, because they make components act, which then know the rest; others in the order of changes.
+// compareEvents orders events: those that make components act last, because the components then know the rest; others in the order of changes.
 func compareEvents(a, b *transition) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Order, b.Order))
 }
+
+// snapshotKinds are the kinds whose changes make the snapshot controller and the csi-snapshotter act. Changes of claims and volumes do not.
+var snapshotKinds = []api.Kind{snapshots.SnapshotKind, snapshots.ContentKind, snapshots.GroupKind, snapshots.GroupContentKind}
 
 func rank(t *transition) int {
 	switch {
 	case t.Verb != "":
 		return 0
+	case slices.Contains(snapshotKinds, t.Object.Kind):
+		return 4
 	case t.Object.Kind == api.PersistentVolumeClaim:
 		return 3
 	case t.Object.Kind == api.PersistentVolume:

@@ -19,6 +19,9 @@ type Variation struct {
 	Lazy bool
 	// Workers makes the workers of controllers wait for a permit after they took a key, so that all events of the instant arrive first.
 	Workers bool
+	// Strict lets reads take effect only where our order has them. Of several requests that carry out the same action, the last one takes effect
+	// first: workers of one component may make the same request, and in our order the requests of one worker often follow one another.
+	Strict bool
 }
 
 // Sequencer lets one transition of the real components happen after the other. A transition is a request that takes effect, a storage call,

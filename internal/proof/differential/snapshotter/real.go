@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/volsim/volsim/internal/core/actors"
@@ -75,14 +76,28 @@ type controller interface {
 	Run(workers int, stop <-chan struct{}, running *sync.WaitGroup)
 }
 
+// synced are informers that a controller waits for when it starts.
+type synced []cache.DoneChecker
+
+// wait returns when the informers have their objects, or when the context ends. The programs ask every 100 ms, so a start would take 100 ms
+// here and no time on our side; then a retry would come after a change here that it precedes there. A program takes any time to start.
+func (s synced) wait(ctx context.Context) { cache.WaitFor(ctx, "", s...) }
+
+// inOrder is harness.NewInOrder for an informer that the controller waits for.
+func inOrder[L any](s *synced, informer cache.SharedIndexInformer, lister func(cache.Indexer) L) harness.InOrder[L] {
+	*s = append(*s, informer.HasSyncedChecker())
+	return harness.NewInOrder(informer, lister)
+}
+
 // run returns a function that runs a controller with its informers until the context ends.
-func run(ctx context.Context, c *harness.Cluster, component string, client kubernetes.Interface, real controller, factory snapshotinformers.SharedInformerFactory, queues ...string) func() {
+func run(ctx context.Context, c *harness.Cluster, component string, client kubernetes.Interface, real controller, factory snapshotinformers.SharedInformerFactory, start synced, queues ...string) func() {
 	c.SequenceWorkers(ctx, component, real, queues...)
 	recorder := harness.Unexported(reflect.ValueOf(real).Elem().FieldByName("eventRecorder"))
 	recorder.Set(reflect.ValueOf(c.RecordEvents(ctx, component, client, clientscheme.Scheme)))
 	factory.Start(ctx.Done())
 	return func() {
 		var running sync.WaitGroup
+		start.wait(ctx)
 		real.Run(workers, ctx.Done(), &running)
 		running.Wait()
 		factory.Shutdown()
@@ -94,18 +109,19 @@ func prepareCommon(ctx context.Context, c *harness.Cluster, client kubernetes.In
 	if err != nil {
 		return nil, err
 	}
+	var start synced
 	v1, groups, core := factory.Snapshot().V1(), factory.Groupsnapshot().V1(), shared.Core().V1()
 	real := common.NewCSISnapshotCommonController(snapshots, client,
-		harness.NewInOrder(v1.VolumeSnapshots().Informer(), listers.NewVolumeSnapshotLister),
-		harness.NewInOrder(v1.VolumeSnapshotContents().Informer(), listers.NewVolumeSnapshotContentLister),
-		harness.NewInOrder(v1.VolumeSnapshotClasses().Informer(), listers.NewVolumeSnapshotClassLister),
-		harness.NewInOrder(groups.VolumeGroupSnapshots().Informer(), grouplisters.NewVolumeGroupSnapshotLister),
-		harness.NewInOrder(groups.VolumeGroupSnapshotContents().Informer(), grouplisters.NewVolumeGroupSnapshotContentLister),
-		harness.NewInOrder(groups.VolumeGroupSnapshotClasses().Informer(), grouplisters.NewVolumeGroupSnapshotClassLister),
-		harness.NewInOrder(core.PersistentVolumeClaims().Informer(), corelisters.NewPersistentVolumeClaimLister),
-		harness.NewInOrder(core.PersistentVolumes().Informer(), corelisters.NewPersistentVolumeLister),
+		inOrder(&start, v1.VolumeSnapshots().Informer(), listers.NewVolumeSnapshotLister),
+		inOrder(&start, v1.VolumeSnapshotContents().Informer(), listers.NewVolumeSnapshotContentLister),
+		inOrder(&start, v1.VolumeSnapshotClasses().Informer(), listers.NewVolumeSnapshotClassLister),
+		inOrder(&start, groups.VolumeGroupSnapshots().Informer(), grouplisters.NewVolumeGroupSnapshotLister),
+		inOrder(&start, groups.VolumeGroupSnapshotContents().Informer(), grouplisters.NewVolumeGroupSnapshotContentLister),
+		inOrder(&start, groups.VolumeGroupSnapshotClasses().Informer(), grouplisters.NewVolumeGroupSnapshotClassLister),
+		inOrder(&start, core.PersistentVolumeClaims().Informer(), corelisters.NewPersistentVolumeClaimLister),
+		inOrder(&start, core.PersistentVolumes().Informer(), corelisters.NewPersistentVolumeLister),
 		nil, metrics.NewMetricsManager(), resyncPeriod, limiter(), limiter(), limiter(), limiter(), false, true, true)
-	return run(ctx, c, actors.Snapshot, client, real, factory, "snapshotQueue", "contentQueue", "groupSnapshotQueue", "groupSnapshotContentQueue"), nil
+	return run(ctx, c, actors.Snapshot, client, real, factory, start, "snapshotQueue", "contentQueue", "groupSnapshotQueue", "groupSnapshotContentQueue"), nil
 }
 
 func prepareSidecar(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, _ informers.SharedInformerFactory) (func(), error) {
@@ -114,16 +130,17 @@ func prepareSidecar(ctx context.Context, c *harness.Cluster, client kubernetes.I
 	if err != nil {
 		return nil, err
 	}
+	var start synced
 	v1, groups := factory.Snapshot().V1(), factory.Groupsnapshot().V1()
 	d := &driver{c, name}
 	controller := sidecar.NewCSISnapshotSideCarController(snapshots, client, differential.Driver,
-		harness.NewInOrder(v1.VolumeSnapshotContents().Informer(), listers.NewVolumeSnapshotContentLister),
-		harness.NewInOrder(v1.VolumeSnapshotClasses().Informer(), listers.NewVolumeSnapshotClassLister),
+		inOrder(&start, v1.VolumeSnapshotContents().Informer(), listers.NewVolumeSnapshotContentLister),
+		inOrder(&start, v1.VolumeSnapshotClasses().Informer(), listers.NewVolumeSnapshotClassLister),
 		d, d, callTimeout, resyncPeriod, "snapshot", -1, "groupsnapshot", -1, false, limiter(), true,
-		harness.NewInOrder(groups.VolumeGroupSnapshotContents().Informer(), grouplisters.NewVolumeGroupSnapshotContentLister),
-		harness.NewInOrder(groups.VolumeGroupSnapshotClasses().Informer(), grouplisters.NewVolumeGroupSnapshotClassLister), limiter())
+		inOrder(&start, groups.VolumeGroupSnapshotContents().Informer(), grouplisters.NewVolumeGroupSnapshotContentLister),
+		inOrder(&start, groups.VolumeGroupSnapshotClasses().Informer(), grouplisters.NewVolumeGroupSnapshotClassLister), limiter())
 	end := leftovers(controller)
-	begin := run(ctx, c, name, client, controller, factory, "contentQueue", "groupSnapshotContentQueue")
+	begin := run(ctx, c, name, client, controller, factory, start, "contentQueue", "groupSnapshotContentQueue")
 	return func() {
 		defer end()
 		begin()
