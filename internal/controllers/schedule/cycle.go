@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -19,7 +20,7 @@ type cycle struct {
 	binding podClaims
 	zones   []zoneLabel
 
-	// found has the volumes for the pod's unbound claims, by feasible node.
+	// found has the volumes for the pod's unbound claims, by feasible node; nothing if it has none.
 	found map[string]nodeVolumes
 }
 
@@ -41,18 +42,37 @@ func (o occupancy) without(pod, other *corev1.Pod, node *corev1.Node) occupancy 
 }
 
 func newCycle(look *lookups, pod *corev1.Pod) *cycle {
-	return &cycle{look: look, pod: pod, requests: requestsOf(pod), found: map[string]nodeVolumes{}}
+	return &cycle{look: look, pod: pod, requests: requestsOf(pod)}
 }
 
 // nodeState is a node with the pods on it.
 type nodeState struct {
 	node *corev1.Node
-	// pods returns the pods on the node. Filters call it only if they need them.
-	pods func() []*corev1.Pod
-	used amounts // the sum of what the pods request
-	n    int     // the number of pods
+	// The pods are listed, or those that cache has on the node. See pods.
+	cache  *podCache
+	listed []*corev1.Pod
+	used   amounts // the sum of what the pods request
+	n      int     // the number of pods
 	// assumed is the sum of what the pods count for in scores.
 	assumed assumedAmounts
+}
+
+// newNodeState returns a node with these pods on it.
+func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
+	at := nodeState{node: node, n: len(pods), listed: pods}
+	for _, pod := range pods {
+		at.used = at.used.plus(requestsOf(pod), 1)
+		at.assumed = at.assumed.plus(assumedRequests(pod), 1)
+	}
+	return at
+}
+
+// pods returns the pods on the node. Filters call it only if they need them.
+func (at *nodeState) pods() []*corev1.Pod {
+	if at.cache != nil {
+		return at.cache.on(at.node.Name)
+	}
+	return at.listed
 }
 
 // preFilters are the plugins that check the pod alone. SCHED-023: in this order.
@@ -126,18 +146,18 @@ func (c *cycle) filter(at nodeState) status {
 }
 
 // filterWith runs the filters on a node with the pods that are expected there, and without them. The pod has to fit both times.
-func (c *cycle) filterWith(expected []*corev1.Pod, at func(expected []*corev1.Pod) nodeState) status {
+func (c *cycle) filterWith(at nodeState, expected []*corev1.Pod) status {
 	if len(expected) > 0 {
-		before, state := c.occupancy, at(expected)
+		before := c.occupancy
 		for _, pod := range expected {
 			// SCHED-188, SCHED-296, SCHED-306: an expected pod uses its claims already, and counts for affinity and spread.
-			c.occupancy = c.with(c.pod, pod, state.node)
+			c.occupancy = c.with(c.pod, pod, at.node)
 		}
-		answer := c.filter(state)
+		answer := c.filter(newNodeState(at.node, slices.Concat(at.pods(), expected)))
 		c.occupancy = before
 		if answer.code != success {
 			return answer
 		}
 	}
-	return c.filter(at(nil))
+	return c.filter(at)
 }

@@ -82,10 +82,13 @@ func (c *cycle) limitsOf(node string) map[string]int {
 	if !ok {
 		return nil
 	}
-	limits := map[string]int{}
+	var limits map[string]int
 	for i := range csiNode.Spec.Drivers {
 		// SCHED-216: a driver without a count has no limit.
 		if driver := &csiNode.Spec.Drivers[i]; driver.Allocatable != nil && driver.Allocatable.Count != nil {
+			if limits == nil {
+				limits = map[string]int{}
+			}
 			limits[driver.Name] = int(*driver.Allocatable.Count)
 		}
 	}

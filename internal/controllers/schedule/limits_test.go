@@ -77,7 +77,7 @@ func TestLimits(t *testing.T) {
 			c := newCycle(f.lookups(), tc.pod)
 			c.preFilterLimits()
 			c.binding.skip, c.restrictions.skip = true, true
-			s := c.filter(f.nodeState(node, nil))
+			s := c.filter(f.nodeState(node))
 			got := s.message()
 			if s.err != nil {
 				got = s.err.Error()

@@ -131,9 +131,7 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		for _, pod := range gone {
 			c.occupancy = c.without(c.pod, pod, node)
 		}
-		return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) nodeState {
-			return newNodeState(node, slices.Concat(here, expected))
-		})
+		return c.filterWith(newNodeState(node, here), s.nominatedTo(node.Name, c.pod))
 	}
 	if answer := fits(candidates, stay); answer.code != success {
 		return nil, answer

@@ -109,27 +109,30 @@ func (s *scheduler) nodeNames() []string {
 }
 
 // feasible returns the nodes that the pod fits on, and records in d why it does not fit on others.
-func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.Node, error) {
+func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]nodeState, error) {
 	// The nominated node is enough if the pod fits there: pods were evicted for it, or an earlier attempt chose it.
 	if name := c.pod.Status.NominatedNodeName; name != "" {
-		if node, ok := s.inf.nodes.Get(name); ok && s.filter(c, node).code == success {
-			return []*corev1.Node{node}, nil
+		if node, ok := s.inf.nodes.Get(name); ok {
+			if at := s.nodeState(node); s.filter(c, at).code == success {
+				return []nodeState{at}, nil
+			}
 		}
 	}
 	enough, first := enoughNodes(len(nodes)), 0
 	if len(nodes) >= manyNodes {
 		first = s.first
 	}
-	var fit []*corev1.Node
+	fit := make([]nodeState, 0, min(len(nodes), enough))
 	tried := 0
 	for ; tried < len(nodes) && len(fit) < enough; tried++ {
 		node, ok := s.inf.nodes.Get(nodes[(first+tried)%len(nodes)])
 		if !ok {
 			continue
 		}
-		switch answer := s.filter(c, node); answer.code {
+		at := s.nodeState(node)
+		switch answer := s.filter(c, at); answer.code {
 		case success:
-			fit = append(fit, node)
+			fit = append(fit, at)
 		case failed:
 			// SCHED-237: an error on one node fails the attempt.
 			return nil, answer.err
@@ -143,26 +146,14 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.
 }
 
 // filter runs the filters on a node, with and without the pods that are nominated to it.
-func (s *scheduler) filter(c *cycle, node *corev1.Node) status {
-	return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) nodeState { return s.nodeState(node, expected) })
+func (s *scheduler) filter(c *cycle, at nodeState) status {
+	return c.filterWith(at, s.nominatedTo(at.node.Name, c.pod))
 }
 
-// nodeState returns a node with the pods on it and those that are expected there.
-func (s *scheduler) nodeState(node *corev1.Node, expected []*corev1.Pod) nodeState {
-	used, assumed, n := s.pods.used(node.Name)
-	if len(expected) == 0 {
-		return nodeState{node: node, used: used, assumed: assumed, n: n, pods: func() []*corev1.Pod { return s.pods.on(node.Name) }}
-	}
-	return newNodeState(node, append(s.pods.on(node.Name), expected...))
-}
-
-// newNodeState returns a node with these pods on it.
-func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
-	at := nodeState{node: node, n: len(pods), pods: func() []*corev1.Pod { return pods }}
-	for _, pod := range pods {
-		at.used = at.used.plus(requestsOf(pod), 1)
-		at.assumed = at.assumed.plus(assumedRequests(pod), 1)
-	}
+// nodeState returns a node with the pods on it.
+func (s *scheduler) nodeState(node *corev1.Node) nodeState {
+	at := nodeState{node: node, cache: &s.pods}
+	at.used, at.assumed, at.n = s.pods.used(node.Name)
 	return at
 }
 
@@ -173,10 +164,10 @@ func enoughNodes(all int) int {
 }
 
 // choose returns the feasible node with the highest score (SCHED-026).
-func (s *scheduler) choose(c *cycle, feasible []*corev1.Node) (*corev1.Node, error) {
+func (s *scheduler) choose(c *cycle, feasible []nodeState) (*corev1.Node, error) {
 	if len(feasible) == 1 {
 		// SCHED-026: a single node is not scored.
-		return feasible[0], nil
+		return feasible[0].node, nil
 	}
 	scores, err := s.scores(c, feasible)
 	if err != nil {
@@ -184,39 +175,32 @@ func (s *scheduler) choose(c *cycle, feasible []*corev1.Node) (*corev1.Node, err
 	}
 	best := 0
 	for i := range feasible {
-		if most := scores[best]; scores[i] > most || scores[i] == most && s.precedes(feasible[i], feasible[best]) {
+		if most := scores[best]; scores[i] > most || scores[i] == most && s.precedes(&feasible[i], &feasible[best]) {
 			best = i
 		}
 	}
-	return feasible[best], nil
+	return feasible[best].node, nil
 }
 
 // precedes decides between two nodes with one score (SCHED-026).
-func (s *scheduler) precedes(a, b *corev1.Node) bool {
+func (s *scheduler) precedes(a, b *nodeState) bool {
 	// SCHED-026: SIM: ties are decided by name, in large clusters first by the number of pods.
-	if len(s.nodeNames()) >= manyNodes {
-		_, _, onA := s.pods.used(a.Name)
-		if _, _, onB := s.pods.used(b.Name); onA != onB {
-			return onA < onB
-		}
+	if len(s.nodeNames()) >= manyNodes && a.n != b.n {
+		return a.n < b.n
 	}
-	return a.Name < b.Name
+	return a.node.Name < b.node.Name
 }
 
 // scores returns the scores of nodes: those of the user's function, or of the plugins.
-func (s *scheduler) scores(c *cycle, nodes []*corev1.Node) ([]int64, error) {
+func (s *scheduler) scores(c *cycle, nodes []nodeState) ([]int64, error) {
 	if s.cfg.Score != nil {
 		scores := make([]int64, len(nodes))
-		for i, node := range nodes {
-			scores[i] = s.cfg.Score(c.pod, node)
+		for i := range nodes {
+			scores[i] = s.cfg.Score(c.pod, nodes[i].node)
 		}
 		return scores, nil
 	}
-	states := make([]nodeState, len(nodes))
-	for i, node := range nodes {
-		states[i] = s.nodeState(node, nil)
-	}
-	return c.score(states, nil)
+	return c.score(nodes, nil)
 }
 
 // nominatedTo returns the waiting pods nominated to the node whose priority is at least that of the pod, by key.

@@ -152,7 +152,12 @@ func (c *cycle) filterBinding(at nodeState) status {
 	if len(reasons) > 0 {
 		return rejectFor(reasons...)
 	}
-	c.found[at.node.Name] = found
+	if len(found.bindings)+len(found.provisions) > 0 {
+		if c.found == nil {
+			c.found = map[string]nodeVolumes{}
+		}
+		c.found[at.node.Name] = found
+	}
 	return status{}
 }
 
@@ -179,6 +184,9 @@ func (c *cycle) checkBound(node *corev1.Node) (missing, unreachable bool, err er
 
 // findVolumes finds a volume or a provisioner for every delayed claim on a node, or returns why it cannot (SCHED-070 to SCHED-072).
 func (c *cycle) findVolumes(node *corev1.Node) (found nodeVolumes, why string, err error) {
+	if len(c.binding.delayed) == 0 {
+		return nodeVolumes{}, "", nil
+	}
 	var provision, open []*corev1.PersistentVolumeClaim
 	for _, claim := range c.binding.delayed {
 		selected, ok := claim.Annotations[objects.AnnSelectedNode]
