@@ -117,8 +117,9 @@ func (c *pvcProtection) wait(p *engine.Process, key string) error {
 func (c *pvcProtection) syncBatch(p *engine.Process, namespace string) error {
 	batch := c.batches[namespace]
 	delete(c.batches, namespace)
-	pods := &livePods{namespace: namespace}
-	for _, t := range batch {
+	pods := &livePods{namespace: namespace, byClaim: c.byClaim}
+	for i, t := range batch {
+		pods.batch = batch[i:]
 		// PROT-022: a claim that fails is retried alone.
 		t.err = c.sync(p, t.key, pods)
 		if t.err != nil {
@@ -198,7 +199,7 @@ func (c *pvcProtection) user(p *engine.Process, claim *corev1.PersistentVolumeCl
 	if err := pods.list(p); err != nil {
 		return nil, err
 	}
-	for _, pod := range pods.pods {
+	for _, pod := range pods.pods[claim.Name] {
 		if UsesClaim(pod, claim) {
 			c.log.Info(2, "Pod uses PVC", klog.Object("pod", pod), klog.Object("PVC", claim))
 			return pod, nil
@@ -211,19 +212,35 @@ func (c *pvcProtection) user(p *engine.Process, claim *corev1.PersistentVolumeCl
 // livePods is the API server's list of the pods of a namespace, read when it is first needed (PROT-024).
 type livePods struct {
 	namespace string
+	byClaim   store.Index[*corev1.Pod]
+	batch     []*request // the claims that are not synced yet
 	listed    bool
-	pods      []*corev1.Pod
+	// pods are those of the list that name a claim of the batch, by the name of the claim.
+	pods map[string][]*corev1.Pod
 }
 
 func (l *livePods) list(p *engine.Process) error {
 	if l.listed {
 		return nil
 	}
-	pods, err := p.API().Pods.List(p, l.namespace)
+	claims := make([]string, len(l.batch))
+	for i, t := range l.batch {
+		claims[i] = t.key
+	}
+	pods, err := p.API().Pods.ListUnder(p, l.namespace, l.byClaim, claims)
 	if err != nil {
 		// PROT-024: after an error the next claim of the batch reads it again.
 		return fmt.Errorf("live list of pods failed: %w", err)
 	}
-	l.pods, l.listed = pods, true
+	l.listed = true
+	for i, key := range claims {
+		if len(pods[i]) > 0 {
+			if l.pods == nil {
+				l.pods = map[string][]*corev1.Pod{}
+			}
+			_, name := objects.SplitKey(key)
+			l.pods[name] = pods[i]
+		}
+	}
 	return nil
 }

@@ -34,6 +34,7 @@ type API struct {
 type Client[T api.Object] interface {
 	Get(p *Process, key string) (T, error)
 	List(p *Process, namespace string) ([]T, error)
+	ListUnder(p *Process, namespace string, ix store.Index[T], values []string) ([][]T, error)
 	Create(p *Process, obj T) (T, error)
 	Update(p *Process, obj T) (T, error)
 	UpdateStatus(p *Process, obj T) (T, error)
@@ -66,23 +67,48 @@ func (c *client[T]) Get(p *Process, key string) (T, error) {
 
 // List reads all objects of the kind in the namespace from the server; "" is all namespaces.
 func (c *client[T]) List(p *Process, namespace string) ([]T, error) {
-	fault, err := p.before(c.call("list", namespace), p.engine.latency)
+	var objs []T
+	err := c.list(p, namespace, func() { objs = c.in(namespace) })
 	if err != nil {
 		return nil, err
 	}
-	var objs []T
-	for _, obj := range c.table.List() {
-		if namespace == "" || obj.GetNamespace() == namespace {
-			objs = append(objs, obj)
-		}
-	}
-	if p.engine.footprint != nil {
-		noteList(p, c.call("list", namespace), objs)
-	}
-	if lost := p.after(fault); lost != nil {
-		return nil, lost
-	}
 	return objs, nil
+}
+
+// ListUnder makes the call of List for a caller who needs few of the objects: for each value, those that the index finds under it.
+func (c *client[T]) ListUnder(p *Process, namespace string, ix store.Index[T], values []string) ([][]T, error) {
+	found := make([][]T, len(values))
+	err := c.list(p, namespace, func() {
+		for i, value := range values {
+			found[i] = slices.DeleteFunc(ix.Objects(value), func(obj T) bool { return namespace != "" && obj.GetNamespace() != namespace })
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// list makes the call of List; read has its effect.
+func (c *client[T]) list(p *Process, namespace string, read func()) error {
+	fault, err := p.before(c.call("list", namespace), p.engine.latency)
+	if err != nil {
+		return err
+	}
+	read()
+	if p.engine.footprint != nil {
+		noteList(p, c.call("list", namespace), c.in(namespace))
+	}
+	return p.after(fault)
+}
+
+// in returns the objects in a namespace; "" is all namespaces.
+func (c *client[T]) in(namespace string) []T {
+	objs := c.table.List()
+	if namespace == "" {
+		return objs
+	}
+	return slices.DeleteFunc(objs, func(obj T) bool { return obj.GetNamespace() != namespace })
 }
 
 // Create is store.Table.Create.

@@ -283,14 +283,7 @@ func (inf *informer[T]) list() []T {
 // stored lists the objects of the store that the informer selects, in the order of keys.
 func (inf *informer[T]) stored() []T {
 	if inf.index != nil {
-		keys := inf.index.Keys(inf.value)
-		objs := make([]T, 0, len(keys))
-		for _, key := range keys {
-			if obj, ok := inf.table.Lookup(key); ok {
-				objs = append(objs, obj)
-			}
-		}
-		return objs
+		return inf.index.Objects(inf.value)
 	}
 	objs := inf.table.List()
 	if inf.match != nil {

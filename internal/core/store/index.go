@@ -79,6 +79,17 @@ func (ix *index[T]) AppendKeys(list []string, value string) []string {
 	return list
 }
 
+// Objects returns the objects found under the value, in the order of their keys.
+func (ix *index[T]) Objects(value string) []T {
+	var objs []T
+	for _, key := range ix.Keys(value) {
+		if obj, ok := ix.table.Lookup(key); ok {
+			objs = append(objs, obj)
+		}
+	}
+	return objs
+}
+
 func (ix *index[T]) build() {
 	ix.index.byValue = map[string]filed{}
 	ix.table.order.Scan(func(key string, c *cell[T]) bool {

@@ -50,6 +50,7 @@ type Index[T api.Object] interface {
 	Has(obj T, value string) bool
 	Keys(value string) []string
 	AppendKeys(list []string, value string) []string
+	Objects(value string) []T
 	Left(c api.Change[T]) []string
 }
 
