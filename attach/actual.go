@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -176,7 +175,7 @@ func (w *actualState) attachedTo(volume corev1.UniqueVolumeName) []string {
 // confirmed lists, by node, the attached volumes, without uncertain ones.
 func (w *actualState) confirmed() map[string][]corev1.UniqueVolumeName {
 	byNode := map[string][]corev1.UniqueVolumeName{}
-	for _, volume := range slices.Sorted(maps.Keys(w.volumes)) {
+	for _, volume := range objects.SortedKeys(w.volumes) {
 		for node, a := range w.volumes[volume].nodes {
 			if a.confirmed {
 				byNode[node] = append(byNode[node], volume)

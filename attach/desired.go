@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,7 +120,7 @@ func (w *desiredState) podsOn(volume corev1.UniqueVolumeName, nodes []string) []
 func (v *desiredVolume) podList() []*corev1.Pod {
 	// ATT-212: upstream has no order. SIM: by uid.
 	pods := make([]*corev1.Pod, 0, len(v.pods))
-	for _, uid := range slices.Sorted(maps.Keys(v.pods)) {
+	for _, uid := range objects.SortedKeys(v.pods) {
 		pods = append(pods, v.pods[uid])
 	}
 	return pods

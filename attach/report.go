@@ -1,10 +1,11 @@
 package attach
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // report is the list that volumesAttached of one node should have. It is never removed (ATT-049).
@@ -93,7 +94,7 @@ func (w *actualState) take(node string) ([]corev1.AttachedVolume, bool) {
 	w.setDirty(r, false)
 	var volumes []corev1.AttachedVolume
 	// ATT-110: another order would be a change. SIM: by name.
-	for _, volume := range slices.Sorted(maps.Keys(r.volumes)) {
+	for _, volume := range objects.SortedKeys(r.volumes) {
 		// ATT-006: the device path belongs to the volume, and is empty for CSI.
 		path := ""
 		if v, ok := w.volumes[volume]; ok {

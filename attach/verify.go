@@ -1,8 +1,6 @@
 package attach
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,7 +61,7 @@ func (c *controller) verifyIfDue(p *engine.Process) {
 	}
 	c.verifier.pending = false
 	byNode := c.actual.confirmed()
-	for _, node := range slices.Sorted(maps.Keys(byNode)) {
+	for _, node := range objects.SortedKeys(byNode) {
 		volumes := c.verifiable(byNode[node])
 		// ATT-081: an operation without a key runs beside all others.
 		_ = c.ops.Run(engine.OperationKey{}, verifyOperation, func(p *engine.Process) error {

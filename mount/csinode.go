@@ -2,7 +2,6 @@ package mount
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +156,7 @@ func (dr *driverRegistrar) csiDriver(name string, b storage.Backend, info storag
 	keys := backends.TopologyKeys(b)
 	if dr.describes(name) {
 		// MNT-362: the topology keys are those of the node.
-		keys = slices.Sorted(maps.Keys(info.Topology))
+		keys = objects.SortedKeys(info.Topology)
 	}
 	return storagev1.CSINodeDriver{Name: name, NodeID: info.ID, TopologyKeys: keys, Allocatable: dr.allocatable(b)}
 }

@@ -2,14 +2,13 @@ package mount
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -76,7 +75,7 @@ func (ex *volumeExpansion) nextDeferral(r *expansionDeferral, soonest time.Time)
 // countSkippedDeferrals counts the Events of the skipped passes. Nothing has changed since the last pass, or another would have run.
 func (ex *volumeExpansion) countSkippedDeferrals() {
 	now := ex.k.actor.Engine().Now()
-	for _, name := range slices.Sorted(maps.Keys(ex.deferrals)) {
+	for _, name := range objects.SortedKeys(ex.deferrals) {
 		r := ex.deferrals[name]
 		if left := int(now.Sub(r.began)/passPeriod) - 1; !r.slow() {
 			// MNT-395, MNT-406: each skipped pass would have emitted both Events.

@@ -3,14 +3,13 @@ package mount
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -40,7 +39,7 @@ func (dr *driverRegistrar) describe(p *engine.Process, driver string, info stora
 		meta["annotations"] = map[string]string{annNodeIDs: string(text)}
 	}
 	labels := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(info.Topology)) {
+	for _, key := range objects.SortedKeys(info.Topology) {
 		value, exists := node.Labels[key]
 		switch {
 		case exists && value != info.Topology[key]:

@@ -2,12 +2,12 @@ package mount
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // ShutDown shuts the node down gracefully: it ends the pods group by group, those of the lowest priority first, and then powers the node
@@ -20,7 +20,7 @@ func (n *Node) ShutDown(graceByPriority map[int32]time.Duration) {
 		return
 	}
 	graces := maps.Clone(graceByPriority)
-	priorities := slices.Sorted(maps.Keys(graces))
+	priorities := objects.SortedKeys(graces)
 	k.actor.Go("shutdown", func(p *engine.Process) {
 		for i, priority := range priorities {
 			var workers []*podWorker

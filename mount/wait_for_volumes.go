@@ -12,6 +12,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -30,7 +31,7 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 	uid := w.uid
 	mounts, devices := volumes.UsedBy(w.pod)
 	maps.Copy(mounts, devices)
-	used := slices.Sorted(maps.Keys(mounts))
+	used := objects.SortedKeys(mounts)
 	if len(used) == 0 {
 		// MNT-350: no container uses a volume.
 		return nil
@@ -185,7 +186,7 @@ func (k *kubelet) unmounted(uid types.UID, used []string) []string {
 // unattached returns the desired volumes that have to be attached and are not recorded as attached.
 func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.DesiredVolume) {
 	outers := k.desiredByPodName(uid)
-	for _, name := range slices.Sorted(maps.Keys(outers)) {
+	for _, name := range objects.SortedKeys(outers) {
 		// MNT-352: a record means that the volume is attached.
 		if _, attached := k.actual.Volume(outers[name].Name); outers[name].Attachable && !attached {
 			names = append(names, name)
@@ -206,5 +207,5 @@ func (k *kubelet) unprocessed(uid types.UID, used []string) []string {
 func (k *kubelet) mountedNames(uid types.UID) []string {
 	outers := k.desiredByPodName(uid)
 	// MNT-357: only desired volumes count.
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(outers)), func(name string) bool { return !k.actual.IsMounted(outers[name].Name, uid) })
+	return slices.DeleteFunc(objects.SortedKeys(outers), func(name string) bool { return !k.actual.IsMounted(outers[name].Name, uid) })
 }

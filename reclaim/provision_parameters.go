@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ var secretKinds = []secretKind{secretDefault, secretProvisioner, secretControlle
 // driverParameters returns the parameters of a class without those of the sidecar.
 func driverParameters(class *storagev1.StorageClass) (map[string]string, error) {
 	parameters := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(class.Parameters)) {
+	for _, key := range objects.SortedKeys(class.Parameters) {
 		switch {
 		case !strings.HasPrefix(key, parameterPrefix):
 			parameters[key] = class.Parameters[key]
@@ -174,7 +173,7 @@ func resolve(template string, tokens map[string]string, what string, invalid fun
 	switch {
 	case len(missing) > 0:
 		// XPROV-034: a token that has no value is an error.
-		return "", fmt.Errorf("error resolving value %q: invalid tokens: %q", template, slices.Sorted(maps.Keys(missing)))
+		return "", fmt.Errorf("error resolving value %q: invalid tokens: %q", template, objects.SortedKeys(missing))
 	case len(invalid(resolved)) > 0 && template != resolved:
 		return "", fmt.Errorf("%q resolved to %q which is not a valid %s name", template, resolved, what)
 	case len(invalid(resolved)) > 0:

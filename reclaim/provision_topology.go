@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -152,7 +153,7 @@ func within(a, b storage.Segment) bool {
 
 func segmentText(segment storage.Segment) string {
 	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(segment)) {
+	for _, key := range objects.SortedKeys(segment) {
 		parts = append(parts, key+"="+segment[key])
 	}
 	return strings.Join(parts, ",")
@@ -177,7 +178,7 @@ func affinityOf(segments []storage.Segment) *corev1.VolumeNodeAffinity {
 	var terms []corev1.NodeSelectorTerm
 	for _, segment := range segments {
 		var term corev1.NodeSelectorTerm
-		for _, key := range slices.Sorted(maps.Keys(segment)) {
+		for _, key := range objects.SortedKeys(segment) {
 			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
 				Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{segment[key]},
 			})

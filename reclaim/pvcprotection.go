@@ -91,7 +91,7 @@ func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 		return
 	}
 	c.log.Info(4, "Enqueuing PVCs for Pod", klog.Object("pod", pod), klog.String("podUID", pod.UID))
-	for _, key := range objects.ClaimsOf(pod) {
+	for _, key := range c.byClaim.Values(pod) {
 		c.queue.Add(key)
 	}
 }
@@ -160,7 +160,7 @@ func (c *pvcProtection) syncClaim(p *engine.Process, key string, pods *livePods)
 		c.log.Info(3, "Added protection finalizer to PVC", klog.Object("PVC", claim))
 		return nil
 	}
-	user, err := c.user(p, claim, pods)
+	user, err := c.user(p, key, claim, pods)
 	if err != nil {
 		return err
 	}
@@ -181,10 +181,10 @@ func (c *pvcProtection) syncClaim(p *engine.Process, key string, pods *livePods)
 }
 
 // user finds a pod that uses the claim, nil for none.
-func (c *pvcProtection) user(p *engine.Process, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
+func (c *pvcProtection) user(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
 	c.log.Info(4, "Looking for Pods using PVC in the Informer's cache", klog.Object("PVC", claim))
 	// PROT-024: if the informer has a pod that uses the claim, the API server is not asked.
-	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
+	for _, pod := range c.pods.ByIndex(c.byClaim, key) {
 		if UsesClaim(pod, claim) {
 			c.log.Info(2, "Pod uses PVC", klog.Object("pod", pod), klog.Object("PVC", claim))
 			return pod, nil

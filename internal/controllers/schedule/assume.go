@@ -67,4 +67,8 @@ func (c *assumeCache[T]) delivered(obj T) {
 }
 
 // deleted handles the deletion of the object (SCHED-134).
-func (c *assumeCache[T]) deleted(obj T) { delete(c.assumed, api.KeyOf(obj)) }
+func (c *assumeCache[T]) deleted(obj T) {
+	if len(c.assumed) > 0 {
+		delete(c.assumed, api.KeyOf(obj))
+	}
+}

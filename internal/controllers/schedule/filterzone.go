@@ -104,6 +104,9 @@ func (c *cycle) unboundZone(claim *corev1.PersistentVolumeClaim) status {
 
 // filterZone rejects a node outside the zones of the pod's volumes (SCHED-202).
 func (c *cycle) filterZone(at nodeState) status {
+	if len(c.zones) == 0 {
+		return status{}
+	}
 	labels := at.node.Labels
 	// SCHED-202: a node without zone labels is accepted, as in a cluster without zones.
 	zoned := slices.ContainsFunc(zoneLabels[:], func(label struct{ key, newer string }) bool { _, ok := labels[label.key]; return ok })

@@ -52,7 +52,7 @@ func (f *fixture) load(objs ...api.Object) {
 func (f *fixture) onNodes(objs ...api.Object) {
 	for _, obj := range objs {
 		if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-			f.scheduler.pods.put(pod)
+			f.scheduler.pods.put(api.KeyOf(pod), pod)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func at(pairs ...string) *metav1.LabelSelector {
 // csiNode is a node where drivers attach up to that many volumes; a negative count is no limit.
 func csiNode(name string, drivers map[string]int32) *storagev1.CSINode {
 	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for _, driver := range sortedKeys(drivers) {
+	for _, driver := range objects.SortedKeys(drivers) {
 		d := storagev1.CSINodeDriver{Name: driver, NodeID: name}
 		if count := drivers[driver]; count >= 0 {
 			d.Allocatable = &storagev1.VolumeNodeResources{Count: new(count)}

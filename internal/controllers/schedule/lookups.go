@@ -45,6 +45,8 @@ type lookups struct {
 	// selects.
 	namespaceLabels func(name string) labels.Set
 	namespaces      func(labels.Selector) []string
+
+	scores []int64 // see cycle.noScores
 }
 
 // indexes find objects for the scheduler. They outlive a crash of the scheduler.

@@ -1,12 +1,12 @@
 package schedule
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // podCache has the pods on each node: those bound to it and those assumed to be bound (SCHED-030). The zero value has none.
@@ -37,17 +37,16 @@ func (c *podCache) prepare() {
 }
 
 // assume adds a pod to the node that was chosen for it.
-func (c *podCache) assume(pod *corev1.Pod) {
-	c.put(pod)
-	c.assumed[api.KeyOf(pod)] = true
+func (c *podCache) assume(key string, pod *corev1.Pod) {
+	c.put(key, pod)
+	c.assumed[key] = true
 }
 
 // put adds or replaces a pod on its node. The pod is no longer assumed.
-func (c *podCache) put(pod *corev1.Pod) {
+func (c *podCache) put(key string, pod *corev1.Pod) {
 	if c.pods == nil {
 		c.prepare()
 	}
-	key := api.KeyOf(pod)
 	if old := c.pods[key]; old != nil && sameDemand(old, pod) {
 		delete(c.assumed, key)
 		c.pods[key], c.nodes[pod.Spec.NodeName].pods[key] = pod, pod
@@ -138,7 +137,7 @@ func (c *podCache) on(node string) []*corev1.Pod {
 		return nil
 	}
 	pods := make([]*corev1.Pod, 0, len(n.pods))
-	for _, key := range slices.Sorted(maps.Keys(n.pods)) {
+	for _, key := range objects.SortedKeys(n.pods) {
 		pods = append(pods, n.pods[key])
 	}
 	return pods

@@ -17,6 +17,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -88,7 +89,7 @@ func (s *scheduler) preempting(pod *corev1.Pod, d *diagnosis) bool {
 func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why string, err error) {
 	var errs []error
 	after := diagnosis{nodes: d.nodes}
-	for _, name := range sortedKeys(d.byNode) {
+	for _, name := range objects.SortedKeys(d.byNode) {
 		node, ok := s.inf.nodes.Get(name)
 		if !ok || d.byNode[name].code != unschedulable {
 			// SCHED-234: evictions do not resolve an unresolvable rejection.
@@ -246,7 +247,7 @@ func (e *eviction) before(other *eviction) bool {
 
 // evict deletes the victims. After an error it stops, and the pod is tried again (SCHED-243).
 func (s *scheduler) evict(p *engine.Process, pod *corev1.Pod, e *eviction) {
-	for _, key := range sortedKeys(s.nominated) {
+	for _, key := range objects.SortedKeys(s.nominated) {
 		other := s.nominated[key]
 		if other.Status.NominatedNodeName != e.node || priorityOf(other) >= priorityOf(pod) || !s.evicts(e) {
 			continue

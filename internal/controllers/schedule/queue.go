@@ -20,6 +20,8 @@ type queuedPod struct {
 	seq uint64 // the order in which pods were added
 	// in is the part of the queue that has the pod; nil during an attempt.
 	in *btree.BTreeG[*queuedPod]
+	// claims are the keys of its claims while it is unschedulable.
+	claims []string
 	// plugins are the plugins that rejected the pod at its last attempt; none after an error (SCHED-250).
 	plugins []string
 	// rejections counts the attempts that plugins rejected, errors the consecutive ones that failed with an error.
@@ -100,7 +102,8 @@ func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
 	item.in = in
 	in.Set(item)
 	if in == q.unschedulable {
-		for _, key := range objects.ClaimsOf(item.pod) {
+		item.claims = objects.ClaimsOf(item.pod)
+		for _, key := range item.claims {
 			q.byClaim[key] = append(q.byClaim[key], item)
 		}
 	}
@@ -108,7 +111,7 @@ func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
 
 func (q *queue) take(item *queuedPod) {
 	if item.in == q.unschedulable {
-		for _, key := range objects.ClaimsOf(item.pod) {
+		for _, key := range item.claims {
 			rest := slices.DeleteFunc(q.byClaim[key], func(other *queuedPod) bool { return other == item })
 			if q.byClaim[key] = rest; len(rest) == 0 {
 				delete(q.byClaim, key)

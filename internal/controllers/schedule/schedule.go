@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // errNoNodes is the result for every pod in a cluster without nodes.
@@ -39,7 +40,7 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	assumed := *pod
 	assumed.Spec.NodeName = node
 	delete(s.nominated, item.key)
-	s.pods.assume(&assumed)
+	s.pods.assume(item.key, &assumed)
 	res, err := s.reserve(&assumed, c.found[node])
 	if err != nil {
 		// SCHED-237, SCHED-133
@@ -122,7 +123,7 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]nodeStat
 	if len(nodes) >= manyNodes {
 		first = s.first
 	}
-	fit := make([]nodeState, 0, min(len(nodes), enough))
+	fit := s.fit[:0]
 	tried := 0
 	for ; tried < len(nodes) && len(fit) < enough; tried++ {
 		node, ok := s.inf.nodes.Get(nodes[(first+tried)%len(nodes)])
@@ -142,6 +143,7 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]nodeStat
 	}
 	// SCHED-025: the next search begins where this one ended. That matters only if not all nodes are filtered.
 	s.first = (first + tried) % len(nodes)
+	s.fit = fit
 	return fit, nil
 }
 
@@ -209,7 +211,7 @@ func (s *scheduler) nominatedTo(node string, pod *corev1.Pod) []*corev1.Pod {
 		return nil
 	}
 	var pods []*corev1.Pod
-	for _, key := range sortedKeys(s.nominated) {
+	for _, key := range objects.SortedKeys(s.nominated) {
 		if other := s.nominated[key]; other.Status.NominatedNodeName == node && key != api.KeyOf(pod) && priorityOf(other) >= priorityOf(pod) {
 			pods = append(pods, other)
 		}

@@ -44,6 +44,8 @@ type scheduler struct {
 	first int
 	// names caches the names of the nodes in the informer; nil after a node was added or deleted. See nodeNames.
 	names []string
+	// fit is the memory of feasible.
+	fit []nodeState
 }
 
 // New adds the scheduler to the engine. It returns an error for a negative duration, an RetryStart above RetryMax, an empty profile, and
@@ -133,7 +135,7 @@ func (s *scheduler) moved(kind api.Kind, what verb, old, new api.Object) {
 
 func (s *scheduler) podAdded(pod *corev1.Pod) {
 	if pod.Spec.NodeName != "" {
-		s.assigned(pod)
+		s.assigned(s.inf.pods.KeyOf(pod), pod)
 	} else if s.cfg.responsible(pod) {
 		// SCHED-020: a pod created with a node never gets here, so no node is selected for its claims.
 		s.nominate(pod)
@@ -142,21 +144,21 @@ func (s *scheduler) podAdded(pod *corev1.Pod) {
 }
 
 // assigned records a pod that is bound to a node, which ends its assumption.
-func (s *scheduler) assigned(pod *corev1.Pod) {
-	s.pods.put(pod)
+func (s *scheduler) assigned(key string, pod *corev1.Pod) {
+	s.pods.put(key, pod)
 	s.queue.move(change{kind: api.Pod, what: added, new: pod}, nil)
 }
 
 func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
-	key := api.KeyOf(pod)
+	key := s.inf.pods.KeyOf(pod)
 	switch {
 	case old.Spec.NodeName != "":
-		s.pods.put(pod)
+		s.pods.put(key, pod)
 		s.queue.move(change{kind: api.Pod, what: updated, old: old, new: pod}, nil)
 	case pod.Spec.NodeName != "":
 		s.queue.remove(key)
 		delete(s.nominated, key)
-		s.assigned(pod)
+		s.assigned(key, pod)
 	case !s.cfg.responsible(pod):
 	case s.pods.assumed[key]:
 		// It is being bound: the end of the binding cycle decides, unless the pod is being deleted.
@@ -172,7 +174,7 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 }
 
 func (s *scheduler) podDeleted(pod *corev1.Pod) {
-	key := api.KeyOf(pod)
+	key := s.inf.pods.KeyOf(pod)
 	delete(s.nominated, key)
 	switch {
 	case pod.Spec.NodeName != "":

@@ -61,6 +61,16 @@ func (c *cycle) score(nodes []nodeState, each func(plugin string, scores []int64
 	return totals, nil
 }
 
+// noScores returns n zeros, in memory that is valid until the next call: the lists of plugins are added up one by one.
+func (c *cycle) noScores(n int) []int64 {
+	if cap(c.look.scores) < n {
+		c.look.scores = make([]int64, n)
+	}
+	scores := c.look.scores[:n]
+	clear(scores)
+	return scores
+}
+
 // normalize scales scores so that the highest becomes 100, or 0 if low ones are better.
 func normalize(scores []int64, lowIsBetter bool) []int64 {
 	most := slices.Max(scores)
@@ -77,7 +87,7 @@ func normalize(scores []int64, lowIsBetter bool) []int64 {
 
 // scoreTaints prefers nodes with few taints PreferNoSchedule that the pod does not tolerate (SCHED-122).
 func (c *cycle) scoreTaints(nodes []nodeState) ([]int64, error) {
-	scores := make([]int64, len(nodes))
+	scores := c.noScores(len(nodes))
 	for i, at := range nodes {
 		for j := range at.node.Spec.Taints {
 			if taint := &at.node.Spec.Taints[j]; taint.Effect == corev1.TaintEffectPreferNoSchedule && !objects.Tolerated(c.pod, taint) {
@@ -94,7 +104,7 @@ func (c *cycle) scoreAffinity(nodes []nodeState) ([]int64, error) {
 	if affinity == nil || affinity.NodeAffinity == nil || len(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
 		return nil, nil
 	}
-	scores := make([]int64, len(nodes))
+	scores := c.noScores(len(nodes))
 	for i, at := range nodes {
 		for j := range affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 			term := &affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[j]
@@ -108,9 +118,13 @@ func (c *cycle) scoreAffinity(nodes []nodeState) ([]int64, error) {
 
 // scoreFree prefers nodes with much free cpu and memory (SCHED-124).
 func (c *cycle) scoreFree(nodes []nodeState) ([]int64, error) {
-	scores := make([]int64, len(nodes))
+	scores := c.noScores(len(nodes))
 	own := assumedRequests(c.pod)
-	for i, at := range nodes {
+	for i := range nodes {
+		at := &nodes[i]
+		if len(at.node.Status.Allocatable) == 0 {
+			continue
+		}
 		sum, n := int64(0), int64(0)
 		for j, name := range scoredResources {
 			have := capacityFor(at.node, name)
@@ -135,7 +149,7 @@ func (c *cycle) scoreBalance(nodes []nodeState) ([]int64, error) {
 	if c.requests[corev1.ResourceCPU] == 0 && c.requests[corev1.ResourceMemory] == 0 {
 		return nil, nil
 	}
-	scores := make([]int64, len(nodes))
+	scores := c.noScores(len(nodes))
 	for i, at := range nodes {
 		before, after := balance(at.node, at.used, nil), balance(at.node, at.used, c.requests)
 		scores[i] = maxScore/2 + (maxScore/2+after-before)/2
@@ -176,7 +190,7 @@ func (c *cycle) scoreImages(nodes []nodeState) ([]int64, error) {
 			names = append(names, tagged(image.Reference))
 		}
 	}
-	scores := make([]int64, len(nodes))
+	scores := c.noScores(len(nodes))
 	var shares map[string]float64
 	for i, at := range nodes {
 		if len(at.node.Status.Images) > 0 && shares == nil {
@@ -242,7 +256,7 @@ func (c *cycle) scoreSpread(nodes []nodeState) ([]int64, error) {
 		weights[j] = math.Log(float64(size + 2))
 	}
 	c.countSpread(constraints, all, counts)
-	scores := make([]int64, len(nodes))
+	scores := c.noScores(len(nodes))
 	for i, at := range nodes {
 		if ignored[i] {
 			continue

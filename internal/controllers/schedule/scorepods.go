@@ -91,7 +91,7 @@ func (c *cycle) scorePods(nodes []nodeState) ([]int64, error) {
 	if len(scores) == 0 {
 		return nil, nil
 	}
-	list := make([]int64, len(nodes))
+	list := c.noScores(len(nodes))
 	for i, at := range nodes {
 		for d, weight := range scores {
 			if value, ok := at.node.Labels[d.key]; ok && value == d.value {

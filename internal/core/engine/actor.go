@@ -211,10 +211,11 @@ func (a *Actor) Background(d time.Duration, name string, fn func(*Process)) *Tim
 type Timer struct {
 	actor *Actor
 	name  string
-	// What it does is in one of these: it starts a process, calls a function, or ends a wait.
+	// What it does is in one of these: it starts a process, calls a function, ends a wait, or adds a key to a queue.
 	process func(*Process)
 	call    func()
 	wait    *waiter
+	retry   *delayed
 
 	cause      uint64 // the process that asked for it
 	rank       uint8  // of a pass
@@ -242,6 +243,8 @@ func (t *Timer) run() {
 		t.actor.spawn(t.name, t.process)
 	case t.call != nil:
 		t.call()
+	case t.retry != nil:
+		t.retry.due()
 	default:
 		t.wait.timeout()
 	}
@@ -251,6 +254,9 @@ func (t *Timer) run() {
 func (t *Timer) String() string {
 	if t.wait != nil {
 		return t.wait.proc.name + ", tired of waiting"
+	}
+	if t.retry != nil {
+		return t.retry.queue.name + " retry of " + t.retry.key
 	}
 	return t.name
 }

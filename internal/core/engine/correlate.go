@@ -45,6 +45,9 @@ type subjectEvents struct {
 	spam    membership
 	tokens  bucket
 	reasons []*reasonEvents
+	// Most subjects have one Event. first and firstReasons are its memory.
+	first        reasonEvents
+	firstReasons [1]*reasonEvents
 }
 
 // reasonEvents are the Events about one subject for one reason.
@@ -55,6 +58,10 @@ type reasonEvents struct {
 	texts    []string  // the recent ones
 	last     time.Time // when there was one
 	messages []*message
+	// Most reasons have one message. first, firstTexts and firstMessages are its memory.
+	first         message
+	firstTexts    [1]string
+	firstMessages [1]*message
 }
 
 // message is one stored Event: those about one subject for one reason with one text. Combined Events are counted together, whatever their text.
@@ -101,6 +108,7 @@ func (c *correlator) events(about subject, reason string) *reasonEvents {
 	s := c.subjects[about]
 	if s == nil {
 		s = &subjectEvents{subject: about, in: c}
+		s.reasons = s.firstReasons[:0]
 		if c.subjects == nil {
 			c.subjects = map[subject]*subjectEvents{}
 		}
@@ -111,7 +119,12 @@ func (c *correlator) events(about subject, reason string) *reasonEvents {
 			return r
 		}
 	}
-	r := &reasonEvents{about: s, reason: reason}
+	r := &s.first
+	if r.about != nil {
+		r = &reasonEvents{}
+	}
+	r.about, r.reason = s, reason
+	r.texts, r.messages = r.firstTexts[:0], r.firstMessages[:0]
 	s.reasons = append(s.reasons, r)
 	return r
 }
@@ -146,7 +159,12 @@ func (c *correlator) message(r *reasonEvents, text string, combined bool) *messa
 	i := slices.IndexFunc(r.messages, func(m *message) bool { return m.combined == combined && m.text == text })
 	if i < 0 {
 		i = len(r.messages)
-		r.messages = append(r.messages, &message{of: r, text: text, combined: combined})
+		m := &r.first
+		if m.of != nil {
+			m = &message{}
+		}
+		m.of, m.text, m.combined = r, text, combined
+		r.messages = append(r.messages, m)
 	}
 	m := r.messages[i]
 	c.seen.use(&m.seen, m)

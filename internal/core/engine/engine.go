@@ -58,9 +58,9 @@ type Engine struct {
 	start         time.Time
 	now           time.Duration // since start
 	seq           uint64
-	timers        timerHeap
+	timers        eventHeap[byTime]
 	ready         readyList
-	passes        passList
+	passes        eventHeap[byTurn]
 	turn          turn // of the pass that ran last at this instant
 	waiting       int  // foreground events, ready or timed
 	choices       *choices

@@ -30,14 +30,7 @@ func (a turn) compare(b turn) int {
 // lastTurn comes after all passes of an instant.
 var lastTurn = turn{rank: math.MaxUint8}
 
-func (a event) turn() turn { return turn{a.rank, a.owner.index} }
-
-func (a event) before(b event) bool {
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	return a.seq < b.seq
-}
+func (a *event) turn() turn { return turn{a.rank, a.owner.index} }
 
 // readyList lists the events that are due now, in the order in which they became due.
 type readyList struct{ fifo[event] }
@@ -62,41 +55,44 @@ func (r *readyList) drop(match func(event) bool) {
 	r.items, r.head = r.items[:n], 0
 }
 
-// passList lists the passes that are due now, in the order of their turns.
-type passList struct{ events []event }
+// byTurn is the order of the passes that are due now.
+type byTurn struct{}
 
-func (l *passList) push(ev event) {
-	at, _ := slices.BinarySearchFunc(l.events, ev, func(a, b event) int {
-		return cmp.Or(a.turn().compare(b.turn()), cmp.Compare(a.seq, b.seq))
-	})
-	l.events = slices.Insert(l.events, at, ev)
+func (byTurn) before(a, b *event) bool {
+	return cmp.Or(a.turn().compare(b.turn()), cmp.Compare(a.seq, b.seq)) < 0
 }
 
-func (l *passList) pop() event {
-	ev := l.events[0]
-	l.events = slices.Delete(l.events, 0, 1)
-	return ev
+// byTime is the order of the events that are due later.
+type byTime struct{}
+
+func (byTime) before(a, b *event) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.seq < b.seq
 }
 
-// drop removes the events that match.
-func (l *passList) drop(match func(event) bool) { l.events = slices.DeleteFunc(l.events, match) }
+// eventHeap is a binary heap of events. Its order, an O, never finds two events equal.
+type eventHeap[O interface{ before(a, b *event) bool }] struct{ events []event }
 
-// timerHeap is a binary heap of events by (time, sequence).
-type timerHeap struct{ events []event }
+func before[O interface{ before(a, b *event) bool }](a, b *event) bool {
+	var order O
+	return order.before(a, b)
+}
 
-func (h *timerHeap) peek() (event, bool) {
+func (h *eventHeap[O]) peek() (event, bool) {
 	if len(h.events) == 0 {
 		return event{}, false
 	}
 	return h.events[0], true
 }
 
-func (h *timerHeap) push(ev event) {
+func (h *eventHeap[O]) push(ev event) {
 	h.events = append(h.events, ev)
 	i := len(h.events) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if !ev.before(h.events[up]) {
+		if !before[O](&ev, &h.events[up]) {
 			break
 		}
 		h.events[i] = h.events[up]
@@ -105,7 +101,7 @@ func (h *timerHeap) push(ev event) {
 	h.events[i] = ev
 }
 
-func (h *timerHeap) pop() event {
+func (h *eventHeap[O]) pop() event {
 	top := h.events[0]
 	n := len(h.events) - 1
 	last := h.events[n]
@@ -118,17 +114,17 @@ func (h *timerHeap) pop() event {
 }
 
 // sink moves ev down from i to its position.
-func (h *timerHeap) sink(i int, ev event) {
+func (h *eventHeap[O]) sink(i int, ev event) {
 	n := len(h.events)
 	for {
 		child := 2*i + 1
 		if child >= n {
 			break
 		}
-		if child+1 < n && h.events[child+1].before(h.events[child]) {
+		if child+1 < n && before[O](&h.events[child+1], &h.events[child]) {
 			child++
 		}
-		if !h.events[child].before(ev) {
+		if !before[O](&h.events[child], &ev) {
 			break
 		}
 		h.events[i] = h.events[child]
@@ -138,17 +134,17 @@ func (h *timerHeap) sink(i int, ev event) {
 }
 
 // drop removes the events that match.
-func (h *timerHeap) drop(match func(event) bool) {
+func (h *eventHeap[O]) drop(match func(event) bool) {
 	h.events = slices.DeleteFunc(h.events, match)
 	for i := len(h.events)/2 - 1; i >= 0; i-- {
 		h.sink(i, h.events[i])
 	}
 }
 
-func (h *timerHeap) sorted() []event {
+func (h *eventHeap[O]) sorted() []event {
 	events := slices.Clone(h.events)
 	slices.SortFunc(events, func(a, b event) int {
-		if a.before(b) {
+		if before[O](&a, &b) {
 			return -1
 		}
 		return 1

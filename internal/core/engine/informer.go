@@ -199,12 +199,12 @@ func (e *Engine) SetLag(actor string, lag time.Duration) {
 	e.lag[actor] = lag
 }
 
-// KeyOf is store.KeyOf. For the object that a handler receives it allocates no string.
+// KeyOf is api.KeyOf. It allocates no string for the object that a handler receives, and for one that is stored.
 func (inf *informer[T]) KeyOf(obj T) string {
 	if inf.key != "" && any(obj) == any(inf.delivered) {
 		return inf.key
 	}
-	return api.KeyOf(obj)
+	return inf.table.KeyOf(obj)
 }
 
 // String names the kind whose changes the informer delivers.

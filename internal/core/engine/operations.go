@@ -72,13 +72,7 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 	switch {
 	case op == nil:
 		// ATT-083, MNT-155: an unknown operation starts.
-		op = &operation{name: name}
-		if key.Volume != "" {
-			if o.records == nil {
-				o.records = map[string][]*operation{}
-			}
-			o.records[key.Volume] = append(o.records[key.Volume], op)
-		}
+		op = o.add(key.Volume, name)
 	case op.running:
 		// BIND-091, ATT-083, MNT-155: a second operation is rejected, not queued.
 		return ErrRunning
@@ -99,6 +93,28 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 		o.complete(op, guarded(p, name, fn), p)
 	})
 	return nil
+}
+
+// add adds a record.
+func (o *NestedOperations) add(volume, name string) *operation {
+	// Most lists have one record, so they are made together.
+	memory := &struct {
+		operation
+		list [1]*operation
+	}{operation: operation{name: name}}
+	op := &memory.operation
+	switch {
+	case volume == "":
+	case len(o.records[volume]) > 0:
+		o.records[volume] = append(o.records[volume], op)
+	default:
+		if o.records == nil {
+			o.records = map[string][]*operation{}
+		}
+		memory.list[0] = op
+		o.records[volume] = memory.list[:]
+	}
+	return op
 }
 
 // complete records the end of an operation.

@@ -39,11 +39,17 @@ type queued struct {
 	working bool
 }
 
+// delayed is a key that is added later, by its timer.
 type delayed struct {
-	timer *Timer
+	timer Timer
+	queue *Queue
+	key   string
 	at    time.Duration
-	// background: Settle does not wait for it.
-	background bool
+}
+
+func (d *delayed) due() {
+	delete(d.queue.waiting, d.key)
+	d.queue.Add(d.key)
 }
 
 // QueueConfig sets up a queue. Sync is required.
@@ -288,24 +294,23 @@ func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 	}
 	at := q.actor.engine.now + d
 	if w, ok := q.waiting[key]; ok {
-		if w.at <= at && (background || !w.background) {
+		if w.at <= at && (background || !w.timer.background) {
 			q.actor.engine.answers(0)
 			return
 		}
 		// BIND-034: only the shorter one is left. Settle waits for it if it waits for one of them.
 		w.timer.Stop()
-		at, background = min(at, w.at), background && w.background
+		at, background = min(at, w.at), background && w.timer.background
 	}
 	d = at - q.actor.engine.now
 	q.actor.engine.answers(int64(d))
 	if q.waiting == nil {
 		q.waiting = map[string]*delayed{}
 	}
-	q.waiting[key] = &delayed{at: at, background: background, timer: q.actor.arm(d, &Timer{name: q.name + " retry of " + key, background: background,
-		call: func() {
-			delete(q.waiting, key)
-			q.Add(key)
-		}})}
+	w := &delayed{queue: q, key: key, at: at}
+	w.timer.retry, w.timer.background = w, background
+	q.actor.arm(d, &w.timer)
+	q.waiting[key] = w
 }
 
 // withdraw cancels the pending delays of a key.

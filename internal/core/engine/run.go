@@ -172,7 +172,7 @@ func (err *StuckError) cause() string {
 // Pending describes the work that is queued, in the order in which it is due.
 func (e *Engine) Pending() []string {
 	var pending []string
-	for _, ev := range slices.Concat(e.ready.all(), e.passes.events) {
+	for _, ev := range slices.Concat(e.ready.all(), e.passes.sorted()) {
 		if t, ok := ev.task.(*Timer); ok && t.stopped {
 			continue
 		}

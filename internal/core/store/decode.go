@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	kjson "sigs.k8s.io/json"
 )
@@ -120,7 +121,7 @@ func walkQuantities(doc any, t reflect.Type) error {
 		}
 	case reflect.Map:
 		entries, _ := doc.(map[string]any)
-		for _, key := range sortedKeys(entries) {
+		for _, key := range objects.SortedKeys(entries) {
 			if err := walkQuantities(entries[key], t.Elem()); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}

@@ -107,14 +107,6 @@ func checkQuantity(name corev1.ResourceName, q apiresource.Quantity, path *field
 	return errs
 }
 
-// sortedKeys returns the keys of a map in ascending order, so that the order of a map never reaches a caller.
-func sortedKeys[M ~map[K]V, K ~string, V any](m M) []K {
-	if len(m) == 0 {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(m))
-}
-
 // sameMap reports whether a and b are the same map, or both empty.
 func sameMap[M ~map[K]V, K comparable, V any](a, b M) bool {
 	return len(a) == len(b) && (len(a) == 0 || reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer())

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,7 +167,7 @@ func labelsValid(labels map[string]string) bool {
 func validateLabels(labels map[string]string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	// API-035: keys are qualified names, values have the syntax of labels.
-	for _, k := range sortedKeys(labels) {
+	for _, k := range objects.SortedKeys(labels) {
 		errs = appendInvalid(errs, at, k, validation.IsQualifiedName(k))
 		errs = appendInvalid(errs, at, labels[k], validation.IsValidLabelValue(labels[k]))
 	}
@@ -188,7 +189,7 @@ func validateAnnotations(annotations map[string]string, at *field.Path) field.Er
 	var errs field.ErrorList
 	size := 0
 	// API-035: the case of an annotation's key does not matter, the size of all annotations together does.
-	for _, k := range sortedKeys(annotations) {
+	for _, k := range objects.SortedKeys(annotations) {
 		size += len(k) + len(annotations[k])
 		errs = appendInvalid(errs, at, k, validation.IsQualifiedName(strings.ToLower(k)))
 	}

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 var nodeStrategy = strategy[*coreNode]{
@@ -106,7 +108,7 @@ func validateResources(list corev1.ResourceList, name string) field.ErrorList {
 		return nil
 	}
 	var errs field.ErrorList
-	for _, resource := range sortedKeys(list) {
+	for _, resource := range objects.SortedKeys(list) {
 		errs = append(errs, validateAmount(resource, list[resource], field.NewPath("status", name, string(resource)))...)
 	}
 	return errs

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -223,14 +224,14 @@ func validateClaimStatus(claim, _ *corePVC) field.ErrorList {
 	}
 	status := &claim.Status
 	errs = append(errs, eachQuantity(status.Capacity, capacityStatusPath, notNegative)...)
-	for _, name := range sortedKeys(status.AllocatedResourceStatuses) {
+	for _, name := range objects.SortedKeys(status.AllocatedResourceStatuses) {
 		errs = append(errs, validateClaimResource(name, resizeStatusPath)...)
 		// API-242: the error is that of the whole map, and shows the name of the resource.
 		if !slices.Contains(resizeStates, status.AllocatedResourceStatuses[name]) {
 			errs = append(errs, field.NotSupported(resizeStatusPath, string(name), resizeStates))
 		}
 	}
-	for _, name := range sortedKeys(status.AllocatedResources) {
+	for _, name := range objects.SortedKeys(status.AllocatedResources) {
 		if own := validateClaimResource(name, allocatedPath); len(own) > 0 {
 			errs = append(errs, own...)
 			continue

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // validateOtherPods validates the affinity of a new pod to other pods, and its topology spread constraints (API-263).
@@ -72,7 +74,7 @@ func validateLabelSelector(selector *metav1.LabelSelector, opts metav1validation
 func validateLabelKeys(match, mismatch []string, selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	errs := append(validateKeys(match, selector, path.Child("matchLabelKeys")), validateKeys(mismatch, selector, path.Child("mismatchLabelKeys"))...)
 	if selector != nil {
-		seen := sortedKeys(selector.MatchLabels)
+		seen := objects.SortedKeys(selector.MatchLabels)
 		for _, e := range selector.MatchExpressions {
 			// The expression that stands for the key is in the selector already.
 			if i := slices.Index(match, e.Key); i >= 0 && slices.Contains(seen, e.Key) {

@@ -9,6 +9,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/quota"
 )
 
@@ -27,13 +28,13 @@ func validateRequirementsOf(r *corev1.ResourceRequirements, path *field.Path,
 		computes = computes || name == corev1.ResourceCPU || name == corev1.ResourceMemory
 		pages = pages || isHugePages(name)
 	}
-	for _, name := range sortedKeys(r.Limits) {
+	for _, name := range objects.SortedKeys(r.Limits) {
 		errs = append(errs, validateName(name, limits.Key(string(name)))...)
 		errs = append(errs, validateAmount(name, r.Limits[name], limits.Key(string(name)))...)
 		errs = append(errs, validateHugePages(name, r.Limits[name], limits.Key(string(name)))...)
 		note(name)
 	}
-	for _, name := range sortedKeys(r.Requests) {
+	for _, name := range objects.SortedKeys(r.Requests) {
 		request := r.Requests[name]
 		errs = append(errs, validateName(name, requests.Key(string(name)))...)
 		errs = append(errs, validateAmount(name, request, requests.Key(string(name)))...)
@@ -111,7 +112,7 @@ func validatePodResources(spec *corev1.PodSpec) field.ErrorList {
 	errs = append(errs, validateRequirementsOf(spec.Resources, path, validatePodLevelResource)...)
 	// API-259: the pod requests at least what its containers request together.
 	total := quota.ContainerTotal(spec, quota.Requests)
-	for _, name := range sortedKeys(total) {
+	for _, name := range objects.SortedKeys(total) {
 		sum := total[name]
 		if whole, ok := spec.Resources.Requests[name]; ok && sum.Cmp(whole) > 0 {
 			errs = append(errs, field.Invalid(path.Child("requests").Key(string(name)), whole.String(),
@@ -119,7 +120,7 @@ func validatePodResources(spec *corev1.PodSpec) field.ErrorList {
 		}
 	}
 	total = quota.ContainerTotal(spec, quota.Limits)
-	for _, name := range sortedKeys(total) {
+	for _, name := range objects.SortedKeys(total) {
 		sum := total[name]
 		if whole, ok := spec.Resources.Limits[name]; ok && isHugePages(name) && sum.Cmp(whole) > 0 {
 			errs = append(errs, field.Invalid(path.Child("limits").Key(string(name)), whole.String(),
@@ -129,7 +130,7 @@ func validatePodResources(spec *corev1.PodSpec) field.ErrorList {
 	// API-259: no container has a larger limit than the pod.
 	for i := range spec.Containers {
 		list := spec.Containers[i].Resources.Limits
-		for _, name := range sortedKeys(list) {
+		for _, name := range objects.SortedKeys(list) {
 			limit := list[name]
 			if whole, ok := spec.Resources.Limits[name]; ok && limit.Cmp(whole) > 0 {
 				errs = append(errs, field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"), limit.String(),

@@ -56,7 +56,7 @@ func validatePod(pod, old *corePod) field.ErrorList {
 	}
 	errs = append(errs, validateGates(spec.SchedulingGates)...)
 	if len(spec.Tolerations) > 0 {
-		errs = append(errs, validateTolerations(spec.Tolerations, field.NewPath("spec", "tolerations"))...)
+		errs = append(errs, validateTolerations(spec.Tolerations)...)
 	}
 	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *deadline,
@@ -177,10 +177,13 @@ var (
 		corev1.TolerationOpLt}
 )
 
-func validateTolerations(tolerations []corev1.Toleration, path *field.Path) field.ErrorList {
+func validateTolerations(tolerations []corev1.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	for i, t := range tolerations {
-		at := path.Index(i)
+		if t.Operator == corev1.TolerationOpExists && t.Value == "" && t.Effect == corev1.TaintEffectNoExecute && isQualifiedName(t.Key) {
+			continue // such as those that every pod gets; paths allocate
+		}
+		at := field.NewPath("spec", "tolerations").Index(i)
 		if t.Key != "" {
 			errs = append(errs, labelKey(t.Key, at, "key")...)
 		} else if t.Operator != corev1.TolerationOpExists {

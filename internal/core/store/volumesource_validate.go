@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Each function validates one kind of source, with the path of the source. Pods use them for sources that they have in the same form.
@@ -208,7 +210,7 @@ func validateFC(s *corev1.FCVolumeSource, path *field.Path) field.ErrorList {
 // validateFlexVolume validates one kind of source (API-140): keys of options must not use a domain of Kubernetes.
 func validateFlexVolume(driver string, options map[string]string, path *field.Path) field.ErrorList {
 	errs := required(path, "driver", driver)
-	for _, key := range sortedKeys(options) {
+	for _, key := range objects.SortedKeys(options) {
 		owner, _, _ := strings.Cut(key, "/")
 		domain := "." + strings.ToLower(owner)
 		if strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io") {

@@ -2,7 +2,6 @@ package volumes
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/tidwall/btree"
@@ -187,14 +186,14 @@ func (d *Desired) TakePodErrors(pod types.UID) []string {
 		return nil
 	}
 	delete(d.errors, pod)
-	return slices.Sorted(maps.Keys(set))
+	return objects.SortedKeys(set)
 }
 
 // ClearPodErrors drops the errors of the pod.
 func (d *Desired) ClearPodErrors(pod types.UID) { delete(d.errors, pod) }
 
 // PodsWithErrors lists the pods that have errors, in order.
-func (d *Desired) PodsWithErrors() []types.UID { return slices.Sorted(maps.Keys(d.errors)) }
+func (d *Desired) PodsWithErrors() []types.UID { return objects.SortedKeys(d.errors) }
 
 // Volumes lists the desired volumes, ordered by name.
 func (d *Desired) Volumes() []*DesiredVolume { return d.volumes.Values() }
