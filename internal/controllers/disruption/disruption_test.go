@@ -1,6 +1,7 @@
 package disruption_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,8 +28,15 @@ import (
 
 type fixture struct{ *rig.Rig }
 
-func newFixture(t *testing.T) fixture {
-	f := fixture{rig.New(t, engine.Config{})}
+func newFixture(t *testing.T) fixture { return newFixtureWith(t, nil) }
+
+// newFixtureWith returns a fixture with faults.
+func newFixtureWith(t *testing.T, faults engine.InjectorFunc) fixture {
+	cfg := engine.Config{}
+	if faults != nil {
+		cfg.Injector = faults
+	}
+	f := fixture{rig.New(t, cfg)}
 	budgets, err := f.Store().Other(store.DisruptionBudgetKind)
 	f.OK(err)
 	_, err = disruption.New(f.Engine, budgets)
@@ -130,6 +138,16 @@ func (f fixture) budget() string {
 	return text
 }
 
+// events returns the texts of the Events with a reason.
+func (f fixture) events(reason string) (texts []string) {
+	for e := range f.Trace().Since(0) {
+		if e.Type == trace.Emitted && e.Reason == reason {
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
+}
+
 const selector = "selector: {matchLabels: {app: web}}"
 
 func TestDisruption(t *testing.T) {
@@ -216,19 +234,35 @@ func TestStaleDisruptionTarget(t *testing.T) {
 	}
 }
 
+// TestUnreadController checks that a failing read of a Job does not matter, because its scale is requested, and that one of a Deployment does
+// (PDB-009).
+func TestUnreadController(t *testing.T) {
+	for _, tt := range []struct{ rule, name, owner, want string }{
+		{"PDB-009", "a kind without a scale is not read", "Job.batch", "jobs.batch does not implement the scale subresource"},
+		{"PDB-009", "a kind with a scale is read", "Deployment.apps", "no quorum"},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			f := newFixtureWith(t, func(call api.Call) api.Fault {
+				if call.Verb == "get" {
+					return api.Fault{Err: errors.New("no quorum")}
+				}
+				return api.Fault{}
+			})
+			f.OK(f.do("budget b {maxUnavailable: 1, " + selector + "}"))
+			f.OK(f.do("pod p " + tt.owner + " x"))
+			f.Advance(time.Second)
+			require.Contains(t, f.events("CalculateExpectedPodCountFailed"), "Failed to calculate the number of expected pods: "+tt.want)
+		})
+	}
+}
+
 // TestUnservedController checks the Event about a pod whose controller is of a kind that is not served (PDB-009).
 func TestUnservedController(t *testing.T) {
 	f := newFixture(t)
 	f.OK(f.do("budget b {maxUnavailable: 1, " + selector + "}"))
 	f.OK(f.do("pod p Keeper.example.com x"))
 	f.Advance(time.Second)
-	var texts []string
-	for e := range f.Trace().Since(0) {
-		if e.Type == trace.Emitted && e.Reason == "CalculateExpectedPodCountFailed" {
-			texts = append(texts, e.Text)
-		}
-	}
-	require.Contains(t, texts, `Failed to calculate the number of expected pods: no matches for kind "Keeper" in version "example.com/v1"`)
+	require.Contains(t, f.events("CalculateExpectedPodCountFailed"), `Failed to calculate the number of expected pods: no matches for kind "Keeper" in version "example.com/v1"`)
 }
 
 // TestSeveralBudgets checks the Event about a pod with two budgets (PDB-001).
@@ -238,12 +272,7 @@ func TestSeveralBudgets(t *testing.T) {
 		f.OK(f.do(line))
 	}
 	f.Advance(time.Second)
-	found := false
-	for e := range f.Trace().Since(0) {
-		found = found || e.Type == trace.Emitted && e.Reason == "MultiplePodDisruptionBudgets" &&
-			e.Text == `Pod "default"/"p" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.`
-	}
-	require.True(t, found)
+	require.Contains(t, f.events("MultiplePodDisruptionBudgets"), `Pod "default"/"p" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.`)
 }
 
 // withCause appends the first cause of an error to its message.

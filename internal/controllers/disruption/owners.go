@@ -119,14 +119,17 @@ func (c *controller) byScale(p *engine.Process, namespace string, ref *metav1.Ow
 	if known == nil || !known.Serves(gvk.Version) {
 		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 	}
+	if !known.Scale {
+		// PDB-009: the API server has no such path, so the request does not read the object: a read that fails does not matter.
+		return nil, fmt.Errorf("%s does not implement the scale subresource", schema.GroupResource{Group: known.Group, Resource: known.Plural})
+	}
 	obj, err := p.API().Get(p, api.Ref{Kind: kind, Key: api.Key(namespace, ref.Name)})
 	switch {
-	case err != nil && !apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
 		return nil, err
-	case !known.Scale:
-		// PDB-009: the API server answers that it has no such subresource, whether the object exists or not.
-		return nil, fmt.Errorf("%s does not implement the scale subresource", schema.GroupResource{Group: known.Group, Resource: known.Plural})
-	case err != nil || obj.GetUID() != ref.UID:
+	case obj.GetUID() != ref.UID:
 		return nil, nil
 	}
 	u := &unstructured.Unstructured{}
