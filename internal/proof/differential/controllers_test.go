@@ -51,6 +51,11 @@ func TestDifferentialGarbage(t *testing.T) {
 	compareScenarios(t, differential.GenerateGarbage, 20)
 }
 
+// TestDifferentialOwners compares scenarios of objects with several owners, and of volumes that refer to owners in namespaces.
+func TestDifferentialOwners(t *testing.T) {
+	compareScenarios(t, differential.GenerateOwners, 20)
+}
+
 // TestDifferentialTogether compares scenarios in which all controllers run.
 func TestDifferentialTogether(t *testing.T) {
 	compareScenarios(t, differential.GenerateTogether, 20)

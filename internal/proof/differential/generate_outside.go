@@ -132,7 +132,17 @@ func (g *namespaceGenerator) deleteContent() { g.add(Step{Op: Delete, Ref: g.con
 
 // GenerateGarbage returns the scenario of a seed about owners and dependents.
 func GenerateGarbage(seed uint64) Scenario {
-	g := &garbageGenerator{newWorkloadGenerator(seed, 29, "ConfigMap", actors.GarbageCollector)}
+	g := &garbageGenerator{workloadGenerator: newWorkloadGenerator(seed, 29, "ConfigMap", actors.GarbageCollector), kinds: garbageKinds, owned: []int{0, 1, 1, 1, 2}}
+	return g.garbage()
+}
+
+// GenerateOwners returns the scenario of a seed about objects with several owners, and volumes that refer to owners in namespaces.
+func GenerateOwners(seed uint64) Scenario {
+	g := &garbageGenerator{workloadGenerator: newWorkloadGenerator(seed, 31, "ConfigMap", actors.GarbageCollector), kinds: ownerships, owned: []int{0, 1, 2, 2, 3}}
+	return g.garbage()
+}
+
+func (g *garbageGenerator) garbage() Scenario {
 	g.requests = []string{"delete ConfigMap", "delete Pod", "delete PersistentVolumeClaim", "patch ConfigMap", "patch ConfigMap", "patch Pod",
 		"patch PersistentVolumeClaim", "get ConfigMap", "get ConfigMap", "get Secret"}
 	create := func() {
@@ -146,13 +156,20 @@ func GenerateGarbage(seed uint64) Scenario {
 	})
 }
 
-type garbageGenerator struct{ *workloadGenerator }
+type garbageGenerator struct {
+	*workloadGenerator
+	kinds []api.Kind // of owners and dependents
+	owned []int      // numbers of owners
+}
 
-// garbageKinds are the kinds of owners and dependents.
-var garbageKinds = []api.Kind{"ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap", "Secret", api.Pod, api.PersistentVolumeClaim, api.PersistentVolume}
+// garbageKinds and ownerships are the kinds of owners and dependents of GenerateGarbage and GenerateOwners.
+var (
+	garbageKinds = []api.Kind{"ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap", "Secret", api.Pod, api.PersistentVolumeClaim, api.PersistentVolume}
+	ownerships   = []api.Kind{"ConfigMap", "Secret", api.PersistentVolumeClaim, api.PersistentVolume, api.PersistentVolume, api.PersistentVolume}
+)
 
 func (g *garbageGenerator) ref() api.Ref {
-	ref := api.Ref{Kind: pick(g.generator, garbageKinds...), Key: fmt.Sprintf("x%d", g.IntN(4))}
+	ref := api.Ref{Kind: pick(g.generator, g.kinds...), Key: fmt.Sprintf("x%d", g.IntN(4))}
 	if ref.Kind != api.PersistentVolume {
 		ref.Key = pick(g.generator, "default", "default", "default", "default", "other") + "/" + ref.Key
 	}
@@ -189,7 +206,7 @@ func (g *garbageGenerator) owner(namespace string) metav1.OwnerReference {
 
 func (g *garbageGenerator) owners(namespace string) []metav1.OwnerReference {
 	var owners []metav1.OwnerReference
-	for range pick(g.generator, 0, 1, 1, 1, 2) {
+	for range pick(g.generator, g.owned...) {
 		owners = append(owners, g.owner(namespace))
 	}
 	return owners

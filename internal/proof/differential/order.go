@@ -21,6 +21,8 @@ type Action struct {
 	Seen map[api.Kind]int
 	// Node is the node that a pod requires by name, if the action creates one with a generated name.
 	Node string
+	// Handler marks a view by the handlers of a change, which arrives after what they viewed. No worker starts then.
+	Handler bool
 	// Pass marks a view by a pass of a loop.
 	Pass bool
 	// Key names the object that the worker of a queue works on; "" if that is not known.

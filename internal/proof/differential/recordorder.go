@@ -110,6 +110,7 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 	if f.Code {
 		t.view(f)
 	}
+	t.handled(f)
 	var entries []trace.Entry
 	for e := range t.engine.Trace().Since(t.noted) {
 		entries = append(entries, e)
@@ -171,14 +172,41 @@ func (t *orderRecorder) view(f *engine.Footprint) {
 	if n := seen[api.StorageClass]; n > t.viewed[actor][api.StorageClass] {
 		needed[api.StorageClass] = n
 	}
-	if t.viewed[actor] == nil {
-		t.viewed[actor] = map[api.Kind]int{}
-	}
-	maps.Copy(t.viewed[actor], needed)
-	t.actions = append(t.actions, Action{Time: t.engine.Now(), Actor: actor, Seen: needed, Pass: pass})
+	t.addView(Action{Time: t.engine.Now(), Actor: actor, Seen: needed, Pass: pass})
 	if len(f.Processes) > 0 {
 		t.note(f.Processes[0])
 	}
+}
+
+// handled records what handlers of the disruption controller viewed: the budgets that a pod has when it arrives decide which of them is
+// queued, and about which the pod gets an Event.
+func (t *orderRecorder) handled(f *engine.Footprint) {
+	if f.Event.Actor != nil || len(f.Reads) == 0 {
+		return
+	}
+	a, ok := t.engine.Actor(actors.Disruption)
+	if !ok {
+		return
+	}
+	views, seen, needed := a.Views(), t.seen(actors.Disruption), map[api.Kind]int{}
+	for _, look := range f.Reads {
+		if kind := look.View.Kind(); slices.Contains(views, look.View) && seen[kind] > t.viewed[actors.Disruption][kind] {
+			needed[kind] = seen[kind]
+		}
+	}
+	if len(needed) == 0 {
+		return
+	}
+	t.addView(Action{Time: t.engine.Now(), Actor: actors.Disruption, Seen: needed, Handler: true})
+}
+
+// addView records a view.
+func (t *orderRecorder) addView(view Action) {
+	if t.viewed[view.Actor] == nil {
+		t.viewed[view.Actor] = map[api.Kind]int{}
+	}
+	maps.Copy(t.viewed[view.Actor], view.Seen)
+	t.actions = append(t.actions, view)
 }
 
 // isPass reports whether a process is a pass that waits for its permit on the real side.

@@ -40,12 +40,17 @@ var variations = []harness.Variation{
 // Sequenced returns the conditions of the nth run of a scenario: in our order with one variation after the other, and after that every second
 // run with random delays instead.
 func Sequenced(run int, order []differential.Action, latency time.Duration) Conditions {
-	if run >= len(variations) && run%2 == 0 {
+	first := run < len(variations)
+	if !first && run%2 == 0 {
 		return Random(run / 2)
 	}
+	variation := variations[run%len(variations)]
+	if !first {
+		// Runs are odd here, and each variation has its turn again.
+		variation = variations[run/2%len(variations)]
+	}
 	return Conditions{
-		Sequenced: true, Order: order, Variation: variations[run%len(variations)], Latency: latency, Seed: uint64(run),
-		Sorted: run < len(variations) || run%3 > 0,
+		Sequenced: true, Order: order, Variation: variation, Latency: latency, Seed: uint64(run), Sorted: first || run%3 > 0,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
@@ -63,7 +64,10 @@ func (s *Sequencer) next() *transition {
 	}
 	if requests := s.those((*transition).asks); len(requests) > 0 {
 		t := slices.MinFunc(requests, func(a, b *transition) int { return cmp.Compare(s.indexOf(a), s.indexOf(b)) })
-		s.order[s.indexOf(t)].done = true
+		// One that our order has much later is another request for the same.
+		if a := &s.order[s.indexOf(t)]; !a.Time.After(now.Add(lateness)) {
+			a.done = true
+		}
 		return t
 	}
 	if passes := s.those(func(t *transition) bool { return loopOf(t) >= 0 }); len(passes) > 0 {
@@ -84,7 +88,10 @@ func (s *Sequencer) transitionFor(a *ordered) *transition {
 				}
 			}
 			a.done = true
-			if a.Pass {
+			switch {
+			case a.Handler:
+				return nil
+			case a.Pass:
 				return s.passOf(a.Actor)
 			}
 			return s.workerOf(a.Actor, a.Key)
@@ -140,6 +147,7 @@ func (s *Sequencer) setOrder(actions []differential.Action) {
 			for j := i - 1; j >= 0 && actions[j].Time.Equal(a.Time); j-- {
 				if other := actions[j]; other.Actor == a.Actor && other.IsView() {
 					a.Seen, a.Pass = union(a.Seen, other.Seen), a.Pass || other.Pass
+					a.Handler = a.Handler && other.Handler
 				} else if other.Actor == a.Actor {
 					break
 				}
@@ -200,7 +208,11 @@ func (s *Sequencer) those(match func(*transition) bool) []*transition {
 }
 
 // compareEvents orders events: those that make components act last, because the components then know the rest; others in the order of changes.
+// The garbage collector receives all in the order of changes: so it knows most owners before their dependents, as ours does (GC-011).
 func compareEvents(a, b *transition) int {
+	if a.Component == actors.GarbageCollector && b.Component == actors.GarbageCollector {
+		return cmp.Compare(a.Order, b.Order)
+	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Order, b.Order))
 }
 

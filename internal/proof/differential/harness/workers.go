@@ -35,10 +35,17 @@ type permitQueue struct {
 // Get takes the next key and waits for the permit.
 func (q permitQueue) Get() (key string, over bool) {
 	key, over = q.TypedRateLimitingInterface.Get()
-	if !over {
-		q.sequencer.AwaitWork(q.component, api.Ref{Key: key}, q.closed)
+	if over {
+		return key, over
 	}
-	return key, over
+	q.sequencer.AwaitWork(q.component, api.Ref{Key: key}, q.closed)
+	if q.Len() > 0 {
+		return key, over
+	}
+	// What queued the key again by now came before the worker took it.
+	q.Add(key)
+	q.Done(key)
+	return q.TypedRateLimitingInterface.Get()
 }
 
 // SequenceWorkers makes the workers of a controller wait for permits, with Variation.Workers. queues are the names of the fields with its
