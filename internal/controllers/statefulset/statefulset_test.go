@@ -9,8 +9,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
@@ -23,8 +25,10 @@ import (
 
 type fixture struct{ *rig.Rig }
 
-func newFixture(t *testing.T) fixture {
-	f := fixture{rig.New(t, engine.Config{})}
+func newFixture(t *testing.T) fixture { return newFixtureWith(t, engine.Config{}) }
+
+func newFixtureWith(t *testing.T, cfg engine.Config) fixture {
+	f := fixture{rig.New(t, cfg)}
 	sets, err := f.Store().Other(statefulset.Kind)
 	f.OK(err)
 	_, err = statefulset.New(f.Engine, sets)
@@ -364,6 +368,40 @@ func TestAdoptionAndAvailability(t *testing.T) {
 	f.Advance(time.Second)
 	if ref := metav1.GetControllerOf(f.Store().Pods.List()[0]); ref != nil {
 		t.Errorf("WORK-001: the controller of a pod that the selector does not match is %v", ref)
+	}
+}
+
+// TestStatusConflict checks how often, and when, the status is written after conflicts.
+func TestStatusConflict(t *testing.T) {
+	for _, tt := range []struct {
+		rule, name string
+		conflicts  int
+		want       string
+	}{
+		{"STS-052", "each attempt comes 10 ms after the last", 3, "0s 10ms 20ms 30ms"},
+		{"STS-052", "after five attempts the key is retried", 5, "0s 10ms 20ms 30ms 40ms 45ms"},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			var f fixture
+			var began time.Time
+			var attempts []string
+			f = newFixtureWith(t, engine.Config{Injector: engine.InjectorFunc(func(call api.Call) api.Fault {
+				if call.Verb != "update-status" {
+					return api.Fault{}
+				}
+				if attempts == nil {
+					began = f.Now()
+				}
+				if attempts = append(attempts, f.Now().Sub(began).String()); len(attempts) > tt.conflicts {
+					return api.Fault{}
+				}
+				return api.Fault{Err: apierrors.NewConflict(schema.GroupResource{Resource: "statefulsets"}, "db", errors.New("another client was faster"))}
+			})})
+			_, err := f.Store().Create(newSet(0))
+			f.OK(err)
+			f.Advance(time.Second)
+			f.want(tt.rule, tt.name, strings.Join(attempts, " "), tt.want)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package statefulset
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -391,12 +392,19 @@ func (s *state) writeStatus(p *engine.Process) error {
 			s.written.Wrote(s.key, "statefulsets", updated)
 			return nil
 		}
-		if !apierrors.IsConflict(err) || attempt == workload.Attempts {
+		// STS-052: a conflict is repeated soon.
+		if !apierrors.IsConflict(err) || attempt == statusAttempts {
 			return err
 		}
 		if cached, ok := s.sets.Get(s.key); ok {
 			set = plain.Shared[*appsv1.StatefulSet](cached)
 		}
-		p.Sleep(workload.Backoff(attempt))
+		p.Sleep(statusPause)
 	}
 }
+
+// The attempts to write the status after conflicts, and the pause between them (STS-052).
+const (
+	statusAttempts = 5
+	statusPause    = 10 * time.Millisecond
+)
