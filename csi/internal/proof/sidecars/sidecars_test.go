@@ -85,6 +85,17 @@ func (c *client) until(path, name string, want any) {
 	}, patience, 20*time.Millisecond, "%s: %s is not %v", path, name, want)
 }
 
+// created waits until as many objects were created in a collection, those that are gone included.
+func (c *client) created(path string, want int) {
+	c.t.Helper()
+	var got int
+	require.Eventually(c.t, func() bool {
+		got = strings.Count(c.must("GET", path+"?watch=true&resourceVersion=1&timeoutSeconds=1", ""), `"ADDED"`)
+		return got >= want
+	}, patience, time.Millisecond, "%d objects", want)
+	require.Equal(c.t, want, got)
+}
+
 // gone waits until a collection is empty.
 func (c *client) gone(path string) {
 	c.t.Helper()
