@@ -20,7 +20,6 @@ type Table[T api.Object] interface {
 	LookupLatest(key string) (obj T, latest uint64, ok bool)
 	Get(key string) (T, error)
 	List() []T
-	At(version uint64) ([]T, error)
 
 	Create(obj T) (T, error)
 	CreateWith(obj T, opts CreateOptions) (T, error)
@@ -40,7 +39,6 @@ type Table[T api.Object] interface {
 	Watch(opts WatchOptions[T], fn func(api.Change[T])) (Watch, error)
 	Track(tracker Tracker[T])
 	Tracker() Tracker[T]
-	Select(c api.Change[T], match func(T) bool) (api.Change[T], bool)
 	Selected(c api.Change[T], before, after bool) (api.Change[T], bool)
 }
 
