@@ -35,11 +35,25 @@ var programs = map[string]string{
 	"k8s.io/kubernetes/cmd/kubectl":        os.Getenv("KUBECTL"),
 }
 
+// built is the directory of the programs that the test builds. It outlives each test, because all of them share the programs.
+var built string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "programs")
+	if err != nil {
+		panic(err)
+	}
+	built = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 // program returns the binary of a package, and builds it if need be.
 func program(t testing.TB, path string) string {
 	t.Helper()
 	if programs[path] == "" {
-		file := filepath.Join(t.TempDir(), filepath.Base(path))
+		file := filepath.Join(built, filepath.Base(path))
 		out, err := exec.Command("go", "build", "-o", file, path).CombinedOutput()
 		require.NoError(t, err, string(out))
 		programs[path] = file
@@ -239,6 +253,8 @@ func (s *server) run(t *testing.T, r request) string {
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = time.Second // the shell may leave kubectl behind, which has the output open
 	err := cmd.Run()
+	// The shell exits with 126 or 127 if kubectl did not run; the two servers would agree about that.
+	require.NotContains(t, []int{-1, 126, 127}, cmd.ProcessState.ExitCode(), "%s: %v: %s", r, err, out)
 	return normalizedText(out.String()) + fmt.Sprintf("exit: %v", err)
 }
 
