@@ -143,15 +143,11 @@ func (u *update) mayReplace(node string, now time.Time) bool {
 func (u *update) apply(p *engine.Process, missing []string, surplus []*corev1.Pod) error {
 	missing, surplus = missing[:min(len(missing), burst)], surplus[:min(len(surplus), burst)]
 	u.expected.Set(u.key, len(missing), len(surplus), p.Now())
-	var errs []error
 	tried := 0
-	_, err := workload.SlowStart(p, "daemonset pods", len(missing), 0, func(p *engine.Process, i int) error {
+	_, errs := workload.SlowStart(p, "daemonset pods", len(missing), 0, func(p *engine.Process, i int) error {
 		tried++
 		return u.create(p, missing[i])
 	})
-	if err != nil {
-		errs = append(errs, err)
-	}
 	for range len(missing) - tried {
 		u.expected.Created(u.key)
 	}

@@ -73,7 +73,7 @@ func (u *update) create(p *engine.Process, active int32, n int, todo []int) (int
 	p.Decide("JOB-020", u.obj, "%d pods are missing", n)
 	u.expected.Set(u.key, n, 0, p.Now())
 	tried, created := 0, int32(0)
-	_, err := workload.SlowStart(p, "job pods", n, 0, func(p *engine.Process, i int) error {
+	_, errs := workload.SlowStart(p, "job pods", n, 0, func(p *engine.Process, i int) error {
 		tried++
 		index := noIndex
 		if u.indexed() {
@@ -99,7 +99,7 @@ func (u *update) create(p *engine.Process, active int32, n int, todo []int) (int
 	for range n - tried {
 		u.expected.Created(u.key)
 	}
-	return active + created, err
+	return active + created, workload.First(errs)
 }
 
 // newPod returns a pod of the Job (JOB-002).
@@ -176,7 +176,7 @@ func (u *update) delete(p *engine.Process, pods []*corev1.Pod, release bool) (re
 			ready++
 		}
 	})
-	return ready, deleted, workload.Aggregate(errs)
+	return ready, deleted, workload.First(errs)
 }
 
 // surplus returns at least n active pods to delete: of an indexed Job those without a valid index or with one that another pod has, then

@@ -178,7 +178,7 @@ func (u *update) flush(p *engine.Process, release []*corev1.Pod, held map[types.
 			return true, fmt.Errorf("removing uncounted pods from status: %w", err)
 		}
 	}
-	return counted, workload.Aggregate(errs)
+	return counted, workload.First(errs)
 }
 
 // finish adds the last condition, once no pod is uncounted or being deleted (JOB-055).

@@ -248,7 +248,7 @@ func (u *update) manage(p *engine.Process, active []*corev1.Pod) error {
 func (u *update) create(p *engine.Process, n int) error {
 	p.Decide("RS-020", u.obj, "%d pods are missing", n)
 	u.expected.Creations(u.key, n, p.Now())
-	successes, err := workload.SlowStart(p, "replicaset pods", n, 0, func(p *engine.Process, _ int) error {
+	successes, errs := workload.SlowStart(p, "replicaset pods", n, 0, func(p *engine.Process, _ int) error {
 		pod, err := p.API().Pods.Create(p, workload.FromTemplate(&u.set.Spec.Template, u.set, u.ref))
 		switch {
 		case err == nil:
@@ -266,7 +266,8 @@ func (u *update) create(p *engine.Process, n int) error {
 	for range n - successes {
 		u.expected.Created(u.key)
 	}
-	return err
+	// RS-041: creations that fail at the same time count as one error.
+	return workload.First(errs)
 }
 
 func (u *update) delete(p *engine.Process, pods []*corev1.Pod) error {

@@ -2,12 +2,14 @@ package replicaset_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
@@ -387,4 +389,24 @@ func TestStatusRepeated(t *testing.T) {
 	f.Advance(time.Second)
 	f.want("RS-042", "status", f.counts(), "1 1 0 0 0 1")
 	f.want("RS-042", "failed syncs", fmt.Sprint(failures(f)), "1")
+}
+
+// RS-041: two creations that a quota refuses at the same time are one error.
+func TestFailures(t *testing.T) {
+	f := newFixture(t)
+	one := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
+	_, err := f.Store().Load(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: one},
+		Status: corev1.ResourceQuotaStatus{Hard: one, Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}})
+	f.OK(err)
+	f.Create(newSet(3))
+	f.Advance(time.Millisecond)
+	conditions := f.set().Status.Conditions
+	if len(conditions) != 1 {
+		t.Fatalf("RS-041: conditions = %v, want ReplicaFailure", conditions)
+	}
+	failed := slices.DeleteFunc(f.events(), func(event string) bool { return !strings.HasPrefix(event, "FailedCreate") })
+	if len(failed) < 2 {
+		t.Fatalf("RS-041: Events = %v, want two failures at once", f.events())
+	}
+	f.want("RS-041", "first error", "FailedCreate: Error creating: "+conditions[0].Message, failed[0])
 }

@@ -224,11 +224,11 @@ func (s *state) reconcile(p *engine.Process, pods []*corev1.Pod) error {
 // forAll calls fn for each pod: one after the other until one stops it, or, in parallel, in growing batches.
 func forAll(p *engine.Process, n int, parallel bool, fn func(p *engine.Process, i int) (bool, error)) (bool, error) {
 	if parallel {
-		_, err := workload.SlowStart(p, "statefulset pods", n, 500, func(p *engine.Process, i int) error {
+		_, errs := workload.SlowStart(p, "statefulset pods", n, 500, func(p *engine.Process, i int) error {
 			_, err := fn(p, i)
 			return err
 		})
-		return err != nil, err
+		return len(errs) > 0, workload.Aggregate(errs)
 	}
 	for i := range n {
 		if stop, err := fn(p, i); stop || err != nil {

@@ -57,9 +57,10 @@ func TestSlowStart(t *testing.T) {
 	for _, tt := range []struct{ n, fail, calls, successes int }{{7, -1, 7, 7}, {7, 0, 1, 0}, {7, 1, 3, 2}, {0, -1, 0, 0}} {
 		r := rig.New(t, engine.Config{})
 		calls, successes := 0, -1
+		var failures []error
 		_, err := r.NewActor("a", func(a *engine.Actor) {
 			a.Go("batch", func(p *engine.Process) {
-				successes, _ = workload.SlowStart(p, "call", tt.n, 0, func(_ *engine.Process, i int) error {
+				successes, failures = workload.SlowStart(p, "call", tt.n, 0, func(_ *engine.Process, i int) error {
 					calls++
 					if i == tt.fail {
 						return fmt.Errorf("broken")
@@ -70,6 +71,9 @@ func TestSlowStart(t *testing.T) {
 		})
 		r.OK(err)
 		r.Advance(time.Second)
+		if (len(failures) > 0) != (tt.fail >= 0) {
+			t.Errorf("WORK-006: SlowStart(%d), call %d fails: errors %v", tt.n, tt.fail, failures)
+		}
 		if calls != tt.calls || successes != tt.successes {
 			t.Errorf("WORK-006: SlowStart(%d), call %d fails: %d calls, %d successes, want %d and %d", tt.n, tt.fail, calls, successes, tt.calls, tt.successes)
 		}
