@@ -97,7 +97,7 @@ type informer[T api.Object] struct {
 	keys      []string // memory of ByIndex
 }
 
-// selection is what an informer follows.
+// selection is what the caller of an informer chooses: the actor, the table, and which of its objects.
 type selection[T api.Object] struct {
 	actor *Actor
 	table store.Table[T]

@@ -27,7 +27,7 @@ type kinds struct {
 	events            client[*corev1.Event]
 }
 
-// kind is what an engine has for one kind of object.
+// kind has the dispatcher and the client of an engine for one kind of object.
 type kind[T api.Object] struct {
 	dispatcher dispatcher[T]
 	client     client[T]

@@ -7,7 +7,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// indexState is what an index knows.
+// indexState has the keys of an index by value, and the functions that give the values.
 type indexState[T api.Object] struct {
 	values  func(obj T, list []string) []string
 	same    func(a, b T) bool // see NewIndexWith; may be nil
