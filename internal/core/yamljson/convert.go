@@ -41,6 +41,8 @@ func isReadable(doc []byte) bool {
 const (
 	maxDepth = 100  // of nested mappings and sequences
 	maxKeys  = 1000 // of a mapping; each key is compared with those before it
+	// maxKey is the largest distance from the begin of a plain key to its colon. YAML allows no more, so that a parser need not look further.
+	maxKey = 1024
 )
 
 // converter reads a document line by line and writes JSON.
@@ -209,7 +211,7 @@ func splitKey(line []byte) (key, value []byte, ok bool) {
 	if !mayBegin(line) || bytes.IndexByte(line, '\t') >= 0 {
 		return nil, nil, false
 	}
-	for at := 0; at < len(line); at++ {
+	for at := range line[:min(len(line), maxKey+1)] {
 		switch line[at] {
 		case ':':
 			if at+1 == len(line) || line[at+1] == ' ' {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -55,6 +56,9 @@ var documents = []struct {
 	{"broken", "a: b\n  c: d\n", false},
 	{"bad indentation", "a:\n    b: c\n  d: e\n", false},
 	{"tab", "a:\n\tb: c\n", false},
+	{"longest key", strings.Repeat("k", 1024) + ": a\n", true},
+	{"key that is too long", strings.Repeat("k", 1025) + ": a\n", false},
+	{"key that is too long, without a value", "a:\n  " + strings.Repeat("k", 1025) + ":\n", false},
 	{"empty", "", false},
 }
 
