@@ -84,7 +84,8 @@ func (m *mounter) bind(from, to string, readOnly bool) {
 
 // release unmounts a path and removes it.
 func (m *mounter) release(path string) {
-	_ = syscall.Unmount(path, 0) // nothing may be mounted
+	// Nothing may be mounted. A mount that another process is looking at would be busy, so it is detached.
+	_ = syscall.Unmount(path, syscall.MNT_DETACH)
 	if err := os.Remove(path); !os.IsNotExist(err) {
 		m.note(err)
 	}
