@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/store"
@@ -54,6 +55,10 @@ func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	gates, err := gates.New(cfg.FeatureGates)
+	if err != nil {
+		return nil, fmt.Errorf("volsim: Config.FeatureGates: %w", err)
+	}
 	backends, err := backends.NewSet(cfg.Backends...)
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
@@ -78,6 +83,7 @@ func New(cfg Config) (*Cluster, error) {
 		AssumeSecrets:    cfg.internal.AssumeSecrets,
 		StrictNamespaces: cfg.StrictNamespaces,
 		CountedNames:     cfg.internal.CountedNames,
+		Gates:            gates,
 		Trace:            trace,
 		Log:              log,
 	})

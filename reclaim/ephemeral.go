@@ -96,15 +96,15 @@ func (c *ephemeral) ensureClaim(p *engine.Process, pod *corev1.Pod, volume *core
 	}
 	p.Decide("EPH-005", pod, "ephemeral volume %s has no claim", volume.Name)
 	// EPH-005: if the informer lags, AlreadyExists is an error here, and the retry finds the claim.
-	if _, err := p.API().Claims.Create(p, EphemeralClaim(pod, volume)); err != nil {
+	if _, err := p.API().Claims.Create(p, ephemeralClaim(pod, volume)); err != nil {
 		return fmt.Errorf("create PVC %s: %w", name, err)
 	}
 	return nil
 }
 
-// EphemeralClaim returns the claim for a generic ephemeral volume of the pod, as it is created (EPH-005). It shares labels, annotations and
+// ephemeralClaim returns the claim for a generic ephemeral volume of the pod, as it is created (EPH-005). It shares labels, annotations and
 // spec with the template.
-func EphemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
+func ephemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
 	yes := true
 	template := volume.Ephemeral.VolumeClaimTemplate
 	return &corev1.PersistentVolumeClaim{

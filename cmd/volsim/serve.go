@@ -26,6 +26,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/script"
 )
@@ -43,6 +44,7 @@ type serveFlags struct {
 	secure     bool
 	token      string
 	traceLimit int
+	gates      string
 }
 
 func newServe() *cobra.Command {
@@ -84,6 +86,8 @@ While the cluster is ahead of real time, kubectl describe and kubectl events pri
 	f.BoolVar(&flags.secure, "secure", false, "TLS and a token also on a loopback address")
 	f.StringVar(&flags.token, "token", "", "accept this token, and no request without it; the default is a random one where a token is needed")
 	f.IntVar(&flags.traceLimit, "trace-limit", 50_000, "how many entries the trace keeps, the newest ones, so that memory does not grow; 0 is all")
+	f.StringVar(&flags.gates, "feature-gates", "", "feature gates of Kubernetes, as NAME=true,NAME=false: "+strings.Join(gates.Known, " and ")+
+		", which are off by default")
 	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name; all is every controller and kubelet: a bare API server")
 	return cmd
 }
@@ -250,6 +254,9 @@ func (f *serveFlags) script(start time.Time) (string, []txtar.File, error) {
 	if f.traceLimit > 0 {
 		line("config", "trace-limit="+strconv.Itoa(f.traceLimit))
 	}
+	if f.gates != "" {
+		line("config", "feature-gates="+f.gates)
+	}
 	if len(f.without) > 0 {
 		line("config", "without="+strings.Join(f.without, ","))
 	}
@@ -320,8 +327,13 @@ func (f *serveFlags) driverNodes() map[string][]string {
 	return nodes
 }
 
-// check returns an error for a driver on a node that does not exist.
+// check returns an error for an invalid feature gate, and for a driver on a node that does not exist.
 func (f *serveFlags) check() error {
+	if f.gates != "" {
+		if _, err := gates.Parse(f.gates); err != nil {
+			return fmt.Errorf("invalid --feature-gates: %w", err)
+		}
+	}
 	for name, nodes := range f.driverNodes() {
 		for _, node := range nodes {
 			if !slices.Contains(f.nodes, node) {

@@ -14,6 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestServeFeatureGates: the gates are in the script of the run, and a name without a gate is an error.
+func TestServeFeatureGates(t *testing.T) {
+	flags := serveFlags{gates: "CrossNamespaceVolumeDataSource=true"}
+	text, _, err := flags.script(time.Unix(0, 0).UTC())
+	require.NoError(t, err)
+	require.Contains(t, text, "\nconfig feature-gates=CrossNamespaceVolumeDataSource=true\n")
+
+	var out, errOut bytes.Buffer
+	require.Equal(t, exitUsage, execute([]string{"serve", "--feature-gates", "VolumeHealth=true"}, nil, &out, &errOut))
+	require.Contains(t, errOut.String(), `invalid --feature-gates: "VolumeHealth" is not a feature gate that is simulated; these are: CSIVolumeHealth, `)
+}
+
 // TestServe serves a cluster, reads a node from it and advances its clock.
 func TestServe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
@@ -34,6 +35,8 @@ type Config struct {
 	StrictNamespaces bool
 	// CountedNames is that of store.Config.
 	CountedNames bool
+	// Gates are those of store.Config. Components read them from the store.
+	Gates gates.Set
 	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
 	// Log is the log of the components; nil, the default, is none. If it has lines of level 4 and Seed and Choose are not set, nothing is
@@ -141,7 +144,7 @@ func New(cfg Config) (*Engine, error) {
 		e.trace.Start = e.start
 	}
 	e.store = store.New(store.Config{Now: now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces,
-		CountedNames: cfg.CountedNames})
+		CountedNames: cfg.CountedNames, Gates: cfg.Gates})
 	e.memory.prepare(e)
 	kinds.prepare(e)
 	e.memory.userActor = Actor{engine: e, name: api.User, alive: true}

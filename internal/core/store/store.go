@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,8 @@ type Config struct {
 	// CountedNames: a generated name depends on how many names were generated from its base before, and not on the version of the store. So
 	// clusters whose Events differ generate the same names. The default is false.
 	CountedNames bool
+	// Gates are the feature gates of the cluster.
+	Gates gates.Set
 }
 
 // Store holds the objects of one cluster and applies the API server's rules to every write (docs/rules/api.md).
@@ -40,6 +43,7 @@ type Store struct {
 	dry     bool              // see DryRun
 	fields  FieldTracker      // nil for none
 	names   map[string]uint64 // names generated from each base; nil unless Config.CountedNames
+	gates   gates.Set
 
 	Volumes           Table[*corev1.PersistentVolume]
 	Claims            Table[*corev1.PersistentVolumeClaim]
@@ -93,7 +97,7 @@ func New(cfg Config) *Store {
 	}
 	tables := &memory{}
 	s := &tables.store
-	*s = Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, others: newOthers(cfg.History)}
+	*s = Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, gates: cfg.Gates, others: newOthers(cfg.History)}
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
@@ -118,6 +122,9 @@ func New(cfg Config) *Store {
 
 // Version returns the resourceVersion of the newest write, which is that of a List (API-005).
 func (s *Store) Version() uint64 { return s.version }
+
+// Gates returns the feature gates of the cluster, those of its components included.
+func (s *Store) Gates() gates.Set { return s.gates }
 
 // table is a Table without its type, for callers that handle objects of any kind.
 type anyTable interface {

@@ -3,11 +3,13 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/options"
 )
@@ -91,6 +93,19 @@ var settings = []setting{
 	}},
 	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
 		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
+	{"feature-gates",
+		"comma-separated feature gates of Kubernetes, each with true or false: `CrossNamespaceVolumeDataSource=true`, `CSIVolumeHealth=true`; both are off by default",
+		func(u *setup, value string) error {
+			values, err := gates.Parse(value)
+			if err != nil {
+				return err
+			}
+			if u.config.FeatureGates == nil {
+				u.config.FeatureGates = map[string]bool{}
+			}
+			maps.Copy(u.config.FeatureGates, values)
+			return nil
+		}},
 	{"trace-limit", "how many entries the trace keeps, the newest ones; by default all", func(u *setup, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n <= 0 {

@@ -1,0 +1,4 @@
+package reclaim
+
+// For the tests.
+var EphemeralClaim = ephemeralClaim
