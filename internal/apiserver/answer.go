@@ -18,11 +18,16 @@ type answer struct {
 	stream      *stream
 }
 
-// setHeaders adds the headers of an answer.
+// setHeaders adds the headers of an answer to those that have none of them.
 func (a *answer) setHeaders(h http.Header) {
-	h.Set("Cache-Control", "no-cache, private")
+	values := [...]string{"no-cache, private", a.contentType, ""}
+	h["Cache-Control"] = values[0:1:1]
 	if a.contentType != "" {
-		h.Set("Content-Type", a.contentType)
+		h["Content-Type"] = values[1:2:2]
+	}
+	if a.stream == nil && a.code != http.StatusNoContent {
+		values[2] = strconv.Itoa(len(a.data))
+		h["Content-Length"] = values[2:3:3]
 	}
 	for _, text := range a.warnings {
 		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {

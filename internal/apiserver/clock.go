@@ -99,6 +99,7 @@ func (c *Clock) settle(limit time.Duration) error {
 // NewWithClock returns a server, and the clock of its cluster. The server answers requests for /volsim/clock: POST with do=advance&by=5s,
 // do=settle or do=now.
 func NewWithClock(cfg Config, cluster *engine.Engine, pace Pace) (*Server, *Clock) {
+	cluster.KeepCoroutine() // each write is a run
 	clock := &Clock{cluster: cluster, pace: pace, allowance: maxJump, journal: noJournal{}}
 	wrote := cfg.Wrote
 	cfg.Wrote = func() {

@@ -73,7 +73,7 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	data, err := json.Marshal(obj.(*plain.Object).Content)
+	data, err := json.Marshal(obj.(*plain.Object).Content())
 	if err == nil {
 		err = json.Unmarshal(data, &definition)
 	}
@@ -238,14 +238,14 @@ func (s *Server) conform(r *resource, obj api.Object) []error {
 	if v == nil || v.schema == nil || !ok {
 		return nil
 	}
-	if custom.Content == nil {
-		custom.Content = map[string]any{}
+	if custom.Content() == nil {
+		custom.SetContent(map[string]any{})
 	}
 	var unknown []error
-	for _, path := range v.schema.prune(custom.Content, "", true) {
+	for _, path := range v.schema.prune(custom.Content(), "", true) {
 		unknown = append(unknown, fmt.Errorf("unknown field %q", path))
 	}
-	v.schema.setDefaults(custom.Content)
+	v.schema.setDefaults(custom.Content())
 	return unknown
 }
 
@@ -261,15 +261,15 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	}
 	switch {
 	case r.subresource == string(api.Status):
-		written.Content = withField(previous.Content, written.Content, "status")
+		written.SetContent(withField(previous.Content(), written.Content(), "status"))
 	case v.status && previous == nil:
-		written.Content = withField(written.Content, nil, "status")
+		written.SetContent(withField(written.Content(), nil, "status"))
 	case v.status:
-		written.Content = withField(written.Content, previous.Content, "status")
+		written.SetContent(withField(written.Content(), previous.Content(), "status"))
 	}
-	errs := append(v.validate(written), v.checkScale(r.subresource, written.Content)...)
+	errs := append(v.validate(written), v.checkScale(r.subresource, written.Content())...)
 	if previous != nil && len(errs) > 0 {
-		before := append(v.validate(previous), v.checkScale(r.subresource, previous.Content)...)
+		before := append(v.validate(previous), v.checkScale(r.subresource, previous.Content())...)
 		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
 			return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == err.Error() })
 		})

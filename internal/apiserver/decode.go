@@ -77,7 +77,7 @@ func (r *resource) storable(obj api.Object) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	data.SetGroupVersionKind(r.empty().GetObjectKind().GroupVersionKind())
+	data.TypeMeta = r.storedType
 	return data, nil
 }
 
@@ -127,7 +127,11 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 // read decodes a body of any kind.
 func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
 	if mediaType == runtime.ContentTypeProtobuf {
-		return c.named(protobuf.NewSerializer(c.scheme, c.scheme).Decode(b.data, &gvk, nil))
+		obj, actual, err := c.named(protobuf.NewSerializer(c.scheme, c.scheme).Decode(b.data, &gvk, nil))
+		if err == nil {
+			_, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj) // a part that is JSON may be any bytes
+		}
+		return obj, actual, err
 	}
 	data := b.data
 	if mediaType == runtime.ContentTypeYAML {

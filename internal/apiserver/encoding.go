@@ -128,31 +128,45 @@ func encodeWithKind(obj any, gvk schema.GroupVersionKind) (data []byte, added in
 	if bytes.HasPrefix(data, []byte(`{"kind":`)) || bytes.HasPrefix(data, []byte(`{"apiVersion":`)) {
 		return data[:len(data):len(data)], 0, nil // it names its kind itself
 	}
-	out := fmt.Appendf(make([]byte, 0, len(data)+64), `{"kind":%q,"apiVersion":%q`, gvk.Kind, gvk.GroupVersion().String())
-	if len(data) > len("{}") {
-		out = append(out, ',')
-	}
-	added = len(out)
-	out = append(out, data[1:]...)
-	return out[:len(out):len(out)], added, nil
+	data, added = withKind(data, gvk)
+	return data[:len(data):len(data)], added, nil
 }
 
-// encodeTyped is encodeWithKind for an object of a Go type that does not name its kind: the JSON of a copy that does.
+// encodeTyped is encodeWithKind for an object of a Go type that does not name its kind.
 func encodeTyped(obj api.Object, gvk schema.GroupVersionKind) (data []byte, added int, err error) {
-	var out line
-	if err := json.NewEncoder(&out).Encode(shallowCopy(obj, gvk)); err != nil {
+	out := line{gvk: gvk}
+	if err := json.NewEncoder(&out).Encode(obj); err != nil {
 		return nil, 0, fmt.Errorf("encode %s: %w", gvk.Kind, err)
 	}
-	added = len(`{"kind":"","apiVersion":"",`) + len(gvk.Kind) + len(gvk.GroupVersion().String())
-	return out[: len(out)-1 : len(out)], added, nil
+	return out.data[: len(out.data)-1 : len(out.data)], out.added, nil
 }
 
-// line collects what is written to it. The JSON of an encoder ends with a line break.
-type line []byte
+// line takes the JSON of an object, which an encoder writes at once and ends with a line break, and adds the kind at its beginning.
+type line struct {
+	gvk   schema.GroupVersionKind
+	data  []byte
+	added int
+}
 
 func (l *line) Write(p []byte) (int, error) {
-	*l = append(*l, p...)
+	l.data, l.added = withKind(p, l.gvk)
 	return len(p), nil
+}
+
+// withKind returns the JSON of an object, which does not name its kind, with the kind, and how many bytes were added.
+func withKind(object []byte, gvk schema.GroupVersionKind) (data []byte, added int) {
+	const kind, version = `{"kind":"`, `","apiVersion":"`
+	data = make([]byte, 0, len(kind)+len(gvk.Kind)+len(version)+len(gvk.Group)+len("/")+len(gvk.Version)+len(`",`)+len(object)-1)
+	data = append(append(append(data, kind...), gvk.Kind...), version...)
+	if gvk.Group != "" {
+		data = append(append(data, gvk.Group...), '/')
+	}
+	data = append(append(data, gvk.Version...), '"')
+	if object[1] != '}' {
+		data = append(data, ',')
+	}
+	added = len(data)
+	return append(data, object[1:]...), added
 }
 
 // encodeList returns the JSON of a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except custom

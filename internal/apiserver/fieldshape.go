@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -49,26 +50,45 @@ func shapeOf(data []byte, r *resource, sub api.Subresource, manager string, obj,
 	}
 	w.managers(obj)
 	w.managers(old)
-	now, before := parts(obj), parts(old)
-	for i := range now {
-		was := reflect.Value{}
-		if old != nil {
-			was = before[i]
-		}
-		w.value(now[i], was, old != nil)
+	o, isPlain := obj.(*plain.Object)
+	if !isPlain {
+		w.pair(obj, old, old != nil)
+		return w.data, !w.failed
+	}
+	was, both := &plain.Object{}, old != nil
+	if both {
+		was = old.(*plain.Object)
+	}
+	w.pair(&o.ObjectMeta, &was.ObjectMeta, both)
+	if source, before := o.Source(), was.Source(); source != nil && (!both || reflect.TypeOf(source) == reflect.TypeOf(before)) {
+		w.mark('s')
+		w.content(source, before, both)
+	} else {
+		w.pair(o.Content(), was.Content(), both)
 	}
 	return w.data, !w.failed
 }
 
-// parts returns what an object consists of, nothing for nil.
-func parts(obj api.Object) []reflect.Value {
-	switch obj := obj.(type) {
-	case nil:
-		return nil
-	case *plain.Object:
-		return []reflect.Value{reflect.ValueOf(&obj.ObjectMeta), reflect.ValueOf(obj.Content)}
-	default:
-		return []reflect.Value{reflect.ValueOf(obj)}
+// pair appends two values of one type.
+func (w *shape) pair(now, before any, both bool) {
+	w.value(reflect.ValueOf(now), reflect.ValueOf(before), both)
+}
+
+// content appends the fields of objects of a Go type other than kind and metadata.
+func (w *shape) content(obj, old api.Object, both bool) {
+	now, before := reflect.ValueOf(obj).Elem(), reflect.Value{}
+	if both {
+		before = reflect.ValueOf(old).Elem()
+	}
+	for i := range now.NumField() {
+		if now.Type().Field(i).Anonymous {
+			continue // TypeMeta and ObjectMeta
+		}
+		was := reflect.Value{}
+		if both {
+			was = before.Field(i)
+		}
+		w.value(now.Field(i), was, both)
 	}
 }
 
@@ -224,6 +244,10 @@ func (w *shape) entries(now, before reflect.Value, both bool) {
 		return
 	}
 	w.flag(now.IsNil())
+	if now.Type() == reflect.TypeFor[map[string]string]() && !both {
+		w.strings(now.Interface().(map[string]string))
+		return
+	}
 	for _, key := range keysOf(now) {
 		value, was := now.MapIndex(key), reflect.Value{}
 		if both {
@@ -243,6 +267,16 @@ func (w *shape) entries(now, before reflect.Value, both bool) {
 			w.text(key.String())
 			w.verbatim(before.MapIndex(key))
 		}
+	}
+	w.mark('-')
+}
+
+// strings appends a map of strings that there was not before.
+func (w *shape) strings(now map[string]string) {
+	for _, key := range objects.SortedKeys(now) {
+		w.text(key)
+		w.flag(false)
+		w.scalar(reflect.ValueOf(now[key]), reflect.Value{}, false)
 	}
 	w.mark('-')
 }

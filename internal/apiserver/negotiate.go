@@ -149,8 +149,8 @@ func nothingConvertible(schema.GroupVersionKind) bool { return false }
 
 // mediaTypeOf returns the media type of a request body.
 func mediaTypeOf(header string) (string, error) {
-	if header == "" {
-		return bodyTypes[0], nil
+	if header == "" || header == bodyTypes[0] {
+		return bodyTypes[0], nil // the rest need not be parsed
 	}
 	if mediaType, _, err := mime.ParseMediaType(header); err == nil {
 		for _, known := range bodyTypes {

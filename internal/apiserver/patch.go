@@ -46,6 +46,9 @@ func (s *Server) patch(r *request) ([]byte, int, error) {
 	validate := func(opts *metav1.PatchOptions) fieldErrors {
 		return metav1validation.ValidatePatchOptions(opts, patchType)
 	}
+	if patchType == types.ApplyYAMLPatchType && len(r.query) == 0 {
+		return nil, 0, invalidOptions(&opts, validate(&opts)) // it lacks fieldManager
+	}
 	if err := parameters(r.query, &opts, validate); err != nil {
 		return nil, 0, err
 	}

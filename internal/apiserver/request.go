@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -129,7 +131,10 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	}
 	r := &request{
 		resource: res, subresource: p.subresource, namespace: p.namespace, name: p.name,
-		query: req.URL.Query(), contentType: req.Header.Get("Content-Type"),
+		contentType: req.Header.Get("Content-Type"),
+	}
+	if req.URL.RawQuery != "" {
+		r.query = req.URL.Query()
 	}
 	if err := r.setVerb(req, p); err != nil {
 		return nil, err
@@ -137,9 +142,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	if res.Group == "" && res.Resource == "endpoints" {
 		r.warnings = append(r.warnings, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 	}
-	r.manager = managerOf(r.query.Get("fieldManager"), req.UserAgent())
+	r.client = managerOf(req.UserAgent())
+	r.manager = cmp.Or(r.query.Get("fieldManager"), r.client)
 	r.actor = s.cfg.Actor(req, r.manager)
-	r.client = managerOf("", req.UserAgent())
 	var err error
 	if r.format, err = negotiate(req, convertibleObject); err != nil {
 		return nil, err
@@ -219,11 +224,8 @@ func (r *request) setSubresourceVerb(method string) error {
 	return nil
 }
 
-// managerOf returns the owner of the fields that a request writes: its fieldManager, or the name of the client.
-func managerOf(fieldManager, userAgent string) string {
-	if fieldManager != "" {
-		return fieldManager
-	}
+// managerOf returns the owner of the fields that a request without a fieldManager writes: the name of the client.
+func managerOf(userAgent string) string {
 	const longest = 128 // bytes, as for a fieldManager
 	name, _, _ := strings.Cut(userAgent, "/")
 	if name = strings.ToValidUTF8(name, ""); len(name) > longest {
@@ -232,12 +234,13 @@ func managerOf(fieldManager, userAgent string) string {
 	return name
 }
 
-// parameters decodes query parameters into options of package metav1, and validates them.
+// parameters decodes query parameters into options of package metav1, and validates them. Without parameters there is nothing to validate.
 func parameters[T runtime.Object](query url.Values, into T, validate func(T) field.ErrorList) error {
-	if len(query) > 0 {
-		if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
+	if len(query) == 0 {
+		return nil
+	}
+	if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
 	}
 	return invalidOptions(into, validate(into))
 }
@@ -274,12 +277,26 @@ func (s *Server) readBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil {
 		return nil, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(req.Body, s.cfg.BodyLimit+1))
-	if err = errors.Join(err, req.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read the body: %w", err)
+	// Bodies are small, and most say how long they are.
+	size := int64(bytes.MinRead)
+	if n := req.ContentLength; n > 0 && n < size {
+		size = n + 1
 	}
-	if int64(len(data)) > s.cfg.BodyLimit {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", s.cfg.BodyLimit))
+	data := make([]byte, 0, size)
+	for {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, bytes.MinRead)
+		}
+		n, err := req.Body.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > s.cfg.BodyLimit:
+			_ = req.Body.Close()
+			return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", s.cfg.BodyLimit))
+		case err == io.EOF:
+			return data, req.Body.Close()
+		case err != nil:
+			return nil, fmt.Errorf("read the body: %w", errors.Join(err, req.Body.Close()))
+		}
 	}
-	return data, nil
 }

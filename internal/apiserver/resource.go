@@ -39,6 +39,8 @@ type resource struct {
 	keepsDeleted bool
 	// empty returns an object to decode into.
 	empty func() api.Object
+	// storedType is the kind of stored objects that are plain data.
+	storedType metav1.TypeMeta
 	// selectable returns the fields that a field selector may name, besides metadata.name and metadata.namespace, with their values. Nil
 	// is none.
 	selectable func(obj api.Object) fields.Set
@@ -92,13 +94,15 @@ func newResources(c *codec) []*resource {
 func newResource(kind *objkinds.Kind, version string) *resource {
 	gvk := schema.GroupVersionKind{Group: kind.Group, Version: version, Kind: kind.Kind}
 	stored := kind.GroupVersionKind()
+	storedType := metav1.TypeMeta{Kind: stored.Kind, APIVersion: stored.GroupVersion().String()}
 	r := &resource{
 		GroupVersionResource: gvk.GroupVersion().WithResource(kind.Plural), kind: api.Kind(kind.Name()), kindName: kind.Kind,
 		singular: kind.Names()[1], shortNames: kind.Short, categories: kind.Categories, namespaced: kind.Namespaced, status: kind.Status,
 		custom: kind.Custom,
 		empty: func() api.Object {
-			return &plain.Object{TypeMeta: metav1.TypeMeta{Kind: stored.Kind, APIVersion: stored.GroupVersion().String()}}
+			return &plain.Object{TypeMeta: storedType}
 		},
+		storedType: storedType,
 	}
 	if kind.Custom && kind.Scale {
 		r.subresources = append(r.subresources, scaleSubresource())
@@ -201,7 +205,7 @@ func contentFields(paths ...string) func(api.Object) fields.Set {
 	return func(obj api.Object) fields.Set {
 		set := fields.Set{}
 		for _, path := range paths {
-			text, _, _ := unstructured.NestedString(obj.(*plain.Object).Content, strings.Split(path, ".")...)
+			text, _, _ := unstructured.NestedString(obj.(*plain.Object).Content(), strings.Split(path, ".")...)
 			set[path] = text
 		}
 		return set

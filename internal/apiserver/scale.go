@@ -154,9 +154,9 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, live.GetUID()))
 		}
 		changed := live.(*plain.Object).Copy()
-		changed.Content = runtime.DeepCopyJSON(changed.Content)
+		changed.SetContent(runtime.DeepCopyJSON(changed.Content()))
 		at, _ := s.scalePaths(r.resource)
-		if err := unstructured.SetNestedField(changed.Content, int64(scale.Spec.Replicas), at.spec...); err != nil {
+		if err := unstructured.SetNestedField(changed.Content(), int64(scale.Spec.Replicas), at.spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
 		changed.ResourceVersion = scale.ResourceVersion
@@ -192,7 +192,7 @@ func (s *Server) scalePaths(r *resource) (scaleFields, bool) {
 // scaleOf returns the scale of an object.
 func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, error) {
 	at, _ := s.scalePaths(r)
-	content := obj.(*plain.Object).Content
+	content := obj.(*plain.Object).Content()
 	number := func(path []string) int32 {
 		value, _, _ := unstructured.NestedFieldNoCopy(content, path...)
 		switch n := value.(type) {

@@ -213,7 +213,7 @@ func (s *Server) allResources() []*resource {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if s.clients.check(managerOf("", req.UserAgent())) != nil {
+	if s.clients.check(managerOf(req.UserAgent())) != nil {
 		panic(http.ErrAbortHandler)
 	}
 	a, err := s.serve(req)
@@ -223,11 +223,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err != nil {
 		return // the client gave up
 	}
-	h := w.Header()
-	a.setHeaders(h)
-	if a.stream == nil && a.code != http.StatusNoContent {
-		h.Set("Content-Length", strconv.Itoa(len(a.data)))
-	}
+	a.setHeaders(w.Header())
 	w.WriteHeader(a.code)
 	if a.stream == nil {
 		_, _ = w.Write(a.data) // a client that is gone does not need it

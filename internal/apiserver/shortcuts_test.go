@@ -82,7 +82,7 @@ func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 	require.JSONEq(t, text(t, converted), text(t, kept))
 
 	other := o.Copy()
-	other.Content = map[string]any{}
+	other.SetContent(map[string]any{})
 	kept, err = other.SharedAs(s.codec.newTyped(r.gvk()))
 	require.NoError(t, err)
 	converted = s.codec.newTyped(r.gvk())
@@ -110,7 +110,7 @@ func (s *Server) checkPatch(t *testing.T, r *request, old api.Object) bool {
 	b, err := r.resource.storable(merged)
 	require.NoError(t, err)
 	if _, isPlain := a.(*plain.Object); isPlain {
-		require.Equal(t, a.(*plain.Object).Content, b.(*plain.Object).Content, "%s", r.body)
+		require.Equal(t, a.(*plain.Object).Content(), b.(*plain.Object).Content(), "%s", r.body)
 	}
 	require.Equal(t, text(t, a), text(t, b), "%s", r.body)
 	return true

@@ -37,7 +37,7 @@ func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (
 		}
 		return s.store.UpdateWith(withPart(live, obj, "status", "conditions"), api.Status, opts)
 	case subresourceFinalize:
-		finalizers, _, err := unstructured.NestedStringSlice(obj.(*plain.Object).Content, "spec", "finalizers")
+		finalizers, _, err := unstructured.NestedStringSlice(obj.(*plain.Object).Content(), "spec", "finalizers")
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
@@ -49,14 +49,14 @@ func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (
 // withPart returns a copy of live with one field of changed, which is based on the version that changed names.
 func withPart(live, changed api.Object, path ...string) api.Object {
 	out := live.(*plain.Object).Copy()
-	out.Content = runtime.DeepCopyJSON(out.Content)
+	out.SetContent(runtime.DeepCopyJSON(out.Content()))
 	out.ResourceVersion = changed.GetResourceVersion()
-	value, found, err := unstructured.NestedFieldCopy(changed.(*plain.Object).Content, path...)
+	value, found, err := unstructured.NestedFieldCopy(changed.(*plain.Object).Content(), path...)
 	if err != nil || !found {
-		unstructured.RemoveNestedField(out.Content, path...)
+		unstructured.RemoveNestedField(out.Content(), path...)
 		return out
 	}
-	if unstructured.SetNestedField(out.Content, value, path...) != nil {
+	if unstructured.SetNestedField(out.Content(), value, path...) != nil {
 		return live // a decoded object has a status of the right type
 	}
 	return out

@@ -375,7 +375,7 @@ func TestFailures(t *testing.T) {
 	obj, err := f.Store().Get("Namespace", "default")
 	f.OK(err)
 	ns := obj.DeepCopyObject().(*plain.Object)
-	ns.Content["status"] = map[string]any{"phase": "Terminating"}
+	ns.Content()["status"] = map[string]any{"phase": "Terminating"}
 	now := metav1.NewTime(f.Now())
 	ns.DeletionTimestamp = &now
 	f.Load(ns)
@@ -415,7 +415,7 @@ func TestCollision(t *testing.T) {
 	f.DeleteNow(daemonset.Kind, "default/agent")
 	f.DeleteNow(workload.RevisionKind, api.KeyOf(taken))
 	taken.ObjectMeta = metav1.ObjectMeta{Namespace: taken.Namespace, Name: taken.Name}
-	taken.Content["data"] = map[string]any{"spec": "other"}
+	taken.Content()["data"] = map[string]any{"spec": "other"}
 	f.Create(taken)
 	f.Create(newSet())
 	f.Advance(time.Second)

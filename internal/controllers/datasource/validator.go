@@ -57,7 +57,7 @@ func isHandled(source schema.GroupKind, populators engine.Informer[*plain.Object
 		return true
 	}
 	for _, populator := range populators.List() {
-		if handled, ok := populator.Content["sourceKind"].(map[string]any); ok && handled["group"] == source.Group && handled["kind"] == source.Kind {
+		if handled, ok := populator.Content()["sourceKind"].(map[string]any); ok && handled["group"] == source.Group && handled["kind"] == source.Kind {
 			return true
 		}
 	}

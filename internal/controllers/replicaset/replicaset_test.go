@@ -346,7 +346,7 @@ func TestNamespaceEnds(t *testing.T) {
 	obj, err := f.Store().Get("Namespace", "default")
 	f.OK(err)
 	ns := obj.DeepCopyObject().(*plain.Object)
-	ns.Content["status"] = map[string]any{"phase": "Terminating"}
+	ns.Content()["status"] = map[string]any{"phase": "Terminating"}
 	now := metav1.NewTime(f.Now())
 	ns.DeletionTimestamp = &now
 	f.Load(ns)

@@ -123,7 +123,7 @@ func (c *cache[T, P]) patch(p *engine.Process, key string, sub api.Subresource, 
 			typed := P(snapshots.Of[T](obj))
 			change(typed)
 			edited := snapshots.Plain(typed)
-			obj.Content = edited.Content
+			obj.SetContent(edited.Content())
 			obj.Finalizers, obj.Annotations = edited.Finalizers, edited.Annotations
 			return nil
 		}, sub)

@@ -82,6 +82,7 @@ type Engine struct {
 	resumed *Process             // process that continues at the end of the task
 	onto    *coroutine           // that goes on next
 	idle    []*coroutine
+	kept    int        // how many of them outlast a run
 	ended   []*Process // to be used again
 	after   []func()   // called after each event
 	user    *Process
@@ -206,7 +207,7 @@ func (e *Engine) AfterEvent(fn func()) { e.after = append(e.after, fn) }
 // Close ends all processes without trace entries and frees the memory of waiting ones. It must not be called from within a process.
 // Nothing happens in the engine afterwards.
 func (e *Engine) Close() {
-	e.closing = true
+	e.closing, e.kept = true, 0
 	for _, a := range e.actors {
 		a.end(nil)
 	}

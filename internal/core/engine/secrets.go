@@ -30,7 +30,7 @@ func (server *API) Secret(p *Process, ref *corev1.SecretReference) (map[string]s
 		return nil, fmt.Errorf("read Secret %s/%s: unexpected type %T", ref.Namespace, ref.Name, obj)
 	}
 	content := map[string]string{}
-	data, _ := secret.Content["data"].(map[string]any)
+	data, _ := secret.Content()["data"].(map[string]any)
 	for key, value := range data {
 		text, _ := value.(string)
 		decoded, err := base64.StdEncoding.DecodeString(text)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,23 +20,53 @@ import (
 type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
-	// Content are the fields other than apiVersion, kind and metadata. A value is nil, a bool, an int64, a float64, a string, a []any or a
-	// map[string]any, as in an Unstructured.
-	Content map[string]any
+	// content is nil as long as it was not asked for if there is a source.
+	content map[string]any
+	// source is an object of a Go type that says what the content says, apart from the metadata; nil if there is none.
+	source api.Object
 	// shared is the object in the Go type that Shared was asked for.
 	shared api.Object
-	source source
 }
 
-// source is the object of a Go type from which a content was made. It says what the content says until that is replaced.
-type source struct {
-	typed   api.Object
-	content map[string]any
+// Content returns the fields other than apiVersion, kind and metadata. A value is nil, a bool, an int64, a float64, a string, a []any or a
+// map[string]any, as in an Unstructured. A stored object's is read-only; only what SetContent was given may be modified.
+func (o *Object) Content() map[string]any {
+	if o.content == nil && o.source != nil {
+		o.content, _ = contentOf(o.source) // Take accepts what can be converted
+	}
+	return o.content
 }
 
-// of reports whether the source says what a content says. Contents are replaced, never written to, once there is a source.
-func (s source) of(content map[string]any) bool {
-	return s.typed != nil && reflect.ValueOf(s.content).UnsafePointer() == reflect.ValueOf(content).UnsafePointer()
+// SetContent replaces the content.
+func (o *Object) SetContent(content map[string]any) {
+	if o.content != nil && reflect.ValueOf(o.content).UnsafePointer() == reflect.ValueOf(content).UnsafePointer() {
+		return // the source still says the same
+	}
+	o.content, o.source = content, nil
+}
+
+// Field is Content()[name], without a content if that is not needed.
+func (o *Object) Field(name string) any {
+	if o.content == nil && o.source != nil && lacks(o.source, name) {
+		return nil
+	}
+	return o.Content()[name]
+}
+
+// Source returns an object of a Go type that says what the content says, apart from the metadata, to read only; nil if there is none.
+func (o *Object) Source() api.Object { return o.source }
+
+// lacks reports that an object of a Go type does not have a field in its JSON. It may return false.
+func lacks(obj api.Object, name string) bool {
+	value := reflect.ValueOf(obj).Elem()
+	for i := range value.NumField() {
+		tag, options, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		if tag == name {
+			v := value.Field(i)
+			return options == "omitempty" && v.Kind() != reflect.Struct && v.IsZero()
+		}
+	}
+	return false
 }
 
 // DeepCopyObject returns a copy that shares nothing.
@@ -43,14 +74,14 @@ func (o *Object) DeepCopyObject() runtime.Object {
 	if o == nil {
 		return nil
 	}
-	c := &Object{TypeMeta: o.TypeMeta, Content: runtime.DeepCopyJSON(o.Content)}
+	c := &Object{TypeMeta: o.TypeMeta, content: runtime.DeepCopyJSON(o.Content())}
 	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return c
 }
 
 // MarshalJSON returns the object as the API server does.
 func (o *Object) MarshalJSON() ([]byte, error) {
-	doc := maps.Clone(o.Content)
+	doc := maps.Clone(o.Content())
 	if doc == nil {
 		doc = map[string]any{}
 	}
@@ -77,7 +108,7 @@ func (o *Object) UnmarshalJSON(data []byte) error {
 	for _, name := range heads {
 		delete(doc, name)
 	}
-	*o = Object{TypeMeta: head.TypeMeta, ObjectMeta: head.Metadata, Content: doc}
+	*o = Object{TypeMeta: head.TypeMeta, ObjectMeta: head.Metadata, content: doc}
 	return nil
 }
 
@@ -87,10 +118,11 @@ func From(obj api.Object) (*Object, error) {
 		return o.DeepCopyObject().(*Object), nil
 	}
 	if meta, ok := metaOf(obj); ok {
-		o, err := fromType(obj)
+		content, err := contentOf(obj)
 		if err != nil {
 			return nil, err
 		}
+		o := &Object{TypeMeta: kindOf(obj), content: content}
 		meta.DeepCopyInto(&o.ObjectMeta)
 		return o, nil
 	}
@@ -105,31 +137,29 @@ func From(obj api.Object) (*Object, error) {
 	return o, nil
 }
 
-// Take is From for an object that was made for this call alone and belongs to the result from then on: it need not be made again for SharedAs.
+// Take is From for an object that was made for this call alone, by decoding JSON, and belongs to the result from then on. It is converted when the
+// content is needed.
 func Take(obj api.Object) (*Object, error) {
 	meta, ok := metaOf(obj)
 	if _, isPlain := obj.(*Object); isPlain || !ok {
 		return From(obj)
 	}
-	o, err := fromType(obj)
-	if err != nil {
-		return nil, err
-	}
-	o.ObjectMeta, o.source = *meta, source{obj, o.Content}
-	return o, nil
+	return &Object{TypeMeta: kindOf(obj), ObjectMeta: *meta, source: obj}, nil
 }
 
-// fromType is From for an object of a Go type, without the metadata.
-func fromType(obj api.Object) (*Object, error) {
-	o := &Object{}
+func kindOf(obj api.Object) (kind metav1.TypeMeta) {
+	kind.APIVersion, kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return kind
+}
+
+// contentOf returns the content of an object of a Go type.
+func contentOf(obj api.Object) (map[string]any, error) {
 	bare := Shallow(obj)
 	*bare.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) = metav1.ObjectMeta{} // it is not needed twice
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bare)
 	if err != nil {
 		return nil, err
 	}
-	o.Content = content
-	o.APIVersion, o.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	for _, name := range heads {
 		delete(content, name)
 	}
@@ -137,7 +167,7 @@ func fromType(obj api.Object) (*Object, error) {
 		// Go types have a status even if it is not set.
 		delete(content, "status")
 	}
-	return o, nil
+	return content, nil
 }
 
 // Shallow returns a copy of an object of a Go type that shares everything that obj points to.
@@ -225,7 +255,7 @@ func Write(obj, target api.Object) error {
 func writeType(o *Object, target api.Object, meta *metav1.ObjectMeta) error {
 	value, gvk := reflect.ValueOf(target).Elem(), target.GetObjectKind().GroupVersionKind()
 	value.SetZero()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content, target); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content(), target); err != nil {
 		return err
 	}
 	o.ObjectMeta.DeepCopyInto(meta)
@@ -235,7 +265,7 @@ func writeType(o *Object, target api.Object, meta *metav1.ObjectMeta) error {
 
 // Copy returns a copy that shares the metadata's maps and the content.
 func (o *Object) Copy() *Object {
-	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, Content: o.Content, source: o.source}
+	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, content: o.content, source: o.source}
 }
 
 // Shared returns a stored object as a T. The result is converted once, and shared: it is read-only, as the stored object is. It is the zero
@@ -257,13 +287,13 @@ func (o *Object) SharedAs(target api.Object) (api.Object, error) {
 	if reflect.TypeOf(o.shared) == reflect.TypeOf(target) {
 		return o.shared, nil
 	}
-	if o.source.of(o.Content) && reflect.TypeOf(o.source.typed) == reflect.TypeOf(target) {
+	if o.source != nil && reflect.TypeOf(o.source) == reflect.TypeOf(target) {
 		gvk := target.GetObjectKind().GroupVersionKind()
-		target = Shallow(o.source.typed)
+		target = Shallow(o.source)
 		meta, _ := metaOf(target)
 		*meta = o.ObjectMeta
 		target.GetObjectKind().SetGroupVersionKind(gvk)
-		o.source.typed = target
+		o.source = target // one of them is enough
 	} else if err := Write(o, target); err != nil {
 		return nil, err
 	}

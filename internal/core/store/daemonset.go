@@ -77,7 +77,7 @@ func setTemplateGeneration(obj *plain.Object, n int64) {
 
 // templateIn returns the pod template in the fields of a workload.
 func templateIn(obj *plain.Object) any {
-	spec, _ := obj.Content["spec"].(map[string]any)
+	spec, _ := obj.Content()["spec"].(map[string]any)
 	return spec["template"]
 }
 

@@ -55,7 +55,7 @@ type definitionNames struct {
 // readDefinition returns the fields of a CustomResourceDefinition, empty ones where they have another type.
 func readDefinition(obj *plain.Object) definition {
 	var d definition
-	if data, err := json.Marshal(obj.Content); err == nil {
+	if data, err := json.Marshal(obj.Content()); err == nil {
 		_ = json.Unmarshal(data, &d) // what cannot be decoded stays empty, and is then Required
 	}
 	return d
@@ -126,7 +126,7 @@ func validateDefinition(obj *plain.Object) field.ErrorList {
 
 // completeDefinition sets the defaults of the names in a CustomResourceDefinition.
 func completeDefinition(obj *plain.Object) {
-	spec, _ := obj.Content["spec"].(map[string]any)
+	spec, _ := obj.Content()["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
 	kind, _ := names["kind"].(string)
 	if kind == "" {
@@ -143,8 +143,8 @@ func completeDefinition(obj *plain.Object) {
 	if _, ok := spec["conversion"]; !ok {
 		spec["conversion"] = map[string]any{"strategy": "None"}
 	}
-	obj.Content = maps.Clone(obj.Content)
-	obj.Content["spec"] = spec
+	obj.SetContent(maps.Clone(obj.Content()))
+	obj.Content()["spec"] = spec
 }
 
 // acceptDefinition sets the status that the controllers of the API server give a new CustomResourceDefinition.
@@ -156,16 +156,16 @@ func acceptDefinition(obj *plain.Object, now metav1.Time) {
 			stored = append(stored, v.Name)
 		}
 	}
-	spec, _ := obj.Content["spec"].(map[string]any)
+	spec, _ := obj.Content()["spec"].(map[string]any)
 	// API-306: the names are accepted and the kind is served at once.
-	obj.Content = withStatus(obj.Content, map[string]any{"status": map[string]any{
+	obj.SetContent(withStatus(obj.Content(), map[string]any{"status": map[string]any{
 		"acceptedNames": spec["names"],
 		"conditions": []any{
 			definitionCondition("NamesAccepted", "NoConflicts", "no conflicts found", now),
 			definitionCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
 		},
 		"storedVersions": stored,
-	}})
+	}}))
 }
 
 func definitionCondition(name, reason, message string, now metav1.Time) map[string]any {
@@ -209,8 +209,8 @@ func deleteDefinition(s *Store, t *table[*plain.Object], c *cell[*plain.Object])
 	}
 	obj, now := t.strategy.shallow(c.obj), clock(s.now())
 	obj.Finalizers = append(slices.Clone(obj.Finalizers), definitionFinalizer)
-	obj.Content = withCondition(obj.Content,
-		definitionCondition("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", now))
+	obj.SetContent(withCondition(obj.Content(),
+		definitionCondition("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", now)))
 	obj.DeletionTimestamp, obj.DeletionGracePeriodSeconds = &now, new(int64)
 	obj.Generation++
 	t.put(c, obj)

@@ -65,7 +65,7 @@ func jobStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 			obj.Labels = maps.Clone(job.Spec.Template.Labels)
 		}
 		if data, err := plain.From(job); err == nil {
-			obj.Content = data.Content
+			obj.SetContent(data.Content())
 		}
 	}
 	return s

@@ -39,17 +39,17 @@ func namespaceStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 	s.prepareCreate = func(obj *plain.Object, _ metav1.Time) {
 		labelNamespace(obj) // the name may just have been generated
 		// NS-002: a new namespace is Active.
-		obj.Content = withStatus(obj.Content, map[string]any{"status": map[string]any{"phase": string(corev1.NamespaceActive)}})
+		obj.SetContent(withStatus(obj.Content(), map[string]any{"status": map[string]any{"phase": string(corev1.NamespaceActive)}}))
 		// NS-003: it has the finalizer of the namespace controller in its spec.
 		if finalizers := namespaceFinalizers(obj); !slices.Contains(finalizers, string(corev1.FinalizerKubernetes)) {
-			obj.Content = withFinalizers(obj.Content, append(slices.Clip(finalizers), string(corev1.FinalizerKubernetes)))
+			obj.SetContent(withFinalizers(obj.Content(), append(slices.Clip(finalizers), string(corev1.FinalizerKubernetes))))
 		}
 	}
 	prepare := s.prepareUpdate
 	s.prepareUpdate = func(obj, old *plain.Object) {
 		prepare(obj, old)
 		// NS-004: only the subresource finalize changes the finalizers of the spec.
-		obj.Content = withFinalizers(obj.Content, namespaceFinalizers(old))
+		obj.SetContent(withFinalizers(obj.Content(), namespaceFinalizers(old)))
 	}
 	s.validateStatus = validateNamespaceStatus
 	// NS-014: the finalizers in the spec keep a namespace, too.
@@ -83,14 +83,14 @@ func validateNamespaceStatus(obj, old *plain.Object) field.ErrorList {
 }
 
 func namespacePhase(obj *plain.Object) corev1.NamespacePhase {
-	status, _ := obj.Content["status"].(map[string]any)
+	status, _ := obj.Content()["status"].(map[string]any)
 	phase, _ := status["phase"].(string)
 	return corev1.NamespacePhase(phase)
 }
 
 // namespaceFinalizers returns the finalizers in the spec of a namespace.
 func namespaceFinalizers(obj *plain.Object) []string {
-	spec, _ := obj.Content["spec"].(map[string]any)
+	spec, _ := obj.Content()["spec"].(map[string]any)
 	list, _ := spec["finalizers"].([]any)
 	var finalizers []string
 	for _, item := range list {
@@ -160,13 +160,13 @@ func deleteNamespace(s *Store, t *table[*plain.Object], c *cell[*plain.Object]) 
 		// NS-013: the first deletion marks the namespace, and makes it Terminating.
 		obj, now := t.strategy.shallow(c.obj), clock(s.now())
 		obj.DeletionTimestamp = &now
-		status, _ := obj.Content["status"].(map[string]any)
+		status, _ := obj.Content()["status"].(map[string]any)
 		status = maps.Clone(status)
 		if status == nil {
 			status = map[string]any{}
 		}
 		status["phase"] = string(corev1.NamespaceTerminating)
-		obj.Content = withStatus(obj.Content, map[string]any{"status": status})
+		obj.SetContent(withStatus(obj.Content(), map[string]any{"status": status}))
 		t.put(c, obj)
 		return obj, nil
 	}
@@ -194,7 +194,7 @@ func (s *Store) FinalizeNamespace(name, version string, finalizers []string) (*p
 	}
 	// NS-004: a client of the subresource sets the finalizers freely.
 	obj := t.strategy.shallow(c.obj)
-	obj.Content = withFinalizers(obj.Content, finalizers)
+	obj.SetContent(withFinalizers(obj.Content(), finalizers))
 	// NS-014: a deleted namespace without any finalizer is removed.
 	if obj.DeletionTimestamp != nil && len(finalizers) == 0 && !blocked(&obj.ObjectMeta) {
 		t.remove(c)

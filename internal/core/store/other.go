@@ -175,7 +175,7 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		prepareCreate: func(obj *plain.Object, _ metav1.Time) {
 			// API-302: a client cannot create an object with a status that has a subresource.
 			if kind.Status {
-				obj.Content = withStatus(obj.Content, nil)
+				obj.SetContent(withStatus(obj.Content(), nil))
 			}
 			// API-303: generation counts from 1.
 			if kind.Generation {
@@ -185,12 +185,12 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		prepareUpdate: func(obj, old *plain.Object) {
 			// API-302: an update of the main resource keeps the status.
 			if kind.Status {
-				obj.Content = withStatus(obj.Content, old.Content)
+				obj.SetContent(withStatus(obj.Content(), old.Content()))
 			}
 		},
 		prepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. That includes the metadata of a custom object.
-			obj.Content = withStatus(old.Content, obj.Content)
+			obj.SetContent(withStatus(old.Content(), obj.Content()))
 			if kind.Custom {
 				version, managed := obj.ResourceVersion, obj.ManagedFields
 				obj.ObjectMeta = old.ObjectMeta
@@ -198,12 +198,12 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 			}
 		},
 		equal: func(a, b *plain.Object) bool {
-			return a.TypeMeta == b.TypeMeta && reflect.DeepEqual(a.Content, b.Content)
+			return a.TypeMeta == b.TypeMeta && equalContents(a, b)
 		},
 	}
 	if kind.Generation {
 		// API-303: a change of anything but metadata and status raises generation.
-		s.specChanged = func(obj, old *plain.Object) bool { return !reflect.DeepEqual(obj.Content, old.Content) }
+		s.specChanged = func(obj, old *plain.Object) bool { return !equalContents(obj, old) }
 	}
 	if kind.Group == objkinds.SnapshotGroup || kind.Group == objkinds.GroupSnapshotGroup {
 		s.defaults = dropNulls
@@ -245,12 +245,31 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 	return s
 }
 
+// equalContents reports whether both objects have the same content.
+func equalContents(a, b *plain.Object) bool {
+	if x, y := a.Source(), b.Source(); x != nil && y != nil && reflect.TypeOf(x) == reflect.TypeOf(y) && unlike(reflect.ValueOf(x).Elem(), reflect.ValueOf(y).Elem()) {
+		return false
+	}
+	return reflect.DeepEqual(a.Content(), b.Content())
+}
+
+// unlike reports that two structs differ in a field with strings, such as the data of a ConfigMap. Other differences it does not look for.
+func unlike(a, b reflect.Value) bool {
+	for i := range a.NumField() {
+		if a.Field(i).Type() == reflect.TypeFor[map[string]string]() &&
+			!maps.Equal(a.Field(i).Interface().(map[string]string), b.Field(i).Interface().(map[string]string)) {
+			return true
+		}
+	}
+	return false
+}
+
 // dropNulls removes the fields that are null (API-313).
 func dropNulls(obj *plain.Object) {
 	// API-313: no field of these kinds is nullable.
-	if hasNull(obj.Content) {
-		obj.Content = runtime.DeepCopyJSON(obj.Content)
-		removeNulls(obj.Content)
+	if hasNull(obj.Content()) {
+		obj.SetContent(runtime.DeepCopyJSON(obj.Content()))
+		removeNulls(obj.Content())
 	}
 }
 
@@ -284,23 +303,23 @@ func removeNulls(value any) {
 
 // defaultSecret merges stringData into data and sets the type (API-308).
 func defaultSecret(obj *plain.Object) {
-	text, _ := obj.Content["stringData"].(map[string]any)
-	_, written := obj.Content["stringData"]
-	if kind, _ := obj.Content["type"].(string); kind != "" && !written {
+	text, _ := obj.Content()["stringData"].(map[string]any)
+	_, written := obj.Content()["stringData"]
+	if kind, _ := obj.Content()["type"].(string); kind != "" && !written {
 		return
 	}
-	obj.Content = maps.Clone(obj.Content)
-	if obj.Content == nil {
-		obj.Content = map[string]any{}
+	obj.SetContent(maps.Clone(obj.Content()))
+	if obj.Content() == nil {
+		obj.SetContent(map[string]any{})
 	}
-	delete(obj.Content, "stringData")
-	if kind, _ := obj.Content["type"].(string); kind == "" {
-		obj.Content["type"] = "Opaque"
+	delete(obj.Content(), "stringData")
+	if kind, _ := obj.Content()["type"].(string); kind == "" {
+		obj.Content()["type"] = "Opaque"
 	}
 	if len(text) == 0 {
 		return
 	}
-	old, _ := obj.Content["data"].(map[string]any)
+	old, _ := obj.Content()["data"].(map[string]any)
 	data := maps.Clone(old)
 	if data == nil {
 		data = map[string]any{}
@@ -309,7 +328,7 @@ func defaultSecret(obj *plain.Object) {
 		plain, _ := value.(string)
 		data[name] = base64.StdEncoding.EncodeToString([]byte(plain))
 	}
-	obj.Content["data"] = data
+	obj.Content()["data"] = data
 }
 
 // withStatus returns content with the status of other. It modifies neither.

@@ -54,7 +54,7 @@ func TestOtherKind(t *testing.T) {
 	assert.Equal(t, "1", first.ResourceVersion, "API-300")
 	assert.Equal(t, noon, first.CreationTimestamp.UTC(), "API-300")
 	assert.Zero(t, first.Generation, "API-303")
-	assert.Equal(t, map[string]any{"data": map[string]any{"mode": "fast"}}, first.Content)
+	assert.Equal(t, map[string]any{"data": map[string]any{"mode": "fast"}}, first.Content())
 	assert.Equal(t, []api.Kind{"ConfigMap"}, w.Kinds()[len(store.Kinds()):])
 
 	_, err = w.Create(settings("settings"))
@@ -71,7 +71,7 @@ func TestOtherKind(t *testing.T) {
 
 	patched, err := w.Patch("ConfigMap", "default/settings", []byte(`{"data":{"mode":"slow","depth":"2"},"metadata":{"finalizers":["example.com/keep"]}}`), api.Main)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"data": map[string]any{"mode": "slow", "depth": "2"}}, patched.(*plain.Object).Content)
+	assert.Equal(t, map[string]any{"data": map[string]any{"mode": "slow", "depth": "2"}}, patched.(*plain.Object).Content())
 	_, err = w.Patch("ConfigMap", "default/settings", []byte(`{"kind":"Secret"}`), api.Main)
 	w.refused("API-300", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 2)
 	_, err = w.UpdateStatus(settings("settings"))
@@ -107,16 +107,16 @@ func TestOtherKindWithStatus(t *testing.T) {
 	stored := made(w, web)
 	assert.Equal(t, api.Kind("ReplicationController"), api.KindOf(stored))
 	assert.Equal(t, "v1", stored.APIVersion)
-	assert.NotContains(t, stored.Content, "status", "API-302")
+	assert.NotContains(t, stored.Content(), "status", "API-302")
 	assert.EqualValues(t, 1, stored.Generation, "API-303")
 	after, err := w.UpdateStatus(web)
 	require.NoError(t, err)
-	assert.EqualValues(t, map[string]any{"replicas": int64(3)}, after.(*plain.Object).Content["status"], "API-302")
+	assert.EqualValues(t, map[string]any{"replicas": int64(3)}, after.(*plain.Object).Content()["status"], "API-302")
 	assert.EqualValues(t, 1, after.GetGeneration(), "API-303")
 	web.Spec.Replicas, web.Status = new(int32(5)), corev1.ReplicationControllerStatus{}
 	after, err = w.Update(web)
 	require.NoError(t, err)
-	assert.Contains(t, after.(*plain.Object).Content, "status", "API-302")
+	assert.Contains(t, after.(*plain.Object).Content(), "status", "API-302")
 	assert.EqualValues(t, 2, after.GetGeneration(), "API-303")
 	typed, err := plain.As[*corev1.ReplicationController](after)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestSimulatedUnstructured(t *testing.T) {
 func TestSecret(t *testing.T) {
 	w := newFixture(t)
 	stored := made(w, object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {user: me}\ndata: {user: eA==, key: eA==}\n"))
-	assert.Equal(t, map[string]any{"type": "Opaque", "data": map[string]any{"user": "bWU=", "key": "eA=="}}, stored.Content, "API-308")
+	assert.Equal(t, map[string]any{"type": "Opaque", "data": map[string]any{"user": "bWU=", "key": "eA=="}}, stored.Content(), "API-308")
 }
 
 const vaults = `
@@ -171,7 +171,7 @@ func TestNullFields(t *testing.T) {
 			w := newFixture(t)
 			given := object(t, content+tt.manifest)
 			before := given.DeepCopy()
-			stored, err := json.Marshal(made(w, given).Content)
+			stored, err := json.Marshal(made(w, given).Content())
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, string(stored), tt.rule)
 			assert.Equal(t, before, given, "the caller's object stays as it is")
@@ -180,10 +180,10 @@ func TestNullFields(t *testing.T) {
 	w := newFixture(t)
 	stored := made(w, object(t, content+"spec: {driver: d}"))
 	stored = stored.DeepCopyObject().(*plain.Object)
-	stored.Content["status"] = map[string]any{"restoreSize": nil, "readyToUse": true}
+	stored.Content()["status"] = map[string]any{"restoreSize": nil, "readyToUse": true}
 	updated, err := w.UpdateStatus(stored)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"readyToUse": true}, updated.(*plain.Object).Content["status"], "API-313")
+	assert.Equal(t, map[string]any{"readyToUse": true}, updated.(*plain.Object).Content()["status"], "API-313")
 }
 
 const vault = "apiVersion: example.com/v1beta1\nkind: Vault\nmetadata: {name: a, namespace: default}\nspec: {size: 3}\nstatus: {ready: true}\n"
@@ -198,7 +198,7 @@ func TestDefinition(t *testing.T) {
 
 	definition := made(w, object(t, vaults))
 	assert.EqualValues(t, 1, definition.Generation, "API-303")
-	status := definition.Content["status"].(map[string]any)
+	status := definition.Content()["status"].(map[string]any)
 	assert.Equal(t, []any{"v1"}, status["storedVersions"], "API-306")
 	assert.Equal(t, "vault", status["acceptedNames"].(map[string]any)["singular"], "API-305, API-306")
 	assert.Equal(t, "NamesAccepted Established", conditionTypes(status), "API-306")
@@ -208,7 +208,7 @@ func TestDefinition(t *testing.T) {
 
 	a := made(w, object(t, vault))
 	assert.Equal(t, "example.com/v1", a.APIVersion, "API-304")
-	assert.NotContains(t, a.Content, "status", "API-302")
+	assert.NotContains(t, a.Content(), "status", "API-302")
 	unversioned := object(t, vault)
 	_, err = w.Update(unversioned)
 	require.ErrorContains(t, err, "must be specified for an update", "API-300")
@@ -217,14 +217,14 @@ func TestDefinition(t *testing.T) {
 	ready, err := w.UpdateStatus(unversioned)
 	require.NoError(t, err)
 	assert.Empty(t, ready.GetLabels(), "API-302")
-	assert.Equal(t, map[string]any{"ready": true}, ready.(*plain.Object).Content["status"], "API-302")
+	assert.Equal(t, map[string]any{"ready": true}, ready.(*plain.Object).Content()["status"], "API-302")
 
 	_, err = w.Patch(kind, "default/a", []byte(`{"metadata":{"finalizers":["example.com/keep"]}}`), api.Main)
 	require.NoError(t, err)
 	made(w, object(t, strings.Replace(vault, "name: a", "name: b", 1)))
 	deleted := remove(w, definition).(*plain.Object)
 	assert.Equal(t, []string{"customresourcecleanup.apiextensions.k8s.io"}, deleted.Finalizers, "API-307")
-	assert.Equal(t, "NamesAccepted Established Terminating", conditionTypes(deleted.Content["status"].(map[string]any)), "API-307")
+	assert.Equal(t, "NamesAccepted Established Terminating", conditionTypes(deleted.Content()["status"].(map[string]any)), "API-307")
 	require.Len(t, w.List(kind), 1, "API-307")
 	_, err = w.Patch(kind, "default/a", []byte(`{"metadata":{"finalizers":null}}`), api.Main)
 	require.NoError(t, err)

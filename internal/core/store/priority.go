@@ -86,7 +86,7 @@ func (s *Store) priorityClass(name string) (priorityClass, bool) {
 	}
 	found := none
 	for _, obj := range classes.List() {
-		if isDefault, _ := obj.Content["globalDefault"].(bool); !isDefault {
+		if isDefault, _ := obj.Content()["globalDefault"].(bool); !isDefault {
 			continue
 		}
 		// API-258: of several default classes, that with the lowest priority counts.
@@ -99,13 +99,13 @@ func (s *Store) priorityClass(name string) (priorityClass, bool) {
 
 func classOf(obj *plain.Object) priorityClass {
 	class := priorityClass{name: obj.Name, policy: corev1.PreemptLowerPriority}
-	switch value := obj.Content["value"].(type) {
+	switch value := obj.Content()["value"].(type) {
 	case int64:
 		class.value = int32(value)
 	case float64:
 		class.value = int32(value)
 	}
-	if policy, _ := obj.Content["preemptionPolicy"].(string); policy != "" {
+	if policy, _ := obj.Content()["preemptionPolicy"].(string); policy != "" {
 		class.policy = corev1.PreemptionPolicy(policy)
 	}
 	return class

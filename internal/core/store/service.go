@@ -66,12 +66,12 @@ func changeService(obj *plain.Object, change func(*corev1.Service)) {
 	if err != nil {
 		return
 	}
-	content := make(map[string]any, len(obj.Content)+1)
-	for name, value := range obj.Content {
+	content := make(map[string]any, len(obj.Content())+1)
+	for name, value := range obj.Content() {
 		content[name] = value
 	}
 	content["spec"] = spec
-	obj.Content = content
+	obj.SetContent(content)
 }
 
 // defaultService sets the defaults of a Service (API-309).

@@ -67,7 +67,7 @@ func TestServiceUpdate(t *testing.T) {
 	after.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "a.example.com"}
 	got, err = w.Update(after)
 	require.NoError(t, err)
-	assert.NotContains(t, got.(*plain.Object).Content["spec"], "clusterIP", "API-310")
+	assert.NotContains(t, got.(*plain.Object).Content()["spec"], "clusterIP", "API-310")
 }
 
 // TestFrozen: what cannot change of Secrets and ConfigMaps.

@@ -34,7 +34,7 @@ func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object]
 		}
 		r.defaults(typed)
 		if data, err := plain.From(typed); err == nil {
-			obj.Content = data.Content
+			obj.SetContent(data.Content())
 		}
 	}
 	s.defaults = complete
@@ -47,7 +47,7 @@ func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object]
 	s.validateCreate = func(obj *plain.Object) field.ErrorList {
 		typed, err := plain.As[T](obj)
 		if err != nil {
-			return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content["spec"], err.Error())}
+			return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
 		}
 		return r.validate(typed)
 	}

@@ -170,7 +170,8 @@ func TestDescribe(t *testing.T) {
 		AttachRequired: new(bool), FSGroupPolicy: new(storagev1.FileFSGroupPolicy), TokenRequests: []storagev1.TokenRequest{{Audience: "a"}},
 		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
 	}}
-	snapshotClass := &plain.Object{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Content: map[string]any{"driver": "d", "deletionPolicy": "Delete"}}
+	snapshotClass := &plain.Object{ObjectMeta: metav1.ObjectMeta{Name: "fast"}}
+	snapshotClass.SetContent(map[string]any{"driver": "d", "deletionPolicy": "Delete"})
 	snapshotClass.APIVersion, snapshotClass.Kind = "snapshot.storage.k8s.io/v1", "VolumeSnapshotClass"
 	around := kubectl.Surroundings{Events: []*corev1.Event{event("a", "First", 3, born.Add(time.Minute))}, Pods: []*corev1.Pod{pod}}
 	for _, tt := range []struct {
