@@ -289,8 +289,9 @@ func keysOf(m reflect.Value) []reflect.Value {
 
 // list appends a list: values of items may be their keys.
 func (w *shape) list(now, before reflect.Value, both bool) {
-	if both && now.Len() == 0 && before.Len() == 0 && now.IsNil() == before.IsNil() {
+	if now.Len() == 0 && (!both || before.Len() == 0 && now.IsNil() == before.IsNil()) {
 		w.mark('e')
+		w.flag(now.IsNil())
 		return
 	}
 	w.opaque(now, before, both)

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -248,9 +247,17 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = a.stream
 		return resp, nil
 	}
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(a.data)), int64(len(a.data))
+	body := &received{}
+	body.Reset(a.data)
+	resp.Body, resp.ContentLength = body, int64(len(a.data))
 	return resp, nil
 }
+
+// received is the body of an answer that is complete.
+type received struct{ bytes.Reader }
+
+// Close implements io.Closer.
+func (*received) Close() error { return nil }
 
 // serve answers any request. The error is that of a request whose client gave up.
 func (s *Server) serve(req *http.Request) (*answer, error) {

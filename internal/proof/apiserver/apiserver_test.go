@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +69,9 @@ type server struct {
 	token  string
 	config string // of kubectl
 	client *http.Client
-	pids   []int // of its processes, if it has its own
+	// transport is set for a server in the process of its clients.
+	transport http.RoundTripper
+	pids      []int // of its processes, if it has its own
 }
 
 // simulated starts a server of volsim without controllers, in real time: kubectl shows managedFields in the order of their times.
@@ -93,8 +96,8 @@ func simulated(t *testing.T) *server {
 	return newServer(t, "volsim", listener.URL, "")
 }
 
-// real starts kube-apiserver and etcd. No controllers run.
-func real(t testing.TB) *server {
+// real starts kube-apiserver and etcd. No controllers run. Unless durable, etcd does not wait for the disk, as with envtest.
+func real(t testing.TB, durable bool) *server {
 	t.Helper()
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -105,8 +108,8 @@ func real(t testing.TB) *server {
 	out, err := exec.Command("openssl", "genrsa", "-out", filepath.Join(dir, "key"), "2048").CombinedOutput()
 	require.NoError(t, err, string(out))
 	etcd, peers, secure := freePort(t), freePort(t), freePort(t)
-	database := start(t, dir, program(t, "go.etcd.io/etcd/server/v3"), "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level=error",
-		"--listen-client-urls=http://"+etcd, "--advertise-client-urls=http://"+etcd, "--listen-peer-urls=http://"+peers)
+	database := start(t, dir, program(t, "go.etcd.io/etcd/server/v3"), "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync="+strconv.FormatBool(!durable),
+		"--log-level=error", "--listen-client-urls=http://"+etcd, "--advertise-client-urls=http://"+etcd, "--listen-peer-urls=http://"+peers)
 	_, port, _ := net.SplitHostPort(secure)
 	apiserver := start(t, dir, program(t, "k8s.io/kubernetes/cmd/kube-apiserver"), "--etcd-servers=http://"+etcd, "--cert-dir="+dir, "--secure-port="+port,
 		"--bind-address=127.0.0.1", "--service-account-key-file="+filepath.Join(dir, "key"), "--service-account-issuer=https://reference.invalid",
@@ -364,7 +367,7 @@ func normalizedText(text string) string {
 func TestReference(t *testing.T) {
 	files, err := filepath.Glob("testdata/" + *only + ".txt")
 	require.NoError(t, err)
-	want, got := real(t), simulated(t)
+	want, got := real(t, false), simulated(t)
 	count := 0
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {

@@ -1,9 +1,8 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +20,8 @@ import (
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
-// served starts volsim serve, the binary of the environment variable VOLSIM or one that is built.
-func served(t testing.TB) *server {
+// served starts volsim serve with further flags, the binary of the environment variable VOLSIM or one that is built.
+func served(t testing.TB, flags ...string) *server {
 	t.Helper()
 	binary, dir := os.Getenv("VOLSIM"), t.TempDir()
 	if binary == "" {
@@ -33,15 +32,19 @@ func served(t testing.TB) *server {
 		require.NoError(t, err, string(out))
 	}
 	config := filepath.Join(dir, "volsim.yaml")
-	pid := start(t, dir, binary, "serve", "--kubeconfig", config, "--record", "none")
-	url := ""
+	pid := start(t, dir, binary, append([]string{"serve", "--kubeconfig", config, "--record", "none"}, flags...)...)
+	url, token := "", ""
 	require.Eventually(t, func() bool {
 		data, err := os.ReadFile(config)
-		_, rest, _ := strings.Cut(string(data), "server: ")
-		url, _, _ = strings.Cut(rest, "\n")
+		field := func(name string) string {
+			_, rest, _ := strings.Cut(string(data), name)
+			value, _, _ := strings.Cut(rest, "\n")
+			return value
+		}
+		url, token = field("server: "), field("token: ")
 		return err == nil && url != ""
 	}, time.Minute, 50*time.Millisecond)
-	s := newServer(t, "volsim", url, "")
+	s := newServer(t, "volsim", url, token)
 	s.pids = []int{pid}
 	return s
 }
@@ -54,7 +57,7 @@ func inProcess(t testing.TB) *server {
 	t.Cleanup(c.Close)
 	e := internals.Engine(c)
 	handler, _ := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, apiserver.Pace{Settle: true})
-	return &server{name: "in-process", url: "http://volsim.invalid", client: &http.Client{Transport: handler}, pids: []int{os.Getpid()}}
+	return &server{name: "in-process", url: "http://volsim.invalid", transport: handler, pids: []int{os.Getpid()}}
 }
 
 // processorTime returns how long the processes of a server have run. Linux counts in hundredths of a second.
@@ -78,118 +81,138 @@ func (s *server) processorTime(t testing.TB) time.Duration {
 type load struct {
 	name    string
 	clients int
-	send    func(s *server, client, n int) error
+	reads   bool // it does not wait for the disk
+	send    func(c caller, client, n int) error
 }
 
 const configmaps = "/api/v1/namespaces/default/configmaps"
 
-// ask sends a request and reads the answer.
-func (s *server) ask(method, path, contentType, body string) error {
-	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		return err
+func create(c caller, path, name string) error {
+	return c.call("POST", path, "application/json", `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`)
+}
+
+func patch(c caller, client, n int) error {
+	return c.call("PATCH", configmaps+"/patched"+strconv.Itoa(client), "application/merge-patch+json", `{"data":{"k":"`+strconv.Itoa(n)+`"}}`)
+}
+
+// creates returns a load's function that creates objects whose names begin with prefix.
+func creates(prefix string) func(c caller, client, n int) error {
+	return func(c caller, client, n int) error {
+		return create(c, configmaps, prefix+strconv.Itoa(client)+"-"+strconv.Itoa(n))
 	}
-	req.Header.Set("User-Agent", "load/v1")
-	req.Header.Set("Content-Type", contentType)
-	if s.token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.token)
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		text, _ := io.ReadAll(resp.Body)
-		return fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
 }
 
 var loads = []load{
-	{"creates", 20, func(s *server, client, n int) error {
-		return s.ask("POST", configmaps, "application/json", fmt.Sprintf(`{"metadata":{"name":"c%d-%d"},"data":{"k":"v"}}`, client, n))
-	}},
-	{"patches", 20, func(s *server, client, n int) error {
-		return s.ask("PATCH", fmt.Sprintf("%s/patched%d", configmaps, client), "application/merge-patch+json", fmt.Sprintf(`{"data":{"k":"%d"}}`, n))
-	}},
-	{"lists of 10,000", 2, func(s *server, _, _ int) error {
-		return s.ask("GET", "/api/v1/namespaces/kube-system/configmaps", "", "")
+	{name: "creates", clients: 20, send: creates("c")},
+	{name: "patches", clients: 20, send: patch},
+	{name: "creates one after the other", clients: 1, send: creates("s")},
+	{name: "patches one after the other", clients: 1, send: patch},
+	{name: "lists of 10,000", clients: 2, reads: true, send: func(c caller, _, _ int) error {
+		return c.call("GET", "/api/v1/namespaces/kube-system/configmaps", "application/json", "")
 	}},
 }
 
-// measure loads a server for a while and returns the requests, the time that passed, and the processor time of the server.
-func (l load) measure(t testing.TB, s *server, round int, d time.Duration) (count int64, took, processor time.Duration) {
+// together calls fn from several clients of a server at the same time, and returns how long that took.
+func together(t testing.TB, s *server, clients int, fn func(c caller, client int) error) time.Duration {
+	t.Helper()
+	callers := make([]caller, clients)
+	for i := range callers {
+		c, err := s.caller()
+		require.NoError(t, err)
+		defer c.close()
+		callers[i] = c
+	}
+	failed := make([]error, clients)
+	var running sync.WaitGroup
+	began := time.Now()
+	for i, c := range callers {
+		running.Go(func() { failed[i] = fn(c, i) })
+	}
+	running.Wait()
+	took := time.Since(began)
+	require.NoError(t, errors.Join(failed...))
+	return took
+}
+
+// measured is what a server did: requests, the time that passed, and the processor time of the server.
+type measured struct {
+	count           int64
+	took, processor time.Duration
+}
+
+func (m measured) rate() float64 { return float64(m.count) / m.took.Seconds() }
+
+// cost returns the processor time of a request in microseconds.
+func (m measured) cost() float64 { return float64(m.processor.Microseconds()) / float64(m.count) }
+
+// measure loads a server for a while.
+func (l load) measure(t testing.TB, s *server, round int, d time.Duration) measured {
 	t.Helper()
 	var done atomic.Int64
-	var clients sync.WaitGroup
-	before, began := s.processorTime(t), time.Now()
-	failed := make(chan error, l.clients)
-	for i := range l.clients {
-		clients.Go(func() {
-			for n := 0; time.Since(began) < d; n++ {
-				if err := l.send(s, i, round*1_000_000+n); err != nil {
-					failed <- err
-					return
-				}
-				done.Add(1)
+	before := s.processorTime(t)
+	took := together(t, s, l.clients, func(c caller, client int) error {
+		began := time.Now()
+		for n := 0; time.Since(began) < d; n++ {
+			if err := l.send(c, client, round*1_000_000+n); err != nil {
+				return err
 			}
-		})
-	}
-	clients.Wait()
-	close(failed)
-	for err := range failed {
-		require.NoError(t, err)
-	}
-	return done.Load(), time.Since(began), s.processorTime(t) - before
+			done.Add(1)
+		}
+		return nil
+	})
+	return measured{done.Load(), took, s.processorTime(t) - before}
 }
 
 // BenchmarkSpeed: requests per second of kube-apiserver with etcd, of volsim serve, and of volsim in the process of its clients, in turns, and the
-// processor time of each request. A round of the benchmark is two seconds for each server and each kind of request.
+// processor time of each request. A round of the benchmark is two seconds for each server and each kind of request. The times that it prints are
+// those of the first server.
 func BenchmarkSpeed(b *testing.B) {
-	servers := []*server{real(b), served(b), inProcess(b)}
-	for _, s := range servers {
-		if network, ok := s.client.Transport.(*http.Transport); ok {
-			network.MaxIdleConnsPerHost = 50
-		}
-		for i := range 20 {
-			require.NoError(b, s.ask("POST", configmaps, "application/json", fmt.Sprintf(`{"metadata":{"name":"patched%d"}}`, i)))
-		}
-		var filling sync.WaitGroup
-		for i := range 10 {
-			filling.Go(func() {
-				for n := range 1000 {
-					err := s.ask("POST", "/api/v1/namespaces/kube-system/configmaps", "application/json", fmt.Sprintf(`{"metadata":{"name":"m%d-%d"},"data":{"k":"v"}}`, i, n))
-					if err != nil {
-						b.Error(err)
-						return
-					}
+	servers := []*server{real(b, false), real(b, true), served(b), served(b, "--secure"), inProcess(b)}
+	for i, name := range []string{"real", "real, etcd writes to disk", "served", "served with TLS", "in process"} {
+		servers[i].name = name
+	}
+	const durable = 1
+	for i, s := range servers {
+		together(b, s, 1, func(c caller, _ int) error {
+			for n := range 20 {
+				if err := create(c, configmaps, "patched"+strconv.Itoa(n)); err != nil {
+					return err
 				}
-			})
+			}
+			return nil
+		})
+		if i == durable {
+			continue
 		}
-		filling.Wait()
+		together(b, s, 10, func(c caller, client int) error {
+			for n := range 1000 {
+				if err := create(c, "/api/v1/namespaces/kube-system/configmaps", fmt.Sprintf("m%d-%d", client, n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	for _, l := range loads {
 		b.Run(l.name, func(b *testing.B) {
-			count, took, processor := make([]int64, len(servers)), make([]time.Duration, len(servers)), make([]time.Duration, len(servers))
+			sums := make([]measured, len(servers))
 			for round := 0; b.Loop(); round++ {
 				for i, s := range servers {
-					n, t, p := l.measure(b, s, round, 2*time.Second)
-					count[i], took[i], processor[i] = count[i]+n, took[i]+t, processor[i]+p
+					if l.reads && i == durable {
+						continue
+					}
+					m, sum := l.measure(b, s, round, 2*time.Second), &sums[i]
+					sum.count, sum.took, sum.processor = sum.count+m.count, sum.took+m.took, sum.processor+m.processor
 				}
 			}
-			rate, cost := make([]float64, len(servers)), make([]float64, len(servers))
-			for i, s := range servers {
-				rate[i] = float64(count[i]) / took[i].Seconds()
-				cost[i] = float64(processor[i].Microseconds()) / float64(count[i])
-				b.ReportMetric(rate[i], s.name+"/s")
-				b.ReportMetric(cost[i], s.name+"-cpu-µs")
-				if i > 0 {
-					b.ReportMetric(rate[i]/rate[0], s.name+"-times")
-					b.ReportMetric(cost[0]/cost[i], s.name+"-cpu-times")
+			var table strings.Builder
+			for i, m := range sums {
+				if m.count > 0 {
+					fmt.Fprintf(&table, "\n%-26s %9.1f a second, %5.1f times; %9.1f µs of processor time, %5.1f times; %9.1f µs for a request of a client", servers[i].name,
+						m.rate(), m.rate()/sums[0].rate(), m.cost(), sums[0].cost()/m.cost(), 1e6*float64(l.clients)/m.rate())
 				}
 			}
+			b.Log(table.String())
 			b.ReportMetric(0, "ns/op")
 		})
 	}
