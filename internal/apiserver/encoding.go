@@ -3,6 +3,7 @@ package apiserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -135,38 +136,71 @@ func encodeWithKind(obj any, gvk schema.GroupVersionKind) (data []byte, added in
 // encodeTyped is encodeWithKind for an object of a Go type that does not name its kind.
 func encodeTyped(obj api.Object, gvk schema.GroupVersionKind) (data []byte, added int, err error) {
 	out := line{gvk: gvk}
-	if err := json.NewEncoder(&out).Encode(obj); err != nil {
+	if bare, meta := plain.Bare(obj); meta != nil {
+		out.meta = meta
+		err = json.NewEncoder(&out).Encode(bare)
+	}
+	if out.meta == nil || err != nil {
+		out.meta = nil
+		err = json.NewEncoder(&out).Encode(obj)
+	}
+	if err != nil {
 		return nil, 0, fmt.Errorf("encode %s: %w", gvk.Kind, err)
 	}
 	return out.data[: len(out.data)-1 : len(out.data)], out.added, nil
 }
 
-// line takes the JSON of an object, which an encoder writes at once and ends with a line break, and adds the kind at its beginning.
+// line takes the JSON of an object, which an encoder writes at once and ends with a line break, and adds the kind and the metadata at its beginning.
 type line struct {
 	gvk   schema.GroupVersionKind
+	meta  *metav1.ObjectMeta // nil if the JSON has them
 	data  []byte
 	added int
 }
 
-func (l *line) Write(p []byte) (int, error) {
-	l.data, l.added = withKind(p, l.gvk)
+func (l *line) Write(p []byte) (n int, err error) {
+	if l.meta == nil {
+		l.data, l.added = withKind(p, l.gvk)
+		return len(p), nil
+	}
+	rest, ok := bytes.CutPrefix(p, []byte(`{"metadata":{}`))
+	if !ok {
+		return 0, errNoMetadata
+	}
+	l.data, l.added = appendKind(make([]byte, 0, len(p)+roomForMetadata), l.gvk)
+	l.data = append(l.data, `,"metadata":`...)
+	l.added++ // the comma
+	if l.data, err = appendMetadata(l.data, l.meta); err != nil {
+		return 0, err
+	}
+	l.data = append(l.data, rest...)
 	return len(p), nil
 }
 
+var errNoMetadata = errors.New("its JSON does not begin with the metadata")
+
 // withKind returns the JSON of an object, which does not name its kind, with the kind, and how many bytes were added.
 func withKind(object []byte, gvk schema.GroupVersionKind) (data []byte, added int) {
-	const kind, version = `{"kind":"`, `","apiVersion":"`
-	data = make([]byte, 0, len(kind)+len(gvk.Kind)+len(version)+len(gvk.Group)+len("/")+len(gvk.Version)+len(`",`)+len(object)-1)
-	data = append(append(append(data, kind...), gvk.Kind...), version...)
+	data, added = appendKind(make([]byte, 0, len(object)+roomForKind), gvk)
+	if object[1] != '}' {
+		data = append(data, ',')
+		added++
+	}
+	return append(data, object[1:]...), added
+}
+
+// roomForKind and roomForMetadata are how many bytes most kinds and metadata take.
+const roomForKind, roomForMetadata = 80, 640
+
+// appendKind appends the beginning of the JSON of an object.
+func appendKind(data []byte, gvk schema.GroupVersionKind) (with []byte, size int) {
+	size = len(data)
+	data = append(append(append(data, `{"kind":"`...), gvk.Kind...), `","apiVersion":"`...)
 	if gvk.Group != "" {
 		data = append(append(data, gvk.Group...), '/')
 	}
 	data = append(append(data, gvk.Version...), '"')
-	if object[1] != '}' {
-		data = append(data, ',')
-	}
-	added = len(data)
-	return append(data, object[1:]...), added
+	return data, len(data) - size
 }
 
 // encodeList returns the JSON of a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except custom

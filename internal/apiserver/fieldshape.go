@@ -59,7 +59,7 @@ func shapeOf(data []byte, r *resource, sub api.Subresource, manager string, obj,
 	if both {
 		was = old.(*plain.Object)
 	}
-	w.pair(&o.ObjectMeta, &was.ObjectMeta, both)
+	w.metadata(&o.ObjectMeta, &was.ObjectMeta, both)
 	if source, before := o.Source(), was.Source(); source != nil && (!both || reflect.TypeOf(source) == reflect.TypeOf(before)) {
 		w.mark('s')
 		w.content(source, before, both)
@@ -67,6 +67,32 @@ func shapeOf(data []byte, r *resource, sub api.Subresource, manager string, obj,
 		w.pair(o.Content(), was.Content(), both)
 	}
 	return w.data, !w.failed
+}
+
+// metadata is pair for metadata, without reflection for what most objects have.
+func (w *shape) metadata(now, before *metav1.ObjectMeta, both bool) {
+	w.str(now.Name, before.Name, both)
+	w.str(now.GenerateName, before.GenerateName, both)
+	w.str(now.Namespace, before.Namespace, both)
+	w.str(now.SelfLink, before.SelfLink, both)
+	w.str(string(now.UID), string(before.UID), both)
+	w.str(now.ResourceVersion, before.ResourceVersion, both)
+	w.zero(now.Generation == 0, before.Generation == 0, both && now.Generation != before.Generation)
+	if both && now.CreationTimestamp != before.CreationTimestamp {
+		w.pair(now.CreationTimestamp, before.CreationTimestamp, both)
+	}
+	w.flag(now.CreationTimestamp.IsZero())
+	w.strings(now.Labels, before.Labels, both)
+	w.strings(now.Annotations, before.Annotations, both)
+	if now.DeletionTimestamp != nil || before.DeletionTimestamp != nil {
+		w.pair(&now.DeletionTimestamp, &before.DeletionTimestamp, both)
+		w.pair(&now.DeletionGracePeriodSeconds, &before.DeletionGracePeriodSeconds, both)
+	}
+	if len(now.OwnerReferences)+len(now.Finalizers)+len(before.OwnerReferences)+len(before.Finalizers) > 0 {
+		w.pair(&now.OwnerReferences, &before.OwnerReferences, both)
+		w.pair(&now.Finalizers, &before.Finalizers, both)
+	}
+	w.mark('}')
 }
 
 // pair appends two values of one type.
@@ -159,13 +185,23 @@ func (w *shape) value(now, before reflect.Value, both bool) {
 
 // scalar appends whether a value is zero, and whether it changes.
 func (w *shape) scalar(now, before reflect.Value, both bool) {
+	changed := both && !now.Equal(before)
+	w.zero(now.IsZero(), changed && before.IsZero(), changed)
+}
+
+// str is scalar for a string.
+func (w *shape) str(now, before string, both bool) {
+	w.zero(now == "", before == "", both && now != before)
+}
+
+func (w *shape) zero(now, before, changed bool) {
 	c := byte('0')
-	if !now.IsZero() {
+	if !now {
 		c++
 	}
-	if both && !now.Equal(before) {
+	if changed {
 		c += 2
-		if !before.IsZero() {
+		if !before {
 			c += 2
 		}
 	}
@@ -243,11 +279,15 @@ func (w *shape) entries(now, before reflect.Value, both bool) {
 		w.failed = true
 		return
 	}
-	w.flag(now.IsNil())
-	if now.Type() == reflect.TypeFor[map[string]string]() && !both {
-		w.strings(now.Interface().(map[string]string))
+	if now.Type() == reflect.TypeFor[map[string]string]() {
+		was := map[string]string(nil)
+		if both {
+			was = before.Interface().(map[string]string)
+		}
+		w.strings(now.Interface().(map[string]string), was, both)
 		return
 	}
+	w.flag(now.IsNil())
 	for _, key := range keysOf(now) {
 		value, was := now.MapIndex(key), reflect.Value{}
 		if both {
@@ -271,12 +311,24 @@ func (w *shape) entries(now, before reflect.Value, both bool) {
 	w.mark('-')
 }
 
-// strings appends a map of strings that there was not before.
-func (w *shape) strings(now map[string]string) {
+// strings is entries for a map of strings.
+func (w *shape) strings(now, before map[string]string, both bool) {
+	w.flag(now == nil)
 	for _, key := range objects.SortedKeys(now) {
+		was, had := before[key]
 		w.text(key)
-		w.flag(false)
-		w.scalar(reflect.ValueOf(now[key]), reflect.Value{}, false)
+		w.flag(had)
+		w.str(now[key], was, had)
+	}
+	w.mark('-')
+	if !both {
+		return
+	}
+	w.flag(before == nil)
+	for _, key := range objects.SortedKeys(before) {
+		if _, has := now[key]; !has {
+			w.text(key, before[key])
+		}
 	}
 	w.mark('-')
 }

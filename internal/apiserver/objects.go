@@ -123,7 +123,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 				return nil, err
 			}
 		}
-		return s.replace(r, obj, store.UpdateOptions{})
+		return s.replace(r, obj, store.UpdateOptions{Owned: true})
 	})
 	if err != nil {
 		return nil, 0, err

@@ -112,7 +112,7 @@ func (p patch) apply() (api.Object, error) {
 	if err := p.server.checkSchema(r, obj, old); err != nil {
 		return nil, err
 	}
-	return p.server.replace(r, obj, store.UpdateOptions{Patched: true})
+	return p.server.replace(r, obj, store.UpdateOptions{Patched: true, Owned: true})
 }
 
 // document applies a JSON patch or a JSON merge patch.

@@ -154,8 +154,7 @@ func kindOf(obj api.Object) (kind metav1.TypeMeta) {
 
 // contentOf returns the content of an object of a Go type.
 func contentOf(obj api.Object) (map[string]any, error) {
-	bare := Shallow(obj)
-	*bare.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) = metav1.ObjectMeta{} // it is not needed twice
+	bare, _ := Bare(obj)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bare)
 	if err != nil {
 		return nil, err
@@ -175,6 +174,18 @@ func Shallow(obj api.Object) api.Object {
 	c := reflect.New(reflect.TypeOf(obj).Elem())
 	c.Elem().Set(reflect.ValueOf(obj).Elem())
 	return c.Interface().(api.Object)
+}
+
+// Bare returns an object of a Go type as Shallow does, but without the metadata, and the metadata; they are nil if they have another type.
+func Bare(obj api.Object) (api.Object, *metav1.ObjectMeta) {
+	meta, ok := metaOf(obj)
+	if !ok {
+		return nil, nil
+	}
+	bare := Shallow(obj)
+	empty, _ := metaOf(bare)
+	*empty = metav1.ObjectMeta{}
+	return bare, meta
 }
 
 // heads are the fields that are no content.

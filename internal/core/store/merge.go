@@ -194,6 +194,9 @@ func strictly(data []byte, into any) error {
 
 // decodesItself reports whether the type implements json.Unmarshaler, as times and quantities do.
 func decodesItself(t reflect.Type) bool {
+	if t.PkgPath() == "" && t.Kind() != reflect.Pointer && t.Kind() != reflect.Struct {
+		return false // such types have no methods; looking for them takes longer
+	}
 	return t.Implements(reflect.TypeFor[json.Unmarshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 

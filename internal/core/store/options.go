@@ -34,4 +34,6 @@ type UpdateOptions struct {
 	SkipValidation bool
 	// Patched: the object is the stored one with a patch applied, so another uid is an invalid change and not a Conflict; default false.
 	Patched bool
+	// Owned: the object was made for this call alone; default false. The store owns it from then on, whatever the result is.
+	Owned bool
 }
