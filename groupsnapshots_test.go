@@ -1,6 +1,7 @@
 package volsim_test
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
@@ -58,7 +60,12 @@ type groups struct{ *snapshots }
 
 func newGroups(t *testing.T, opts ...fake.MemoryOption) groups {
 	t.Helper()
-	g := groups{newSnapshots(t, opts...)}
+	return newGroupsWith(t, volsim.Config{}, opts...)
+}
+
+func newGroupsWith(t *testing.T, cfg volsim.Config, opts ...fake.MemoryOption) groups {
+	t.Helper()
+	g := groups{newSnapshotsWith(t, cfg, opts...)}
 	for _, name := range []string{"a", "b"} {
 		claim := fake.Claim(name, "1Gi", fake.InClass("fast"))
 		claim.Labels = map[string]string{"app": "db"}
@@ -285,4 +292,33 @@ func TestSlowGroupSnapshot(t *testing.T) {
 	g.pass(10 * time.Minute)
 	require.Nil(t, g.object("VolumeGroupSnapshot", "g"), "SNAP-049")
 	require.Len(t, g.driver.Snapshots(), 2, "SNAP-049: the policy is Retain")
+}
+
+// TestCopyWithoutVersion: the answer to the creation of a content is lost, and the controller tries again before it receives the content.
+func TestCopyWithoutVersion(t *testing.T) {
+	for _, tt := range []struct {
+		rule, kind string
+		obj        *unstructured.Unstructured
+		ready      func(g groups) any
+	}{
+		{"SNAP-015", "VolumeSnapshotContent.snapshot.storage.k8s.io", snapshotOf("s", "pvc=data", "snap"),
+			func(g groups) any { return g.ready("s") }},
+		{"SNAP-015", "VolumeGroupSnapshotContent.groupsnapshot.storage.k8s.io", groupOf("s", "app=db", "keep"),
+			func(g groups) any { return g.at("VolumeGroupSnapshot", "s", "status.readyToUse") }},
+	} {
+		g := newGroupsWith(t, volsim.Config{Lag: map[string]time.Duration{"snapshot-controller": 20 * time.Second}})
+		create, err := fake.Match{Actor: "snapshot-controller", Verb: "create", Kind: tt.kind}, errors.New("timeout")
+		// When an error is in the status already, the controller does not write it again, and does not wait for its own write.
+		g.Faults.Fail(create, err).Times(2)
+		g.Faults.Lose(create, err).Once()
+		g.create(tt.obj)
+		g.pass(10 * time.Minute)
+		require.NotEmpty(t, g.driver.Snapshots(), tt.rule)
+		require.Equal(t, false, tt.ready(g), tt.rule)
+		// The own copies of a new process have versions.
+		require.NoError(t, g.Crash("snapshot-controller"))
+		require.NoError(t, g.Restart("snapshot-controller"))
+		g.pass(10 * time.Minute)
+		require.Equal(t, true, tt.ready(g), tt.rule)
+	}
 }

@@ -30,8 +30,14 @@ type snapshots struct {
 
 func newSnapshots(t *testing.T, opts ...fake.MemoryOption) *snapshots {
 	t.Helper()
+	return newSnapshotsWith(t, volsim.Config{}, opts...)
+}
+
+func newSnapshotsWith(t *testing.T, cfg volsim.Config, opts ...fake.MemoryOption) *snapshots {
+	t.Helper()
 	driver := fake.CSI("disk.example.com", opts...)
-	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}})
+	cfg.Backends = []storage.Backend{driver}
+	c, err := volsim.New(cfg)
 	require.NoError(t, err)
 	s := &snapshots{c, t, driver}
 	s.create(fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast")), snapshotClass("snap", nil))

@@ -79,12 +79,15 @@ func (c *cache[T, P]) list() []P {
 	return all
 }
 
-// keep makes obj the controller's own copy. It returns false for a version older than that.
+// keep makes obj the controller's own copy. It returns false for a version older than that, or if the own copy has no version.
 func (c *cache[T, P]) keep(obj P) bool {
 	key := api.KeyOf(obj)
-	// SNAP-001: an older version than the own copy is ignored.
-	if old, ok := c.own[key]; ok && version(old) > version(obj) {
-		return false
+	if old, ok := c.own[key]; ok {
+		// SNAP-001: an older version than the own copy is ignored.
+		// SNAP-015: a copy without a version stays, because versions cannot be compared with it.
+		if version(old) > version(obj) || old.GetResourceVersion() == "" {
+			return false
+		}
 	}
 	c.own[key] = obj
 	return true

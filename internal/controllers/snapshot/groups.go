@@ -49,8 +49,9 @@ func newGroups(a *engine.Actor, c *controller, cfg Settings) *groupController {
 	}
 	g.groupQueue = queue("group snapshots", snapshots.GroupKind, g.syncGroupKey)
 	g.contentQueue = queue("group contents", snapshots.GroupContentKind, g.syncContentKey)
-	c.watch(g.groups.informer, g.groupQueue)
+	// SNAP-040: a content is copied before a group snapshot needs it.
 	c.watch(g.contents.informer, g.contentQueue)
+	c.watch(g.groups.informer, g.groupQueue)
 	return g
 }
 

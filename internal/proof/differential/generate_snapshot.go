@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -78,11 +79,16 @@ func (g *snapshotGenerator) createBound(name string) {
 	if g.chance(8) {
 		pv.Spec.VolumeMode, claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock), new(corev1.PersistentVolumeBlock)
 	}
+	grouped := g.kind == snapshots.GroupKind
+	if grouped {
+		// The real controller crashes if a volume of a group snapshot has no claim, so the volume is created with it.
+		pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: name, UID: types.UID(uidOf + key + "!")}
+	}
 	g.add(Step{Op: Create, Object: claim}, Step{Op: Create, Object: pv})
-	// The real controller crashes if a volume of a group snapshot has no claim.
-	if g.chance(8) && g.kind != snapshots.GroupKind {
+	if g.chance(8) && !grouped {
 		return
 	}
+	// A volume that exists already is bound to the new claim.
 	g.patch(api.Ref{Kind: api.PersistentVolume, Key: pv.Name}, api.Main, map[string]any{"spec": map[string]any{"claimRef": map[string]any{
 		"namespace": "default", "name": name, "uid": uidOf + key + "!"}}})
 	g.bind(key)

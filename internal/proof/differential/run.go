@@ -24,7 +24,7 @@ type runner struct {
 func (p *runner) do(step Step) error {
 	switch step.Op {
 	case Create:
-		created, err := p.Create(p.owned(step.Object.DeepCopyObject().(api.Object)))
+		created, err := p.Create(p.withUIDs(step.Object.DeepCopyObject().(api.Object)))
 		if claim, ok := created.(*corev1.PersistentVolumeClaim); ok && err == nil {
 			p.claims[api.KeyOf(claim)] = claim.UID
 		}
@@ -66,7 +66,7 @@ func (p *runner) resolve(ref api.Ref) api.Ref {
 	return ref
 }
 
-// uidOf, followed by the key of a claim, stands in a patch for the uid of the claim of that name that was created last.
+// uidOf, followed by the key of a claim, stands in a patch, and in the claimRef of a new volume, for the uid of the claim of that name that was created last.
 const uidOf = "uid-of:"
 
 func (p *runner) resolveText(patch string) string {
@@ -95,8 +95,11 @@ func uidOfNow(ref api.Ref) types.UID {
 	return types.UID(uidNow + string(ref.Kind) + "/" + ref.Key + "!")
 }
 
-// owned replaces the uids of owners that stand for those of objects that exist now.
-func (p *runner) owned(obj api.Object) api.Object {
+// withUIDs replaces what stands for the uids of owners, and for that of the claim of a volume.
+func (p *runner) withUIDs(obj api.Object) api.Object {
+	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
+		pv.Spec.ClaimRef.UID = types.UID(p.resolveText(string(pv.Spec.ClaimRef.UID)))
+	}
 	owners := obj.GetOwnerReferences()
 	for i := range owners {
 		owners[i].UID = types.UID(p.resolveText(string(owners[i].UID)))
