@@ -109,11 +109,13 @@ func (c *controller) untilResync() time.Duration {
 // podChanged reports whether a change of a pod leads to a count (QUO-032).
 func (c *controller) podChanged(old, pod *corev1.Pod) bool {
 	now := c.actor.Engine().Now()
-	if pod.DeletionTimestamp != nil && !quota.Ended(pod, now) {
+	ended, ends := quota.Ended(old, now), quota.Ended(pod, now)
+	// QUO-033: a pod that runs again is counted at the next resync.
+	if !ends && (ended || pod.DeletionTimestamp != nil) {
 		c.resync.ArmBackground()
 	}
 	// QUO-032: a pod that ends, and one that gets or loses a deadline.
-	return quota.HasDeadline(old) != quota.HasDeadline(pod) || !quota.Ended(old, now) && quota.Ended(pod, now)
+	return quota.HasDeadline(old) != quota.HasDeadline(pod) || !ended && ends
 }
 
 // serviceChanged reports whether a change of an object of another kind leads to a count (QUO-032): a Service gets another type that is limited.

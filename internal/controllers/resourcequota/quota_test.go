@@ -272,6 +272,18 @@ func TestUpdates(t *testing.T) {
 		f.Advance(5 * time.Minute)
 		require.Equal(t, "configmaps 1/3", f.used())
 	})
+	t.Run("QUO-033 a pod that had ended and runs again is counted at the next resync", func(t *testing.T) {
+		f := newFixture(t)
+		f.OK(f.do("quota q {pods: 3}"))
+		f.OK(f.do("pod p {}"))
+		f.OK(f.do("end p"))
+		f.Advance(5 * time.Minute)
+		f.PatchStatus(api.Pod, "default/p", `{"status":{"phase":"Running"}}`)
+		f.Advance(time.Second)
+		require.Equal(t, "pods 0/3", f.used())
+		f.Advance(5 * time.Minute)
+		require.Equal(t, "pods 1/3", f.used())
+	})
 	t.Run("QUO-034 usage that nothing counts stays", func(t *testing.T) {
 		f := newFixture(t)
 		f.OK(f.do("quota q {example.com/gpu: 3}"))
