@@ -64,7 +64,7 @@ func TestEntryFields(t *testing.T) {
 	run, err := newModel(t, func(*fixture) {})(nil)
 	require.NoError(t, err)
 	defer run.Engine.Close()
-	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
+	tracker := newTracker(run, func(api.Kind, api.Object) {}, actorSets{})
 	digests := map[digest]string{tracker.entry(digest{}, trace.Entry{}): "an empty entry"}
 	fields(reflect.ValueOf(trace.Entry{}), "", func(name string, _ reflect.Value) {
 		var e trace.Entry

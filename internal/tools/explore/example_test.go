@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/check"
 )
 
 // TestExample checks that the example finds both outcomes, by seeds and systematically, and that its Job runs all shards.
@@ -25,6 +27,13 @@ func TestExample(t *testing.T) {
 	model, err := os.ReadFile("../../../examples/sweep/world.yaml")
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(model)), "the manifest is that of the script")
+
+	w, err := Manifest{Data: model, Without: []string{"kubelet"}, Check: check.All()}.Model()
+	require.NoError(t, err)
+	whole, err := Exhaustive(w, Options{})
+	require.NoError(t, err)
+	require.True(t, whole.Finished)
+	require.Len(t, whole.Outcomes, 2)
 
 	small, err := os.ReadFile("../../../examples/sweep/small.txtar")
 	require.NoError(t, err)

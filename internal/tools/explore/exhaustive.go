@@ -29,6 +29,8 @@ type Options struct {
 	noReduction bool
 	// noInvisible explores invisible deliveries like other events.
 	noInvisible bool
+	// noIdle takes no actor to be idle.
+	noIdle bool
 }
 
 // Exploration is the result of exploring a model.
@@ -73,10 +75,10 @@ type explorer struct {
 	known   map[digest][]digest // the visited states, each with its sleep set
 
 	// Assumptions of invisible. If one is refuted, the exploration begins anew.
-	dependentActors map[string]bool    // actors that turned out not to be independent
-	kinds           map[api.Kind]bool  // of objects that change
-	backgroundAt    map[time.Time]bool // instants at which background events are queued during Settle
-	assumedQuiet    map[time.Time]bool // instants at which none is assumed to be
+	actors       actorSets
+	kinds        map[api.Kind]bool  // of objects that change
+	backgroundAt map[time.Time]bool // instants at which background events are queued during Settle
+	assumedQuiet map[time.Time]bool // instants at which none is assumed to be
 	// assumed is set when the exploration uses an assumption, learned when a run of this batch found a kind that changes, refuted when an
 	// assumption turns out to be false.
 	assumed, learned, refuted bool
@@ -84,7 +86,8 @@ type explorer struct {
 
 func newExplorer(model Model, opts Options) *explorer {
 	x := &explorer{
-		models: append([]Model{model}, opts.Others...), opts: opts, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{},
+		models: append([]Model{model}, opts.Others...), opts: opts, kinds: map[api.Kind]bool{},
+		actors:       actorSets{dependent: map[string]bool{}, awake: map[string]bool{}},
 		backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{},
 	}
 	x.reset()
@@ -222,6 +225,10 @@ func (x *explorer) reopen(n *node) {
 
 // visit adds the state of a node to those that are known, and computes the sleep set of the node and what there is to explore.
 func (x *explorer) visit(n *node) {
+	if n.passing {
+		x.prepare(n)
+		return
+	}
 	_, known := x.known[n.state]
 	if !known {
 		x.result.States++
@@ -248,7 +255,10 @@ func (x *explorer) addAssumptions(w *walk) {
 			x.backgroundAt[at], x.refuted = true, x.refuted || x.assumedQuiet[at]
 		}
 	}
-	for actor := range w.dependentActors {
-		x.dependentActors[actor], x.refuted = true, true
+	for actor := range w.actors.dependent {
+		x.actors.dependent[actor], x.refuted = true, true
+	}
+	for actor := range w.actors.awake {
+		x.actors.awake[actor], x.refuted = true, true
 	}
 }

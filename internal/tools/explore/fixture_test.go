@@ -247,7 +247,7 @@ func (s *fixture) twoViews(bool) {
 
 // TestSmallModels checks that all ways of exploring a small model find all its outcomes.
 func TestSmallModels(t *testing.T) {
-	for _, tt := range slices.Concat(modelsOfReads, modelsOfEvents, modelsOfDeliveries, modelsOfQueues, modelsOfPast, modelsOfLives,
+	for _, tt := range slices.Concat(modelsOfReads, modelsOfEvents, modelsOfDeliveries, modelsOfQueues, modelsOfPast, modelsOfLives, modelsOfIdle,
 		modelsOfVersions) {
 		t.Run(tt.name, func(t *testing.T) {
 			var change []func(*engine.Config)

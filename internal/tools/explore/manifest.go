@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
@@ -30,18 +28,6 @@ type Manifest struct {
 	Check []check.Invariant
 	// Starting explores the orders in which controllers start, too. Otherwise they start in a fixed order before anything is created.
 	Starting bool
-}
-
-// independent names the independent actors, see Run.Independent. Their code was reviewed for it.
-var independent = []string{actors.PersistentVolume, actors.PVProtection, actors.PVCProtection}
-
-// dependentActor returns the actor that an object makes dependent, "" if none: to recycle a volume, the PersistentVolume controller watches
-// a pod without an informer.
-func dependentActor(obj api.Object) string {
-	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
-		return actors.PersistentVolume
-	}
-	return ""
 }
 
 // HasNodes reports whether the manifest has nodes. If it does not, its model has no controllers that act on failing nodes.
@@ -96,7 +82,7 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 		}
 		started = true
 	}
-	return &Run{Engine: internals.Engine(c), Backends: backends, Violations: c.Violations, Independent: independent,
+	return &Run{Engine: internals.Engine(c), Backends: backends, Violations: c.Violations, Independent: independent, Idle: idleActors,
 		Execute: func() error { return m.execute(c, d.Objects) }}, nil
 }
 

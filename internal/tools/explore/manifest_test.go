@@ -64,7 +64,7 @@ func TestDependentActor(t *testing.T) {
 		require.NoError(t, err)
 		x := newExplorer(w, Options{MaxRuns: 20})
 		require.NoError(t, x.explore())
-		require.Equal(t, want, x.dependentActors[actors.PersistentVolume], policy)
+		require.Equal(t, want, x.actors.dependent[actors.PersistentVolume], policy)
 		require.Equal(t, 20, x.result.Runs, "it continues after the restart")
 		require.NotEmpty(t, x.result.Outcomes)
 	}

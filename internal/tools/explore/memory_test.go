@@ -72,7 +72,7 @@ func TestMemory(t *testing.T) {
 		for range steps {
 			c.Step()
 		}
-		tr := newTracker(&Run{Engine: internals.Engine(c), Independent: independent}, func(api.Kind, api.Object) {}, nil)
+		tr := newTracker(&Run{Engine: internals.Engine(c), Independent: independent}, func(api.Kind, api.Object) {}, actorSets{})
 		a, ok := internals.Engine(c).Actor(actors.PersistentVolume)
 		require.True(t, ok)
 		require.NotEmpty(t, a.Memory())
@@ -94,7 +94,7 @@ func TestMemory(t *testing.T) {
 	}
 	e, err := engine.New(engine.Config{})
 	require.NoError(t, err)
-	tr := newTracker(&Run{Engine: e}, func(api.Kind, api.Object) {}, nil)
+	tr := newTracker(&Run{Engine: e}, func(api.Kind, api.Object) {}, actorSets{})
 	digestOf := func(root any) digest {
 		r := tr.newReader()
 		r.read(reflect.ValueOf(root))

@@ -25,9 +25,14 @@ type Run struct {
 	// depends on the cluster, and reads the cluster only while the engine does not run.
 	Execute func() error
 	// Independent are the names of actors whose code reads the cluster only through informers, calls to the API server and calls to backends;
-	// whose memory no other code reads or changes; and whose handlers of the informers they start with only read what they get and queue
-	// keys. All other actors are taken to depend on each other and on everything, and every order of their events is explored.
+	// whose memory no other code reads or changes; and whose handlers of the informers they start with only read what they get and
+	// informers, and queue keys. All other actors are taken to depend on each other and on everything, and every order of their events is explored.
 	Independent []string
+	// Idle are actors that have no effect before an object has existed for which the function returns true: until then their code and
+	// handlers read nothing but informers and their own memory, make no calls, write no trace entries that invariants read, and request no
+	// work for a later time that Settle waits for and that depends on the order of events; and no other code reads or changes their memory.
+	// Afterwards an actor is what it is without being listed here.
+	Idle map[string]func(api.Object) bool
 	// Ordered must be true if Execute reads the trace or Kubernetes Events: then their order belongs to the state. The engine needs a trace.
 	Ordered bool
 	// Injects must be true if faults are injected: which call fails may depend on all calls before.

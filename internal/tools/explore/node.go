@@ -13,12 +13,14 @@ type node struct {
 	n      int // the number of events that the engine chooses from
 	state  digest
 	events []possible
-	alone  int       // of events, the invisible delivery that is explored alone; -1 for none
-	at     int       // of events, the one that is explored or was explored last; -1 for none
-	todo   []int     // of events, those to be explored after it
-	asleep []sleeper // events of which all that follows is explored elsewhere
-	past   past      // of the tracker, before the event
-	edge   access    // of the event that is explored, once it is known
+	alone  int // of events, the invisible one that is explored alone; -1 for none
+	// passing: only an invisible event is explored, so there is no choice, and the state is not needed.
+	passing bool
+	at      int       // of events, the one that is explored or was explored last; -1 for none
+	todo    []int     // of events, those to be explored after it
+	asleep  []sleeper // events of which all that follows is explored elsewhere
+	past    past      // of the tracker, before the event
+	edge    access    // of the event that is explored, once it is known
 }
 
 // sleeper is an event in the sleep set. Its continuations were explored where it came earlier, so it need not be explored until a dependent
@@ -83,6 +85,7 @@ func (x *explorer) prepare(n *node) {
 		}
 	}
 	before, known := x.known[n.state]
+	known = known && !n.passing
 	for _, i := range x.explored(n) {
 		id := n.events[i].id
 		asleep := slices.ContainsFunc(n.asleep, func(s sleeper) bool { return s.id == id })

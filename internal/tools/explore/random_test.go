@@ -36,6 +36,7 @@ type randomModel struct {
 	seed       int64
 	memoryKind memoryKind
 	mode       int
+	idle       bool // a third actor is idle at first
 }
 
 // randomMemory is the memory of an actor of a random model.
@@ -105,12 +106,20 @@ func (w randomModel) make(choose func(n int) int) (*Run, error) {
 			return nil, err
 		}
 	}
+	if w.idle {
+		if err := addRandomIdler(run, rng); err != nil {
+			return nil, err
+		}
+	}
 	run.Execute = func() error { return w.execute(e, targetsOf(rng)) }
 	run.Violations = func() []check.Violation { return violations }
 	run.Report = func(failure error, choices []engine.Choice) Report {
 		var out strings.Builder
 		for _, pv := range e.Store().Volumes.List() {
 			fmt.Fprintf(&out, "%s %v %v\n", pv.Name, pv.Finalizers, pv.Labels)
+		}
+		if n, err := e.Store().Nodes.Get("n"); err == nil {
+			fmt.Fprintf(&out, "%v\n", n.Labels)
 		}
 		for _, m := range memories {
 			fmt.Fprintf(&out, "%q %v %d\n", m.Notes, m.Seen, m.left)
@@ -121,6 +130,36 @@ func (w randomModel) make(choose func(n int) int) (*Run, error) {
 		return r
 	}
 	return run, nil
+}
+
+// addRandomIdler adds an actor that watches volumes and only remembers them, until one has several finalizers. Then it labels the node.
+func addRandomIdler(run *Run, rng *rand.Rand) error {
+	most := 1 + rng.IntN(3)
+	wakes := func(obj api.Object) bool {
+		return api.KindOf(obj) == api.PersistentVolume && len(obj.GetFinalizers()) > most
+	}
+	run.Idle = map[string]func(api.Object) bool{"idler": wakes}
+	if rng.IntN(2) == 0 {
+		run.Independent = append(run.Independent, "idler")
+	}
+	queued := rng.IntN(2) == 0
+	_, err := run.Engine.NewActor("idler", func(a *engine.Actor) {
+		seen := 0
+		volumes := engine.NewInformer(a, run.Engine.Store().Volumes)
+		queue := a.NewQueue(engine.QueueConfig{Name: "idle", Sync: func(p *engine.Process, key string) error {
+			seen += len(volumes.List())
+			if pv, ok := volumes.Get(key); ok && wakes(pv) {
+				_, _ = p.API().Patch(p, api.Ref{Kind: api.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"idler":"%d"}}}`, seen), api.Main)
+			}
+			return nil
+		}})
+		volumes.Handle(engine.Handler[*corev1.PersistentVolume]{Update: func(_, pv *corev1.PersistentVolume) {
+			if queued || wakes(pv) {
+				queue.Add(pv.Name)
+			}
+		}})
+	})
+	return err
 }
 
 func targetsOf(rng *rand.Rand) string { return []string{"a", "b"}[rng.IntN(2)] }
@@ -307,7 +346,7 @@ func TestReductionMissesNothing(t *testing.T) {
 		number /= 3
 	}
 	for seed := range int64(number) {
-		w := randomModel{seed: seed, mode: int(seed / 5 % 3),
+		w := randomModel{seed: seed, mode: int(seed / 5 % 3), idle: seed%4 == 3,
 			memoryKind: []memoryKind{registered, unregistered, registered, unregistered, undeclared}[seed%5]}
 		x, err := Exhaustive(w.make, Options{MaxRuns: bound})
 		require.NoError(t, err)

@@ -96,7 +96,7 @@ func (s *Script) Model(until time.Duration) Model {
 		c := session.Cluster()
 		var result *script.Result
 		return &Run{
-			Engine: internals.Engine(c), Violations: c.Violations, Independent: independent,
+			Engine: internals.Engine(c), Violations: c.Violations, Independent: independent, Idle: idleActors,
 			Ordered: depends.Order, Injects: depends.Faults, Waits: session.Waiting,
 			Execute: func() (failure error) {
 				result, failure = session.Run()

@@ -11,16 +11,16 @@ import (
 // tracker follows one run event by event and computes the state of the run at each choice. The package comment says what belongs to a
 // state, and why that is complete.
 type tracker struct {
-	run             *Run
-	engine          *engine.Engine
-	wrote           func(api.Kind, api.Object) // is called with each object that exists or changes
-	dependentActors map[string]bool            // actors that are not independent after all
-	now             past
-	contents        map[api.Object]digest
-	readers         []*reader    // not in use
-	text            []byte       // reused by state
-	digests         []digest     // reused by state
-	taken           []engine.Due // the event that is about to begin, which is no longer queued
+	run      *Run
+	engine   *engine.Engine
+	wrote    func(api.Kind, api.Object) // is called with each object that exists or changes
+	actors   actorSets
+	now      past
+	contents map[api.Object]digest
+	readers  []*reader    // not in use
+	text     []byte       // reused by state
+	digests  []digest     // reused by state
+	taken    []engine.Due // the event that is about to begin, which is no longer queued
 	// The current event.
 	before  digest // its identity
 	seen    digest // what a dependent actor may read as it begins
@@ -29,6 +29,12 @@ type tracker struct {
 	key     string // the object key of a turn or a delivery
 	queued  int    // how many of the events queued since the last event began were handled
 	access  access
+}
+
+// actorSets have what runs have found out about actors.
+type actorSets struct {
+	dependent map[string]bool // not independent after all
+	awake     map[string]bool // not idle any more
 }
 
 // past is the part of a state that depends on what happened before.
@@ -66,15 +72,15 @@ func (p past) clone() past {
 }
 
 // newTracker returns a tracker of a run that follows it from its beginning.
-func newTracker(run *Run, wrote func(api.Kind, api.Object), dependentActors map[string]bool) *tracker {
-	t := newTrackerOfRepeat(run, wrote, dependentActors)
+func newTracker(run *Run, wrote func(api.Kind, api.Object), actors actorSets) *tracker {
+	t := newTrackerOfRepeat(run, wrote, actors)
 	t.start()
 	return t
 }
 
 // newTrackerOfRepeat returns a tracker of a run that repeats another up to a point. There continueFrom must be called.
-func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), dependentActors map[string]bool) *tracker {
-	return &tracker{run: run, engine: run.Engine, wrote: wrote, dependentActors: dependentActors, contents: map[api.Object]digest{}}
+func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), actors actorSets) *tracker {
+	return &tracker{run: run, engine: run.Engine, wrote: wrote, actors: actors, contents: map[api.Object]digest{}}
 }
 
 // continueFrom lets the tracker follow the run from here on.
@@ -109,7 +115,12 @@ func (t *tracker) start() {
 }
 
 func (t *tracker) independent(a *engine.Actor) bool {
-	return a != nil && slices.Contains(t.run.Independent, a.Name()) && !t.dependentActors[a.Name()]
+	return a != nil && !t.actors.dependent[a.Name()] && (slices.Contains(t.run.Independent, a.Name()) || t.idle(a))
+}
+
+// idle reports whether an actor is idle. The trace may show what an idle actor does, and faults may hit requests that are else skipped.
+func (t *tracker) idle(a *engine.Actor) bool {
+	return a != nil && t.run.Idle[a.Name()] != nil && !t.actors.awake[a.Name()] && !t.run.Ordered && !t.run.Injects
 }
 
 // remember reads the memory of all independent actors.

@@ -81,7 +81,7 @@ func grow(t *testing.T, w Model, most int) *tree {
 	require.NoError(t, first.explore())
 	x := newExplorer(w, Options{NoPrune: true, MaxRuns: most})
 	// The assumptions are known from the beginning.
-	x.kinds, x.backgroundAt, x.dependentActors = first.kinds, first.backgroundAt, first.dependentActors
+	x.kinds, x.backgroundAt, x.actors = first.kinds, first.backgroundAt, first.actors
 	for g.runs < most && !g.complete {
 		batch := x.take(1)
 		x.run(batch)
@@ -249,6 +249,7 @@ func exploresAll(t *testing.T, w Model, most int) (all []string, complete bool) 
 		require.True(t, g.complete)
 		for name, opts := range map[string]Options{
 			"default": {}, "every order": {NoPrune: true}, "without reduction": {noReduction: true}, "with sleep sets alone": {noInvisible: true},
+			"without idle actors": {noIdle: true},
 		} {
 			x, err := Exhaustive(w, opts)
 			require.NoError(t, err)

@@ -14,7 +14,7 @@ func TestCopiesOfThePast(t *testing.T) {
 	run, err := newModel(t, func(*fixture) {})(nil)
 	require.NoError(t, err)
 	defer run.Engine.Close()
-	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
+	tracker := newTracker(run, func(api.Kind, api.Object) {}, actorSets{})
 	write := func(text string) {
 		label(run.Engine.User(), "a", text)
 		tracker.readStore()

@@ -19,6 +19,7 @@ type walk struct {
 
 	path    []*node // from the root to from, and then nodes
 	events  []int   // the event that follows each of them
+	cluster *Run    // while it runs
 	tracker *tracker
 	live    bool // the tracker follows the events; false while the path is repeated
 	depth   int  // the number of nodes so far
@@ -33,7 +34,7 @@ type walk struct {
 	sample sample // the violations, if it has not
 	// See explorer.
 	assumed, refuted           bool
-	dependentActors            map[string]bool
+	actors                     actorSets
 	kinds                      map[api.Kind]bool
 	backgroundAt, assumedQuiet map[time.Time]bool
 }
@@ -63,11 +64,15 @@ func (w *walk) run(model Model) {
 		w.err = errors.New("explore: Run.Ordered is true but the engine has no trace; set engine.Config.Trace")
 		return
 	}
+	if w.x.opts.noIdle {
+		run.Idle = nil
+	}
+	w.cluster = run
 	run.Engine.Observe(w)
 	if w.live = w.from == nil; w.live {
-		w.tracker = newTracker(run, w.wrote, w.x.dependentActors)
+		w.tracker = newTracker(run, w.wrote, w.x.actors)
 	} else {
-		w.tracker = newTrackerOfRepeat(run, w.wrote, w.x.dependentActors)
+		w.tracker = newTrackerOfRepeat(run, w.wrote, w.x.actors)
 	}
 	failure := w.execute(run)
 	switch {
@@ -80,7 +85,7 @@ func (w *walk) run(model Model) {
 	default:
 		w.sample = sample{Choices: choicesOf(w.path, w.events), Violations: run.violations()}
 	}
-	w.tracker = nil
+	w.tracker, w.cluster = nil, nil
 }
 
 // execute executes a run.
@@ -120,6 +125,7 @@ func (w *walk) Begin(d engine.Due) {
 	}
 	w.asked = false
 	if w.live {
+		w.wakeByDelivery(d)
 		w.tracker.begin(d)
 	}
 }
@@ -129,6 +135,9 @@ func (w *walk) End(f *engine.Footprint) {
 	if w.live {
 		w.tracker.end(f)
 		w.background(f)
+		if len(f.Calls) > 0 && w.tracker.idle(f.Event.Actor) {
+			w.wake(f.Event.Actor.Name())
+		}
 	}
 }
 
@@ -202,10 +211,15 @@ func (w *walk) extend(n int) int {
 		w.setEdge(t.access)
 		next.parent, next.via = w.path[last], w.events[last]
 	}
-	next.state = t.state()
 	w.prefer(next)
+	if next.passing = w.x.explores(next.alone); !next.passing {
+		next.state = t.state()
+	}
 	w.x.prepare(next)
-	next.past = t.now.clone()
+	// A node is explored again if its run leaves an event of it, also because all were asleep or known, which they may be no more.
+	if len(next.todo) == 0 || !next.passing && len(next.events) > 1 {
+		next.past = t.now.clone()
+	}
 	for i := range next.events {
 		next.events[i].due = engine.Due{} // it refers to the cluster
 	}
@@ -223,7 +237,7 @@ func (w *walk) extend(n int) int {
 // prefer chooses the event of a node that is explored alone.
 func (w *walk) prefer(n *node) {
 	for i := range n.events {
-		if len(n.events) > 1 && w.invisible(n, i) {
+		if w.invisible(n, i) {
 			n.alone = i
 			if !w.x.explores(i) {
 				return
@@ -237,25 +251,37 @@ func (w *walk) prefer(n *node) {
 	}
 }
 
-// invisible reports whether an event may come first because no other code can observe when it comes: it is a delivery to an independent
-// actor that has no other event due, and cannot get one before the delivery. This assumes that kinds of which nothing was written so far do
-// not change.
+// invisible reports whether an event may come first because no other code can observe when it comes: it is one of an idle actor, or the only
+// event of an independent actor.
 //
 // During Settle a delivery is work, and Settle ends after the last work, so a background event might then come too late. Therefore no
 // background event may be due at this instant; background checks those that are queued later in it.
 func (w *walk) invisible(n *node, i int) bool {
-	t, d := w.tracker, n.events[i].due
+	t := w.tracker
 	mode, _ := t.engine.RunMode()
 	settling := mode == engine.Settling
-	if d.Kind != engine.DueDelivery || !settling && mode != engine.Advancing && !t.waitsForTime(mode) {
+	if !settling && mode != engine.Advancing && !t.waitsForTime(mode) {
+		return false
+	}
+	idle := t.idle(n.events[i].due.Actor)
+	if !idle && (len(n.events) == 1 || !w.onlyDelivery(n, i)) {
 		return false
 	}
 	now := t.engine.Now()
-	if settling && (w.x.backgroundAt[now] || w.backgroundAt[now]) || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
+	return !settling || !w.x.backgroundAt[now] && !w.backgroundAt[now] && !slices.ContainsFunc(n.events, func(p possible) bool {
+		return p.due.Background && !t.idle(p.due.Actor)
+	})
+}
+
+// onlyDelivery reports whether an event is a delivery to an independent actor that has no other event due, and cannot get one before the
+// delivery. This assumes that kinds of which nothing was written so far do not change.
+func (w *walk) onlyDelivery(n *node, i int) bool {
+	t, d := w.tracker, n.events[i].due
+	if d.Kind != engine.DueDelivery || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
 		return false
 	}
 	for j, other := range n.events {
-		if j != i && other.due.Actor == d.Actor || settling && other.due.Background {
+		if j != i && other.due.Actor == d.Actor {
 			return false
 		}
 	}
@@ -274,7 +300,7 @@ func (w *walk) background(f *engine.Footprint) {
 		return
 	}
 	for _, d := range w.tracker.engine.Ready() {
-		if d.Background && slices.Contains(f.Queued, d.Seq) {
+		if d.Background && slices.Contains(f.Queued, d.Seq) && !w.tracker.idle(d.Actor) {
 			put(&w.backgroundAt, now)
 			w.refuted = w.refuted || w.x.assumedQuiet[now] || w.assumedQuiet[now]
 		}
@@ -287,9 +313,35 @@ func (w *walk) wrote(kind api.Kind, obj api.Object) {
 		put(&w.kinds, kind)
 		w.refuted = w.refuted || w.x.assumed || w.assumed
 	}
-	if actor := dependentActor(obj); actor != "" && !w.x.dependentActors[actor] {
-		put(&w.dependentActors, actor)
+	if actor := dependentActor(obj); actor != "" && !w.x.actors.dependent[actor] {
+		put(&w.actors.dependent, actor)
 		w.refuted = true
+	}
+	for actor, wakes := range w.cluster.Idle {
+		if wakes(obj) {
+			w.wake(actor)
+		}
+	}
+}
+
+// wake refutes that an actor is idle.
+func (w *walk) wake(actor string) {
+	if !w.x.actors.awake[actor] {
+		put(&w.actors.awake, actor)
+		w.refuted = true
+	}
+}
+
+// wakeByDelivery wakes an idle actor that gets an object that wakes it. The object may be gone from the store.
+func (w *walk) wakeByDelivery(d engine.Due) {
+	if d.Kind != engine.DueDelivery || !w.tracker.idle(d.Actor) {
+		return
+	}
+	for late := range d.View.Undelivered {
+		if w.cluster.Idle[d.Actor.Name()](late.Object) {
+			w.wake(d.Actor.Name())
+		}
+		return
 	}
 }
 
