@@ -20,29 +20,50 @@ import (
 // k8s.io/apimachinery/pkg/api/errors.
 func (c *Cluster) Create(objs ...api.Object) error {
 	given := make(map[api.Ref]bool, len(objs))
-	sent, refs, tried := make([]api.Object, len(objs)), make([]api.Ref, len(objs)), make([]store.Tried, len(objs))
+	requests, s := make([]creation, len(objs)), c.engine.Store()
 	for i, obj := range objs {
-		var err error
-		if sent[i], err = c.request("create", obj); err != nil {
+		sent, err := c.request("create", obj)
+		if err != nil {
 			return err
 		}
-		if tried[i], err = c.engine.Store().Try(sent[i]); err != nil && !isMissing(err, given) {
-			return describe("create", sent[i], err)
+		ref, named, try := api.RefTo(sent), sent.GetName() != "", s.Prepare
+		if !named {
+			try = s.Try // the name is generated when the object is created
 		}
-		refs[i] = api.RefTo(sent[i])
-		if obj.GetName() != "" && given[refs[i]] {
-			return fmt.Errorf("create %s: the object is given twice", refs[i])
+		tried, err := try(sent)
+		if err != nil && !isMissing(err, given) {
+			return describe("create", sent, err)
 		}
-		given[refs[i]] = true
+		if named && given[ref] {
+			return fmt.Errorf("create %s: the object is given twice", ref)
+		}
+		given[ref] = true
+		requests[i] = creation{sent, tried, named}
 	}
 	for i, obj := range objs {
-		if err := c.send("create", obj, sent[i], func() (api.Object, error) {
-			return c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{Owned: true, Tried: tried[i]})
+		r := &requests[i]
+		// An object before this one may be its namespace, or its class.
+		if r.named && !s.Holds(api.KindOf(r.sent), r.tried) {
+			sent, err := c.request("create", obj)
+			if err != nil {
+				return err
+			}
+			r.sent, r.tried = sent, store.Tried{}
+		}
+		if err := c.send("create", obj, r.sent, func() (api.Object, error) {
+			return c.engine.API().Create(c.engine.User(), r.sent, store.CreateOptions{Owned: true, Tried: r.tried})
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// creation is the request for one of the objects of Create.
+type creation struct {
+	sent  api.Object
+	tried store.Tried
+	named bool // by the user
 }
 
 // isMissing reports whether the error is about a namespace that is missing, and is given in the same call.

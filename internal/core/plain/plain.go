@@ -227,6 +227,9 @@ func Unstructured(obj api.Object) (*unstructured.Unstructured, error) {
 // Write replaces what target points to by a copy of obj, which may have another Go type. A target of a Go type of its kind keeps its
 // apiVersion and kind.
 func Write(obj, target api.Object) error {
+	if writeSame(obj, target) {
+		return nil
+	}
 	if reflect.TypeOf(obj) == reflect.TypeOf(target) {
 		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
 		return nil

@@ -15,6 +15,9 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	if absent(obj) {
 		return none, t.badRequest("create", "the object is nil")
 	}
+	if opts.Tried.key != "" {
+		return obj, t.createPrepared(obj, opts.Tried.key)
+	}
 	if !opts.Owned {
 		obj = t.strategy.shallow(obj)
 	}
@@ -79,9 +82,13 @@ func clearServerFields(meta *metav1.ObjectMeta) {
 	meta.DeletionGracePeriodSeconds = nil
 }
 
-// holds reports whether a validation of then has the same result now.
-func (t *table[T]) holds(then Tried) bool {
-	return then.accepted && t.store.version-then.version == t.written-then.writes
+// mayRead counts the writes of objects that admission and validation of a new object of the table may read. Objects of its own kind are not
+// among them, nor are volumes, claims and pods.
+func (t *table[T]) mayRead() uint64 {
+	if t.unread {
+		return t.store.read
+	}
+	return t.store.read - t.written
 }
 
 // createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
@@ -95,7 +102,7 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 		t.strategy.prepareCreate(obj, meta.CreationTimestamp)
 	}
 	validated := !opts.SkipValidation && !t.store.asGiven
-	if validated && !t.holds(opts.Tried) {
+	if validated && !(opts.Tried.accepted && opts.Tried.read == t.mayRead()) {
 		errs := validateMetaCreate(meta, t.resource)
 		if t.strategy.validateCreate != nil {
 			errs = append(errs, t.strategy.validateCreate(obj)...)
@@ -123,4 +130,17 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 		t.insert(key, obj, validated)
 	}
 	return false, nil
+}
+
+// createPrepared stores an object that Prepare completed.
+func (t *table[T]) createPrepared(obj T, key string) error {
+	t.warnOf(obj, nil)
+	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, t.store.dry); err != nil {
+		return err
+	}
+	if c := t.cells.Get(key); c != nil {
+		return t.alreadyExists(metaOf(obj), c.obj)
+	}
+	t.insert(key, obj, !t.store.asGiven)
+	return nil
 }

@@ -11,8 +11,8 @@ type CreateOptions struct {
 	DryRun bool
 	// Owned: the object was made for this call alone. The store owns it from then on, whatever the result is; default false: it is copied.
 	Owned bool
-	// Tried is the result of Try for an equal object. The object is not validated again if no object of another kind was written since. The
-	// default is that it was not tried.
+	// Tried is the result of Prepare for the object, or of Try for an equal one. While it holds, the object is not completed and validated
+	// again, or not validated again. The default is that it was not tried. An object whose Prepare no longer holds must not be created.
 	Tried Tried
 	// Admit changes the new object after its fields got their manager, or rejects it. Nil does nothing.
 	Admit func(obj api.Object) error
@@ -20,11 +20,12 @@ type CreateOptions struct {
 	PodPriority bool
 }
 
-// Tried says that the API server would accept an object, in the state that the store had then. Other kinds may change what admission makes of the
-// object; objects of its own kind do not.
+// Tried says that the API server would accept an object, in the state that the store had then. It holds until an object that admission may
+// read is written: one of another kind, other than a volume, a claim or a pod.
 type Tried struct {
-	accepted        bool
-	version, writes uint64 // of the store, and of the objects of that kind
+	accepted bool
+	key      string // of an object that is complete; see Prepare
+	read     uint64 // see table.mayRead
 }
 
 // UpdateOptions changes how an object is updated. The zero value is the default of clients.

@@ -38,6 +38,7 @@ type Config struct {
 type Store struct {
 	now     func() time.Time
 	version uint64 // API-005: one counter for all kinds
+	read    uint64 // counts the writes of kinds that admission may read; see table.mayRead
 	objects int
 	asGiven bool
 	dry     bool              // see DryRun
@@ -143,6 +144,7 @@ type anyTable interface {
 	watch(opts WatchOptions[api.Object], fn func(api.Change[api.Object])) (stop func(), err error)
 	Len() int
 	writes() uint64
+	mayRead() uint64
 }
 
 // tableNamed returns the table of a kind, or nil if there is none yet.
@@ -220,7 +222,26 @@ func (s *Store) Try(obj api.Object) (Tried, error) {
 	if _, err := t.create(obj, CreateOptions{DryRun: true}); err != nil {
 		return Tried{}, err
 	}
-	return Tried{accepted: true, version: s.version, writes: t.writes()}, nil
+	return Tried{accepted: true, read: t.mayRead()}, nil
+}
+
+// Prepare is Try for an object that was made for this call alone and has a name. It completes the object, so that CreateWith only has to
+// store it while the result holds. After an error, and once the result does not hold, the object is of no use.
+func (s *Store) Prepare(obj api.Object) (Tried, error) {
+	t, obj, err := s.tableFor(obj)
+	if err != nil {
+		return Tried{}, err
+	}
+	if _, err := t.create(obj, CreateOptions{DryRun: true, Owned: true}); err != nil {
+		return Tried{}, err
+	}
+	return Tried{accepted: true, read: t.mayRead(), key: api.KeyOf(obj)}, nil
+}
+
+// Holds reports whether the result of Try or Prepare for an object of that kind is still valid.
+func (s *Store) Holds(kind api.Kind, tried Tried) bool {
+	t := s.tableNamed(kind)
+	return t != nil && tried.accepted && tried.read == t.mayRead()
 }
 
 // Update replaces an object of any kind, as Table.Update does.

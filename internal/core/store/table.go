@@ -28,6 +28,8 @@ type table[T api.Object] struct {
 	removed map[string]uint32
 	// written counts the writes to the table.
 	written uint64
+	// unread: admission of other kinds does not read the objects.
+	unread bool
 	// These are the memory of the first indexes and watches. Most tables have no more.
 	firstIndexes  [2]index[T]
 	firstWatch    watch[T]
@@ -54,6 +56,7 @@ func (t *table[T]) prepare(s *Store, kind api.Kind, strategy strategy[T], histor
 	t.store, t.resource, t.strategy = s, resourceOf(kind), strategy
 	t.indexes, t.watchers = t.listedIndexes[:0], t.listedWatches[:0]
 	t.history.limit = max(history, 0)
+	t.unread = kind == api.PersistentVolume || kind == api.PersistentVolumeClaim || kind == api.Pod
 	return t
 }
 
@@ -187,6 +190,9 @@ func (t *table[T]) put(c *cell[T], obj T) {
 func (t *table[T]) stamp(obj T) {
 	t.store.version++
 	t.written++
+	if !t.unread {
+		t.store.read++
+	}
 	metaOf(obj).ResourceVersion = strconv.FormatUint(t.store.version, 10)
 }
 
