@@ -177,7 +177,7 @@ func (a podAffinity) plus(pod, other *corev1.Pod, node *corev1.Node, n int) podA
 }
 
 // filterPods rejects a node because of the pods in its domains (SCHED-292 to SCHED-295).
-func (c *cycle) filterPods(at nodeState) status {
+func (c *cycle) filterPods(at *nodeState) status {
 	a := &c.affinity
 	switch {
 	case a.skip:

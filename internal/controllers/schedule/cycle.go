@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 // cycle is one attempt to find a node for a pod. No simulated time passes and no event runs during an attempt.
@@ -48,8 +49,8 @@ func newCycle(look *lookups, pod *corev1.Pod) *cycle {
 // nodeState is a node with the pods on it.
 type nodeState struct {
 	node *corev1.Node
-	// The pods are listed, or those that cache has on the node. See pods.
-	cache  *podCache
+	// The pods are listed, or those of slot. See pods, cycle.csiNodeOf and cycle.limitsOf.
+	slot   *nodeSlot
 	listed []*corev1.Pod
 	used   amounts // the sum of what the pods request
 	n      int     // the number of pods
@@ -69,10 +70,27 @@ func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
 
 // pods returns the pods on the node. Filters call it only if they need them.
 func (at *nodeState) pods() []*corev1.Pod {
-	if at.cache != nil {
-		return at.cache.on(at.node.Name)
+	if at.slot != nil {
+		return at.slot.pods.list()
 	}
 	return at.listed
+}
+
+// csiNodeOf returns the CSINode of a node, nil if there is none.
+func (c *cycle) csiNodeOf(at *nodeState) *storagev1.CSINode {
+	if at.slot != nil {
+		return at.slot.csiNode
+	}
+	csiNode, _ := c.look.csiNode(at.node.Name)
+	return csiNode
+}
+
+// limitsOf returns how many volumes a node can attach, by driver.
+func (c *cycle) limitsOf(at *nodeState) map[string]int {
+	if at.slot != nil {
+		return at.slot.limits
+	}
+	return limitsOf(c.csiNodeOf(at))
 }
 
 // preFilters are the plugins that check the pod alone. SCHED-023: in this order.
@@ -92,7 +110,7 @@ var preFilters = [...]struct {
 // node.
 var filters = [...]struct {
 	name string
-	run  func(*cycle, nodeState) status
+	run  func(*cycle, *nodeState) status
 }{
 	{nodeUnschedulable, (*cycle).filterUnschedulable},
 	{taintToleration, (*cycle).filterTaints},
@@ -129,7 +147,7 @@ func (c *cycle) preFilter() status {
 }
 
 // filter runs the filters on a node. The first plugin that rejects it decides (SCHED-024).
-func (c *cycle) filter(at nodeState) status {
+func (c *cycle) filter(at *nodeState) status {
 	for _, plugin := range filters {
 		s := plugin.run(c, at)
 		if s.code == success {
@@ -146,14 +164,15 @@ func (c *cycle) filter(at nodeState) status {
 }
 
 // filterWith runs the filters on a node with the pods that are expected there, and without them. The pod has to fit both times.
-func (c *cycle) filterWith(at nodeState, expected []*corev1.Pod) status {
+func (c *cycle) filterWith(at *nodeState, expected []*corev1.Pod) status {
 	if len(expected) > 0 {
 		before := c.occupancy
 		for _, pod := range expected {
 			// SCHED-188, SCHED-296, SCHED-306: an expected pod uses its claims already, and counts for affinity and spread.
 			c.occupancy = c.with(c.pod, pod, at.node)
 		}
-		answer := c.filter(newNodeState(at.node, slices.Concat(at.pods(), expected)))
+		crowded := newNodeState(at.node, slices.Concat(at.pods(), expected))
+		answer := c.filter(&crowded)
 		c.occupancy = before
 		if answer.code != success {
 			return answer

@@ -69,7 +69,7 @@ func (ev *Evaluator) decide(pod *corev1.Pod) Decision {
 	d := Decision{Nodes: make([]NodeResult, 0, len(ev.nodes))}
 	for _, node := range ev.nodes {
 		c.countVolumes = countVolumes && !node.belowLimits(c)
-		s := c.filter(node.at)
+		s := c.filter(&node.at)
 		if s.code == failed {
 			// SCHED-237: an error on one node fails the attempt.
 			return Decision{Rule: "SCHED-237", Message: s.err.Error()}
@@ -91,7 +91,7 @@ func (ev *Evaluator) Scores(pod *corev1.Pod) ([]NodeScore, error) {
 	}
 	var fit []nodeState
 	for _, node := range ev.nodes {
-		switch s := c.filter(node.at); s.code {
+		switch s := c.filter(&node.at); s.code {
 		case success:
 			fit = append(fit, node.at)
 		case failed:
@@ -126,7 +126,7 @@ func (ev *Evaluator) Refusals(pod *corev1.Pod, node string) []NodeResult {
 	}
 	var all []NodeResult
 	for _, plugin := range filters {
-		s := plugin.run(c, ev.nodes[at].at)
+		s := plugin.run(c, &ev.nodes[at].at)
 		if s.code == success || s.code == failed {
 			continue
 		}
@@ -145,7 +145,7 @@ func (n *nodeEvaluation) belowLimits(c *cycle) bool {
 		return false
 	}
 	if n.present == nil {
-		n.present, n.limits = map[string]int{}, c.limitsOf(n.at.node.Name)
+		n.present, n.limits = map[string]int{}, c.limitsOf(&n.at)
 		volumes := c.attached(n.at.node.Name)
 		for _, pod := range n.at.pods() {
 			if s := c.count(pod, false, volumes); s.code != success {

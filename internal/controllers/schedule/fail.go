@@ -47,7 +47,7 @@ func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate
 		s.queue.requeueFailed(item)
 		s.nominateTo(pod, nominate)
 		// Nodes may have been added while a request was under way.
-		if item.noNodes && len(s.nodeNames()) > 0 {
+		if item.noNodes && len(s.nodes()) > 0 {
 			s.queue.nodesAdded()
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/intree"
@@ -28,7 +29,7 @@ func (c *cycle) preFilterLimits() status {
 }
 
 // filterLimits rejects a node that cannot attach the pod's volumes as well (SCHED-211 to SCHED-217).
-func (c *cycle) filterLimits(at nodeState) status {
+func (c *cycle) filterLimits(at *nodeState) status {
 	if !c.countVolumes {
 		return status{}
 	}
@@ -40,7 +41,7 @@ func (c *cycle) filterLimits(at nodeState) status {
 		c.counted = counted
 	}
 	// SCHED-213: no volume counts, or the node has no limit. SCHED-217: a driver that is not on the node sets no limit.
-	limits := c.limitsOf(at.node.Name)
+	limits := c.limitsOf(at)
 	if len(c.counted) == 0 || len(limits) == 0 {
 		return status{}
 	}
@@ -76,10 +77,9 @@ func (c *cycle) filterLimits(at nodeState) status {
 	return status{}
 }
 
-// limitsOf returns how many volumes the node can attach, by driver (SCHED-216).
-func (c *cycle) limitsOf(node string) map[string]int {
-	csiNode, ok := c.look.csiNode(node)
-	if !ok {
+// limitsOf returns how many volumes the node of a CSINode, which may be nil, can attach, by driver (SCHED-216).
+func limitsOf(csiNode *storagev1.CSINode) map[string]int {
+	if csiNode == nil {
 		return nil
 	}
 	var limits map[string]int

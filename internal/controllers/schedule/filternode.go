@@ -9,7 +9,7 @@ import (
 )
 
 // filterUnschedulable rejects a cordoned node.
-func (c *cycle) filterUnschedulable(at nodeState) status {
+func (c *cycle) filterUnschedulable(at *nodeState) status {
 	if at.node.Spec.Unschedulable && !objects.Tolerated(c.pod, cordoned) {
 		return rejectFor(reasonUnschedulable)
 	}
@@ -20,7 +20,7 @@ func (c *cycle) filterUnschedulable(at nodeState) status {
 var cordoned = &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 
 // filterTaints rejects a node with a taint that the pod does not tolerate.
-func (c *cycle) filterTaints(at nodeState) status {
+func (c *cycle) filterTaints(at *nodeState) status {
 	if untolerated(c.pod, at.node) {
 		return rejectFor(reasonTaint)
 	}
@@ -35,7 +35,7 @@ func untolerated(pod *corev1.Pod, node *corev1.Node) bool {
 }
 
 // filterAffinity rejects a node that the pod's node selector or node affinity excludes.
-func (c *cycle) filterAffinity(at nodeState) status {
+func (c *cycle) filterAffinity(at *nodeState) status {
 	if !objects.SelectsNode(c.pod, at.node) {
 		return rejectFor(reasonAffinity)
 	}
@@ -43,7 +43,7 @@ func (c *cycle) filterAffinity(at nodeState) status {
 }
 
 // filterResources rejects a node without enough free resources.
-func (c *cycle) filterResources(at nodeState) status {
+func (c *cycle) filterResources(at *nodeState) status {
 	if len(at.node.Status.Allocatable) == 0 {
 		return status{}
 	}

@@ -48,7 +48,7 @@ func (c *cycle) preFilterRestrictions() status {
 }
 
 // filterRestrictions rejects a node because other pods use a disk or a claim of the pod (SCHED-183, SCHED-184).
-func (c *cycle) filterRestrictions(at nodeState) status {
+func (c *cycle) filterRestrictions(at *nodeState) status {
 	if c.restrictions.skip {
 		return status{}
 	}

@@ -103,7 +103,7 @@ func (c *cycle) unboundZone(claim *corev1.PersistentVolumeClaim) status {
 }
 
 // filterZone rejects a node outside the zones of the pod's volumes (SCHED-202).
-func (c *cycle) filterZone(at nodeState) status {
+func (c *cycle) filterZone(at *nodeState) status {
 	if len(c.zones) == 0 {
 		return status{}
 	}

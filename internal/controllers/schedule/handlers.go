@@ -12,13 +12,16 @@ import (
 var (
 	nodeHandlers = engine.Handlers[*scheduler, *corev1.Node]{
 		Add: func(s *scheduler, node *corev1.Node) {
-			s.names = nil
+			s.table.built = false
 			s.queue.nodesAdded()
 			s.moved(api.Node, added, nil, node)
 		},
-		Update: func(s *scheduler, old, node *corev1.Node) { s.moved(api.Node, updated, old, node) },
+		Update: func(s *scheduler, old, node *corev1.Node) {
+			s.table.update(node)
+			s.moved(api.Node, updated, old, node)
+		},
 		Delete: func(s *scheduler, node *corev1.Node) {
-			s.names = nil
+			s.table.built = false
 			s.moved(api.Node, deleted, node, nil)
 		},
 	}
@@ -46,9 +49,19 @@ var (
 			s.moved(api.PersistentVolumeClaim, deleted, claim, nil)
 		},
 	}
-	classHandlers      = requeues[*storagev1.StorageClass](api.StorageClass)
-	driverHandlers     = requeues[*storagev1.CSIDriver](api.CSIDriver)
-	csiNodeHandlers    = requeues[*storagev1.CSINode](api.CSINode)
+	classHandlers   = requeues[*storagev1.StorageClass](api.StorageClass)
+	driverHandlers  = requeues[*storagev1.CSIDriver](api.CSIDriver)
+	csiNodeHandlers = engine.Handlers[*scheduler, *storagev1.CSINode]{
+		Add: func(s *scheduler, node *storagev1.CSINode) {
+			s.table.updateCSI(node.Name, node)
+			s.moved(api.CSINode, added, nil, node)
+		},
+		Update: func(s *scheduler, old, node *storagev1.CSINode) {
+			s.table.updateCSI(node.Name, node)
+			s.moved(api.CSINode, updated, old, node)
+		},
+		Delete: func(s *scheduler, node *storagev1.CSINode) { s.table.updateCSI(node.Name, nil) },
+	}
 	capacityHandlers   = requeues[*storagev1.CSIStorageCapacity](api.CSIStorageCapacity)
 	attachmentHandlers = engine.Handlers[*scheduler, *storagev1.VolumeAttachment]{
 		Delete: func(s *scheduler, a *storagev1.VolumeAttachment) { s.moved(api.VolumeAttachment, deleted, a, nil) },

@@ -77,7 +77,11 @@ func TestLimits(t *testing.T) {
 			c := newCycle(f.lookups(), tc.pod)
 			c.preFilterLimits()
 			c.binding.skip, c.restrictions.skip = true, true
-			s := c.filter(f.nodeState(node))
+			csiNode, _ := f.look.csiNode("n1")
+			slot := &nodeSlot{node: node, csiNode: csiNode, limits: limitsOf(csiNode)}
+			f.pods.move("n1", &slot.pods)
+			at := f.state(slot)
+			s := c.filter(&at)
 			got := s.message()
 			if s.err != nil {
 				got = s.err.Error()
@@ -162,7 +166,8 @@ func TestFilterOther(t *testing.T) {
 		f := newFixture(t, Config{})
 		c := newCycle(f.lookups(), tc.pod)
 		require.Equal(t, success, c.preFilter().code)
-		s := c.filter(newNodeState(tc.node, tc.on))
+		at := newNodeState(tc.node, tc.on)
+		s := c.filter(&at)
 		require.Equal(t, tc.want, s.message(), "SCHED-024: %s", tc.name)
 		require.Equal(t, tc.code, s.code, "SCHED-024: %s", tc.name)
 	}

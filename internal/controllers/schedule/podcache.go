@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ type podCache struct {
 // nodePods are the pods on one node. Terminating ones count until they are deleted or completed (SCHED-030).
 type nodePods struct {
 	pods map[string]*corev1.Pod
+	n    int // their number
 	used amounts
 	// assumed is the sum of what the pods count for in scores.
 	assumed assumedAmounts
@@ -59,10 +61,14 @@ func (c *podCache) put(key string, pod *corev1.Pod) {
 	c.pods[key] = pod
 	on := c.nodes[pod.Spec.NodeName]
 	if on == nil {
-		on = &nodePods{pods: map[string]*corev1.Pod{}}
+		on = &nodePods{}
 		c.nodes[pod.Spec.NodeName] = on
 	}
+	if on.pods == nil {
+		on.pods = map[string]*corev1.Pod{}
+	}
 	on.pods[key] = pod
+	on.n++
 	on.used = on.used.plus(requestsOf(pod), 1)
 	on.assumed = on.assumed.plus(assumedRequests(pod), 1)
 	if len(requiredAntiAffinity(pod)) > 0 {
@@ -101,8 +107,8 @@ func (c *podCache) remove(key string) bool {
 	delete(c.attracting, key)
 	on := c.nodes[pod.Spec.NodeName]
 	delete(on.pods, key)
-	if len(on.pods) == 0 {
-		delete(c.nodes, pod.Spec.NodeName)
+	if on.n--; on.n == 0 {
+		*on = nodePods{}
 	} else {
 		on.used = on.used.plus(requestsOf(pod), -1)
 		on.assumed = on.assumed.plus(assumedRequests(pod), -1)
@@ -130,10 +136,34 @@ func (c *podCache) usedOn(claim string, exists func(node string) bool) bool {
 	return false
 }
 
+// move keeps the pods on a node at that place from now on.
+func (c *podCache) move(node string, to *nodePods) {
+	if c.pods == nil {
+		c.prepare()
+	}
+	if on := c.nodes[node]; on != nil {
+		*to = *on
+	}
+	c.nodes[node] = to
+}
+
+// forget drops the places of nodes that do not exist and have no pods.
+func (c *podCache) forget(exists func(node string) bool) {
+	maps.DeleteFunc(c.nodes, func(node string, on *nodePods) bool { return on.n == 0 && !exists(node) })
+}
+
 // on returns the pods on a node, by key.
 func (c *podCache) on(node string) []*corev1.Pod {
 	n := c.nodes[node]
 	if n == nil {
+		return nil
+	}
+	return n.list()
+}
+
+// list returns the pods by key.
+func (n *nodePods) list() []*corev1.Pod {
+	if len(n.pods) == 0 {
 		return nil
 	}
 	pods := make([]*corev1.Pod, 0, len(n.pods))
@@ -141,15 +171,6 @@ func (c *podCache) on(node string) []*corev1.Pod {
 		pods = append(pods, n.pods[key])
 	}
 	return pods
-}
-
-// used returns the sums of what the pods on a node request and count for in scores, and their number.
-func (c *podCache) used(node string) (amounts, assumedAmounts, int) {
-	n := c.nodes[node]
-	if n == nil {
-		return nil, assumedAmounts{}, 0
-	}
-	return n.used, n.assumed, len(n.pods)
 }
 
 // namedClaims returns the keys of the claims that a pod's volumes name, each once. Ephemeral volumes do not name theirs (SCHED-187).

@@ -132,7 +132,8 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		for _, pod := range gone {
 			c.occupancy = c.without(c.pod, pod, node)
 		}
-		return c.filterWith(newNodeState(node, here), s.nominatedTo(node.Name, c.pod))
+		at := newNodeState(node, here)
+		return c.filterWith(&at, s.nominatedTo(node.Name, c.pod))
 	}
 	if answer := fits(candidates, stay); answer.code != success {
 		return nil, answer

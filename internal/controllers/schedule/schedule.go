@@ -64,7 +64,7 @@ func (s *scheduler) rejected(p *engine.Process, item *queuedPod, c *cycle, err e
 
 // findNode returns the node for a pod. The error says why there is none: errNoNodes, a *fitError, or the error of a plugin (SCHED-237).
 func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
-	nodes := s.nodeNames()
+	nodes := s.nodes()
 	if len(nodes) == 0 {
 		// SCHED-022: no plugin runs.
 		return "", errNoNodes
@@ -99,22 +99,12 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 	return node.Name, nil
 }
 
-// nodeNames returns the names of the nodes in order.
-func (s *scheduler) nodeNames() []string {
-	if s.names == nil {
-		for _, node := range s.inf.nodes.List() {
-			s.names = append(s.names, node.Name)
-		}
-	}
-	return s.names
-}
-
 // feasible returns the nodes that the pod fits on, and records in d why it does not fit on others.
-func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]nodeState, error) {
+func (s *scheduler) feasible(c *cycle, nodes []nodeSlot, d *diagnosis) ([]nodeState, error) {
 	// The nominated node is enough if the pod fits there: pods were evicted for it, or an earlier attempt chose it.
 	if name := c.pod.Status.NominatedNodeName; name != "" {
-		if node, ok := s.inf.nodes.Get(name); ok {
-			if at := s.nodeState(node); s.filter(c, at).code == success {
+		if slot, ok := s.slot(name); ok {
+			if at := s.state(slot); s.filter(c, &at).code == success {
 				return []nodeState{at}, nil
 			}
 		}
@@ -126,19 +116,19 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]nodeStat
 	fit := s.fit[:0]
 	tried := 0
 	for ; tried < len(nodes) && len(fit) < enough; tried++ {
-		node, ok := s.inf.nodes.Get(nodes[(first+tried)%len(nodes)])
-		if !ok {
-			continue
+		fit = append(fit, s.state(&nodes[(first+tried)%len(nodes)]))
+		at := &fit[len(fit)-1]
+		answer := s.filter(c, at)
+		if answer.code != success {
+			fit = fit[:len(fit)-1]
 		}
-		at := s.nodeState(node)
-		switch answer := s.filter(c, at); answer.code {
+		switch answer.code {
 		case success:
-			fit = append(fit, at)
 		case failed:
 			// SCHED-237: an error on one node fails the attempt.
 			return nil, answer.err
 		default:
-			d.add(node.Name, answer)
+			d.add(at.node.Name, answer)
 		}
 	}
 	// SCHED-025: the next search begins where this one ended. That matters only if not all nodes are filtered.
@@ -148,15 +138,8 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]nodeStat
 }
 
 // filter runs the filters on a node, with and without the pods that are nominated to it.
-func (s *scheduler) filter(c *cycle, at nodeState) status {
+func (s *scheduler) filter(c *cycle, at *nodeState) status {
 	return c.filterWith(at, s.nominatedTo(at.node.Name, c.pod))
-}
-
-// nodeState returns a node with the pods on it.
-func (s *scheduler) nodeState(node *corev1.Node) nodeState {
-	at := nodeState{node: node, cache: &s.pods}
-	at.used, at.assumed, at.n = s.pods.used(node.Name)
-	return at
 }
 
 // enoughNodes returns the number of feasible nodes that ends the search (SCHED-025).
@@ -187,7 +170,7 @@ func (s *scheduler) choose(c *cycle, feasible []nodeState) (*corev1.Node, error)
 // precedes decides between two nodes with one score (SCHED-026).
 func (s *scheduler) precedes(a, b *nodeState) bool {
 	// SCHED-026: SIM: ties are decided by name, in large clusters first by the number of pods.
-	if len(s.nodeNames()) >= manyNodes && a.n != b.n {
+	if len(s.table.slots) >= manyNodes && a.n != b.n {
 		return a.n < b.n
 	}
 	return a.node.Name < b.node.Name

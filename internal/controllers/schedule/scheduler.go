@@ -42,8 +42,7 @@ type scheduler struct {
 	busy bool
 	// first is the index of the node at which the next search begins (SCHED-025).
 	first int
-	// names caches the names of the nodes in the informer; nil after a node was added or deleted. See nodeNames.
-	names []string
+	table nodeTable
 	// fit is the memory of feasible.
 	fit []nodeState
 }

@@ -148,7 +148,7 @@ func (s podSpread) plus(pod, other *corev1.Pod, node *corev1.Node, n int) podSpr
 }
 
 // filterSpread rejects a node where the pod would make the spread of pods too uneven (SCHED-304, SCHED-305).
-func (c *cycle) filterSpread(at nodeState) status {
+func (c *cycle) filterSpread(at *nodeState) status {
 	for i := range c.spread.constraints {
 		sc := &c.spread.constraints[i]
 		value, ok := at.node.Labels[sc.key]

@@ -15,6 +15,7 @@ import (
 type podClaims struct {
 	skip    bool
 	bound   []*corev1.PersistentVolumeClaim
+	volumes []*corev1.PersistentVolume // of the bound claims, nil for those that do not exist; read when the first node is checked
 	delayed []*corev1.PersistentVolumeClaim
 	// offers are the volumes that each delayed claim may be given, by the claim's key; they are the same for all nodes (SCHED-052).
 	offers map[string]*offer
@@ -125,12 +126,12 @@ func (c *cycle) waits(claim *corev1.PersistentVolumeClaim) bool {
 
 // filterBinding checks that the node reaches the bound volumes, and finds volumes or provisioners for the other claims (SCHED-060 to
 // SCHED-114).
-func (c *cycle) filterBinding(at nodeState) status {
+func (c *cycle) filterBinding(at *nodeState) status {
 	if c.binding.skip {
 		return status{}
 	}
 	var reasons []string
-	missing, unreachable, err := c.checkBound(at.node)
+	missing, unreachable, err := c.checkBound(at)
 	if err != nil {
 		return failure(err)
 	}
@@ -162,20 +163,25 @@ func (c *cycle) filterBinding(at nodeState) status {
 }
 
 // checkBound checks the volumes of the bound claims. The first one that does not fit decides (SCHED-060).
-func (c *cycle) checkBound(node *corev1.Node) (missing, unreachable bool, err error) {
-	csiNode, _ := c.look.csiNode(node.Name)
-	for _, claim := range c.binding.bound {
-		pv, ok := c.look.assumedVolume(claim.Spec.VolumeName)
-		if !ok {
+func (c *cycle) checkBound(at *nodeState) (missing, unreachable bool, err error) {
+	if c.binding.volumes == nil {
+		// They are the same for all nodes.
+		for _, claim := range c.binding.bound {
+			pv, _ := c.look.assumedVolume(claim.Spec.VolumeName)
+			c.binding.volumes = append(c.binding.volumes, pv)
+		}
+	}
+	for _, pv := range c.binding.volumes {
+		if pv == nil {
 			// SCHED-060, SCHED-064: the volume does not exist.
 			return true, false, nil
 		}
 		// SCHED-063: a volume that cannot be translated fails the attempt.
-		if pv, err = translatedFor(pv, csiNode); err != nil {
+		if pv, err = translatedFor(pv, c.csiNodeOf(at)); err != nil {
 			return false, false, fmt.Errorf("could not translate pv: %w", err)
 		}
 		// SCHED-061, SCHED-062: node affinity is matched with the labels of the node.
-		if !objects.AdmitsNode(pv, node.Labels) {
+		if !objects.AdmitsNode(pv, at.node.Labels) {
 			return false, true, nil
 		}
 	}
