@@ -253,6 +253,14 @@ func TestUpdates(t *testing.T) {
 		require.EqualError(t, f.do("grow a 4Gi"), `persistentvolumeclaims "a" is forbidden: exceeded quota: q, requested: requests.storage=1Gi, `+
 			`used: requests.storage=3Gi, limited: requests.storage=3Gi`)
 	})
+	t.Run("QUO-024 a charged quota keeps its kind", func(t *testing.T) {
+		f := newFixture(t)
+		f.OK(f.do("quota q {persistentvolumeclaims: 3}"))
+		f.Advance(time.Second)
+		f.OK(f.do("claim a 1Gi"))
+		q := f.Store().List(store.QuotaKind)[0]
+		require.Equal(t, corev1.SchemeGroupVersion.WithKind("ResourceQuota"), q.GetObjectKind().GroupVersionKind())
+	})
 	t.Run("QUO-031 a new limit", func(t *testing.T) {
 		f := newFixture(t)
 		f.OK(f.do("quota q {persistentvolumeclaims: 1}"))

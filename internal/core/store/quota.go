@@ -2,6 +2,7 @@ package store
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -82,6 +83,8 @@ func (s *Store) chargeQuotas(r resource, obj, old api.Object, sub api.Subresourc
 		return nil
 	}
 	for _, q := range changed {
+		// What objectsIn lists names no kind.
+		q.TypeMeta = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: string(QuotaKind)}
 		charged, err := plain.From(q)
 		if err != nil {
 			return err
