@@ -27,6 +27,14 @@ type Action struct {
 	Pass bool
 	// Key names the object that the worker of a queue works on; "" if that is not known.
 	Key string
+	// Exact marks an arrival, and the start of a worker that needs no change. Both lead to no action by themselves. An arrival is a view with
+	// Handler of what a component has received by then; without an actor, it is what all components but kubelets have received.
+	Exact bool
+}
+
+// Concerns reports whether the action is one of a component. An arrival without an actor is one of all components but kubelets.
+func (a Action) Concerns(component string) bool {
+	return a.Actor == component || a.Exact && a.Actor == "" && !IsKubelet(component)
 }
 
 // CallOf returns verb and object of the Action for a storage call.
@@ -48,4 +56,5 @@ func (w *Ours) Order() []Action {
 	return w.order.actions
 }
 
-func isKubelet(actor string) bool { return strings.HasPrefix(actor, actors.Kubelet("")) }
+// IsKubelet reports whether a component is a kubelet.
+func IsKubelet(actor string) bool { return strings.HasPrefix(actor, actors.Kubelet("")) }

@@ -20,10 +20,12 @@ type orderRecorder struct {
 	engine  *engine.Engine
 	actions []Action
 	changes map[api.Kind][]string        // the key of the object of each change
+	numbers map[string]int               // by the resourceVersion after a change: its number among those of its kind
 	asked   map[asker][]map[api.Kind]int // Action.Seen of requests that have not taken effect
 	begun   map[api.Call]int             // storage calls that take time
 	noted   uint64                       // the last entry of the trace that was recorded
 	viewed  map[string]map[api.Kind]int  // by component: the changes that it has viewed
+	arrived map[string]map[api.Kind]int  // by component, "" for all but kubelets: the changes that have arrived
 }
 
 // asker identifies a request.
@@ -35,7 +37,8 @@ type asker struct {
 // observe records the actions of a cluster.
 func (t *orderRecorder) observe(e *engine.Engine) error {
 	t.engine, t.changes, t.asked = e, map[api.Kind][]string{}, map[asker][]map[api.Kind]int{}
-	t.begun, t.viewed = map[api.Call]int{}, map[string]map[api.Kind]int{}
+	t.begun, t.viewed, t.arrived = map[api.Call]int{}, map[string]map[api.Kind]int{}, map[string]map[api.Kind]int{"": {}}
+	t.numbers = map[string]int{}
 	s := e.Store()
 	for _, err := range []error{
 		noteChanges(t, s.Volumes), noteChanges(t, s.Claims), noteChanges(t, s.Classes), noteChanges(t, s.AttributesClasses), noteChanges(t, s.Pods),
@@ -58,6 +61,7 @@ func (t *orderRecorder) observe(e *engine.Engine) error {
 func noteChanges[T api.Object](t *orderRecorder, table store.Table[T]) error {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		t.changes[table.Kind()] = append(t.changes[table.Kind()], c.Key)
+		t.numbers[c.Object.GetResourceVersion()] = len(t.changes[table.Kind()])
 	})
 	return err
 }
@@ -85,7 +89,7 @@ func askerOf(call api.Call) asker {
 // seen counts the changes that a controller has received. Kubelets are not counted, because their watches select a part of a kind.
 func (t *orderRecorder) seen(actor string) map[api.Kind]int {
 	a, ok := t.engine.Actor(actor)
-	if !ok || isKubelet(actor) {
+	if !ok || IsKubelet(actor) {
 		return nil
 	}
 	seen := map[api.Kind]int{}
@@ -111,6 +115,7 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 		t.view(f)
 	}
 	t.handled(f)
+	t.arrive(f)
 	var entries []trace.Entry
 	for e := range t.engine.Trace().Since(t.noted) {
 		entries = append(entries, e)
@@ -144,7 +149,7 @@ func (t *orderRecorder) note(p *engine.Process) { t.actions[len(t.actions)-1].Ke
 
 // view records what a controller viewed, if it has received more changes since its last view.
 func (t *orderRecorder) view(f *engine.Footprint) {
-	if f.Event.Actor == nil || isKubelet(f.Event.Actor.Name()) || len(f.Reads) == 0 && f.Event.Actor.Name() != actors.GarbageCollector {
+	if f.Event.Actor == nil || IsKubelet(f.Event.Actor.Name()) || len(f.Reads) == 0 && f.Event.Actor.Name() != actors.GarbageCollector {
 		return
 	}
 	actor := f.Event.Actor.Name()
@@ -166,6 +171,10 @@ func (t *orderRecorder) view(f *engine.Footprint) {
 	}
 	pass := slices.ContainsFunc(f.Processes, isPass)
 	if len(needed) == 0 && !pass {
+		if f.Event.Kind == engine.DueTurn && len(f.Processes) > 0 {
+			t.addView(Action{Time: t.engine.Now(), Actor: actor, Exact: true})
+			t.note(f.Processes[0])
+		}
 		return
 	}
 	// No controller acts because a class changed, but what it does with other objects may depend on it.
@@ -201,6 +210,50 @@ func (t *orderRecorder) handled(f *engine.Footprint) {
 		return
 	}
 	t.addView(Action{Time: t.engine.Now(), Actor: actors.Disruption, Seen: needed, Handler: true})
+}
+
+// arrive records which changes informers have delivered.
+func (t *orderRecorder) arrive(f *engine.Footprint) {
+	if f.Event.Actor != nil && f.Event.Kind != engine.DueDelivery {
+		return
+	}
+	delivered := map[string]map[api.Kind]int{}
+	for _, a := range t.engine.Actors() {
+		who := ""
+		if IsKubelet(a.Name()) {
+			who = a.Name()
+		}
+		if delivered[who] == nil {
+			delivered[who] = map[api.Kind]int{}
+		}
+		for _, view := range a.Views() {
+			n := t.delivered(view)
+			if least, ok := delivered[who][view.Kind()]; ok {
+				n = min(n, least)
+			}
+			delivered[who][view.Kind()] = n
+		}
+	}
+	for _, who := range slices.Sorted(maps.Keys(delivered)) {
+		news := delivered[who]
+		maps.DeleteFunc(news, func(kind api.Kind, n int) bool { return n <= t.arrived[who][kind] })
+		if len(news) == 0 {
+			continue
+		}
+		t.actions = append(t.actions, Action{Time: t.engine.Now(), Actor: who, Seen: news, Handler: true, Exact: true})
+		if t.arrived[who] == nil {
+			t.arrived[who] = map[api.Kind]int{}
+		}
+		maps.Copy(t.arrived[who], news)
+	}
+}
+
+// delivered is the number of the last change that an informer needs no more. Its watch may select a part of the kind.
+func (t *orderRecorder) delivered(view engine.View) int {
+	for late := range view.Undelivered {
+		return t.numbers[late.Object.GetResourceVersion()] - 1
+	}
+	return len(t.changes[view.Kind()])
 }
 
 // addView records a view.

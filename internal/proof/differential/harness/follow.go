@@ -29,7 +29,7 @@ func (s *Sequencer) next() *transition {
 	for len(s.order) > 0 && (s.order[0].done || s.order[0].Time.Add(lateness).Before(now)) {
 		s.order = s.order[1:]
 	}
-	if i := slices.IndexFunc(s.waiting, func(t *transition) bool { return t.asks() && s.indexOf(t) < 0 }); i >= 0 {
+	if i := slices.IndexFunc(s.waiting, func(t *transition) bool { return t.asks() && s.foreign(t, now) }); i >= 0 {
 		return s.waiting[i]
 	}
 	busy := map[string]time.Time{} // components with a request on its way, and when it took effect in our run
@@ -94,6 +94,9 @@ func (s *Sequencer) transitionFor(a *ordered) *transition {
 			case a.Pass:
 				return s.passOf(a.Actor)
 			}
+			if s.variation.Exact {
+				return s.workerOn(a.Actor, a.Key)
+			}
 			return s.workerOf(a.Actor, a.Key)
 		}
 		s.until = a.Seen
@@ -136,10 +139,14 @@ func (s *Sequencer) comes(t *transition) bool {
 	return s.variation.Strict && i >= 0 && !s.order[i].Time.After(time.Now())
 }
 
-// setOrder takes over our order. With Variation.Lazy, views of one component at one instant with no request between them become one.
+// setOrder takes over our order. With Variation.Lazy, views of one component at one instant with no request between them become one; with
+// Variation.Exact as well, only arrivals at one kubelet do.
 func (s *Sequencer) setOrder(actions []differential.Action) {
 	for i, a := range actions {
-		if a.IsView() && s.variation.Lazy {
+		if a.Exact && !s.variation.Exact {
+			continue
+		}
+		if a.IsView() && s.variation.Lazy && (!s.variation.Exact || a.Exact && differential.IsKubelet(a.Actor)) {
 			next := slices.IndexFunc(actions[i+1:], func(other differential.Action) bool { return other.Actor == a.Actor })
 			if next >= 0 && actions[i+1+next].IsView() && actions[i+1+next].Time.Equal(a.Time) {
 				continue
@@ -162,6 +169,12 @@ func (s *Sequencer) indexOf(t *transition) int {
 	return slices.IndexFunc(s.order, func(a ordered) bool { return !a.done && a.matches(t) })
 }
 
+// foreign reports whether a request is not in our order. With Variation.Exact, neither is a read that our order has much later.
+func (s *Sequencer) foreign(t *transition, now time.Time) bool {
+	i := s.indexOf(t)
+	return i < 0 || s.variation.Exact && isRead(t.Verb) && s.order[i].Time.After(now.Add(lateness))
+}
+
 // matches reports whether a transition carries out the action. A creation that failed before its name was generated has only a namespace.
 func (a *ordered) matches(t *transition) bool {
 	same := a.Object == t.Object || a.Verb == "create" && a.Object.Kind == t.Object.Kind && strings.HasSuffix(a.Object.Key, "/") &&
@@ -180,7 +193,7 @@ func nodeOf(t *transition) string {
 
 // needs reports whether a view needs an event.
 func (a *ordered) needs(t *transition) bool {
-	return t.Verb == "" && t.Component == a.Actor && t.Number <= a.Seen[t.Object.Kind]
+	return t.Verb == "" && a.Concerns(t.Component) && t.Number <= a.Seen[t.Object.Kind]
 }
 
 // workerOf returns the worker of a component that waits to start on a key, else the one that has waited longest, of any component for ""; nil if
@@ -191,6 +204,15 @@ func (s *Sequencer) workerOf(component, key string) *transition {
 		return nil
 	}
 	return workers[max(0, slices.IndexFunc(workers, func(t *transition) bool { return t.Object.Key == key }))]
+}
+
+// workerOn returns the worker of a component that waits to start on a key; nil if none does.
+func (s *Sequencer) workerOn(component, key string) *transition {
+	work := s.workerOf(component, key)
+	if work == nil || work.Object.Key != key {
+		return nil
+	}
+	return work
 }
 
 // passOf returns the pass of a component that waits; nil if none does.

@@ -22,6 +22,8 @@ type Variation struct {
 	// Strict lets reads take effect only where our order has them. Of several requests that carry out the same action, the last one takes effect
 	// first: workers of one component may make the same request, and in our order the requests of one worker often follow one another.
 	Strict bool
+	// Exact lets all events arrive where our order has them, and each worker start on the key that ours started on.
+	Exact bool
 }
 
 // Sequencer lets one transition of the real components happen after the other. A transition is a request that takes effect, a storage call,
