@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -86,11 +87,13 @@ func (cfg Populator) Controller() Controller {
 			})
 		})
 		c.sources = engine.NewInformer(s.actor, table)
+		// SNAP-075: an object in the namespace of the claim, wherever its source is.
 		changed := func(obj *plain.Object) {
 			every(func(claim *corev1.PersistentVolumeClaim) bool {
 				return claim.Namespace == obj.Namespace && claim.Spec.DataSourceRef.Name == obj.Name
 			})
 		}
+		c.startGrants(s)
 		c.sources.Handle(engine.Handler[*plain.Object]{Add: changed, Update: func(_, obj *plain.Object) { changed(obj) }})
 	}}
 }
@@ -103,6 +106,7 @@ type populator struct {
 	pods        *Cache[*corev1.Pod]
 	classes     *Cache[*storagev1.StorageClass]
 	sources     engine.Informer[*plain.Object]
+	grants      engine.Informer[*plain.Object] // nil: no source may be in another namespace
 }
 
 // source returns the data source of a claim that is the populator's to fill; nil if it is not (SNAP-071).
@@ -114,13 +118,50 @@ func (c *populator) source(claim *corev1.PersistentVolumeClaim) *corev1.TypedObj
 	return ref
 }
 
+// startGrants gives the populator ReferenceGrants, if the gate CrossNamespaceVolumeDataSource is on.
+func (c *populator) startGrants(s *Setup) {
+	all := s.actor.Engine().Store()
+	if !all.Gates().CrossNamespaceVolumeDataSource {
+		return
+	}
+	table, err := all.Other(grants.Kind)
+	if err != nil {
+		panic(fmt.Sprintf("controller: no table of %s: %v", grants.Kind, err))
+	}
+	c.grants = engine.NewInformer(s.actor, table)
+	// SNAP-075: a new grant syncs no claim.
+	c.grants.Handle(engine.Handler[*plain.Object]{})
+}
+
+// sourceNamespace returns the namespace of a claim's data source, and an error unless a ReferenceGrant allows another one than the claim's
+// (SNAP-075).
+func (c *populator) sourceNamespace(claim *corev1.PersistentVolumeClaim) (string, error) {
+	if !grants.Needed(claim) {
+		return claim.Namespace, nil
+	}
+	var list []*plain.Object
+	if c.grants != nil {
+		list = c.grants.List()
+	}
+	// SNAP-075: there is no Event, and a retry.
+	if err := grants.Check(claim, list); err != nil {
+		return "", err
+	}
+	namespace, _ := grants.Namespace(claim)
+	return namespace, nil
+}
+
 func (c *populator) sync(p *Process, key string) error {
 	claim, ok := c.claims.Get(key)
 	if !ok || c.source(claim) == nil {
 		return nil
 	}
 	// SNAP-071: the data source and the class must exist. Their creation syncs the claim again.
-	source, ok := c.sources.Get(api.Key(claim.Namespace, claim.Spec.DataSourceRef.Name))
+	namespace, err := c.sourceNamespace(claim)
+	if err != nil {
+		return err
+	}
+	source, ok := c.sources.Get(api.Key(namespace, claim.Spec.DataSourceRef.Name))
 	if !ok {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
@@ -58,9 +59,10 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 		err := fmt.Errorf("created volume capacity %d less than requested capacity %d", resp.Size, req.Size)
 		return nil, background, c.cleanUp(p, req, resp.ID, err)
 	}
-	if claim.Spec.DataSource != nil && !resp.Content {
+	if _, across := grants.Namespace(claim); (claim.Spec.DataSource != nil || across) && !resp.Content {
 		return nil, background, c.cleanUp(p, req, resp.ID, fmt.Errorf("volume content source missing"))
 	}
+	// SNAP-035: a snapshot in a namespace that dataSourceRef names keeps the finalizer until the sweep.
 	if source := claim.Spec.DataSource; source != nil && source.Kind == kindSnapshot {
 		c.releaseSnapshot(p, api.Key(claim.Namespace, source.Name))
 	}
@@ -117,7 +119,10 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 	req.Claim.Namespace, req.Claim.Name = claim.Namespace, claim.Name
 	capacity := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	req.Size = capacity.Value()
-	source := dataSourceOf(claim)
+	source, err := c.allowedSource(claim)
+	if err != nil {
+		return req, refs, finished, err
+	}
 	if source != nil {
 		switch source.Kind {
 		case kindSnapshot, kindClaim:

@@ -189,7 +189,7 @@ func (c *provisioner) releaseClone(p *engine.Process, key string) error {
 		source := other.Spec.DataSource
 		if other.Namespace == claim.Namespace && source != nil && source.Kind == kindClaim && source.Name == claim.Name &&
 			other.Status.Phase == corev1.ClaimPending {
-			// SNAP-032: a pending copy keeps the source, whatever its class.
+			// SNAP-032: a pending copy keeps the source, whatever its class. SNAP-035: one in another namespace does not.
 			return &engine.Retry{Err: fmt.Errorf("PVC '%s' is in 'Pending' state, cloning in progress", other.Name), Background: true}
 		}
 	}

@@ -541,7 +541,7 @@ func TestProvisionPreChecks(t *testing.T) {
 			event: handle + `error getting PVC origin (namespace "default") from api server: persistentvolumeclaim "origin" not found`},
 		{rule: "XPROV-031", name: "clone of a pending claim", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }), originVolume()},
-			event:   handle + "the PVC DataSource origin must have a status of Bound.  Got Pending"},
+			event:   handle + "the PVC DataSource origin must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil}"},
 		{rule: "XPROV-031", name: "clone of a claim that is being deleted", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &now }), originVolume()},
 			event:   handle + "the PVC DataSource origin is currently being deleted"},
@@ -555,6 +555,16 @@ func TestProvisionPreChecks(t *testing.T) {
 			objects: []api.Object{origin(nil), originVolume(csi("other.example.com"))}, event: unbound},
 		{rule: "XPROV-031", name: "clone of a volume that is bound elsewhere", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			objects: []api.Object{origin(nil), originVolume(claimRef(nil))}, event: unbound},
+		{rule: "XPROV-031", name: "clone of a claim without a class", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil }), originVolume()},
+			event:   handle + "the source PVC (origin) storageclass cannot be empty"},
+		{rule: "XPROV-031", name: "clone in another mode", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []api.Object{origin(nil), originVolume(func(pv *corev1.PersistentVolume) { pv.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) })},
+			event:   handle + "the source PVC and destination PVCs must have the same volume mode for cloning.  Source is Block, but new PVC requested Filesystem"},
+		{rule: "SNAP-034", name: "a namespace, and the gate is off", claim: wantedClaim(func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "origin", Namespace: ptr("default")}
+		}), objects: []api.Object{origin(nil), originVolume()},
+			event: "Warning ProvisioningFailed: dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled"},
 		{rule: "XPROV-031", name: "VAC of this driver", claim: wantedClaim(vac),
 			objects: []api.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}}},
 		{rule: "XPROV-031", name: "VAC of another driver", claim: wantedClaim(vac),
@@ -823,6 +833,7 @@ func TestProvisionUselessAnswer(t *testing.T) {
 		c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "origin"}
 	}
 	origin := newClaim("origin", "o1", "pv1")
+	origin.Spec.StorageClassName = ptr("fast")
 	origin.Status.Phase = corev1.ClaimBound
 	originVolume := newVolume(csi(driverName), phase(corev1.VolumeBound),
 		claimRef(&corev1.ObjectReference{Namespace: "default", Name: "origin", UID: "o1"}))

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -78,6 +79,7 @@ type provisioner struct {
 	csiNodes    engine.Informer[*storagev1.CSINode]
 	attachments engine.Informer[*storagev1.VolumeAttachment]
 	byVolume    store.Index[*storagev1.VolumeAttachment]
+	grants      engine.Informer[*plain.Object] // nil: no source may be in another namespace
 	recorder    *engine.Recorder
 	capacities  *capacities // nil: the driver cannot say what it has
 
@@ -115,6 +117,7 @@ func (c *provisioner) start(a *engine.Actor) {
 		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.enqueueClaim(claim) },
 	})
 	c.startSourceProtection(a)
+	c.startGrants(a)
 	// XPROV-050: every add and update queues a volume.
 	c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Add:    func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },

@@ -35,7 +35,7 @@ type Kind struct {
 	Conditional bool
 	// Passive reports whether no controller of Kubernetes reconciles objects of the kind, or volsim has that controller.
 	Passive bool
-	// Custom marks the kind of a CustomResourceDefinition. The kinds of external-snapshotter need none in the cluster.
+	// Custom marks the kind of a CustomResourceDefinition. The kinds of external-snapshotter, and ReferenceGrants, need none in the cluster.
 	Custom bool
 }
 
@@ -123,6 +123,9 @@ const (
 	SnapshotGroup      = "snapshot.storage.k8s.io"
 	GroupSnapshotGroup = "groupsnapshot.storage.k8s.io"
 )
+
+// GatewayGroup is the API group of the Gateway API, whose ReferenceGrants allow data sources in other namespaces.
+const GatewayGroup = "gateway.networking.k8s.io"
 
 // OfType returns the group, version and kind of a Go type of k8s.io/api or of external-snapshotter's client module, given the path of its
 // package and its name. It reports false for other types.

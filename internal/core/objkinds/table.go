@@ -57,6 +57,8 @@ var kinds = []Kind{
 	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema", Plural: "flowschemas", Status: true, Generation: true, Passive: true},
 	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration", Plural: "prioritylevelconfigurations", Status: true,
 		Generation: true, Passive: true},
+	{Group: GatewayGroup, Versions: []string{"v1", "v1beta1"}, Kind: "ReferenceGrant", Plural: "referencegrants", Short: []string{"refgrant"},
+		Namespaced: true, Generation: true, Custom: true, Passive: true},
 	{Group: "groupsnapshot.storage.k8s.io", Versions: []string{"v1", "v1beta2"}, Kind: "VolumeGroupSnapshotClass",
 		Plural: "volumegroupsnapshotclasses", Short: []string{"vgsclass", "vgsclasses"}, Generation: true, Custom: true, Passive: true},
 	{Group: "groupsnapshot.storage.k8s.io", Versions: []string{"v1", "v1beta2"}, Kind: "VolumeGroupSnapshotContent",

@@ -57,7 +57,7 @@ func TestBindingIsRefused(t *testing.T) {
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 is being deleted, cannot be assigned to a host`},
 		{"API-261", "of a pod that has a node", func(p *corePod) { p.Spec.NodeName = "n2" }, nil, conflict,
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 is already assigned to node "n2"`},
-		{"API-261", "of a pod with a scheduling gate", func(p *corePod) { p.Spec.SchedulingGates = gates("a") }, nil, conflict,
+		{"API-261", "of a pod with a scheduling gate", func(p *corePod) { p.Spec.SchedulingGates = schedulingGates("a") }, nil, conflict,
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 has non-empty .spec.schedulingGates`},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {

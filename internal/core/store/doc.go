@@ -7,7 +7,7 @@
 // Node, VolumeAttachment, CSIDriver, CSINode, CSIStorageCapacity and Event. Each kind has a [Table] with Create, Update, UpdateStatus,
 // Patch (JSON merge patch), Delete, Get, List and Watch. [Store.Bind] is the binding subresource of pods. [ReadManifests] reads
 // manifests. Defaults, admission (default class, protection finalizers, resizing, topology labels), validation, finalizers, grace periods,
-// conflicts and the texts of errors are those of v1.36.3 with default feature gates.
+// conflicts and the texts of errors are those of v1.36.3 with default feature gates, or those of Config.Gates.
 //
 // The store differs from a server in details that clients cannot observe, or that make runs reproducible. It has one thread, so writes
 // never race. Uids and generated names look random, but depend on earlier writes only. A new claim is stored as Pending at once (API-015).

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/gates"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +26,15 @@ var claimStrategy = strategy[*corePVC]{
 	specShared:     claimSpecShared,
 	validateStatus: validateClaimStatus,
 	equal:          sameClaim,
+}
+
+// claimStrategyFor returns the strategy for claims in a cluster with these feature gates.
+func claimStrategyFor(enabled gates.Set) strategy[*corePVC] {
+	s := claimStrategy
+	if enabled.CrossNamespaceVolumeDataSource {
+		s.prepareCreate, s.prepareUpdate = prepareClaimAcross, prepareClaimUpdateAcross
+	}
+	return s
 }
 
 // defaultClaim sets the defaults of a claim, on updates too (API-092, API-101). Admission sets the storage class (API-251).
@@ -62,17 +72,30 @@ func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.P
 }
 
 // prepareClaim resets the status of a new claim and completes its data source (API-106).
-func prepareClaim(claim *corePVC, _ metav1.Time) {
+func prepareClaim(claim *corePVC, now metav1.Time) {
+	dropRefInNamespace(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
+	prepareClaimAcross(claim, now)
+}
+
+// prepareClaimAcross is prepareClaim with the gate CrossNamespaceVolumeDataSource, which keeps a source in another namespace (API-114).
+func prepareClaimAcross(claim *corePVC, _ metav1.Time) {
 	// API-106, API-015, BIND-011: a new claim is stored as Pending.
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
-	dropDataSources(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
+	// API-114: a reference with a namespace stays.
+	dropDataSource(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
 	normalizeDataSources(&claim.Spec)
 }
 
 func prepareClaimUpdate(claim, old *corePVC) {
+	dropRefInNamespace(&claim.Spec, &old.Spec)
+	prepareClaimUpdateAcross(claim, old)
+}
+
+// prepareClaimUpdateAcross is prepareClaimUpdate with the gate CrossNamespaceVolumeDataSource (API-114).
+func prepareClaimUpdateAcross(claim, old *corePVC) {
 	// API-216: an update of the main resource keeps the status.
 	claim.Status = old.Status
-	dropDataSources(&claim.Spec, &old.Spec)
+	dropDataSource(&claim.Spec, &old.Spec)
 	normalizeDataSources(&claim.Spec)
 }
 
@@ -81,12 +104,16 @@ func prepareClaimStatus(claim, old *corePVC, _ metav1.Time) {
 	claim.Spec = old.Spec
 }
 
-// dropDataSources silently removes data sources that are not supported (API-110, API-111). old is the stored spec, empty on create.
-func dropDataSources(spec, old *corev1.PersistentVolumeClaimSpec) {
-	// API-110: the feature gate for sources in another namespace is off.
+// dropRefInNamespace silently removes a reference to a source in another namespace (API-110). old is the stored spec, empty on create.
+func dropRefInNamespace(spec, old *corev1.PersistentVolumeClaimSpec) {
+	// API-110: the feature gate for such sources is off.
 	if inNamespace(spec.DataSourceRef) && old.DataSourceRef == nil {
 		spec.DataSourceRef = nil
 	}
+}
+
+// dropDataSource silently removes a source of a kind that is not supported (API-111). old is the stored spec, empty on create.
+func dropDataSource(spec, old *corev1.PersistentVolumeClaimSpec) {
 	// API-111: a stored source stays; a new one is a claim or a snapshot.
 	if old.DataSource == nil && old.DataSourceRef == nil && spec.DataSourceRef == nil && !isClaimOrSnapshot(spec.DataSource) {
 		spec.DataSource = nil

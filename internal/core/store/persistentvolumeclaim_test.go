@@ -9,6 +9,8 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/gates"
 )
 
 // asking changes the spec of the claim.
@@ -123,6 +125,7 @@ func TestClaimDataSources(t *testing.T) {
 	snapshot, populator := new("snapshot.storage.k8s.io"), new("x.y")
 	for _, c := range []struct {
 		rule, name string
+		across     bool           // with the gate CrossNamespaceVolumeDataSource
 		old        func(*corePVC) // nil: create
 		new        func(*corePVC)
 		want       func(*corePVC)
@@ -133,6 +136,20 @@ func TestClaimDataSources(t *testing.T) {
 			want: both(dataFrom(nil, "PersistentVolumeClaim", "b"), dataRef(nil, nil, "PersistentVolumeClaim", "b"))},
 		{rule: "API-110", name: "another namespace in use", old: dataRef(populator, new("other"), "X", "a"),
 			new: dataRef(populator, new("other"), "X", "a"), want: dataRef(populator, new("other"), "X", "a")},
+		{rule: "API-114", name: "another namespace with the gate", across: true, new: dataRef(populator, new("other"), "X", "a"),
+			want: dataRef(populator, new("other"), "X", "a")},
+		{rule: "API-114", name: "a claim of another namespace with the gate", across: true, new: dataRef(nil, new("other"), "PersistentVolumeClaim", "a"),
+			want: dataRef(nil, new("other"), "PersistentVolumeClaim", "a")},
+		{rule: "API-114", name: "the namespace of the claim with the gate", across: true, new: dataRef(snapshot, new("default"), "VolumeSnapshot", "a"),
+			want: dataRef(snapshot, new("default"), "VolumeSnapshot", "a")},
+		{rule: "API-114", name: "another namespace, and a claim, with the gate", across: true,
+			new:  both(dataFrom(nil, "PersistentVolumeClaim", "b"), dataRef(populator, new("other"), "X", "a")),
+			want: both(dataFrom(nil, "PersistentVolumeClaim", "b"), dataRef(populator, new("other"), "X", "a"))},
+		{rule: "API-114", name: "another namespace on an update with the gate", across: true, old: func(*corePVC) {},
+			new: dataRef(populator, new("other"), "X", "a"), want: dataRef(populator, new("other"), "X", "a")},
+		{rule: "API-112", name: "ref alone with the gate", across: true, new: dataRef(populator, nil, "X", "a"),
+			want: both(dataFrom(populator, "X", "a"), dataRef(populator, nil, "X", "a"))},
+		{rule: "API-111", name: "anything with the gate", across: true, new: dataFrom(populator, "X", "a"), want: func(*corePVC) {}},
 		{rule: "API-111", name: "a claim", new: dataFrom(new(""), "PersistentVolumeClaim", "a"),
 			want: both(dataFrom(new(""), "PersistentVolumeClaim", "a"), dataRef(new(""), nil, "PersistentVolumeClaim", "a"))},
 		{rule: "API-111", name: "a snapshot", new: dataFrom(snapshot, "VolumeSnapshot", "a"),
@@ -151,12 +168,13 @@ func TestClaimDataSources(t *testing.T) {
 		obj, want := goodClaim(), goodClaim()
 		c.new(obj)
 		c.want(want)
+		s := claimStrategyFor(gates.Set{CrossNamespaceVolumeDataSource: c.across})
 		if c.old == nil {
-			claimStrategy.prepareCreate(obj, clock(noon))
+			s.prepareCreate(obj, clock(noon))
 		} else {
 			old := goodClaim()
 			c.old(old)
-			claimStrategy.prepareUpdate(obj, old)
+			s.prepareUpdate(obj, old)
 		}
 		if diff := cmp.Diff(want.Spec, obj.Spec); diff != "" {
 			t.Errorf("%s %s: -want +got\n%s", c.rule, c.name, diff)

@@ -81,7 +81,7 @@ func amounts(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-func gates(names ...string) []corev1.PodSchedulingGate {
+func schedulingGates(names ...string) []corev1.PodSchedulingGate {
 	var all []corev1.PodSchedulingGate
 	for _, name := range names {
 		all = append(all, corev1.PodSchedulingGate{Name: name})

@@ -206,7 +206,7 @@ func TestPodContainers(t *testing.T) {
 			"spec.containers[0].resources.requests[a b] I; spec.containers[0].resources.requests[storage] I"},
 		{"API-098", "huge pages alone, and a part of one", withResources(amounts("hugepages-2Mi", "3Mi"), nil),
 			"spec.containers[0].resources F; spec.containers[0].resources.limits[hugepages-2Mi] I; spec.containers[0].resources.requests[hugepages-2Mi] I"},
-		{"API-108", "gates and a node", func(p *corePod) { p.Spec.SchedulingGates, p.Spec.NodeName = gates("a", "a", "-"), "n1" },
+		{"API-108", "gates and a node", func(p *corePod) { p.Spec.SchedulingGates, p.Spec.NodeName = schedulingGates("a", "a", "-"), "n1" },
 			"spec.nodeName F; spec.schedulingGates[1] D; spec.schedulingGates[2] I"},
 		{"API-098", "bad names", func(p *corePod) {
 			s := &p.Spec
@@ -267,7 +267,7 @@ func TestPodPreparation(t *testing.T) {
 	assert.EqualValues(t, 1, pod.Generation, "API-108")
 	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBestEffort}, pod.Status, "API-108")
 	pod = goodPod()
-	pod.Spec.SchedulingGates = gates("a")
+	pod.Spec.SchedulingGates = schedulingGates("a")
 	preparePod(pod, now)
 	assert.Equal(t, []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: now,

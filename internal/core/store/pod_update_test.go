@@ -13,12 +13,12 @@ import (
 
 func TestPodUpdate(t *testing.T) {
 	gated := func(p *corePod) {
-		p.Spec.SchedulingGates = gates("a", "b")
+		p.Spec.SchedulingGates = schedulingGates("a", "b")
 		p.Spec.NodeSelector = map[string]string{"disk": "fast"}
 	}
 	required := func(terms ...corev1.NodeSelectorTerm) func(*corePod) {
 		return func(p *corePod) {
-			p.Spec.SchedulingGates = gates("a")
+			p.Spec.SchedulingGates = schedulingGates("a")
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 			}}
@@ -70,8 +70,8 @@ func TestPodUpdate(t *testing.T) {
 		{"API-237", "a grace period that was negative", func(p *corePod) { p.Spec.TerminationGracePeriodSeconds = new(int64(-5)) },
 			func(p *corePod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1)) }, ""},
 		{"API-237", "another grace period", nil, func(p *corePod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1)) }, "spec F"},
-		{"API-237", "a gate less", gated, func(p *corePod) { p.Spec.SchedulingGates = gates("b") }, ""},
-		{"API-237", "a gate more", gated, func(p *corePod) { p.Spec.SchedulingGates = gates("c", "a", "b") }, "spec.schedulingGates[0].name F"},
+		{"API-237", "a gate less", gated, func(p *corePod) { p.Spec.SchedulingGates = schedulingGates("b") }, ""},
+		{"API-237", "a gate more", gated, func(p *corePod) { p.Spec.SchedulingGates = schedulingGates("c", "a", "b") }, "spec.schedulingGates[0].name F"},
 		{"API-237", "fewer nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector["zone"] = "z1" }, ""},
 		{"API-237", "other nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector = map[string]string{"disk": "slow"} },
 			"spec.nodeSelector I"},

@@ -103,7 +103,7 @@ func New(cfg Config) *Store {
 		s.names = map[string]uint64{}
 	}
 	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, volumeStrategy, cfg.History)
-	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
+	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategyFor(cfg.Gates), cfg.History)
 	s.Classes = tables.classes.prepare(s, api.StorageClass, classStrategy, cfg.History)
 	s.AttributesClasses = tables.attributesClasses.prepare(s, api.VolumeAttributesClass, attributesClassStrategy, cfg.History)
 	s.Pods = tables.pods.prepare(s, api.Pod, podStrategy, cfg.History)

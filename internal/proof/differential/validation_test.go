@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential/validation"
@@ -25,6 +28,12 @@ func TestValidation(t *testing.T) {
 	for _, k := range validation.Kinds() {
 		t.Run(string(k.Kind), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { validate(t, k) }) })
 	}
+}
+
+// TestValidationAcrossNamespaces does the same for claims, with the gate CrossNamespaceVolumeDataSource on both sides.
+func TestValidationAcrossNamespaces(t *testing.T) {
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.CrossNamespaceVolumeDataSource, true)
+	synctest.Test(t, func(t *testing.T) { validate(t, validation.ClaimsAcross()) })
 }
 
 func validate(t *testing.T, k validation.Kind) {

@@ -78,6 +78,22 @@ func volumes() []api.Object {
 	return all
 }
 
+// claimsAcross are claims whose sources have a namespace.
+func claimsAcross() []api.Object {
+	var list []api.Object
+	for _, ref := range []corev1.TypedObjectReference{
+		{Kind: "PersistentVolumeClaim", Name: "other", Namespace: new("a")},
+		{APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s", Namespace: new("default")},
+		{APIGroup: new("example.com"), Kind: "Populator", Name: "p", Namespace: new("a")},
+		{APIGroup: new(""), Kind: "PersistentVolumeClaim", Name: "other", Namespace: new("")},
+	} {
+		claim := claims()[0].(*corev1.PersistentVolumeClaim)
+		claim.Spec.DataSourceRef = &ref
+		list = append(list, claim)
+	}
+	return list
+}
+
 func claims() []api.Object {
 	base := func() *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: meta("default", "c"), Spec: corev1.PersistentVolumeClaimSpec{

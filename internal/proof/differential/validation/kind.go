@@ -26,6 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
@@ -46,6 +47,7 @@ type Kind struct {
 	strategy  strategy
 	status    rest.RESTUpdateStrategy // nil if there is no such subresource
 	finalizer string                  // that admission adds
+	gates     gates.Set
 }
 
 // HasStatus reports whether the kind has a status subresource.
@@ -53,23 +55,32 @@ func (k Kind) HasStatus() bool { return k.status != nil }
 
 // Kinds are all kinds except Events.
 func Kinds() []Kind {
+	var none gates.Set
 	return []Kind{
 		{api.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy,
-			persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
+			persistentvolume.StatusStrategy, "kubernetes.io/pv-protection", none},
 		{api.PersistentVolumeClaim, claims, func() runtime.Object { return &core.PersistentVolumeClaim{} }, persistentvolumeclaim.Strategy,
-			persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection"},
-		{api.StorageClass, classes, func() runtime.Object { return &storage.StorageClass{} }, storageclass.Strategy, nil, ""},
+			persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection", none},
+		{api.StorageClass, classes, func() runtime.Object { return &storage.StorageClass{} }, storageclass.Strategy, nil, "", none},
 		{api.VolumeAttributesClass, attributesClasses, func() runtime.Object { return &storage.VolumeAttributesClass{} },
-			volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection"},
+			volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection", none},
 		{api.VolumeAttachment, attachments, func() runtime.Object { return &storage.VolumeAttachment{} }, volumeattachment.Strategy,
-			volumeattachment.StatusStrategy, ""},
-		{api.CSIDriver, drivers, func() runtime.Object { return &storage.CSIDriver{} }, csidriver.Strategy, nil, ""},
-		{api.CSINode, csiNodes, func() runtime.Object { return &storage.CSINode{} }, csinode.Strategy, nil, ""},
+			volumeattachment.StatusStrategy, "", none},
+		{api.CSIDriver, drivers, func() runtime.Object { return &storage.CSIDriver{} }, csidriver.Strategy, nil, "", none},
+		{api.CSINode, csiNodes, func() runtime.Object { return &storage.CSINode{} }, csinode.Strategy, nil, "", none},
 		{api.CSIStorageCapacity, capacities, func() runtime.Object { return &storage.CSIStorageCapacity{} }, csistoragecapacity.Strategy,
-			nil, ""},
-		{api.Node, nodes, func() runtime.Object { return &core.Node{} }, noderegistry.Strategy, noderegistry.StatusStrategy, ""},
-		{api.Pod, pods, func() runtime.Object { return &core.Pod{} }, podregistry.Strategy, podregistry.StatusStrategy, ""},
+			nil, "", none},
+		{api.Node, nodes, func() runtime.Object { return &core.Node{} }, noderegistry.Strategy, noderegistry.StatusStrategy, "", none},
+		{api.Pod, pods, func() runtime.Object { return &core.Pod{} }, podregistry.Strategy, podregistry.StatusStrategy, "", none},
 	}
+}
+
+// ClaimsAcross is the kind of claims, with the gate CrossNamespaceVolumeDataSource. The caller turns it on on the other side.
+func ClaimsAcross() Kind {
+	k := Kinds()[1]
+	k.Bases = func() []api.Object { return append(claims(), claimsAcross()...) }
+	k.gates.CrossNamespaceVolumeDataSource = true
+	return k
 }
 
 // At is the time of all requests: Create and Update must be called in a bubble of testing/synctest in which no time has passed, because
