@@ -50,8 +50,9 @@
 // and backends; no other code reads or changes their memory; and the handlers of the informers they start with only read what they get and
 // informers, and queue keys. Such actors are declared after a review of their code, not detected: the PersistentVolume controller, the three
 // protection controllers, the expand controller, and the ephemeral volume controller. So are those that can be idle: these, except the first
-// and the expand controller, the garbage collector, the attach/detach controller, the pod garbage collector, and the scheduler. All others are taken to depend on each other and on everything. They are explored as completely, but nearly every order of
-// their events counts as a different one.
+// and the expand controller, the garbage collector, the attach/detach controller, the pod garbage collector, and the scheduler. All others are
+// taken to depend on each other and on everything. They are explored as completely, but nearly every order of their events counts as a
+// different one.
 //
 // Further assumptions: a resourceVersion is only compared with others of the same object; code uses only differences of effect counters
 // ([engine.Process.Effects]) within one activity; functions in an actor's memory do not change what they refer to; generated names do not

@@ -7,8 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -212,13 +215,24 @@ func valueText(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// documentOf returns the object as the decoded JSON of its manifest.
+// documentOf returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
 func documentOf(obj api.Object) map[string]any {
 	if !objects.IsNil(obj) {
 		if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
 			obj.GetObjectKind().SetGroupVersionKind(gvk)
 		}
 	}
+	// Objects that are stored as data have a JSON of their own.
+	if _, isPlain := obj.(*plain.Object); !isPlain {
+		if doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil && withNumbers(doc) {
+			return doc
+		}
+	}
+	return documentOfJSON(obj)
+}
+
+// documentOfJSON is documentOf by way of the JSON.
+func documentOfJSON(obj api.Object) map[string]any {
 	doc := make(map[string]any)
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -230,4 +244,41 @@ func documentOf(obj api.Object) map[string]any {
 		return make(map[string]any)
 	}
 	return doc
+}
+
+// withNumbers replaces the integers in a document by those of JSON. It reports false if there are other numbers.
+func withNumbers(doc map[string]any) bool {
+	for key, v := range doc {
+		number, ok := numberOf(v)
+		if !ok {
+			return false
+		}
+		if number != "" {
+			doc[key] = number
+		}
+	}
+	return true
+}
+
+// numberOf returns the JSON number of an integer, "" for anything else, in which it replaces the integers. It reports false for other numbers.
+func numberOf(v any) (number json.Number, ok bool) {
+	switch v := v.(type) {
+	case int64:
+		return json.Number(strconv.FormatInt(v, 10)), true
+	case float64:
+		return "", false
+	case map[string]any:
+		return "", withNumbers(v)
+	case []any:
+		for i := range v {
+			number, ok := numberOf(v[i])
+			if !ok {
+				return "", false
+			}
+			if number != "" {
+				v[i] = number
+			}
+		}
+	}
+	return "", true
 }
