@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/controllers/cronjob"
 	"github.com/volsim/volsim/internal/controllers/daemonset"
 	"github.com/volsim/volsim/internal/controllers/datasource"
 	"github.com/volsim/volsim/internal/controllers/deployment"
@@ -104,6 +105,7 @@ var components = []component{
 	{name: actors.DaemonSet, kind: daemonset.Kind, follow: daemonset.New},
 	{name: actors.Job, kind: job.Kind, follow: job.New},
 	{name: actors.TTLAfterFinished, kind: job.Kind, follow: job.NewTTL},
+	{name: actors.CronJob, kind: cronjob.Kind, follow: cronjob.New},
 	{name: actors.DataSourceValidator, kind: datasource.Kind, follow: datasource.New},
 	onSnapshots(actors.Snapshot, func(c *Cluster) error {
 		_, err := snapshot.New(c.engine, snapshot.Settings{})

@@ -26,6 +26,7 @@ const (
 	DaemonSet        = "daemonset-controller"
 	Job              = "job-controller"
 	TTLAfterFinished = "ttl-after-finished-controller"
+	CronJob          = "cronjob-controller"
 	// DataSourceValidator is the volume-data-source-validator, a component of kubernetes-csi.
 	DataSourceValidator = "volume-data-source-validator"
 	Disruption          = "disruption-controller"

@@ -47,7 +47,7 @@ var kinds = []Kind{
 	{Group: "autoscaling", Versions: []string{"v2", "v1"}, Kind: "HorizontalPodAutoscaler", Plural: "horizontalpodautoscalers",
 		Short: []string{"hpa"}, Categories: []string{"all"}, Namespaced: true, Status: true},
 	{Group: "batch", Kind: "CronJob", Plural: "cronjobs", Short: []string{"cj"}, Categories: []string{"all"}, Namespaced: true,
-		Status: true, Generation: true},
+		Status: true, Generation: true, Passive: true},
 	{Group: "batch", Kind: "Job", Plural: "jobs", Categories: []string{"all"}, Namespaced: true, Status: true, Generation: true, Passive: true},
 	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest", Plural: "certificatesigningrequests", Short: []string{"csr"},
 		Status: true},

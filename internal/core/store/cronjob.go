@@ -7,6 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/cron"
 )
 
 // longestCronJobName is 11 less than the longest name of a Job: the controller appends the time.
@@ -66,8 +68,8 @@ func validateCronJobSpec(spec, old *batchv1.CronJobSpec) field.ErrorList {
 // validateSchedule validates a schedule (JOB-112).
 func validateSchedule(spec, old *batchv1.CronJobSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if fault := scheduleFault(spec.Schedule); fault != "" {
-		errs = append(errs, field.Invalid(path, spec.Schedule, fault))
+	if _, err := cron.Parse(spec.Schedule); err != nil {
+		errs = append(errs, field.Invalid(path, spec.Schedule, err.Error()))
 	}
 	zoned, before := strings.Contains(spec.Schedule, "TZ"), old != nil && strings.Contains(old.Schedule, "TZ")
 	switch {

@@ -1,21 +1,13 @@
 package store
 
 import (
-	_ "embed"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/cron"
 )
-
-// zoneNames are the names of the IANA time zone database, one a line, by name. kube-apiserver reads them from the disk.
-//
-//go:embed zones.txt
-var zoneNames string
-
-var zones = sync.OnceValue(func() []string { return strings.Fields(zoneNames) })
 
 // zonePart matches one component of the name of a time zone.
 var zonePart = regexp.MustCompile(`^[A-Za-z.\-_0-9+]{1,14}$`)
@@ -39,14 +31,8 @@ func validateTimeZone(zone *string, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
 	}
 	// JOB-113: zones are known by name, and names are case-sensitive.
-	if !knownZone(*zone) {
+	if !cron.KnownZone(*zone) {
 		errs = append(errs, unknown)
 	}
 	return errs
-}
-
-// knownZone reports whether a time zone exists. The empty name is that of UTC, and Local that of the server.
-func knownZone(name string) bool {
-	_, found := slices.BinarySearch(zones(), name)
-	return found || name == "" || name == "Local"
 }

@@ -31,6 +31,11 @@ func TestDifferentialJobs(t *testing.T) {
 	compareScenarios(t, differential.GenerateJobs, 20)
 }
 
+// TestDifferentialCronJobs compares scenarios of CronJobs and their Jobs.
+func TestDifferentialCronJobs(t *testing.T) {
+	compareScenarios(t, differential.GenerateCronJobs, 20)
+}
+
 // TestDifferentialDisruptions compares scenarios of PodDisruptionBudgets.
 func TestDifferentialDisruptions(t *testing.T) {
 	compareScenarios(t, differential.GenerateDisruptions, 20)

@@ -120,6 +120,8 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 		}
 	}
 	c.Backends, cfg.Injector = cfg.Backends, c.Evidence
+	// No container runs here, so the Jobs of a CronJob would not end, and become more and more.
+	cfg.Without = append(cfg.Without, actors.CronJob)
 	hidden := internals.Options(cfg)
 	hidden.Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
 	hidden.AssumeSecrets = true

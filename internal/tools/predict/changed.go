@@ -29,7 +29,7 @@ func (r *run) noteEffects(step Step, since uint64) {
 		wrote = wrote || e.Old != e.New
 		if e.Object.Kind == "CronJob.batch" && e.Old == nil {
 			_, name := objects.SplitKey(e.Object.Key)
-			r.note("%s makes no Jobs here, because schedules are not simulated; create job NAME --from=cronjob/%s makes one.", objname.Of(e.Object), name)
+			r.note("%s makes no Jobs here, because no container runs that would end them; create job NAME --from=cronjob/%s makes one.", objname.Of(e.Object), name)
 		}
 	}
 	verb, _, _ := strings.Cut(step.Text, " ")

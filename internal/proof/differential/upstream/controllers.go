@@ -15,6 +15,7 @@ var preparations = map[string]harness.Prepare{
 	actors.DaemonSet:        prepareDaemonSet,
 	actors.Job:              prepareJob,
 	actors.TTLAfterFinished: prepareTTL,
+	actors.CronJob:          prepareCronJob,
 	actors.Disruption:       prepareDisruption,
 	actors.ResourceQuota:    prepareQuota,
 	actors.Namespace:        prepareNamespace,

@@ -10,6 +10,7 @@ import (
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/kubernetes/pkg/controller/cronjob"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/job"
@@ -77,5 +78,15 @@ func prepareJob(ctx context.Context, c *harness.Cluster, client kubernetes.Inter
 func prepareTTL(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
 	real := ttlafterfinished.New(ctx, shared.Batch().V1().Jobs(), client)
 	c.SequenceWorkers(ctx, actors.TTLAfterFinished, real, "queue")
+	return func() { real.Run(ctx, 5) }, nil
+}
+
+func prepareCronJob(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
+	jobs := harness.NewInOrder(shared.Batch().V1().Jobs().Informer(), batchlisters.NewJobLister)
+	real, err := cronjob.NewControllerV2(ctx, jobs, shared.Batch().V1().CronJobs(), client)
+	if err != nil {
+		return nil, err
+	}
+	c.SequenceWorkers(ctx, actors.CronJob, real, "queue")
 	return func() { real.Run(ctx, 5) }, nil
 }
