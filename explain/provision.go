@@ -7,8 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/gates"
+	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -57,11 +60,40 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		// PROV-032: the controller waits; it cannot know whether such a provisioner runs.
 		e.next("provisioner of "+driver, "creates a volume, if it runs: there is no CSIDriver object of that name")
 		e.automatic(x.Now, "PROV-032", "when the provisioner has created a volume; no other component creates one")
+	case x.sourceRefused(e, claim):
 	case x.createFails(e, claim, driver):
 	default:
 		e.next(actors.Provisioner(driver), "creates a volume")
 		e.automatic(x.Now, "XPROV-025", "when the provisioner has created a volume; failures are retried")
 	}
+}
+
+// sourceRefused explains a claim whose source is in a namespace that it may not use. It reports whether that is so.
+func (x *explainer) sourceRefused(e *Explanation, claim *corev1.PersistentVolumeClaim) bool {
+	namespace, across := grants.Namespace(claim)
+	if !across {
+		return false
+	}
+	ref := claim.Spec.DataSourceRef
+	source := ref.Kind + " " + api.Key(namespace, ref.Name)
+	if !x.Gates.CrossNamespaceVolumeDataSource {
+		// SNAP-034: the gate was on when the claim was stored.
+		e.because("SNAP-034", fmt.Sprintf("no volume fits, and the feature gate %s is off, so that no source may be in a namespace: %s",
+			gates.CrossNamespaceVolumeDataSource, source))
+		e.todo(fmt.Sprintf("turn the feature gate %s on, or create the claim again with a source in its namespace", gates.CrossNamespaceVolumeDataSource))
+		e.manual("each retry of the provisioner fails the same way")
+		return true
+	}
+	if !grants.Needed(claim) || grants.Check(claim, x.Grants) == nil {
+		return false
+	}
+	// SNAP-033: a grant in the namespace of the source must allow it.
+	e.because("SNAP-033", fmt.Sprintf("no volume fits, and no ReferenceGrant in namespace %s allows claims of namespace %s to use %s",
+		namespace, claim.Namespace, source))
+	e.todo(fmt.Sprintf("create a ReferenceGrant in namespace %s: from group %q, kind PersistentVolumeClaim, namespace %s, to group %q, kind %s, name %s",
+		namespace, "", claim.Namespace, objects.ValueOf(ref.APIGroup), ref.Kind, ref.Name))
+	e.manual("each retry of the provisioner fails the same way; after a new grant the next retry succeeds")
+	return true
 }
 
 // pluginProvisions explains a claim that waits for the PersistentVolume controller to create its volume with an in-tree plugin (PROV-023).

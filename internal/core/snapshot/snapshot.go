@@ -12,6 +12,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/gates"
+	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -31,6 +33,8 @@ type Snapshot struct {
 	Namespaces        []*plain.Object
 	// Groups are the objects of the Grouping kinds.
 	Groups []*plain.Object
+	// Grants are the ReferenceGrants.
+	Grants []*plain.Object
 	// Events include the last errors that components reported. Without them, explanations are less exact.
 	Events []*corev1.Event
 
@@ -40,6 +44,8 @@ type Snapshot struct {
 	Backends *backends.Set
 	// Evidence has what is assumed about drivers, nodes and controllers; nil, as for a running simulation, is nothing.
 	Evidence *evidence.Set
+	// Gates are the feature gates of the cluster.
+	Gates gates.Set
 	// DisableProvisioning is the setting of the PersistentVolume controller (PROV-020).
 	DisableProvisioning bool
 	// Unreachable reports whether the kubelet of a node is down or cut off, whatever the Node object says. Nil: the Node object decides.
@@ -76,7 +82,9 @@ func Of(s *store.Store, now time.Time) Snapshot {
 		Events:            s.Events.List(),
 		Now:               now,
 	}
+	all.Gates = s.Gates()
 	all.Namespaces = others(s, store.NamespaceKind)
+	all.Grants = others(s, grants.Kind)
 	for _, kind := range Grouping {
 		all.Groups = append(all.Groups, others(s, kind)...)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/gates"
+	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
@@ -122,6 +124,13 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 	c.Backends, cfg.Injector = cfg.Backends, c.Evidence
 	// No container runs here, so the Jobs of a CronJob would not end, and become more and more.
 	cfg.Without = append(cfg.Without, actors.CronJob)
+	// API-114: a claim with such a source shows that the gate is on.
+	if slices.ContainsFunc(objectsOf[*corev1.PersistentVolumeClaim](d), func(claim *corev1.PersistentVolumeClaim) bool {
+		_, across := grants.Namespace(claim)
+		return across
+	}) {
+		cfg.FeatureGates = map[string]bool{gates.CrossNamespaceVolumeDataSource: true}
+	}
 	hidden := internals.Options(cfg)
 	hidden.Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
 	hidden.AssumeSecrets = true
