@@ -121,7 +121,10 @@ func (c *collector) cascadeForeground(p *engine.Process, n *node, obj api.Object
 		err := c.patchOwners(p, obj, func(refs []metav1.OwnerReference) []metav1.OwnerReference {
 			refs = slices.Clone(refs)
 			for i := range refs {
-				refs[i].BlockOwnerDeletion = new(bool)
+				// GC-024: the strategic merge patch names only references that block; that of a custom object replaces all.
+				if blocks(&refs[i]) || c.custom(api.KindOf(obj)) {
+					refs[i].BlockOwnerDeletion = new(bool)
+				}
 			}
 			return refs
 		})
@@ -314,6 +317,12 @@ func (c *collector) dropOwners(p *engine.Process, n *node, obj api.Object, owner
 	})
 }
 
+// custom reports whether a kind is that of a CustomResourceDefinition.
+func (c *collector) custom(kind api.Kind) bool {
+	known := c.store.Describe(kind)
+	return known != nil && known.Custom
+}
+
 // patchOwners changes the references of the newest version of an object (GC-004). obj is a version that was read before.
 func (c *collector) patchOwners(p *engine.Process, obj api.Object, change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
 	ref := api.RefTo(obj)
@@ -323,7 +332,7 @@ func (c *collector) patchOwners(p *engine.Process, obj api.Object, change func([
 			return nil, err
 		}
 		meta := map[string]any{"uid": obj.GetUID()}
-		if known := c.store.Describe(ref.Kind); known != nil && known.Custom {
+		if c.custom(ref.Kind) {
 			// GC-004: custom objects have no strategic merge patch, so the patch is that of a version.
 			newest, meta["resourceVersion"] = obj, obj.GetResourceVersion()
 		}

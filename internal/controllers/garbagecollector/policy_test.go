@@ -2,6 +2,7 @@ package garbagecollector_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -208,6 +209,38 @@ func TestCycle(t *testing.T) {
 	w.settle()
 	if n := len(w.Store().List("ConfigMap")); n != 0 {
 		t.Errorf("GC-024: %d objects are left, want none: %v", n, w.writes(0))
+	}
+}
+
+// GC-024: a reference that does not say whether it blocks stays as it is.
+func TestCycleWithoutBlock(t *testing.T) {
+	for _, tt := range []struct {
+		rule   string
+		blocks bool
+		want   string
+	}{
+		{"GC-024", true, "false"},
+		{"GC-024", false, "unset"},
+	} {
+		w := newFixture(t)
+		w.must(garbagecollector.New(w.Engine))
+		b, c := config("b", by("a", tt.blocks)), config("c", by("a", true))
+		b.Finalizers, c.Finalizers = []string{"example.com/x"}, []string{"example.com/x"}
+		w.Load(config("a", by("b", true)), b, c)
+		w.settle()
+		_, err := w.Store().Delete("ConfigMap", "default/a", api.DeleteOptions{PropagationPolicy: metav1.DeletePropagationForeground})
+		w.OK(err)
+		w.settle()
+		stored, err := w.Store().Get("ConfigMap", "default/b")
+		w.OK(err)
+		if stored.GetDeletionTimestamp() == nil {
+			t.Errorf("%s: b is not being deleted", tt.rule)
+		}
+		got := "unset"
+		if block := stored.GetOwnerReferences()[0].BlockOwnerDeletion; block != nil {
+			got = strconv.FormatBool(*block)
+		}
+		equal(t, tt.rule, []string{got}, []string{tt.want})
 	}
 }
 
