@@ -25,7 +25,7 @@ func GenerateCronJobs(seed uint64) Scenario {
 	create := func() { g.add(Step{Op: Create, Object: g.cronJob()}) }
 	pass := func() {
 		g.add(Step{Op: Advance})
-		g.wait(pick(g.generator, 30, 61, 90, 150, 7000))
+		g.wait(pick(g.generator, 30, 61, 90, 150, 700))
 	}
 	return g.scenario(create, []func(){create, pass, pass, pass, pass, pass, g.changeCronJob, g.changeCronJob, g.delete, g.succeedPods, g.succeedPods, g.succeedPods, g.failPods,
 		g.removePods, g.deleteJob, g.deleteJob, g.createOwned})

@@ -24,7 +24,7 @@ import (
 
 func prepareStatefulSet(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
 	real := statefulset.NewStatefulSetController(ctx, shared.Core().V1().Pods(), shared.Apps().V1().StatefulSets(),
-		shared.Core().V1().PersistentVolumeClaims(), shared.Apps().V1().ControllerRevisions(), client)
+		shared.Core().V1().PersistentVolumeClaims(), shared.Apps().V1().ControllerRevisions(), claimsInOrder{client})
 	c.SequenceWorkers(ctx, actors.StatefulSet, real, "queue")
 	return func() { real.Run(ctx, 5) }, nil
 }
