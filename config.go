@@ -64,7 +64,7 @@ type Config struct {
 	// StrictNamespaces: an object can be created only in a namespace that exists as an object, as in a real cluster, which begins with
 	// default, kube-system, kube-public and kube-node-lease. By default, false, a namespace that never was an object exists, too.
 	StrictNamespaces bool
-	// FeatureGates turns feature gates of Kubernetes on or off, by name: CrossNamespaceVolumeDataSource and CSIVolumeHealth, which are off by
+	// FeatureGates turns feature gates of Kubernetes on or off, by name: CrossNamespaceVolumeDataSource, which is off by
 	// default. All other gates have their defaults of v1.36.3; to name one is an error.
 	FeatureGates map[string]bool
 	// ManualNodes: only Cluster.AddNode adds nodes with a kubelet. By default, false, every Node object has one. A Node object without a

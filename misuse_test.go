@@ -145,7 +145,7 @@ func TestBadConfig(t *testing.T) {
 		{"news for the kubelet of no node", volsim.Config{Lag: map[string]time.Duration{actors.Kubelet(""): 1}}, []string{`Config.Lag names "kubelet/"`}},
 		{"without an unknown controller", volsim.Config{Without: []string{"nobody"}}, []string{`Config.Without names "nobody"`, "there are [", actors.PersistentVolume}},
 		{"a feature gate that is not simulated", volsim.Config{FeatureGates: map[string]bool{"AnyVolumeDataSource": true}},
-			[]string{`Config.FeatureGates: "AnyVolumeDataSource" is not`, "these are: CSIVolumeHealth, CrossNamespaceVolumeDataSource"}},
+			[]string{`Config.FeatureGates: "AnyVolumeDataSource" is not`, "these are: CrossNamespaceVolumeDataSource"}},
 		{"provisioning retries that shrink", volsim.Config{Backends: []storage.Backend{fake.CSI("a.example.com")},
 			Provisioner: volsim.SidecarConfig{RetryStart: time.Hour}}, []string{"Provisioner.RetryMax is 5m0s"}},
 		{"a scheduler that gives up before it starts", volsim.Config{Scheduler: volsim.SchedulerConfig{BindTimeout: -1}}, []string{"BindTimeout is -1ns"}},

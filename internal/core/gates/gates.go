@@ -9,21 +9,18 @@ import (
 	"strings"
 )
 
-// The names of the gates, as Kubernetes and the sidecars spell them. Both are off by default in v1.36.3.
+// The names of the gates, as Kubernetes and the sidecars spell them. All are off by default in v1.36.3.
 const (
 	// CrossNamespaceVolumeDataSource: a claim may name a source in another namespace, if a ReferenceGrant there allows it.
 	CrossNamespaceVolumeDataSource = "CrossNamespaceVolumeDataSource"
-	// CSIVolumeHealth: the kubelet reports abnormal volumes.
-	CSIVolumeHealth = "CSIVolumeHealth"
 )
 
 // Known lists the names of the gates, in order.
-var Known = []string{CSIVolumeHealth, CrossNamespaceVolumeDataSource}
+var Known = []string{CrossNamespaceVolumeDataSource}
 
 // Set says which gates are on. The zero value has the defaults of v1.36.3.
 type Set struct {
 	CrossNamespaceVolumeDataSource bool
-	CSIVolumeHealth                bool
 }
 
 // New returns the set in which the named gates have these values, and the others their defaults. Any other name is an error.
@@ -33,8 +30,6 @@ func New(values map[string]bool) (Set, error) {
 		switch name {
 		case CrossNamespaceVolumeDataSource:
 			s.CrossNamespaceVolumeDataSource = values[name]
-		case CSIVolumeHealth:
-			s.CSIVolumeHealth = values[name]
 		default:
 			return Set{}, fmt.Errorf("%q is not a feature gate that is simulated; these are: %s", name, strings.Join(Known, ", "))
 		}

@@ -10,17 +10,17 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	both := "; these are: CSIVolumeHealth, CrossNamespaceVolumeDataSource"
+	both := "; these are: CrossNamespaceVolumeDataSource"
 	for _, tt := range []struct {
 		text string
 		want gates.Set
 		err  string
 	}{
-		{text: "CSIVolumeHealth=true", want: gates.Set{CSIVolumeHealth: true}},
-		{text: "CrossNamespaceVolumeDataSource=true, CSIVolumeHealth=false", want: gates.Set{CrossNamespaceVolumeDataSource: true}},
-		{text: "CSIVolumeHealth=true,CSIVolumeHealth=false"},
-		{text: "CSIVolumeHealth", err: `invalid feature gate "CSIVolumeHealth"; want NAME=true or NAME=false, separated by commas`},
-		{text: "CSIVolumeHealth=on", err: `invalid feature gate "CSIVolumeHealth=on"; want NAME=true or NAME=false, separated by commas`},
+		{text: "CrossNamespaceVolumeDataSource=true", want: gates.Set{CrossNamespaceVolumeDataSource: true}},
+		{text: "CrossNamespaceVolumeDataSource=false, CrossNamespaceVolumeDataSource=true", want: gates.Set{CrossNamespaceVolumeDataSource: true}},
+		{text: "CrossNamespaceVolumeDataSource=true,CrossNamespaceVolumeDataSource=false"},
+		{text: "CrossNamespaceVolumeDataSource", err: `invalid feature gate "CrossNamespaceVolumeDataSource"; want NAME=true or NAME=false, separated by commas`},
+		{text: "CrossNamespaceVolumeDataSource=on", err: `invalid feature gate "CrossNamespaceVolumeDataSource=on"; want NAME=true or NAME=false, separated by commas`},
 		{text: "", err: `invalid feature gate ""; want NAME=true or NAME=false, separated by commas`},
 		{text: "=true", err: `invalid feature gate "=true"; want NAME=true or NAME=false, separated by commas`},
 		{text: "VolumeHealth=true", err: `"VolumeHealth" is not a feature gate that is simulated` + both},

@@ -94,7 +94,7 @@ var settings = []setting{
 	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
 		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
 	{"feature-gates",
-		"comma-separated feature gates of Kubernetes, each with true or false: `CrossNamespaceVolumeDataSource=true`, `CSIVolumeHealth=true`; both are off by default",
+		"comma-separated feature gates of Kubernetes, each with true or false: `CrossNamespaceVolumeDataSource=true`, which is off by default",
 		func(u *setup, value string) error {
 			values, err := gates.Parse(value)
 			if err != nil {
