@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
@@ -197,6 +198,40 @@ func TestAdopt(t *testing.T) {
 	f.edit("a", func(pod *corev1.Pod) { pod.Labels = nil })
 	f.want("RS-010", "owners", owners("a"), "0")
 	f.want("RS-010", "pods", f.count(), "2 0")
+}
+
+// WORK-009, RS-033: own pods come before those that are adopted, whatever their names.
+func TestAdoptedLast(t *testing.T) {
+	for _, row := range []struct {
+		rule, name, adopted, uid string
+		own                      []string // the uids of the own pods
+		older                    time.Duration
+		deleted                  string
+	}{
+		{"WORK-009", "equal pods", "a", "2", []string{"1"}, 0, "own-0"},
+		{"WORK-009", "equal pods, the adopted one last by name", "z", "0", []string{"1"}, 0, "own-0"},
+		{"RS-033", "before all own pods", "a", "1", []string{"2", "3"}, time.Second, "a"},
+		{"RS-033", "an own pod before it ends the search", "a", "2", []string{"3", "1"}, time.Second, "own-0"},
+	} {
+		t.Run(row.rule+" "+row.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.Create(newSet(0))
+			created := metav1.NewTime(f.Now())
+			f.Advance(time.Hour)
+			set := f.set()
+			for i, uid := range row.own {
+				f.Load(newPod(fmt.Sprint("own-", i), func(pod *corev1.Pod) {
+					pod.UID, pod.CreationTimestamp = types.UID(uid), created
+					pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+				}))
+			}
+			f.Load(newPod(row.adopted, func(pod *corev1.Pod) {
+				pod.UID, pod.CreationTimestamp = types.UID(row.uid), metav1.NewTime(created.Add(-row.older))
+			}))
+			f.patch(fmt.Sprintf(`{"replicas":%d}`, len(row.own)))
+			f.want(row.rule, "Events", fmt.Sprint(f.events()), "[SuccessfulDelete: Deleted pod: "+row.deleted+"]")
+		})
+	}
 }
 
 // RS-041: the error of a creation is in the condition until a sync succeeds.

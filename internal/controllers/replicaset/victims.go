@@ -23,7 +23,8 @@ func (u *update) victims(active []*corev1.Pod, n int, now time.Time) []*corev1.P
 	}
 	onNode := u.related()
 	sorted := slices.Clone(active)
-	slices.SortStableFunc(sorted, func(a, b *corev1.Pod) int { return before(a, b, onNode, now) })
+	// RS-033: the order is not transitive, so the algorithm is that of upstream: insertion for up to 12 pods.
+	slices.SortFunc(sorted, func(a, b *corev1.Pod) int { return before(a, b, onNode, now) })
 	return sorted[:n]
 }
 

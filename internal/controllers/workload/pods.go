@@ -53,8 +53,9 @@ type Claimer struct {
 	Written func(*corev1.Pod)
 }
 
-// Claim returns the pods of the controller, in the order of their keys.
+// Claim returns the pods of the controller: its own before those that it adopts now, each in the order of their keys (WORK-009).
 func (c Claimer) Claim(p *engine.Process) ([]*corev1.Pod, error) {
+	// WORK-009: own pods come first.
 	candidates := c.Pods.ByIndex(c.ByOwner, string(c.Owner.GetUID()))
 	candidates = append(candidates, c.Pods.ByIndex(c.ByOwner, orphans(c.Owner.GetNamespace()))...)
 	var claimed []*corev1.Pod
@@ -96,12 +97,6 @@ func (c Claimer) Claim(p *engine.Process) ([]*corev1.Pod, error) {
 			}
 		}
 	}
-	slices.SortFunc(claimed, func(a, b *corev1.Pod) int {
-		if api.KeyOf(a) < api.KeyOf(b) {
-			return -1
-		}
-		return 1
-	})
 	return claimed, Aggregate(errs)
 }
 
