@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
@@ -247,7 +248,7 @@ func TestChoices(t *testing.T) {
 func TestGoals(t *testing.T) {
 	const other = one + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: other, namespace: default}\n" +
 		"spec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
-	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(independent, name) })
+	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return name == actors.PVProtection || name == actors.PVCProtection })
 	models := []struct {
 		name     string
 		manifest Manifest
