@@ -16,8 +16,9 @@ type Prepare func(ctx context.Context, c *Cluster, client kubernetes.Interface, 
 
 // life is one life of a controller.
 type life struct {
-	stop context.CancelFunc
-	over sync.WaitGroup
+	context context.Context // ends with the life
+	stop    context.CancelFunc
+	over    sync.WaitGroup
 }
 
 // StartController starts a controller of Config.Controllers with informers of its own.
@@ -31,18 +32,30 @@ func (c *Cluster) StartController(name string) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(c.Context)
-	l := &life{stop: stop}
+	l := &life{context: ctx, stop: stop}
 	shared := informers.NewSharedInformerFactory(client, 12*time.Hour)
 	run, err := prepare(klog.NewContext(ctx, c.EventLogger(name)), c, client, shared)
 	if err != nil {
 		stop()
 		return fmt.Errorf("start %s: %w", name, err)
 	}
+	c.mu.Lock()
+	c.lives[name] = l
+	c.mu.Unlock()
 	shared.StartWithContext(klog.NewContext(ctx, Discard))
 	l.over.Go(run)
 	l.over.Go(func() { <-ctx.Done(); shared.Shutdown() })
-	c.lives[name] = l
 	c.Running.Go(l.over.Wait)
+	return nil
+}
+
+// over is closed when the present life of a controller has ended; nil for an actor that is no controller of Config.Controllers.
+func (c *Cluster) over(name string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lives[name]; l != nil {
+		return l.context.Done()
+	}
 	return nil
 }
 
