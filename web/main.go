@@ -201,8 +201,11 @@ func static(dist string) error {
 }
 
 // notInlined are packages without inlining, which makes the compressed program smaller: by 3 % for k8s.io. The effect on speed is not measured;
-// the network and cryptography are not used in a browser.
-var notInlined = []string{"k8s.io/...", "sigs.k8s.io/...", "golang.org/x/...", "go.yaml.in/...", "github.com/json-iterator/...", "net/...", "crypto/...", "vendor/..."}
+// the network, cryptography, the parser of Go and CBOR are not used in a browser.
+var notInlined = []string{
+	"k8s.io/...", "sigs.k8s.io/...", "golang.org/x/...", "go.yaml.in/...", "github.com/json-iterator/...", "net/...", "crypto/...", "vendor/...",
+	"go/...", "mime/...", "log/...", "encoding/asn1", "encoding/pem", "github.com/fxamacker/...",
+}
 
 // loaded are the files of the first visit.
 var loaded = []string{"index.html", "app.css", "app.js", "worker.js", "wasm_exec.js", "volsim.wasm.zst", "lessons.json"}
