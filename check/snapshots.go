@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/snapshots"
@@ -105,7 +106,7 @@ func (o *orphans) review(uid types.UID) {
 var restoredData = Invariant{
 	Name:        "restored-data",
 	Description: "a volume that was created from a snapshot has the data of that snapshot",
-	Rules:       []string{"SNAP-030"},
+	Rules:       []string{"SNAP-030", "SNAP-035"},
 	Exceptions: []string{
 		"drivers that cannot say what their volumes and snapshots contain (storage.ContentReporter)",
 		"a VolumeSnapshot that is replaced by another of the same name while the volume is being created",
@@ -170,11 +171,11 @@ func (s *state) snapshotFor(name string) string {
 	if !ok || claim == nil {
 		return ""
 	}
-	source := claim.Spec.DataSource
+	source := objects.DataSourceOf(claim)
 	if source == nil || source.Kind != "VolumeSnapshot" || source.APIGroup == nil || *source.APIGroup != objkinds.SnapshotGroup {
 		return ""
 	}
-	snapshot, ok := s.objects[api.Ref{Kind: snapshots.SnapshotKind, Key: api.Key(claim.Namespace, source.Name)}].(*plain.Object)
+	snapshot, ok := s.objects[api.Ref{Kind: snapshots.SnapshotKind, Key: api.Key(*source.Namespace, source.Name)}].(*plain.Object)
 	if !ok {
 		return ""
 	}

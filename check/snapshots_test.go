@@ -38,13 +38,23 @@ func snapshotObject(kind, namespace, name string, fields map[string]any) *unstru
 	return u
 }
 
-// restoring returns a cluster with a claim, a snapshot of it, and a claim restored from the snapshot.
-func restoring(t *testing.T, driver storage.Backend) *volsim.Cluster {
+// restoring returns a cluster with claim default/data, a snapshot of it, and a claim in a namespace that is restored from the snapshot.
+func restoring(t *testing.T, driver storage.Backend, namespace string) *volsim.Cluster {
 	t.Helper()
-	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}, Check: check.All()})
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}, Check: check.All(),
+		FeatureGates: map[string]bool{"CrossNamespaceVolumeDataSource": true}})
 	require.NoError(t, err)
-	restored := fake.Claim("restored", "1Gi", fake.InClass("fast"))
-	restored.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"}
+	restored := fake.Claim(namespace+"/restored", "1Gi", fake.InClass("fast"))
+	restored.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"}
+	if namespace != "default" {
+		restored.Spec.DataSourceRef.Namespace = new("default")
+	}
+	require.NoError(t, c.Apply([]byte(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: snapshots, namespace: default}
+spec: {from: [{group: "", kind: PersistentVolumeClaim, namespace: shop}], to: [{group: snapshot.storage.k8s.io, kind: VolumeSnapshot}]}
+`)))
 	require.NoError(t, c.Create(
 		fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast")), restored,
 		snapshotObject("VolumeSnapshotClass", "", "snap", map[string]any{"driver": "disk.example.com", "deletionPolicy": "Delete"}),
@@ -52,7 +62,7 @@ func restoring(t *testing.T, driver storage.Backend) *volsim.Cluster {
 			"volumeSnapshotClassName": "snap", "source": map[string]any{"persistentVolumeClaimName": "data"}}}),
 	))
 	require.NoError(t, c.Advance(10*time.Minute))
-	claim, err := c.Claims.Get("default/restored")
+	claim, err := c.Claims.Get(namespace + "/restored")
 	require.NoError(t, err)
 	require.Equal(t, corev1.ClaimBound, claim.Status.Phase)
 	return c
@@ -60,14 +70,22 @@ func restoring(t *testing.T, driver storage.Backend) *volsim.Cluster {
 
 // TestRestoredData: restored-data compares a restored volume with its snapshot.
 func TestRestoredData(t *testing.T) {
-	for _, broken := range []bool{false, true} {
-		c := restoring(t, &forgetful{fake.CSI("disk.example.com"), broken})
+	for _, test := range []struct {
+		rule, namespace string
+		broken          bool
+	}{
+		{"SNAP-030", "default", false},
+		{"SNAP-030", "default", true},
+		{"SNAP-035", "shop", false},
+		{"SNAP-035", "shop", true},
+	} {
+		c := restoring(t, &forgetful{fake.CSI("disk.example.com"), test.broken}, test.namespace)
 		violations := c.Violations()
-		if !broken {
-			require.Empty(t, violations, "SNAP-030")
+		if !test.broken {
+			require.Empty(t, violations, test.rule)
 			continue
 		}
-		require.Len(t, violations, 1)
+		require.Len(t, violations, 1, test.rule)
 		require.Equal(t, "restored-data", violations[0].Invariant)
 		require.Empty(t, violations[0].Forced)
 		require.Contains(t, violations[0].Text, "contains write 7 of pod default/other, but the snapshot contains nothing")
@@ -76,13 +94,13 @@ func TestRestoredData(t *testing.T) {
 
 // TestOrphanedContent: no-orphaned-snapshot-content reports a content that stays after its snapshot (SNAP-012).
 func TestOrphanedContent(t *testing.T) {
-	c := restoring(t, fake.CSI("disk.example.com"))
+	c := restoring(t, fake.CSI("disk.example.com"), "default")
 	snapshot := snapshotObject("VolumeSnapshot", "default", "s", map[string]any{})
 	require.NoError(t, c.Delete(snapshot))
 	require.NoError(t, c.Advance(time.Hour))
 	require.Empty(t, c.Violations(), "SNAP-012, SNAP-025: the content is deleted")
 
-	c = restoring(t, fake.CSI("disk.example.com"))
+	c = restoring(t, fake.CSI("disk.example.com"), "default")
 	require.NoError(t, c.Patch(snapshot, `{"metadata": {"finalizers": null}}`))
 	require.NoError(t, c.Delete(snapshot))
 	require.NoError(t, c.Advance(time.Hour))

@@ -205,7 +205,7 @@ func (c *provisioner) releaseClone(p *engine.Process, key string) error {
 func (c *provisioner) sweepSnapshots(p *engine.Process) {
 	pending := map[string]bool{}
 	for _, claim := range c.claims.List() {
-		if source := dataSourceOf(claim); source != nil && source.Kind == kindSnapshot && claim.Status.Phase != corev1.ClaimBound &&
+		if source := objects.DataSourceOf(claim); source != nil && source.Kind == kindSnapshot && claim.Status.Phase != corev1.ClaimBound &&
 			claim.Status.Phase != corev1.ClaimLost {
 			if group := objects.ValueOf(source.APIGroup); group == "" || group == objkinds.SnapshotGroup {
 				pending[api.Key(objects.ValueOf(source.Namespace), source.Name)] = true

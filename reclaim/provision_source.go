@@ -20,21 +20,6 @@ const (
 	kindSnapshot = "VolumeSnapshot"
 )
 
-// dataSourceOf returns the data source of a claim, nil for an empty volume.
-func dataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference {
-	if source := claim.Spec.DataSource; source != nil {
-		return &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name, Namespace: &claim.Namespace}
-	}
-	if source := claim.Spec.DataSourceRef; source != nil {
-		ref := *source
-		if objects.ValueOf(ref.Namespace) == "" {
-			ref.Namespace = &claim.Namespace
-		}
-		return &ref
-	}
-	return nil
-}
-
 // errGateOff is the error for a claim that was stored while the gate CrossNamespaceVolumeDataSource was on.
 var errGateOff = errors.New("dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled")
 
@@ -55,7 +40,7 @@ func (c *provisioner) startGrants(a *engine.Actor) {
 
 // allowedSource returns the data source of a claim, nil for an empty volume, and an error if it may not be used (SNAP-033, SNAP-034).
 func (c *provisioner) allowedSource(claim *corev1.PersistentVolumeClaim) (*corev1.TypedObjectReference, error) {
-	source := dataSourceOf(claim)
+	source := objects.DataSourceOf(claim)
 	if _, across := grants.Namespace(claim); across && c.grants == nil {
 		// SNAP-034: the gate is off.
 		return nil, errGateOff

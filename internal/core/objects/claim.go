@@ -47,6 +47,21 @@ func VolumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode
 	return *mode
 }
 
+// DataSourceOf returns the data source of a claim with its namespace, as the provisioner reads it; nil for none. dataSource comes first.
+func DataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference {
+	if source := claim.Spec.DataSource; source != nil {
+		return &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name, Namespace: &claim.Namespace}
+	}
+	if source := claim.Spec.DataSourceRef; source != nil {
+		ref := *source
+		if ValueOf(ref.Namespace) == "" {
+			ref.Namespace = &claim.Namespace
+		}
+		return &ref
+	}
+	return nil
+}
+
 // ValueOf returns the string, or "" for nil.
 func ValueOf(s *string) string {
 	if s == nil {
