@@ -21,6 +21,11 @@ func Claims() []Row {
 	selector := With(fake.Claim("data", "10Gi"), func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 	})
+	sourceIn := func(namespace string) *corev1.PersistentVolumeClaim {
+		return With(fake.Claim("data", "10Gi", fake.InClass("fast")), func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "seed", Namespace: &namespace}
+		})
+	}
 	late := fake.Class("late", Driver, fake.WaitForFirstConsumer())
 	pinned := fake.Pod("p", fake.Claims("data"), fake.OnNode("n1"))
 	loose := fake.Pod("p", fake.Claims("data"))
@@ -60,6 +65,12 @@ func Claims() []Row {
 			When: explain.Automatic, Actor: "external-provisioner/" + Driver},
 		{Rule: "XPROV-031", Name: "a driver makes nothing for a selector",
 			Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("fast"), fake.Selector("a", "b")), fake.Class("fast", Driver)}, Actor: Admin},
+		// In a dump such a claim shows that the gate is on.
+		{Rule: "SNAP-034", Name: "its source is in another namespace, and the gate is off",
+			Objs: []api.Object{sourceIn("golden"), fake.Class("fast", Driver), CSIDriver()}, Actor: Admin, Dumped: &Dumped{Rule: "SNAP-033"}},
+		{Rule: "SNAP-034", Name: "its source has a namespace, its own, and the gate is off",
+			Objs: []api.Object{sourceIn("default"), fake.Class("fast", Driver), CSIDriver()}, Actor: Admin,
+			Dumped: &Dumped{Rule: "BIND-057", When: explain.Automatic, Actor: "external-provisioner/" + Driver}},
 		{Rule: "PROV-023", Name: "the controller provisions",
 			Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree)}, Backends: plugins,
 			When: explain.Automatic, Actor: controller, Dumped: unknown},

@@ -183,3 +183,52 @@ items:
 	require.Equal(t,
 		[]string{"Driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is not simulated: its name is longer than 63 characters."}, notes)
 }
+
+// TestSourceAcrossNamespaces: a claim with a source in another namespace shows that its gate is on (API-114). The grants of the dump decide.
+func TestSourceAcrossNamespaces(t *testing.T) {
+	const objects = `
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: disk.example.com}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: disk.example.com}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: seed, namespace: golden, uid: seed}
+spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: copy, namespace: shop, uid: copy}
+spec:
+  storageClassName: fast
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+  dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: golden}
+`
+	const grant = `
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: seeds, namespace: golden}
+spec: {from: [{group: "", kind: PersistentVolumeClaim, namespace: shop}], to: [{group: "", kind: PersistentVolumeClaim}]}
+`
+	copyAfter := func(text string) (explain.Explanation, corev1.PersistentVolumeClaimPhase) {
+		d, err := dump.Read([]byte(text))
+		require.NoError(t, err)
+		c, err := d.Start(dump.Options{})
+		require.NoError(t, err)
+		x, err := explain.New(c.Snapshot()).Object(api.Ref{Kind: api.PersistentVolumeClaim, Key: "shop/copy"})
+		require.NoError(t, err)
+		require.NoError(t, c.Advance(time.Minute))
+		claim, err := c.Claims.Get("shop/copy")
+		require.NoError(t, err)
+		require.Equal(t, "golden", *claim.Spec.DataSourceRef.Namespace, "API-114")
+		return x, claim.Status.Phase
+	}
+	x, phase := copyAfter(objects)
+	require.Equal(t, "SNAP-033", x.Rule)
+	require.Equal(t, corev1.ClaimPending, phase, "SNAP-033")
+	x, phase = copyAfter(objects + grant)
+	require.Equal(t, "BIND-057", x.Rule)
+	require.Equal(t, corev1.ClaimBound, phase, "SNAP-033")
+}
