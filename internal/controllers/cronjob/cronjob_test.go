@@ -243,7 +243,7 @@ func TestChanges(t *testing.T) {
 			f.Advance(11 * time.Minute)
 			f.Advance(10 * time.Minute)
 		}, "10 20/20", "UnexpectedJob SuccessfulCreate UnexpectedJob"},
-		{"JOB-128", "a Job of that name of somebody else", nil, func(f fixture) {
+		{"JOB-128", "a Job of that name with another owner", nil, func(f fixture) {
 			f.Create(other(strings.TrimPrefix(f.jobKey(10), "default/")))
 			f.Advance(11 * time.Minute)
 		}, "10/", ""},

@@ -97,7 +97,7 @@ type informer[T api.Object] struct {
 	keys      []string // memory of ByIndex
 }
 
-// selection is what the caller of an informer chooses: the actor, the table, and which of its objects.
+// selection holds the parameters of an informer: the actor, the table, and which of its objects.
 type selection[T api.Object] struct {
 	actor *Actor
 	table store.Table[T]

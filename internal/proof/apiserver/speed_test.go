@@ -135,7 +135,7 @@ func together(t testing.TB, s *server, clients int, fn func(c caller, client int
 	return took
 }
 
-// measured is what a server did: requests, the time that passed, and the processor time of the server.
+// measured holds the figures of one server: requests, the time that passed, and the processor time of the server.
 type measured struct {
 	count           int64
 	took, processor time.Duration

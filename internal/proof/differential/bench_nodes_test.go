@@ -41,7 +41,7 @@ func BenchmarkNodes(b *testing.B) {
 	}
 }
 
-// cluster is what both sides have.
+// cluster has the methods that both sides have.
 type cluster interface {
 	Create(obj api.Object) (api.Object, error)
 	Delete(ref api.Ref, opts api.DeleteOptions) error
