@@ -105,7 +105,17 @@ func (g *everythingGenerator) drive() { g.add(g.kubelets.nodeStorage()) }
 
 func (g *everythingGenerator) power() { g.add(g.kubelets.power(&g.down)) }
 
-func (g *everythingGenerator) changeNode() { g.add(g.kubelets.changeNode()) }
+// changeNode changes a node. A change of taints has an instant of its own, as in nodeGenerator.taint (NODE-064).
+func (g *everythingGenerator) changeNode() {
+	step := g.kubelets.changeNode()
+	if step.Op != Patch {
+		g.add(step)
+		return
+	}
+	g.wait(1)
+	g.add(step)
+	g.wait(1)
+}
 
 // endPods lets a user delete pods, by force if they are being deleted already.
 func (g *everythingGenerator) endPods() { g.pods(Deleting, 9, nil) }
