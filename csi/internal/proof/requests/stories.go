@@ -85,6 +85,9 @@ func StoryCalls(t *testing.T, methods ...string) []*Call {
 	return all
 }
 
+// Now returns the API objects of a cluster.
+func Now(c *volsim.Cluster) *Call { return newCall("", c, csi.Call{}) }
+
 func newCall(story string, c *volsim.Cluster, call csi.Call) *Call {
 	s := &Call{Call: call, Story: story, Classes: c.Classes.List(), Claims: c.Claims.List(), Volumes: c.Volumes.List(), Attachments: c.Attachments.List(),
 		Attributes: c.AttributesClasses.List(), Nodes: c.Nodes.List(), CSINodes: c.CSINodes.List(), CSIDrivers: c.CSIDrivers.List(), Pods: c.Pods.List(),

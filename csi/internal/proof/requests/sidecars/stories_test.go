@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	csitrans "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
+	grantlisters "sigs.k8s.io/gateway-api/pkg/client/listers/apis/v1beta1"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 
 	"github.com/volsim/volsim/csi/internal/proof/requests"
@@ -61,6 +62,7 @@ type story struct {
 	t      *testing.T
 	driver *requests.Driver
 	call   *requests.Call
+	grants grantlisters.ReferenceGrantLister // nil without the gate for data sources in other namespaces
 }
 
 // make makes the call. It returns false if an object is gone that the sidecar has in memory.
@@ -79,7 +81,7 @@ func (s *story) make(ctx context.Context) bool {
 		if claim == nil || s.call.Class(claim) == nil {
 			return false
 		}
-		s.create(ctx, claim.DeepCopy())
+		_ = s.create(ctx, claim.DeepCopy())
 	case *spec.DeleteVolumeRequest:
 		_ = s.provisioner(ctx).Delete(ctx, volume)
 	case *spec.ControllerPublishVolumeRequest:
@@ -104,11 +106,12 @@ func (s *story) make(ctx context.Context) bool {
 	return true
 }
 
-// create makes external-provisioner create the volume of a claim.
-func (s *story) create(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
+// create makes external-provisioner create the volume of a claim. It returns its error.
+func (s *story) create(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	claim.Spec.VolumeName, claim.Status = "", corev1.PersistentVolumeClaimStatus{}
-	_, _, _ = s.provisioner(ctx).Provision(ctx, controller.ProvisionOptions{StorageClass: s.call.Class(claim), PVName: "pvc-" + string(claim.UID), PVC: claim,
+	_, _, err := s.provisioner(ctx).Provision(ctx, controller.ProvisionOptions{StorageClass: s.call.Class(claim), PVName: "pvc-" + string(claim.UID), PVC: claim,
 		SelectedNodeName: claim.Annotations["volume.kubernetes.io/selected-node"]})
+	return err
 }
 
 // provisioner returns the external-provisioner with its default flags.
@@ -121,7 +124,8 @@ func (s *story) provisioner(ctx context.Context) controller.Provisioner {
 	storage, core := factory.Storage().V1(), factory.Core().V1()
 	return provisioncontroller.NewCSIProvisioner(client, timeout, s.identity(), "pvc", -1, s.driver.Conn, s.snapshots(), testdriver.Name, plugin, capabilities,
 		"", false, true, csitrans.New(), storage.StorageClasses().Lister(), storage.CSINodes().Lister(), core.Nodes().Lister(),
-		core.PersistentVolumeClaims().Lister(), storage.VolumeAttachments().Lister(), nil, false, "", nil, true, false, provisioncontroller.NewInMemoryStore())
+		core.PersistentVolumeClaims().Lister(), storage.VolumeAttachments().Lister(), s.grants, false, "", nil, true, false,
+		provisioncontroller.NewInMemoryStore())
 }
 
 // identity is that of the provisioner that created the volume.
