@@ -25,6 +25,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/httpconn"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
@@ -227,18 +228,28 @@ func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *
 	defer cancel()
 	// Streams end with ctx, so that the server can be closed.
 	h := &http.Server{
-		Handler: g.handler(s.handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, TLSConfig: g.tls,
+		Handler: g.handler(patient(s.handler())), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, TLSConfig: g.tls,
 		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	context.AfterFunc(ctx, func() { _ = h.Close() }) // nothing is lost
-	serve := h.Serve
-	if g.tls != nil {
-		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	serve := func() error {
+		return h.Serve(&httpconn.Listener{
+			Listener: listener, Handler: g.handler(s.handler()), Context: ctx, Simple: isSimple,
+			HeadTimeout: h.ReadHeaderTimeout, BodyTimeout: bodyPatience, IdleTimeout: h.IdleTimeout,
+		})
 	}
-	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if g.tls != nil {
+		serve = func() error { return h.ServeTLS(listener, "", "") }
+	}
+	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// isSimple reports whether a request is answered at once: watches and the pages of a run are not.
+func isSimple(_, target string) bool {
+	return !strings.Contains(target, "watch") && !strings.HasPrefix(target, "/volsim")
 }
 
 // createLatency is how long a driver takes for a volume. A pod is created meanwhile, as in most real clusters.

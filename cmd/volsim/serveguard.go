@@ -136,6 +136,13 @@ func (g *guard) handler(next http.Handler) http.Handler {
 			_, _ = io.WriteString(w, unauthorized) // a client that is gone does not need it
 			return
 		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// patient limits how long a handler waits for the body of a request.
+func patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.ContentLength != 0 {
 			control := http.NewResponseController(w)
 			_ = control.SetReadDeadline(time.Now().Add(bodyPatience)) // a connection without deadlines has none

@@ -10,7 +10,8 @@
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
-//   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types.
+//   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types;
+//   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.
 //
 // One lock serializes all requests, and whoever runs the engine of the cluster takes it, too (see [Server.Do]). Requests can be slowed down,
 // and the order of deliveries determined, through [Hooks]. The server never waits with its lock held, so it works inside a bubble of
