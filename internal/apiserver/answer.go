@@ -15,8 +15,12 @@ type answer struct {
 	warnings    []string
 	header      http.Header // further headers, nil for none
 	data        []byte
+	items, tail []byte // what follows data in a list whose items are shared
 	stream      *stream
 }
+
+// size returns how many bytes of data there are.
+func (a *answer) size() int { return len(a.data) + len(a.items) + len(a.tail) }
 
 // setHeaders adds the headers of an answer to those that have none of them.
 func (a *answer) setHeaders(h http.Header) {
@@ -26,7 +30,7 @@ func (a *answer) setHeaders(h http.Header) {
 		h["Content-Type"] = values[1:2:2]
 	}
 	if a.stream == nil && a.code != http.StatusNoContent {
-		values[2] = strconv.Itoa(len(a.data))
+		values[2] = strconv.Itoa(a.size())
 		h["Content-Length"] = values[2:3:3]
 	}
 	for _, text := range a.warnings {

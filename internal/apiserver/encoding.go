@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -244,27 +245,33 @@ func listHead(r *resource, meta metav1.ListMeta, size int) ([]byte, error) {
 	return append(append(data, head[:len(head)-1]...), begin...), nil
 }
 
+// wholeJSON is the JSON of a list. Its items may be those of other answers, too, so nobody changes them.
+type wholeJSON struct{ head, items []byte }
+
+// joined returns the JSON in one piece.
+func (d wholeJSON) joined() []byte { return slices.Concat(d.head, d.items, []byte(listTail)) }
+
 // wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
 // same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
-func (s *Server) wholeList(r *request) (data []byte, ok bool) {
+func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
 	if r.format.as != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leaseKind {
-		return nil, false
+		return wholeJSON{}, false
 	}
 	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {
-		return nil, false
+		return wholeJSON{}, false
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
 	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.kind)
 	known, ok := s.encoded.lists[key]
 	if ok && known.writes == writes {
-		if data, err := listHead(r.resource, meta, len(known.items)); err == nil {
-			return append(append(data, known.items...), listTail...), true
+		if head, err := listHead(r.resource, meta, 0); err == nil {
+			return wholeJSON{head, known.items}, true
 		}
 	}
 	data, items, err := s.encodeList(r.resource, s.objects(r, ""), meta)
 	if err != nil {
-		return nil, false
+		return wholeJSON{}, false
 	}
 	s.encoded.keepList(key, encodedList{items, writes})
-	return data, true
+	return wholeJSON{data[:len(data)-len(items)-len(listTail)], items}, true
 }

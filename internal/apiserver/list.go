@@ -36,10 +36,15 @@ type versionError struct{ field *field.Error }
 
 func (err versionError) Error() string { return err.field.Error() }
 
-// list returns the objects that the request selects.
+// list returns the objects that the request selects. If the items of the list are shared, it returns what comes before them, and leaves them in
+// r.items: they are large, and the answer need not copy them.
 func (s *Server) list(r *request) ([]byte, error) {
-	if data, ok := s.wholeList(r); ok {
-		return data, nil
+	if d, ok := s.wholeList(r); ok {
+		if r.format.asIs() && len(d.items) > 0 {
+			r.items = d.items
+			return d.head, nil
+		}
+		return d.joined(), nil
 	}
 	page, err := s.page(r)
 	if err != nil {

@@ -33,6 +33,9 @@ func (f format) contentType() string {
 	return runtime.ContentTypeJSON
 }
 
+// asIs reports whether an answer is its JSON and a line break.
+func (f format) asIs() bool { return !f.yaml && !f.pretty }
+
 // write returns the bytes of an answer from its JSON. It may append to data.
 func (f format) write(data []byte) ([]byte, error) {
 	if f.yaml {

@@ -54,6 +54,7 @@ type request struct {
 	list        internalversion.ListOptions // of a list, a watch and a deletecollection
 	selector    selector                    // of a list, a watch and a deletecollection
 	warnings    []string                    // headers of the answer
+	items       []byte                      // of the answer to a list, if others share them
 }
 
 // Verbs by HTTP methods.

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"bytes"
 	"errors"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -224,11 +225,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	a.setHeaders(w.Header())
 	w.WriteHeader(a.code)
-	if a.stream == nil {
-		_, _ = w.Write(a.data) // a client that is gone does not need it
+	if a.stream != nil {
+		a.stream.copyTo(w)
 		return
 	}
-	a.stream.copyTo(w)
+	_, _ = w.Write(a.data) // a client that is gone does not need it
+	if a.items != nil {
+		_, _ = w.Write(a.items)
+		_, _ = w.Write(a.tail)
+	}
 }
 
 // RoundTrip implements http.RoundTripper: it answers a request of the same process.
@@ -247,11 +252,22 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = a.stream
 		return resp, nil
 	}
+	resp.ContentLength = int64(a.size())
+	if a.items != nil {
+		resp.Body = &receivedList{net.Buffers{a.data, a.items, a.tail}}
+		return resp, nil
+	}
 	body := &received{}
 	body.Reset(a.data)
-	resp.Body, resp.ContentLength = body, int64(len(a.data))
+	resp.Body = body
 	return resp, nil
 }
+
+// receivedList is received for a list in parts.
+type receivedList struct{ net.Buffers }
+
+// Close implements io.Closer.
+func (*receivedList) Close() error { return nil }
 
 // received is the body of an answer that is complete.
 type received struct{ bytes.Reader }
@@ -327,10 +343,15 @@ func (s *Server) execute(r *request) (a *answer, err error) {
 	if code == http.StatusNoContent {
 		return &answer{code: code, warnings: r.warnings}, nil
 	}
-	if data, err = r.format.write(data); err != nil {
+	a = &answer{code: code, contentType: r.format.contentType(), warnings: r.warnings, data: data}
+	if r.items != nil {
+		a.items, a.tail = r.items, []byte(listTail+"\n")
+		return a, nil
+	}
+	if a.data, err = r.format.write(data); err != nil {
 		return nil, err
 	}
-	return &answer{code: code, contentType: r.format.contentType(), warnings: r.warnings, data: data}, nil
+	return a, nil
 }
 
 // handle carries out a request and returns the JSON of its answer.
