@@ -120,6 +120,9 @@ func (a *Actor) end(self *Process) {
 			p.kill()
 		}
 	}
+	if a.engine.more == nil {
+		a.engine.release() // the engine does not run
+	}
 	for _, stop := range a.stops {
 		stop()
 	}

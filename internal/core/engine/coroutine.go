@@ -10,9 +10,29 @@ type coroutine struct {
 	stop func()
 	// yield returns control to carry; false means that the process on this coroutine must end.
 	yield   func(struct{}) bool
-	stopped bool
+	stopped bool    // the process that waits on it must end
 	engine  *Engine // nil while it is idle
 }
+
+// Coroutines are idle coroutines that engines use one after the other, so that each need not start its own. The zero value has none. It serves
+// one engine that runs at a time; Close ends the coroutines.
+type Coroutines struct{ idle []*coroutine }
+
+// Close ends the coroutines. Engines may go on to use it.
+func (c *Coroutines) Close() { c.keep(0) }
+
+// keep ends all but n of the coroutines.
+func (c *Coroutines) keep(n int) {
+	for len(c.idle) > n {
+		last := len(c.idle) - 1
+		c.idle[last].stop()
+		c.idle[last] = nil
+		c.idle = c.idle[:last]
+	}
+}
+
+// UseCoroutines makes the engine take its coroutines from c and leave them there. Call it before the engine runs.
+func (e *Engine) UseCoroutines(c *Coroutines) { e.idle, e.lent = c, true }
 
 // carry runs the events that more returns, until it returns none. more runs on a coroutine, except for the first event.
 func (e *Engine) carry(more func() (event, bool)) {
@@ -21,23 +41,35 @@ func (e *Engine) carry(more func() (event, bool)) {
 		return
 	}
 	outer := e.more
-	e.more = func() (event, bool) {
-		e.more = more
-		return first, true
-	}
+	e.more, e.ahead, e.isAhead = more, first, true
 	// A panic in an event surfaces here; the engine can continue after it.
-	defer func() { e.more, e.open, e.resumed, e.running, e.cause = outer, false, nil, nil, 0 }()
+	defer e.carried(outer)
 	for co := e.coroutine(); co != nil; co = e.onto {
 		e.onto = nil
-		co.next()
+		co.resume(e)
 	}
+}
+
+// carried restores what was before carry.
+func (e *Engine) carried(outer func() (event, bool)) {
+	e.more, e.open, e.resumed, e.running, e.cause = outer, false, nil, nil, 0
+	e.ahead, e.isAhead = event{}, false
+}
+
+// nextEvent returns the event that carry found, and then those that more returns.
+func (e *Engine) nextEvent() (event, bool) {
+	if e.isAhead {
+		e.isAhead = false
+		return e.ahead, true
+	}
+	return e.more()
 }
 
 // coroutine returns an idle coroutine, or a new one.
 func (e *Engine) coroutine() *coroutine {
-	if n := len(e.idle); n > 0 {
-		co := e.idle[n-1]
-		e.idle = e.idle[:n-1]
+	if n := len(e.idle.idle); n > 0 {
+		co := e.idle.idle[n-1]
+		e.idle.idle = e.idle.idle[:n-1]
 		co.engine = e
 		return co
 	}
@@ -45,10 +77,30 @@ func (e *Engine) coroutine() *coroutine {
 	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
 		grow()
-		for co.carries() {
+		for co.goesOn() {
 		}
 	})
 	return co
+}
+
+// resume lets the coroutine run until it hands control back. A panic on it becomes one here.
+func (co *coroutine) resume(e *Engine) {
+	co.next()
+	if value := e.panicked; value != nil {
+		e.panicked = nil
+		panic(value)
+	}
+}
+
+// goesOn is carries. After a panic, which goes to the one who resumed it, the coroutine is idle like any other.
+func (co *coroutine) goesOn() (goesOn bool) {
+	defer func() {
+		if value := recover(); value != nil {
+			co.engine.panicked = value
+			goesOn = co.rest(nil)
+		}
+	}()
+	return co.carries()
 }
 
 // grow makes the stack of a new coroutine as large as most processes need, while it is still empty: a stack that grows later is copied, two or
@@ -69,7 +121,7 @@ func (co *coroutine) carries() bool {
 		if e.open {
 			e.ends()
 		}
-		ev, ok := e.more()
+		ev, ok := e.nextEvent()
 		if !ok {
 			return co.rest(nil)
 		}
@@ -77,7 +129,8 @@ func (co *coroutine) carries() bool {
 		e.begins(ev)
 		ev.task.run()
 		if co.stopped {
-			return false // the process that waited in this event was killed
+			co.stopped = false
+			return co.rest(nil) // the process that waited in this event was killed
 		}
 		if p := e.resumed; p != nil {
 			e.resumed = nil
@@ -90,7 +143,7 @@ func (co *coroutine) carries() bool {
 // memory.
 func (co *coroutine) rest(onto *coroutine) bool {
 	e := co.engine
-	e.idle = append(e.idle, co)
+	e.idle.idle = append(e.idle.idle, co)
 	e.onto, co.engine = onto, nil
 	return co.yield(struct{}{})
 }
@@ -98,22 +151,22 @@ func (co *coroutine) rest(onto *coroutine) bool {
 // handOver hands control to another coroutine until the process that waits on this one is due. It returns false if the process must end.
 func (co *coroutine) handOver(onto *coroutine) bool {
 	co.engine.onto = onto
-	return co.yield(struct{}{})
+	return co.yield(struct{}{}) && !co.stopped
 }
 
-// kill unwinds the process that waits on the coroutine.
+// kill unwinds the process that waits on the coroutine, which is idle then.
 func (co *coroutine) kill() {
+	e := co.engine
 	co.stopped = true
-	co.stop()
+	onto := e.onto
+	co.resume(e)
+	e.onto = onto
 }
 
 // release stops the idle coroutines, so that an unused engine can be collected.
 func (e *Engine) release() {
-	for len(e.idle) > e.kept {
-		last := len(e.idle) - 1
-		e.idle[last].stop()
-		e.idle[last] = nil
-		e.idle = e.idle[:last]
+	if !e.lent {
+		e.idle.keep(e.kept)
 	}
 }
 

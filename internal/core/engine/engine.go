@@ -76,20 +76,24 @@ type Engine struct {
 	actors        []*Actor
 	memory        memory
 	// See coroutine.
-	more    func() (event, bool) // gives the next event
-	open    bool                 // an event is under way
-	host    *coroutine           // coroutine of the event's task
-	resumed *Process             // process that continues at the end of the task
-	onto    *coroutine           // that goes on next
-	idle    []*coroutine
-	kept    int        // how many of them outlast a run
-	ended   []*Process // to be used again
-	after   []func()   // called after each event
-	user    *Process
-	writer  string   // see Writer
-	running *Process // process that runs at this moment
-	procs   uint64   // number of processes so far
-	cause   uint64   // process that set the timer that fires at this moment
+	more     func() (event, bool) // gives the next event
+	open     bool                 // an event is under way
+	host     *coroutine           // coroutine of the event's task
+	resumed  *Process             // process that continues at the end of the task
+	onto     *coroutine           // that goes on next
+	ahead    event                // the first event, until it begins
+	isAhead  bool
+	panicked any // value of a panic on a coroutine, on its way to the one who resumed it
+	idle     *Coroutines
+	lent     bool       // idle serves other engines, too
+	kept     int        // how many of them outlast a run
+	ended    []*Process // to be used again
+	after    []func()   // called after each event
+	user     *Process
+	writer   string   // see Writer
+	running  *Process // process that runs at this moment
+	procs    uint64   // number of processes so far
+	cause    uint64   // process that set the timer that fires at this moment
 	// For tools that observe; see Observe.
 	observer  Observer
 	footprint *Footprint

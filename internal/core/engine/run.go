@@ -57,17 +57,32 @@ func (e *Engine) Settle(limit time.Duration) error {
 // Until runs events until cond holds. It returns a *StuckError like Settle, and also when no event is left that could change anything.
 func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 	return e.drain(Awaiting, limit, func(d *drain) {
+		given := false
+		one := func() (event, bool) {
+			if given {
+				return event{}, false
+			}
+			given = true
+			return d.next()
+		}
 		// cond runs on the stack of its caller.
 		for d.err == nil && !cond() {
-			given := false
-			e.carry(func() (event, bool) {
-				if given {
-					return event{}, false
-				}
-				given = true
-				return d.next()
-			})
+			given = false
+			e.carry(one)
 		}
+	})
+}
+
+// UntilInside is Until for a cond that may run on any stack: it neither runs the engine nor ends its goroutine. That saves two switches
+// for each event.
+func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
+	return e.drain(Awaiting, limit, func(d *drain) {
+		e.carry(func() (event, bool) {
+			if cond() {
+				return event{}, false
+			}
+			return d.next()
+		})
 	})
 }
 

@@ -1,0 +1,95 @@
+package engine_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// Coroutines that engines share outlast their runs, also after a panic, a crash and Close, until Coroutines.Close.
+func TestSharedCoroutines(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var shared engine.Coroutines
+	for range 3 {
+		e := newEngine(t, engine.Config{})
+		e.UseCoroutines(&shared)
+		unwound := 0
+		a := startActor(t, e, "a", func(a *engine.Actor) {
+			for range 5 {
+				a.Go("for ever", func(p *engine.Process) {
+					defer func() { unwound++ }()
+					p.Sleep(time.Hour)
+					t.Errorf("a process went on after its end")
+				})
+			}
+			a.After(time.Second, "broken", func(*engine.Process) { panic("broken invariant") })
+		})
+		value := func() (value any) {
+			defer func() { value = recover() }()
+			e.Advance(time.Minute)
+			return nil
+		}()
+		if value != "broken invariant" {
+			t.Errorf("recovered %v, want what the process panicked with", value)
+		}
+		e.Advance(time.Minute)
+		a.Crash()
+		e.Close()
+		if unwound != 5 {
+			t.Errorf("%d processes unwound, want 5", unwound)
+		}
+		if now := runtime.NumGoroutine() - before; now != 6 {
+			t.Errorf("%d goroutines more than before, want 6: one for each process that waits, and one for the loop", now)
+		}
+	}
+	shared.Close()
+	if now := runtime.NumGoroutine(); now > before {
+		t.Errorf("%d goroutines more than before", now-before)
+	}
+}
+
+// A crash outside a run leaves no coroutine behind.
+func TestCrashReleasesCoroutines(t *testing.T) {
+	before := runtime.NumGoroutine()
+	e := newEngine(t, engine.Config{})
+	a := startActor(t, e, "a", func(a *engine.Actor) {
+		a.Go("for ever", func(p *engine.Process) { p.Sleep(time.Hour) })
+	})
+	e.Advance(time.Second)
+	a.Crash()
+	if now := runtime.NumGoroutine(); now > before {
+		t.Errorf("%d goroutines more than before", now-before)
+	}
+}
+
+// UntilInside stops after the same event as Until, with the same error.
+func TestUntilInside(t *testing.T) {
+	type method func(e *engine.Engine, cond func() bool, limit time.Duration) error
+	run := func(until method, events int, limit time.Duration) (now time.Time, mode engine.RunMode, err error) {
+		e := newEngine(t, engine.Config{Seed: 7})
+		seen := 0
+		startActor(t, e, "a", func(a *engine.Actor) {
+			for i := range 20 {
+				a.After(time.Duration(i)*time.Second, "timer", func(p *engine.Process) {
+					p.Sleep(time.Second / 2)
+					seen++
+				})
+			}
+		})
+		err = until(e, func() bool { return seen == events }, limit)
+		mode, _ = e.RunMode()
+		return e.Now(), mode, err
+	}
+	for _, want := range []struct {
+		events int
+		limit  time.Duration
+	}{{0, time.Minute}, {1, time.Minute}, {13, time.Minute}, {13, time.Second}, {21, time.Minute}, {21, time.Second}} {
+		at, mode, err := run((*engine.Engine).Until, want.events, want.limit)
+		gotAt, gotMode, gotErr := run((*engine.Engine).UntilInside, want.events, want.limit)
+		if !at.Equal(gotAt) || mode != gotMode || (err == nil) != (gotErr == nil) || err != nil && err.Error() != gotErr.Error() {
+			t.Errorf("%+v: UntilInside ends at %v in mode %v with %v, Until at %v in mode %v with %v", want, gotAt, gotMode, gotErr, at, mode, err)
+		}
+	}
+}
