@@ -85,15 +85,21 @@ type Trace struct {
 	// Sink receives each entry as it happens. The default nil is none.
 	Sink func(Entry)
 
-	seq     uint64
-	entries []Entry
-	first   int // index of the oldest entry once Limit is reached
+	seq    uint64
+	chunks [][]Entry // of chunkLen entries each, the last one perhaps of fewer, so that entries are not moved
+	kept   int       // the number of entries
+	first  int       // index of the oldest entry once Limit is reached
 	// Start is the virtual time from which the offsets in WriteText and WriteJSON count. Zero, the default, is the time of the first entry.
 	Start time.Time
 }
 
+const chunkLen = 32
+
+// at returns the entry at an index.
+func (t *Trace) at(i int) *Entry { return &t.chunks[i/chunkLen][i%chunkLen] }
+
 // Len returns the number of entries kept.
-func (t *Trace) Len() int { return len(t.entries) }
+func (t *Trace) Len() int { return t.kept }
 
 // Entries returns the kept entries, oldest first.
 func (t *Trace) Entries() iter.Seq[Entry] {
@@ -103,17 +109,17 @@ func (t *Trace) Entries() iter.Seq[Entry] {
 // Since returns the kept entries with a greater Seq, oldest first.
 func (t *Trace) Since(seq uint64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		n := len(t.entries)
+		n := t.kept
 		if n == 0 {
 			return
 		}
 		// Seqs have no gaps, so the index of an entry follows from its Seq.
 		skip := uint64(0)
-		if oldest := t.entries[t.first%n].Seq; seq >= oldest {
+		if oldest := t.at(t.first % n).Seq; seq >= oldest {
 			skip = seq - oldest + 1
 		}
 		for i := skip; i < uint64(n); i++ {
-			if !yield(t.entries[(t.first+int(i))%n]) {
+			if !yield(*t.at((t.first + int(i)) % n)) {
 				return
 			}
 		}
@@ -130,10 +136,19 @@ func (t *Trace) Add(e Entry) {
 	if t.Sink != nil {
 		t.Sink(e)
 	}
-	if t.Limit <= 0 || len(t.entries) < t.Limit {
-		t.entries = append(t.entries, e)
+	if t.Limit <= 0 || t.kept < t.Limit {
+		if t.kept%chunkLen == 0 {
+			room := chunkLen
+			if t.Limit > 0 {
+				room = min(room, t.Limit-t.kept)
+			}
+			t.chunks = append(t.chunks, make([]Entry, 0, room))
+		}
+		last := len(t.chunks) - 1
+		t.chunks[last] = append(t.chunks[last], e)
+		t.kept++
 		return
 	}
-	t.entries[t.first] = e
+	*t.at(t.first) = e
 	t.first = (t.first + 1) % t.Limit
 }
