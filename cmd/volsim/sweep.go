@@ -215,6 +215,7 @@ func runShard(sweep *explore.Sweep, shard, workers int, read func() (*explore.Sc
 			return err
 		}
 		group.Go(func() {
+			defer script.Close()
 			for seed := range seeds {
 				report, err := runSeed(script, seed)
 				mutex.Lock()

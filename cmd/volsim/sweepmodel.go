@@ -23,6 +23,12 @@ type swept struct {
 	nodes bool
 }
 
+func (s swept) close() {
+	if s.script != nil {
+		s.script.Close()
+	}
+}
+
 // model returns the model of a script or a manifest.
 func (f *sweepFlags) model(cmd *cobra.Command, arg string) (swept, error) {
 	name, data, err := readInput(cmd.InOrStdin(), arg)
@@ -67,6 +73,7 @@ func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	defer s.close()
 	var others []explore.Model
 	for range f.workers() - 1 {
 		// Each has its own script, because a script is not safe for concurrent use.
@@ -74,6 +81,7 @@ func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
 		if err != nil {
 			return err
 		}
+		defer other.close()
 		others = append(others, other.model)
 	}
 	progress := f.progress(cmd.ErrOrStderr())
@@ -99,6 +107,7 @@ func (f *sweepFlags) runChoices(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	defer s.close()
 	name := s.name
 	run, outcome, err := explore.Replay(s.model, choices)
 	if err != nil {

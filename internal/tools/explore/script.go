@@ -24,6 +24,8 @@ type Script struct {
 	Chosen bool
 	// Some is true if the script must succeed with only one of these seeds.
 	Some bool
+
+	coroutines engine.Coroutines // of all runs
 }
 
 // ReadScript reads a script. It returns the errors of script.Parse.
@@ -54,6 +56,9 @@ func newScript(parsed *script.Script) (*Script, error) {
 	return s, nil
 }
 
+// Close ends the coroutines that the script keeps from one run to the next.
+func (s *Script) Close() { s.coroutines.Close() }
+
 // HasNodes reports whether the script creates nodes. If it does not, its model has no controllers that act on failing nodes.
 func (s *Script) HasNodes() bool { return s.script.HasNodes() }
 
@@ -77,7 +82,7 @@ func (l Line) failure() string {
 // RunSeed runs the script with one seed and returns a report of this run. A failed expectation does not end the run. Any other failure
 // does, and then the outcome lacks the storage.
 func (s *Script) RunSeed(seed int64) Report {
-	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true})
+	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true, Quiet: true, Coroutines: &s.coroutines})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}
@@ -89,7 +94,8 @@ func (s *Script) RunSeed(seed int64) Report {
 func (s *Script) Model(until time.Duration) Model {
 	depends := s.script.Dependencies()
 	return func(choose func(n int) int) (*Run, error) {
-		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until})
+		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until, Quiet: true,
+			Coroutines: &s.coroutines})
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func namespaceOf(words []string, namespace string) (rest []string, name string, 
 }
 
 // Applied has the manifests that apply stored, by object. The commands that run on one cluster share it.
-type Applied map[api.Ref]map[string]any
+type Applied map[api.Ref]*manifest
 
 // Run carries out the command and returns the objects that it wrote, and what it printed. An error that is a [Refusal], and not of the API
 // server, is of kubectl.

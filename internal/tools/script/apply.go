@@ -19,26 +19,59 @@ func readApply(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forObjects(s, files, (*runner).apply)
+	objs, err := s.manifests(files)
+	if err != nil {
+		return nil, err
+	}
+	manifests := make([]manifest, len(objs))
+	for i, m := range objs {
+		manifests[i].obj = m.obj
+	}
+	return func(r *runner) error {
+		var failed error
+		for i, m := range objs {
+			if err := r.apply(&manifests[i]); err != nil {
+				failed = both(failed, m.explain(err))
+			}
+		}
+		return failed
+	}, nil
+}
+
+// manifest is an object as a file describes it. Nobody changes it.
+type manifest struct {
+	obj api.Object
+	doc map[string]any // nil until somebody asks for it
+}
+
+// document returns the document of the object without status and without empty values that the Go types add.
+func (m *manifest) document() map[string]any {
+	if m.doc == nil {
+		m.doc = documentOf(m.obj.DeepCopyObject().(api.Object))
+		delete(m.doc, "status")
+		prune(m.doc)
+	}
+	return m.doc
 }
 
 // apply creates an object, or patches it with the difference to the manifest applied before.
-func (r *runner) apply(obj api.Object) error {
-	ref := api.RefTo(obj)
-	if obj.GetName() == "" {
+func (r *runner) apply(wanted *manifest) error {
+	ref := api.RefTo(wanted.obj)
+	if wanted.obj.GetName() == "" {
 		return fmt.Errorf("apply %s: missing name; use create with generateName", ref.Kind)
 	}
-	wanted := manifestOf(obj)
 	stored, err := r.get(ref)
 	if err != nil {
-		if err := r.cluster.Create(obj); err != nil {
+		created := wanted.obj.DeepCopyObject().(api.Object)
+		setType(created)
+		if err := r.cluster.Create(created); err != nil {
 			return err
 		}
 		r.applied[ref] = wanted
 		r.printf("%s created\n", displayName(ref))
 		return nil
 	}
-	change, err := changeOf(r.lastApplied(stored), wanted, stored)
+	change, err := changeOf(r.lastApplied(stored), wanted.document(), stored)
 	if err != nil {
 		return fmt.Errorf("apply %s: %w", displayName(ref), err)
 	}
@@ -77,7 +110,7 @@ func changeOf(before, wanted map[string]any, stored api.Object) (map[string]any,
 // lastApplied returns the manifest that was applied last: by this run or, if it did not apply the object, by kubectl.
 func (r *runner) lastApplied(stored api.Object) map[string]any {
 	if before, ok := r.applied[api.RefTo(stored)]; ok {
-		return before
+		return before.document()
 	}
 	var before map[string]any
 	if text := stored.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; json.Unmarshal([]byte(text), &before) != nil {
@@ -93,14 +126,6 @@ func (r *runner) lastApplied(stored api.Object) map[string]any {
 func isEmpty(value any) bool {
 	m, ok := value.(map[string]any)
 	return ok && len(m) == 0
-}
-
-// manifestOf returns the document of an object without status and without empty values that the Go types add.
-func manifestOf(obj api.Object) map[string]any {
-	doc := documentOf(obj)
-	delete(doc, "status")
-	prune(doc)
-	return doc
 }
 
 // prune removes nulls and empty maps from a document, such as "creationTimestamp: null" and "resources: {}".

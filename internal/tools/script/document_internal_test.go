@@ -1,8 +1,11 @@
 package script
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,11 +14,12 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TestDocuments checks that the document of each object that the lessons write is its JSON.
+// TestDocuments checks that the document of each object that the lessons write is its JSON, and that a path selects the same in it, whether
+// it was decoded or not.
 func TestDocuments(t *testing.T) {
 	lessons, err := filepath.Glob("../../../examples/*/lesson.txtar")
 	require.NoError(t, err)
-	objects := 0
+	objects, paths := 0, 0
 	for _, name := range lessons {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
@@ -27,11 +31,47 @@ func TestDocuments(t *testing.T) {
 				continue
 			}
 			objects++
-			obj := e.New.DeepCopyObject().(api.Object)
-			doc := documentOf(obj)
-			require.Equal(t, documentOfJSON(obj), doc, "%s: %s", name, e.Object)
+			doc := documentOf(e.New.DeepCopyObject().(api.Object))
+			withType := e.New.DeepCopyObject().(api.Object)
+			documentOf(withType) // sets its kind
+			require.Equal(t, documentOfJSON(withType), doc, "%s: %s", name, e.Object)
+			typed := &document{obj: e.New}
+			for _, text := range pathsOf("", doc, nil) {
+				p, err := readPath(text)
+				require.NoError(t, err)
+				require.Equal(t, p.find(doc), typed.find(p), "%s: %s: %s", name, e.Object, text)
+				paths++
+			}
+			if kind := e.Object.Kind; shorthands[kind] != nil {
+				for _, word := range append(fieldNames(kind), "condition.Ready", "condition.resizing") {
+					read, err := fieldOf(kind, word)
+					require.NoError(t, err)
+					decoded := &document{whole: doc}
+					require.Equal(t, read(decoded), read(typed), "%s: %s: %s", name, e.Object, word)
+				}
+			}
 		}
 		result.Cluster.Close()
 	}
 	require.Greater(t, objects, 500)
+	require.Greater(t, paths, 20_000)
+}
+
+// pathsOf returns the paths of a document, and some that it does not have.
+func pathsOf(at string, v any, paths []string) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		paths = append(paths, at+".none")
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			next := fmt.Sprintf("%s['%s']", at, key)
+			paths = pathsOf(next, v[key], append(paths, next))
+		}
+	case []any:
+		paths = append(paths, at+"[*]", at+"[-1]", at+"[7]", at+"[*].name", at+`[?(@.type=="Ready")].status`)
+		for i, element := range v {
+			next := fmt.Sprintf("%s[%d]", at, i)
+			paths = pathsOf(next, element, append(paths, next))
+		}
+	}
+	return paths
 }

@@ -212,8 +212,7 @@ func stillThere(obj api.Object) string {
 
 // because returns the explanation of an object that does not meet an expectation, in parentheses.
 func (r *runner) because(t target) string {
-	explained := t.kind == api.PersistentVolumeClaim || t.kind == api.Pod || t.kind == api.PersistentVolume
-	if !explained {
+	if !explains(t.kind) || t.kind == api.VolumeAttachment {
 		return ""
 	}
 	x, err := r.cluster.Explain(objname.Of(t.ref))
@@ -221,6 +220,11 @@ func (r *runner) because(t target) string {
 		return ""
 	}
 	return " (" + x.Rule + ": " + x.Why + ")"
+}
+
+// explains reports whether Cluster.Explain knows the kind.
+func explains(kind api.Kind) bool {
+	return slices.Contains([]api.Kind{api.PersistentVolumeClaim, api.Pod, api.PersistentVolume, api.VolumeAttachment}, kind)
 }
 
 func countError(count condition, n int, what string, others []string) error {
@@ -251,7 +255,7 @@ func readExpectEvent(s *Script, words []string, namespace string) (step, error) 
 			if about != (api.Ref{}) && !isAbout(e, about) {
 				continue
 			}
-			wrong, err := unmet(documentOf(e), checks)
+			wrong, err := unmet(&document{obj: e}, checks)
 			if err != nil {
 				return err
 			}

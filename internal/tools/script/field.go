@@ -10,7 +10,7 @@ import (
 )
 
 // field returns a value of the document of an object, as text.
-type field func(doc map[string]any) string
+type field func(doc *document) string
 
 // shorthand is a short name for a field.
 type shorthand struct {
@@ -36,14 +36,14 @@ var common = []shorthand{
 	{name: "finalizers", path: ".metadata.finalizers[*]"},
 	{name: "owner", path: ".metadata.ownerReferences[*].name"},
 	{name: "deleting", values: booleans,
-		read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
+		read: func(doc *document) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
 }
 
 // shorthands holds the additional shorthands of each kind.
 var shorthands = map[api.Kind][]shorthand{
 	api.PersistentVolume: {
 		{name: "phase", path: ".status.phase"},
-		{name: "claim", read: func(doc map[string]any) string {
+		{name: "claim", read: func(doc *document) string {
 			if name := at(doc, ".spec.claimRef.name"); name != "" {
 				return at(doc, ".spec.claimRef.namespace") + "/" + name
 			}
@@ -77,17 +77,17 @@ var shorthands = map[api.Kind][]shorthand{
 	api.Node: {
 		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
 		{name: "unschedulable", values: booleans,
-			read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
+			read: func(doc *document) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
 		{name: "taints", path: ".spec.taints[*].key"},
 		{name: "attached", path: ".status.volumesAttached[*].name"},
 		{name: "inuse", path: ".status.volumesInUse[*]"},
 	},
 	api.VolumeAttachment: {
-		{name: "attached", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".status.attached") == "true") }},
+		{name: "attached", values: booleans, read: func(doc *document) string { return fmt.Sprint(at(doc, ".status.attached") == "true") }},
 		{name: "volume", path: ".spec.source.persistentVolumeName"},
 		{name: "node", path: ".spec.nodeName"},
 		{name: "attacher", path: ".spec.attacher"},
-		{name: "error", read: func(doc map[string]any) string {
+		{name: "error", read: func(doc *document) string {
 			return at(doc, ".status.attachError.message") + at(doc, ".status.detachError.message")
 		}},
 	},
@@ -96,7 +96,7 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "policy", path: ".reclaimPolicy"},
 		{name: "mode", path: ".volumeBindingMode"},
 		{name: "expandable", values: booleans,
-			read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
+			read: func(doc *document) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
 	},
 	api.CSINode: {{name: "drivers", path: ".spec.drivers[*].name"}},
 	api.Event: {
@@ -105,19 +105,19 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "message", path: ".message"},
 		{name: "by", path: ".source.component"},
 		{name: "count", path: ".count"},
-		{name: "object", read: func(doc map[string]any) string {
+		{name: "object", read: func(doc *document) string {
 			return at(doc, ".involvedObject.kind") + "/" + at(doc, ".involvedObject.name")
 		}},
 	},
 }
 
 // at returns the value at a path that is known to be valid.
-func at(doc map[string]any, text string) string {
+func at(doc *document, text string) string {
 	p, err := readPath(text)
 	if err != nil {
 		return ""
 	}
-	return p.value(doc)
+	return doc.value(p)
 }
 
 // conditionPrefix begins a field that is the status of a condition: condition.Resizing=True.
@@ -127,13 +127,14 @@ const conditionPrefix = "condition."
 func fieldOf(kind api.Kind, name string) (field, error) {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "[") {
 		p, err := readPath(name)
-		return func(doc map[string]any) string { return p.value(doc) }, err
+		return func(doc *document) string { return doc.value(p) }, err
 	}
 	if strings.HasPrefix(name, "{") {
-		return jsonPathField(name)
+		read, err := jsonPathField(name)
+		return func(doc *document) string { return read(doc.all()) }, err
 	}
 	if condition, ok := strings.CutPrefix(name, conditionPrefix); ok && condition != "" {
-		return func(doc map[string]any) string { return conditionStatus(doc, condition) }, nil
+		return func(doc *document) string { return conditionStatus(doc, condition) }, nil
 	}
 	for _, s := range slices.Concat(shorthands[kind], common) {
 		if s.name != name {
@@ -170,17 +171,23 @@ func fieldNames(kind api.Kind) []string {
 }
 
 // conditionStatus returns the status of the condition of that type, ignoring case like kubectl wait; "" if there is none.
-func conditionStatus(doc map[string]any, name string) string {
-	list, err := readPath(".status.conditions[*]")
-	if err != nil {
-		return ""
-	}
-	for _, c := range list.find(doc) {
-		if fields, ok := c.(map[string]any); ok && strings.EqualFold(valueText(fields["type"]), name) {
-			return valueText(fields["status"])
+func conditionStatus(doc *document, name string) string {
+	for _, c := range doc.values(conditionsPath) {
+		if t := typePath.find(c); len(t) == 1 && strings.EqualFold(valueText(t[0]), name) {
+			return statusPath.value(c)
 		}
 	}
 	return ""
+}
+
+var conditionsPath, typePath, statusPath = mustReadPath(".status.conditions[*]"), mustReadPath(".type"), mustReadPath(".status")
+
+func mustReadPath(text string) path {
+	p, err := readPath(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 // fieldCheck is a condition on a field of an object.
@@ -213,7 +220,7 @@ func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 }
 
 // unmet describes the checks that do not hold for an object; "" if all hold.
-func unmet(doc map[string]any, checks []fieldCheck) (string, error) {
+func unmet(doc *document, checks []fieldCheck) (string, error) {
 	var wrong []string
 	for _, c := range checks {
 		got := c.read(doc)

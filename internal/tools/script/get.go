@@ -45,6 +45,9 @@ func readGet(s *Script, args []string) (step, error) {
 	switch {
 	case format == "" || format == "wide":
 		print = func(r *runner, objs []api.Object) error {
+			if r.quiet {
+				return nil
+			}
 			return kubectl.Print(&r.printed, r.cluster.Now(), q.kinds, objs, kubectl.Options{
 				Namespaces: q.namespace == "", Wide: format == "wide", NoHeaders: noHeaders, Namespace: q.namespace,
 				Labels: labels, KeepOrder: a.has("sort-by")})

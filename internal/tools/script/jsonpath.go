@@ -10,7 +10,7 @@ type part func(doc any) string
 
 // jsonPathField reads a jsonpath template of kubectl: text that contains {.paths}, {"text"}, and {range .path}…{end}. As with kubectl,
 // several values of a path are separated by blanks.
-func jsonPathField(template string) (field, error) {
+func jsonPathField(template string) (part, error) {
 	t := &jsonPath{rest: template}
 	parts, ended, err := t.parts()
 	if err == nil && ended {
@@ -19,7 +19,7 @@ func jsonPathField(template string) (field, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(doc map[string]any) string { return render(parts, doc) }, nil
+	return func(doc any) string { return render(parts, doc) }, nil
 }
 
 // jsonPath is a template that is being read.

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,6 +90,13 @@ func readCmp(s *Script, args []string) (step, error) {
 		got = func(*runner) string { return string(f.Data) }
 	}
 	return func(r *runner) error { return r.compareFile(what, got(r), file) }, nil
+}
+
+// readsOutput reports whether a line checks the output of another.
+func (s *Script) readsOutput() bool {
+	return slices.ContainsFunc(s.statements, func(st *statement) bool {
+		return !st.comment && slices.Contains([]string{"stdout", "stderr", "cmp"}, st.command.name)
+	})
 }
 
 // compareFile compares an output with a file or, with Options.Update, replaces the file.

@@ -6,13 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // path selects values in an object, as jsonpath of kubectl does: .a.b, .a['b.c'] or .a[b.c], .a\.b, [0], [*], [?(@.type=="Ready")].
@@ -154,15 +147,19 @@ func (p path) find(doc any) []any {
 }
 
 func (s pathStep) follow(v any, found []any) []any {
-	if fields, ok := v.(map[string]any); ok && s.kind == 'k' {
-		if v, ok := fields[s.key]; ok {
+	var list []any
+	switch v := v.(type) {
+	case map[string]any:
+		if v, ok := v[s.key]; ok && s.kind == 'k' {
 			found = append(found, v)
 		}
-		return found
-	}
-	list, ok := v.([]any)
-	if !ok {
-		return found
+	case typed:
+		if v, ok := v.field(s.key); ok && s.kind == 'k' {
+			found = append(found, v)
+		}
+		list, _ = v.elements()
+	case []any:
+		list = v
 	}
 	switch s.kind {
 	case 'i':
@@ -187,8 +184,13 @@ func (s pathStep) follow(v any, found []any) []any {
 func (p path) value(doc any) string { return p.join(doc, ",") }
 
 // join returns the selected values as text, with a separator between them.
-func (p path) join(doc any, separator string) string {
-	found := p.find(doc)
+func (p path) join(doc any, separator string) string { return joinTexts(p.find(doc), separator) }
+
+// joinTexts joins values as texts.
+func joinTexts(found []any, separator string) string {
+	if len(found) == 1 {
+		return valueText(found[0])
+	}
 	texts := make([]string, len(found))
 	for i, v := range found {
 		texts[i] = valueText(v)
@@ -213,72 +215,4 @@ func valueText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-// documentOf returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
-func documentOf(obj api.Object) map[string]any {
-	if !objects.IsNil(obj) {
-		if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
-			obj.GetObjectKind().SetGroupVersionKind(gvk)
-		}
-	}
-	// Objects that are stored as data have a JSON of their own.
-	if _, isPlain := obj.(*plain.Object); !isPlain {
-		if doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil && withNumbers(doc) {
-			return doc
-		}
-	}
-	return documentOfJSON(obj)
-}
-
-// documentOfJSON is documentOf by way of the JSON.
-func documentOfJSON(obj api.Object) map[string]any {
-	doc := make(map[string]any)
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return doc
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	if decoder.Decode(&doc) != nil {
-		return make(map[string]any)
-	}
-	return doc
-}
-
-// withNumbers replaces the integers in a document by those of JSON. It reports false if there are other numbers.
-func withNumbers(doc map[string]any) bool {
-	for key, v := range doc {
-		number, ok := numberOf(v)
-		if !ok {
-			return false
-		}
-		if number != "" {
-			doc[key] = number
-		}
-	}
-	return true
-}
-
-// numberOf returns the JSON number of an integer, "" for anything else, in which it replaces the integers. It reports false for other numbers.
-func numberOf(v any) (number json.Number, ok bool) {
-	switch v := v.(type) {
-	case int64:
-		return json.Number(strconv.FormatInt(v, 10)), true
-	case float64:
-		return "", false
-	case map[string]any:
-		return "", withNumbers(v)
-	case []any:
-		for i := range v {
-			number, ok := numberOf(v[i])
-			if !ok {
-				return "", false
-			}
-			if number != "" {
-				v[i] = number
-			}
-		}
-	}
-	return "", true
 }

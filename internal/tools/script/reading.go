@@ -158,6 +158,9 @@ func readEvents(s *Script, args []string) (step, error) {
 		namespace = ""
 	}
 	return func(r *runner) error {
+		if r.quiet {
+			return nil
+		}
 		var found []*corev1.Event
 		for _, e := range r.cluster.Events() {
 			isAbout := about == (api.Ref{}) && (namespace == "" || e.Namespace == namespace) || about != (api.Ref{}) && kubectl.About(e, about)
@@ -180,6 +183,9 @@ func readExplain(s *Script, args []string) (step, error) {
 	}
 	return func(r *runner) error {
 		for _, ref := range refs {
+			if _, err := r.read(ref); err == nil && r.quiet && explains(ref.Kind) {
+				continue
+			}
 			text, err := r.explanation(ref)
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Options control a run. The zero value runs the script as it is written.
@@ -31,6 +32,11 @@ type Options struct {
 	Log *LogOptions
 	// Server makes the API server of a cluster, for scripts with config server=true. With nil such scripts fail.
 	Server func(*volsim.Cluster) Server
+	// Quiet: nobody reads the output of reading commands, nor the comments and the archive of the Result, so they are not made where no
+	// line checks them.
+	Quiet bool
+	// Coroutines, if not nil, serve this run and others before and after it.
+	Coroutines *engine.Coroutines
 	// Progress is called before each command, and regularly while virtual time passes; nil reports nothing.
 	Progress func(Progress)
 }
@@ -186,7 +192,9 @@ func (b *batch) finish(r *runner, all seeds) {
 	result.Cluster, result.Seed, result.Start, result.Commands, result.Failures = r.cluster, r.seed, r.start, r.commands, r.failures
 	result.Log = r.log.Bytes()
 	result.Chosen = b.opts.Choose != nil
-	result.comments = b.script.paragraphs()
+	if !b.opts.Quiet {
+		result.comments = b.script.paragraphs()
+	}
 	many := all.count() > 1
 	if many && b.opts.Out != nil {
 		for _, text := range r.transcript {
@@ -202,7 +210,9 @@ func (b *batch) finish(r *runner, all seeds) {
 		}
 	}
 	b.collectSomeSeeds(many)
-	b.finishArchive()
+	if !b.opts.Quiet {
+		b.finishArchive()
+	}
 }
 
 // collectSomeSeeds fills Result.Some and reports lines with the prefix some that held with no seed.

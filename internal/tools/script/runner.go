@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -41,6 +42,7 @@ type runner struct {
 	command        bool // the previous line was a command
 	waiting        bool // in wait --for or delete --wait
 	some           bool // a line with the prefix some held
+	quiet          bool // nobody reads the output of reading commands
 
 	commands   []Command
 	transcript []string
@@ -49,6 +51,7 @@ type runner struct {
 
 // run executes the lines in order, up to the first failure or the end.
 func (r *runner) run() {
+	r.quiet = r.batch.opts.Quiet && r.batch.opts.Out == nil && !r.script.readsOutput()
 	r.variables = make(map[string]string)
 	r.applied = make(Applied)
 	if r.cluster == nil {
@@ -256,6 +259,18 @@ func (r *runner) get(ref api.Ref) (api.Object, error) {
 		return obj, nil
 	}
 	obj, err := table.get(r.cluster, ref.Key)
+	if err != nil {
+		return nil, notFound(ref)
+	}
+	return obj, nil
+}
+
+// read is get for readers: the object is shared.
+func (r *runner) read(ref api.Ref) (api.Object, error) {
+	if _, ok := tables[ref.Kind]; !ok {
+		return r.get(ref)
+	}
+	obj, err := internals.Engine(r.cluster).Store().Get(ref.Kind, ref.Key)
 	if err != nil {
 		return nil, notFound(ref)
 	}

@@ -62,6 +62,9 @@ func (s *Script) newCluster(seed int64, opts Options, log io.Writer, warn func(s
 		u.config.Without = append(u.config.Without, actors.NodeFailure...)
 	}
 	c, err := volsim.New(u.config)
+	if err == nil && opts.Coroutines != nil {
+		internals.Engine(c).UseCoroutines(opts.Coroutines)
+	}
 	return c, u, err
 }
 

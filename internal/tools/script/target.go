@@ -44,10 +44,10 @@ func readTarget(s *Script, words []string, namespace string) (w target, err erro
 }
 
 // find returns the objects that meet all conditions, as documents, and for the others the conditions they do not meet.
-func (w target) find(r *runner) (docs []map[string]any, wrong []string, err error) {
+func (w target) find(r *runner) (docs []*document, wrong []string, err error) {
 	var objs []api.Object
 	if w.ref != (api.Ref{}) {
-		obj, err := r.get(w.ref)
+		obj, err := r.read(w.ref)
 		if err != nil {
 			return nil, []string{err.Error()}, nil
 		}
@@ -56,7 +56,7 @@ func (w target) find(r *runner) (docs []map[string]any, wrong []string, err erro
 		objs = r.list(w.kind)
 	}
 	for _, obj := range objs {
-		doc := documentOf(obj)
+		doc := &document{obj: obj}
 		why, err := unmet(doc, w.checks)
 		if err != nil {
 			return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 func timeCommands() []*command {
@@ -102,7 +103,7 @@ func (r *runner) advance(d time.Duration) error {
 	}
 	end := r.cluster.Now().Add(d)
 	events := 0
-	err := r.cluster.Until(func() bool {
+	err := r.until(func() bool {
 		const interval = 10_000
 		if events++; events%interval == 0 {
 			r.progress()
@@ -113,6 +114,14 @@ func (r *runner) advance(d time.Duration) error {
 		return nil
 	}
 	return err
+}
+
+// until is Cluster.Until for a condition that does not run the cluster.
+func (r *runner) until(cond func() bool, limit time.Duration) error {
+	if err := internals.Engine(r.cluster).UntilInside(cond, limit); err != nil {
+		return fmt.Errorf("until: %w", err)
+	}
+	return nil
 }
 
 func readUntil(_ *Script, args []string) (step, error) {

@@ -94,11 +94,11 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 		return nil, err
 	}
 	return func(r *runner, ref api.Ref) error {
-		obj, err := r.get(ref)
+		obj, err := r.read(ref)
 		if err != nil {
 			return err
 		}
-		wrong, err := unmet(documentOf(obj), checks)
+		wrong, err := unmet(&document{obj: obj}, checks)
 		if err == nil && wrong != "" {
 			err = errors.New(wrong)
 		}
@@ -150,7 +150,7 @@ func (r *runner) waitFor(refs []api.Ref, reached goal, wanted string, timeout ti
 		return true
 	}
 	r.waiting = true
-	err := r.cluster.Until(met, timeout)
+	err := r.until(met, timeout)
 	r.waiting = false
 	if err != nil {
 		stuck := new(engine.StuckError)

@@ -1,0 +1,288 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// document is the JSON of an object, of which only the parts that somebody asks for are decoded.
+type document struct {
+	obj   api.Object // may be shared
+	whole map[string]any
+}
+
+// all returns the whole document.
+func (d *document) all() map[string]any {
+	if d.whole == nil {
+		d.whole = documentOf(d.obj.DeepCopyObject().(api.Object))
+	}
+	return d.whole
+}
+
+// find returns the values that a path selects.
+func (d *document) find(p path) []any {
+	found := d.values(p)
+	for i, v := range found {
+		if t, ok := v.(typed); ok {
+			found[i] = t.decoded()
+		}
+	}
+	return found
+}
+
+// values is find without decoding lists, maps and structs.
+func (d *document) values(p path) []any {
+	_, isTyped := tables[api.KindOf(d.obj)]
+	// apiVersion and kind follow from the type.
+	if !isTyped || len(p.steps) == 0 || p.steps[0].kind != 'k' || p.steps[0].key == "apiVersion" || p.steps[0].key == "kind" {
+		return p.find(d.all())
+	}
+	return p.find(typed{reflect.ValueOf(d.obj).Elem()})
+}
+
+// value is path.value.
+func (d *document) value(p path) string { return joinTexts(d.find(p), ",") }
+
+// typed is a value of a document that was not decoded: a struct, a map with string keys, or a slice.
+type typed struct{ reflect.Value }
+
+// typedOf returns the JSON of a value, decoded unless it is a typed one.
+func typedOf(v reflect.Value) any {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	if encodesItself(v.Type()) {
+		return typed{v}.decoded()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return json.Number(strconv.FormatInt(v.Int(), 10))
+	case reflect.Slice:
+		if v.IsNil() {
+			return nil
+		}
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			return typed{v}
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			return nil
+		}
+		if v.Type().Key().Kind() == reflect.String {
+			return typed{v}
+		}
+	case reflect.Struct:
+		return typed{v}
+	}
+	return typed{v}.decoded()
+}
+
+// decoded decodes the value.
+func (t typed) decoded() any {
+	v := t.Value
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	data, err := json.Marshal(v.Interface())
+	if err != nil {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var decoded any
+	if decoder.Decode(&decoded) != nil {
+		return nil
+	}
+	return decoded
+}
+
+// field returns a field of a struct or an entry of a map. It is missing if the JSON omits it.
+func (t typed) field(name string) (value any, ok bool) {
+	switch t.Kind() {
+	case reflect.Map:
+		v := t.MapIndex(reflect.ValueOf(name).Convert(t.Type().Key()))
+		if !v.IsValid() {
+			return nil, false
+		}
+		return typedOf(v), true
+	case reflect.Struct:
+		f, ok := fieldsOf(t.Type())[name]
+		if !ok {
+			return nil, false
+		}
+		v, err := t.FieldByIndexErr(f.index)
+		if err != nil || f.omitted(v) {
+			return nil, false
+		}
+		return typedOf(v), true
+	}
+	return nil, false
+}
+
+// elements returns the elements of a list; ok is false for anything else.
+func (t typed) elements() (list []any, ok bool) {
+	if t.Kind() != reflect.Slice {
+		return nil, false
+	}
+	for i := range t.Len() {
+		list = append(list, typedOf(t.Index(i)))
+	}
+	return list, true
+}
+
+// jsonField is a field of a struct in its JSON.
+type jsonField struct {
+	index               []int
+	omitEmpty, omitZero bool
+}
+
+// omitted reports whether the JSON omits the field if it has this value.
+func (f jsonField) omitted(v reflect.Value) bool {
+	if f.omitZero {
+		if zero, ok := v.Addr().Interface().(interface{ IsZero() bool }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+			return zero.IsZero()
+		}
+		if v.IsZero() {
+			return true
+		}
+	}
+	if !f.omitEmpty {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+// structs has the fields of each struct type that was read, by their names in JSON.
+var structs sync.Map
+
+func fieldsOf(t reflect.Type) map[string]jsonField {
+	if known, ok := structs.Load(t); ok {
+		return known.(map[string]jsonField)
+	}
+	fields := make(map[string]jsonField)
+	for _, f := range reflect.VisibleFields(t) {
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		if !f.IsExported() || tag == "-" || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		// A field of an embedded struct is hidden by one that is embedded less deeply.
+		if other, ok := fields[name]; !ok || len(f.Index) < len(other.index) {
+			fields[name] = jsonField{f.Index, strings.Contains(options, "omitempty"), strings.Contains(options, "omitzero")}
+		}
+	}
+	known, _ := structs.LoadOrStore(t, fields)
+	return known.(map[string]jsonField)
+}
+
+var marshalers = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[runtime.Unstructured]()}
+
+// encodesItself reports whether a type has a JSON of its own.
+func encodesItself(t reflect.Type) bool {
+	for _, m := range marshalers {
+		if t.Implements(m) || reflect.PointerTo(t).Implements(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// documentOf returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
+func documentOf(obj api.Object) map[string]any {
+	if !objects.IsNil(obj) {
+		setType(obj)
+	}
+	// Objects that are stored as data have a JSON of their own.
+	if _, isPlain := obj.(*plain.Object); !isPlain {
+		if doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil && withNumbers(doc) {
+			return doc
+		}
+	}
+	return documentOfJSON(obj)
+}
+
+// setType sets the kind of an object that has none.
+func setType(obj api.Object) {
+	if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
+		obj.GetObjectKind().SetGroupVersionKind(gvk)
+	}
+}
+
+// documentOfJSON is documentOf by way of the JSON.
+func documentOfJSON(obj api.Object) map[string]any {
+	doc := make(map[string]any)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return doc
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if decoder.Decode(&doc) != nil {
+		return make(map[string]any)
+	}
+	return doc
+}
+
+// withNumbers replaces the integers in a document by those of JSON. It reports false if there are other numbers.
+func withNumbers(doc map[string]any) bool {
+	for key, v := range doc {
+		number, ok := numberOf(v)
+		if !ok {
+			return false
+		}
+		if number != "" {
+			doc[key] = number
+		}
+	}
+	return true
+}
+
+// numberOf returns the JSON number of an integer, "" for anything else, in which it replaces the integers. It reports false for other numbers.
+func numberOf(v any) (number json.Number, ok bool) {
+	switch v := v.(type) {
+	case int64:
+		return json.Number(strconv.FormatInt(v, 10)), true
+	case float64:
+		return "", false
+	case map[string]any:
+		return "", withNumbers(v)
+	case []any:
+		for i := range v {
+			number, ok := numberOf(v[i])
+			if !ok {
+				return "", false
+			}
+			if number != "" {
+				v[i] = number
+			}
+		}
+	}
+	return "", true
+}
