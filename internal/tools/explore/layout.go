@@ -3,7 +3,6 @@ package explore
 import (
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -88,17 +87,6 @@ func typeSet(types ...reflect.Type) typeNames {
 }
 
 var objectType = reflect.TypeFor[api.Object]()
-
-// layouts has a layout for each type that was read. Layouts do not change, so explorations that run side by side share them.
-var layouts sync.Map
-
-func layoutOf(t reflect.Type) *layout {
-	if l, ok := layouts.Load(t); ok {
-		return l.(*layout)
-	}
-	l, _ := layouts.LoadOrStore(t, newLayout(t))
-	return l.(*layout)
-}
 
 func newLayout(t reflect.Type) *layout {
 	if t.Kind() == reflect.Pointer {

@@ -133,6 +133,6 @@ func TestOpaqueTypes(t *testing.T) {
 	a, ok := e.Actor(actors.PersistentVolume)
 	require.True(t, ok)
 	for _, v := range []any{e.API().Volumes, a.Views()[0], e.Store().Volumes, e.Store().PodsByNode} {
-		require.True(t, layoutOf(reflect.TypeOf(v)).opaque, "%T", v)
+		require.True(t, newLayout(reflect.TypeOf(v)).opaque, "%T", v)
 	}
 }
