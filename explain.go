@@ -15,8 +15,8 @@ import (
 
 // Explain says why an object is in its state: the rule that decides, every candidate with the first rule that rejects it, who must act
 // next, when the state can change without action, and the same for the objects it waits for. The object is a claim (pvc/namespace/name, or
-// namespace/name), a pod (pod/namespace/name), a volume (pv/name) or an attachment (va/name). If it does not exist, apierrors.IsNotFound
-// holds for the error.
+// namespace/name), a pod (pod/namespace/name), a volume (pv/name), an attachment (va/name) or a workload (sts/namespace/name, deploy/…). If
+// it does not exist, apierrors.IsNotFound holds for the error.
 func (c *Cluster) Explain(object string) (explain.Explanation, error) {
 	ref, err := objname.Parse(object)
 	if err != nil {

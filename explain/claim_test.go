@@ -47,7 +47,7 @@ func TestVolumesThatWereNamed(t *testing.T) {
 }
 
 func TestObjectsThatAreNotExplained(t *testing.T) {
-	for _, name := range []string{"pvc/data", "pod/p", "pv/pv", "va/a", "shop/data"} {
+	for _, name := range []string{"pvc/data", "pod/p", "pv/pv", "va/a", "shop/data", "sts/db"} {
 		ref, err := objname.Parse(name)
 		require.NoError(t, err)
 		_, err = explain.New(reasons.SnapshotOf(t)).Object(ref)
@@ -55,5 +55,5 @@ func TestObjectsThatAreNotExplained(t *testing.T) {
 		require.ErrorContains(t, err, "explain ")
 	}
 	_, err := explain.New(reasons.SnapshotOf(t, fake.Node("n1"))).Object(api.Ref{Kind: api.Node, Key: "n1"})
-	require.EqualError(t, err, "explain node/n1: cannot explain this kind; want a claim (pvc), pod (pod), volume (pv) or attachment (va)")
+	require.EqualError(t, err, "explain node/n1: cannot explain this kind; want a claim (pvc), pod, volume (pv), attachment (va) or a workload such as deployment")
 }

@@ -32,7 +32,7 @@ func (ex *Explainer) Brief() *Explainer {
 	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 
-// Object explains a claim, pod, volume or attachment. Other kinds are an error. If the object does not exist, apierrors.IsNotFound holds
+// Object explains a claim, pod, volume, attachment or workload (StatefulSet, Deployment and so on). Other kinds are an error. If the object does not exist, apierrors.IsNotFound holds
 // for the error.
 func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 	x := &explainer{Snapshot: ex.snapshot, index: ex.ix, seen: map[api.Ref]bool{}}
@@ -54,8 +54,13 @@ func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 			return x.attachment(va), nil
 		}
 	default:
-		return Explanation{},
-			fmt.Errorf("explain %s: cannot explain this kind; want a claim (pvc), pod (pod), volume (pv) or attachment (va)", objname.Of(ref))
+		if _, ok := makers[ref.Kind]; !ok {
+			return Explanation{}, fmt.Errorf(
+				"explain %s: cannot explain this kind; want a claim (pvc), pod, volume (pv), attachment (va) or a workload such as deployment", objname.Of(ref))
+		}
+		if obj, ok := x.workloads().all[ref]; ok {
+			return x.workload(obj), nil
+		}
 	}
 	gvk := store.GroupVersionKind(ref.Kind)
 	_, name := objects.SplitKey(ref.Key)

@@ -47,6 +47,7 @@ type index struct {
 	brief    bool // candidates are omitted
 	// events has the Events about each object.
 	events map[api.Ref][]*corev1.Event
+	owned  *owned // by workloads; nil before the first is explained
 }
 
 // search is the next sync of a claim, with its rejections as candidates.

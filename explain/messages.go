@@ -101,3 +101,19 @@ func missingVolume(pod *corev1.Pod) (message string, ok bool) {
 func saysInUse(message string) bool {
 	return strings.Contains(message, "code = FailedPrecondition") || strings.Contains(message, "only supports offline expansion")
 }
+
+// createErrors maps messages of Events FailedCreate to rules, and to what the user has to do. The first entry that is part of the message decides.
+var createErrors = []struct{ part, rule, todo string }{
+	{"exceeded quota", "QUO-020", "raise the ResourceQuota, or delete what uses it"},                // quotaAccessor.CheckRequest
+	{"must specify", "QUO-021", "give each container the requests and limits that the quota names"}, // podEvaluator.Constraints
+}
+
+// createRule returns the rule behind a failure to create a pod, and what the user has to do.
+func createRule(message, otherwise string) (rule, todo string) {
+	for _, known := range createErrors {
+		if strings.Contains(message, known.part) {
+			return known.rule, known.todo
+		}
+	}
+	return otherwise, "remove the cause that the message names"
+}

@@ -144,6 +144,12 @@ const documentDump = `apiVersion: v1
 kind: Node
 metadata: {name: n1}
 ---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: shop}
+spec: {serviceName: db, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}}}
+status: {observedGeneration: 1}
+---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: fast}

@@ -155,7 +155,7 @@ func TestDumpMistakes(t *testing.T) {
 		{name: "an object that is not there", status: exitFailed, args: []string{"explain", "-f", dump, "pvc/shop/none"},
 			want: "pvc/shop/none is not in the dump"},
 		{name: "an object that is not explained", status: exitFailed, args: []string{"explain", "-f", dump, "node/ip-10-0-1-20"},
-			want: "want a claim (pvc), pod, volume (pv), attachment (va), or a workload with pods"},
+			want: "want a claim (pvc), pod, volume (pv), attachment (va), or a workload"},
 		{name: "an object of another namespace", status: exitFailed, args: []string{"explain", "-f", dump, "pvc", "data-db-0"},
 			want: "pvc/default/data-db-0 is not in the dump; it exists in namespace shop: add -n shop"},
 		{name: "a misspelt object", status: exitFailed, args: []string{"explain", "-f", dump, "-n", "shop", "pvc/data-db0"},

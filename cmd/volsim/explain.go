@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/report"
 )
 
-const explainLong = `Explain why claims, pods, volumes and attachments of a real cluster are in their state: the rule that decides, every candidate with
+const explainLong = `Explain why claims, pods, volumes, attachments and workloads of a real cluster are in their state: the rule that decides, every candidate with
 the rules that reject it, who has to act next, and when the state can change without action. Without OBJECT it explains
 everything that is not in its desired state.
 
@@ -27,8 +27,10 @@ const explainExamples = "  " + dump.Command + ` > dump.yaml
   # Why is this claim Pending, or this pod?
   volsim explain -f dump.yaml pvc/shop/data
   volsim explain -f dump.yaml pod/shop/db-0
-  # The same with names as kubectl takes them; a workload stands for its pods.
+  # The same with names as kubectl takes them.
   volsim explain -f dump.yaml -n shop pod db-0
+  # Which pod of a StatefulSet is missing or not ready, and why?
+  volsim explain -f dump.yaml sts/shop/db
   # All claims that wait, of all namespaces.
   volsim explain -f dump.yaml -A pvc
   # What is wrong in this cluster?
@@ -46,7 +48,7 @@ func newExplain() *cobra.Command {
 	ahead := 10 * time.Minute
 	cmd := &cobra.Command{
 		Use:     "explain -f DUMP [OBJECT...]",
-		Short:   "Explain the state of claims, pods, volumes and attachments of a real cluster",
+		Short:   "Explain the state of claims, pods, volumes and workloads of a real cluster",
 		Long:    explainLong,
 		Example: explainExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,6 +33,8 @@ type Snapshot struct {
 	Namespaces        []*plain.Object
 	// Groups are the objects of the Grouping kinds.
 	Groups []*plain.Object
+	// Workloads are the objects of the Running kinds.
+	Workloads []*plain.Object
 	// Grants are the ReferenceGrants.
 	Grants []*plain.Object
 	// Events include the last errors that components reported. Without them, explanations are less exact.
@@ -66,6 +68,17 @@ const (
 // Grouping are these kinds.
 var Grouping = []api.Kind{Services, ReplicationControllers, ReplicaSets, StatefulSets}
 
+// The other kinds of workloads.
+const (
+	Deployments api.Kind = "Deployment.apps"
+	DaemonSets  api.Kind = "DaemonSet.apps"
+	Jobs        api.Kind = "Job.batch"
+	CronJobs    api.Kind = "CronJob.batch"
+)
+
+// Running are the kinds of workloads: their controllers make pods, or objects whose controllers do.
+var Running = []api.Kind{StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, CronJobs}
+
 // Of returns the objects in a store. The caller sets the other fields.
 func Of(s *store.Store, now time.Time) Snapshot {
 	all := Snapshot{
@@ -87,6 +100,9 @@ func Of(s *store.Store, now time.Time) Snapshot {
 	all.Grants = others(s, grants.Kind)
 	for _, kind := range Grouping {
 		all.Groups = append(all.Groups, others(s, kind)...)
+	}
+	for _, kind := range Running {
+		all.Workloads = append(all.Workloads, others(s, kind)...)
 	}
 	return all
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/storage"
 )
@@ -52,6 +53,8 @@ func SnapshotOf(t testing.TB, objs ...api.Object) snapshot.Snapshot {
 			s.Attachments = append(s.Attachments, obj)
 		case *corev1.Event:
 			s.Events = append(s.Events, obj)
+		case *plain.Object:
+			s.Workloads = append(s.Workloads, obj)
 		default:
 			t.Fatalf("no place for a %T", obj)
 		}

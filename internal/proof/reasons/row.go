@@ -49,6 +49,7 @@ func Tables() map[string][]Row {
 	return map[string][]Row{
 		"Claims": Claims(), "Rejections": Rejections(), "Growth": Growth(), "Attributes": Attributes(), "PodsWithoutANode": PodsWithoutANode(),
 		"PodsOnANode": PodsOnANode(), "Volumes": Volumes(), "Attachments": Attachments(),
+		"Workloads": Workloads(),
 	}
 }
 

@@ -21,8 +21,6 @@ import (
 type Answer struct {
 	Now          time.Time             `json:"now"`
 	Explanations []explain.Explanation `json:"explanations"`
-	// Missing describes workloads whose controllers cannot create the pods that they want, if the user named no object.
-	Missing []string `json:"missing,omitempty"`
 	// Ahead is the simulated time. Outcomes lists what happened in it to the explained objects and those they wait for.
 	Ahead    predict.Span      `json:"ahead,omitzero"`
 	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
@@ -85,7 +83,9 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 		if err != nil {
 			return nil, err
 		}
-		if all && x.Changes.When == explain.Settled {
+		// The pods of a workload have explanations of their own.
+		ofPods := len(asked.kinds) == 0 && runsPods(ref.Kind) && len(x.Related) > 0
+		if all && (ofPods || x.Changes.When == explain.Settled) {
 			continue
 		}
 		mark(known, &x)
@@ -93,11 +93,6 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	}
 	if all {
 		a.Explanations = withoutRelated(a.Explanations)
-		if len(asked.kinds) == 0 || slices.ContainsFunc(asked.kinds, runsPods) {
-			a.Missing = missingPods(d, nil)
-		}
-	} else {
-		a.Missing = missingPods(d, asked.named)
 	}
 	shown := map[string]bool{}
 	for i := range a.Explanations {
@@ -120,7 +115,7 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if all {
 		refs = a.manual()
 	}
-	if err := a.findWays(d, opts, refs, work); err != nil {
+	if err := a.findWays(d, opts, a.withPods(refs), work); err != nil {
 		return nil, err
 	}
 	a.Ahead = predict.Span(p.Until.Sub(p.From))
@@ -178,6 +173,36 @@ func (a *Answer) manual() []api.Ref {
 		}
 	}
 	return refs
+}
+
+// withPods returns the references with the pods that workloads among them wait for in place of those.
+func (a *Answer) withPods(refs []api.Ref) []api.Ref {
+	var all []api.Ref
+	var add func(x *explain.Explanation)
+	add = func(x *explain.Explanation) {
+		ref, err := objname.Parse(x.Object)
+		switch {
+		case err != nil || x.Changes.When == explain.Settled:
+		case !runsPods(ref.Kind):
+			all = append(all, ref)
+		default:
+			for i := range x.Related {
+				add(&x.Related[i])
+			}
+		}
+	}
+	for _, ref := range refs {
+		if !runsPods(ref.Kind) {
+			all = append(all, ref)
+			continue
+		}
+		for i := range a.Explanations {
+			if a.Explanations[i].Object == objname.Of(ref) {
+				add(&a.Explanations[i])
+			}
+		}
+	}
+	return unique(all)
 }
 
 // findWays finds what helps the objects.
@@ -276,12 +301,9 @@ func mark(shown map[string]bool, x *explain.Explanation) {
 
 // WriteText writes the answer as the command prints it.
 func (a *Answer) WriteText(w io.Writer) error {
-	if len(a.Explanations) == 0 && len(a.Missing) == 0 {
-		_, err := fmt.Fprintln(w, "All claims, pods, volumes and attachments are in their desired state.")
-		return err
-	}
 	if len(a.Explanations) == 0 {
-		fmt.Fprintln(w, "All claims, pods, volumes and attachments that exist are in their desired state.")
+		_, err := fmt.Fprintln(w, "All claims, pods, volumes, attachments and workloads are in their desired state.")
+		return err
 	}
 	for i, group := range groupAlike(a.Explanations) {
 		if i > 0 {
@@ -290,12 +312,6 @@ func (a *Answer) WriteText(w io.Writer) error {
 		fmt.Fprintln(w, group)
 	}
 	a.writeWays(w)
-	for i, line := range a.Missing {
-		if i == 0 {
-			fmt.Fprintln(w, "\npods that do not exist:")
-		}
-		fmt.Fprintf(w, "  %s\n", line)
-	}
 	switch {
 	case a.Ahead == 0:
 	case len(a.Outcomes) == 0:

@@ -42,7 +42,8 @@ func TestExplainOnCall(t *testing.T) {
 		{"EXP-025", "resize-limit", []string{"lower the request to a size that the storage can provide, at most 1Ti and above 10Gi"}, ""},
 		{"BIND-016", "ns-terminating", []string{"1. remove finalizer foo.example.com/cleanup of pod old/app (skips a cleanup",
 			`kubectl patch pod app --type=merge -p '{"metadata":{"finalizers":null}}' -n old`, "then pvc/old/d is deleted"}, ""},
-		{"QUO-020", "quota", []string{"statefulset.apps/default/db has 2 of 3 pods", "exceeded quota: q"}, "volumes and attachments are in"},
+		{"QUO-020", "quota", []string{"statefulset.apps/default/db is 2/3 ready", "pod db-2 does not exist", "exceeded quota: q", "raise the ResourceQuota"},
+			"desired state"},
 		{"SCHED-112", "capacity", []string{"free capacity in the storage of a node"}, "free up a node"},
 		{"RECL-065", "recycle-failed", []string{"the recycler pod of volume nfs1 has failed 30 times since 09:12", "only when you act"}, "automatically"},
 		{"MNT-387", "unmount-stuck", []string{"the kubelet of node n1 has not ended pod default/a, which had to stop until 10:00",
@@ -116,8 +117,8 @@ func TestSelectOnCall(t *testing.T) {
 		says, fails     string
 	}{
 		{name: "kinds with commas", namespace: "default", args: []string{"pvc,pods"}, says: "All claims"},
-		{name: "a workload that lacks pods", namespace: "default", args: []string{"sts/db"}, says: "has 2 of 3 pods"},
-		{name: "workloads of a kind", namespace: "default", args: []string{"sts"}, says: "has 2 of 3 pods"},
+		{name: "a workload that lacks pods", namespace: "default", args: []string{"sts/db"}, says: "db is 2/3 ready"},
+		{name: "workloads of a kind", namespace: "default", args: []string{"sts"}, says: "db is 2/3 ready"},
 		{name: "an unknown kind among others", namespace: "default", args: []string{"pvc,colour"}, fails: `unknown kind "colour"`},
 		{name: "a kind without explanations", namespace: "default", args: []string{"nodes"}, fails: "explain Node: want a claim (pvc)"},
 		{name: "a namespace that does not exist", namespace: "defalt", fails: `the dump has no namespace "defalt"; did you mean "default"`},

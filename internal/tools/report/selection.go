@@ -7,13 +7,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/similar"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
@@ -72,56 +71,38 @@ func (s *Selection) selects(obj api.Object) bool {
 	return len(s.kinds) > 0 || ok && pv.Spec.ClaimRef != nil && pv.Spec.ClaimRef.Namespace == s.namespace
 }
 
-// find returns the objects of the dump that are asked for. A workload stands for its pods. An object that does not exist is an error, which
-// names what may be meant.
+// find returns the objects of the dump that are asked for. An object that does not exist is an error, which names what may be meant.
 func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
 	if len(s.named) == 0 && s.namespace != "" && !mentions(d, s.namespace) {
 		return nil, fmt.Errorf("the dump has no namespace %q%s", s.namespace, similar.Hint(s.namespace, namespacesOf(d)))
 	}
 	for _, kind := range s.kinds {
-		if !slices.Contains(explained, kind) && !runsPods(kind) {
+		if !slices.Contains(explained, kind) {
 			return nil, notExplained(store.GroupVersionKind(kind).Kind)
 		}
 	}
 	if len(s.named) == 0 {
-		refs := refsOf(d, s.selects)
-		for _, obj := range d.Objects {
-			if s.selects(obj) && runsPods(api.KindOf(obj)) && len(s.kinds) > 0 {
-				refs = append(refs, podsOf(d, api.RefTo(obj))...)
-			}
-		}
-		return unique(refs), nil
+		return refsOf(d, s.selects), nil
 	}
 	var refs []api.Ref
 	for _, ref := range s.named {
 		if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return api.RefTo(obj) == ref }) {
 			return nil, missing(d, ref)
 		}
-		if slices.Contains(explained, ref.Kind) {
-			refs = append(refs, ref)
-			continue
-		}
-		pods := podsOf(d, ref)
-		switch {
-		case !runsPods(ref.Kind):
+		if !slices.Contains(explained, ref.Kind) {
 			return nil, notExplained(objname.Of(ref))
-		case len(pods) == 0 && len(missingPods(d, []api.Ref{ref})) == 0:
-			return nil, fmt.Errorf("%s has no pods in the dump", objname.Of(ref))
 		}
-		refs = append(refs, pods...)
+		refs = append(refs, ref)
 	}
 	return unique(refs), nil
 }
 
 func notExplained(what string) error {
-	return fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), or a workload with pods", what)
+	return fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), or a workload", what)
 }
 
 // runsPods reports whether the objects of a kind own pods, themselves or through others.
-func runsPods(kind api.Kind) bool {
-	return slices.Contains([]api.Kind{"Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
-		"ReplicationController"}, kind)
-}
+func runsPods(kind api.Kind) bool { return slices.Contains(snapshot.Running, kind) }
 
 // unique returns the references without repetitions, in their order.
 func unique(refs []api.Ref) []api.Ref {
@@ -181,37 +162,8 @@ func mentions(d *dump.Dump, namespace string) bool {
 	})
 }
 
-// podsOf returns the pods that an object owns, also through other objects.
-func podsOf(d *dump.Dump, ref api.Ref) []api.Ref {
-	owner := map[apitypes.UID]apitypes.UID{}
-	var root apitypes.UID
-	for _, obj := range d.Objects {
-		if api.RefTo(obj) == ref {
-			root = obj.GetUID()
-		}
-		if controller := metav1.GetControllerOfNoCopy(obj); controller != nil {
-			owner[obj.GetUID()] = controller.UID
-		}
-	}
-	const longest = 5 // a CronJob owns Jobs, which own pods
-	var refs []api.Ref
-	for _, obj := range d.Objects {
-		if api.KindOf(obj) != api.Pod {
-			continue
-		}
-		uid := obj.GetUID()
-		for range longest {
-			if uid = owner[uid]; uid != "" && uid == root {
-				refs = append(refs, api.RefTo(obj))
-				break
-			}
-		}
-	}
-	return refs
-}
-
-// explained lists the kinds that have explanations: pods first, because they lead to the others.
-var explained = []api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment}
+// explained lists the kinds that have explanations: pods before others, because they lead to them, and workloads last.
+var explained = slices.Concat([]api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment}, snapshot.Running)
 
 // refsOf returns the objects of a dump that can be explained and that the function selects, by kind.
 func refsOf(d *dump.Dump, selects func(api.Object) bool) []api.Ref {

@@ -41,7 +41,7 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 	case strings.Contains(first, "/") || len(names) > 0 && !severalKinds:
 		err = q.addObjects(s, a)
 	case first == "all" && len(names) == 0:
-		q.kinds = slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
+		q.kinds = everyKind()
 	default:
 		err = q.addKinds(s, first, names, a.get("namespace", ""))
 	}
@@ -57,6 +57,17 @@ var (
 	allOption      = option{long: "all"}
 	selectorOption = option{long: "selector", short: "l", value: true}
 )
+
+// everyKind returns the kinds of get all: those of storage without Events, and those that kubectl means by all.
+func everyKind() []api.Kind {
+	kinds := slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
+	for _, kind := range objkinds.All() {
+		if name := api.Kind(kind.Name()); slices.Contains(kind.Categories, "all") && !slices.Contains(kinds, name) {
+			kinds = append(kinds, name)
+		}
+	}
+	return kinds
+}
 
 // readTargets reads what a command changes: names as in readQuery, or the objects of kinds that --all or -l selects.
 func readTargets(s *Script, command string, words []string, a arguments) (query, error) {

@@ -18,7 +18,7 @@ func readingCommands() []*command {
 			name: "get", group: reading, usage: []string{"KIND[,KIND...] [NAME...]", "KIND/NAME...", "all"},
 			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`, `custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, " +
 				"`--field-selector=FIELD=VALUE`, `--sort-by=PATH`, `--show-labels`, `--no-headers`. " +
-				"`get all -A` prints every kind but Events.",
+				"`get all` prints volumes, claims, nodes and the other kinds of storage, and pods, workloads and Services.",
 			examples: []string{"get pv,pvc", "get pvc/data -o yaml", "get pods -A -o wide", "get pvc data -o jsonpath='{.spec.volumeName}'",
 				"get pv --sort-by=.spec.capacity.storage --show-labels", "get pods --field-selector=spec.nodeName=n1"},
 			read: readGet,
@@ -37,8 +37,8 @@ func readingCommands() []*command {
 		},
 		{
 			name: "explain", group: reading, usage: []string{"KIND/NAME... | KIND NAME..."},
-			help:     "Explains the state of a claim, pod, volume or attachment: the rule that decides, every candidate with the first rule that rejects it, who has to act next, and when the state can change without action.",
-			examples: []string{"explain pvc/data", "explain pod/web"},
+			help:     "Explains the state of a claim, pod, volume, attachment or workload: the rule that decides, every candidate with the first rule that rejects it, who has to act next, and when the state can change without action.",
+			examples: []string{"explain pvc/data", "explain pod/web", "explain sts/db"},
 			read:     readExplain,
 		},
 		{
