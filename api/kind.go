@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"reflect"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -70,8 +71,8 @@ func otherKind(obj any) Kind {
 	if v.Kind() != reflect.Pointer {
 		return ""
 	}
-	if gvk, ok := objkinds.OfType(v.Type().Elem().PkgPath(), v.Type().Elem().Name()); ok {
-		return Kind(objkinds.Name(gvk.Group, gvk.Kind))
+	if kind := kindOfType(v.Type()); kind != "" {
+		return kind
 	}
 	if o, ok := obj.(runtime.Object); ok && !v.IsNil() {
 		if gvk := o.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
@@ -79,4 +80,19 @@ func otherKind(obj any) Kind {
 		}
 	}
 	return ""
+}
+
+// kindsOfTypes are the kinds of pointer types, "" for those that are not of k8s.io/api: reflect.Type to Kind. To look a type up by its name takes longer.
+var kindsOfTypes sync.Map
+
+func kindOfType(t reflect.Type) Kind {
+	if known, ok := kindsOfTypes.Load(t); ok {
+		return known.(Kind)
+	}
+	kind := Kind("")
+	if gvk, ok := objkinds.OfType(t.Elem().PkgPath(), t.Elem().Name()); ok {
+		kind = Kind(objkinds.Name(gvk.Group, gvk.Kind))
+	}
+	kindsOfTypes.Store(t, kind)
+	return kind
 }

@@ -57,7 +57,7 @@ func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 	case !ok:
 		return obj, nil
 	case r.typed:
-		return data.SharedAs(c.newTyped(r.gvk()))
+		return data.SharedAs(r.sample)
 	}
 	versioned := *data
 	versioned.SetGroupVersionKind(r.gvk())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -136,20 +137,29 @@ func encodeWithKind(obj any, gvk schema.GroupVersionKind) (data []byte, added in
 
 // encodeTyped is encodeWithKind for an object of a Go type that does not name its kind.
 func encodeTyped(obj api.Object, gvk schema.GroupVersionKind) (data []byte, added int, err error) {
-	out := line{gvk: gvk}
+	out := lines.Get().(*line)
+	defer lines.Put(out)
+	out.gvk, out.meta = gvk, nil
 	if bare, meta := plain.Bare(obj); meta != nil {
 		out.meta = meta
-		err = json.NewEncoder(&out).Encode(bare)
+		err = json.NewEncoder(out).Encode(bare)
 	}
 	if out.meta == nil || err != nil {
 		out.meta = nil
-		err = json.NewEncoder(&out).Encode(obj)
+		err = json.NewEncoder(out).Encode(obj)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("encode %s: %w", gvk.Kind, err)
 	}
-	return out.data[: len(out.data)-1 : len(out.data)], out.added, nil
+	out.meta = nil
+	// What is kept is as large as it needs to be.
+	data = make([]byte, len(out.data))
+	copy(data, out.data)
+	return data[: len(data)-1 : len(data)], out.added, nil
 }
+
+// lines are used again: each has room for the JSON of an object.
+var lines = sync.Pool{New: func() any { return &line{} }}
 
 // line takes the JSON of an object, which an encoder writes at once and ends with a line break, and adds the kind and the metadata at its beginning.
 type line struct {
@@ -160,15 +170,18 @@ type line struct {
 }
 
 func (l *line) Write(p []byte) (n int, err error) {
+	if cap(l.data) > maxRoom {
+		l.data = nil
+	}
 	if l.meta == nil {
-		l.data, l.added = withKind(p, l.gvk)
+		l.data, l.added = appendWithKind(l.data[:0], p, l.gvk)
 		return len(p), nil
 	}
 	rest, ok := bytes.CutPrefix(p, []byte(`{"metadata":{}`))
 	if !ok {
 		return 0, errNoMetadata
 	}
-	l.data, l.added = appendKind(make([]byte, 0, len(p)+roomForMetadata), l.gvk)
+	l.data, l.added = appendKind(l.data[:0], l.gvk)
 	l.data = append(l.data, `,"metadata":`...)
 	l.added++ // the comma
 	if l.data, err = appendMetadata(l.data, l.meta); err != nil {
@@ -182,7 +195,11 @@ var errNoMetadata = errors.New("its JSON does not begin with the metadata")
 
 // withKind returns the JSON of an object, which does not name its kind, with the kind, and how many bytes were added.
 func withKind(object []byte, gvk schema.GroupVersionKind) (data []byte, added int) {
-	data, added = appendKind(make([]byte, 0, len(object)+roomForKind), gvk)
+	return appendWithKind(make([]byte, 0, len(object)+roomForKind), object, gvk)
+}
+
+func appendWithKind(data, object []byte, gvk schema.GroupVersionKind) (with []byte, added int) {
+	data, added = appendKind(data, gvk)
 	if object[1] != '}' {
 		data = append(data, ',')
 		added++
@@ -190,8 +207,8 @@ func withKind(object []byte, gvk schema.GroupVersionKind) (data []byte, added in
 	return append(data, object[1:]...), added
 }
 
-// roomForKind and roomForMetadata are how many bytes most kinds and metadata take.
-const roomForKind, roomForMetadata = 80, 640
+// roomForKind is how many bytes most kinds take, and maxRoom how many a line keeps.
+const roomForKind, maxRoom = 80, 256 << 10
 
 // appendKind appends the beginning of the JSON of an object.
 func appendKind(data []byte, gvk schema.GroupVersionKind) (with []byte, size int) {

@@ -147,7 +147,7 @@ func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runt
 		return typed, nil
 	}
 	if data, ok := obj.(*plain.Object); ok && r.typed && stored {
-		typed, err := data.SharedAs(f.server.codec.newTyped(r.gvk()))
+		typed, err := data.SharedAs(r.sample)
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func shapeOf(data []byte, r *resource, sub api.Subresource, manager string, obj,
 		w.pair(obj, old, old != nil)
 		return w.data, !w.failed
 	}
-	was, both := &plain.Object{}, old != nil
+	was, both := nothing, old != nil
 	if both {
 		was = old.(*plain.Object)
 	}
@@ -68,6 +68,9 @@ func shapeOf(data []byte, r *resource, sub api.Subresource, manager string, obj,
 	}
 	return w.data, !w.failed
 }
+
+// nothing is an object without fields.
+var nothing = &plain.Object{}
 
 // metadata is pair for metadata, without reflection for what most objects have.
 func (w *shape) metadata(now, before *metav1.ObjectMeta, both bool) {
@@ -155,7 +158,7 @@ func (w *shape) managers(obj api.Object) {
 		e := &entries[i]
 		w.text(e.Manager, string(e.Operation), e.APIVersion, e.Subresource, e.FieldsType)
 		if e.FieldsV1 != nil {
-			w.text(string(e.FieldsV1.Raw))
+			w.data = append(append(strconv.AppendInt(w.data, int64(len(e.FieldsV1.Raw)), 36), ':'), e.FieldsV1.Raw...)
 		}
 	}
 	w.mark(']')
@@ -314,7 +317,8 @@ func (w *shape) entries(now, before reflect.Value, both bool) {
 // strings is entries for a map of strings.
 func (w *shape) strings(now, before map[string]string, both bool) {
 	w.flag(now == nil)
-	for _, key := range objects.SortedKeys(now) {
+	var room [manyKeys]string
+	for _, key := range objects.AppendSortedKeys(room[:0], now) {
 		was, had := before[key]
 		w.text(key)
 		w.flag(had)
@@ -325,13 +329,16 @@ func (w *shape) strings(now, before map[string]string, both bool) {
 		return
 	}
 	w.flag(before == nil)
-	for _, key := range objects.SortedKeys(before) {
+	for _, key := range objects.AppendSortedKeys(room[:0], before) {
 		if _, has := now[key]; !has {
 			w.text(key, before[key])
 		}
 	}
 	w.mark('-')
 }
+
+// manyKeys is how many keys most maps do not have.
+const manyKeys = 8
 
 func keysOf(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()

@@ -113,7 +113,8 @@ func (w *writer) strings(name string, m map[string]string) {
 	}
 	w.key(name)
 	w.begin('{')
-	for _, key := range objects.SortedKeys(m) {
+	var room [manyKeys]string
+	for _, key := range objects.AppendSortedKeys(room[:0], m) {
 		w.comma()
 		w.text(key)
 		w.data = append(w.data, ':')

@@ -37,6 +37,8 @@ type resource struct {
 	review bool
 	// keepsDeleted reports that the answer to a delete is the deleted object, and not a Status.
 	keepsDeleted bool
+	// sample is an object without fields of the Go type of a typed kind, to read only; nil if objects are not stored.
+	sample api.Object
 	// empty returns an object to decode into.
 	empty func() api.Object
 	// storedType is the kind of stored objects that are plain data.
@@ -71,7 +73,9 @@ func newResources(c *codec) []*resource {
 	var list []*resource
 	for _, kind := range objkinds.All() {
 		r := newResource(kind, kind.Version())
-		r.typed = c.scheme.Recognizes(r.gvk())
+		if r.typed = c.scheme.Recognizes(r.gvk()); r.typed {
+			r.sample = c.newTyped(r.gvk())
+		}
 		if r.gvk() == eventsKind {
 			list = append(list, newEvents(r, c))
 			continue

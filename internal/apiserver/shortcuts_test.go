@@ -74,7 +74,7 @@ func TestShortcuts(t *testing.T) {
 // checkShared compares an object of a Go type that was kept with one that is converted from the content.
 func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 	t.Helper()
-	kept, err := o.Copy().SharedAs(s.codec.newTyped(r.gvk()))
+	kept, err := o.Copy().SharedAs(r.sample)
 	require.NoError(t, err)
 	require.EqualValues(t, "changed", kept.GetUID())
 	converted := s.codec.newTyped(r.gvk())
@@ -83,7 +83,7 @@ func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 
 	other := o.Copy()
 	other.SetContent(map[string]any{})
-	kept, err = other.SharedAs(s.codec.newTyped(r.gvk()))
+	kept, err = other.SharedAs(r.sample)
 	require.NoError(t, err)
 	converted = s.codec.newTyped(r.gvk())
 	require.NoError(t, plain.Write(other, converted))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -198,7 +199,9 @@ func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Ob
 		obj, err = fn()
 		now := old
 		if err == nil {
-			ref = api.RefTo(obj) // the server may have generated the name
+			if ref.Key == "" || strings.HasSuffix(ref.Key, "/") {
+				ref = api.RefTo(obj) // the server has generated the name
+			}
 			now = e.store.Lookup(ref.Kind, ref.Key)
 		}
 		p.traceWrite(verb, ref, old, now, err)

@@ -10,7 +10,11 @@ func SortedKeys[M ~map[K]V, K cmp.Ordered, V any](m M) []K {
 	if len(m) == 0 {
 		return nil
 	}
-	keys := make([]K, 0, len(m))
+	return AppendSortedKeys(make([]K, 0, len(m)), m)
+}
+
+// AppendSortedKeys appends the keys of a map to an empty slice in ascending order, so that a caller can give the room for them.
+func AppendSortedKeys[M ~map[K]V, K cmp.Ordered, V any](keys []K, m M) []K {
 	for key := range m {
 		keys = append(keys, key)
 	}

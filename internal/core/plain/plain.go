@@ -296,20 +296,24 @@ func Shared[T api.Object](obj *Object) T {
 	return typed
 }
 
-// SharedAs is Shared for the Go type of target, which becomes the result unless the object was converted to that type before.
-func (o *Object) SharedAs(target api.Object) (api.Object, error) {
-	if reflect.TypeOf(o.shared) == reflect.TypeOf(target) {
+// SharedAs is Shared for the Go type and the kind of sample, an object without any other fields.
+func (o *Object) SharedAs(sample api.Object) (api.Object, error) {
+	if reflect.TypeOf(o.shared) == reflect.TypeOf(sample) {
 		return o.shared, nil
 	}
-	if o.source != nil && reflect.TypeOf(o.source) == reflect.TypeOf(target) {
-		gvk := target.GetObjectKind().GroupVersionKind()
+	var target api.Object
+	if o.source != nil && reflect.TypeOf(o.source) == reflect.TypeOf(sample) {
+		gvk := sample.GetObjectKind().GroupVersionKind()
 		target = Shallow(o.source)
 		meta, _ := metaOf(target)
 		*meta = o.ObjectMeta
 		target.GetObjectKind().SetGroupVersionKind(gvk)
 		o.source = target // one of them is enough
-	} else if err := Write(o, target); err != nil {
-		return nil, err
+	} else {
+		target = Shallow(sample)
+		if err := Write(o, target); err != nil {
+			return nil, err
+		}
 	}
 	o.shared = target
 	return target, nil
