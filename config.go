@@ -12,7 +12,9 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/internal/controllers/healthmonitor"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
@@ -64,8 +66,8 @@ type Config struct {
 	// StrictNamespaces: an object can be created only in a namespace that exists as an object, as in a real cluster, which begins with
 	// default, kube-system, kube-public and kube-node-lease. By default, false, a namespace that never was an object exists, too.
 	StrictNamespaces bool
-	// FeatureGates turns feature gates of Kubernetes on or off, by name: CrossNamespaceVolumeDataSource, which is off by
-	// default. All other gates have their defaults of v1.36.3; to name one is an error.
+	// FeatureGates turns feature gates of Kubernetes on or off, by name: CrossNamespaceVolumeDataSource and CSIVolumeHealth, which are off
+	// by default. All other gates have their defaults of v1.36.3; to name one is an error.
 	FeatureGates map[string]bool
 	// ManualNodes: only Cluster.AddNode adds nodes with a kubelet. By default, false, every Node object has one. A Node object without a
 	// kubelet keeps the status that the test writes.
@@ -84,6 +86,11 @@ type Config struct {
 	// Provisioner, Attacher and Resizer configure the sidecars of each CSI driver: external-provisioner, external-attacher and
 	// external-resizer.
 	Provisioner, Attacher, Resizer SidecarConfig
+	// HealthMonitors names the CSI drivers that have the sidecar external-health-monitor, which emits Events about the claims of abnormal
+	// volumes (HEALTH-001). The default is none.
+	HealthMonitors []string
+	// NodeWatcher lets these sidecars also emit Events about claims on nodes that fail: --enable-node-watcher. The default is false.
+	NodeWatcher bool
 
 	internal options.Options // see package internals
 }
@@ -162,6 +169,21 @@ func (cfg *Config) log() (*klog.Config, error) {
 		return nil, nil
 	}
 	return &klog.Config{Out: cfg.Log, V: cfg.LogV, Modules: modules}, nil
+}
+
+// checkMonitors returns an error for a driver that cannot have the external-health-monitor.
+func (cfg *Config) checkMonitors(all *backends.Set) error {
+	for _, name := range cfg.HealthMonitors {
+		driver, ok := all.Driver(name)
+		switch {
+		case !ok:
+			return fmt.Errorf("volsim: Config.HealthMonitors names %q: there is no such CSI driver", name)
+		case !healthmonitor.Monitors(driver):
+			return fmt.Errorf("volsim: Config.HealthMonitors names %q: the driver can neither %s nor %s; implement storage.ConditionReporter", name,
+				storage.ListConditions, storage.GetCondition)
+		}
+	}
+	return nil
 }
 
 // checkNames returns an error for the name of a controller that does not exist.

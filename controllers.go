@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/disruption"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/garbagecollector"
+	"github.com/volsim/volsim/internal/controllers/healthmonitor"
 	"github.com/volsim/volsim/internal/controllers/job"
 	"github.com/volsim/volsim/internal/controllers/namespace"
 	"github.com/volsim/volsim/internal/controllers/nodelifecycle"
@@ -154,6 +155,12 @@ func (c *Cluster) sidecars() []component {
 				return err
 			}))
 		}
+		if slices.Contains(c.cfg.HealthMonitors, name) {
+			all = append(all, component{name: actors.HealthMonitor(name), start: func(c *Cluster) error {
+				_, err := healthmonitor.New(c.engine, driver, c.cfg.NodeWatcher)
+				return err
+			}})
+		}
 	}
 	return all
 }
@@ -184,6 +191,9 @@ func (c *Cluster) startKubelets() error {
 
 // startControllers starts every controller that Config.Without does not name.
 func (c *Cluster) startControllers() error {
+	if err := c.cfg.checkMonitors(c.backends); err != nil {
+		return err
+	}
 	sidecars := c.sidecars()
 	if err := c.cfg.checkNames(sidecars); err != nil {
 		return err

@@ -126,7 +126,7 @@ func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.Vol
 		}
 		return storage.NodeRequest{}, errors.New("pv contained non-CSI source that was not migrated")
 	}
-	mode, err := PublishMode(pv.Spec.AccessModes, a.opts.SingleNodeMultiWriter || backends.DistinguishesOnePod(a.backend))
+	mode, err := objects.PublishMode(pv.Spec.AccessModes, a.opts.SingleNodeMultiWriter || backends.DistinguishesOnePod(a.backend))
 	if err != nil && !a.opts.Plain {
 		return storage.NodeRequest{}, err
 	}

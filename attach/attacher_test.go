@@ -453,7 +453,7 @@ func TestStaleError(t *testing.T) {
 	if !va.Status.Attached || va.Status.AttachError == nil {
 		t.Errorf("ATT-182: attached %v, error %v, want both", va.Status.Attached, va.Status.AttachError)
 	}
-	if ok, err := attach.Attached(va); !ok || err != nil {
+	if ok, err := attach.IsAttached(va); !ok || err != nil {
 		t.Errorf("ATT-182: Attached = %v, %v, want true, nil", ok, err)
 	}
 }

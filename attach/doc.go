@@ -9,7 +9,7 @@
 // only.
 //
 // [New] adds the controller, [NewAttacher] the external-attacher of a driver. Their decisions are
-// functions of objects: [Action], [DecideDetach], [Attached], [PublishMode].
+// functions of objects: [Wants], [DecideDetach].
 //
 // The reconciler and the populator skip passes that would find nothing to do; the others run on the ticks of the real loops. A crash loses
 // the controller's memory; ATT-130 to ATT-135 say what a restarted controller rebuilds from the API.

@@ -103,19 +103,19 @@ func TestAction(t *testing.T) {
 		init, main []string
 		want       attach.PodAction
 	}{
-		{"ATT-025", "no node", "", "Pending", false, nil, nil, attach.IgnorePod},
-		{"ATT-025", "no node and failed", "", "Failed", false, nil, nil, attach.IgnorePod},
-		{"ATT-025", "scheduled", "a", "Pending", false, nil, nil, attach.AddVolumes},
-		{"ATT-025", "unknown phase", "a", "Unknown", false, nil, nil, attach.AddVolumes},
-		{"ATT-026", "complete", "a", "Succeeded", false, nil, []string{"running"}, attach.RemoveVolumes},
-		{"ATT-026", "failed", "a", "Failed", false, nil, nil, attach.RemoveVolumes},
-		{"ATT-195", "deleting and running", "a", "Running", true, nil, []string{"terminated", "running"}, attach.AddVolumes},
-		{"ATT-025", "deleting, an init container runs", "a", "Running", true, []string{"running"}, []string{"waiting"}, attach.AddVolumes},
-		{"ATT-025", "deleting, an empty state counts as running", "a", "Running", true, nil, []string{""}, attach.AddVolumes},
+		{"ATT-025", "no node", "", "Pending", false, nil, nil, attach.IgnoresPod},
+		{"ATT-025", "no node and failed", "", "Failed", false, nil, nil, attach.IgnoresPod},
+		{"ATT-025", "scheduled", "a", "Pending", false, nil, nil, attach.AddsVolumes},
+		{"ATT-025", "unknown phase", "a", "Unknown", false, nil, nil, attach.AddsVolumes},
+		{"ATT-026", "complete", "a", "Succeeded", false, nil, []string{"running"}, attach.RemovesVolumes},
+		{"ATT-026", "failed", "a", "Failed", false, nil, nil, attach.RemovesVolumes},
+		{"ATT-195", "deleting and running", "a", "Running", true, nil, []string{"terminated", "running"}, attach.AddsVolumes},
+		{"ATT-025", "deleting, an init container runs", "a", "Running", true, []string{"running"}, []string{"waiting"}, attach.AddsVolumes},
+		{"ATT-025", "deleting, an empty state counts as running", "a", "Running", true, nil, []string{""}, attach.AddsVolumes},
 		{"ATT-025", "deleting, nothing runs", "a", "Running", true, []string{"terminated"}, []string{"waiting", "terminated"},
-			attach.RemoveVolumes},
-		{"ATT-025", "deleting, nothing known", "a", "Pending", true, nil, nil, attach.RemoveVolumes},
-		{"ATT-025", "not deleting, nothing runs", "a", "Running", false, nil, []string{"terminated"}, attach.AddVolumes},
+			attach.RemovesVolumes},
+		{"ATT-025", "deleting, nothing known", "a", "Pending", true, nil, nil, attach.RemovesVolumes},
+		{"ATT-025", "not deleting, nothing runs", "a", "Running", false, nil, []string{"terminated"}, attach.AddsVolumes},
 	}
 	for _, tt := range tests {
 		pod := fake.Pod("p", fake.OnNode(tt.node))
@@ -129,7 +129,7 @@ func TestAction(t *testing.T) {
 		for _, kind := range tt.main {
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, state(kind))
 		}
-		if got := attach.Action(pod); got != tt.want {
+		if got := attach.ActionFor(pod); got != tt.want {
 			t.Errorf("%s %s: Action = %v, want %v", tt.rule, tt.name, got, tt.want)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAttached(t *testing.T) {
 		if tt.deleting {
 			va.DeletionTimestamp = &metav1.Time{}
 		}
-		got, err := attach.Attached(va)
+		got, err := attach.IsAttached(va)
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -189,7 +189,7 @@ func TestPublishMode(t *testing.T) {
 			if multiple {
 				want = tt.multiple
 			}
-			got, err := attach.PublishMode(modes, multiple)
+			got, err := objects.PublishMode(modes, multiple)
 			if got != want || (err != nil) != (want == "") {
 				t.Errorf("%s: PublishMode(%s, %v) = %q, %v, want %q", tt.rule, tt.modes, multiple, got, err, want)
 			}

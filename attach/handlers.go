@@ -108,10 +108,10 @@ func (c *controller) nodeDeleted(node *corev1.Node) {
 
 func (c *controller) podChanged(pod *corev1.Pod) {
 	c.scheduleRelist()
-	switch Action(pod) {
-	case AddVolumes:
+	switch actionFor(pod) {
+	case addsVolumes:
 		c.addVolumes(pod)
-	case RemoveVolumes:
+	case removesVolumes:
 		c.removeVolumes(pod)
 	}
 }
@@ -124,27 +124,30 @@ func (c *controller) podDeleted(pod *corev1.Pod) {
 	}
 }
 
-// PodAction is the effect of a pod on the desired volumes of its node.
-type PodAction int
+// podAction is the effect of a pod on the desired volumes of its node.
+type podAction int
 
 // The effects: none, its volumes are added, its volumes are removed.
 const (
-	IgnorePod PodAction = iota
-	AddVolumes
-	RemoveVolumes
+	ignoresPod podAction = iota
+	addsVolumes
+	removesVolumes
 )
 
-// Action returns whether a pod wants its volumes attached (ATT-025). It does not depend on whether the node is managed.
-func Action(pod *corev1.Pod) PodAction {
+// Wants reports whether a pod wants its volumes attached to its node (ATT-025), whether or not the node is managed.
+func Wants(pod *corev1.Pod) bool { return actionFor(pod) == addsVolumes }
+
+// actionFor returns the effect of a pod (ATT-025).
+func actionFor(pod *corev1.Pod) podAction {
 	switch {
 	case pod.Spec.NodeName == "":
 		// ATT-025: a pod without a node is ignored.
-		return IgnorePod
+		return ignoresPod
 	case objects.Terminated(pod):
 		// ATT-025, ATT-026, ATT-195: a pod that is complete, or is being deleted and runs no container, never needs its volumes again.
-		return RemoveVolumes
+		return removesVolumes
 	}
-	return AddVolumes
+	return addsVolumes
 }
 
 // addVolumes adds the volumes of a pod to the desired state.
@@ -200,7 +203,7 @@ func (c *controller) processClaim(_ *engine.Process, key string) error {
 	}
 	for _, pod := range c.infPods.ByIndex(c.actor.Engine().Store().PodsByClaim, key) {
 		// ATT-031: all volumes of the pod are added; one that cannot be resolved is not retried.
-		if Action(pod) == AddVolumes {
+		if Wants(pod) {
 			c.addVolumes(pod)
 		}
 	}

@@ -83,7 +83,7 @@ func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node 
 			// ATT-141, ATT-147: the cache lags, or it is gone; it is not created again here.
 			return false, nil
 		}
-		return Attached(va)
+		return isAttached(va)
 	})
 }
 
@@ -100,9 +100,9 @@ func newAttachment(name, node string, spec objects.VolumeSpec) *storagev1.Volume
 	}
 }
 
-// Attached reports whether a VolumeAttachment is attached, and returns an error if attaching has failed (ATT-141). With false and nil the
+// isAttached reports whether a VolumeAttachment is attached, and returns an error if attaching has failed (ATT-141). With false and nil the
 // caller has to wait.
-func Attached(va *storagev1.VolumeAttachment) (bool, error) {
+func isAttached(va *storagev1.VolumeAttachment) (bool, error) {
 	switch {
 	case va.DeletionTimestamp != nil:
 		// ATT-141: a VolumeAttachment that is being deleted is an error, attached or not.

@@ -37,7 +37,7 @@ func (c *controller) removeGonePods(p *engine.Process) bool {
 			victims[pod.UID] = struct{}{}
 			known, ok := c.infPods.Get(api.KeyOf(pod))
 			// ATT-002, ATT-032: a pod with the same name and another uid is another pod.
-			if ok && known.UID == pod.UID && Action(known) == AddVolumes {
+			if ok && known.UID == pod.UID && Wants(known) {
 				continue
 			}
 			c.log.populator.Info(1, "Removing pod from dsw because it does not exist in pod informer", klog.String("podName", api.KeyOf(pod)),
@@ -74,7 +74,7 @@ func (c *controller) removeUnattachable(p *engine.Process) bool {
 func (c *controller) addActivePods() {
 	for _, pod := range c.infPods.List() {
 		// ATT-035: this adds volumes that could not be resolved when the event of the pod came.
-		if Action(pod) == AddVolumes {
+		if Wants(pod) {
 			c.addVolumes(pod)
 		}
 	}

@@ -145,7 +145,7 @@ func (x *explainer) wantedBy(pv *corev1.PersistentVolume, node string) []*corev1
 	var wanted []*corev1.Pod
 	for _, claim := range claims {
 		for _, pod := range x.byClaim[claim] {
-			if pod.Spec.NodeName == node && attach.Action(pod) == attach.AddVolumes {
+			if pod.Spec.NodeName == node && attach.Wants(pod) {
 				wanted = append(wanted, pod)
 			}
 		}

@@ -10,8 +10,7 @@
 // An invalid argument, such as a size of "ten", is recorded in the annotation volsim.dev/builder-error of the object. Cluster.Create then
 // returns it as an error, and so does [Err].
 //
-// Not simulated: snapshots and clones (a clone is created empty, with its source confirmed), volume health, listing of volumes,
-// and file systems except for their size.
+// Not simulated: what file systems contain, beyond the last write.
 //
 // Rules: RECL-027 (volume in use), RECL-036 (paths that HostPath deletes).
 package fake

@@ -47,6 +47,7 @@ type contract interface {
 	storage.SnapshotLister
 	storage.GroupSnapshotter
 	storage.ContentReporter
+	storage.ConditionReporter
 	backends.Delayer
 	storage.Rebooter
 	storage.AttachLimiter
@@ -95,6 +96,13 @@ func (m *Memory) Report(pvs []*corev1.PersistentVolume) []Problem { return m.mod
 // the scheduler respects it. The backend itself does not enforce it: to make Attach fail, inject [storage.ResourceExhausted] with [Faults].
 func (m *Memory) SetAttachLimit(node string, volumes int32) { m.model.SetAttachLimit(node, volumes) }
 
+// SetCondition says what is wrong with a volume until the next SetCondition; "" is nothing. On a node, only the kubelet there is told,
+// which needs the feature gate CSIVolumeHealth; for the node "" it is the volume itself, which all are told. Nothing else changes: the
+// volume still works. It returns an error for a volume that does not exist.
+func (m *Memory) SetCondition(id, node, problem string) error {
+	return m.model.SetCondition(id, node, problem)
+}
+
 // model implements a Memory.
 type model struct {
 	name   string
@@ -137,28 +145,30 @@ type settings struct {
 
 // volume is a volume from its creation, or first use, to its deletion.
 type volume struct {
-	id        string
-	request   *storage.CreateRequest // nil for a static volume
-	response  storage.Volume
-	size      int64             // 0 if unknown
-	usable    int64             // bytes of size that the file system uses
-	modified  map[string]string // by Modify
-	block     bool
-	attached  []Use // sorted by node
-	staged    []Use // sorted by node
-	published []Use // sorted by node and path
-	writes    []storage.Write
-	content   storage.Write
-	origin    string    // ID of the volume or snapshot whose copy it is; "" for an empty volume
-	revived   bool      // static, with the ID of a deleted volume
-	deletedPV types.UID // of the PersistentVolume that was deleted with it; "" if not known
+	id         string
+	request    *storage.CreateRequest // nil for a static volume
+	response   storage.Volume
+	size       int64             // 0 if unknown
+	usable     int64             // bytes of size that the file system uses
+	modified   map[string]string // by Modify
+	block      bool
+	attached   []Use // sorted by node
+	staged     []Use // sorted by node
+	published  []Use // sorted by node and path
+	writes     []storage.Write
+	content    storage.Write
+	conditions map[string]string // what is wrong, by node; "" is the volume itself
+	origin     string            // ID of the volume or snapshot whose copy it is; "" for an empty volume
+	revived    bool              // static, with the ID of a deleted volume
+	deletedPV  types.UID         // of the PersistentVolume that was deleted with it; "" if not known
 }
 
 // CSI returns a CSI driver with all capabilities. The name is that of the driver, such as "disk.example.com".
 func CSI(name string, opts ...MemoryOption) *Memory {
 	m := newModel(name, storage.Create, storage.Delete, storage.Attach, storage.Detach, storage.Stage, storage.Unstage, storage.Publish,
 		storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.GetCapacity, storage.CreateSnapshot,
-		storage.DeleteSnapshot, storage.GetSnapshot, storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot)
+		storage.DeleteSnapshot, storage.GetSnapshot, storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot, storage.NodeCondition, storage.GetCondition,
+		storage.ListConditions)
 	m.supports = func(source *corev1.PersistentVolumeSource) bool {
 		return source.CSI != nil && source.CSI.Driver == name
 	}

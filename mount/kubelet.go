@@ -66,6 +66,7 @@ type kubelet struct {
 	registrar    *driverRegistrar
 	housekeeping *housekeeper
 	adoption     *adopter
+	health       *volumeHealth // nil without the feature gate
 }
 
 // The order in which passes at the same instant run (MNT-014).
@@ -180,6 +181,7 @@ func (k *kubelet) run(p *engine.Process) {
 	k.populator.ticker.Arm()
 	k.status.ticker.Arm()
 	k.housekeeping.ticker.ArmBackground()
+	k.startHealth()
 }
 
 // makeTickers creates the loops of a process that begins to work now. The pause between two passes counts from the end of a pass (MNT-001,

@@ -16,6 +16,7 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	w, known := k.workers[pod.UID]
 	if !known {
 		w = k.newWorker(pod)
+		k.health.podsChanged()
 		// NODE-091: a pod that was not ready before the kubelet resumed is not ready now.
 		w.unready = k.resumed && markedNotReady(pod)
 	}
@@ -35,6 +36,7 @@ func (k *kubelet) podDeleted(pod *corev1.Pod) {
 		return
 	}
 	delete(k.pods, pod.UID)
+	k.health.podsChanged()
 	k.status.extendHeartbeats()
 	k.populator.ticker.Arm()
 	k.housekeeping.ticker.ArmBackground()

@@ -8,7 +8,7 @@
 //
 // [NewReclaimer] makes the reclaiming half; package binder is the other one, and package volsim connects the two. [New] starts each of the
 // small controllers, [NewProvisioner] an external-provisioner. Recycler pods have no kubelet: a pod runner, which Kubernetes does not have,
-// takes its place. The decisions are functions of objects: [Released], [FindDeleter], [UsesClaim], [Responsible] and [RecyclerPod].
+// takes its place. The decisions are functions of objects: [FindDeleter] and [UsesClaim].
 //
 // Not simulated, of the external-provisioner: node-local deployments. The watch on a recycler pod has no lag.
 //

@@ -1,4 +1,10 @@
 package reclaim
 
 // For the tests.
-var EphemeralClaim = ephemeralClaim
+var (
+	EphemeralClaim = ephemeralClaim
+	ErrIgnored     = errIgnored
+	IsReleased     = isReleased
+	NewRecyclerPod = newRecyclerPod
+	Responsible    = responsible
+)

@@ -31,8 +31,8 @@ const (
 	reschedule provisionState = "Reschedule"
 )
 
-// ErrIgnored is an error of a driver that leaves a request to another provisioner: no Event and no retry (XPROV-026, XPROV-053).
-var ErrIgnored = errors.New("ignored")
+// errIgnored is an error of a driver that leaves a request to another provisioner: no Event and no retry (XPROV-026, XPROV-053).
+var errIgnored = errors.New("ignored")
 
 // errStop ends the sync of a claim without a retry.
 var errStop = errors.New("stop provisioning")
@@ -200,7 +200,7 @@ func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.Persistent
 func (c *provisioner) provisionFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	state provisionState, err error) (provisionState, error) {
 	// XPROV-026: the driver leaves the claim to another provisioner.
-	if errors.Is(err, ErrIgnored) {
+	if errors.Is(err, errIgnored) {
 		p.Decide("XPROV-026", claim, "provisioning is left to others: %v", err)
 		c.resync.ArmBackground()
 		return finished, errStop

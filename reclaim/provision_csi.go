@@ -130,7 +130,7 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 			// XPROV-031: a volume populator provisions a volume of its own.
 			c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning, "Assuming an external populator will provision the volume")
 			return req, refs, finished,
-				fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
+				fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", errIgnored, source.Kind)
 		}
 	}
 	if source != nil && source.Kind == kindSnapshot {

@@ -26,7 +26,7 @@ func (c *provisioner) syncVolumeKey(p *engine.Process, name string) error {
 
 // syncVolume adds or removes the finalizer of a volume, and deletes the volume when it is released (XPROV-050).
 func (c *provisioner) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
-	if !Responsible(pv, c.isMine) {
+	if !responsible(pv, c.isMine) {
 		return nil
 	}
 	pv, err := c.syncFinalizer(p, pv)
@@ -43,8 +43,8 @@ func (c *provisioner) syncVolume(p *engine.Process, pv *corev1.PersistentVolume)
 	return c.deleteVolume(p, pv)
 }
 
-// Responsible reports whether a volume belongs to an external-provisioner (XPROV-050). isMine accepts the names of that provisioner.
-func Responsible(pv *corev1.PersistentVolume, isMine func(provisioner string) bool) bool {
+// responsible reports whether a volume belongs to an external-provisioner (XPROV-050). isMine accepts the names of that provisioner.
+func responsible(pv *corev1.PersistentVolume, isMine func(provisioner string) bool) bool {
 	migratedTo := pv.Annotations[objects.AnnMigratedTo]
 	if provisioner, provisioned := pv.Annotations[objects.AnnProvisionedBy]; provisioned {
 		// XPROV-050: a dynamic volume belongs to its provisioner, and to the driver that it is migrated to.
@@ -82,7 +82,7 @@ func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why
 // deleteVolume deletes the asset of a volume, then the volume (XPROV-053). A retry repeats both (XPROV-055).
 func (c *provisioner) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
 	p.Decide("XPROV-052", pv, "driver %s deletes the volume", c.name)
-	if err := c.deleteVolumeAsset(p, pv); errors.Is(err, ErrIgnored) {
+	if err := c.deleteVolumeAsset(p, pv); errors.Is(err, errIgnored) {
 		// XPROV-053: the driver leaves the volume to another provisioner.
 		c.resync.ArmBackground()
 		return nil

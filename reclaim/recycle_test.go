@@ -154,7 +154,7 @@ func TestRecyclerPod(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			pod := reclaim.RecyclerPod(test.pv, "default")
+			pod := reclaim.NewRecyclerPod(test.pv, "default")
 			if *pod.Spec.ActiveDeadlineSeconds != test.deadline {
 				t.Errorf("activeDeadlineSeconds = %d, want %d", *pod.Spec.ActiveDeadlineSeconds, test.deadline)
 			}
@@ -356,7 +356,7 @@ func TestPodRunner(t *testing.T) {
 	t.Run("RECL-070 a pod that cannot be scheduled", func(t *testing.T) {
 		w := newFixture(t, options.Reclaimer{})
 		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, nil))
-		w.Load(reclaim.RecyclerPod(newVolume(), "default"))
+		w.Load(reclaim.NewRecyclerPod(newVolume(), "default"))
 		w.settle()
 		pod := w.recyclerPod()
 		if pod.Status.Phase != corev1.PodFailed || pod.Status.Message != "no volume plugin matched" {

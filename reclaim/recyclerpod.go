@@ -16,9 +16,9 @@ import (
 // recyclerPodPrefix begins the names of recycler pods.
 const recyclerPodPrefix = "recycler-for-"
 
-// RecyclerPod returns the pod that scrubs a volume, as it is created in the namespace (RECL-070). It mounts the volume's source if that is
+// newRecyclerPod returns the pod that scrubs a volume, as it is created in the namespace (RECL-070). It mounts the volume's source if that is
 // NFS or a host path.
-func RecyclerPod(pv *corev1.PersistentVolume, namespace string) *corev1.Pod {
+func newRecyclerPod(pv *corev1.PersistentVolume, namespace string) *corev1.Pod {
 	deadline := recyclerDeadline(pv)
 	return &corev1.Pod{
 		// RECL-070: the name is fixed, so that the pod of an earlier run is found.
@@ -54,7 +54,7 @@ func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 
 // scrubByPod runs the recycler pod of the volume to its end (RECL-070 to RECL-073).
 func (r *reclaimer) scrubByPod(p *engine.Process, pv *corev1.PersistentVolume) error {
-	pod := RecyclerPod(pv, r.namespace)
+	pod := newRecyclerPod(pv, r.namespace)
 	pod.Spec.SchedulerName = r.scheduler
 	key := api.KeyOf(pod)
 	// RECL-070: the watch starts before the pod is created, so that it misses no change.

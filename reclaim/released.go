@@ -6,9 +6,9 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Released reports whether the claim of a volume is gone, so that it may be deleted or recycled (RECL-010). ownClaim returns the claim of a
+// isReleased reports whether the claim of a volume is gone, so that it may be deleted or recycled (RECL-010). ownClaim returns the claim of a
 // key from the controller's own cache. The phase of the volume does not count.
-func Released(pv *corev1.PersistentVolume, ownClaim func(key string) (*corev1.PersistentVolumeClaim, bool)) bool {
+func isReleased(pv *corev1.PersistentVolume, ownClaim func(key string) (*corev1.PersistentVolumeClaim, bool)) bool {
 	ref := pv.Spec.ClaimRef
 	// RECL-010: a volume that was never bound is not released.
 	if ref == nil || ref.UID == "" {
@@ -23,9 +23,9 @@ func Released(pv *corev1.PersistentVolume, ownClaim func(key string) (*corev1.Pe
 	return claim.Spec.VolumeName != "" && claim.Spec.VolumeName != pv.Name
 }
 
-// released is Released with the caches of the controller, and logs the answer.
+// released is isReleased with the caches of the controller, and logs the answer.
 func (r *reclaimer) released(pv *corev1.PersistentVolume) bool {
-	released := Released(pv, r.host.OwnClaim)
+	released := isReleased(pv, r.host.OwnClaim)
 	ref := pv.Spec.ClaimRef
 	switch {
 	case ref == nil:

@@ -46,7 +46,7 @@ func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, sidecar.Config{},
 		options.Provisioner{}))
 	w.Load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
-		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
+		newVolume(csi(driverName), named("old")), reclaim.NewRecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)
 	for _, pod := range []string{"default/done", "default/p"} {
 		if _, err := w.Store().Pods.Delete(pod, api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {

@@ -220,7 +220,7 @@ func TestReleased(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			if got := reclaim.Released(test.pv, own); got != test.want {
+			if got := reclaim.IsReleased(test.pv, own); got != test.want {
 				t.Errorf("Released = %v, want %v", got, test.want)
 			}
 		})

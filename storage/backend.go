@@ -98,6 +98,19 @@ type PublishedLister interface {
 	Published() (map[string][]string, error)
 }
 
+// ConditionReporter says what is wrong with a volume (VOLUME_CONDITION); "" is nothing. Each method is a capability of its own, which
+// Capabilities.Without can exclude.
+//
+// NodeCondition is for the kubelet, about a volume that is published on the node (GET_VOLUME_STATS); it has ID, Node and TargetPath. It
+// is called only with the feature gate CSIVolumeHealth (MNT-343). The others are for the external-health-monitor, if the driver has one:
+// GetCondition about one volume (GET_VOLUME), and ListConditions about all, by handle, also those without a problem (LIST_VOLUMES). If a
+// driver has both, only ListConditions is called (HEALTH-002).
+type ConditionReporter interface {
+	NodeCondition(NodeRequest) (problem string, err error)
+	GetCondition(id string) (problem string, err error)
+	ListConditions() (problems map[string]string, err error)
+}
+
 // Describer is a backend with [Capabilities]. A backend without this method has the zero value.
 type Describer interface {
 	Capabilities() Capabilities

@@ -1,7 +1,7 @@
 // Package storage is the contract between the simulated control plane and CSI drivers.
 //
 // In a real cluster, sidecars and kubelets call a CSI driver by gRPC. Here a driver is a [Backend]: a name, and one small interface for
-// each capability of CSI that it has ([Provisioner], [Attacher], [Stager], [Publisher], [Expander], [NodeExpander], [Modifier], [Snapshotter]). Requests
+// each capability of CSI that it has ([Provisioner], [Attacher], [Stager], [Publisher], [Expander], [NodeExpander], [Modifier], [Snapshotter], [ConditionReporter]). Requests
 // have the fields of CSI that the control plane sets. What methods do not show, a backend describes in its [Capabilities]. Errors with a
 // gRPC code come from [Errorf].
 //
@@ -9,5 +9,5 @@
 // [Backend] and the interfaces that you need, and check it with volsimtest.TestBackend. Backends have no clock and start nothing. A
 // call takes effect at once; fake.Faults makes it slow.
 //
-// Not simulated: volume health, listing of volumes, and file systems except for their size.
+// Not simulated: what file systems contain, beyond the last write.
 package storage

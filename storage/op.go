@@ -20,6 +20,10 @@ const (
 
 	GetCapacity Op = "GetCapacity"
 
+	NodeCondition  Op = "NodeCondition"  // NodeGetVolumeStats
+	GetCondition   Op = "GetCondition"   // ControllerGetVolume
+	ListConditions Op = "ListConditions" // ListVolumes
+
 	CreateSnapshot      Op = "CreateSnapshot"
 	DeleteSnapshot      Op = "DeleteSnapshot"
 	GetSnapshot         Op = "GetSnapshot"         // ListSnapshots

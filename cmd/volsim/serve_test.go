@@ -23,7 +23,7 @@ func TestServeFeatureGates(t *testing.T) {
 
 	var out, errOut bytes.Buffer
 	require.Equal(t, exitUsage, execute([]string{"serve", "--feature-gates", "VolumeHealth=true"}, nil, &out, &errOut))
-	require.Contains(t, errOut.String(), `invalid --feature-gates: "VolumeHealth" is not a feature gate that is simulated; these are: CrossNamespaceVolumeDataSource`)
+	require.Contains(t, errOut.String(), `invalid --feature-gates: "VolumeHealth" is not a feature gate that is simulated; these are: CSIVolumeHealth, CrossNamespaceVolumeDataSource`)
 }
 
 // TestServe serves a cluster, reads a node from it and advances its clock.

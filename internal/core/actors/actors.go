@@ -76,6 +76,9 @@ const Snapshot = "snapshot-controller"
 // Snapshotter is the csi-snapshotter of a CSI driver.
 func Snapshotter(driver string) string { return "csi-snapshotter/" + driver }
 
+// HealthMonitor is the external-health-monitor of a CSI driver.
+func HealthMonitor(driver string) string { return "external-health-monitor/" + driver }
+
 // Kubelet is the kubelet of a node.
 func Kubelet(node string) string { return kubeletPrefix + node }
 

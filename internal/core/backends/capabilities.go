@@ -11,7 +11,8 @@ import (
 var ops = []storage.Op{storage.Create, storage.Delete, storage.Recycle, storage.Attach, storage.Detach, storage.Stage, storage.Unstage,
 	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.GetCapacity,
 	storage.CreateSnapshot, storage.DeleteSnapshot, storage.GetSnapshot,
-	storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot}
+	storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot,
+	storage.NodeCondition, storage.GetCondition, storage.ListConditions}
 
 // Ops lists every operation, in the order of a volume's life.
 func Ops() []storage.Op { return slices.Clone(ops) }
@@ -32,7 +33,8 @@ var interfaces = map[storage.Op]string{
 	storage.NodeExpand: "storage.NodeExpander", storage.Modify: "storage.Modifier", storage.GetCapacity: "storage.CapacityReporter",
 	storage.CreateSnapshot: "storage.Snapshotter", storage.DeleteSnapshot: "storage.Snapshotter", storage.GetSnapshot: "storage.SnapshotLister",
 	storage.CreateGroupSnapshot: "storage.GroupSnapshotter", storage.DeleteGroupSnapshot: "storage.GroupSnapshotter",
-	storage.GetGroupSnapshot: "storage.GroupSnapshotter",
+	storage.GetGroupSnapshot: "storage.GroupSnapshotter", storage.NodeCondition: "storage.ConditionReporter",
+	storage.GetCondition: "storage.ConditionReporter", storage.ListConditions: "storage.ConditionReporter",
 }
 
 func implements(b storage.Backend, op storage.Op) (ok bool) {
@@ -61,6 +63,8 @@ func implements(b storage.Backend, op storage.Op) (ok bool) {
 		_, ok = b.(storage.SnapshotLister)
 	case storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot:
 		_, ok = b.(storage.GroupSnapshotter)
+	case storage.NodeCondition, storage.GetCondition, storage.ListConditions:
+		_, ok = b.(storage.ConditionReporter)
 	}
 	return ok
 }

@@ -249,6 +249,9 @@ func (p *Process) crash(restart time.Duration) {
 	panic(killed{})
 }
 
+// Restart ends the actor, as a panic of its program does, and starts it again. It does not return.
+func (p *Process) Restart() { p.crash(0) }
+
 // Backend makes a call to a storage backend: latency passes, then fn takes effect. It returns fn's error, or the injected one.
 func (p *Process) Backend(call api.Call, latency time.Duration, fn func() error) error {
 	return p.BackendWithin(call, latency, forever, nil, fn)

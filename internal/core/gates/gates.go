@@ -13,14 +13,17 @@ import (
 const (
 	// CrossNamespaceVolumeDataSource: a claim may name a source in another namespace, if a ReferenceGrant there allows it.
 	CrossNamespaceVolumeDataSource = "CrossNamespaceVolumeDataSource"
+	// CSIVolumeHealth: kubelets report abnormal volumes in Events of the pods that use them.
+	CSIVolumeHealth = "CSIVolumeHealth"
 )
 
 // Known lists the names of the gates, in order.
-var Known = []string{CrossNamespaceVolumeDataSource}
+var Known = []string{CSIVolumeHealth, CrossNamespaceVolumeDataSource}
 
 // Set says which gates are on. The zero value has the defaults of v1.36.3.
 type Set struct {
 	CrossNamespaceVolumeDataSource bool
+	CSIVolumeHealth                bool
 }
 
 // New returns the set in which the named gates have these values, and the others their defaults. Any other name is an error.
@@ -33,6 +36,8 @@ func New(values map[string]bool) (Set, error) {
 		switch name {
 		case CrossNamespaceVolumeDataSource:
 			s.CrossNamespaceVolumeDataSource = values[name]
+		case CSIVolumeHealth:
+			s.CSIVolumeHealth = values[name]
 		default:
 			return Set{}, fmt.Errorf("%q is not a feature gate that is simulated; these are: %s", name, strings.Join(Known, ", "))
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	both := "; these are: CrossNamespaceVolumeDataSource"
+	both := "; these are: CSIVolumeHealth, CrossNamespaceVolumeDataSource"
 	for _, tt := range []struct {
 		text string
 		want gates.Set
@@ -19,6 +19,7 @@ func TestParse(t *testing.T) {
 		{text: "CrossNamespaceVolumeDataSource=true", want: gates.Set{CrossNamespaceVolumeDataSource: true}},
 		{text: "CrossNamespaceVolumeDataSource=false, CrossNamespaceVolumeDataSource=true", want: gates.Set{CrossNamespaceVolumeDataSource: true}},
 		{text: "CrossNamespaceVolumeDataSource=true,CrossNamespaceVolumeDataSource=false"},
+		{text: "CSIVolumeHealth=true", want: gates.Set{CSIVolumeHealth: true}},
 		{text: "CrossNamespaceVolumeDataSource", err: `invalid feature gate "CrossNamespaceVolumeDataSource"; want NAME=true or NAME=false, separated by commas`},
 		{text: "CrossNamespaceVolumeDataSource=on", err: `invalid feature gate "CrossNamespaceVolumeDataSource=on"; want NAME=true or NAME=false, separated by commas`},
 		{text: "", err: `invalid feature gate ""; want NAME=true or NAME=false, separated by commas`},

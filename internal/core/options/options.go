@@ -101,6 +101,9 @@ type Kubelet struct {
 	Holds func(pod *corev1.Pod) bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
+	// StatsPeriod returns how long the kubelet waits after so many checks of the volumes of a pod. Kubernetes chooses it at random between one
+	// and two minutes. Nil is one minute (MNT-344).
+	StatsPeriod func(pod *corev1.Pod, checks int) time.Duration
 	// Leases records when the kubelet renews the lease of its node. Nil: it does not.
 	Leases *leases.Book
 }

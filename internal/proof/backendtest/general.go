@@ -38,8 +38,8 @@ var general = []check{
 	}},
 	{name: "an empty request is rejected", run: func(s *subject) error {
 		for _, op := range backends.Ops() {
-			if op == storage.GetCapacity || !backends.Can(s.b, op) {
-				continue // a driver without topology gets no segment
+			if op == storage.GetCapacity || op == storage.ListConditions || !backends.Can(s.b, op) {
+				continue // a driver without topology gets no segment, and a list has no arguments
 			}
 			err := backends.Safely(s.b.Name(), op, func() error { return empty(s.b, op) })
 			if err := s.rejected(string(op)+" with an empty request", err, storage.InvalidArgument); err != nil {
@@ -102,6 +102,12 @@ func empty(b storage.Backend, op storage.Op) (err error) {
 		_, err = b.(storage.NodeExpander).NodeExpand(storage.NodeRequest{})
 	case storage.Modify:
 		err = b.(storage.Modifier).Modify(storage.ModifyRequest{})
+	case storage.NodeCondition:
+		_, err = b.(storage.ConditionReporter).NodeCondition(storage.NodeRequest{})
+	case storage.GetCondition:
+		_, err = b.(storage.ConditionReporter).GetCondition("")
+	case storage.ListConditions:
+		_, err = b.(storage.ConditionReporter).ListConditions()
 	case storage.GetCapacity:
 		_, err = b.(storage.CapacityReporter).Capacity(storage.CapacityRequest{})
 	case storage.CreateSnapshot:

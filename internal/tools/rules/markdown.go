@@ -11,7 +11,7 @@ import (
 const notSimulatedFile = "left-out.md"
 
 // IDPattern is the regular expression of a rule ID: the prefix of its group and a number.
-const IDPattern = `(?:API|GC|MIG|WORK|STS|RS|DEP|DS|JOB|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|NODE|NS|QUO|SCHED|SNAP|PDB)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?\b`
+const IDPattern = `(?:API|GC|MIG|WORK|STS|RS|DEP|DS|JOB|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|NODE|NS|QUO|SCHED|SNAP|PDB|HEALTH)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?\b`
 
 // definition matches a line that defines a rule: the ID begins a row of a table, an item of a list, or the line.
 var definition = regexp.MustCompile(`^(?:\| |- )?\*{0,2}(` + IDPattern + `)`)

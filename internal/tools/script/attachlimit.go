@@ -12,7 +12,7 @@ func backendCommands() []*command {
 			"every `nodeAllocatableUpdatePeriodSeconds` of the CSIDriver (never if that is unset), and then updates its CSINode.",
 		examples: []string{"attach-limit disk.example.com 3 n1", "attach-limit disk.example.com none"},
 		read:     readAttachLimit,
-	}}
+	}, volumeConditionCommand}
 }
 
 func readAttachLimit(s *Script, args []string) (step, error) {

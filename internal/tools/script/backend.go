@@ -22,6 +22,7 @@ type scriptBackend interface {
 	Deleted() []fake.VolumeState
 	Report(pvs []*corev1.PersistentVolume) []fake.Problem
 	SetAttachLimit(node string, volumes int32)
+	SetCondition(id, node, problem string) error
 }
 
 // knownBackend returns an error if the setup lines define no backend of this name.

@@ -94,7 +94,7 @@ var settings = []setting{
 	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
 		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
 	{"feature-gates",
-		"comma-separated feature gates of Kubernetes, each with true or false: `CrossNamespaceVolumeDataSource=true`, which is off by default",
+		"comma-separated feature gates of Kubernetes, each with true or false: `CrossNamespaceVolumeDataSource=true`, `CSIVolumeHealth=true`, which are off by default",
 		func(u *setup, value string) error {
 			values, err := gates.Parse(value)
 			if err != nil {
@@ -106,6 +106,13 @@ var settings = []setting{
 			maps.Copy(u.config.FeatureGates, values)
 			return nil
 		}},
+	{"health-monitors", "comma-separated CSI drivers that have the sidecar external-health-monitor; by default none; see `volume-condition`",
+		func(u *setup, value string) error {
+			u.config.HealthMonitors = append(u.config.HealthMonitors, strings.Split(value, ",")...)
+			return nil
+		}},
+	boolSetting("node-watcher", "these sidecars also emit Events about claims on nodes that fail: `--enable-node-watcher`",
+		func(c *volsim.Config) *bool { return &c.NodeWatcher }),
 	{"trace-limit", "how many entries the trace keeps, the newest ones; by default all", func(u *setup, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n <= 0 {
