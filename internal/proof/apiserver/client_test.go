@@ -23,7 +23,7 @@ type caller interface {
 // caller returns a client of a server: one of the same process, or one with a connection of its own.
 func (s *server) caller() (caller, error) {
 	if s.transport != nil {
-		return local{s}, nil
+		return local{s, make([]byte, 64<<10)}, nil
 	}
 	u, err := url.Parse(s.url)
 	if err != nil {
@@ -119,7 +119,10 @@ func (c *connection) discardChunks() error {
 }
 
 // local is a client in the process of its server.
-type local struct{ server *server }
+type local struct {
+	server *server
+	answer []byte
+}
 
 func (c local) close() error { return nil }
 
@@ -138,6 +141,11 @@ func (c local) call(method, path, mediaType, body string) error {
 		text, _ := io.ReadAll(resp.Body)
 		return fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
+	for err == nil {
+		_, err = resp.Body.Read(c.answer) // io.Copy would not even copy
+	}
+	if err == io.EOF {
+		return nil
+	}
 	return err
 }
