@@ -65,6 +65,10 @@ func prepareDaemonSet(ctx context.Context, c *harness.Cluster, client kubernetes
 	return func() { real.Run(ctx, 2) }, nil
 }
 
+// jobWorkers are more than the 5 of kube-controller-manager. Jobs that end together are due at one instant here, and the queue, a heap, hands
+// out such keys in an order of its own; in a cluster their instants differ. With a worker for each key the sequencer can choose any order.
+const jobWorkers = 50
+
 func prepareJob(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
 	jobs := harness.NewInOrder(shared.Batch().V1().Jobs().Informer(), batchlisters.NewJobLister)
 	real, err := job.NewController(ctx, client, sortedPodInformer(shared), jobs, nil, nil)
@@ -72,7 +76,7 @@ func prepareJob(ctx context.Context, c *harness.Cluster, client kubernetes.Inter
 		return nil, err
 	}
 	c.SequenceWorkers(ctx, actors.Job, real, "queue")
-	return func() { real.Run(ctx, 5) }, nil
+	return func() { real.Run(ctx, jobWorkers) }, nil
 }
 
 func prepareTTL(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
