@@ -24,8 +24,12 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 		systems = &backends.Set{}
 	}
 	c := &Checker{state: newState(systems, reachable)}
-	names := map[string]bool{}
-	for i, inv := range invariants {
+	names := make(map[string]bool, len(invariants))
+	c.watchers = make([]Watcher, 0, len(invariants))
+	// Watchers keep pointers to the copies.
+	invariants = slices.Clone(invariants)
+	for i := range invariants {
+		inv := &invariants[i]
 		switch {
 		case inv.Name == "":
 			return nil, fmt.Errorf("check: invariant %d has no name; set Name", i+1)

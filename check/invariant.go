@@ -37,7 +37,7 @@ type Invariant struct {
 	// Watch starts watching one cluster, which is still empty. It is nil for the invariants of All.
 	Watch func(v *View) Watcher
 
-	watch func(inv Invariant, s *state) Watcher
+	watch func(inv *Invariant, s *state) Watcher
 }
 
 // Watcher has the functions that are called as things happen; nil functions are skipped. The View is up to date when they are called.

@@ -43,7 +43,7 @@ var noLeak = Invariant{
 		"backends whose IDs differ from the requested names, until a PersistentVolume has the ID",
 		"forced by a fault: storage is forgotten if the provisioner crashes or gets a final error, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
 	},
-	watch: func(inv Invariant, s *state) Watcher {
+	watch: func(inv *Invariant, s *state) Watcher {
 		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
 			byID: map[volumeID]*made{}, policies: map[string]trace.Entry{}}
 		return Watcher{Called: l.called, Written: l.written, Passed: l.due.passed}
@@ -52,7 +52,7 @@ var noLeak = Invariant{
 
 // leaks tracks storage that was created and not deleted.
 type leaks struct {
-	inv    Invariant
+	inv    *Invariant
 	state  *state
 	due    *deadlines
 	made   map[string]*made

@@ -24,7 +24,7 @@ var nothingLeft = Invariant{
 		"nodes whose kubelet is down or cut off, and Node objects without a simulated node",
 		"attachments whose VolumeAttachment outlives its PersistentVolume, because the external-attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
 	},
-	watch: func(inv Invariant, s *state) Watcher {
+	watch: func(inv *Invariant, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			changed: func(id volumeID) { s.reviewUses(inv, due, id) },
@@ -40,7 +40,7 @@ func useKey(id volumeID, u use) string {
 var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Stage: "staged on", storage.Publish: "published on"}
 
 // reviewUses starts and ends the deadlines of the uses of a volume.
-func (s *state) reviewUses(inv Invariant, due *deadlines, id volumeID) {
+func (s *state) reviewUses(inv *Invariant, due *deadlines, id volumeID) {
 	for _, u := range s.ended {
 		due.end(useKey(id, u))
 	}
@@ -123,7 +123,7 @@ var podsGo = Invariant{
 	Rules:       []string{"MNT-387"},
 	Within:      15 * time.Minute,
 	Exceptions:  []string{"pods with finalizers, and pods on nodes whose kubelet is down or cut off"},
-	watch: func(inv Invariant, s *state) Watcher {
+	watch: func(inv *Invariant, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			Written: func(e trace.Entry) {

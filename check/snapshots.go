@@ -25,7 +25,7 @@ var noOrphanedContent = Invariant{
 		"contents of VolumeSnapshots that never existed, because they may have been copied from another cluster with their data (SNAP-013)",
 		"forced by a user who removes the finalizers of the VolumeSnapshot",
 	},
-	watch: func(inv Invariant, s *state) Watcher {
+	watch: func(inv *Invariant, s *state) Watcher {
 		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within), gone: map[types.UID]trace.Entry{}, edited: map[types.UID]trace.Entry{},
 			contents: map[types.UID]map[string]trace.Entry{}}
 		return Watcher{Written: o.written, Passed: o.due.passed}
@@ -34,7 +34,7 @@ var noOrphanedContent = Invariant{
 
 // orphans tracks contents whose VolumeSnapshot is gone.
 type orphans struct {
-	inv   Invariant
+	inv   *Invariant
 	state *state
 	due   *deadlines
 	gone  map[types.UID]trace.Entry // the deletions of VolumeSnapshots, by uid
@@ -111,7 +111,7 @@ var restoredData = Invariant{
 		"drivers that cannot say what their volumes and snapshots contain (storage.ContentReporter)",
 		"a VolumeSnapshot that is replaced by another of the same name while the volume is being created",
 	},
-	watch: func(inv Invariant, s *state) Watcher {
+	watch: func(inv *Invariant, s *state) Watcher {
 		r := &restores{inv: inv, state: s, handles: map[volumeID]string{}}
 		return Watcher{Called: r.called}
 	},
@@ -119,7 +119,7 @@ var restoredData = Invariant{
 
 // restores compares restored volumes with their snapshots.
 type restores struct {
-	inv     Invariant
+	inv     *Invariant
 	state   *state
 	handles map[volumeID]string // of the snapshot that the claim named at the first call, until the volume is created
 }

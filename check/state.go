@@ -82,7 +82,7 @@ func (s *state) volumesOf(id volumeID) []*corev1.PersistentVolume {
 }
 
 // report adds a violation. It sets the time, and sorts the witness.
-func (s *state) report(inv Invariant, v Violation) {
+func (s *state) report(inv *Invariant, v Violation) {
 	v.Invariant, v.At, v.start = inv.Name, s.now, s.start
 	slices.SortStableFunc(v.Witness, func(a, b trace.Entry) int { return int(a.Seq) - int(b.Seq) })
 	v.Witness = slices.CompactFunc(v.Witness, func(a, b trace.Entry) bool { return a.Seq == b.Seq && a.Seq != 0 })

@@ -159,7 +159,7 @@ func (c *client[T]) call(verb, key string) api.Call {
 // write makes a write. Without a trace and an observer it allocates nothing.
 func (c *client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T, error) {
 	e := p.engine
-	if e.trace == nil && e.footprint == nil {
+	if e.trace == nil && e.observer == nil {
 		var none T
 		e.effects++
 		fault, err := p.before(c.call(verb, key), e.latency)

@@ -28,6 +28,14 @@ func (e *Engine) Observe(o Observer) {
 	}
 }
 
+// Record switches the footprints of an observed engine off and on; they are on at first. Without them End gets nil.
+func (e *Engine) Record(on bool) {
+	e.footprint = nil
+	if on {
+		e.footprint = &Footprint{}
+	}
+}
+
 // DueKind is the kind of an event.
 type DueKind int
 
@@ -202,6 +210,9 @@ func (e *Engine) beginObserved(ev event) {
 	d := e.due(ev, e.now)
 	e.observer.Begin(d)
 	f := e.footprint
+	if f == nil {
+		return
+	}
 	f.reset(d)
 	f.Code = d.Kind != DueDelivery
 	if d.Kind == DueActivity && d.Process.calls%2 == 1 {
@@ -212,7 +223,7 @@ func (e *Engine) beginObserved(ev event) {
 // endObserved reports its end.
 func (e *Engine) endObserved() {
 	f := e.footprint
-	if f.within > 0 && f.Event.Process.calls == f.within {
+	if f != nil && f.within > 0 && f.Event.Process.calls == f.within {
 		f.Code = false // the process was within the same call before and after
 	}
 	e.observer.End(f)

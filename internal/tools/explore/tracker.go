@@ -83,9 +83,9 @@ func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), actors actor
 	return &tracker{run: run, engine: run.Engine, wrote: wrote, actors: actors, contents: map[api.Object]digest{}}
 }
 
-// continueFrom lets the tracker follow the run from here on.
+// continueFrom lets the tracker follow the run from here on. It changes p.
 func (t *tracker) continueFrom(p past) {
-	t.now = p.clone()
+	t.now = p
 	t.queued = len(t.engine.Footprint().Queued)
 	t.lives = t.countLives()
 }

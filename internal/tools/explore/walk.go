@@ -73,6 +73,7 @@ func (w *walk) run(model Model) {
 		w.tracker = newTracker(run, w.wrote, w.x.actors)
 	} else {
 		w.tracker = newTrackerOfRepeat(run, w.wrote, w.x.actors)
+		run.Engine.Record(false)
 	}
 	failure := w.execute(run)
 	switch {
@@ -173,7 +174,13 @@ func (w *walk) next(n int) int {
 	if node == w.from {
 		// The path changes here, so the tracker follows from here on.
 		w.live = true
-		w.tracker.continueFrom(node.past)
+		w.tracker.engine.Record(true)
+		if len(node.todo) > 0 {
+			w.tracker.continueFrom(node.past.clone())
+		} else {
+			w.tracker.continueFrom(node.past) // no other run continues from here
+			node.past = past{}
+		}
 	}
 	return node.events[w.events[at]].index
 }
@@ -217,7 +224,10 @@ func (w *walk) extend(n int) int {
 	}
 	w.x.prepare(next)
 	// A node is explored again if its run leaves an event of it, also because all were asleep or known, which they may be no more.
-	if len(next.todo) == 0 || !next.passing && len(next.events) > 1 {
+	switch {
+	case len(next.todo) == 0:
+		next.past = t.now // the run ends
+	case !next.passing && len(next.events) > 1:
 		next.past = t.now.clone()
 	}
 	for i := range next.events {
