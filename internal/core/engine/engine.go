@@ -202,7 +202,11 @@ func (e *Engine) Choices() []Choice {
 	if e.choices == nil {
 		return nil
 	}
-	return append([]Choice(nil), e.choices.record...)
+	all := make([]Choice, len(e.choices.record))
+	for i, c := range e.choices.record {
+		all[i] = Choice{N: int(c.n), Picked: int(c.picked)}
+	}
+	return all
 }
 
 // AfterEvent registers fn, which runs after every event. It is for checks and must not write.

@@ -17,6 +17,7 @@ type tracker struct {
 	actors   actorSets
 	now      past
 	contents map[api.Object]digest
+	sources  map[eventSource]digest
 	readers  []*reader    // not in use
 	text     []byte       // reused by state
 	digests  []digest     // reused by state
@@ -80,7 +81,8 @@ func newTracker(run *Run, wrote func(api.Kind, api.Object), actors actorSets) *t
 
 // newTrackerOfRepeat returns a tracker of a run that repeats another up to a point. There continueFrom must be called.
 func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), actors actorSets) *tracker {
-	return &tracker{run: run, engine: run.Engine, wrote: wrote, actors: actors, contents: map[api.Object]digest{}}
+	return &tracker{run: run, engine: run.Engine, wrote: wrote, actors: actors, contents: map[api.Object]digest{},
+		sources: map[eventSource]digest{}}
 }
 
 // continueFrom lets the tracker follow the run from here on. It changes p.
@@ -169,20 +171,48 @@ func (t *tracker) count() uint64 { return t.engine.User().Effects() }
 
 // id returns the identity of an event that is due, which does not depend on when and how it became due.
 func (t *tracker) id(d engine.Due) digest {
-	id := digest{}.mix(number(int(d.Kind)))
-	if d.Actor != nil {
-		id = id.mix([]byte(d.Actor.Name()))
-	}
+	source := eventSource{kind: d.Kind, actor: d.Actor}
 	switch d.Kind {
 	case engine.DueTurn:
-		return id.mix(number(d.Queue.Index()))
+		source.queue = d.Queue
 	case engine.DueDelivery:
-		return id.mix(number(viewIndex(d.Actor, d.View)))
+		source.view = d.View
+	}
+	id, ok := t.sources[source]
+	if !ok {
+		id = source.digest()
+		t.sources[source] = id
+	}
+	switch d.Kind {
+	case engine.DueTurn, engine.DueDelivery:
+		return id
 	case engine.DueActivity, engine.DueWaking:
 		return id.with(t.now.procs[d.Process.ID()])
 	default:
 		return id.with(t.now.causes[d.Seq])
 	}
+}
+
+// eventSource is where events come from. It identifies turns and deliveries.
+type eventSource struct {
+	kind  engine.DueKind
+	actor *engine.Actor // nil for none
+	queue *engine.Queue // of a turn
+	view  engine.View   // of a delivery
+}
+
+func (s eventSource) digest() digest {
+	d := digest{}.mix(number(int(s.kind)))
+	if s.actor != nil {
+		d = d.mix([]byte(s.actor.Name()))
+	}
+	switch {
+	case s.queue != nil:
+		d = d.mix(number(s.queue.Index()))
+	case s.view != nil:
+		d = d.mix(number(viewIndex(s.actor, s.view)))
+	}
+	return d
 }
 
 // surroundings returns everything that a dependent actor may read.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,14 +205,17 @@ func fieldsOf(t reflect.Type) map[string]jsonField {
 
 var marshalers = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[runtime.Unstructured]()}
 
+// ownJSON has the answer of encodesItself for each type that was read.
+var ownJSON sync.Map
+
 // encodesItself reports whether a type has a JSON of its own.
 func encodesItself(t reflect.Type) bool {
-	for _, m := range marshalers {
-		if t.Implements(m) || reflect.PointerTo(t).Implements(m) {
-			return true
-		}
+	if known, ok := ownJSON.Load(t); ok {
+		return known.(bool)
 	}
-	return false
+	own := slices.ContainsFunc(marshalers, func(m reflect.Type) bool { return t.Implements(m) || reflect.PointerTo(t).Implements(m) })
+	ownJSON.Store(t, own)
+	return own
 }
 
 // documentOf returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
