@@ -1,8 +1,8 @@
 package explore
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
+	"math/bits"
 )
 
 // digest is a hash of a text. Two texts with the same digest are taken to be equal.
@@ -16,8 +16,7 @@ func (d digest) mix(parts ...[]byte) digest {
 		text = binary.LittleEndian.AppendUint64(text, uint64(len(part)))
 		text = append(text, part...)
 	}
-	sum := sha256.Sum256(text)
-	return digest(sum[:len(d)])
+	return digestOf(text)
 }
 
 // with adds digests to a digest.
@@ -27,8 +26,42 @@ func (d digest) with(others ...digest) digest {
 	for _, other := range others {
 		text = append(text, other[:]...)
 	}
-	sum := sha256.Sum256(text)
-	return digest(sum[:len(d)])
+	return digestOf(text)
+}
+
+// digestOf returns the digest of a text. The two halves are hashes by multiplication with keys of their own, of the kind of wyhash: each step
+// multiplies two words of the text, to each of which a key and what came before were added, and keeps both halves of the product. It is not safe
+// against those who look for collisions. BenchmarkDigest compares it with SHA-256.
+func digestOf(text []byte) digest {
+	length := uint64(len(text))
+	a, b := length^keys[0], length^keys[1]
+	for len(text) >= 16 {
+		x, y := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
+		a = folded(x^keys[2]^a, y^keys[3]+a)
+		b = folded(x^keys[4]+b, y^keys[5]^b)
+		text = text[16:]
+	}
+	var rest [16]byte
+	copy(rest[:], text)
+	x, y := binary.LittleEndian.Uint64(rest[:]), binary.LittleEndian.Uint64(rest[8:])
+	a = folded(x^keys[2]^a, y^keys[3]+a)
+	b = folded(x^keys[4]+b, y^keys[5]^b)
+	var d digest
+	binary.LittleEndian.PutUint64(d[:], folded(a^keys[6], length^keys[7]))
+	binary.LittleEndian.PutUint64(d[8:], folded(b^keys[7], length^keys[6]))
+	return d
+}
+
+// folded returns the two halves of a product, added bit by bit.
+func folded(x, y uint64) uint64 {
+	high, low := bits.Mul64(x, y)
+	return high ^ low
+}
+
+// keys are the first digits of pi.
+var keys = [8]uint64{
+	0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1, 0x082efa98ec4e6c89,
+	0x452821e638d01377, 0xbe5466cf34e90c6d, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917,
 }
 
 // text returns the digest of a text.

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -23,8 +25,9 @@ type Outcome string
 
 // ID returns a short hash of the outcome, the same on every machine.
 func (o Outcome) ID() string {
-	d := digest{}.mix([]byte(o))
-	return hex.EncodeToString(d[:4])
+	text := append(make([]byte, 16), binary.LittleEndian.AppendUint64(nil, uint64(len(o)))...)
+	sum := sha256.Sum256(append(text, o...))
+	return hex.EncodeToString(sum[:4])
 }
 
 // newOutcome returns the outcome of objects, of lines about the storage systems, and of failures of the run itself.
