@@ -1,0 +1,1 @@
+// The assembler file lets functions have no body in Go: they are linked by name.
