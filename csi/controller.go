@@ -151,24 +151,15 @@ func (d *Driver) Published() (map[string][]string, error) {
 	for name, info := range d.infos {
 		names[info.GetNodeId()] = name
 	}
-	published, seen := map[string][]string{}, map[string]bool{}
-	for token := ""; ; {
-		list, err := call[*spec.ListVolumesResponse](d, "", &spec.ListVolumesRequest{StartingToken: token})
-		if err != nil {
-			return nil, err
+	published := map[string][]string{}
+	err := d.listVolumes(func(entry *spec.ListVolumesResponse_Entry) {
+		id := entry.GetVolume().GetVolumeId()
+		for _, node := range entry.GetStatus().GetPublishedNodeIds() {
+			published[id] = append(published[id], names[node])
 		}
-		for _, entry := range list.GetEntries() {
-			id := entry.GetVolume().GetVolumeId()
-			for _, node := range entry.GetStatus().GetPublishedNodeIds() {
-				published[id] = append(published[id], names[node])
-			}
-		}
-		switch token = list.GetNextToken(); {
-		case token == "":
-			return published, nil
-		case seen[token]:
-			return nil, storage.Errorf(storage.Internal, "ListVolumes returned the token %q twice", token)
-		}
-		seen[token] = true
+	})
+	if err != nil {
+		return nil, err
 	}
+	return published, nil
 }

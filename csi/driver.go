@@ -77,6 +77,7 @@ var _ interface {
 	storage.AttachLimiter
 	storage.NodeDescriber
 	storage.PublishedLister
+	storage.ConditionReporter
 	storage.Describer
 } = &Driver{}
 
@@ -256,5 +257,9 @@ func (d *Driver) Capabilities() storage.Capabilities {
 	without(d.controller[spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS], storage.GetSnapshot)
 	without(d.group[spec.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT],
 		storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot)
+	controller, node := d.conditions()
+	without(node && d.node[spec.NodeServiceCapability_RPC_GET_VOLUME_STATS], storage.NodeCondition)
+	without(controller && d.controller[spec.ControllerServiceCapability_RPC_GET_VOLUME], storage.GetCondition)
+	without(controller && d.controller[spec.ControllerServiceCapability_RPC_LIST_VOLUMES], storage.ListConditions)
 	return c
 }

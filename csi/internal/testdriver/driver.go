@@ -37,6 +37,8 @@ type Driver struct {
 	OnNode bool
 	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
 	SlowSnapshots int
+	// Problem is what is wrong with all volumes; "" is nothing.
+	Problem string
 	// Slow is how long, in real time, the storage system takes for each change.
 	Slow time.Duration
 

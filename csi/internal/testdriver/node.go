@@ -396,7 +396,7 @@ func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolum
 		total = v.size
 	}
 	resp := &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: total, Available: total}},
-		VolumeCondition: healthy()}
+		VolumeCondition: d.condition()}
 	if d.has(StatsAvailable) {
 		resp.Usage[0].Available = 3 * total
 	}

@@ -58,12 +58,18 @@ func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRe
 			nodes = v.wasOn
 		}
 		resp.Entries = append(resp.Entries, &csi.ListVolumesResponse_Entry{Volume: found,
-			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: nodes, VolumeCondition: healthy()}})
+			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: nodes, VolumeCondition: d.condition()}})
 	}
 	return resp, nil
 }
 
-func healthy() *csi.VolumeCondition { return &csi.VolumeCondition{Message: "the volume is healthy"} }
+// condition returns the condition of every volume.
+func (d *Driver) condition() *csi.VolumeCondition {
+	if d.Problem != "" {
+		return &csi.VolumeCondition{Abnormal: true, Message: d.Problem}
+	}
+	return &csi.VolumeCondition{Message: "the volume is healthy"}
+}
 
 func (v *volume) publishedNodes() (nodes []string) {
 	for _, a := range v.attached {
@@ -85,12 +91,12 @@ func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.Contr
 		return nil, status.Error(codes.Unimplemented, "not implemented")
 	case v == nil && d.has(GetMissingSucceeds):
 		return &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: req.GetVolumeId()},
-			Status: &csi.ControllerGetVolumeResponse_VolumeStatus{VolumeCondition: healthy()}}, nil
+			Status: &csi.ControllerGetVolumeResponse_VolumeStatus{VolumeCondition: d.condition()}}, nil
 	case v == nil:
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
 	resp := &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context},
-		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: healthy()}}
+		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: d.condition()}}
 	if d.has(GetDisagrees) {
 		resp.Status.PublishedNodeIds = nil
 	}
