@@ -22,6 +22,34 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
+// TestExplainCondition: a note says that a volume is abnormal, until it has recovered, or the Event has expired.
+func TestExplainCondition(t *testing.T) {
+	disk := fake.CSI("d")
+	c := newCluster(t, volsim.Config{Backends: []storage.Backend{disk}, HealthMonitors: []string{"d"},
+		FeatureGates: map[string]bool{"CSIVolumeHealth": true}})
+	require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "d"), fake.Claim("data", "1Gi", fake.InClass("fast")),
+		fake.Pod("web", fake.Claims("data"))))
+	require.NoError(t, c.Advance(time.Minute))
+	notes := func(name string) []string {
+		x, err := c.Explain(name)
+		require.NoError(t, err)
+		return x.Notes
+	}
+	condition := func(problem string, d time.Duration) {
+		require.NoError(t, disk.SetCondition(disk.Volumes()[0].ID, "", problem))
+		require.NoError(t, c.Advance(d))
+	}
+	require.Empty(t, notes("pod/default/web"))
+	condition("worn out", 5*time.Minute)
+	require.Equal(t, []string{"the driver says that a volume is abnormal (2026-01-01T00:06:00Z): Volume data: worn out (MNT-346)"}, notes("pod/default/web"))
+	require.Equal(t, []string{"the driver says that a volume is abnormal (2026-01-01T00:05:00Z): worn out (HEALTH-004)"}, notes("pvc/default/data"))
+	condition("", 5*time.Minute)
+	require.Empty(t, notes("pvc/default/data"), "HEALTH-005: recovered")
+	require.Len(t, notes("pod/default/web"), 1, "MNT-346: no Event about a recovery")
+	condition("", time.Hour)
+	require.Empty(t, notes("pod/default/web"), "expired")
+}
+
 func TestExplainNames(t *testing.T) {
 	c := newCluster(t, volsim.Config{})
 	require.NoError(t, c.Create(fake.Volume("pv", "1Gi"), fake.Claim("shop/data", "10Gi"), fake.Pod("shop/p", fake.Claims("data"))))

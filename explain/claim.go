@@ -18,7 +18,9 @@ import (
 
 // claim explains a claim.
 func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
-	return x.withAssumptions(x.claimState(claim))
+	e := x.claimState(claim)
+	x.noteCondition(&e, claim, "HEALTH-004")
+	return x.withAssumptions(e)
 }
 
 // claimState explains a claim: what blocks its deletion, or what the next sync of its controller decides.

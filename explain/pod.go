@@ -18,7 +18,11 @@ import (
 const attachmentLimit = "VolumeAttachmentLimitExceeded"
 
 // pod explains a pod.
-func (x *explainer) pod(pod *corev1.Pod) Explanation { return x.withAssumptions(x.podState(pod)) }
+func (x *explainer) pod(pod *corev1.Pod) Explanation {
+	e := x.podState(pod)
+	x.noteCondition(&e, pod, "MNT-346")
+	return x.withAssumptions(e)
+}
 
 // podState explains a pod: why it has no node, or which volume it waits for.
 func (x *explainer) podState(pod *corev1.Pod) Explanation {
