@@ -17,7 +17,7 @@ func (x *explainer) noteCondition(e *Explanation, obj api.Object, rule string) {
 	if bad == nil || x.Now.Sub(timeOf(bad)) >= abnormalFor {
 		return
 	}
-	// HEALTH-005: only claims are told that a volume has recovered.
+	// HEALTH-005: Events about claims report a recovery, those about pods do not.
 	if good := x.lastEvent(obj, reasoned("VolumeConditionNormal")); good != nil && timeOf(good).After(timeOf(bad)) {
 		return
 	}

@@ -96,9 +96,9 @@ func (m *Memory) Report(pvs []*corev1.PersistentVolume) []Problem { return m.mod
 // the scheduler respects it. The backend itself does not enforce it: to make Attach fail, inject [storage.ResourceExhausted] with [Faults].
 func (m *Memory) SetAttachLimit(node string, volumes int32) { m.model.SetAttachLimit(node, volumes) }
 
-// SetCondition says what is wrong with a volume until the next SetCondition; "" is nothing. On a node, only the kubelet there is told,
-// which needs the feature gate CSIVolumeHealth; for the node "" it is the volume itself, which all are told. Nothing else changes: the
-// volume still works. It returns an error for a volume that does not exist.
+// SetCondition sets the problem of a volume; "" means that it is healthy. With a node, only the kubelet of that node gets the problem as the
+// answer to its question; with node "" every kubelet and the external-health-monitor do. Kubelets ask only with the feature gate
+// CSIVolumeHealth. Nothing else changes: the volume still works. It returns an error for a volume that does not exist.
 func (m *Memory) SetCondition(id, node, problem string) error {
 	return m.model.SetCondition(id, node, problem)
 }

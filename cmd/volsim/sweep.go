@@ -98,8 +98,8 @@ func (f *sweepFlags) run(cmd *cobra.Command, args []string) error {
 	return f.runSeeds(cmd, args[0])
 }
 
-// ballastSize is memory that nobody touches, so that collections are rare although the memory in use is small: most of what a run allocates lives
-// as long as the run.
+// ballastSize is the size of memory that stays unused, so that garbage collections are rare although little memory is in use: most of what a run
+// allocates lives as long as the run.
 const ballastSize = 8 << 20
 
 func (f *sweepFlags) check(cmd *cobra.Command, args []string) error {

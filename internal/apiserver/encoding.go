@@ -262,7 +262,7 @@ func listHead(r *resource, meta metav1.ListMeta, size int) ([]byte, error) {
 	return append(append(data, head[:len(head)-1]...), begin...), nil
 }
 
-// wholeJSON is the JSON of a list. Its items may be those of other answers, too, so nobody changes them.
+// wholeJSON is the JSON of a list. Other answers may share its items, so they must not be changed.
 type wholeJSON struct{ head, items []byte }
 
 // joined returns the JSON in one piece.

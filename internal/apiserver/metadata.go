@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// appendMetadata appends the JSON of metadata, which is most of a small object. It is what encoding/json makes of it (TestEncodedMetadata), in a third
+// appendMetadata appends the JSON of metadata, which is most of a small object. The result equals that of encoding/json (TestEncodedMetadata), in a third
 // of the time.
 func appendMetadata(data []byte, meta *metav1.ObjectMeta) ([]byte, error) {
 	w := writer{data: data}

@@ -37,7 +37,7 @@ type Driver struct {
 	OnNode bool
 	// SlowSnapshots is the number of replies in which a new snapshot is not ready.
 	SlowSnapshots int
-	// Problem is what is wrong with all volumes; "" is nothing.
+	// Problem is a problem of all volumes; "" means that they are healthy.
 	Problem string
 	// Slow is how long, in real time, the storage system takes for each change.
 	Slow time.Duration

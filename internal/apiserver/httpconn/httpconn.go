@@ -75,7 +75,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// CloseWrite is what the server calls before it closes a connection whose request it has not read.
+// CloseWrite ends the sending side. The server calls it before it closes a connection whose request it has not read.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -84,7 +84,7 @@ func uidOf(e *corev1.Event, uids []string) []string {
 	return append(uids, string(e.InvolvedObject.UID))
 }
 
-// isReport reports whether the Event says that a volume is abnormal, whoever emitted it.
+// isReport reports whether the Event says that a volume is abnormal. Its source does not matter.
 func isReport(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning && e.Reason == abnormal }
 
 // startListing asks about all volumes at intervals.

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// Log is what a side did: calls about conditions, when they end, and Events.
+// Log records a side: calls about conditions, when they end, and Events.
 type Log []string
 
 func (l *Log) add(at time.Duration, pod, text string) {

@@ -44,7 +44,7 @@ type Step struct {
 	Says    Answer
 }
 
-// Answer is what a driver answers about a volume.
+// Answer is the answer of a driver about a volume.
 type Answer struct {
 	Problem string
 	Code    storage.Code // of the error, "" for none
