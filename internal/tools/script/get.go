@@ -78,8 +78,12 @@ func readGet(s *Script, args []string) (step, error) {
 			r.printf("%s", read(documentOf(objs[0])))
 			return nil
 		}
+	case format == "go-template" || strings.HasPrefix(format, "go-template="):
+		if print, err = goTemplate(strings.TrimPrefix(strings.TrimPrefix(format, "go-template"), "="), q.refs != nil); err != nil {
+			return nil, err
+		}
 	default:
-		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…} or custom-columns=TITLE:PATH,...", format)
+		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…}, go-template={{…}} or custom-columns=TITLE:PATH,...", format)
 	}
 	return func(r *runner) error {
 		objs, err := q.find(r)

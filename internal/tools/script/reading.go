@@ -16,7 +16,7 @@ func readingCommands() []*command {
 	return []*command{
 		{
 			name: "get", group: reading, usage: []string{"KIND[,KIND...] [NAME...]", "KIND/NAME...", "all"},
-			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`, `custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, " +
+			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`, `go-template={{…}}`, `custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, " +
 				"`--field-selector=FIELD=VALUE`, `--sort-by=PATH`, `--show-labels`, `--no-headers`. " +
 				"`get all` prints volumes, claims, nodes and the other kinds of storage, and pods, workloads and Services.",
 			examples: []string{"get pv,pvc", "get pvc/data -o yaml", "get pods -A -o wide", "get pvc data -o jsonpath='{.spec.volumeName}'",
