@@ -29,6 +29,8 @@ type Manifest struct {
 	// Doc is the text of the document that begins at Line. Items are the indexes at which the object is in a List, and in Lists within that.
 	Doc   []byte
 	Items []int
+	// Namespace is the one that the manifest names; "" if it names none, and the object is in "default".
+	Namespace string
 }
 
 // ReadManifests reads objects from YAML or JSON: any number of documents, separated by lines of ---, each an object, a List, or a
@@ -67,6 +69,7 @@ func decodeManifests(data []byte, depth int) []Manifest {
 		APIVersion json.RawMessage `json:"apiVersion"`
 		Kind       json.RawMessage `json:"kind"`
 		Items      json.RawMessage `json:"items"`
+		Metadata   json.RawMessage `json:"metadata"`
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte{'{'}) {
 		return []Manifest{{Err: errors.New("not an object; a manifest needs the fields apiVersion and kind")}}
@@ -82,7 +85,18 @@ func decodeManifests(data []byte, depth int) []Manifest {
 		return decodeList(data, depth+1)
 	}
 	obj, err := decodeManifest(text(head.APIVersion), kind, data)
-	return []Manifest{{Object: obj, Err: err}}
+	return []Manifest{{Object: obj, Err: err, Namespace: namespaceIn(head.Metadata)}}
+}
+
+// namespaceIn returns the namespace in metadata; "" if there is none. What else is wrong with metadata is found elsewhere.
+func namespaceIn(metadata json.RawMessage) string {
+	var fields struct {
+		Namespace json.RawMessage `json:"namespace"`
+	}
+	if json.Unmarshal(metadata, &fields) != nil {
+		return ""
+	}
+	return text(fields.Namespace)
 }
 
 // isList reports whether the kind is List or the list of a kind of Kubernetes, such as PodList.

@@ -190,6 +190,14 @@ func (d *description) affinity(affinity *corev1.VolumeNodeAffinity) {
 	}
 }
 
+// attributes returns one line for each attribute of a volume, indented as kubectl does.
+func attributes(m map[string]string) string {
+	if len(m) == 0 {
+		return "<none>"
+	}
+	return "    " + strings.Join(pairs(m, "="), "\n        \t    ")
+}
+
 func (d *description) source(s corev1.PersistentVolumeSource) {
 	fmt.Fprintln(d, "Source:")
 	row := func(name, value string) { fmt.Fprintf(d, "    %s:\t%s\n", name, value) }
@@ -200,7 +208,7 @@ func (d *description) source(s corev1.PersistentVolumeSource) {
 		row("FSType", s.CSI.FSType)
 		row("VolumeHandle", s.CSI.VolumeHandle)
 		row("ReadOnly", fmt.Sprint(s.CSI.ReadOnly))
-		row("VolumeAttributes", orNone(strings.Join(pairs(s.CSI.VolumeAttributes, "="), ",")))
+		row("VolumeAttributes", attributes(s.CSI.VolumeAttributes))
 	case s.HostPath != nil:
 		row("Type", "HostPath (bare host directory volume)")
 		row("Path", s.HostPath.Path)

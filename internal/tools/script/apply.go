@@ -11,7 +11,7 @@ import (
 )
 
 func readApply(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, fileOption)
+	a, err := readArguments(args, fileOption, namespaceOption)
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func readApply(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	objs, err := s.manifests(files)
+	objs, err := s.manifests(files, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +38,10 @@ func readApply(s *Script, args []string) (step, error) {
 	}, nil
 }
 
-// manifest is an object as a file describes it. Nobody changes it.
+// manifest is an object as a file describes it. It is not changed.
 type manifest struct {
 	obj api.Object
-	doc map[string]any // nil until somebody asks for it
+	doc map[string]any // nil before the first call of document
 }
 
 // document returns the document of the object without status and without empty values that the Go types add.

@@ -65,7 +65,7 @@ func readCreate(s *Script, args []string) (step, error) {
 	if slices.Contains(notGenerated, kind) || objname.IsKind(kind) {
 		return nil, fmt.Errorf("create %s takes a manifest only: kubectl create %[1]s … --dry-run=client -o yaml > FILE, then create -f FILE", kind)
 	}
-	a, err := readArguments(args, fileOption, option{long: "validate"})
+	a, err := readArguments(args, fileOption, namespaceOption, option{long: "validate"})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func readCreate(s *Script, args []string) (step, error) {
 	if validate != "true" && validate != "false" {
 		return nil, fmt.Errorf("invalid --validate=%s: want true or false", validate)
 	}
-	return forObjects(s, files, func(r *runner, obj api.Object) error {
+	return forObjects(s, files, a.get("namespace", ""), func(r *runner, obj api.Object) error {
 		return r.create(obj, store.CreateOptions{SkipValidation: validate == "false"})
 	})
 }

@@ -92,7 +92,7 @@ func (d *deletion) readTargets(s *Script, a arguments) (err error) {
 	if err != nil {
 		return err
 	}
-	objs, err := s.manifests(files)
+	objs, err := s.manifests(files, a.get("namespace", ""))
 	for _, m := range objs {
 		d.targets.refs = append(d.targets.refs, api.RefTo(m.obj))
 	}

@@ -29,7 +29,7 @@ func readLoad(s *Script, args []string) (step, error) {
 	if isDump(files) {
 		return readDump(s, files)
 	}
-	return forObjects(s, names, func(r *runner, obj api.Object) error {
+	return forObjects(s, names, "", func(r *runner, obj api.Object) error {
 		if err := r.cluster.Load(obj); err != nil {
 			return err
 		}

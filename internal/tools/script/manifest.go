@@ -49,7 +49,7 @@ func FromManifests(name string, files ...File) (*Script, error) {
 		if len(f.Data) > maxSize {
 			return nil, &Error{File: f.Name, Line: 1, Err: fmt.Errorf("manifest has %d bytes, more than the maximum of %d", len(f.Data), maxSize)}
 		}
-		objs, err := s.manifests([]string{f.Name})
+		objs, err := s.manifests([]string{f.Name}, "")
 		if err != nil {
 			return nil, fileError(err)
 		}

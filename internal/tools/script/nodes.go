@@ -21,7 +21,7 @@ func (s *Script) HasNodes() bool {
 func (s *Script) findNodes() bool {
 	for _, f := range s.archive.Files {
 		// A file that is no manifest creates nothing.
-		objs, err := s.manifests([]string{f.Name})
+		objs, err := s.manifests([]string{f.Name}, "")
 		if err == nil && slices.ContainsFunc(objs, func(o locatedObject) bool { return api.KindOf(o.obj) == api.Node }) {
 			return true
 		}

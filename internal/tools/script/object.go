@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func objectCommands() []*command {
 	return []*command{
 		{
-			name: "apply", group: writing, usage: []string{"-f FILE..."},
+			name: "apply", group: writing, usage: []string{"-f FILE... [-n NAMESPACE]"},
 			help: "Creates the objects of the files, or changes existing ones as `kubectl apply` does: fields of the manifest are set, fields that only the " +
 				"previously applied manifest had are removed, and other fields stay. Lists of objects, such as containers, are merged by the " +
 				"names of their elements. Unlike kubectl it writes no annotation.",
@@ -22,7 +23,7 @@ func objectCommands() []*command {
 		},
 		{
 			name: "create", group: writing,
-			usage: []string{"-f FILE... [--validate=false]", "namespace NAME", "deployment NAME --image=IMAGE [--replicas=N]",
+			usage: []string{"-f FILE... [-n NAMESPACE] [--validate=false]", "namespace NAME", "deployment NAME --image=IMAGE [--replicas=N]",
 				"quota NAME --hard=RESOURCE=QUANTITY,...", "job NAME --from=cronjob/NAME|--image=IMAGE [-- COMMAND...]",
 				"cronjob NAME --image=IMAGE --schedule=SCHEDULE [-- COMMAND...]", "poddisruptionbudget NAME --selector=KEY=VALUE --min-available=N|--max-unavailable=N",
 				"priorityclass NAME --value=N", "serviceaccount NAME", "configmap NAME [--from-literal=KEY=VALUE]..."},
@@ -116,8 +117,9 @@ func (e *fileErrorAt) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e
 
 func (e *fileErrorAt) Unwrap() error { return e.err }
 
-// manifests reads the objects of files.
-func (s *Script) manifests(files []string) ([]locatedObject, error) {
+// manifests reads the objects of files. Those without a namespace are in the given one, or in that of the script if it is "". As in kubectl,
+// an object of another namespace than the given one is an error.
+func (s *Script) manifests(files []string, namespace string) ([]locatedObject, error) {
 	var objs []locatedObject
 	for _, name := range files {
 		f, err := s.file(name)
@@ -133,8 +135,13 @@ func (s *Script) manifests(files []string) ([]locatedObject, error) {
 			if m.Err != nil {
 				return nil, located.explain(m.Err)
 			}
-			if m.Object.GetNamespace() == "" && s.namespaced(api.KindOf(m.Object)) {
-				m.Object.SetNamespace(s.inNamespace())
+			switch {
+			case !s.namespaced(api.KindOf(m.Object)):
+			case m.Namespace == "":
+				m.Object.SetNamespace(cmp.Or(namespace, s.inNamespace()))
+			case namespace != "" && m.Namespace != namespace:
+				return nil, located.explain(fmt.Errorf("the namespace from the provided object %q does not match the namespace %q. "+
+					"You must pass '--namespace=%[1]s' to perform this operation", m.Namespace, namespace))
 			}
 			objs = append(objs, located)
 		}
@@ -159,8 +166,8 @@ func (e oneLine) Unwrap() error { return e.error }
 
 // forObjects returns a step that calls do for a copy of each object of the files. It reads the files once, when the script is parsed. As in
 // kubectl, an object that fails does not stop the others.
-func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) error) (step, error) {
-	objs, err := s.manifests(files)
+func forObjects(s *Script, files []string, namespace string, do func(r *runner, obj api.Object) error) (step, error) {
+	objs, err := s.manifests(files, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +203,7 @@ func readSubresource(a arguments) (bool, error) {
 }
 
 func readReplace(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, fileOption, subresourceOption, timeoutOption, option{long: "force"})
+	a, err := readArguments(args, fileOption, namespaceOption, subresourceOption, timeoutOption, option{long: "force"})
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +222,7 @@ func readReplace(s *Script, args []string) (step, error) {
 	if force {
 		return readForcedReplace(s, files, a)
 	}
-	return forObjects(s, files, func(r *runner, obj api.Object) error {
+	return forObjects(s, files, a.get("namespace", ""), func(r *runner, obj api.Object) error {
 		stored, err := r.get(api.RefTo(obj))
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ func readForcedReplace(s *Script, files []string, a arguments) (step, error) {
 			return nil, err
 		}
 	}
-	objs, err := s.manifests(files)
+	objs, err := s.manifests(files, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func readForcedReplace(s *Script, files []string, a arguments) (step, error) {
 	for _, m := range objs {
 		d.targets.refs = append(d.targets.refs, api.RefTo(m.obj))
 	}
-	create, err := forObjects(s, files, func(r *runner, obj api.Object) error {
+	create, err := forObjects(s, files, a.get("namespace", ""), func(r *runner, obj api.Object) error {
 		if err := r.cluster.Create(obj); err != nil {
 			return err
 		}
