@@ -111,7 +111,7 @@ type Drain struct {
 	Advance func(time.Duration) error
 	// Timeout limits the time; then Evict fails.
 	Timeout time.Duration
-	// Print receives kubectl's lines; nil for nobody.
+	// Print receives kubectl's lines; nil discards them.
 	Print func(format string, args ...any)
 }
 

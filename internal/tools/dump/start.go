@@ -32,7 +32,7 @@ type Options struct {
 	Seed int64
 	// Assume changes assumptions, each as in evidence.Set.Override.
 	Assume []string
-	// NoTrace saves the time and the memory of a trace that nobody reads.
+	// NoTrace saves the time and the memory of a trace that is not read.
 	NoTrace bool
 	// Still starts no controllers: nothing is going to happen in the cluster.
 	Still bool

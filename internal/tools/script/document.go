@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// document is the JSON of an object, of which only the parts that somebody asks for are decoded.
+// document is the JSON of an object, whose parts are decoded when they are read.
 type document struct {
 	obj   api.Object // may be shared
 	whole map[string]any

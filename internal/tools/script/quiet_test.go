@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// TestQuiet: a quiet run, on coroutines of other runs, differs from others only in the outputs that nobody reads.
+// TestQuiet: a quiet run, on coroutines of other runs, differs from others only in the outputs of reading commands, which it does not make.
 func TestQuiet(t *testing.T) {
 	lessons, err := filepath.Glob("../../../examples/*/lesson.txtar")
 	require.NoError(t, err)

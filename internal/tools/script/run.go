@@ -32,7 +32,7 @@ type Options struct {
 	Log *LogOptions
 	// Server makes the API server of a cluster, for scripts with config server=true. With nil such scripts fail.
 	Server func(*volsim.Cluster) Server
-	// Quiet: nobody reads the output of reading commands, nor the comments and the archive of the Result, so they are not made where no
+	// Quiet: the caller does not read the output of reading commands, nor the comments and the archive of the Result, so they are not made where no
 	// line checks them.
 	Quiet bool
 	// Coroutines, if not nil, serve this run and others before and after it.

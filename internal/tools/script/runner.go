@@ -42,7 +42,7 @@ type runner struct {
 	command        bool // the previous line was a command
 	waiting        bool // in wait --for or delete --wait
 	some           bool // a line with the prefix some held
-	quiet          bool // nobody reads the output of reading commands
+	quiet          bool // the output of reading commands is not read
 
 	commands   []Command
 	transcript []string

@@ -30,7 +30,7 @@ func (s *Script) ForSweep() (swept *Script, last int, err error) {
 	if !s.NamesInvariants() {
 		all := check.All()
 		watch := setupLine{line: 1, apply: func(u *setup) error {
-			u.config.Check = all // nobody writes to it, and it has no room to append to
+			u.config.Check = all // it is not written to, and has no room to append to
 			return nil
 		}}
 		c.modifiers = slices.Insert(slices.Clone(s.modifiers), 0, watch)

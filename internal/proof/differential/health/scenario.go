@@ -122,7 +122,7 @@ func (s *Scenario) volume(name string) Volume {
 	return s.Volumes[slices.IndexFunc(s.Volumes, func(v Volume) bool { return v.Name == name })]
 }
 
-// world is what the drivers say at a time.
+// world holds the answers of the drivers at a time.
 type world struct{ says map[string]Answer }
 
 func newWorld() *world { return &world{says: map[string]Answer{}} }
