@@ -98,7 +98,9 @@ func anyLayout(obj api.Object) bool {
 // meta writes the fields that every object has.
 func (d *description) meta(obj api.Object) {
 	d.lines("Labels", pairs(obj.GetLabels(), "="))
-	d.lines("Annotations", pairs(obj.GetAnnotations(), ": "))
+	annotations := maps.Clone(obj.GetAnnotations())
+	delete(annotations, corev1.LastAppliedConfigAnnotation) // which kubectl does not show
+	d.lines("Annotations", pairs(annotations, ": "))
 }
 
 func pairs(m map[string]string, between string) []string {
@@ -228,7 +230,7 @@ func (d *description) source(s corev1.PersistentVolumeSource) {
 
 func (d *description) class(c *storagev1.StorageClass) {
 	d.field("IsDefaultClass", "%s", map[bool]string{true: "Yes", false: "No"}[c.Annotations[objects.AnnDefaultClass] == "true"])
-	d.lines("Annotations", pairs(c.Annotations, ": "))
+	d.field("Annotations", "%s", orNone(strings.Join(pairs(c.Annotations, "="), ",")))
 	d.field("Provisioner", "%s", c.Provisioner)
 	d.field("Parameters", "%s", orNone(strings.Join(pairs(c.Parameters, "="), ",")))
 	expands := "<unset>"
