@@ -155,6 +155,14 @@ func (p *Process) WorksOn(ref api.Ref) { p.object = ref }
 // Object returns the object that the process works on; it is empty if that is not known.
 func (p *Process) Object() api.Ref { return p.object }
 
+// QueueKey is the key of its queue that a worker works on; "" for a process that is no worker.
+func (p *Process) QueueKey() string {
+	if p.item == nil {
+		return ""
+	}
+	return p.item.key
+}
+
 // Actor is the actor of the process.
 func (p *Process) Actor() *Actor { return p.actor }
 

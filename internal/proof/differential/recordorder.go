@@ -144,8 +144,14 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 // forget records that an actor ended: it views everything again.
 func (t *orderRecorder) forget(actor string) { delete(t.viewed, actor) }
 
-// note records which process made the last action.
-func (t *orderRecorder) note(p *engine.Process) { t.actions[len(t.actions)-1].Key = p.Object().Key }
+// note records which process made the last action. The keys of the garbage collector are nodes of its graph.
+func (t *orderRecorder) note(p *engine.Process) {
+	key := p.Object().Key
+	if p.Actor().Name() == actors.GarbageCollector {
+		key = p.QueueKey()
+	}
+	t.actions[len(t.actions)-1].Key = key
+}
 
 // view records what a controller viewed, if it has received more changes since its last view.
 func (t *orderRecorder) view(f *engine.Footprint) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
@@ -60,3 +62,43 @@ func (c *Cluster) SequenceWorkers(ctx context.Context, component string, control
 			ctx.Done()}))
 	}
 }
+
+// SequenceByLog makes the workers of a controller wait for permits, with Variation.Workers, where they log that they start on a key. It is for
+// queues whose keys have a type that is not exported. keyOf returns the key that our side has, from the first value of the message. The
+// controller must run with the context that it returns.
+func (c *Cluster) SequenceByLog(ctx context.Context, component, message string, keyOf func(any) string) context.Context {
+	if c.Sequencer == nil || !c.Sequencer.variation.Workers {
+		return ctx
+	}
+	return klog.NewContext(ctx, logr.New(permitLog{c.Sequencer, component, message, keyOf, ctx.Done()}))
+}
+
+// permitLog is a logger that drops all messages. With one of them a worker waits for a permit.
+type permitLog struct {
+	sequencer          *Sequencer
+	component, message string
+	keyOf              func(any) string
+	closed             <-chan struct{}
+}
+
+// Info waits for the permit. Values are pairs of a name and a value.
+func (l permitLog) Info(_ int, message string, values ...any) {
+	if message == l.message {
+		l.sequencer.AwaitWork(l.component, api.Ref{Key: l.keyOf(values[1])}, l.closed)
+	}
+}
+
+// Init implements logr.LogSink.
+func (permitLog) Init(logr.RuntimeInfo) {}
+
+// Enabled lets levels up to 2 through, as --v=2 does.
+func (permitLog) Enabled(level int) bool { return level <= 2 }
+
+// Error implements logr.LogSink.
+func (permitLog) Error(error, string, ...any) {}
+
+// WithValues implements logr.LogSink.
+func (l permitLog) WithValues(...any) logr.LogSink { return l }
+
+// WithName implements logr.LogSink.
+func (l permitLog) WithName(string) logr.LogSink { return l }

@@ -3,10 +3,12 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -27,6 +29,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
@@ -112,6 +115,13 @@ func prepareNamespace(ctx context.Context, c *harness.Cluster, client kubernetes
 	return func() { real.Run(ctx, 10) }, nil
 }
 
+// nodeKey is the key of a node of the garbage collector's graph on our side. identity has a type that is not exported.
+func nodeKey(identity any) string {
+	id := reflect.ValueOf(identity)
+	owner := id.FieldByName("OwnerReference").Interface().(metav1.OwnerReference)
+	return owner.Kind + "/" + api.Key(id.FieldByName("Namespace").String(), owner.Name) + " " + string(owner.UID)
+}
+
 func prepareCollector(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
 	factory, meta, err := anyKind(c, actors.GarbageCollector, shared)
 	if err != nil {
@@ -122,5 +132,6 @@ func prepareCollector(ctx context.Context, c *harness.Cluster, client kubernetes
 	if err != nil {
 		return nil, fmt.Errorf("garbage collector: %w", err)
 	}
-	return together(func() { real.Run(ctx, 20, discoveryPeriod) }, func() { real.Sync(ctx, client.Discovery(), discoveryPeriod) }), nil
+	sequenced := c.SequenceByLog(ctx, actors.GarbageCollector, "Processing item", nodeKey)
+	return together(func() { real.Run(sequenced, 20, discoveryPeriod) }, func() { real.Sync(ctx, client.Discovery(), discoveryPeriod) }), nil
 }
