@@ -239,7 +239,7 @@ func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *
 		})
 	}
 	if g.tls != nil {
-		serve = func() error { return h.ServeTLS(listener, "", "") }
+		serve = func() error { return h.ServeTLS(httpconn.Direct(listener), "", "") }
 	}
 	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -19,6 +19,7 @@ import (
 // treatment of the connection (Connection, Expect, Upgrade, Transfer-Encoding and the like), and has nothing unusual in it.
 type Listener struct {
 	net.Listener
+	// Handler must not change the header of a request, which may be that of the next one.
 	Handler http.Handler
 	// Context is that of the requests. It does not end when a client is gone.
 	Context context.Context
@@ -34,7 +35,21 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, listener: l, remote: c.RemoteAddr().String()}, nil
+	return &conn{Conn: newDirect(c), listener: l, remote: c.RemoteAddr().String()}, nil
+}
+
+// Direct returns a listener whose connections read and write in less time, where that is possible.
+func Direct(l net.Listener) net.Listener { return directListener{l} }
+
+type directListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l directListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return newDirect(c), nil
 }
 
 // conn is a connection. The server reads a request from it; Read then answers simple ones, and returns the bytes of another one.
@@ -46,6 +61,7 @@ type conn struct {
 	in       []byte    // what has been read and not been used
 	buffer   []byte    // for what is read next
 	idleFrom time.Time // when the deadline of an idle connection was set
+	known    head      // of the last request
 	out      response
 }
 
@@ -95,22 +111,31 @@ func (c *conn) serve() error {
 				return err
 			}
 		}
-		r, ok := parse(c.in)
-		if !ok || !c.listener.Simple(r.method, r.target) || !c.complete(r.size) {
+		if !c.known.isOf(c.in) && !c.parse() || !c.complete(c.known.size) {
 			return c.release(last)
 		}
-		req, err := r.decode(c.listener.Context, c.in)
-		if err != nil {
-			return c.release(last)
-		}
-		req.RemoteAddr = c.remote
 		c.out.begin(c.Conn)
-		c.listener.Handler.ServeHTTP(&c.out, req)
+		c.listener.Handler.ServeHTTP(&c.out, c.known.next(c.in))
 		if err := c.out.end(); err != nil {
 			return io.EOF // the server has nothing to add
 		}
-		c.in, last = c.in[r.size:], r.method
+		c.in, last = c.in[c.known.size:], c.known.method
 	}
+}
+
+// parse reads the head of the next request. It returns false if the request is not simple.
+func (c *conn) parse() bool {
+	r, ok := parse(c.in)
+	if !ok || !c.listener.Simple(r.method, r.target) {
+		return false
+	}
+	known, err := r.decode(c.listener.Context, c.in, c.known.text)
+	if err != nil {
+		return false
+	}
+	known.like.RemoteAddr = c.remote
+	c.known = known
+	return true
 }
 
 // idle sets the deadline for the next request. It need not be exact, and setting it takes time. Reading from a closed connection fails anyway.
@@ -124,6 +149,7 @@ func (c *conn) idle() {
 // release leaves the connection to the server. After a request, of which last is the method, it does what the server does then: it waits for four
 // bytes, ignores line breaks after a POST, and sets a deadline for the head.
 func (c *conn) release(last string) error {
+	c.known = head{}
 	for last != "" && len(c.in) < 4 {
 		if err := c.fill(firstRead); err != nil {
 			return io.EOF

@@ -10,9 +10,12 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,6 +125,10 @@ func TestAnswers(t *testing.T) {
 		{"get", get, 1},
 		{"post", post, 1},
 		{"pipelined", get + post + post + get, 4},
+		{"the same head again", post + strings.Replace(post, "1}", "2}", 1) + get + get + strings.Replace(get, "kubectl", "kubelet", 1) + post, 6},
+		{"the same head but for its end", post + strings.Replace(post, "7 \r\n\r\n", "7 \r\nTE: a\r\n\r\n", 1) + get, 1},
+		{"the same head without its end", get + get[:len(get)-1], 1},
+		{"the same head without a body", post + post[:len(post)-7], 1},
 		{"rest of a head is missing", post + "GET / HTTP/1.1\r\nHost: h\r\n", 1},
 		{"rest of a body is missing", post + post[:len(post)-1], 1},
 		{"large body", "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("b", 200_000) + post, 2},
@@ -190,7 +197,7 @@ func TestAnswers(t *testing.T) {
 // TestParts: it does not matter how the bytes of requests arrive.
 func TestParts(t *testing.T) {
 	plain, simple, _ := servers(t)
-	data := post + get + post
+	data := post + post + get + post
 	want := exchange(t, plain, data)
 	for i := range data {
 		require.Equal(t, want, exchange(t, simple, data[:i], data[i:]), "%d", i)
@@ -255,7 +262,7 @@ func TestClose(t *testing.T) {
 // FuzzAnswers compares the answers to any bytes with those of net/http.
 func FuzzAnswers(f *testing.F) {
 	plain, simple, _ := servers(f)
-	f.Add(get + post)
+	f.Add(get + post + post + get + get)
 	f.Add(strings.Replace(post, "/api", "/none", 1) + strings.Replace(get, "/api", "/unknown", 1))
 	f.Add("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
 	f.Add(post[:len(post)-1])
@@ -263,4 +270,82 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data string) {
 		require.Equal(t, exchange(t, plain, data), exchange(t, simple, data))
 	})
+}
+
+// TestDirect: all bytes arrive in order, also when they do not fit into the buffers of the connection.
+func TestDirect(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		size, writes int
+	}{
+		{"small writes", 3, 10_000},
+		{"writes that are sent directly", 60 << 10, 200},
+		{"larger writes", 1 << 20, 20},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			client, server := directPair(t)
+			sent := bytes.Repeat([]byte("0123456789abc"), test.size*test.writes/13+1)[:test.size*test.writes]
+			written := make(chan error)
+			go func() {
+				for part := range slices.Chunk(sent, test.size) {
+					if n, err := server.Write(part); err != nil || n != len(part) {
+						written <- fmt.Errorf("%d of %d bytes: %w", n, len(part), err)
+						return
+					}
+				}
+				written <- server.(interface{ CloseWrite() error }).CloseWrite()
+			}()
+			time.Sleep(10 * time.Millisecond) // until the buffers are full
+			go func() {
+				_, _ = io.Copy(client, client)
+				_ = client.Close()
+			}()
+			got, err := io.ReadAll(server)
+			require.NoError(t, err)
+			require.NoError(t, <-written)
+			require.True(t, bytes.Equal(sent, got))
+		})
+	}
+}
+
+// TestDirectErrors: errors are those of package net.
+func TestDirectErrors(t *testing.T) {
+	read := func(c net.Conn) error {
+		_, err := c.Read(make([]byte, 10))
+		return err
+	}
+	client, server := directPair(t)
+	require.NoError(t, server.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
+	require.ErrorIs(t, read(server), os.ErrDeadlineExceeded)
+	require.NoError(t, server.SetReadDeadline(time.Time{}))
+	require.NoError(t, client.(*net.TCPConn).SetLinger(0))
+	require.NoError(t, client.Close())
+	require.ErrorIs(t, read(server), syscall.ECONNRESET)
+	_, err := server.Write([]byte("a"))
+	require.ErrorIs(t, err, syscall.EPIPE)
+	require.NoError(t, server.Close())
+	require.ErrorIs(t, read(server), net.ErrClosed)
+	_, err = server.Write([]byte("a"))
+	require.ErrorIs(t, err, net.ErrClosed)
+
+	client, server = directPair(t)
+	ended := make(chan error)
+	go func() { ended <- read(server) }()
+	require.NoError(t, client.Close())
+	require.Equal(t, io.EOF, <-ended)
+}
+
+// directPair returns a connection of package net and its other end, which a listener of Direct accepted.
+func directPair(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	client, err = net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	server, err = Direct(l).Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	return client, server
 }

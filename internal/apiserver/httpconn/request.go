@@ -3,9 +3,9 @@ package httpconn
 import (
 	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -128,20 +128,37 @@ func isHost(value []byte) bool {
 	return len(value) > 0
 }
 
-// decode returns the request as net/http has it. Its body is a part of data.
-func (r *request) decode(ctx context.Context, data []byte) (*http.Request, error) {
-	var in io.Reader
-	if r.size > r.head {
-		b := &body{}
-		b.Reset(data[r.head:r.size])
-		in = b
+// head is the head of a simple request. Clients often send the same one again.
+type head struct {
+	request
+	text []byte
+	like *http.Request // without a body
+}
+
+// isOf reports whether data begins with the head.
+func (h *head) isOf(data []byte) bool { return len(h.text) > 0 && bytes.HasPrefix(data, h.text) }
+
+// next returns the request as net/http has it. Its body is a part of data.
+func (h *head) next(data []byte) *http.Request {
+	both := &struct {
+		http.Request
+		url  url.URL
+		body body
+	}{Request: *h.like, url: *h.like.URL}
+	req := &both.Request
+	req.URL, req.Body = &both.url, http.NoBody
+	if h.size > h.head {
+		both.body.Reset(data[h.head:h.size])
+		req.Body = &both.body
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, r.target, in)
+	return req
+}
+
+// decode returns the head that was looked at, which is at the beginning of data. It uses room for the text.
+func (r request) decode(ctx context.Context, data, room []byte) (head, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, r.target, nil)
 	if err != nil {
-		return nil, err
-	}
-	if in == nil {
-		req.Body = http.NoBody
+		return head{}, err
 	}
 	req.RequestURI, req.ContentLength = r.target, int64(r.size-r.head)
 	text := string(data[:r.head-len("\r\n")])
@@ -164,7 +181,7 @@ func (r *request) decode(ctx context.Context, data []byte) (*http.Request, error
 		n := len(values)
 		req.Header[name] = values[n-1 : n : n]
 	}
-	return req, nil
+	return head{r, append(room[:0], data[:r.head]...), req}, nil
 }
 
 // body is the body of a request, which has been read.
