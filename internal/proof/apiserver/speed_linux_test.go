@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,55 +81,78 @@ type load struct {
 	name    string
 	clients int
 	reads   bool // it does not wait for the disk
-	send    func(c caller, client, n int) error
+	request func(client, n int) message
 }
 
 const configmaps = "/api/v1/namespaces/default/configmaps"
 
-func create(c caller, path, name string) error {
-	return c.call("POST", path, "application/json", `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`)
+func create(path, name string) message {
+	return message{"POST", path, "application/json", `{"metadata":{"name":"` + name + `"},"data":{"k":"v"}}`}
 }
 
-func patch(c caller, client, n int) error {
-	return c.call("PATCH", configmaps+"/patched"+strconv.Itoa(client), "application/merge-patch+json", `{"data":{"k":"`+strconv.Itoa(n)+`"}}`)
+func patch(client, n int) message {
+	return message{"PATCH", configmaps + "/patched" + strconv.Itoa(client), "application/merge-patch+json", `{"data":{"k":"` + strconv.Itoa(n) + `"}}`}
 }
 
 // creates returns a load's function that creates objects whose names begin with prefix.
-func creates(prefix string) func(c caller, client, n int) error {
-	return func(c caller, client, n int) error {
-		return create(c, configmaps, prefix+strconv.Itoa(client)+"-"+strconv.Itoa(n))
+func creates(prefix string) func(client, n int) message {
+	return func(client, n int) message {
+		return create(configmaps, prefix+strconv.Itoa(client)+"-"+strconv.Itoa(n))
 	}
 }
 
-func list(c caller, _, _ int) error {
-	return c.call("GET", "/api/v1/namespaces/kube-system/configmaps", "application/json", "")
+func list(_, _ int) message {
+	return message{"GET", "/api/v1/namespaces/kube-system/configmaps", "application/json", ""}
 }
 
 var loads = []load{
-	{name: "lists of 10,000", clients: 2, reads: true, send: list},
-	{name: "creates", clients: 20, send: creates("c")},
-	{name: "patches", clients: 20, send: patch},
-	{name: "creates one after the other", clients: 1, send: creates("s")},
-	{name: "patches one after the other", clients: 1, send: patch},
+	{name: "lists of 10,000", clients: 2, reads: true, request: list},
+	{name: "creates", clients: 20, request: creates("c")},
+	{name: "patches", clients: 20, request: patch},
+	{name: "creates one after the other", clients: 1, request: creates("s")},
+	{name: "patches one after the other", clients: 1, request: patch},
 	// The heap of a server is now as large as the server is fast.
-	{name: "lists of 10,000 after the writes", clients: 2, reads: true, send: list},
+	{name: "lists of 10,000 after the writes", clients: 2, reads: true, request: list},
 }
 
-// together calls fn from several clients of a server at the same time, and returns how long that took.
-func together(t testing.TB, s *server, clients int, fn func(c caller, client int) error) time.Duration {
+// requests makes the requests that next returns for each client, all clients at the same time and each one after the other, until it returns false.
+// It returns how long that took.
+func requests(t testing.TB, s *server, clients int, next func(client int) (message, bool)) time.Duration {
 	t.Helper()
-	callers := make([]caller, clients)
-	for i := range callers {
-		c, err := s.caller()
+	if s.transport != nil {
+		return inGoroutines(t, s, clients, next)
+	}
+	connections := make([]*connection, clients)
+	for i := range connections {
+		c, err := s.connect()
 		require.NoError(t, err)
 		defer c.close()
-		callers[i] = c
+		connections[i] = c
 	}
+	began := time.Now()
+	err := drive(connections, next)
+	took := time.Since(began)
+	require.NoError(t, err)
+	return took
+}
+
+// inGoroutines is requests for a server of the same process.
+func inGoroutines(t testing.TB, s *server, clients int, next func(client int) (message, bool)) time.Duration {
+	t.Helper()
 	failed := make([]error, clients)
 	var running sync.WaitGroup
 	began := time.Now()
-	for i, c := range callers {
-		running.Go(func() { failed[i] = fn(c, i) })
+	for i := range clients {
+		running.Go(func() {
+			c := local{s, make([]byte, 64<<10)}
+			for failed[i] == nil {
+				m, ok := next(i)
+				if !ok {
+					return
+				}
+				failed[i] = c.call(m)
+			}
+		})
 	}
 	running.Wait()
 	took := time.Since(began)
@@ -152,19 +174,39 @@ func (m measured) cost() float64 { return float64(m.processor.Microseconds()) / 
 // measure loads a server for a while.
 func (l load) measure(t testing.TB, s *server, round int, d time.Duration) measured {
 	t.Helper()
-	var done atomic.Int64
-	before := s.processorTime(t)
-	took := together(t, s, l.clients, func(c caller, client int) error {
-		began := time.Now()
-		for n := 0; time.Since(began) < d; n++ {
-			if err := l.send(c, client, round*1_000_000+n); err != nil {
-				return err
-			}
-			done.Add(1)
+	sent := make([]struct {
+		n int
+		_ [56]byte // clients in goroutines do not share the memory of a counter
+	}, l.clients)
+	before, began := s.processorTime(t), time.Now()
+	took := requests(t, s, l.clients, func(client int) (message, bool) {
+		if time.Since(began) >= d {
+			return message{}, false
 		}
-		return nil
+		sent[client].n++
+		return l.request(client, round*1_000_000+sent[client].n), true
 	})
-	return measured{done.Load(), took, s.processorTime(t) - before}
+	m := measured{took: took, processor: s.processorTime(t) - before}
+	for _, c := range sent {
+		m.count += int64(c.n)
+	}
+	return m
+}
+
+// fill creates the objects that the loads patch and list.
+func fill(t testing.TB, s *server, patched, listed int) {
+	t.Helper()
+	n := 0
+	requests(t, s, 1, func(int) (message, bool) {
+		n++
+		return create(configmaps, "patched"+strconv.Itoa(n-1)), n <= patched
+	})
+	const clients = 10
+	sent := [clients]int{}
+	requests(t, s, clients, func(client int) (message, bool) {
+		sent[client]++
+		return create("/api/v1/namespaces/kube-system/configmaps", fmt.Sprintf("m%d-%d", client, sent[client])), sent[client] <= listed/clients
+	})
 }
 
 // BenchmarkSpeed: requests per second of kube-apiserver with etcd, of volsim serve, and of volsim in the process of its clients, in turns, and the
@@ -177,35 +219,65 @@ func BenchmarkSpeed(b *testing.B) {
 	}
 	const durable = 1
 	for i, s := range servers {
-		together(b, s, 1, func(c caller, _ int) error {
-			for n := range 20 {
-				if err := create(c, configmaps, "patched"+strconv.Itoa(n)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		listed := 10_000
 		if i == durable {
+			listed = 0
+		}
+		fill(b, s, 20, listed)
+	}
+	compare(b, servers, 2*time.Second, func(l load, server int) bool { return !l.reads || server != durable })
+}
+
+// BenchmarkSpeedFloor: volsim serve through HTTP, and a server in Go that does nothing but read the same requests and write the same answers, in turns.
+func BenchmarkSpeedFloor(b *testing.B) {
+	volsim := served(b)
+	fill(b, volsim, 20, 0)
+	volsim.name = "served"
+	compare(b, []*server{volsim, bare(b, volsim)}, time.Second, func(l load, _ int) bool { return !l.reads })
+}
+
+// bare starts a server that answers with what another server has answered.
+func bare(t testing.TB, from *server) *server {
+	t.Helper()
+	dir := t.TempDir()
+	binary, address, post, merge := filepath.Join(dir, "bare"), filepath.Join(dir, "address"), filepath.Join(dir, "post"), filepath.Join(dir, "patch")
+	out, err := exec.Command("go", "build", "-o", binary, "./bare").CombinedOutput()
+	require.NoError(t, err, string(out))
+	c, err := from.connect()
+	require.NoError(t, err)
+	defer c.close()
+	for file, m := range map[string]message{post: creates("bare")(0, 1), merge: patch(0, 1)} {
+		require.NoError(t, c.send(m))
+		data := make([]byte, 4<<10)
+		n, err := c.conn.Read(data)
+		require.NoError(t, err)
+		require.Regexp(t, `(?s)^HTTP/1.1 20.*}\n$`, string(data[:n]), "one read returns the whole answer")
+		require.NoError(t, os.WriteFile(file, data[:n], 0o600))
+	}
+	s := &server{name: "a bare server", pids: []int{start(t, dir, binary, address, post, merge)}}
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(address)
+		s.url = string(data)
+		return err == nil && s.url != ""
+	}, time.Minute, 50*time.Millisecond)
+	return s
+}
+
+// compare measures servers in turns, with the loads that are for them.
+func compare(b *testing.B, servers []*server, turn time.Duration, fits func(l load, server int) bool) {
+	b.Helper()
+	for _, l := range loads {
+		if !fits(l, 0) {
 			continue
 		}
-		together(b, s, 10, func(c caller, client int) error {
-			for n := range 1000 {
-				if err := create(c, "/api/v1/namespaces/kube-system/configmaps", fmt.Sprintf("m%d-%d", client, n)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	for _, l := range loads {
 		b.Run(l.name, func(b *testing.B) {
 			sums := make([]measured, len(servers))
 			for round := 0; b.Loop(); round++ {
 				for i, s := range servers {
-					if l.reads && i == durable {
+					if !fits(l, i) {
 						continue
 					}
-					m, sum := l.measure(b, s, round, 2*time.Second), &sums[i]
+					m, sum := l.measure(b, s, round, turn), &sums[i]
 					sum.count, sum.took, sum.processor = sum.count+m.count, sum.took+m.took, sum.processor+m.processor
 				}
 			}
