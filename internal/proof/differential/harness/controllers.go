@@ -43,7 +43,12 @@ func (c *Cluster) StartController(name string) error {
 	c.lives[name] = l
 	c.mu.Unlock()
 	shared.StartWithContext(klog.NewContext(ctx, Discard))
-	l.over.Go(run)
+	l.over.Go(func() {
+		// Controllers ask every 100 ms whether their informers have synced. A start that takes 100 ms here and no time on our side would shift
+		// what follows it past other changes. A program takes any time to start.
+		shared.WaitForCacheSyncWithContext(ctx)
+		run()
+	})
 	l.over.Go(func() { <-ctx.Done(); shared.Shutdown() })
 	c.Running.Go(l.over.Wait)
 	return nil
