@@ -228,20 +228,17 @@ func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *
 	defer cancel()
 	// Streams end with ctx, so that the server can be closed.
 	h := &http.Server{
-		Handler: g.handler(patient(s.handler())), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, TLSConfig: g.tls,
-		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: g.handler(patient(s.handler())), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0), Protocols: &http.Protocols{},
 	}
+	h.Protocols.SetHTTP1(true)
+	h.Protocols.SetUnencryptedHTTP2(g.tls != nil)    // the listener encrypts it
 	context.AfterFunc(ctx, func() { _ = h.Close() }) // nothing is lost
-	serve := func() error {
-		return h.Serve(&httpconn.Listener{
-			Listener: listener, Handler: g.handler(s.handler()), Context: ctx, Simple: isSimple,
-			HeadTimeout: h.ReadHeaderTimeout, BodyTimeout: bodyPatience, IdleTimeout: h.IdleTimeout,
-		})
-	}
-	if g.tls != nil {
-		serve = func() error { return h.ServeTLS(httpconn.Direct(listener), "", "") }
-	}
-	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+	err = h.Serve(&httpconn.Listener{
+		Listener: listener, Handler: g.handler(s.handler()), TLS: g.tls, Context: ctx, Simple: isSimple,
+		HeadTimeout: h.ReadHeaderTimeout, BodyTimeout: bodyPatience, IdleTimeout: h.IdleTimeout,
+	})
+	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

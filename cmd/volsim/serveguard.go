@@ -85,7 +85,9 @@ func (g *guard) certify(host string) error {
 		return err
 	}
 	g.authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	g.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	g.tls = &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+	}
 	return nil
 }
 

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +23,66 @@ func TestServeSecure(t *testing.T) {
 	_, err := http.Get(r.url + "/version")
 	require.ErrorContains(t, err, "certificate")
 	command(t, "clock", "now", "--kubeconfig", r.config)
+}
+
+// TestServeProtocols: through TLS there is HTTP/1.1 and HTTP/2, for requests that are answered at once and for others.
+func TestServeProtocols(t *testing.T) {
+	r := serving(t, serveFlags{time: "manual", secure: true})
+	config, err := os.ReadFile(r.config)
+	require.NoError(t, err)
+	field := func(name string) string {
+		_, rest, _ := strings.Cut(string(config), name+": ")
+		value, _, _ := strings.Cut(rest, "\n")
+		return value
+	}
+	authority, err := base64.StdEncoding.DecodeString(field("certificate-authority-data"))
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(authority))
+	const configmaps = "/api/v1/namespaces/default/configmaps"
+	for _, test := range []struct {
+		proto, name string
+		http2       bool
+	}{
+		{"HTTP/1.1", "one", false},
+		{"HTTP/2.0", "two", true},
+	} {
+		t.Run(test.proto, func(t *testing.T) {
+			protocols := &http.Protocols{}
+			protocols.SetHTTP1(!test.http2)
+			protocols.SetHTTP2(test.http2)
+			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: protocols}}
+			defer client.CloseIdleConnections()
+			send := func(method, path, body string, code int) string {
+				req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+				require.NoError(t, err)
+				req.Header.Set("Authorization", "Bearer "+field("token"))
+				resp, err := client.Do(req)
+				require.NoError(t, err)
+				defer resp.Body.Close()
+				require.Equal(t, test.proto, resp.Proto)
+				require.Equal(t, code, resp.StatusCode)
+				data, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				return string(data)
+			}
+			long := strings.Repeat("x", 1<<20)
+			send("POST", configmaps, `{"metadata":{"name":"`+test.name+`"}}`, http.StatusCreated)
+			send("POST", configmaps, `{"metadata":{"name":"long-`+test.name+`"},"data":{"a":"`+long+`"}}`, http.StatusCreated)
+			require.Contains(t, send("GET", configmaps, "", http.StatusOK), long)
+			require.Contains(t, send("GET", configmaps+"?watch=true&timeoutSeconds=1", "", http.StatusOK), `"name":"`+test.name+`"`)
+			require.Equal(t, "404 page not found\n", send("GET", "/none", "", http.StatusNotFound))
+			send("DELETE", configmaps+"/"+test.name, "", http.StatusOK)
+		})
+	}
+	resp, err := http.Get("http" + strings.TrimPrefix(r.url, "https"))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, "400 Bad Request: Client sent an HTTP request to an HTTPS server.\n", resp.Status+": "+string(text))
+	_, err = http.Get(r.url)
+	require.ErrorContains(t, err, "certificate")
 }
 
 func TestServeToken(t *testing.T) {

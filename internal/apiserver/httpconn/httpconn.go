@@ -6,9 +6,13 @@ package httpconn
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,6 +25,8 @@ type Listener struct {
 	net.Listener
 	// Handler must not change the header of a request, which may be that of the next one.
 	Handler http.Handler
+	// TLS, unless it is nil, makes the connections those of TLS. The server does not see that: for HTTP/2 it must accept UnencryptedHTTP2.
+	TLS *tls.Config
 	// Context is that of the requests. It does not end when a client is gone.
 	Context context.Context
 	// Simple reports whether Handler answers a request with that method and that target at once. It must say no to streams.
@@ -35,21 +41,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: newDirect(c), listener: l, remote: c.RemoteAddr().String()}, nil
-}
-
-// Direct returns a listener whose connections read and write in less time, where that is possible.
-func Direct(l net.Listener) net.Listener { return directListener{l} }
-
-type directListener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l directListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	remote := c.RemoteAddr().String()
+	if c = newDirect(c); l.TLS != nil {
+		c = tls.Server(c, l.TLS)
 	}
-	return newDirect(c), nil
+	return &conn{Conn: c, listener: l, remote: remote}, nil
 }
 
 // conn is a connection. The server reads a request from it; Read then answers simple ones, and returns the bytes of another one.
@@ -58,6 +54,7 @@ type conn struct {
 	listener *Listener
 	remote   string
 	released bool      // the server has the connection
+	ended    error     // why there will be no further request
 	in       []byte    // what has been read and not been used
 	buffer   []byte    // for what is read next
 	idleFrom time.Time // when the deadline of an idle connection was set
@@ -75,11 +72,14 @@ const (
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
-	if !c.released {
-		if err := c.serve(); err != nil {
-			return 0, err
+	if !c.released && c.ended == nil {
+		if c.ended = c.serve(); c.ended != nil {
+			c.explain(c.ended)
 		}
-		c.released = true
+		c.released = c.ended == nil
+	}
+	if c.ended != nil {
+		return 0, c.ended
 	}
 	if len(c.in) > 0 {
 		n := copy(p, c.in)
@@ -89,6 +89,20 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// explain answers to HTTP where TLS was expected, as the server does.
+func (c *conn) explain(err error) {
+	if first := (tls.RecordHeaderError{}); errors.As(err, &first) && first.Conn != nil && isHTTP(first.RecordHeader) {
+		_, _ = io.WriteString(first.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n") // a client that is gone does not need it
+	}
+}
+
+// isHTTP reports whether a connection begins with a request of HTTP.
+func isHTTP(beginning [5]byte) bool {
+	return slices.ContainsFunc(append(methods, http.MethodHead, http.MethodOptions), func(method string) bool {
+		return strings.HasPrefix(method+" / ", string(beginning[:]))
+	})
 }
 
 // CloseWrite ends the sending side. The server calls it before it closes a connection whose request it has not read.
