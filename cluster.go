@@ -86,6 +86,7 @@ func New(cfg Config) (*Cluster, error) {
 		Gates:            gates,
 		Trace:            trace,
 		Log:              log,
+		Remains:          cfg.internal.Remains,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config: %w", err)

@@ -16,6 +16,7 @@ func init() {
 	internals.Create = func(cluster any, obj api.Object, opts store.CreateOptions) error {
 		return clusterOf(cluster).create(obj, opts)
 	}
+	internals.Give = func(cluster any, obj api.Object) error { return clusterOf(cluster).give(obj) }
 	internals.Update = func(cluster any, obj api.Object, opts store.UpdateOptions) error {
 		return clusterOf(cluster).update(obj, api.Main, opts)
 	}

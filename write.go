@@ -59,6 +59,24 @@ func (c *Cluster) Create(objs ...api.Object) error {
 	return nil
 }
 
+// give is Create for one object with a name, which it takes over: the caller must not use it any more, and does not get the result.
+func (c *Cluster) give(obj api.Object) error {
+	if err := c.checkObject("create", obj); err != nil {
+		return err
+	}
+	sent, err := c.requestOf("create", obj)
+	if err != nil {
+		return err
+	}
+	tried, err := c.engine.Store().Prepare(sent)
+	if err != nil {
+		return describe("create", sent, err)
+	}
+	return c.send("create", nil, sent, func() (api.Object, error) {
+		return c.engine.API().Create(c.engine.User(), sent, store.CreateOptions{Owned: true, Tried: tried})
+	})
+}
+
 // creation is the request for one of the objects of Create.
 type creation struct {
 	sent  api.Object
@@ -222,7 +240,12 @@ func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
 	if err := c.checkObject(verb, obj); err != nil {
 		return nil, err
 	}
-	sent, err := c.engine.Store().Native(copyOf(obj))
+	return c.requestOf(verb, copyOf(obj))
+}
+
+// requestOf is request for an object that it may change. Its callers have checked it.
+func (c *Cluster) requestOf(verb string, obj api.Object) (api.Object, error) {
+	sent, err := c.engine.Store().Native(obj)
 	if err != nil {
 		return nil, describe(verb, obj, err)
 	}
@@ -234,8 +257,8 @@ func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
 	return sent, nil
 }
 
-// send makes a request that writes sent. It writes the stored object into the caller's, or describes the error of the request. The stored
-// object is shared, so obj gets a copy. Warnings go to Config.Warn.
+// send makes a request that writes sent. It writes the stored object into the caller's, unless that is nil, or describes the error of the
+// request. The stored object is shared, so obj gets a copy. Warnings go to Config.Warn.
 func (c *Cluster) send(verb string, obj, sent api.Object, write func() (api.Object, error)) error {
 	var stored api.Object
 	var err error
@@ -246,6 +269,9 @@ func (c *Cluster) send(verb string, obj, sent api.Object, write func() (api.Obje
 	}
 	if err != nil {
 		return describe(verb, sent, err)
+	}
+	if obj == nil {
+		return nil
 	}
 	return plain.Write(stored, obj)
 }

@@ -27,7 +27,7 @@ var boundOnce = Invariant{
 		volumes := bonds[types.UID]{}
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
-			Written: func(e trace.Entry) {
+			written: func(e *trace.Entry) {
 				switch e.Object.Kind {
 				case api.PersistentVolumeClaim:
 					old, _ := e.Old.(*corev1.PersistentVolumeClaim)
@@ -59,7 +59,7 @@ var boundOnce = Invariant{
 type bonds[K ~string] map[K][]trace.Entry
 
 // move records that an object that was Bound to from is now Bound to to. It reports whether that is a change.
-func (b bonds[K]) move(e trace.Entry, from, to K) bool {
+func (b bonds[K]) move(e *trace.Entry, from, to K) bool {
 	if from == to {
 		return false
 	}
@@ -68,7 +68,7 @@ func (b bonds[K]) move(e trace.Entry, from, to K) bool {
 		delete(b, from)
 	}
 	if to != "" {
-		b[to] = append(b[to], e)
+		b[to] = append(b[to], *e)
 	}
 	return true
 }
@@ -108,7 +108,7 @@ var boundBothWays = Invariant{
 	Exceptions:  []string{"forced by a user who edits claimRef, or the annotations of controllers"},
 	watch: func(inv *Invariant, s *state) Watcher {
 		wrong := map[string]bool{} // by claim
-		return Watcher{Written: func(e trace.Entry) {
+		return Watcher{written: func(e *trace.Entry) {
 			var claim *corev1.PersistentVolumeClaim
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolumeClaim:
@@ -138,7 +138,7 @@ var boundBothWays = Invariant{
 				Text:    fmt.Sprintf("claim %s is Bound to PersistentVolume %s, which is Bound to a claim with uid %q", key, pv.Name, claimOfBound(pv)),
 			}
 			v.Forced, v.Witness = s.userEdit(v.Objects...)
-			v.Witness = append(v.Witness, e)
+			v.Witness = append(v.Witness, *e)
 			s.report(inv, v)
 		}}
 	},
@@ -151,7 +151,7 @@ var protected = Invariant{
 	Exceptions: []string{"pods bound to their node after the deletion of the claim was requested",
 		"forced by a user who removes the finalizer"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Written: func(e trace.Entry) {
+		return Watcher{written: func(e *trace.Entry) {
 			if e.New != nil {
 				return
 			}
@@ -165,7 +165,7 @@ var protected = Invariant{
 	},
 }
 
-func (s *state) checkClaimGone(inv *Invariant, e trace.Entry, claim *corev1.PersistentVolumeClaim) {
+func (s *state) checkClaimGone(inv *Invariant, e *trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	for _, info := range s.podsByClaim[e.Object.Key] {
 		late := claim.DeletionTimestamp != nil && !info.since.Time.Before(claim.DeletionTimestamp.Time)
 		if !info.active() || info.pod.Spec.NodeName == "" || late {
@@ -176,13 +176,13 @@ func (s *state) checkClaimGone(inv *Invariant, e trace.Entry, claim *corev1.Pers
 			Text:    fmt.Sprintf("claim %s is gone while pod %s uses it", e.Object.Key, api.KeyOf(info.pod)),
 		}
 		v.Forced, v.Witness = s.userEdit(e.Object)
-		v.Witness = append(v.Witness, info.since, e)
+		v.Witness = append(v.Witness, info.since, *e)
 		s.report(inv, v)
 		return
 	}
 }
 
-func (s *state) checkVolumeGone(inv *Invariant, e trace.Entry, pv *corev1.PersistentVolume) {
+func (s *state) checkVolumeGone(inv *Invariant, e *trace.Entry, pv *corev1.PersistentVolume) {
 	if pv.Spec.ClaimRef == nil {
 		return
 	}
@@ -195,6 +195,6 @@ func (s *state) checkVolumeGone(inv *Invariant, e trace.Entry, pv *corev1.Persis
 		Text:    fmt.Sprintf("PersistentVolume %s is gone while claim %s is bound to it", pv.Name, api.KeyOf(claim)),
 	}
 	v.Forced, v.Witness = s.userEdit(e.Object)
-	v.Witness = append(v.Witness, e)
+	v.Witness = append(v.Witness, *e)
 	s.report(inv, v)
 }

@@ -14,6 +14,7 @@ import (
 type Checker struct {
 	state    *state
 	watchers []Watcher
+	entry    trace.Entry // that is checked
 }
 
 // New returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the
@@ -24,7 +25,6 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 		systems = &backends.Set{}
 	}
 	c := &Checker{state: newState(systems, reachable)}
-	names := make(map[string]bool, len(invariants))
 	c.watchers = make([]Watcher, 0, len(invariants))
 	// Watchers keep pointers to the copies.
 	invariants = slices.Clone(invariants)
@@ -33,14 +33,13 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 		switch {
 		case inv.Name == "":
 			return nil, fmt.Errorf("check: invariant %d has no name; set Name", i+1)
-		case names[inv.Name]:
+		case isNamed(invariants[:i], inv.Name):
 			return nil, fmt.Errorf("check: invariant %s is listed twice; remove one", inv.Name)
 		case inv.watch == nil && inv.Watch == nil:
 			return nil, fmt.Errorf("check: invariant %s has no Watch; set Watch, or take the invariant from All", inv.Name)
 		case inv.Within < 0:
 			return nil, fmt.Errorf("check: invariant %s: Within is %v; set zero or more", inv.Name, inv.Within)
 		}
-		names[inv.Name] = true
 		if inv.watch != nil {
 			c.watchers = append(c.watchers, inv.watch(inv, c.state))
 		} else {
@@ -50,20 +49,35 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 	return c, nil
 }
 
+func isNamed(invariants []Invariant, name string) bool {
+	for i := range invariants {
+		if invariants[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Observe checks the next entry of the trace.
 func (c *Checker) Observe(e trace.Entry) {
 	s := c.state
 	// Deadlines before this entry come first.
 	c.Advance(e.Time)
+	// An entry is large: it is copied here and where somebody keeps it.
+	c.entry = e
 	s.now = e.Time
-	s.apply(e)
-	// By index, because copying each watcher for each entry costs time.
+	s.apply(&c.entry)
+	called, written := e.Type == trace.Storage, e.Type == trace.Write && e.Old != e.New
 	for i := range c.watchers {
 		watcher := &c.watchers[i]
 		switch {
-		case e.Type == trace.Storage && watcher.Called != nil:
+		case called && watcher.called != nil:
+			watcher.called(&c.entry)
+		case called && watcher.Called != nil:
 			watcher.Called(e)
-		case e.Type == trace.Write && e.Old != e.New && watcher.Written != nil:
+		case written && watcher.written != nil:
+			watcher.written(&c.entry)
+		case written && watcher.Written != nil:
 			watcher.Written(e)
 		}
 		if watcher.changed != nil {

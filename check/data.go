@@ -20,7 +20,7 @@ var oneCreate = Invariant{
 	Exceptions:  []string{"a second backend, because a user replaced the class while the claim was waiting"},
 	watch: func(inv *Invariant, s *state) Watcher {
 		live := map[string][]trace.Entry{} // by name
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			name := e.Call.Key
 			switch {
 			case done(e, storage.Delete):
@@ -34,20 +34,20 @@ var oneCreate = Invariant{
 						return
 					}
 				}
-				live[name] = append(live[name], e)
+				live[name] = append(live[name], *e)
 				if len(live[name]) > 1 {
 					first := live[name][0]
 					s.report(inv, Violation{
 						Backend: e.Call.Target, Volume: e.Call.Key,
-						Text:    fmt.Sprintf("%s is created although %s exists for the same claim", idOfCall(e), idOfCall(first)),
-						Witness: []trace.Entry{first, e},
+						Text:    fmt.Sprintf("%s is created although %s exists for the same claim", idOfCall(e), idOfCall(&first)),
+						Witness: []trace.Entry{first, *e},
 					})
 				}
 			case e.Verb == "end" && e.Call.Verb == string(storage.Create) && storage.CodeOf(e.Err) == storage.AlreadyExists && len(live[name]) > 0:
 				s.report(inv, Violation{
 					Backend: e.Call.Target, Volume: e.Call.Key,
 					Text:    fmt.Sprintf("%s is requested again with other properties", idOfCall(e)),
-					Witness: []trace.Entry{live[name][0], e},
+					Witness: []trace.Entry{live[name][0], *e},
 				})
 			}
 		}}
@@ -72,7 +72,7 @@ var wantedDataStays = Invariant{
 	Exceptions:  []string{"a policy that is changed during the deletion, because the policy is not read again"},
 	watch: func(inv *Invariant, s *state) Watcher {
 		d := &deletions{inv: inv, state: s, retained: map[string]trace.Entry{}, begun: map[volumeID]*Violation{}}
-		return Watcher{Called: d.called, Written: d.written}
+		return Watcher{called: d.called, written: d.written}
 	},
 }
 
@@ -84,7 +84,7 @@ type deletions struct {
 	begun    map[volumeID]*Violation // the violations found when a call began
 }
 
-func (d *deletions) written(e trace.Entry) {
+func (d *deletions) written(e *trace.Entry) {
 	if e.Object.Kind != api.PersistentVolume {
 		return
 	}
@@ -92,11 +92,11 @@ func (d *deletions) written(e trace.Entry) {
 	if pv == nil || pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		delete(d.retained, e.Object.Key)
 	} else if _, known := d.retained[e.Object.Key]; !known {
-		d.retained[e.Object.Key] = e
+		d.retained[e.Object.Key] = *e
 	}
 }
 
-func (d *deletions) called(e trace.Entry) {
+func (d *deletions) called(e *trace.Entry) {
 	if e.Call.Verb != string(storage.Delete) && e.Call.Verb != string(storage.Recycle) {
 		return
 	}
@@ -115,14 +115,14 @@ func (d *deletions) called(e trace.Entry) {
 	}
 	if v != nil {
 		if v.Witness[len(v.Witness)-1].Seq != e.Seq {
-			v.Witness = append(v.Witness, e)
+			v.Witness = append(v.Witness, *e)
 		}
 		d.state.report(d.inv, *v)
 	}
 }
 
 // evaluate returns the violation if the data of a volume is destroyed now, nil if there is none.
-func (d *deletions) evaluate(id volumeID, e trace.Entry) *Violation {
+func (d *deletions) evaluate(id volumeID, e *trace.Entry) *Violation {
 	s := d.state
 	for _, pv := range s.volumesOf(id) {
 		ref := api.RefTo(pv)
@@ -138,14 +138,14 @@ func (d *deletions) evaluate(id volumeID, e trace.Entry) *Violation {
 					v.Forced = "a fault hid from its creator that it was created: " + ref.String()
 					v.Witness = append(v.Witness, fault)
 				}
-				v.Witness = append(v.Witness, e)
+				v.Witness = append(v.Witness, *e)
 				return &v
 			}
 		}
 		since, retain := d.retained[pv.Name]
 		if retain && e.Call.Verb == string(storage.Delete) && s.now.Sub(since.Time) > d.inv.Within {
 			v.Text = fmt.Sprintf("%s: delete although PersistentVolume %s has the policy Retain", id, pv.Name)
-			v.Witness = []trace.Entry{since, e}
+			v.Witness = []trace.Entry{since, *e}
 			return &v
 		}
 	}
@@ -160,7 +160,7 @@ var usedDataStays = Invariant{
 		"hostPath volumes of pods that their kubelet has removed: a restarted kubelet has nothing to unpublish",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Delete) && !done(e, storage.Recycle) {
 				return
 			}
@@ -176,7 +176,7 @@ var usedDataStays = Invariant{
 				return
 			}
 			u := r.uses[at]
-			v := s.about(r, fmt.Sprintf("%s: %s while %s %s", r.id, strings.ToLower(e.Call.Verb), pastWords[u.Op], u.Node), u.Entry, e)
+			v := s.about(r, fmt.Sprintf("%s: %s while %s %s", r.id, strings.ToLower(e.Call.Verb), pastWords[u.Op], u.Node), u.Entry, *e)
 			if u.Pod != "" {
 				v.Text += " for " + s.podName(u.Pod)
 				why, witness := s.deletedByForce(u.Pod)

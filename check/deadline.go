@@ -22,7 +22,7 @@ func newDisruptions() disruptions {
 	return disruptions{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]trace.Entry{}}
 }
 
-func (t *disruptions) noteLifecycle(e trace.Entry) {
+func (t *disruptions) noteLifecycle(e *trace.Entry) {
 	if node, ok := actors.NodeOfKubelet(e.Actor); ok {
 		t.atNode[node] = e.Time
 		return
@@ -33,7 +33,7 @@ func (t *disruptions) noteLifecycle(e trace.Entry) {
 	t.lastDisruption = e.Time
 	if e.Type == trace.Crashed {
 		t.down[e.Actor] = true
-		t.lastCrash[e.Actor] = e
+		t.lastCrash[e.Actor] = *e
 	} else {
 		delete(t.down, e.Actor)
 	}
@@ -58,9 +58,12 @@ func newDeadlines(s *state, within time.Duration) *deadlines {
 	return &deadlines{state: s, within: within, items: map[string]*deadline{}}
 }
 
+// begun reports whether the condition of that key has begun and not ended.
+func (d *deadlines) begun(key string) bool { return d.items[key] != nil }
+
 // begin calls late if the condition of that key has not ended in time, counted from since. It does not change a condition that has begun.
 func (d *deadlines) begin(key string, since time.Time, node string, late func()) {
-	if d.items[key] != nil {
+	if d.begun(key) {
 		return
 	}
 	d.items[key] = &deadline{since: since, node: node, late: late}

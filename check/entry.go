@@ -8,9 +8,9 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-func idOfCall(e trace.Entry) volumeID { return volumeID{e.Call.Target, e.Call.Key} }
+func idOfCall(e *trace.Entry) volumeID { return volumeID{e.Call.Target, e.Call.Key} }
 
-func podOfCall(e trace.Entry) types.UID { return types.UID(e.Call.Pod) }
+func podOfCall(e *trace.Entry) types.UID { return types.UID(e.Call.Pod) }
 
 // podName returns the name of a pod for texts.
 func (s *state) podName(uid types.UID) string {

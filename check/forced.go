@@ -14,7 +14,7 @@ import (
 )
 
 // applyDecision records the decisions to detach by force (ATT-064).
-func (s *state) applyDecision(e trace.Entry) {
+func (s *state) applyDecision(e *trace.Entry) {
 	if e.Detach == nil || !e.Detach.Forced {
 		return
 	}
@@ -29,7 +29,7 @@ func (s *state) applyDecision(e trace.Entry) {
 	if r.forced == nil {
 		r.forced = map[string]trace.Entry{}
 	}
-	r.forced[e.Detach.Node] = e
+	r.forced[e.Detach.Node] = *e
 }
 
 // idOfUnique returns the volume for which nodes use this name (ATT-001).
@@ -55,12 +55,12 @@ func (s *state) deletedByForce(uid types.UID) (string, []trace.Entry) {
 }
 
 // noteUserEdit records edits by users of fields that belong to controllers: references, finalizers, annotations, status.
-func (s *state) noteUserEdit(e trace.Entry) {
+func (s *state) noteUserEdit(e *trace.Entry) {
 	if !api.IsUser(e.Actor) {
 		return
 	}
 	if e.Verb == "load" || strings.HasSuffix(e.Verb, "-status") {
-		s.userEdits[e.Object] = e
+		s.userEdits[e.Object] = *e
 		return
 	}
 	if e.Old == nil {
@@ -69,7 +69,7 @@ func (s *state) noteUserEdit(e trace.Entry) {
 	if e.New == nil {
 		// It was being deleted, and the user removed its last finalizer.
 		if len(e.Old.GetFinalizers()) > 0 {
-			s.userEdits[e.Object] = e
+			s.userEdits[e.Object] = *e
 		}
 		return
 	}
@@ -77,14 +77,14 @@ func (s *state) noteUserEdit(e trace.Entry) {
 	case *corev1.PersistentVolume:
 		pv := e.New.(*corev1.PersistentVolume)
 		if !sameRef(old.Spec.ClaimRef, pv.Spec.ClaimRef) || !slices.Equal(old.Finalizers, pv.Finalizers) {
-			s.userEdits[e.Object] = e
+			s.userEdits[e.Object] = *e
 		}
 	case *corev1.PersistentVolumeClaim:
 		claim := e.New.(*corev1.PersistentVolumeClaim)
 		lost := old.Annotations[objects.AnnBindCompleted] != claim.Annotations[objects.AnnBindCompleted] ||
 			old.Annotations[objects.AnnBoundByController] != claim.Annotations[objects.AnnBoundByController]
 		if lost || !slices.Equal(old.Finalizers, claim.Finalizers) {
-			s.userEdits[e.Object] = e
+			s.userEdits[e.Object] = *e
 		}
 	}
 }

@@ -19,7 +19,7 @@ var expandedFirst = Invariant{
 	Rules:       []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
 	Exceptions:  []string{"backends that do not report the size of their volumes", "a capacity of a PersistentVolume that a user writes"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Written: func(e trace.Entry) {
+		return Watcher{written: func(e *trace.Entry) {
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolume:
 				old, _ := e.Old.(*corev1.PersistentVolume)
@@ -44,7 +44,7 @@ type sizer interface {
 func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
 
 // checkGrown compares the increased capacity of a PersistentVolume with the size at the backend.
-func (s *state) checkGrown(inv *Invariant, old, pv *corev1.PersistentVolume, e trace.Entry) {
+func (s *state) checkGrown(inv *Invariant, old, pv *corev1.PersistentVolume, e *trace.Entry) {
 	capacity := storageOf(pv.Spec.Capacity)
 	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
 		return
@@ -65,13 +65,13 @@ func (s *state) checkGrown(inv *Invariant, old, pv *corev1.PersistentVolume, e t
 	}
 	// EXP-022: the backend expands first.
 	if v, exists := backend.Volume(id.ID); exists && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
-		s.report(inv, Violation{Backend: id.Backend, Volume: id.ID, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
+		s.report(inv, Violation{Backend: id.Backend, Volume: id.ID, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{*e},
 			Text: fmt.Sprintf("PersistentVolume %s has capacity %s, but %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
 	}
 }
 
 // checkShown compares the increased capacity of a claim with that of its PersistentVolume.
-func (s *state) checkShown(inv *Invariant, old, claim *corev1.PersistentVolumeClaim, e trace.Entry) {
+func (s *state) checkShown(inv *Invariant, old, claim *corev1.PersistentVolumeClaim, e *trace.Entry) {
 	capacity := storageOf(claim.Status.Capacity)
 	pv := s.volumes[claim.Spec.VolumeName]
 	if pv == nil || capacity.Cmp(storageOf(old.Status.Capacity)) <= 0 {
@@ -83,7 +83,7 @@ func (s *state) checkShown(inv *Invariant, old, claim *corev1.PersistentVolumeCl
 		v := Violation{Objects: []api.Ref{e.Object, api.RefTo(pv)},
 			Text: fmt.Sprintf("claim %s has capacity %s, but PersistentVolume %s has %s", e.Object.Key, capacity.String(), pv.Name, size.String())}
 		v.Forced, v.Witness = s.userEdit(e.Object, api.RefTo(pv))
-		v.Witness = append(v.Witness, e)
+		v.Witness = append(v.Witness, *e)
 		s.report(inv, v)
 	}
 }
@@ -95,7 +95,7 @@ var allocatedEnough = Invariant{
 	Exceptions:  []string{"claims that were loaded, or whose status a user wrote"},
 	watch: func(inv *Invariant, s *state) Watcher {
 		asked := map[string][]apiresource.Quantity{} // by uid of the claim
-		return Watcher{Written: func(e trace.Entry) {
+		return Watcher{written: func(e *trace.Entry) {
 			if e.Object.Kind != api.PersistentVolumeClaim {
 				return
 			}
@@ -122,7 +122,7 @@ var allocatedEnough = Invariant{
 	},
 }
 
-func (s *state) checkAllocated(inv *Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e trace.Entry) {
+func (s *state) checkAllocated(inv *Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e *trace.Entry) {
 	allocated, ok := objects.Allocated(claim)
 	if !ok {
 		return
@@ -146,6 +146,6 @@ func (s *state) checkAllocated(inv *Invariant, claim *corev1.PersistentVolumeCla
 	}
 	v := Violation{Objects: []api.Ref{e.Object}, Text: wrong}
 	v.Forced, v.Witness = s.userEdit(e.Object)
-	v.Witness = append(v.Witness, e)
+	v.Witness = append(v.Witness, *e)
 	s.report(inv, v)
 }

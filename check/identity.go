@@ -23,7 +23,7 @@ var oneIdentity = Invariant{
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
 		earlier := map[string][]types.UID{} // deleted pods of StatefulSets whose volumes may be published, by key
-		return Watcher{Written: func(e trace.Entry) {
+		return Watcher{written: func(e *trace.Entry) {
 			if e.Object.Kind != api.Pod {
 				return
 			}
@@ -56,7 +56,7 @@ func setOf(pod *corev1.Pod) string {
 }
 
 // checkIdentity reports a pod that begins to run while an earlier one of its name has a volume.
-func (s *state) checkIdentity(inv *Invariant, e trace.Entry, pod *corev1.Pod, earlier types.UID) {
+func (s *state) checkIdentity(inv *Invariant, e *trace.Entry, pod *corev1.Pod, earlier types.UID) {
 	info := s.pods[earlier]
 	if info == nil || earlier == pod.UID || setOf(pod) != setOf(info.pod) {
 		return
@@ -74,7 +74,7 @@ func (s *state) checkIdentity(inv *Invariant, e trace.Entry, pod *corev1.Pod, ea
 	r := s.records[ids[0]]
 	i := slices.IndexFunc(r.uses, func(u use) bool { return u.Op == storage.Publish && u.Pod == earlier })
 	v := s.about(r, fmt.Sprintf("pod %s runs on %s while an earlier pod of StatefulSet %s with this name has %s on %s",
-		e.Object.Key, pod.Spec.NodeName, setOf(pod), r.id, r.uses[i].Node), r.uses[i].Entry, e)
+		e.Object.Key, pod.Spec.NodeName, setOf(pod), r.id, r.uses[i].Node), r.uses[i].Entry, *e)
 	why, witness := s.deletedByForce(earlier)
 	v.Forced = why
 	v.Witness = append(v.Witness, witness...)

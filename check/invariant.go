@@ -49,6 +49,8 @@ type Watcher struct {
 	// Passed is called when virtual time has advanced, and before violations are returned.
 	Passed func(now time.Time)
 
+	// called and written are like Called and Written. The entry is valid during the call.
+	called, written func(e *trace.Entry)
 	// changed is called with each volume whose uses, or the pods that need it, changed.
 	changed func(id volumeID)
 }

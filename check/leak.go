@@ -46,7 +46,7 @@ var noLeak = Invariant{
 	watch: func(inv *Invariant, s *state) Watcher {
 		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
 			byID: map[volumeID]*made{}, policies: map[string]trace.Entry{}}
-		return Watcher{Called: l.called, Written: l.written, Passed: l.due.passed}
+		return Watcher{called: l.called, written: l.written, Passed: l.due.passed}
 	},
 }
 
@@ -62,14 +62,14 @@ type leaks struct {
 	policies map[string]trace.Entry
 }
 
-func (l *leaks) called(e trace.Entry) {
+func (l *leaks) called(e *trace.Entry) {
 	switch {
 	case e.Verb == "end" && e.Err != nil && e.Call.Verb == string(storage.Create):
 		if m := l.made[e.Call.Target+"\x00"+e.Call.Key]; m != nil && l.state.final(e.Call, e.Err) {
-			m.lost = e
+			m.lost = *e
 		}
 	case done(e, storage.Create):
-		m := &made{backend: e.Call.Target, name: e.Call.Key, entry: e, id: idOfCall(e)}
+		m := &made{backend: e.Call.Target, name: e.Call.Key, entry: *e, id: idOfCall(e)}
 		if known := l.made[m.key()]; known != nil {
 			m = known
 		} else {
@@ -102,7 +102,7 @@ func (l *leaks) forget(m *made) {
 	l.due.end(m.key())
 }
 
-func (l *leaks) written(e trace.Entry) {
+func (l *leaks) written(e *trace.Entry) {
 	switch e.Object.Kind {
 	case api.PersistentVolume:
 		name := e.Object.Key
@@ -136,22 +136,22 @@ func (l *leaks) written(e trace.Entry) {
 }
 
 // notePolicy records that a user changed the reclaim policy.
-func (l *leaks) notePolicy(e trace.Entry) {
+func (l *leaks) notePolicy(e *trace.Entry) {
 	old, _ := e.Old.(*corev1.PersistentVolume)
 	pv, _ := e.New.(*corev1.PersistentVolume)
 	switch {
 	case pv == nil:
 		delete(l.policies, e.Object.Key)
 	case old != nil && api.IsUser(e.Actor) && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
-		l.policies[e.Object.Key] = e
+		l.policies[e.Object.Key] = *e
 	}
 }
 
 // noteBound records that a claim is bound to another volume than the one created for it (XPROV-014).
-func (l *leaks) noteBound(e trace.Entry, claim *corev1.PersistentVolumeClaim) {
+func (l *leaks) noteBound(e *trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	for _, m := range l.byName[claimPrefix+string(claim.UID)] {
 		if claim.Spec.VolumeName != m.name && m.elsewhere.Seq == 0 {
-			m.elsewhere = e
+			m.elsewhere = *e
 		}
 	}
 }

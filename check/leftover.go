@@ -117,6 +117,15 @@ func (s *state) orderedOtherwise(r *record, node string) bool {
 	return false
 }
 
+// reportPod reports a deleted pod that still exists.
+func (s *state) reportPod(inv *Invariant, write trace.Entry) {
+	s.report(inv, Violation{
+		Objects: []api.Ref{write.Object},
+		Text:    fmt.Sprintf("pod %s still exists, %v after its grace period", write.Object.Key, inv.Within),
+		Witness: []trace.Entry{write},
+	})
+}
+
 var podsGo = Invariant{
 	Name:        "deleted-pods-go",
 	Description: "a deleted pod is gone within the time limit after its grace period",
@@ -126,7 +135,7 @@ var podsGo = Invariant{
 	watch: func(inv *Invariant, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
-			Written: func(e trace.Entry) {
+			written: func(e *trace.Entry) {
 				if e.Object.Kind != api.Pod {
 					return
 				}
@@ -139,13 +148,10 @@ var podsGo = Invariant{
 				if pod == nil || pod.DeletionTimestamp == nil || len(pod.Finalizers) > 0 {
 					return
 				}
-				due.begin(string(pod.UID), latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() {
-					s.report(inv, Violation{
-						Objects: []api.Ref{e.Object},
-						Text:    fmt.Sprintf("pod %s still exists, %v after its grace period", e.Object.Key, inv.Within),
-						Witness: []trace.Entry{e},
-					})
-				})
+				if key := string(pod.UID); !due.begun(key) {
+					write := *e
+					due.begin(key, latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() { s.reportPod(inv, write) })
+				}
 			},
 			Passed: due.passed,
 		}

@@ -24,7 +24,7 @@ type podInfo struct {
 // active reports whether the pod exists and has not ended.
 func (p *podInfo) active() bool { return !p.gone && !objects.Terminated(p.pod) }
 
-func (s *state) applyWrite(e trace.Entry) {
+func (s *state) applyWrite(e *trace.Entry) {
 	key := e.Object.Key
 	switch e.Object.Kind {
 	case api.PersistentVolume:
@@ -113,9 +113,9 @@ func (s *state) putVolume(name string, old, pv *corev1.PersistentVolume) {
 	}
 }
 
-func (s *state) putPod(e trace.Entry, old, pod *corev1.Pod) {
+func (s *state) putPod(e *trace.Entry, old, pod *corev1.Pod) {
 	if info := s.infoOf(old); info != nil && (pod == nil || pod.UID != old.UID) {
-		info.pod, info.gone, info.end = old, true, e
+		info.pod, info.gone, info.end = old, true, *e
 		for _, claim := range info.claims {
 			s.podsByClaim[claim] = without(s.podsByClaim[claim], info)
 			if len(s.podsByClaim[claim]) == 0 {
@@ -142,7 +142,7 @@ func (s *state) putPod(e trace.Entry, old, pod *corev1.Pod) {
 		}
 	}
 	if pod.Spec.NodeName != "" && info.since.Type == "" {
-		info.since = e
+		info.since = *e
 	}
 	info.pod = pod
 	for _, claim := range info.claims {

@@ -15,7 +15,7 @@ var attachFirst = Invariant{
 	Description: "a volume that needs attachment is staged or published only on a node that it is attached to",
 	Rules:       []string{"MNT-174", "ATT-141"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
@@ -23,7 +23,7 @@ var attachFirst = Invariant{
 			if r == nil || r.last == nil || !s.attachable(r.last) || r.first(storage.Attach, e.Call.Node) != nil {
 				return
 			}
-			v := s.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), e)
+			v := s.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), *e)
 			if decision, ok := r.forced[e.Call.Node]; ok {
 				v.Forced = decision.Detach.Why
 				v.Witness = append(v.Witness, decision)
@@ -38,7 +38,7 @@ var stageFirst = Invariant{
 	Description: "a volume of a driver that stages is published only on a node where it is staged",
 	Rules:       []string{"MNT-196", "MNT-197"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Publish) {
 				return
 			}
@@ -46,7 +46,7 @@ var stageFirst = Invariant{
 			if r == nil || r.last == nil || !s.staged(r) || r.first(storage.Stage, e.Call.Node) != nil {
 				return
 			}
-			s.report(inv, s.about(r, fmt.Sprintf("%s is published on %s, where it is not staged", r.id, e.Call.Node), e))
+			s.report(inv, s.about(r, fmt.Sprintf("%s is published on %s, where it is not staged", r.id, e.Call.Node), *e))
 		}}
 	},
 }
@@ -56,7 +56,7 @@ var unpublishFirst = Invariant{
 	Description: "a volume is unstaged only after it is unpublished from all pods of the node",
 	Rules:       []string{"MNT-135", "MNT-139"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Unstage) || len(s.ended) == 0 {
 				return
 			}
@@ -65,7 +65,7 @@ var unpublishFirst = Invariant{
 				return
 			}
 			if u := r.first(storage.Publish, e.Call.Node); u != nil {
-				s.report(inv, s.about(r, fmt.Sprintf("%s is unstaged on %s while published to %s", r.id, e.Call.Node, s.podName(u.Pod)), u.Entry, e))
+				s.report(inv, s.about(r, fmt.Sprintf("%s is unstaged on %s while published to %s", r.id, e.Call.Node, s.podName(u.Pod)), u.Entry, *e))
 			}
 		}}
 	},
@@ -79,7 +79,7 @@ var unmountFirst = Invariant{
 		"forced by a restart: a kubelet that stops between the unmount of the last pod and that of the device leaves the device mounted, which the next one does not know (MNT-450)",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Detach) {
 				return
 			}
@@ -95,7 +95,7 @@ var unmountFirst = Invariant{
 }
 
 // checkUnmounted reports mounts of a volume that was just detached from a node.
-func (s *state) checkUnmounted(inv *Invariant, r *record, attached use, e trace.Entry) {
+func (s *state) checkUnmounted(inv *Invariant, r *record, attached use, e *trace.Entry) {
 	u, how := r.first(storage.Publish, attached.Node), "published"
 	if u == nil {
 		u, how = r.first(storage.Stage, attached.Node), "staged"
@@ -107,7 +107,7 @@ func (s *state) checkUnmounted(inv *Invariant, r *record, attached use, e trace.
 	if u.Pod != "" {
 		to = " to " + s.podName(u.Pod)
 	}
-	v := s.about(r, fmt.Sprintf("%s is detached from %s while %s%s", r.id, attached.Node, how, to), u.Entry, e)
+	v := s.about(r, fmt.Sprintf("%s is detached from %s while %s%s", r.id, attached.Node, how, to), u.Entry, *e)
 	if decision, ok := r.forced[attached.Node]; ok {
 		v.Forced = decision.Detach.Why
 		v.Witness = append(v.Witness, decision)
@@ -126,7 +126,7 @@ var inUseFirst = Invariant{
 		"forced by a restart: a kubelet takes volumes on its disk for attached; if the status of the node does not list one, it is not reported in use, and another pod may mount it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
@@ -139,7 +139,7 @@ var inUseFirst = Invariant{
 			if node != nil && slices.Contains(node.Status.VolumesInUse, unique) {
 				return
 			}
-			v := s.about(r, fmt.Sprintf("%s: %s on %s, whose status.volumesInUse does not list it", r.id, e.Call.Verb, e.Call.Node), e)
+			v := s.about(r, fmt.Sprintf("%s: %s on %s, whose status.volumesInUse does not list it", r.id, e.Call.Verb, e.Call.Node), *e)
 			if start, ok := r.found[e.Call.Node]; ok {
 				v.Forced = "the kubelet was started and found it on its disk (MNT-928)"
 				v.Witness = append(v.Witness, start)
@@ -154,7 +154,7 @@ var publishToOwner = Invariant{
 	Description: "a volume is published only to pods of the node that name the claim it is bound to",
 	Rules:       []string{"MNT-072g", "MNT-072h"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if done(e, storage.Publish) {
 				s.checkOwner(inv, e)
 			}
@@ -162,7 +162,7 @@ var publishToOwner = Invariant{
 	},
 }
 
-func (s *state) checkOwner(inv *Invariant, e trace.Entry) {
+func (s *state) checkOwner(inv *Invariant, e *trace.Entry) {
 	r := s.records[idOfCall(e)]
 	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
 		return // a repeated call
@@ -185,7 +185,7 @@ func (s *state) checkOwner(inv *Invariant, e trace.Entry) {
 		wrong = fmt.Sprintf("the pod's claims are %q, and none is bound to it", info.claims)
 	}
 	if wrong != "" {
-		s.report(inv, s.about(r, fmt.Sprintf("%s is published to %s on %s: %s", r.id, s.podName(podOfCall(e)), e.Call.Node, wrong), e))
+		s.report(inv, s.about(r, fmt.Sprintf("%s is published to %s on %s: %s", r.id, s.podName(podOfCall(e)), e.Call.Node, wrong), *e))
 	}
 }
 

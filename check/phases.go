@@ -16,7 +16,7 @@ var knownPhases = Invariant{
 	Rules:       []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
 	Exceptions:  []string{"phases that users write"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Written: func(e trace.Entry) {
+		return Watcher{written: func(e *trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
 			if !known || e.Old == nil || e.New == nil || api.IsUser(e.Actor) || e.Old.GetUID() != e.New.GetUID() {
 				return
@@ -30,7 +30,7 @@ var knownPhases = Invariant{
 				Text:    fmt.Sprintf("%s changes from phase %q to phase %q", e.Object, from, to),
 			}
 			v.Forced, v.Witness = s.userEdit(e.Object)
-			v.Witness = append(v.Witness, e)
+			v.Witness = append(v.Witness, *e)
 			s.report(inv, v)
 		}}
 	},

@@ -28,7 +28,7 @@ var noOrphanedContent = Invariant{
 	watch: func(inv *Invariant, s *state) Watcher {
 		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within), gone: map[types.UID]trace.Entry{}, edited: map[types.UID]trace.Entry{},
 			contents: map[types.UID]map[string]trace.Entry{}}
-		return Watcher{Written: o.written, Passed: o.due.passed}
+		return Watcher{written: o.written, Passed: o.due.passed}
 	},
 }
 
@@ -44,7 +44,7 @@ type orphans struct {
 	contents map[types.UID]map[string]trace.Entry
 }
 
-func (o *orphans) written(e trace.Entry) {
+func (o *orphans) written(e *trace.Entry) {
 	switch e.Object.Kind {
 	case snapshots.SnapshotKind:
 		old, ok := e.Old.(*plain.Object)
@@ -52,10 +52,10 @@ func (o *orphans) written(e trace.Entry) {
 			return
 		}
 		if e.New == nil {
-			o.gone[old.UID] = e
+			o.gone[old.UID] = *e
 			o.review(old.UID)
 		} else if api.IsUser(e.Actor) && len(e.New.GetFinalizers()) < len(old.Finalizers) {
-			o.edited[old.UID] = e
+			o.edited[old.UID] = *e
 		}
 	case snapshots.ContentKind:
 		if old, ok := e.Old.(*plain.Object); ok {
@@ -75,7 +75,7 @@ func (o *orphans) written(e trace.Entry) {
 			if o.contents[uid] == nil {
 				o.contents[uid] = map[string]trace.Entry{}
 			}
-			o.contents[uid][e.Object.Key] = e
+			o.contents[uid][e.Object.Key] = *e
 			o.review(uid)
 		}
 	}
@@ -113,7 +113,7 @@ var restoredData = Invariant{
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
 		r := &restores{inv: inv, state: s, handles: map[volumeID]string{}}
-		return Watcher{Called: r.called}
+		return Watcher{called: r.called}
 	},
 }
 
@@ -124,7 +124,7 @@ type restores struct {
 	handles map[volumeID]string // of the snapshot that the claim named at the first call, until the volume is created
 }
 
-func (r *restores) called(e trace.Entry) {
+func (r *restores) called(e *trace.Entry) {
 	if e.Call.Verb != string(storage.Create) {
 		return
 	}
@@ -151,7 +151,7 @@ func (r *restores) called(e trace.Entry) {
 		r.state.report(r.inv, Violation{
 			Backend: id.Backend, Volume: id.ID,
 			Text:    fmt.Sprintf("%s was created from snapshot %s and contains %s, but the snapshot contains %s", id, handle, contentText(got), contentText(want)),
-			Witness: []trace.Entry{e},
+			Witness: []trace.Entry{*e},
 		})
 	}
 }

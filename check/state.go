@@ -106,7 +106,7 @@ func (s *state) touch(id volumeID) {
 }
 
 // apply applies the next entry.
-func (s *state) apply(e trace.Entry) {
+func (s *state) apply(e *trace.Entry) {
 	s.changed, s.ended = s.changed[:0], s.ended[:0]
 	switch e.Type {
 	case trace.Write:
@@ -133,9 +133,9 @@ func (s *state) apply(e trace.Entry) {
 		switch {
 		case e.Err == nil:
 		case e.Call.Target != api.APIServer:
-			s.faults[e.Call] = e
+			s.faults[e.Call] = *e
 		case e.Call.Verb == "create":
-			s.uncertainCreates[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = e
+			s.uncertainCreates[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = *e
 		}
 	case trace.Started, trace.Crashed:
 		s.applyLifecycle(e)

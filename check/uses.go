@@ -14,7 +14,7 @@ import (
 )
 
 // applyCall records where volumes are attached, staged and published.
-func (s *state) applyCall(e trace.Entry) {
+func (s *state) applyCall(e *trace.Entry) {
 	id := volumeID{e.Call.Target, e.Call.Key}
 	pod := types.UID(e.Call.Pod)
 	switch op := storage.Op(e.Call.Verb); op {
@@ -26,7 +26,7 @@ func (s *state) applyCall(e trace.Entry) {
 		at := r.find(op, e.Call.Node, pod)
 		if at < 0 {
 			at = len(r.uses)
-			r.uses = append(r.uses, use{Op: op, Node: e.Call.Node, Pod: pod, Entry: e})
+			r.uses = append(r.uses, use{Op: op, Node: e.Call.Node, Pod: pod, Entry: *e})
 		}
 		r.uses[at].Lost = s.lost
 		switch op {
@@ -50,7 +50,7 @@ func (s *state) applyCall(e trace.Entry) {
 }
 
 // noteReply records whether a caller got a final error although its call took effect: then no component knows of the effect.
-func (s *state) noteReply(e trace.Entry) {
+func (s *state) noteReply(e *trace.Entry) {
 	s.lost = trace.Entry{}
 	fault, ok := s.faults[e.Call]
 	if !ok {
@@ -115,7 +115,7 @@ func (s *state) drop(r *record) {
 }
 
 // applyLifecycle records which actors run, and nodes that lose their mounts.
-func (s *state) applyLifecycle(e trace.Entry) {
+func (s *state) applyLifecycle(e *trace.Entry) {
 	s.noteLifecycle(e)
 	if node, ok := actors.NodeOfKubelet(e.Actor); ok && e.Type == trace.Started {
 		s.noteFound(node, e)
@@ -142,7 +142,7 @@ func (s *state) applyLifecycle(e trace.Entry) {
 }
 
 // noteFound records what a starting kubelet finds on its disk.
-func (s *state) noteFound(node string, e trace.Entry) {
+func (s *state) noteFound(node string, e *trace.Entry) {
 	for _, r := range s.records {
 		if !r.mountedOn(node) && !r.files[node] {
 			continue
@@ -150,12 +150,12 @@ func (s *state) noteFound(node string, e trace.Entry) {
 		if r.found == nil {
 			r.found = map[string]trace.Entry{}
 		}
-		r.found[node] = e
+		r.found[node] = *e
 		if r.first(storage.Stage, node) != nil && r.first(storage.Publish, node) == nil {
 			if r.orphaned == nil {
 				r.orphaned = map[string]trace.Entry{}
 			}
-			r.orphaned[node] = e
+			r.orphaned[node] = *e
 		}
 	}
 }

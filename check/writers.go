@@ -20,7 +20,7 @@ var oneWriter = Invariant{
 		"volumes that are not attached: then only the scheduler's ReadWriteOncePod check reads access modes, so a ReadWriteOnce NFS share is mounted by every node with a pod for it (kubernetes/kubernetes issue 111799)",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if done(e, storage.Publish) {
 				s.checkSingle(inv, e, storage.Publish, "published")
 			}
@@ -33,7 +33,7 @@ var oneAttachment = Invariant{
 	Description: "a single-node volume is attached to one node at a time",
 	Rules:       []string{"ATT-069", "ATT-070", "ATT-089"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		return Watcher{Called: func(e trace.Entry) {
+		return Watcher{called: func(e *trace.Entry) {
 			if done(e, storage.Attach) {
 				s.checkSingle(inv, e, storage.Attach, "attached")
 			}
@@ -42,12 +42,12 @@ var oneAttachment = Invariant{
 }
 
 // done reports whether e is the end of a successful call of op.
-func done(e trace.Entry, op storage.Op) bool {
+func done(e *trace.Entry, op storage.Op) bool {
 	return e.Verb == "end" && e.Err == nil && e.Call.Verb == string(op)
 }
 
 // checkSingle reports uses of the volume of a call on other nodes.
-func (s *state) checkSingle(inv *Invariant, e trace.Entry, op storage.Op, how string) {
+func (s *state) checkSingle(inv *Invariant, e *trace.Entry, op storage.Op, how string) {
 	id := volumeID{e.Call.Target, e.Call.Key}
 	r := s.records[id]
 	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.SpecOf(r.last)) || !s.attachable(r.last) {
@@ -65,7 +65,7 @@ func (s *state) checkSingle(inv *Invariant, e trace.Entry, op storage.Op, how st
 			Backend: id.Backend, Volume: id.ID,
 			Objects: []api.Ref{api.RefTo(r.last)},
 			Text:    fmt.Sprintf("%s is %s on %s and on %s, and its access modes are %v", id, how, u.Node, e.Call.Node, modes(r.last)),
-			Witness: []trace.Entry{u.Entry, e},
+			Witness: []trace.Entry{u.Entry, *e},
 		}
 		if decision, ok := r.forced[u.Node]; ok {
 			v.Forced = decision.Detach.Why

@@ -1,7 +1,6 @@
 package nodelifecycle
 
 import (
-	"encoding/json"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -140,14 +139,10 @@ func writeTaints(p *engine.Process, name string, change func([]corev1.Taint) ([]
 		if !changed {
 			return nil
 		}
-		patch, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": node.ResourceVersion},
-			"spec":     map[string]any{"taints": taints},
-		})
-		if err != nil {
-			return err
-		}
-		if _, err = p.API().Nodes.Patch(p, name, patch, api.Main); !apierrors.IsConflict(err) || try == taintTries {
+		if _, err = p.API().Nodes.PatchWith(p, name, func(newest *corev1.Node) error {
+			newest.ResourceVersion, newest.Spec.Taints = node.ResourceVersion, taints
+			return nil
+		}, api.Main); !apierrors.IsConflict(err) || try == taintTries {
 			return err
 		}
 		p.Sleep(taintPause)

@@ -14,26 +14,6 @@ type coroutine struct {
 	engine  *Engine // nil while it is idle
 }
 
-// Coroutines are idle coroutines that engines use one after the other, so that each need not start its own. The zero value has none. It serves
-// one engine that runs at a time; Close ends the coroutines.
-type Coroutines struct{ idle []*coroutine }
-
-// Close ends the coroutines. Engines may go on to use it.
-func (c *Coroutines) Close() { c.keep(0) }
-
-// keep ends all but n of the coroutines.
-func (c *Coroutines) keep(n int) {
-	for len(c.idle) > n {
-		last := len(c.idle) - 1
-		c.idle[last].stop()
-		c.idle[last] = nil
-		c.idle = c.idle[:last]
-	}
-}
-
-// UseCoroutines makes the engine take its coroutines from c and leave them there. Call it before the engine runs.
-func (e *Engine) UseCoroutines(c *Coroutines) { e.idle, e.lent = c, true }
-
 // carry runs the events that more returns, until it returns none. more runs on a coroutine, except for the first event.
 func (e *Engine) carry(more func() (event, bool)) {
 	first, ok := more()
@@ -67,9 +47,9 @@ func (e *Engine) nextEvent() (event, bool) {
 
 // coroutine returns an idle coroutine, or a new one.
 func (e *Engine) coroutine() *coroutine {
-	if n := len(e.idle.idle); n > 0 {
-		co := e.idle.idle[n-1]
-		e.idle.idle = e.idle.idle[:n-1]
+	if n := len(e.left.idle); n > 0 {
+		co := e.left.idle[n-1]
+		e.left.idle = e.left.idle[:n-1]
 		co.engine = e
 		return co
 	}
@@ -143,7 +123,7 @@ func (co *coroutine) carries() bool {
 // memory.
 func (co *coroutine) rest(onto *coroutine) bool {
 	e := co.engine
-	e.idle.idle = append(e.idle.idle, co)
+	e.left.idle = append(e.left.idle, co)
 	e.onto, co.engine = onto, nil
 	return co.yield(struct{}{})
 }
@@ -166,7 +146,7 @@ func (co *coroutine) kill() {
 // release stops the idle coroutines, so that an unused engine can be collected.
 func (e *Engine) release() {
 	if !e.lent {
-		e.idle.keep(e.kept)
+		e.left.keep(e.kept)
 	}
 }
 

@@ -8,13 +8,12 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// Coroutines that engines share outlast their runs, also after a panic, a crash and Close, until Coroutines.Close.
+// Coroutines that engines share outlast their runs, also after a panic, a crash and Close, until Remains.Close.
 func TestSharedCoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
-	var shared engine.Coroutines
+	var shared engine.Remains
 	for range 3 {
-		e := newEngine(t, engine.Config{})
-		e.UseCoroutines(&shared)
+		e := newEngine(t, engine.Config{Remains: &shared})
 		unwound := 0
 		a := startActor(t, e, "a", func(a *engine.Actor) {
 			for range 5 {

@@ -5,7 +5,7 @@ import (
 )
 
 // chunkLen is the number of changes in one chunk.
-const chunkLen = 32
+const chunkLen = 8
 
 // chunksKept is the number of unused chunks that a list retains.
 const chunksKept = 16

@@ -48,6 +48,8 @@ type Config struct {
 	History int
 	// AsGiven is store.Config.AsGiven.
 	AsGiven bool
+	// Remains, if not nil, serve this engine and others before and after it.
+	Remains *Remains
 }
 
 // DefaultStart is the default of Config.Start.
@@ -84,8 +86,8 @@ type Engine struct {
 	ahead    event                // the first event, until it begins
 	isAhead  bool
 	panicked any // value of a panic on a coroutine, on its way to the one who resumed it
-	idle     *Coroutines
-	lent     bool       // idle serves other engines, too
+	left     *Remains
+	lent     bool       // left serves other engines, too
 	kept     int        // how many of them outlast a run
 	ended    []*Process // to be used again
 	after    []func()   // called after each event
@@ -107,6 +109,7 @@ type Engine struct {
 	outside  Outside
 	attached map[any]any
 	closing  bool // the engine ends: informers need not leave each other
+	whole    any  // the *kinds that the engine is in
 }
 
 // periodicLevel is the level at which components log periodic work that finds nothing new.
@@ -123,16 +126,11 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Start.IsZero() {
 		cfg.Start = DefaultStart
 	}
-	kinds := &kinds{engine: Engine{
-		start:         cfg.Start.UTC(),
-		latency:       cfg.Latency,
-		lag:           cfg.Lag,
-		injector:      cfg.Injector,
-		noSkipping:    cfg.NoSkipping,
-		assumeSecrets: cfg.AssumeSecrets,
-		trace:         cfg.Trace,
-	}}
+	kinds, old := cfg.Remains.take()
 	e := &kinds.engine
+	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
+	e.noSkipping, e.assumeSecrets, e.trace = cfg.NoSkipping, cfg.AssumeSecrets, cfg.Trace
+	e.whole = kinds
 	switch {
 	case cfg.Choose != nil:
 		e.choices = &choices{choose: cfg.Choose}
@@ -149,8 +147,11 @@ func New(cfg Config) (*Engine, error) {
 		e.trace.Start = e.start
 	}
 	e.store = store.New(store.Config{Now: now, History: cfg.History, AsGiven: cfg.AsGiven, StrictNamespaces: cfg.StrictNamespaces,
-		CountedNames: cfg.CountedNames, Gates: cfg.Gates})
+		CountedNames: cfg.CountedNames, Gates: cfg.Gates, Old: old})
 	e.memory.prepare(e)
+	if cfg.Remains != nil {
+		e.left, e.lent = cfg.Remains, true
+	}
 	kinds.prepare(e)
 	e.memory.userActor = Actor{engine: e, name: api.User, alive: true}
 	e.memory.user = Process{engine: e, name: api.User, actor: &e.memory.userActor, inline: true}
@@ -220,6 +221,9 @@ func (e *Engine) Close() {
 		a.end(nil)
 	}
 	e.release()
+	if e.lent && e.whole != nil {
+		e.left.memory, e.whole = e.whole, nil
+	}
 }
 
 // task is anything that can be scheduled.

@@ -12,7 +12,7 @@ type memory struct {
 	firstRecorders [slabLen]Recorder
 	firstTickers   [slabLen]Ticker
 	listed         [16]*Actor // of Engine.actors
-	idle           Coroutines
+	left           Remains
 
 	api       API
 	user      Process
@@ -22,5 +22,5 @@ type memory struct {
 func (m *memory) prepare(e *Engine) {
 	m.actors.unused, m.queues.unused = m.firstActors[:], m.firstQueues[:]
 	m.recorders.unused, m.tickers.unused = m.firstRecorders[:], m.firstTickers[:]
-	e.actors, e.idle = m.listed[:0], &m.idle
+	e.actors, e.left = m.listed[:0], &m.left
 }

@@ -233,6 +233,8 @@ func (e *Engine) endObserved() {
 type View interface {
 	// Kind is the kind of its objects.
 	Kind() api.Kind
+	// Current reports whether it has delivered all changes.
+	Current() bool
 	// Undelivered walks the changes that it has not delivered, in order.
 	Undelivered(yield func(change UndeliveredChange) bool)
 	// Object is Informer.Get.
@@ -255,6 +257,9 @@ type UndeliveredChange struct {
 
 // Kind is the kind of the informer's objects.
 func (inf *informer[T]) Kind() api.Kind { return inf.table.Kind() }
+
+// Current reports whether the informer has delivered all changes.
+func (inf *informer[T]) Current() bool { return inf.offset >= inf.deltas.end() }
 
 // Undelivered walks the changes that the informer has not delivered, in order.
 func (inf *informer[T]) Undelivered(yield func(UndeliveredChange) bool) {

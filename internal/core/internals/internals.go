@@ -22,6 +22,9 @@ var (
 	// Create and Update are the methods of a *volsim.Cluster, with options.
 	Create func(cluster any, obj api.Object, opts store.CreateOptions) error
 	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
+	// Give is the method Create of a *volsim.Cluster for one object with a name, which the cluster takes over: the caller must not use it any
+	// more, and does not get the result.
+	Give func(cluster any, obj api.Object) error
 	// Load is the method of a *volsim.Cluster for one object. It stores parts of obj itself: obj must not be changed afterwards.
 	Load func(cluster any, obj api.Object) error
 	// Evict asks a *volsim.Cluster to evict a pod, as a POST to its eviction subresource does: store.Store.Evict has the errors.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/leases"
 )
 
@@ -23,11 +24,13 @@ type Options struct {
 	CountedNames bool
 	// NoControllers is a cluster without controllers and kubelets: a bare API server.
 	NoControllers bool
-	Attach        Attach
-	Attacher      Attacher
-	Kubelet       Kubelet
-	Provisioner   Provisioner
-	Resizer       Resizer
+	// Remains is engine.Config.Remains.
+	Remains     *engine.Remains
+	Attach      Attach
+	Attacher    Attacher
+	Kubelet     Kubelet
+	Provisioner Provisioner
+	Resizer     Resizer
 }
 
 // Attach is for the attach/detach controller.

@@ -29,6 +29,8 @@ type Config struct {
 	CountedNames bool
 	// Gates are the feature gates of the cluster.
 	Gates gates.Set
+	// Old is a store that nobody uses any more, whose memory the new one takes over; nil, the default, is none.
+	Old *Store
 }
 
 // Store holds the objects of one cluster and applies the API server's rules to every write (docs/rules/api.md).
@@ -69,6 +71,7 @@ type Store struct {
 	strictNamespaces bool
 	warn             func(text string) // nil without Warned
 	loaded           loadedOwners
+	whole            any // the *memory that the store is in
 }
 
 // memory is a store with the tables that every store has, in one allocation.
@@ -96,9 +99,10 @@ func New(cfg Config) *Store {
 	if cfg.History == 0 {
 		cfg.History = 1000
 	}
-	tables := &memory{}
+	tables := memoryOf(cfg.Old)
 	s := &tables.store
-	*s = Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, gates: cfg.Gates, others: newOthers(cfg.History)}
+	*s = Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, gates: cfg.Gates, others: newOthers(cfg.History),
+		whole: tables}
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
@@ -119,6 +123,16 @@ func New(cfg Config) *Store {
 	s.PodsByNode = s.Pods.NewIndexWith(nodeOf, sameNode)
 	s.PodsByClaim = s.Pods.NewIndexWith(objects.AppendClaims, sameVolumes)
 	return s
+}
+
+// memoryOf returns the memory of a store, with nothing in it, or new memory for nil.
+func memoryOf(old *Store) *memory {
+	if old == nil {
+		return &memory{}
+	}
+	tables := old.whole.(*memory)
+	*tables = memory{}
+	return tables
 }
 
 // Version returns the resourceVersion of the newest write, which is that of a List (API-005).

@@ -172,6 +172,12 @@ func firstLine(text string) string {
 	return first
 }
 
+// kindsInOutcome are the kinds whose objects belong to the outcome of a script.
+var kindsInOutcome = []api.Kind{
+	api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass, api.VolumeAttributesClass, api.Pod, api.Node, api.VolumeAttachment,
+	api.CSIDriver, api.CSINode, api.CSIStorageCapacity,
+}
+
 // kindsOfOutcome returns the kinds that belong to an outcome: all but Events, whose number depends on the number of retries.
 func kindsOfOutcome(s *store.Store) []api.Kind {
 	return slices.DeleteFunc(s.Kinds(), func(k api.Kind) bool { return k == api.Event })

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ type Script struct {
 	// Some is true if the script must succeed with only one of these seeds.
 	Some bool
 
-	coroutines engine.Coroutines // of all runs
+	remains engine.Remains // of all runs
 }
 
 // ReadScript reads a script. It returns the errors of script.Parse.
@@ -57,7 +56,7 @@ func newScript(parsed *script.Script) (*Script, error) {
 }
 
 // Close ends the coroutines that the script keeps from one run to the next.
-func (s *Script) Close() { s.coroutines.Close() }
+func (s *Script) Close() { s.remains.Close() }
 
 // HasNodes reports whether the script creates nodes. If it does not, its model has no controllers that act on failing nodes.
 func (s *Script) HasNodes() bool { return s.script.HasNodes() }
@@ -82,7 +81,7 @@ func (l Line) failure() string {
 // RunSeed runs the script with one seed and returns a report of this run. A failed expectation does not end the run. Any other failure
 // does, and then the outcome lacks the storage.
 func (s *Script) RunSeed(seed int64) Report {
-	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true, Quiet: true, Coroutines: &s.coroutines})
+	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true, Quiet: true, Remains: &s.remains})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}
@@ -95,7 +94,7 @@ func (s *Script) Model(until time.Duration) Model {
 	depends := s.script.Dependencies()
 	return func(choose func(n int) int) (*Run, error) {
 		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until, Quiet: true,
-			Coroutines: &s.coroutines})
+			Remains: &s.remains})
 		if err != nil {
 			return nil, err
 		}
@@ -146,14 +145,10 @@ func (s *Script) report(result *script.Result, sample sample) Report {
 
 // objectsOf returns the objects of a cluster that belong to an outcome.
 func objectsOf(c *volsim.Cluster) []api.Object {
-	return slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.AttributesClasses), list(c.Pods), list(c.Nodes),
-		list(c.Attachments), list(c.CSIDrivers), list(c.CSINodes), list(c.Capacities))
-}
-
-func list[T api.Object](table volsim.Table[T]) []api.Object {
+	s := internals.Engine(c).Store()
 	var objs []api.Object
-	for _, obj := range table.List() {
-		objs = append(objs, obj)
+	for _, kind := range kindsInOutcome {
+		objs = append(objs, s.List(kind)...)
 	}
 	return objs
 }

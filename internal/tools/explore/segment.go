@@ -17,7 +17,7 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 	case !independent:
 		d = d.with(t.now.rest, t.seen)
 	case f.Code:
-		d = d.with(t.now.memories[a.Name()])
+		d = d.with(t.now.actors[a.Name()].memory)
 	}
 	if independent {
 		for _, l := range f.Reads {
@@ -51,24 +51,24 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 // counted adds the counters that processes have read, as differences from their first reading.
 func (t *tracker) counted(f *engine.Footprint, d digest) digest {
 	for _, p := range f.Processes {
-		now := t.now.counters[p.Actor().Name()]
+		now := t.now.actors[p.Actor().Name()].counters
 		if !f.Code || len(now) == 0 {
 			continue
 		}
-		b, ok := t.now.bases[p.ID()]
-		if !ok {
-			b.counters = now
-			t.now.bases[p.ID()] = b
+		past := t.now.procs[p.ID()]
+		if !past.begun {
+			past.begun, past.counters = true, now
+			t.now.procs[p.ID()] = past
 		}
-		d = d.mix(differ(now, b.counters)...)
+		d = d.mix(differ(now, past.counters)...)
 	}
 	for _, c := range f.Counts {
-		b := t.now.bases[c.Process.ID()]
-		if !b.counts {
-			b.effects, b.counts = c.Value, true
-			t.now.bases[c.Process.ID()] = b
+		past := t.now.procs[c.Process.ID()]
+		if !past.counts {
+			past.begun, past.effects, past.counts = true, c.Value, true
+			t.now.procs[c.Process.ID()] = past
 		}
-		d = d.mix(number(int(c.Value - b.effects)))
+		d = d.mix(number(int(c.Value - past.effects)))
 	}
 	return d
 }

@@ -61,7 +61,7 @@ func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 	for _, q := range a.Queues() {
 		out = append(q.AppendState(out), ';')
 	}
-	memory := t.now.memories[a.Name()]
+	memory := t.now.actors[a.Name()].memory
 	out = append(out, memory[:]...)
 	begin := len(t.digests)
 	for _, p := range a.Processes() {
@@ -69,9 +69,13 @@ func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 	}
 	out = t.appendUnordered(out, begin)
 	for i, v := range a.Views() {
+		if v.Current() {
+			continue // most informers
+		}
 		for late := range v.Undelivered {
 			object, old := t.content(late.Object), t.contentOrNone(late.Old)
-			out = append(append(out, number(i)...), number(int(late.Written))...)
+			out = binary.LittleEndian.AppendUint64(out, uint64(i))
+			out = binary.LittleEndian.AppendUint64(out, uint64(late.Written))
 			out = append(append(out, late.Type...), ' ')
 			out = append(append(out, object[:]...), old[:]...)
 		}

@@ -41,23 +41,30 @@ type actorSets struct {
 // past is the part of a state that depends on what happened before.
 type past struct {
 	objects   objects
-	memories  map[string]digest   // by independent actor: what it keeps, or all that its code has been through
-	counters  map[string][]uint64 // by actor; see reader
-	views     map[string]int      // by independent actor: how many informers it began with; of the others none
-	late      map[string]digest   // by independent actor: the deliveries of informers that it started later
-	rest      digest              // everything that the dependent actors have read
-	procs     map[uint64]digest   // by process: everything that it has read
-	bases     map[uint64]base     // by process: the counters when it first read them
-	causes    map[uint64]digest   // by event: its cause
-	storage   map[string]digest   // by backend: all calls so far
-	user      digest              // everything that the driver of the run may have seen
-	faults    digest              // all calls that the fault injector may have counted
-	trace     digest              // the trace entries that the run or its invariants read
-	lastEntry uint64              // the Seq of the last of them
+	actors    map[string]actorPast   // those of the independent actors
+	rest      digest                 // everything that the dependent actors have read
+	procs     map[uint64]processPast // those of the processes that run
+	causes    map[uint64]digest      // by event: its cause
+	storage   map[string]digest      // by backend: all calls so far
+	user      digest                 // everything that the driver of the run may have seen
+	faults    digest                 // all calls that the fault injector may have counted
+	trace     digest                 // the trace entries that the run or its invariants read
+	lastEntry uint64                 // the Seq of the last of them
 }
 
-// base has the counters as a process first read them.
-type base struct {
+// actorPast is the past of an independent actor.
+type actorPast struct {
+	memory   digest   // what it keeps, or all that its code has been through
+	counters []uint64 // see reader
+	views    int      // how many informers it began with
+	late     digest   // the deliveries of informers that it started later
+}
+
+// processPast is the past of a process.
+type processPast struct {
+	read digest // everything that it has read
+	// The counters as it first read them, if begun.
+	begun    bool
 	effects  uint64
 	counts   bool // effects was read
 	counters []uint64
@@ -65,9 +72,7 @@ type base struct {
 
 func (p past) clone() past {
 	p.objects.byRef = maps.Clone(p.objects.byRef)
-	p.memories, p.counters = maps.Clone(p.memories), maps.Clone(p.counters)
-	p.views, p.late = maps.Clone(p.views), maps.Clone(p.late)
-	p.procs, p.bases, p.causes = maps.Clone(p.procs), maps.Clone(p.bases), maps.Clone(p.causes)
+	p.actors, p.procs, p.causes = maps.Clone(p.actors), maps.Clone(p.procs), maps.Clone(p.causes)
 	p.storage = maps.Clone(p.storage)
 	return p
 }
@@ -95,9 +100,8 @@ func (t *tracker) continueFrom(p past) {
 // start reads the run at its beginning.
 func (t *tracker) start() {
 	t.now = past{
-		objects:  objects{byRef: map[api.Ref]versions{}},
-		memories: map[string]digest{}, counters: map[string][]uint64{}, views: map[string]int{}, late: map[string]digest{},
-		procs: map[uint64]digest{}, bases: map[uint64]base{}, causes: map[uint64]digest{}, storage: map[string]digest{},
+		objects: objects{byRef: map[api.Ref]versions{}}, actors: map[string]actorPast{}, procs: map[uint64]processPast{},
+		causes: map[uint64]digest{}, storage: map[string]digest{},
 	}
 	// Up to this point every run is the same.
 	for _, d := range slices.Concat(t.engine.Ready(), t.engine.Later()) {
@@ -105,7 +109,7 @@ func (t *tracker) start() {
 	}
 	for a := range t.engine.EachActor {
 		for _, p := range a.Processes() {
-			t.now.procs[p.ID()] = digest{}.mix([]byte("start"), number(int(p.ID())))
+			t.now.procs[p.ID()] = processPast{read: digest{}.mix([]byte("start"), number(int(p.ID())))}
 		}
 	}
 	if trace := t.engine.Trace(); trace != nil {
@@ -129,32 +133,36 @@ func (t *tracker) idle(a *engine.Actor) bool {
 func (t *tracker) remember(segment digest) {
 	for a := range t.engine.EachActor {
 		if t.independent(a) {
-			t.now.views[a.Name()] = len(a.Views())
+			past := t.now.actors[a.Name()]
+			past.views = len(a.Views())
+			t.now.actors[a.Name()] = past
 			t.rememberActor(a, segment)
 		}
 	}
 }
 
 func (t *tracker) rememberActor(a *engine.Actor, segment digest) {
+	past := t.now.actors[a.Name()]
 	if a.Memory() != nil {
 		d, counters := t.memory(a)
-		t.now.memories[a.Name()], t.now.counters[a.Name()] = d.with(t.now.late[a.Name()]), counters
-		return
+		past.memory, past.counters = d.with(past.late), counters
+	} else {
+		past.memory = past.memory.with(segment)
 	}
-	t.now.memories[a.Name()] = t.now.memories[a.Name()].with(segment)
+	t.now.actors[a.Name()] = past
 }
 
 // activity returns the state of a running process.
 func (t *tracker) activity(p *engine.Process) digest {
-	d := t.now.procs[p.ID()]
-	b, ok := t.now.bases[p.ID()]
-	if !ok {
+	past := t.now.procs[p.ID()]
+	d := past.read
+	if !past.begun {
 		return d
 	}
-	if b.counts {
-		d = d.mix([]byte("effects"), number(int(t.count()-b.effects)))
+	if past.counts {
+		d = d.mix([]byte("effects"), number(int(t.count()-past.effects)))
 	}
-	return d.mix(differ(t.now.counters[p.Actor().Name()], b.counters)...)
+	return d.mix(differ(t.now.actors[p.Actor().Name()].counters, past.counters)...)
 }
 
 // differ returns by how much counters have grown.
@@ -187,7 +195,7 @@ func (t *tracker) id(d engine.Due) digest {
 	case engine.DueTurn, engine.DueDelivery:
 		return id
 	case engine.DueActivity, engine.DueWaking:
-		return id.with(t.now.procs[d.Process.ID()])
+		return id.with(t.now.procs[d.Process.ID()].read)
 	default:
 		return id.with(t.now.causes[d.Seq])
 	}
@@ -285,11 +293,13 @@ func (t *tracker) end(f *engine.Footprint) {
 	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Process == t.engine.User() })
 	changed := t.readStore()
 	// The handlers of an informer that an activity started do not only queue keys: they are code like any other.
-	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.views[a.Name()]
+	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.actors[a.Name()].views
 	f.Code = f.Code || late
 	segment := t.segment(f, independent)
 	if late {
-		t.now.late[a.Name()] = t.now.late[a.Name()].with(segment)
+		past := t.now.actors[a.Name()]
+		past.late = past.late.with(segment)
+		t.now.actors[a.Name()] = past
 	}
 	t.access.note(t, f, independent)
 	for _, ref := range changed {
@@ -314,7 +324,9 @@ func (t *tracker) end(f *engine.Footprint) {
 	t.queued = len(f.Queued)
 	delete(t.now.causes, f.Event.Seq)
 	for _, p := range f.Processes {
-		t.now.procs[p.ID()] = segment
+		past := t.now.procs[p.ID()]
+		past.read = segment
+		t.now.procs[p.ID()] = past
 	}
 	for _, effect := range f.Calls {
 		if target := effect.Call.Target; target != api.APIServer {
@@ -369,7 +381,6 @@ func (t *tracker) forget(f *engine.Footprint) {
 	for _, p := range f.Processes {
 		if !slices.Contains(p.Actor().Processes(), p) {
 			delete(t.now.procs, p.ID())
-			delete(t.now.bases, p.ID())
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/strategic"
 )
 
@@ -60,11 +61,14 @@ func (r *runner) apply(wanted *manifest) error {
 	if wanted.obj.GetName() == "" {
 		return fmt.Errorf("apply %s: missing name; use create with generateName", ref.Kind)
 	}
-	stored, err := r.get(ref)
-	if err != nil {
+	var stored api.Object
+	if r.exists(ref) {
+		stored, _ = r.get(ref)
+	}
+	if stored == nil {
 		created := wanted.obj.DeepCopyObject().(api.Object)
 		setType(created)
-		if err := r.cluster.Create(created); err != nil {
+		if err := internals.Give(r.cluster, created); err != nil {
 			return err
 		}
 		r.applied[ref] = wanted

@@ -12,14 +12,14 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// TestQuiet: a quiet run, on coroutines of other runs, differs from others only in the outputs of reading commands, which it does not make.
+// TestQuiet: a quiet run, on what other runs have left, differs from others only in the outputs of reading commands, which it does not make.
 func TestQuiet(t *testing.T) {
 	lessons, err := filepath.Glob("../../../examples/*/lesson.txtar")
 	require.NoError(t, err)
 	own, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, own)
-	var shared engine.Coroutines
+	var shared engine.Remains
 	defer shared.Close()
 	for _, name := range append(lessons, own...) {
 		data, err := os.ReadFile(name)
@@ -45,7 +45,7 @@ func TestQuiet(t *testing.T) {
 		}
 		seed := int64(3)
 		trace, failures, last := run(script.Options{Seed: &seed, Continue: true})
-		quietTrace, quietFailures, quietLast := run(script.Options{Seed: &seed, Continue: true, Quiet: true, Coroutines: &shared})
+		quietTrace, quietFailures, quietLast := run(script.Options{Seed: &seed, Continue: true, Quiet: true, Remains: &shared})
 		require.Equal(t, trace, quietTrace, name)
 		require.Equal(t, failures, quietFailures, name)
 		require.Equal(t, last, quietLast, name)

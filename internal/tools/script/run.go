@@ -35,8 +35,8 @@ type Options struct {
 	// Quiet: the caller does not read the output of reading commands, nor the comments and the archive of the Result, so they are not made where no
 	// line checks them.
 	Quiet bool
-	// Coroutines, if not nil, serve this run and others before and after it.
-	Coroutines *engine.Coroutines
+	// Remains, if not nil, serve this run and others before and after it. Then no cluster may be used after its Close.
+	Remains *engine.Remains
 	// Progress is called before each command, and regularly while virtual time passes; nil reports nothing.
 	Progress func(Progress)
 }

@@ -265,6 +265,15 @@ func (r *runner) get(ref api.Ref) (api.Object, error) {
 	return obj, nil
 }
 
+// exists reports whether the cluster has an object. A simulated kind needs no error for that, which would be made for each object of a script.
+func (r *runner) exists(ref api.Ref) bool {
+	if _, ok := tables[ref.Kind]; ok && ref.Kind != api.Event {
+		return internals.Engine(r.cluster).Store().Lookup(ref.Kind, ref.Key) != nil
+	}
+	_, err := r.get(ref)
+	return err == nil
+}
+
 // read is get for readers: the object is shared.
 func (r *runner) read(ref api.Ref) (api.Object, error) {
 	if _, ok := tables[ref.Kind]; !ok {
@@ -275,6 +284,14 @@ func (r *runner) read(ref api.Ref) (api.Object, error) {
 		return nil, notFound(ref)
 	}
 	return obj, nil
+}
+
+// readAll is list for readers: the objects are shared.
+func (r *runner) readAll(kind api.Kind) []api.Object {
+	if _, ok := tables[kind]; ok {
+		return internals.Engine(r.cluster).Store().List(kind)
+	}
+	return r.list(kind)
 }
 
 // list returns all objects of a kind.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,16 +217,15 @@ func (u *setup) set(key, value string) error {
 		u.config.Lag[actor] = d
 		return nil
 	}
-	keys := make([]string, len(settings))
-	for i, s := range settings {
-		keys[i] = s.key
-		if s.key != key || s.set == nil {
-			continue
-		}
-		if err := s.set(u, value); err != nil {
+	if i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key && s.set != nil }); i >= 0 {
+		if err := settings[i].set(u, value); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 		return nil
+	}
+	keys := make([]string, len(settings))
+	for i, s := range settings {
+		keys[i] = s.key
 	}
 	return fmt.Errorf("unknown key %q: want one of %s", key, strings.Join(keys, ", "))
 }

@@ -53,7 +53,8 @@ func (s *Script) newCluster(seed int64, opts Options, log io.Writer, warn func(s
 		return nil, nil, err
 	}
 	u.config.Warn, u.seed = warn, u.config.Seed
-	u.config.Seed, internals.Options(&u.config).Choose = seed, opts.Choose
+	internal := internals.Options(&u.config)
+	u.config.Seed, internal.Choose, internal.Remains = seed, opts.Choose, opts.Remains
 	if opts.Log != nil {
 		u.config.Log, u.config.LogV, u.config.LogModules = log, opts.Log.V, opts.Log.Modules
 	}
@@ -62,9 +63,6 @@ func (s *Script) newCluster(seed int64, opts Options, log io.Writer, warn func(s
 		u.config.Without = append(u.config.Without, actors.NodeFailure...)
 	}
 	c, err := volsim.New(u.config)
-	if err == nil && opts.Coroutines != nil {
-		internals.Engine(c).UseCoroutines(opts.Coroutines)
-	}
 	return c, u, err
 }
 

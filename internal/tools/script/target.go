@@ -53,7 +53,7 @@ func (w target) find(r *runner) (docs []*document, wrong []string, err error) {
 		}
 		objs = append(objs, obj)
 	} else {
-		objs = r.list(w.kind)
+		objs = r.readAll(w.kind)
 	}
 	for _, obj := range objs {
 		doc := &document{obj: obj}
