@@ -93,7 +93,7 @@ type Trace struct {
 	Start time.Time
 }
 
-const chunkLen = 32
+const chunkLen = 16
 
 // at returns the entry at an index.
 func (t *Trace) at(i int) *Entry { return &t.chunks[i/chunkLen][i%chunkLen] }

@@ -125,10 +125,7 @@ func readerOfList(t reflect.Type) func(*reader, unsafe.Pointer) {
 // readerOfMap reads the entries in the order of their keys.
 func readerOfMap(t reflect.Type) func(*reader, unsafe.Pointer) {
 	key, value := newCodec(t.Key()), newCodec(t.Elem())
-	type entry struct {
-		text  []byte
-		value reflect.Value
-	}
+	room := sync.Pool{New: func() any { return &mapEntry{key: reflect.New(t.Key()), value: reflect.New(t.Elem())} }}
 	return func(r *reader, at unsafe.Pointer) {
 		m := reflect.NewAt(t, at).Elem()
 		n := m.Len()
@@ -136,26 +133,57 @@ func readerOfMap(t reflect.Type) func(*reader, unsafe.Pointer) {
 		if n == 0 {
 			return
 		}
-		entries := make([]entry, 0, n)
-		for iter := m.MapRange(); iter.Next(); {
-			k, v := reflect.New(t.Key()), reflect.New(t.Elem())
-			k.Elem().SetIterKey(iter)
-			v.Elem().SetIterValue(iter)
-			if n == 1 {
-				key.read(r, k.UnsafePointer())
-				value.read(r, v.UnsafePointer())
-				return
-			}
-			of := &reader{tracker: r.tracker, seen: map[place]int{}, object: r.object}
-			key.read(of, k.UnsafePointer())
-			entries = append(entries, entry{of.out, v})
-		}
-		slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.text, b.text) })
-		for _, e := range entries {
-			r.out = append(r.out, e.text...)
+		e := room.Get().(*mapEntry)
+		defer e.free(&room)
+		e.iter.Reset(m)
+		if n == 1 {
+			e.next()
+			key.read(r, e.key.UnsafePointer())
 			value.read(r, e.value.UnsafePointer())
+			return
 		}
+		type entry struct{ from, to, value int }
+		entries, values := make([]entry, 0, n), reflect.MakeSlice(reflect.SliceOf(t.Elem()), n, n)
+		texts := r.tracker.newReader()
+		texts.object = r.object
+		for i := 0; e.next(); i++ {
+			from := len(texts.out)
+			key.read(texts, e.key.UnsafePointer())
+			clear(texts.seen)
+			entries = append(entries, entry{from, len(texts.out), i})
+			values.Index(i).Set(e.value.Elem())
+		}
+		slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(texts.out[a.from:a.to], texts.out[b.from:b.to]) })
+		for _, e := range entries {
+			r.out = append(r.out, texts.out[e.from:e.to]...)
+			value.read(r, values.Index(e.value).Addr().UnsafePointer())
+		}
+		texts.free()
 	}
+}
+
+// mapEntry has an entry of a map, one after the other.
+type mapEntry struct {
+	iter       reflect.MapIter
+	key, value reflect.Value // pointers
+}
+
+// next sets the next entry, and reports whether there is one.
+func (e *mapEntry) next() bool {
+	if !e.iter.Next() {
+		return false
+	}
+	e.key.Elem().SetIterKey(&e.iter)
+	e.value.Elem().SetIterValue(&e.iter)
+	return true
+}
+
+// free puts the memory of the entry back.
+func (e *mapEntry) free(room *sync.Pool) {
+	e.iter.Reset(reflect.Value{})
+	e.key.Elem().SetZero()
+	e.value.Elem().SetZero()
+	room.Put(e)
 }
 
 func readerOfStruct(t reflect.Type) func(*reader, unsafe.Pointer) {

@@ -52,11 +52,15 @@ func (t *tracker) newReader() *reader {
 // close returns the digest of what was read. The reader is used again.
 func (r *reader) close() digest {
 	d := digest{}.mix(r.out)
-	clear(r.seen)
-	*r = reader{tracker: r.tracker, seen: r.seen, out: r.out[:0], counters: r.counters}
-	r.counters = nil
-	r.tracker.readers = append(r.tracker.readers, r)
+	r.free()
 	return d
+}
+
+// free ends the use of the reader, and of what it has read.
+func (r *reader) free() {
+	clear(r.seen)
+	*r = reader{tracker: r.tracker, seen: r.seen, out: r.out[:0]}
+	r.tracker.readers = append(r.tracker.readers, r)
 }
 
 func (r *reader) number(n uint64) { r.out = binary.LittleEndian.AppendUint64(r.out, n) }

@@ -86,6 +86,9 @@ func readGet(s *Script, args []string) (step, error) {
 		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…}, go-template={{…}} or custom-columns=TITLE:PATH,...", format)
 	}
 	return func(r *runner) error {
+		if r.quiet && q.refs == nil && (format == "" || format == "wide") {
+			return nil // a table, which nobody reads
+		}
 		objs, err := q.find(r)
 		if err != nil {
 			return err

@@ -72,7 +72,11 @@ func (u *setup) watch(names string) ([]check.Invariant, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.config.Check = slices.Grow(u.config.Check, len(found))
+	if len(u.config.Check) == 0 {
+		u.config.Check = found
+		return found, nil
+	}
+	u.config.Check = slices.Grow(slices.Clip(u.config.Check), len(found))
 	for _, inv := range found {
 		if !slices.ContainsFunc(u.config.Check, func(other check.Invariant) bool { return other.Name == inv.Name }) {
 			u.config.Check = append(u.config.Check, inv)
