@@ -1,11 +1,15 @@
 package engine_test
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Coroutines that engines share outlast their runs, also after a panic, a crash and Close, until Remains.Close.
@@ -90,5 +94,56 @@ func TestUntilInside(t *testing.T) {
 		if !at.Equal(gotAt) || mode != gotMode || (err == nil) != (gotErr == nil) || err != nil && err.Error() != gotErr.Error() {
 			t.Errorf("%+v: UntilInside ends at %v in mode %v with %v, Until at %v in mode %v with %v", want, gotAt, gotMode, gotErr, at, mode, err)
 		}
+	}
+}
+
+// An engine that has the memory of a closed one behaves like any other, and knows nothing of the first one's objects and events.
+func TestRemains(t *testing.T) {
+	run := func(remains *engine.Remains, seed int64) (*engine.Engine, string) {
+		log := &trace.Trace{}
+		e := newEngine(t, engine.Config{Seed: seed, Trace: log, Remains: remains})
+		for i := range 20 {
+			if _, err := e.API().Nodes.Create(e.User(), node(fmt.Sprintf("n%d", i), map[string]string{"seed": fmt.Sprint(seed)})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		startActor(t, e, "a", func(a *engine.Actor) {
+			nodes := engine.NewInformer(a, e.Store().Nodes)
+			for i := range 20 {
+				a.Go("delete", func(p *engine.Process) {
+					p.Sleep(time.Duration(i) * time.Millisecond)
+					if _, err := e.API().Nodes.Delete(p, fmt.Sprintf("n%d", i), api.DeleteOptions{}); err != nil {
+						t.Error(err)
+					}
+					p.Decide("SIM-001", nil, "%d nodes left", len(nodes.List()))
+				})
+			}
+			a.After(time.Hour, "late", func(*engine.Process) {})
+		})
+		e.Advance(10*time.Millisecond + time.Duration(seed)*time.Millisecond)
+		var text strings.Builder
+		if err := log.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		return e, text.String()
+	}
+	var shared engine.Remains
+	defer shared.Close()
+	var last *engine.Engine
+	for seed := range int64(5) {
+		_, want := run(nil, seed)
+		e, got := run(&shared, seed)
+		if got != want {
+			t.Errorf("seed %d: the trace differs from that of an engine with new memory:\n%s\nwant\n%s", seed, got, want)
+		}
+		if last != nil && last != e {
+			t.Errorf("seed %d: the engine has new memory", seed)
+		}
+		other, _ := run(&shared, seed)
+		if other == e {
+			t.Errorf("seed %d: an engine has the memory of one that was not closed", seed)
+		}
+		e.Close()
+		last = e
 	}
 }

@@ -93,6 +93,7 @@ func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), actors actor
 // continueFrom lets the tracker follow the run from here on. It changes p.
 func (t *tracker) continueFrom(p past) {
 	t.now = p
+	t.recall()
 	t.queued = len(t.engine.Footprint().Queued)
 	t.lives = t.countLives()
 }

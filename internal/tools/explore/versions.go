@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,9 +17,20 @@ import (
 // versions are the resourceVersions of an object. A resourceVersion counts the writes to all objects, so it differs between runs that
 // differ in nothing else. A state therefore has only the index of a version among those of its object.
 type versions struct {
-	known   []uint64 // ascending; never written to
-	gone    int      // how often the object was deleted
-	content digest   // zero for a deleted object
+	known   []version // ascending; never written to
+	gone    int       // how often the object was deleted
+	content digest    // zero for a deleted object
+}
+
+// version is a resourceVersion of an object, with the digest of the object.
+type version struct {
+	number  uint64
+	content digest
+}
+
+// find returns the index of a resourceVersion, or else the index that it would have.
+func (v *versions) find(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(v.known, number, func(at version, number uint64) int { return cmp.Compare(at.number, number) })
 }
 
 // objects are the objects of the store as of the last readStore.
@@ -44,12 +56,13 @@ func (t *tracker) readStore() (changed []api.Ref) {
 			seen[ref] = true
 			v := o.byRef[ref]
 			number := versionOf(obj.GetResourceVersion())
-			if n := len(v.known); n > 0 && v.known[n-1] == number {
+			if n := len(v.known); n > 0 && v.known[n-1].number == number {
 				continue
 			}
-			v.known = append(slices.Clip(v.known), number)
+			v.known = append(slices.Clip(v.known), version{number: number})
 			o.byRef[ref] = v
 			v.content = t.content(obj)
+			v.known[len(v.known)-1].content = v.content
 			o.byRef[ref] = v
 			changed = append(changed, ref)
 			t.wrote(ref.Kind, obj)
@@ -96,9 +109,41 @@ func (r *reader) version(ref api.Ref, version string) {
 	if version == "" {
 		return
 	}
-	i, exact := slices.BinarySearch(r.tracker.now.objects.byRef[ref].known, versionOf(version))
+	v := r.tracker.now.objects.byRef[ref]
+	i, exact := v.find(versionOf(version))
 	r.number(uint64(i))
 	r.flag(exact)
+}
+
+// recall takes over the digests of the objects that are stored or undelivered, which the run whose path this one repeats has read. It is not
+// for other objects: a controller may have changed a copy that has the resourceVersion of a stored one.
+func (t *tracker) recall() {
+	note := func(ref api.Ref, obj api.Object) {
+		if obj == nil {
+			return
+		}
+		v := t.now.objects.byRef[ref]
+		if i, ok := v.find(versionOf(obj.GetResourceVersion())); ok {
+			t.contents[obj] = v.known[i].content
+		}
+	}
+	for ref := range t.now.objects.byRef {
+		note(ref, t.engine.Store().Lookup(ref.Kind, ref.Key))
+	}
+	for a := range t.engine.EachActor {
+		for _, view := range a.Views() {
+			if view.Current() {
+				continue
+			}
+			for late := range view.Undelivered {
+				ref := api.Ref{Kind: view.Kind(), Key: late.Key}
+				if late.Type != api.Deleted {
+					note(ref, late.Object)
+				}
+				note(ref, late.Old)
+			}
+		}
+	}
 }
 
 // content returns the digest of an object, with the index of its version in place of the resourceVersion. Stored objects are immutable, so

@@ -19,7 +19,7 @@ func TestCopiesOfThePast(t *testing.T) {
 		label(run.Engine.User(), "a", text)
 		tracker.readStore()
 	}
-	known := func(p past) []uint64 { return p.objects.byRef[api.Ref{Kind: api.PersistentVolume, Key: "a"}].known }
+	known := func(p past) []version { return p.objects.byRef[api.Ref{Kind: api.PersistentVolume, Key: "a"}].known }
 	// Repeat with different numbers of versions, because a slice may have spare capacity.
 	for range 4 {
 		write("before")
