@@ -52,7 +52,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
 		code = http.StatusCreated
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit, PodPriority: s.cfg.PodPriority})
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
 	})
 	if err != nil {
 		return nil, 0, err

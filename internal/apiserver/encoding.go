@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -271,7 +272,7 @@ func (d wholeJSON) joined() []byte { return slices.Concat(d.head, d.items, []byt
 // wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
 // same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
 func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
-	if r.format.as != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leaseKind {
+	if r.format.as != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leases.ObjectKind {
 		return wholeJSON{}, false
 	}
 	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {

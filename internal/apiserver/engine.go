@@ -11,8 +11,7 @@ import (
 
 // ForEngine returns the backend of a cluster. Writes appear in its trace as those of user/ACTOR.
 func ForEngine(e *engine.Engine) Backend {
-	book, _ := e.Attached(leases.Key{}, func() any { return (*leases.Book)(nil) }).(*leases.Book)
-	return &engineBackend{engine: e, clients: map[string]*engine.Process{}, leases: book}
+	return &engineBackend{engine: e, clients: map[string]*engine.Process{}, leases: leases.BookOf(e)}
 }
 
 type engineBackend struct {
@@ -23,10 +22,7 @@ type engineBackend struct {
 
 // Renewed implements Leaser.
 func (b *engineBackend) Renewed(node string) (time.Time, bool) {
-	if b.leases == nil {
-		return time.Time{}, false
-	}
-	return b.leases.Renewed(node, b.engine.Now())
+	return b.leases.At(b.engine.Now())(node)
 }
 
 func (b *engineBackend) Store() *store.Store { return b.engine.Store() }

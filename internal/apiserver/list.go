@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/leases"
 )
 
 type fieldErrors = field.ErrorList
@@ -170,7 +171,7 @@ func (s *Server) objectsAt(r *request, version uint64, start string) ([]api.Obje
 
 // objects returns the objects of the collection of a request, in the order of their keys.
 func (s *Server) objects(r *request, start string) []api.Object {
-	if kind := r.resource.kind; kind == leaseKind {
+	if kind := r.resource.kind; kind == leases.ObjectKind {
 		return r.inRange(s.withLeases(s.store.List(kind)), start)
 	}
 	from, to := r.keys(start)

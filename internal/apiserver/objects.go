@@ -95,7 +95,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 		if err := s.checkSchema(r, obj, nil); err != nil {
 			return nil, err
 		}
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: s.admit, PodPriority: s.cfg.PodPriority})
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: s.admit})
 	})
 	if err != nil {
 		return nil, 0, err

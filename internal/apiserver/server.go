@@ -46,7 +46,8 @@ type Config struct {
 	// TaintNodes adds the not-ready taint to each Node that a client creates, as the admission of kube-apiserver does. The node lifecycle
 	// controller removes it when the node is ready; nothing else does. The default is false.
 	TaintNodes bool
-	// PodPriority sets the priority of each pod that a client creates, as the admission of kube-apiserver does. The default is false.
+	// PodPriority sets the priority of each new pod, also of those that controllers create, as the admission of kube-apiserver does. The default
+	// is false.
 	PodPriority bool
 	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
 	Wrote func()
@@ -140,6 +141,9 @@ func New(cfg Config) *Server {
 	if !cfg.NoManagedFields {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
+	}
+	if cfg.PodPriority {
+		s.store.CompletePriorities()
 	}
 	if cfg.Hooks.Await != nil {
 		for _, r := range s.resources {

@@ -41,11 +41,9 @@ var ownAnnotations = []string{corev1.LastAppliedConfigAnnotation, revisionAnnota
 // (DEP-004, DEP-005). Without such a set it creates one if create is set, else the first result is nil.
 func (u *rollout) findSets(p *engine.Process, create bool) (newSet *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	slices.SortStableFunc(u.sets, byAge)
+	newSet = Current(u.d, u.sets)
 	for _, set := range u.sets {
-		// DEP-002: of several sets with the template the oldest is the new one.
-		if newSet == nil && sameTemplate(&set.Spec.Template, &u.d.Spec.Template) {
-			newSet = set
-		} else {
+		if set != newSet {
 			old = append(old, set)
 		}
 	}
@@ -62,6 +60,17 @@ func (u *rollout) findSets(p *engine.Process, create bool) (newSet *appsv1.Repli
 		newSet, err = u.createSet(p, old, next)
 	}
 	return newSet, old, err
+}
+
+// Current returns the set of the current template of a Deployment among its sets, which are in any order. It is nil if there is none.
+func Current(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (current *appsv1.ReplicaSet) {
+	for _, set := range sets {
+		// DEP-002: of several sets with the template the oldest is the new one.
+		if (current == nil || byAge(set, current) < 0) && sameTemplate(&set.Spec.Template, &d.Spec.Template) {
+			current = set
+		}
+	}
+	return current
 }
 
 // byAge compares sets by creation and name.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// plus returns a and b added up.
-func plus(a, b corev1.ResourceList) corev1.ResourceList {
+// Plus returns a and b added up.
+func Plus(a, b corev1.ResourceList) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, list := range []corev1.ResourceList{a, b} {
 		for name, q := range list {

@@ -178,7 +178,7 @@ func podUsage(used corev1.ResourceList, pod *corev1.Pod, now time.Time) {
 		return
 	}
 	used[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	requests, limits := withOverhead(pod, podTotal(pod, Requests), podTotal(pod, Limits))
+	requests, limits := PodTotals(pod)
 	for _, name := range compute {
 		if q, ok := requests[name]; ok {
 			used[name], used["requests."+name] = q, q
@@ -211,13 +211,13 @@ func ContainerTotal(spec *corev1.PodSpec, of Of) corev1.ResourceList {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			sum, sidecars = plus(sum, of(&c.Resources)), plus(sidecars, of(&c.Resources))
+			sum, sidecars = Plus(sum, of(&c.Resources)), Plus(sidecars, of(&c.Resources))
 			continue
 		}
-		peak = most(peak, plus(sidecars, of(&c.Resources)))
+		peak = most(peak, Plus(sidecars, of(&c.Resources)))
 	}
 	for i := range spec.Containers {
-		sum = plus(sum, of(&spec.Containers[i].Resources))
+		sum = Plus(sum, of(&spec.Containers[i].Resources))
 	}
 	return most(sum, peak)
 }
@@ -231,6 +231,11 @@ func podTotal(pod *corev1.Pod, of Of) corev1.ResourceList {
 	return sum
 }
 
+// PodTotals returns the requests and the limits of a pod with its overhead.
+func PodTotals(pod *corev1.Pod) (requests, limits corev1.ResourceList) {
+	return withOverhead(pod, podTotal(pod, Requests), podTotal(pod, Limits))
+}
+
 // withOverhead adds the overhead of a pod to its requests, and to those of its limits that are not zero (QUO-012).
 func withOverhead(pod *corev1.Pod, requests, limits corev1.ResourceList) (all, most corev1.ResourceList) {
 	overhead := maps.Clone(pod.Spec.Overhead)
@@ -238,7 +243,7 @@ func withOverhead(pod *corev1.Pod, requests, limits corev1.ResourceList) (all, m
 		limit := limits[name]
 		return limit.IsZero()
 	})
-	return plus(requests, pod.Spec.Overhead), plus(limits, overhead)
+	return Plus(requests, pod.Spec.Overhead), Plus(limits, overhead)
 }
 
 // Counts reports whether an object uses a quota: it is in its scopes, and one of the limits in its status is about objects like it.
@@ -255,7 +260,7 @@ func Count[T api.Object](q *corev1.ResourceQuota, r schema.GroupResource, objs [
 	}
 	for _, obj := range objs {
 		if inScope(q, obj) {
-			used = plus(used, mask(Usage(r, obj, now), names))
+			used = Plus(used, mask(Usage(r, obj, now), names))
 		}
 	}
 	return used
@@ -295,7 +300,7 @@ func Charge(quotas []*corev1.ResourceQuota, r schema.GroupResource, obj, old api
 		if len(delta) == 0 {
 			continue
 		}
-		used := plus(q.Status.Used, delta)
+		used := Plus(q.Status.Used, delta)
 		// QUO-020: the usage may reach the limit, and not exceed it.
 		if exceeded := exceeds(used, q.Status.Hard, delta); len(exceeded) > 0 && !status {
 			return nil, fmt.Errorf("exceeded quota: %s, requested: %s, used: %s, limited: %s", q.Name,

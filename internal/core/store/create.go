@@ -49,7 +49,7 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		}
 	}
 	t.store.completeLimits(obj)
-	if err := t.store.completePriority(t.resource, obj, opts.PodPriority); err != nil {
+	if err := t.store.completePriority(t.resource, obj); err != nil {
 		return none, err
 	}
 	meta.CreationTimestamp = clock(t.store.now())

@@ -16,8 +16,6 @@ type CreateOptions struct {
 	Tried Tried
 	// Admit changes the new object after its fields got their manager, or rejects it. Nil does nothing.
 	Admit func(obj api.Object) error
-	// PodPriority sets the priority of a pod without a class to 0, as an API server does; default false: it stays unset.
-	PodPriority bool
 }
 
 // Tried says that the API server would accept an object, in the state that the store had then. It holds until an object that admission may

@@ -230,6 +230,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s.validateUpdate = validateSecretUpdate
 	case "ConfigMap":
 		s.validateUpdate = validateFrozen
+	case string(PriorityClassKind):
+		s.defaults = defaultPriorityClass
 	case string(NamespaceKind):
 		s = namespaceStrategy(s)
 	case string(definitionKind):

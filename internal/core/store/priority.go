@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,16 +27,19 @@ var systemClasses = []priorityClass{
 	{"system-node-critical", 2_000_001_000, corev1.PreemptLowerPriority},
 }
 
-// completePriority sets the priority of a new pod to that of its class, or of the default class, or to 0 (API-258). Unless always is set, a pod
-// without a class stays as it is while no class is the default.
-func (s *Store) completePriority(r resource, obj api.Object, always bool) error {
+// CompletePriorities sets the priority of each new pod from now on, as the admission of an API server does: 0 if no class says otherwise. By
+// default, a pod without a class stays as it is while no class is the default.
+func (s *Store) CompletePriorities() { s.priorities = true }
+
+// completePriority sets the priority of a new pod to that of its class, or of the default class, or to 0 (API-258).
+func (s *Store) completePriority(r resource, obj api.Object) error {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || s.asGiven {
 		return nil
 	}
 	spec := &pod.Spec
 	class, ok := s.priorityClass(spec.PriorityClassName)
-	if ok && class.name == "" && !always {
+	if ok && class.name == "" && !s.priorities {
 		return nil
 	}
 	const given = "must not be provided in pod spec; priority admission controller computed"
@@ -95,6 +99,19 @@ func (s *Store) priorityClass(name string) (priorityClass, bool) {
 		}
 	}
 	return found, true
+}
+
+// defaultPriorityClass sets the policy of preemption (API-314).
+func defaultPriorityClass(obj *plain.Object) {
+	if obj.Content()["preemptionPolicy"] != nil {
+		return
+	}
+	content := maps.Clone(obj.Content())
+	if content == nil {
+		content = map[string]any{}
+	}
+	content["preemptionPolicy"] = string(corev1.PreemptLowerPriority)
+	obj.SetContent(content)
 }
 
 func classOf(obj *plain.Object) priorityClass {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 func priorityClassNamed(name string, value int32, isDefault bool) *schedulingv1.PriorityClass {
@@ -28,7 +29,7 @@ func TestPriority(t *testing.T) {
 		rule, name string
 		classes    []api.Object
 		pod        func(*corePod)
-		client     bool // the pod is created through the API server
+		served     bool // as in a cluster with an API server
 		want, err  string
 	}{
 		{"API-258", "that of the class", []api.Object{high}, given("high", nil), false, "high 1000 PreemptLowerPriority", ""},
@@ -36,21 +37,24 @@ func TestPriority(t *testing.T) {
 		{"API-258", "a class of every cluster", nil, given("system-node-critical", nil), false, "system-node-critical 2000001000 PreemptLowerPriority", ""},
 		{"API-258", "the default class with the lowest priority", []api.Object{high, other, low}, given("", nil), false, "low 5 PreemptLowerPriority", ""},
 		{"API-258", "no default class", []api.Object{high}, given("", nil), false, "", ""},
-		{"API-258", "no default class, for a client", []api.Object{high}, given("", nil), true, " 0 PreemptLowerPriority", ""},
+		{"API-258", "no default class, of an API server", []api.Object{high}, given("", nil), true, " 0 PreemptLowerPriority", ""},
 		{"API-258", "a priority and no class", nil, given("", new(int32(3))), false, " 3 ", ""},
-		{"API-258", "a priority and no class, for a client", nil, given("", new(int32(3))), true, "", "the integer value of priority (3) must not be provided"},
+		{"API-258", "a priority and no class, of an API server", nil, given("", new(int32(3))), true, "", "the integer value of priority (3) must not be provided"},
 		{"API-258", "a missing class", []api.Object{high}, given("gold", nil), false, "", "no PriorityClass with name gold was found"},
 		{"API-258", "another priority than that of the class", []api.Object{high}, given("high", new(int32(3))), false, "", "computed 1000 from the given PriorityClass name"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			s := New(Config{})
+			if tt.served {
+				s.CompletePriorities()
+			}
 			for _, class := range tt.classes {
 				_, err := s.CreateWith(class, CreateOptions{})
 				require.NoError(t, err)
 			}
 			pod := goodPod()
 			tt.pod(pod)
-			stored, err := s.Pods.CreateWith(pod, CreateOptions{PodPriority: tt.client})
+			stored, err := s.Pods.CreateWith(pod, CreateOptions{})
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err)
 				return
@@ -77,4 +81,21 @@ func priorityOf(pod *corePod) string {
 		parts[2] = string(*pod.Spec.PreemptionPolicy)
 	}
 	return strings.Join(parts, " ")
+}
+
+func TestPriorityClassDefault(t *testing.T) {
+	for _, tt := range []struct{ rule, name, given, want string }{
+		{"API-314", "the default policy", "", "PreemptLowerPriority"},
+		{"API-314", "the given policy", "Never", "Never"},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			class := priorityClassNamed("high", 1, false)
+			if tt.given != "" {
+				class.PreemptionPolicy = new(corev1.PreemptionPolicy(tt.given))
+			}
+			stored, err := New(Config{}).CreateWith(class, CreateOptions{})
+			require.NoError(t, err)
+			require.Equal(t, tt.want, stored.(*plain.Object).Content()["preemptionPolicy"])
+		})
+	}
 }

@@ -47,6 +47,8 @@ type Store struct {
 	fields  FieldTracker      // nil for none
 	names   map[string]uint64 // names generated from each base; nil unless Config.CountedNames
 	gates   gates.Set
+	// priorities: every new pod gets a priority; see CompletePriorities.
+	priorities bool
 
 	Volumes           Table[*corev1.PersistentVolume]
 	Claims            Table[*corev1.PersistentVolumeClaim]

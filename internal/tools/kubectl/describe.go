@@ -10,20 +10,22 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Surroundings are the other objects that a description mentions.
 type Surroundings struct {
 	Events []*corev1.Event
 	Pods   []*corev1.Pod
+	// List returns all objects of another kind. With nil there are none.
+	List func(kind api.Kind) []api.Object
+	// HideEvents leaves out the Events about the object, as kubectl does where it describes several objects.
+	HideEvents bool
 }
 
 // description is a description in progress. The width of its columns fits their contents.
@@ -33,74 +35,144 @@ type description struct {
 	around Surroundings
 }
 
-func (d *description) field(name, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	fmt.Fprintf(d, "%s:\t%s\n", name, text)
+// layout is how kubectl describes a kind.
+type layout struct {
+	describe func(d *description, obj api.Object) error
+	// quiet: without Events.
+	quiet bool
 }
 
-// lines writes a field with one line for each value.
-func (d *description) lines(name string, values []string) {
-	if len(values) == 0 {
-		values = []string{"<none>"}
-	}
-	for i, v := range values {
-		label := ""
-		if i == 0 {
-			label = name + ":"
+// described returns the layout of a kind whose objects are read as a T.
+func described[T api.Object](describe func(d *description, obj T)) layout {
+	return layout{describe: func(d *description, obj api.Object) error {
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(d, "%s\t%s\n", label, v)
-	}
+		describe(d, typed)
+		return nil
+	}}
+}
+
+// withoutEvents returns the layout without Events.
+func (l layout) withoutEvents() layout {
+	l.quiet = true
+	return l
+}
+
+// describers are the layouts of kinds that have one of their own. Files that the playground does not need add others.
+var describers = map[api.Kind]layout{
+	api.PersistentVolumeClaim: described((*description).claim),
+	api.PersistentVolume:      described((*description).volume),
+	api.StorageClass:          described((*description).class),
+	api.VolumeAttributesClass: described((*description).attributesClass),
+	api.CSINode:               described((*description).csiNode),
+	api.Pod:                   described((*description).pod),
+	api.Node:                  described((*description).node),
+	"ResourceQuota":           described((*description).quota).withoutEvents(),
 }
 
 // Describe writes an object with its Events, as `kubectl describe` does.
 func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) error {
+	kind := api.KindOf(obj)
+	l, known := describers[kind]
+	if !known {
+		if err := withoutLayout(kind); err != nil {
+			return err
+		}
+		l.describe = (*description).other
+	}
 	d := &description{Writer: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
 	d.field("Name", "%s", obj.GetName())
-	if obj.GetNamespace() != "" || anyLayout(obj) {
+	// Kinds without a layout have the field also if it is empty.
+	if obj.GetNamespace() != "" || !known {
 		d.field("Namespace", "%s", obj.GetNamespace())
 	}
-	switch obj := obj.(type) {
-	case *corev1.PersistentVolumeClaim:
-		d.claim(obj)
-	case *corev1.PersistentVolume:
-		d.volume(obj)
-	case *corev1.Pod:
-		d.pod(obj)
-	case *corev1.Node:
-		d.node(obj)
-	case *storagev1.StorageClass:
-		d.class(obj)
-	case *storagev1.VolumeAttachment:
-		d.attachment(obj)
-	case *plain.Object:
-		if api.KindOf(obj) == store.QuotaKind {
-			d.quota(plain.Shared[*corev1.ResourceQuota](obj))
-			return d.Flush() // without Events
-		}
-		d.other(obj)
-	default:
-		d.other(obj)
+	if err := l.describe(d, obj); err != nil {
+		return err
 	}
-	d.events(obj)
+	if !l.quiet && !around.HideEvents {
+		d.events(obj)
+	}
 	return d.Flush()
 }
 
-// anyLayout reports whether an object is of a kind that a CustomResourceDefinition adds. kubectl shows the namespace of such an object even if
-// there is none.
-func anyLayout(obj api.Object) bool {
-	if _, ok := obj.(*plain.Object); !ok {
-		return false
-	}
-	known := objkinds.Get(string(api.KindOf(obj)))
-	return known == nil || known.Group == objkinds.SnapshotGroup || known.Group == objkinds.GroupSnapshotGroup
+func (d *description) printf(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+func (d *description) field(name, format string, args ...any) {
+	d.printf("%s:\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-// meta writes the fields that every object has.
+// unlessEmpty writes a field that has a value.
+func (d *description) unlessEmpty(name, value string) {
+	if value != "" {
+		d.field(name, "%s", value)
+	}
+}
+
+// lines writes a field with one line for each value.
+func (d *description) lines(name string, values []string) { d.linesUnder("", name, values) }
+
+// linesUnder is lines with an indentation of all lines.
+func (d *description) linesUnder(indent, name string, values []string) {
+	if len(values) == 0 {
+		values = []string{"<none>"}
+	}
+	label := name + ":"
+	for _, v := range values {
+		d.printf("%s%s\t%s\n", indent, label, v)
+		label = ""
+	}
+}
+
+// list writes the objects of a kind in a namespace, or all of a kind without namespaces, by name.
+func (d *description) list(kind api.Kind, namespace string) []api.Object {
+	if d.around.List == nil {
+		return nil
+	}
+	objs := slices.DeleteFunc(slices.Clone(d.around.List(kind)), func(obj api.Object) bool { return obj.GetNamespace() != namespace })
+	slices.SortFunc(objs, func(a, b api.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return objs
+}
+
+// pods returns the pods of a namespace, or all for "", in the order in which the API server lists them.
+func (d *description) pods(namespace string) []*corev1.Pod {
+	pods := slices.DeleteFunc(slices.Clone(d.around.Pods), func(p *corev1.Pod) bool { return namespace != "" && p.Namespace != namespace })
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) })
+	return pods
+}
+
+// meta writes the fields that nearly every object has.
 func (d *description) meta(obj api.Object) {
 	d.lines("Labels", pairs(obj.GetLabels(), "="))
-	annotations := maps.Clone(obj.GetAnnotations())
-	delete(annotations, corev1.LastAppliedConfigAnnotation) // which kubectl does not show
-	d.lines("Annotations", pairs(annotations, ": "))
+	d.annotations("Annotations", obj.GetAnnotations())
+}
+
+// annotations writes annotations: long ones and those of several lines below their key.
+func (d *description) annotations(name string, annotations map[string]string) {
+	const longest = 140
+	shown := maps.Clone(annotations)
+	delete(shown, corev1.LastAppliedConfigAnnotation) // which kubectl does not show
+	var values []string
+	for _, key := range slices.Sorted(maps.Keys(shown)) {
+		value := strings.TrimSuffix(shown[key], "\n")
+		if len(key)+len(value)+len(": ") <= longest && !strings.Contains(value, "\n") {
+			values = append(values, key+": "+value)
+			continue
+		}
+		values = append(values, key+":")
+		for line := range strings.SplitSeq(value, "\n") {
+			values = append(values, "  "+shortened(line, longest-2))
+		}
+	}
+	d.lines(name, values)
+}
+
+func shortened(text string, longest int) string {
+	if len(text) > longest {
+		return text[:longest] + "..."
+	}
+	return text
 }
 
 func pairs(m map[string]string, between string) []string {
@@ -111,6 +183,12 @@ func pairs(m map[string]string, between string) []string {
 	return texts
 }
 
+// inOneLine returns a map as KEY=VALUE,..., or <none>.
+func inOneLine(m map[string]string) string { return orNone(strings.Join(pairs(m, "="), ",")) }
+
+// timeOf writes a time in full.
+func timeOf(t metav1.Time) string { return t.UTC().Format(time.RFC1123Z) }
+
 // terminating returns the phase, or how long the object has been terminating.
 func (d *description) terminating(obj api.Object, phase string) {
 	if at := obj.GetDeletionTimestamp(); at != nil {
@@ -120,152 +198,11 @@ func (d *description) terminating(obj api.Object, phase string) {
 	d.field("Status", "%s", phase)
 }
 
-func (d *description) claim(pvc *corev1.PersistentVolumeClaim) {
-	d.field("StorageClass", "%s", deref(pvc.Spec.StorageClassName, ""))
-	d.terminating(pvc, string(pvc.Status.Phase))
-	d.field("Volume", "%s", pvc.Spec.VolumeName)
-	d.meta(pvc)
-	d.field("Finalizers", "%v", pvc.Finalizers)
-	capacity, modes := "", ""
-	if pvc.Spec.VolumeName != "" {
-		capacity, modes = storage(pvc.Status.Capacity), AccessModes(pvc.Status.AccessModes)
-	}
-	d.field("Capacity", "%s", capacity)
-	d.field("Access Modes", "%s", modes)
-	d.field("VolumeMode", "%s", volumeMode(pvc.Spec.VolumeMode))
-	if source := pvc.Spec.DataSource; source != nil {
-		d.field("DataSource", "%s/%s", source.Kind, source.Name)
-	}
-	var users []string
-	for _, pod := range d.around.Pods {
-		if pod.Namespace == pvc.Namespace && uses(pod, pvc.Name) {
-			users = append(users, pod.Name)
-		}
-	}
-	d.lines("Used By", users)
-	if len(pvc.Status.Conditions) > 0 {
-		fmt.Fprintf(d, "Conditions:\n  Type\tStatus\tReason\tMessage\n  ----\t------\t------\t-------\n")
-		for _, c := range pvc.Status.Conditions {
-			fmt.Fprintf(d, "  %s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
-		}
-	}
-}
-
-// uses reports whether a volume of the pod uses that claim of its namespace.
-func uses(pod *corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim || v.Ephemeral != nil && pod.Name+"-"+v.Name == claim
-	})
-}
-
-func (d *description) volume(pv *corev1.PersistentVolume) {
-	d.meta(pv)
-	d.field("Finalizers", "%v", pv.Finalizers)
-	d.field("StorageClass", "%s", pv.Spec.StorageClassName)
-	d.terminating(pv, string(pv.Status.Phase))
-	d.field("Claim", "%s", claimOf(pv))
-	d.field("Reclaim Policy", "%s", pv.Spec.PersistentVolumeReclaimPolicy)
-	d.field("Access Modes", "%s", AccessModes(pv.Spec.AccessModes))
-	d.field("VolumeMode", "%s", volumeMode(pv.Spec.VolumeMode))
-	d.field("Capacity", "%s", storage(pv.Spec.Capacity))
-	d.affinity(pv.Spec.NodeAffinity)
-	d.field("Message", "%s", pv.Status.Message)
-	d.source(pv.Spec.PersistentVolumeSource)
-}
-
-func (d *description) affinity(affinity *corev1.VolumeNodeAffinity) {
-	if affinity == nil || affinity.Required == nil {
-		d.field("Node Affinity", "<none>")
-		return
-	}
-	fmt.Fprintf(d, "Node Affinity:\n  Required Terms:\n")
-	for i, term := range affinity.Required.NodeSelectorTerms {
-		var texts []string
-		for _, e := range term.MatchExpressions {
-			text := fmt.Sprintf("%s %s", e.Key, strings.ToLower(string(e.Operator)))
-			if len(e.Values) > 0 {
-				text += fmt.Sprintf(" [%s]", strings.Join(e.Values, ", "))
-			}
-			texts = append(texts, text)
-		}
-		fmt.Fprintf(d, "    Term %d:\t%s\n", i, strings.Join(texts, ", "))
-	}
-}
-
-// attributes returns one line for each attribute of a volume, indented as kubectl does.
-func attributes(m map[string]string) string {
-	if len(m) == 0 {
-		return "<none>"
-	}
-	return "    " + strings.Join(pairs(m, "="), "\n        \t    ")
-}
-
-func (d *description) source(s corev1.PersistentVolumeSource) {
-	fmt.Fprintln(d, "Source:")
-	row := func(name, value string) { fmt.Fprintf(d, "    %s:\t%s\n", name, value) }
-	switch {
-	case s.CSI != nil:
-		row("Type", "CSI (a Container Storage Interface (CSI) volume source)")
-		row("Driver", s.CSI.Driver)
-		row("FSType", s.CSI.FSType)
-		row("VolumeHandle", s.CSI.VolumeHandle)
-		row("ReadOnly", fmt.Sprint(s.CSI.ReadOnly))
-		row("VolumeAttributes", attributes(s.CSI.VolumeAttributes))
-	case s.HostPath != nil:
-		row("Type", "HostPath (bare host directory volume)")
-		row("Path", s.HostPath.Path)
-		row("HostPathType", string(deref(s.HostPath.Type, "")))
-	case s.NFS != nil:
-		row("Type", "NFS (an NFS mount that lasts the lifetime of a pod)")
-		row("Server", s.NFS.Server)
-		row("Path", s.NFS.Path)
-		row("ReadOnly", fmt.Sprint(s.NFS.ReadOnly))
-	case s.Local != nil:
-		row("Type", "LocalVolume (a persistent volume backed by local storage on a node)")
-		row("Path", s.Local.Path)
-	default:
-		row("Type", "<unknown>")
-	}
-}
-
-func (d *description) class(c *storagev1.StorageClass) {
-	d.field("IsDefaultClass", "%s", map[bool]string{true: "Yes", false: "No"}[c.Annotations[objects.AnnDefaultClass] == "true"])
-	d.field("Annotations", "%s", orNone(strings.Join(pairs(c.Annotations, "="), ",")))
-	d.field("Provisioner", "%s", c.Provisioner)
-	d.field("Parameters", "%s", orNone(strings.Join(pairs(c.Parameters, "="), ",")))
-	expands := "<unset>"
-	if c.AllowVolumeExpansion != nil {
-		expands = map[bool]string{true: "True", false: "False"}[*c.AllowVolumeExpansion]
-	}
-	d.field("AllowVolumeExpansion", "%s", expands)
-	if len(c.MountOptions) == 0 {
-		d.field("MountOptions", "<none>")
-	} else {
-		d.lines("MountOptions", c.MountOptions)
-	}
-	d.field("ReclaimPolicy", "%s", deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete))
-	d.field("VolumeBindingMode", "%s", deref(c.VolumeBindingMode, storagev1.VolumeBindingImmediate))
-}
-
-func (d *description) attachment(va *storagev1.VolumeAttachment) {
-	d.meta(va)
-	d.field("Finalizers", "%v", va.Finalizers)
-	d.field("Attacher", "%s", va.Spec.Attacher)
-	d.field("Node Name", "%s", va.Spec.NodeName)
-	d.field("Persistent Volume", "%s", deref(va.Spec.Source.PersistentVolumeName, ""))
-	d.field("Attached", "%t", va.Status.Attached)
-	if e := va.Status.AttachError; e != nil {
-		d.field("Attach Error", "%s", e.Message)
-	}
-	if e := va.Status.DetachError; e != nil {
-		d.field("Detach Error", "%s", e.Message)
-	}
-}
-
+// events writes the Events about an object, in the order of their last occurrence.
 func (d *description) events(obj api.Object) {
 	var about []*corev1.Event
 	for _, e := range d.around.Events {
-		if About(e, api.RefTo(obj)) {
+		if concerns(e, obj) {
 			about = append(about, e)
 		}
 	}
@@ -273,12 +210,42 @@ func (d *description) events(obj api.Object) {
 		d.field("Events", "<none>")
 		return
 	}
-	fmt.Fprintf(d, "Events:\n  Type\tReason\tAge\tFrom\tMessage\n  ----\t------\t----\t----\t-------\n")
-	for _, e := range slices.SortedStableFunc(slices.Values(about), byTime) {
-		age := since(d.now, lastSeen(e))
-		if e.Count > 1 {
-			age += fmt.Sprintf(" (x%d over %s)", e.Count, since(d.now, e.FirstTimestamp))
+	slices.SortFunc(about, func(a, b *corev1.Event) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) })
+	slices.SortFunc(about, func(a, b *corev1.Event) int { return a.LastTimestamp.Time.Compare(b.LastTimestamp.Time) })
+	_ = d.Flush() // the table has columns of its own; an error comes back with the next Flush
+	d.printf("Events:\n  Type\tReason\tAge\tFrom\tMessage\n  ----\t------\t----\t----\t-------\n")
+	for _, e := range about {
+		from, message := e.Source.Component, strings.TrimSpace(e.Message)
+		if from == "" {
+			from = e.ReportingController
 		}
-		fmt.Fprintf(d, "  %s\t%s\t%s\t%s\t%s\n", e.Type, e.Reason, age, eventSource(e), oneLine(strings.TrimSpace(e.Message)))
+		if e.InvolvedObject.FieldPath != "" {
+			message = e.InvolvedObject.FieldPath + ": " + message
+		}
+		d.printf("  %s\t%s\t%s\t%s\t%s\n", e.Type, e.Reason, interval(d.now, e), from, message)
 	}
+}
+
+// concerns reports whether kubectl shows an Event below an object: it is about that name, kind and uid.
+func concerns(e *corev1.Event, obj api.Object) bool {
+	kind, _ := objkinds.Split(string(api.KindOf(obj)))
+	about := e.InvolvedObject
+	return about.Name == obj.GetName() && about.Namespace == obj.GetNamespace() && (about.Kind == kind || kind == string(api.Pod)) &&
+		(about.UID == obj.GetUID() || kind == string(api.Node) && string(about.UID) == obj.GetName())
+}
+
+// capitalized returns True or False.
+func capitalized(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// optional returns True, False or <unset>.
+func optional(b *bool) string {
+	if b == nil {
+		return "<unset>"
+	}
+	return capitalized(*b)
 }

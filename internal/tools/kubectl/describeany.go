@@ -9,15 +9,12 @@ import (
 	"strings"
 	"unicode"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // other describes a kind without a layout of its own: all its fields, with their names as words.
-func (d *description) other(obj api.Object) {
+func (d *description) other(obj api.Object) error {
 	d.meta(obj)
 	gvk := store.GroupVersionKind(api.KindOf(obj))
 	if gvk.Empty() {
@@ -25,13 +22,13 @@ func (d *description) other(obj api.Object) {
 	}
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return
+		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	doc := make(map[string]any)
-	if decoder.Decode(&doc) != nil {
-		return
+	if err := decoder.Decode(&doc); err != nil {
+		return err
 	}
 	doc["apiVersion"], doc["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	if meta, ok := doc["metadata"].(map[string]any); ok {
@@ -40,21 +37,7 @@ func (d *description) other(obj api.Object) {
 		}
 	}
 	d.fields(doc, "")
-}
-
-// quota describes a ResourceQuota: the usage of each limit.
-func (d *description) quota(q *corev1.ResourceQuota) {
-	if len(q.Spec.Scopes) > 0 {
-		d.field("Scopes", "%s", strings.Trim(fmt.Sprint(slices.Sorted(slices.Values(q.Spec.Scopes))), "[]"))
-	}
-	fmt.Fprint(d, "Resource\tUsed\tHard\n--------\t----\t----\n")
-	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
-		used, hard := q.Status.Used[name], q.Status.Hard[name]
-		if used.Format != hard.Format {
-			used = *resource.NewQuantity(used.Value(), hard.Format)
-		}
-		fmt.Fprintf(d, "%s\t%s\t%s\n", name, used.String(), hard.String())
-	}
+	return nil
 }
 
 // fields writes the fields of a map. Nested fields are indented.
@@ -62,20 +45,21 @@ func (d *description) fields(doc map[string]any, indent string) {
 	for _, key := range slices.Sorted(maps.Keys(doc)) {
 		switch v := doc[key].(type) {
 		case map[string]any:
-			fmt.Fprintf(d, "%s%s:\n", indent, inWords(key))
+			d.printf("%s%s:\n", indent, inWords(key))
 			d.fields(v, indent+"  ")
 		case []any:
-			fmt.Fprintf(d, "%s%s:\n", indent, inWords(key))
+			d.printf("%s%s:\n", indent, inWords(key))
 			for _, element := range v {
 				if fields, ok := element.(map[string]any); ok {
 					d.fields(fields, indent+"  ")
 				} else {
-					fmt.Fprintf(d, "%s  %v\n", indent, element)
+					d.printf("%s  %v\n", indent, element)
 				}
 			}
 		case nil:
+			d.printf("%s%s:\t<nil>\n", indent, inWords(key))
 		default:
-			fmt.Fprintf(d, "%s%s:\t%v\n", indent, inWords(key), v)
+			d.printf("%s%s:\t%v\n", indent, inWords(key), v)
 		}
 	}
 }
@@ -89,21 +73,65 @@ func inWords(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
 		return name
 	}
+	parts := wordsOf(name)
+	var words []string
+	for i := 0; i < len(parts); i++ {
+		word := parts[i]
+		switch upper := strings.ToUpper(word); {
+		case i+1 < len(parts) && len(word) > 1 && word == upper && unicode.IsUpper(rune(parts[i+1][0])):
+			i++
+			word += parts[i] // CSIDriver is one word
+		case slices.Contains(acronyms, upper):
+			word = upper
+		case word == strings.ToLower(word):
+			word = upper[:1] + word[1:]
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// wordsOf splits a name where the class of its letters changes: lower case, upper case, others. The last of several capital letters belongs to
+// the word that follows.
+func wordsOf(name string) []string {
+	class := func(r rune) int {
+		switch {
+		case unicode.IsLower(r):
+			return 0
+		case unicode.IsUpper(r):
+			return 1
+		}
+		return 2
+	}
 	var words []string
 	start := 0
 	runes := []rune(name)
-	for i := 1; i <= len(runes); i++ {
-		if i < len(runes) && (!unicode.IsUpper(runes[i]) || unicode.IsUpper(runes[i-1])) {
+	for i := 1; i < len(runes); i++ {
+		now, before := class(runes[i]), class(runes[i-1])
+		switch {
+		case now == before, now == 0 && before == 1 && start == i-1:
 			continue
+		case now == 0 && before == 1:
+			words = append(words, string(runes[start:i-1]))
+			start = i - 1
+		default:
+			words = append(words, string(runes[start:i]))
+			start = i
 		}
-		word := string(runes[start:i])
-		if slices.Contains(acronyms, strings.ToUpper(word)) {
-			word = strings.ToUpper(word)
-		} else {
-			word = strings.ToUpper(word[:1]) + word[1:]
-		}
-		words = append(words, word)
-		start = i
 	}
-	return strings.Join(words, " ")
+	return append(words, string(runes[start:]))
+}
+
+// elsewhere are the kinds for which kubectl has a layout that is not here: they have no bearing on volumes.
+var elsewhere = []api.Kind{"Endpoints", "ReplicationController", "CertificateSigningRequest.certificates.k8s.io", "ClusterRole.rbac.authorization.k8s.io",
+	"ClusterRoleBinding.rbac.authorization.k8s.io", "EndpointSlice.discovery.k8s.io", "HorizontalPodAutoscaler.autoscaling",
+	"IPAddress.networking.k8s.io", "Ingress.networking.k8s.io", "IngressClass.networking.k8s.io", "NetworkPolicy.networking.k8s.io",
+	"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "ServiceCIDR.networking.k8s.io"}
+
+// withoutLayout returns an error for a kind that kubectl describes in a layout that is not here.
+func withoutLayout(kind api.Kind) error {
+	if slices.Contains(elsewhere, kind) {
+		return fmt.Errorf("describe %s: this kind is not described here; get -o yaml prints all of its fields", resourceName(kind))
+	}
+	return nil
 }

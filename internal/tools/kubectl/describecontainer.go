@@ -8,27 +8,31 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// containers describes containers of a pod.
+// containers describes containers of a pod or, without a pod, of a template.
 func (d *description) containers(label string, pod *corev1.Pod, containers []corev1.Container, statuses []corev1.ContainerStatus) {
-	fmt.Fprintf(d, "%s:\n", label)
+	space := ""
+	if pod == nil {
+		space = " "
+		label = "  " + label
+	}
+	d.printf("%s:\n", label)
 	for i := range containers {
 		c := &containers[i]
 		var status *corev1.ContainerStatus
 		if s := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name }); s >= 0 {
 			status = &statuses[s]
 		}
+		d.printf("%s  %s:\n", space, c.Name)
 		d.container(pod, c, status)
 	}
 }
 
 func (d *description) container(pod *corev1.Pod, c *corev1.Container, status *corev1.ContainerStatus) {
-	fmt.Fprintf(d, "  %s:\n", c.Name)
 	if status != nil {
 		d.inner("Container ID", status.ContainerID)
 	}
@@ -38,6 +42,9 @@ func (d *description) container(pod *corev1.Pod, c *corev1.Container, status *co
 	}
 	d.ports("Port", c.Ports, func(p corev1.ContainerPort) int32 { return p.ContainerPort })
 	d.ports("Host Port", c.Ports, func(p corev1.ContainerPort) int32 { return p.HostPort })
+	if c.SecurityContext != nil {
+		d.seccomp("    ", "      ", c.SecurityContext.SeccompProfile)
+	}
 	d.words("Command", c.Command)
 	d.words("Args", c.Args)
 	if status != nil {
@@ -57,7 +64,7 @@ func (d *description) container(pod *corev1.Pod, c *corev1.Container, status *co
 }
 
 // inner writes a field of a container.
-func (d *description) inner(name, value string) { fmt.Fprintf(d, "    %s:\t%s\n", name, value) }
+func (d *description) inner(name, value string) { d.printf("    %s:\t%s\n", name, value) }
 
 // ports writes the ports of a container, whose name is in the plural if there are several.
 func (d *description) ports(name string, ports []corev1.ContainerPort, number func(corev1.ContainerPort) int32) {
@@ -79,20 +86,20 @@ func (d *description) words(name string, words []string) {
 	if len(words) == 0 {
 		return
 	}
-	fmt.Fprintf(d, "    %s:\n", name)
+	d.printf("    %s:\n", name)
 	for _, word := range words {
 		for line := range strings.SplitSeq(word, "\n") {
-			fmt.Fprintf(d, "      %s\n", line)
+			d.printf("      %s\n", line)
 		}
 	}
 }
 
 func (d *description) state(name string, s corev1.ContainerState) {
-	row := func(name, format string, value any) { fmt.Fprintf(d, "      %s:\t"+format+"\n", name, value) }
+	row := func(name, format string, value any) { d.printf("      %s:\t"+format+"\n", name, value) }
 	switch {
 	case s.Running != nil:
 		d.inner(name, "Running")
-		row("Started", "%s", s.Running.StartedAt.UTC().Format(time.RFC1123Z))
+		row("Started", "%s", timeOf(s.Running.StartedAt))
 	case s.Terminated != nil:
 		d.inner(name, "Terminated")
 		if s.Terminated.Reason != "" {
@@ -105,8 +112,8 @@ func (d *description) state(name string, s corev1.ContainerState) {
 		if s.Terminated.Signal > 0 {
 			row("Signal", "%d", s.Terminated.Signal)
 		}
-		row("Started", "%s", s.Terminated.StartedAt.UTC().Format(time.RFC1123Z))
-		row("Finished", "%s", s.Terminated.FinishedAt.UTC().Format(time.RFC1123Z))
+		row("Started", "%s", timeOf(s.Terminated.StartedAt))
+		row("Finished", "%s", timeOf(s.Terminated.FinishedAt))
 	default:
 		d.inner(name, "Waiting")
 		if s.Waiting != nil && s.Waiting.Reason != "" {
@@ -122,11 +129,11 @@ func (d *description) resources(indent string, r *corev1.ResourceRequirements) {
 		list corev1.ResourceList
 	}{{"Limits", r.Limits}, {"Requests", r.Requests}} {
 		if len(part.list) > 0 {
-			fmt.Fprintf(d, "%s%s:\n", indent, part.name)
+			d.printf("%s%s:\n", indent, part.name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(part.list)) {
 			quantity := part.list[name]
-			fmt.Fprintf(d, "%s  %s:\t%s\n", indent, name, quantity.String())
+			d.printf("%s  %s:\t%s\n", indent, name, quantity.String())
 		}
 	}
 }
@@ -153,7 +160,7 @@ func (d *description) probe(name string, p *corev1.Probe) {
 
 func (d *description) environment(pod *corev1.Pod, c *corev1.Container) {
 	if len(c.EnvFrom) > 0 {
-		fmt.Fprintln(d, "    Environment Variables from:")
+		d.printf("    Environment Variables from:\n")
 	}
 	for _, from := range c.EnvFrom {
 		kind, name, optional := "", "", false
@@ -166,15 +173,15 @@ func (d *description) environment(pod *corev1.Pod, c *corev1.Container) {
 		if from.Prefix != "" {
 			kind += fmt.Sprintf(" with prefix '%s'", from.Prefix)
 		}
-		fmt.Fprintf(d, "      %s\t%s\tOptional: %t\n", name, kind, optional)
+		d.printf("      %s\t%s\tOptional: %t\n", name, kind, optional)
 	}
 	if len(c.Env) == 0 {
 		d.inner("Environment", "<none>")
 		return
 	}
-	fmt.Fprintln(d, "    Environment:")
+	d.printf("    Environment:\n")
 	for _, e := range c.Env {
-		fmt.Fprintf(d, "      %s:\t%s\n", e.Name, strings.ReplaceAll(envValue(pod, c, &e), "\n", "\n      \t"))
+		d.printf("      %s:\t%s\n", e.Name, strings.ReplaceAll(envValue(pod, c, &e), "\n", "\n      \t"))
 	}
 }
 
@@ -197,11 +204,16 @@ func envValue(pod *corev1.Pod, c *corev1.Container, e *corev1.EnvVar) string {
 	return ""
 }
 
-// podField returns a field that a variable may name. Like kubectl it does not show single labels and annotations.
+// podField returns a field that a variable names. kubectl shows no others than these.
 func podField(pod *corev1.Pod, path string) string {
-	return map[string]string{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID),
-		"spec.nodeName": pod.Spec.NodeName, "spec.serviceAccountName": pod.Spec.ServiceAccountName, "status.hostIP": pod.Status.HostIP,
-		"status.podIP": pod.Status.PodIP}[path]
+	switch {
+	case pod == nil:
+	case path == "metadata.name":
+		return pod.Name
+	case path == "metadata.namespace":
+		return pod.Namespace
+	}
+	return ""
 }
 
 // containerResource returns a request or a limit in units of the divisor, rounded up.
@@ -230,9 +242,9 @@ func (d *description) mounts(c *corev1.Container) {
 	if len(c.VolumeMounts) == 0 {
 		d.inner("Mounts", "<none>")
 	} else {
-		fmt.Fprintln(d, "    Mounts:")
+		d.printf("    Mounts:\n")
 	}
-	for _, m := range slices.SortedStableFunc(slices.Values(c.VolumeMounts), func(a, b corev1.VolumeMount) int { return cmp.Compare(a.MountPath, b.MountPath) }) {
+	for _, m := range slices.SortedFunc(slices.Values(c.VolumeMounts), func(a, b corev1.VolumeMount) int { return cmp.Compare(a.MountPath, b.MountPath) }) {
 		flags := "rw"
 		if m.ReadOnly {
 			flags = "ro"
@@ -240,7 +252,7 @@ func (d *description) mounts(c *corev1.Container) {
 		if m.SubPath != "" {
 			flags += fmt.Sprintf(",path=%q", m.SubPath)
 		}
-		fmt.Fprintf(d, "      %s from %s (%s)\n", m.MountPath, m.Name, flags)
+		d.printf("      %s from %s (%s)\n", m.MountPath, m.Name, flags)
 	}
 	if len(c.VolumeDevices) == 0 {
 		return
@@ -249,15 +261,8 @@ func (d *description) mounts(c *corev1.Container) {
 	if len(c.VolumeMounts) == 0 {
 		none = "\t<none>" // as kubectl prints it
 	}
-	fmt.Fprintf(d, "    Devices:%s\n", none)
-	for _, m := range slices.SortedStableFunc(slices.Values(c.VolumeDevices), func(a, b corev1.VolumeDevice) int { return cmp.Compare(a.DevicePath, b.DevicePath) }) {
-		fmt.Fprintf(d, "      %s from %s\n", m.DevicePath, m.Name)
+	d.printf("    Devices:%s\n", none)
+	for _, m := range slices.SortedFunc(slices.Values(c.VolumeDevices), func(a, b corev1.VolumeDevice) int { return cmp.Compare(a.DevicePath, b.DevicePath) }) {
+		d.printf("      %s from %s\n", m.DevicePath, m.Name)
 	}
-}
-
-func capitalized(b bool) string {
-	if b {
-		return "True"
-	}
-	return "False"
 }

@@ -67,12 +67,20 @@ func Print(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object, opts
 	if printed {
 		return nil
 	}
-	text := "No resources found"
-	if opts.Namespace != "" && anyNamespaced(kinds) {
-		text += " in " + opts.Namespace + " namespace."
+	namespace := opts.Namespace
+	if !anyNamespaced(kinds) {
+		namespace = ""
 	}
-	_, err := fmt.Fprintln(w, text)
+	_, err := io.WriteString(w, NothingFound(namespace))
 	return err
+}
+
+// NothingFound is what kubectl prints if a namespace, or all of them for "", has no object that was asked for.
+func NothingFound(namespace string) string {
+	if namespace == "" {
+		return "No resources found\n"
+	}
+	return "No resources found in " + namespace + " namespace.\n"
 }
 
 func anyNamespaced(kinds []api.Kind) bool {

@@ -181,9 +181,9 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"a claim", claim, []string{
 			"Name: data", "Namespace: default", "Status: Terminating (lasts 10m)", "Annotations: example.com/note: yes", "Used By: web",
-			"Type Status Reason Message", "Resizing True", "Events: <none>"}},
+			"Type Status LastProbeTime LastTransitionTime Reason Message", "Resizing True", "Events: <none>"}},
 		{"a pod", pod, []string{"Node: <none>", "/data from data (rw)", "ClaimName: data",
-			"Warning First 9m (x3 over 10m) kubelet, n1 it went wrong..."}},
+			"Warning First 9m (x3 over 10m) kubelet it went wrong"}},
 		{"a cluster-scoped kind of a CustomResourceDefinition", snapshotClass,
 			[]string{"Name: fast", "Namespace:", "API Version: snapshot.storage.k8s.io/v1\nDeletion Policy: Delete\nDriver: d\nKind: VolumeSnapshotClass\nMetadata:"}},
 		{"a kind without a form of its own", driver,

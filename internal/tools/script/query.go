@@ -33,6 +33,9 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 	if !everywhere {
 		q.namespace = a.get("namespace", s.inNamespace())
 	}
+	if a.has("filename") {
+		return q, q.addFiles(s, a)
+	}
 	if len(a.rest) == 0 {
 		return q, errors.New("missing object: want KIND, KIND/NAME or all")
 	}
@@ -54,6 +57,7 @@ var targetOptions = []option{namespaceOption, allOption, selectorOption}
 var (
 	allNamespacesOption = option{long: "all-namespaces", short: "A"}
 
+	chunkOption    = option{long: "chunk-size", value: true}
 	allOption      = option{long: "all"}
 	selectorOption = option{long: "selector", short: "l", value: true}
 )
@@ -132,16 +136,33 @@ func readSelector(a arguments) (labels.Selector, error) {
 }
 
 // addObjects adds the objects of KIND/NAME... or KIND NAME...
-func (q *query) addObjects(s *Script, a arguments) (err error) {
-	if q.refs, err = s.refsOf(a.rest, a.get("namespace", "")); err != nil {
+func (q *query) addObjects(s *Script, a arguments) error {
+	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
+	for _, ref := range refs {
+		q.addRef(ref)
+	}
+	return err
+}
+
+// addFiles adds the objects of the files that -f names.
+func (q *query) addFiles(s *Script, a arguments) error {
+	files, err := readFiles(s, "get", a)
+	if err != nil {
 		return err
 	}
-	for _, ref := range q.refs {
-		if !slices.Contains(q.kinds, ref.Kind) {
-			q.kinds = append(q.kinds, ref.Kind)
-		}
+	objs, err := s.manifests(files, a.get("namespace", ""))
+	for _, m := range objs {
+		q.addRef(api.RefTo(m.obj))
 	}
-	return nil
+	return err
+}
+
+// addRef adds an object and, unless it is there already, its kind.
+func (q *query) addRef(ref api.Ref) {
+	q.refs = append(q.refs, ref)
+	if !slices.Contains(q.kinds, ref.Kind) {
+		q.kinds = append(q.kinds, ref.Kind)
+	}
 }
 
 // addKinds adds the kinds of KIND,KIND and, with names, the objects of each kind with these names.
@@ -165,18 +186,20 @@ func (q *query) addKinds(s *Script, kinds string, names []string, namespace stri
 	return nil
 }
 
-// find returns the selected objects.
+// find returns the selected objects, in spite of an error about others.
 func (q query) find(r *runner) ([]api.Object, error) {
 	var objs []api.Object
+	var failed error
 	for _, ref := range q.refs {
 		obj, err := r.get(ref)
 		if err != nil {
-			return nil, err
+			failed = both(failed, err)
+			continue
 		}
 		objs = append(objs, obj)
 	}
 	if q.refs != nil {
-		return objs, nil
+		return objs, failed
 	}
 	for _, kind := range q.kinds {
 		for _, obj := range r.list(kind) {

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
@@ -98,9 +100,14 @@ func readControllers(*Script, []string) (step, error) {
 }
 
 func readDescribe(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, allNamespacesOption,
-		selectorOption)
+	a, err := readArguments(args, namespaceOption, allNamespacesOption, selectorOption, fileOption, option{long: "show-events"}, chunkOption)
 	if err != nil {
+		return nil, err
+	}
+	if len(a.rest) == 0 && !a.has("filename") {
+		return nil, usageOf("describe", "You must specify the type of resource to describe.")
+	}
+	if _, err := a.flag("show-events"); err != nil {
 		return nil, err
 	}
 	q, err := readQuery(s, a)
@@ -109,20 +116,49 @@ func readDescribe(s *Script, args []string) (step, error) {
 	}
 	return func(r *runner) error {
 		objs, err := q.find(r)
-		if err != nil {
-			return err
+		hide := len(objs) > 1 || err != nil
+		if a.has("show-events") {
+			show, _ := a.flag("show-events") // checked above
+			hide = !show
+		}
+		around := kubectl.Surroundings{Events: r.cluster.Events(), Pods: r.cluster.Pods.List(), List: r.list, HideEvents: hide}
+		if apierrors.IsNotFound(err) && len(q.refs) == 1 && len(a.rest) == 2 {
+			return r.describePrefix(q, around, err)
 		}
 		for i, obj := range objs {
 			if i > 0 {
 				r.printf("\n\n")
 			}
-			if err := kubectl.Describe(&r.printed, r.cluster.Now(), obj,
-				kubectl.Surroundings{Events: r.cluster.Events(), Pods: r.cluster.Pods.List()}); err != nil {
-				return err
+			if failed := kubectl.Describe(&r.printed, r.cluster.Now(), obj, around); failed != nil {
+				err = both(err, failed)
 			}
 		}
-		return nil
+		if len(objs) == 0 && err == nil {
+			r.warned.WriteString(kubectl.NothingFound(q.namespace))
+		}
+		return err
 	}, nil
+}
+
+// describePrefix describes the objects whose names begin with the name that the query asks for, as kubectl does if there is none of that name.
+// missing is the error for that name.
+func (r *runner) describePrefix(q query, around kubectl.Surroundings, missing error) error {
+	namespace, prefix := objects.SplitKey(q.refs[0].Key)
+	found := false
+	for _, obj := range r.list(q.refs[0].Kind) {
+		if obj.GetNamespace() != namespace || !strings.HasPrefix(obj.GetName(), prefix) {
+			continue
+		}
+		found = true
+		if err := kubectl.Describe(&r.printed, r.cluster.Now(), obj, around); err != nil {
+			return err
+		}
+		r.printf("\n")
+	}
+	if !found {
+		return missing
+	}
+	return nil
 }
 
 func readEvents(s *Script, args []string) (step, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -253,10 +254,17 @@ func (r *runner) get(ref api.Ref) (api.Object, error) {
 	table, ok := tables[ref.Kind]
 	if !ok {
 		obj, err := r.cluster.Objects(ref.Kind).Get(ref.Key)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			return obj, nil
 		}
-		return obj, nil
+		if ref.Kind == leases.ObjectKind {
+			for _, lease := range r.list(ref.Kind) {
+				if api.KeyOf(lease) == ref.Key {
+					return lease, nil
+				}
+			}
+		}
+		return nil, err
 	}
 	obj, err := table.get(r.cluster, ref.Key)
 	if err != nil {
@@ -299,5 +307,10 @@ func (r *runner) list(kind api.Kind) []api.Object {
 	if table, ok := tables[kind]; ok {
 		return table.list(r.cluster)
 	}
-	return asObjects(r.cluster.Objects(kind).List())
+	all := asObjects(r.cluster.Objects(kind).List())
+	if kind == leases.ObjectKind {
+		renewal := leases.BookOf(internals.Engine(r.cluster)).At(r.cluster.Now())
+		return renewal.With(all, r.cluster.Nodes.List())
+	}
+	return all
 }

@@ -40,6 +40,7 @@ type Sides struct {
 // New returns two empty sides. wait is synctest.Wait.
 func New(wait func()) (*Sides, error) {
 	s := &Sides{ours: store.New(store.Config{Now: time.Now, StrictNamespaces: true}), theirs: apiserver.New(apiserver.Config{}), wait: wait}
+	s.ours.CompletePriorities()
 	client, err := s.theirs.Client("kube-apiserver")
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ var strategies = map[api.Kind]interface {
 
 // Create asks both sides to create an object.
 func (s *Sides) Create(obj api.Object) (ours, theirs Answer, err error) {
-	created, refusal := s.ours.CreateWith(obj.DeepCopyObject().(api.Object), store.CreateOptions{PodPriority: true})
+	created, refusal := s.ours.CreateWith(obj.DeepCopyObject().(api.Object), store.CreateOptions{})
 	if ours, err = answer(s.ours, created, refusal); err != nil {
 		return ours, theirs, err
 	}

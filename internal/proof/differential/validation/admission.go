@@ -38,6 +38,7 @@ func present() []*storagev1.StorageClass {
 // ourStore returns a store, with these classes in it if that matters.
 func (k Kind) ourStore() (*store.Store, error) {
 	s := store.New(store.Config{Now: func() time.Time { return At }, Gates: k.gates})
+	s.CompletePriorities()
 	if k.Kind != api.PersistentVolumeClaim {
 		return s, nil
 	}

@@ -26,7 +26,7 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	var refusal error
 	var warned warnings
 	s.Warned(warned.add, func() {
-		created, refusal = s.CreateWith(obj.DeepCopyObject().(api.Object), store.CreateOptions{PodPriority: true})
+		created, refusal = s.CreateWith(obj.DeepCopyObject().(api.Object), store.CreateOptions{})
 	})
 	given := obj.DeepCopyObject().(api.Object)
 	if refusal == nil {
