@@ -19,6 +19,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
 // Schemas of custom objects: unknown fields are dropped, defaults are set, and what the schema forbids is refused. Rules in CEL
@@ -31,7 +32,7 @@ type customVersion struct {
 	version   string // resourceVersion of the definition
 	schema    schemaNode
 	validator *validate.SchemaValidator // nil without a schema
-	columns   []printerColumn
+	columns   []kubectl.PrinterColumn
 	status    bool
 	scale     scaleFields // empty without the subresource
 }
@@ -69,7 +70,7 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 						Selector string `json:"labelSelectorPath"`
 					} `json:"scale"`
 				} `json:"subresources"`
-				Columns []printerColumn `json:"additionalPrinterColumns"`
+				Columns []kubectl.PrinterColumn `json:"additionalPrinterColumns"`
 			} `json:"versions"`
 		} `json:"spec"`
 	}

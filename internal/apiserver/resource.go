@@ -153,6 +153,11 @@ func (r *resource) complete(c *codec) {
 		r.selectable = contentFields("status.phase")
 	case "Secret":
 		r.selectable = contentFields("type")
+	case "Job.batch":
+		r.selectable = func(obj api.Object) fields.Set {
+			n, _, _ := unstructured.NestedInt64(obj.(*plain.Object).Content(), "status", "succeeded")
+			return fields.Set{"status.successful": fmt.Sprint(n)}
+		}
 	case "Service":
 		r.selectable = contentFields("spec.clusterIP", "spec.type")
 	}

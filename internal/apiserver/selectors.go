@@ -53,7 +53,9 @@ func (r *resource) fieldLabel(label, value string) (string, string, error) {
 	if r.kind == api.Pod && label == "spec.host" {
 		label = "spec.nodeName"
 	}
-	if _, ok := r.selectable(r.empty())[label]; !ok {
+	if _, ok := r.selectable(r.empty())[label]; !ok && r.kind == "Job.batch" {
+		return "", "", fmt.Errorf("field label %q not supported for Job", label)
+	} else if !ok {
 		return "", "", fmt.Errorf("field label not supported: %s", label)
 	}
 	return label, value, nil

@@ -81,7 +81,10 @@ func tableOptions(r *request) (metav1.TableOptions, error) {
 
 // table returns the JSON of a Table.
 func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
-	columns := s.columns(r.resource)
+	columns := kubectl.Columns(r.resource.kind)
+	if v := s.customVersion(r.resource); v != nil {
+		columns = kubectl.CustomColumns(r.resource.kind, v.columns)
+	}
 	table := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list,
 		ColumnDefinitions: []metav1.TableColumnDefinition{}, Rows: []metav1.TableRow{},

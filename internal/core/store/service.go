@@ -39,6 +39,8 @@ func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Obj
 	base.prepareCreate = func(obj *plain.Object, now metav1.Time) {
 		prepareCreate(obj, now)
 		changeService(obj, func(svc *corev1.Service) { s.allocate(svc) })
+		// API-309: the status has an empty load balancer from the beginning.
+		obj.Content()["status"] = map[string]any{"loadBalancer": map[string]any{}}
 	}
 	base.prepareUpdate = func(obj, old *plain.Object) {
 		prepareUpdate(obj, old)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,12 +188,29 @@ func commandLines(t *testing.T, file string) []string {
 }
 
 // TestReading compares what kubectl and a script print about one cluster. Nothing but the introduction of errors is normalized: the objects are
-// so old that both clocks give the same ages.
+// so old that both clocks give the same ages. Where both refuse a line, the words may differ.
 func TestReading(t *testing.T) {
 	dir, err := filepath.Abs("testdata/compare")
 	require.NoError(t, err)
 	p := newPair(t, dir)
-	lines := commandLines(t, filepath.Join(dir, "reading.txt"))
+	lines, refused := commandLines(t, filepath.Join(dir, "reading.txt")), commandLines(t, filepath.Join(dir, "refused.txt"))
+	theirs := p.allOfTheirs(append(slices.Clone(lines), refused...))
+	for i, line := range lines {
+		t.Run(line, func(t *testing.T) {
+			requireSame(t, introduced(theirs[i]), p.ours(t, line))
+		})
+	}
+	for i, line := range refused {
+		t.Run(line, func(t *testing.T) {
+			require.Regexp(t, "(?m)^error: ", introduced(theirs[len(lines)+i]))
+			require.Regexp(t, "^error: .", p.ours(t, line))
+		})
+	}
+	t.Logf("%d command lines compared, and %d that both refuse", len(lines), len(refused))
+}
+
+// allOfTheirs runs command lines that only read, several at once.
+func (p *pair) allOfTheirs(lines []string) []string {
 	theirs := make([]string, len(lines))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -208,12 +226,7 @@ func TestReading(t *testing.T) {
 	}
 	close(next)
 	workers.Wait()
-	for i, line := range lines {
-		t.Run(line, func(t *testing.T) {
-			requireSame(t, introduced(theirs[i]), p.ours(t, line))
-		})
-	}
-	t.Logf("%d command lines", len(lines))
+	return theirs
 }
 
 // requireSame fails with a diff of two outputs that are not equal.

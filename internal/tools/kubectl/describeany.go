@@ -128,10 +128,17 @@ var elsewhere = []api.Kind{"Endpoints", "ReplicationController", "CertificateSig
 	"IPAddress.networking.k8s.io", "Ingress.networking.k8s.io", "IngressClass.networking.k8s.io", "NetworkPolicy.networking.k8s.io",
 	"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "ServiceCIDR.networking.k8s.io"}
 
+// notInBrowser are the kinds whose layouts the playground leaves out, because what the page loads first is limited.
+var notInBrowser = []api.Kind{"ConfigMap", "CronJob.batch", "DaemonSet.apps", "Deployment.apps", "Job.batch", "LimitRange", "Namespace",
+	"PodDisruptionBudget.policy", "PriorityClass.scheduling.k8s.io", "ReplicaSet.apps", "Secret", "Service", "ServiceAccount", "StatefulSet.apps"}
+
 // withoutLayout returns an error for a kind that kubectl describes in a layout that is not here.
 func withoutLayout(kind api.Kind) error {
-	if slices.Contains(elsewhere, kind) {
+	switch {
+	case slices.Contains(elsewhere, kind):
 		return fmt.Errorf("describe %s: this kind is not described here; get -o yaml prints all of its fields", resourceName(kind))
+	case slices.Contains(notInBrowser, kind):
+		return fmt.Errorf("describe %s: not available in the browser; use volsim run, or get -o yaml", resourceName(kind))
 	}
 	return nil
 }

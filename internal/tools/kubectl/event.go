@@ -27,15 +27,19 @@ func About(e *corev1.Event, ref api.Ref) bool {
 		e.InvolvedObject.Name == name && e.InvolvedObject.Namespace == namespace
 }
 
-func lastSeen(e *corev1.Event) metav1.Time {
-	if e.LastTimestamp.IsZero() {
-		return metav1.Time{Time: e.EventTime.Time}
+// byTime compares the times at which Events were last seen, as kubectl events does.
+func byTime(a, b *corev1.Event) int {
+	seen := func(e *corev1.Event) time.Time {
+		switch {
+		case e.Series != nil:
+			return e.Series.LastObservedTime.Time
+		case !e.LastTimestamp.IsZero():
+			return e.LastTimestamp.Time
+		}
+		return e.EventTime.Time
 	}
-	return e.LastTimestamp
+	return seen(a).Compare(seen(b))
 }
-
-// byTime compares the times at which Events were last seen.
-func byTime(a, b *corev1.Event) int { return lastSeen(a).Compare(lastSeen(b).Time) }
 
 // firstObserved returns when an Event was first seen.
 func firstObserved(e *corev1.Event) metav1.Time {
@@ -65,41 +69,49 @@ func eventSource(e *corev1.Event) string {
 }
 
 // PrintEvents writes Events as kubectl events does, with how often they occurred. namespace is the one that was asked for; "" is all of them.
-func PrintEvents(w io.Writer, now time.Time, events []*corev1.Event, namespace string) error {
-	if len(events) == 0 {
-		text := "No events found."
-		if namespace != "" {
-			text = "No events found in " + namespace + " namespace."
-		}
-		_, err := fmt.Fprintln(w, text)
-		return err
-	}
+func PrintEvents(w io.Writer, now time.Time, events []*corev1.Event, namespace string, noHeaders bool) error {
 	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
-	line := func(e *corev1.Event, cells ...string) {
+	line := func(namespaceCell string, cells ...string) {
 		if namespace == "" {
-			first := "NAMESPACE"
-			if e != nil {
-				first = e.Namespace
-			}
-			cells = slices.Insert(cells, 0, first)
+			cells = slices.Insert(cells, 0, namespaceCell)
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
-	line(nil, "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
-	for _, e := range slices.SortedStableFunc(slices.Values(events), byTime) {
-		line(e, interval(now, e), e.Type, e.Reason, e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name, oneLine(strings.TrimSpace(e.Message)))
+	if !noHeaders {
+		line("NAMESPACE", "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+	}
+	for _, e := range InTime(events) {
+		line(e.Namespace, interval(now, e), e.Type, e.Reason, e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name, strings.TrimSpace(e.Message))
 	}
 	return t.Flush()
 }
 
+// InTime returns Events in the order of kubectl events.
+func InTime(events []*corev1.Event) []*corev1.Event {
+	events = slices.SortedFunc(slices.Values(events), func(a, b *corev1.Event) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) })
+	slices.SortFunc(events, byTime)
+	return events
+}
+
 // interval returns when an Event was last seen and, if that was more than once, how often and since when.
 func interval(now time.Time, e *corev1.Event) string {
-	first := since(now, firstObserved(e))
+	first := since(now, e.FirstTimestamp)
+	if !e.EventTime.IsZero() {
+		first = since(now, metav1.Time{Time: e.EventTime.Time})
+	}
 	switch {
 	case e.Series != nil:
-		return fmt.Sprintf("%s (x%d over %s)", since(now, lastObserved(e)), e.Series.Count, first)
+		return fmt.Sprintf("%s (x%d over %s)", since(now, metav1.Time{Time: e.Series.LastObservedTime.Time}), e.Series.Count, first)
 	case e.Count > 1:
 		return fmt.Sprintf("%s (x%d over %s)", since(now, e.LastTimestamp), e.Count, first)
 	}
 	return first
+}
+
+// NoEvents is what kubectl events prints if a namespace, or all of them for "", has none.
+func NoEvents(namespace string) string {
+	if namespace == "" {
+		return "No events found.\n"
+	}
+	return "No events found in " + namespace + " namespace.\n"
 }

@@ -31,8 +31,14 @@ type Options struct {
 	NoHeaders bool
 	// Labels adds the column LABELS, as --show-labels does.
 	Labels bool
-	// KeepOrder prints Events in the given order, and not by time.
-	KeepOrder bool
+	// LabelColumns adds a column for each of these labels, as -L does.
+	LabelColumns []string
+	// Kinds puts the kind before each name, as --show-kind does. It is done in any case if there are several kinds.
+	Kinds bool
+	// Quiet prints nothing if nothing was found.
+	Quiet bool
+	// Columns returns the columns of a kind; nil is the function Columns.
+	Columns func(kind api.Kind) []Column
 }
 
 // Get writes what `kubectl get KINDS -A` prints: a table for each kind that has objects. If several kinds are requested, names include
@@ -43,36 +49,52 @@ func Get(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object) error 
 
 // Print is Get with options.
 func Print(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object, opts Options) error {
-	printed := false
+	var sorted []api.Object
 	for _, kind := range kinds {
-		var rows []api.Object
 		for _, obj := range objs {
 			if api.KindOf(obj) == kind {
-				rows = append(rows, obj)
+				sorted = append(sorted, obj)
 			}
 		}
-		if len(rows) == 0 {
-			continue
-		}
-		if printed {
-			if _, err := fmt.Fprintln(w); err != nil {
-				return err
-			}
-		}
-		if err := table(w, now, kind, rows, len(kinds) > 1, opts); err != nil {
-			return err
-		}
-		printed = true
 	}
-	if printed {
-		return nil
+	opts.Kinds = opts.Kinds || len(kinds) > 1
+	if len(sorted) > 0 || opts.Quiet {
+		return PrintInOrder(w, now, sorted, opts)
 	}
 	namespace := opts.Namespace
-	if !anyNamespaced(kinds) {
+	if slices.ContainsFunc(kinds, func(kind api.Kind) bool { return !namespaced(kind, nil) }) {
 		namespace = ""
 	}
 	_, err := io.WriteString(w, NothingFound(namespace))
 	return err
+}
+
+// PrintInOrder writes a table for each run of objects of one kind.
+func PrintInOrder(w io.Writer, now time.Time, objs []api.Object, opts Options) error {
+	if opts.Columns == nil {
+		opts.Columns = Columns
+	}
+	withNamespace := false
+	for printed := false; len(objs) > 0; printed = true {
+		kind := api.KindOf(objs[0])
+		end := slices.IndexFunc(objs, func(obj api.Object) bool { return api.KindOf(obj) != kind })
+		if end < 0 {
+			end = len(objs)
+		}
+		if printed && !opts.NoHeaders {
+			if _, err := fmt.Fprintln(w); err != nil {
+				return err
+			}
+		}
+		// kubectl keeps the column once a table has had it.
+		withNamespace = withNamespace || opts.Namespaces && namespaced(kind, objs)
+		opts.Namespaces = opts.Namespaces || withNamespace
+		if err := table(w, now, kind, objs[:end], withNamespace, opts); err != nil {
+			return err
+		}
+		objs = objs[end:]
+	}
+	return nil
 }
 
 // NothingFound is what kubectl prints if a namespace, or all of them for "", has no object that was asked for.
@@ -83,21 +105,14 @@ func NothingFound(namespace string) string {
 	return "No resources found in " + namespace + " namespace.\n"
 }
 
-func anyNamespaced(kinds []api.Kind) bool {
-	for _, kind := range kinds {
-		if namespaced(kind, nil) {
-			return true
-		}
-	}
-	return false
-}
-
-func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixed bool, opts Options) error {
+func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, withNamespace bool, opts Options) error {
 	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
-	withNamespace := opts.Namespaces && namespaced(kind, objs)
-	columns := Columns(kind)
+	columns := slices.Clone(opts.Columns(kind))
+	for _, label := range opts.LabelColumns {
+		columns = append(columns, labelColumn(label))
+	}
 	if opts.Labels {
-		columns = append(slices.Clone(columns), labelsColumn)
+		columns = append(columns, labelsColumn)
 	}
 	line := func(first string, cell func(Column) string) {
 		var cells []string
@@ -114,16 +129,13 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 	if !opts.NoHeaders {
 		line("NAMESPACE", Column.header)
 	}
-	if kind == api.Event && !opts.KeepOrder {
-		objs = slices.Clone(objs)
-		slices.SortStableFunc(objs, func(a, b api.Object) int { return byTime(a.(*corev1.Event), b.(*corev1.Event)) })
-	}
 	for _, obj := range objs {
 		line(obj.GetNamespace(), func(c Column) string {
-			if c.Name == "Name" && prefixed {
-				return resourceName(kind) + "/" + obj.GetName()
+			text := oneLine(c.Text(obj, now))
+			if c.Name == "Name" && opts.Kinds {
+				return resourceName(kind) + "/" + text
 			}
-			return oneLine(c.Text(obj, now))
+			return text
 		})
 	}
 	return t.Flush()
@@ -136,6 +148,13 @@ var labelsColumn = Column{Name: "Labels", Type: "string", Cell: func(obj api.Obj
 	}
 	return labels.Set(obj.GetLabels()).String()
 }}
+
+// labelColumn is a column of -L. Its title is the label without its prefix.
+func labelColumn(label string) Column {
+	return Column{Name: label[strings.LastIndex(label, "/")+1:], Type: "string", Cell: func(obj api.Object, _ time.Time) any {
+		return obj.GetLabels()[label]
+	}}
+}
 
 // oneLine returns the first line of a cell, as kubectl shows it.
 func oneLine(cell string) string {

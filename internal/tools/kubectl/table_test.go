@@ -134,10 +134,10 @@ m1 NotReady,SchedulingDisabled control-plane 10m
 		{"the default class", api.StorageClass, []api.Object{standard}, kubectl.Options{NoHeaders: true}, `
 standard (default) disk.example.com Delete Immediate false 10m
 `},
-		{"events in the order of time", api.Event, []api.Object{late, early}, kubectl.Options{}, `
+		{"events in the given order", api.Event, []api.Object{late, early}, kubectl.Options{}, `
 LAST SEEN TYPE REASON OBJECT MESSAGE
-10m Warning First pod/web it went wrong...
 9m Warning Second pod/web it went wrong...
+10m Warning First pod/web it went wrong...
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"a claim", claim, []string{
 			"Name: data", "Namespace: default", "Status: Terminating (lasts 10m)", "Annotations: example.com/note: yes", "Used By: web",
-			"Type Status LastProbeTime LastTransitionTime Reason Message", "Resizing True", "Events: <none>"}},
+			"Type Status LastProbeTime LastTransitionTime Reason Message", "Resizing True Mon, 01 Jan 0001 00:00:00 +0000 Mon, 01 Jan 0001 00:00:00 +0000", "Events: <none>"}},
 		{"a pod", pod, []string{"Node: <none>", "/data from data (rw)", "ClaimName: data",
 			"Warning First 9m (x3 over 10m) kubelet it went wrong"}},
 		{"a cluster-scoped kind of a CustomResourceDefinition", snapshotClass,

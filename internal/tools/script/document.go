@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
@@ -224,6 +225,10 @@ func documentOf(obj api.Object) map[string]any {
 		setType(obj)
 	}
 	// Objects that are stored as data have a JSON of their own.
+	if u, isUnstructured := obj.(*unstructured.Unstructured); isUnstructured {
+		// The converter does not copy its content, and the numbers in it stay as they are.
+		obj = u.DeepCopy()
+	}
 	if _, isPlain := obj.(*plain.Object); !isPlain {
 		if doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil && withNumbers(doc) {
 			return doc

@@ -3,32 +3,51 @@ package script
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
+// getOptions are the options of get besides those that select objects.
+var getOptions = []option{
+	namespaceOption, allNamespacesOption, selectorOption, fileOption, chunkOption, {long: "output", short: "o", value: true}, {long: "template", value: true},
+	{long: "no-headers"}, {long: "show-labels"}, {long: "label-columns", short: "L", value: true, list: true}, {long: "show-kind"},
+	{long: "sort-by", value: true}, {long: "field-selector", value: true}, {long: "ignore-not-found"}, {long: "show-managed-fields"},
+	{long: "subresource", value: true}, {long: "watch", short: "w"}, {long: "raw", value: true},
+}
+
+// printer prints objects in one of the formats of -o.
+type printer func(r *runner, objs []api.Object) error
+
 func readGet(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, namespaceOption, allNamespacesOption, option{long: "output", short: "o", value: true},
-		selectorOption, option{long: "no-headers"}, option{long: "show-labels"}, option{long: "sort-by", value: true},
-		option{long: "field-selector", value: true})
-	if err != nil {
+	a, err := readArguments(args, getOptions...)
+	switch {
+	case err != nil:
 		return nil, err
+	case a.has("watch"):
+		return nil, errors.New("get has no --watch here: virtual time passes in commands that advance it; use wait, or trace write")
+	case a.has("raw"):
+		return nil, errors.New("get has no --raw here; use request GET PATH")
+	}
+	flags := map[string]bool{}
+	for _, name := range []string{"no-headers", "show-labels", "show-kind", "ignore-not-found", "show-managed-fields"} {
+		if flags[name], err = a.flag(name); err != nil {
+			return nil, err
+		}
+	}
+	if n := a.get("chunk-size", "0"); strings.Trim(n, "0123456789") != "" {
+		return nil, fmt.Errorf("invalid --chunk-size=%s: want a number", n)
 	}
 	q, err := readQuery(s, a)
-	if err != nil {
-		return nil, err
-	}
-	noHeaders, err := a.flag("no-headers")
-	if err != nil {
-		return nil, err
-	}
-	labels, err := a.flag("show-labels")
 	if err != nil {
 		return nil, err
 	}
@@ -40,63 +59,151 @@ func readGet(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	format := a.get("output", "")
-	var print func(*runner, []api.Object) error
-	switch {
-	case format == "" || format == "wide":
-		print = func(r *runner, objs []api.Object) error {
-			if r.quiet {
+	print, table, err := readPrinter(a, q, flags)
+	if err != nil {
+		return nil, err
+	}
+	part, err := readPart(a)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *runner) error {
+		if r.quiet && table && q.refs == nil {
+			return nil // a table, which nobody reads
+		}
+		objs, err := q.find(r)
+		if flags["ignore-not-found"] && apierrors.IsNotFound(err) {
+			err = nil
+			if len(objs) == 0 {
 				return nil
 			}
-			return kubectl.Print(&r.printed, r.cluster.Now(), q.kinds, objs, kubectl.Options{
-				Namespaces: q.namespace == "", Wide: format == "wide", NoHeaders: noHeaders, Namespace: q.namespace,
-				Labels: labels, KeepOrder: a.has("sort-by")})
 		}
-	case format == "yaml" || format == "json":
-		print = func(r *runner, objs []api.Object) error { return r.printDocuments(objs, format, q.refs != nil) }
-	case format == "name":
-		print = func(r *runner, objs []api.Object) error {
+		if err != nil && len(objs) == 0 {
+			return err
+		}
+		objs = slices.DeleteFunc(objs, func(obj api.Object) bool { return !selects(obj) })
+		if failed := sortObjects(objs); failed != nil {
+			return failed
+		}
+		if failed := print(r, part(objs)); failed != nil {
+			return failed
+		}
+		if table && len(objs) == 0 && !flags["ignore-not-found"] && !r.quiet {
+			r.printf("%s", kubectl.NothingFound(q.emptyNamespace(r.script)))
+		}
+		return err
+	}, nil
+}
+
+// readPrinter reads -o. table reports that it is a table for people.
+func readPrinter(a arguments, q query, flags map[string]bool) (print printer, table bool, err error) {
+	format, template := a.get("output", ""), a.get("template", "")
+	if format == "" && template != "" {
+		format = "go-template"
+	}
+	kind, text, hasText := strings.Cut(format, "=")
+	if !hasText && template != "" {
+		text = template
+	}
+	switch kind {
+	case "", "wide":
+		labels := []string{}
+		for _, value := range a.options["label-columns"] {
+			labels = append(labels, strings.Split(value, ",")...)
+		}
+		opts := kubectl.Options{Namespaces: q.namespace == "", Wide: kind == "wide", NoHeaders: flags["no-headers"], Labels: flags["show-labels"],
+			LabelColumns: labels, Kinds: flags["show-kind"]}
+		return func(r *runner, objs []api.Object) error { return r.printTable(q, objs, opts) }, true, nil
+	case "yaml", "json":
+		return func(r *runner, objs []api.Object) error {
+			return r.printDocuments(objs, kind, q.single(), flags["show-managed-fields"])
+		}, false, nil
+	case "name":
+		return func(r *runner, objs []api.Object) error {
 			for _, obj := range objs {
 				r.printf("%s\n", displayName(api.RefTo(obj)))
 			}
 			return nil
+		}, false, nil
+	case "custom-columns":
+		print, err = customColumns(text, flags["no-headers"])
+		return print, false, err
+	case "jsonpath", "jsonpath-as-json":
+		if text == "" {
+			return nil, false, errors.New("template format specified but no template given")
 		}
-	case strings.HasPrefix(format, "custom-columns="):
-		if print, err = customColumns(strings.TrimPrefix(format, "custom-columns="), noHeaders); err != nil {
-			return nil, err
-		}
-	case strings.HasPrefix(format, "jsonpath="):
-		read, err := jsonPathField(strings.TrimPrefix(format, "jsonpath="))
-		if err != nil {
-			return nil, err
-		}
-		print = func(r *runner, objs []api.Object) error {
-			if q.refs == nil || len(objs) > 1 {
-				r.printf("%s", read(listOf(objs)))
-				return nil
-			}
-			r.printf("%s", read(documentOf(objs[0])))
-			return nil
-		}
-	case format == "go-template" || strings.HasPrefix(format, "go-template="):
-		if print, err = goTemplate(strings.TrimPrefix(strings.TrimPrefix(format, "go-template"), "="), q.refs != nil); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…}, go-template={{…}} or custom-columns=TITLE:PATH,...", format)
+		print, err = jsonPathPrinter(text, kind == "jsonpath-as-json", q.single())
+		return print, false, err
+	case "go-template", "template":
+		print, err = goTemplate(text, q.single())
+		return print, false, err
 	}
-	return func(r *runner) error {
-		if r.quiet && q.refs == nil && (format == "" || format == "wide") {
-			return nil // a table, which nobody reads
+	return nil, false, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…}, jsonpath-as-json={…}, go-template={{…}} or custom-columns=TITLE:PATH,...",
+		format)
+}
+
+// printTable prints tables: one for each kind of a list, or for each run of named objects of one kind.
+func (r *runner) printTable(q query, objs []api.Object, opts kubectl.Options) error {
+	if r.quiet {
+		return nil
+	}
+	opts.Columns, opts.Quiet = r.columns, true
+	if q.refs != nil {
+		for _, obj := range objs {
+			opts.Kinds = opts.Kinds || api.KindOf(obj) != api.KindOf(objs[0])
 		}
-		objs, err := q.find(r)
-		if err != nil {
-			return err
-		}
-		objs = slices.DeleteFunc(objs, func(obj api.Object) bool { return !selects(obj) })
-		sortObjects(objs)
-		return print(r, objs)
-	}, nil
+		return kubectl.PrintInOrder(&r.printed, r.cluster.Now(), objs, opts)
+	}
+	if q.kinds = slices.Clone(q.kinds); len(objs) > 0 && !slices.Contains(q.kinds, api.KindOf(objs[0])) {
+		q.kinds = []api.Kind{api.KindOf(objs[0])}
+	}
+	return kubectl.Print(&r.printed, r.cluster.Now(), q.kinds, objs, opts)
+}
+
+// columns returns the columns of a kind, also of one that a CustomResourceDefinition of the cluster adds.
+func (r *runner) columns(kind api.Kind) []kubectl.Column {
+	known := r.script.describe(kind)
+	if known == nil || !known.Custom {
+		return kubectl.Columns(kind)
+	}
+	definition, err := r.read(api.Ref{Kind: "CustomResourceDefinition.apiextensions.k8s.io", Key: known.Plural + "." + known.Group})
+	if err != nil {
+		return kubectl.Columns(kind)
+	}
+	return kubectl.DefinedColumns(kind, definition, known.Version())
+}
+
+// readPart reads --subresource: the status is shown as part of its object, and a scale in its place.
+func readPart(a arguments) (func([]api.Object) []api.Object, error) {
+	switch name := a.get("subresource", ""); name {
+	case "", "status":
+		return func(objs []api.Object) []api.Object { return objs }, nil
+	case "scale":
+		return func(objs []api.Object) []api.Object {
+			scales := make([]api.Object, len(objs))
+			for i, obj := range objs {
+				scales[i] = scaleOf(obj)
+			}
+			return scales
+		}, nil
+	default:
+		return nil, fmt.Errorf("invalid --subresource=%s: want status or scale", name)
+	}
+}
+
+// scaleOf returns the scale of a workload.
+func scaleOf(obj api.Object) api.Object {
+	doc := documentOf(obj)
+	count := func(part string) int32 {
+		fields, _ := doc[part].(map[string]any)
+		n, _ := number(fields["replicas"])
+		return int32(n)
+	}
+	scale := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
+	scale.Name, scale.Namespace, scale.UID, scale.CreationTimestamp = obj.GetName(), obj.GetNamespace(), obj.GetUID(), obj.GetCreationTimestamp()
+	scale.ResourceVersion = obj.GetResourceVersion()
+	scale.Spec.Replicas, scale.Status.Replicas = count("spec"), count("status")
+	return scale
 }
 
 // listOf returns the document of a List of the objects.
@@ -108,12 +215,36 @@ func listOf(objs []api.Object) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}}
 }
 
-// printDocuments prints YAML or JSON: a single named object by itself, anything else as a List.
-func (r *runner) printDocuments(objs []api.Object, format string, named bool) error {
-	var doc any = listOf(objs)
-	if named && len(objs) == 1 {
-		doc = documentOf(objs[0])
+// shownOf returns what a template is applied to: a single object that the script names, or else a List.
+func shownOf(objs []api.Object, single bool) map[string]any {
+	if single && len(objs) == 1 {
+		return documentOf(objs[0])
 	}
+	return listOf(objs)
+}
+
+// printDocuments prints YAML or JSON: a single named object by itself, anything else as a List. Without managed, managedFields are left out.
+func (r *runner) printDocuments(objs []api.Object, format string, single, managed bool) error {
+	if !managed {
+		objs = withoutManagers(objs)
+	}
+	return r.printDocument(shownOf(objs, single), format)
+}
+
+// withoutManagers returns the objects without managedFields.
+func withoutManagers(objs []api.Object) []api.Object {
+	objs = slices.Clone(objs)
+	for i, obj := range objs {
+		if len(obj.GetManagedFields()) > 0 {
+			objs[i] = obj.DeepCopyObject().(api.Object)
+			objs[i].SetManagedFields(nil)
+		}
+	}
+	return objs
+}
+
+// printDocument prints YAML or JSON.
+func (r *runner) printDocument(doc map[string]any, format string) error {
 	if format == "yaml" {
 		data, err := yaml.Marshal(doc)
 		r.printed.Write(data)
@@ -126,4 +257,15 @@ func (r *runner) printDocuments(objs []api.Object, format string, named bool) er
 	err := encoder.Encode(doc)
 	r.printed.Write(out.Bytes())
 	return err
+}
+
+// single reports whether the query names one object, which is then printed by itself and not in a List.
+func (q query) single() bool { return len(q.refs) == 1 }
+
+// emptyNamespace returns the namespace to name where nothing was found: "" if a kind has none.
+func (q query) emptyNamespace(s *Script) string {
+	if slices.ContainsFunc(q.kinds, func(kind api.Kind) bool { return !s.namespaced(kind) }) {
+		return ""
+	}
+	return q.namespace
 }

@@ -1,13 +1,13 @@
 package script
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -21,14 +21,17 @@ var selectable = map[api.Kind][]string{
 	api.Node: {"spec.unschedulable"},
 	api.Event: {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "involvedObject.apiVersion",
 		"involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "type"},
-	"Namespace":       {"status.phase"},
-	"Secret":          {"type"},
-	"Job.batch":       {"status.successful"},
-	"ReplicaSet.apps": {"status.replicas"},
+	"Namespace": {"status.phase"},
+	"Secret":    {"type"},
+	"Service":   {"spec.clusterIP", "spec.type"},
+	"Job.batch": {"status.successful"},
 }
 
 // absent are the values in a field selector of fields that an object leaves out.
-var absent = map[string]string{"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0"}
+var absent = map[string]string{"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.successful": "0"}
+
+// stored are the fields of objects whose name in a field selector is another.
+var stored = map[string]string{"status.successful": "status.succeeded"}
 
 // readFieldSelector reads the value of --field-selector.
 func readFieldSelector(a arguments, kinds []api.Kind) (func(api.Object) bool, error) {
@@ -47,7 +50,7 @@ func readFieldSelector(a arguments, kinds []api.Kind) (func(api.Object) bool, er
 				return nil, fmt.Errorf("field label not supported: %s; want one of %s", requirement.Field, strings.Join(known, ", "))
 			}
 		}
-		if paths[requirement.Field], err = readPath("." + requirement.Field); err != nil {
+		if paths[requirement.Field], err = readPath("." + cmp.Or(stored[requirement.Field], requirement.Field)); err != nil {
 			return nil, err
 		}
 	}
@@ -62,72 +65,81 @@ func readFieldSelector(a arguments, kinds []api.Kind) (func(api.Object) bool, er
 	}, nil
 }
 
-// readSortBy reads the value of --sort-by: a path such as .metadata.name, also in braces.
-func readSortBy(a arguments) (func([]api.Object), error) {
+// readSortBy reads the value of --sort-by: a path such as .metadata.name, also in braces. Like kubectl, the function that it returns fails if no
+// object has the field.
+func readSortBy(a arguments) (func([]api.Object) error, error) {
 	if !a.has("sort-by") {
-		return func([]api.Object) {}, nil
+		return func([]api.Object) error { return nil }, nil
 	}
-	p, err := readPath(strings.Trim(a.get("sort-by", ""), "{}"))
+	p, text, err := relaxedPath(a.get("sort-by", ""))
 	if err != nil {
 		return nil, err
 	}
-	return func(objs []api.Object) {
-		slices.SortStableFunc(objs, func(a, b api.Object) int { return compareValues(p.value(documentOf(a)), p.value(documentOf(b))) })
+	return func(objs []api.Object) error {
+		values := map[api.Object]any{}
+		for _, obj := range objs {
+			if found := p.find(documentOf(obj)); len(found) > 0 {
+				values[obj] = found[0]
+			}
+		}
+		if len(values) == 0 && len(objs) > 0 {
+			return Refusal{fmt.Errorf("couldn't find any field with path %q in the list of objects", text)}
+		}
+		// kubectl's comparison is no order if fields are missing, so the algorithm matters: that of the standard library.
+		slices.SortFunc(objs, func(a, b api.Object) int {
+			x, hasX := values[a]
+			y, hasY := values[b]
+			if !hasX || hasY && less(x, y) {
+				return -1
+			}
+			return 0
+		})
+		return nil
 	}, nil
 }
 
-// compareValues orders values as kubectl does: quantities and numbers by size, others by their text, in which numbers count as such.
-func compareValues(a, b string) int {
-	if x, ok := quantity(a); ok {
-		if y, ok := quantity(b); ok {
-			return x.Cmp(y)
-		}
+// relaxedPath reads a path as kubectl accepts it outside of templates: with or without braces and the first dot. It also returns the path in full.
+func relaxedPath(text string) (path, string, error) {
+	inner := text
+	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
+		inner = text[1 : len(text)-1]
 	}
-	for a != "" && b != "" {
-		x, restX := leadingNumber(a)
-		y, restY := leadingNumber(b)
-		switch {
-		case x >= 0 && y >= 0 && x != y:
-			return x - y
-		case x >= 0 && y >= 0:
-			a, b = restX, restY
-		case a[0] != b[0]:
-			return int(a[0]) - int(b[0])
-		default:
-			a, b = a[1:], b[1:]
-		}
+	inner = "." + strings.TrimPrefix(inner, ".")
+	if strings.ContainsAny(inner, "{}") || inner == "." {
+		return path{}, "", errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
 	}
-	return len(a) - len(b)
+	p, err := readPath(inner)
+	return p, "{" + inner + "}", err
 }
 
-// leadingNumber returns the number with which a text begins, or -1.
-func leadingNumber(s string) (n int, rest string) {
-	const longest = 9 // digits
-	end := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsDigit(r) })
-	if end < 0 {
-		end = len(s)
+// less orders two values as kubectl does: numbers and quantities by size, other texts by their bytes.
+func less(a, b any) bool {
+	x, isNumber := number(a)
+	if y, alsoNumber := number(b); isNumber && alsoNumber {
+		return x < y
 	}
-	n, err := strconv.Atoi(s[:min(end, longest)])
-	if err != nil {
-		return -1, s
+	first, second := valueText(a), valueText(b)
+	if x, ok := quantity(first); ok {
+		if y, ok := quantity(second); ok {
+			return x.Cmp(y) < 0
+		}
 	}
-	return n, s[min(end, longest):]
+	return first < second
 }
 
 // customColumns reads -o custom-columns=TITLE:PATH,...
-func customColumns(spec string, noHeaders bool) (func(*runner, []api.Object) error, error) {
+func customColumns(spec string, noHeaders bool) (printer, error) {
+	if spec == "" {
+		return nil, errors.New("custom-columns format specified but no custom columns given")
+	}
 	var titles []string
 	var paths []path
 	for column := range strings.SplitSeq(spec, ",") {
 		title, text, ok := strings.Cut(column, ":")
-		if !ok || title == "" {
-			return nil, errors.New("invalid -o custom-columns: want TITLE:PATH,..., such as NAME:.metadata.name")
+		if !ok {
+			return nil, fmt.Errorf("unexpected custom-columns spec: %s, expected <header>:<json-path-expr>", column)
 		}
-		text = strings.Trim(text, "{}")
-		if !strings.HasPrefix(text, ".") {
-			text = "." + text
-		}
-		p, err := readPath(text)
+		p, _, err := relaxedPath(text)
 		if err != nil {
 			return nil, err
 		}
@@ -142,12 +154,45 @@ func customColumns(spec string, noHeaders bool) (func(*runner, []api.Object) err
 			doc := documentOf(obj)
 			cells := make([]string, len(paths))
 			for i, p := range paths {
-				if cells[i] = p.value(doc); len(p.find(doc)) == 0 {
+				found := p.find(doc)
+				texts := make([]string, len(found))
+				for j, v := range found {
+					texts[j] = fmt.Sprint(v)
+				}
+				if cells[i] = strings.Join(texts, ","); len(found) == 0 {
 					cells[i] = "<none>"
 				}
 			}
 			fmt.Fprintln(t, strings.Join(cells, "\t"))
 		}
 		return t.Flush()
+	}, nil
+}
+
+// jsonPathPrinter prints objects through a template of jsonpath or, as JSON, the list of the values that its only path selects.
+func jsonPathPrinter(template string, asJSON, single bool) (printer, error) {
+	if asJSON {
+		inner := strings.TrimSuffix(strings.TrimPrefix(template, "{"), "}")
+		p, err := readPath(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
+		if err != nil {
+			return nil, err
+		}
+		return func(r *runner, objs []api.Object) error {
+			found := p.find(shownOf(objs, single))
+			if found == nil {
+				found = []any{}
+			}
+			data, err := json.MarshalIndent(found, "", "    ")
+			r.printf("%s\n", data)
+			return err
+		}, nil
+	}
+	read, err := jsonPathField(template)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *runner, objs []api.Object) error {
+		r.printf("%s", read(shownOf(objs, single)))
+		return nil
 	}, nil
 }

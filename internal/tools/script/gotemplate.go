@@ -5,6 +5,7 @@ package script
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"text/template"
@@ -12,23 +13,19 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// goTemplate returns what prints objects through a template of Go, as `kubectl get -o go-template` does: named is for a single object that
-// the script names, which is then the data of the template; else the data is a List.
-func goTemplate(text string, named bool) (func(*runner, []api.Object) error, error) {
+// goTemplate returns what prints objects through a template of Go, as `kubectl get -o go-template` does. single is for an object that the script
+// names, which is then the data of the template; else the data is a List.
+func goTemplate(text string, single bool) (printer, error) {
 	if text == "" {
-		return nil, fmt.Errorf("-o go-template needs a template: go-template={{.metadata.name}}")
+		return nil, errors.New("template format specified but no template given")
 	}
 	t, err := template.New("output").Funcs(template.FuncMap{"exists": exists, "base64decode": base64decode}).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("error parsing template %s, %w", text, err)
 	}
 	return func(r *runner, objs []api.Object) error {
-		doc := listOf(objs)
-		if named && len(objs) == 1 {
-			doc = documentOf(objs[0])
-		}
 		// As for kubectl, numbers are those of JSON.
-		data, err := json.Marshal(doc)
+		data, err := json.Marshal(shownOf(objs, single))
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (s *Script) namespaced(kind api.Kind) bool {
 // kindOf returns the kind with this name, as kubectl accepts it: plural, singular or short, with or without version and group.
 func (s *Script) kindOf(name string) (api.Kind, error) {
 	short := strings.ToLower(name)
-	for _, suffix := range []string{".storage.k8s.io", ".v1", ".v1.storage.k8s.io"} {
+	for _, suffix := range []string{".storage.k8s.io", ".", ".v1"} {
 		short = strings.TrimSuffix(short, suffix)
 	}
 	for kind, names := range kindNames {
@@ -84,7 +84,11 @@ func (s *Script) kindOf(name string) (api.Kind, error) {
 	for _, kind := range slices.Concat(objkinds.All(), s.customKinds()) {
 		for _, known := range kind.Names() {
 			rest, ok := strings.CutPrefix(short, known)
-			if ok && (rest == "" || rest == "."+kind.Group || rest == strings.TrimSuffix("."+kind.Version()+"."+kind.Group, ".")) {
+			if !ok {
+				continue
+			}
+			version, group, _ := strings.Cut(strings.TrimPrefix(rest, "."), ".")
+			if rest == "" || rest == "."+kind.Group || kind.Serves(version) && group == kind.Group {
 				return api.Kind(kind.Name()), nil
 			}
 		}

@@ -4,23 +4,28 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// path selects values in an object, as jsonpath of kubectl does: .a.b, .a['b.c'] or .a[b.c], .a\.b, [0], [*], [?(@.type=="Ready")].
+// path selects values in an object, as jsonpath of kubectl does: .a.b, .a['b.c'] or .a[b.c], .a\.b, ..a, [0], [1:3], ['a','b'], [*],
+// [?(@.type=="Ready")].
 type path struct {
 	text  string
 	steps []pathStep
 }
 
-// pathStep is one of: a key, an index, all elements, the elements that have a value.
+// pathStep is one of: a key ('k'), an index ('i'), a slice (':'), all elements ('*'), the elements that meet a condition ('?'), a value and all
+// values within ('.'), several steps whose results are joined (',').
 type pathStep struct {
-	key   string
-	index int
-	kind  byte // 'k', 'i', '*', '?'
-	where *path
-	equal string
+	key    string
+	index  int
+	kind   byte
+	where  *elementFilter
+	slice  [3]*int // from, to, step
+	either []pathStep
 }
 
 func readPath(text string) (path, error) {
@@ -34,6 +39,10 @@ func readPath(text string) (path, error) {
 		var err error
 		if rest[0] == '.' {
 			s.kind = 'k'
+			if strings.HasPrefix(rest, "..") {
+				p.steps = append(p.steps, pathStep{kind: '.'})
+				rest = rest[1:]
+			}
 			s.key, rest = readKey(rest[1:])
 			if s.key == "" && strings.HasPrefix(rest, "[") {
 				continue
@@ -102,28 +111,77 @@ func bracketed(s string) (inner, rest string, err error) {
 }
 
 func readBracket(inner string) (pathStep, error) {
-	if inner == "*" {
+	switch filter, ok := strings.CutPrefix(inner, "?("); {
+	case inner == "*":
 		return pathStep{kind: '*'}, nil
-	}
-	if filter, ok := strings.CutPrefix(inner, "?(@"); ok {
+	case inner == "":
+		return pathStep{}, fmt.Errorf("empty brackets")
+	case ok:
 		filter, closed := strings.CutSuffix(filter, ")")
-		left, right, isEqual := strings.Cut(filter, "==")
-		if !closed || !isEqual {
+		if !closed {
 			return pathStep{}, fmt.Errorf("invalid filter [%s]: want [?(@.key==\"value\")]", inner)
 		}
-		where, err := readPath(strings.TrimSpace(left))
-		if err != nil {
-			return pathStep{}, err
+		where, err := readElementFilter(filter)
+		return pathStep{kind: '?', where: where}, err
+	}
+	if parts := splitOutside(inner, ','); len(parts) > 1 {
+		step := pathStep{kind: ','}
+		for _, part := range parts {
+			one, err := readBracket(strings.TrimSpace(part))
+			if err != nil {
+				return step, err
+			}
+			step.either = append(step.either, one)
 		}
-		return pathStep{kind: '?', where: &where, equal: unquoted(strings.TrimSpace(right))}, nil
+		return step, nil
 	}
 	if n, err := strconv.Atoi(inner); err == nil {
 		return pathStep{kind: 'i', index: n}, nil
 	}
-	if inner == "" {
-		return pathStep{}, fmt.Errorf("empty brackets")
+	if slice, ok := readSlice(inner); ok {
+		return slice, nil
 	}
-	return pathStep{kind: 'k', key: unquoted(inner)}, nil
+	return pathStep{kind: 'k', key: strings.ReplaceAll(unquoted(inner), `\.`, ".")}, nil
+}
+
+// readSlice reads FROM:TO or FROM:TO:STEP, each of which may be missing.
+func readSlice(text string) (pathStep, bool) {
+	parts := strings.Split(text, ":")
+	step := pathStep{kind: ':'}
+	if len(parts) < 2 || len(parts) > len(step.slice) {
+		return step, false
+	}
+	for i, part := range parts {
+		if part == "" {
+			continue
+		}
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return step, false
+		}
+		step.slice[i] = &n
+	}
+	return step, true
+}
+
+// splitOutside splits a text at a separator that is not in quotes.
+func splitOutside(text string, separator byte) []string {
+	var parts []string
+	start, quote := 0, byte(0)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == separator:
+			parts = append(parts, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, text[start:])
 }
 
 func unquoted(s string) string {
@@ -170,11 +228,61 @@ func (s pathStep) follow(v any, found []any) []any {
 		}
 	case '*':
 		found = append(found, list...)
+	case ':':
+		found = append(found, s.cut(list)...)
 	case '?':
 		for _, element := range list {
-			if got := s.where.find(element); len(got) == 1 && valueText(got[0]) == s.equal {
+			if s.where.holds(element) {
 				found = append(found, element)
 			}
+		}
+	case ',':
+		for _, one := range s.either {
+			found = one.follow(v, found)
+		}
+	case '.':
+		found = within(v, found)
+	}
+	return found
+}
+
+// cut returns the elements of a slice. A negative index counts from the end.
+func (s pathStep) cut(list []any) []any {
+	from, to, step := 0, len(list), 1
+	for i, at := range []*int{&from, &to, &step} {
+		if s.slice[i] == nil {
+			continue
+		}
+		if *at = *s.slice[i]; *at < 0 && i < 2 {
+			*at += len(list)
+		}
+	}
+	var found []any
+	for i := max(from, 0); i < min(to, len(list)) && step > 0; i += step {
+		found = append(found, list[i])
+	}
+	return found
+}
+
+// within appends a value with fields or elements, and all such values in it.
+func within(v any, found []any) []any {
+	if t, ok := v.(typed); ok {
+		v = t.decoded()
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) > 0 {
+			found = append(found, v)
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			found = within(v[key], found)
+		}
+	case []any:
+		if len(v) > 0 {
+			found = append(found, v)
+		}
+		for _, element := range v {
+			found = within(element, found)
 		}
 	}
 	return found

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -33,6 +35,15 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 	if !everywhere {
 		q.namespace = a.get("namespace", s.inNamespace())
 	}
+	defer func() {
+		switch {
+		case err != nil || len(q.refs) == 0 || a.has("filename"):
+		case a.has("selector"):
+			err = errors.New("name cannot be provided when a selector is specified")
+		case everywhere:
+			err = errors.New("a resource cannot be retrieved by name across all namespaces")
+		}
+	}()
 	if a.has("filename") {
 		return q, q.addFiles(s, a)
 	}
@@ -44,7 +55,7 @@ func readQuery(s *Script, a arguments) (q query, err error) {
 	case strings.Contains(first, "/") || len(names) > 0 && !severalKinds:
 		err = q.addObjects(s, a)
 	case first == "all" && len(names) == 0:
-		q.kinds = everyKind()
+		err = q.addKinds(s, strings.Join(kindsOfCategory("all"), ","), nil, "")
 	default:
 		err = q.addKinds(s, first, names, a.get("namespace", ""))
 	}
@@ -61,17 +72,6 @@ var (
 	allOption      = option{long: "all"}
 	selectorOption = option{long: "selector", short: "l", value: true}
 )
-
-// everyKind returns the kinds of get all: those of storage without Events, and those that kubectl means by all.
-func everyKind() []api.Kind {
-	kinds := slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
-	for _, kind := range objkinds.All() {
-		if name := api.Kind(kind.Name()); slices.Contains(kind.Categories, "all") && !slices.Contains(kinds, name) {
-			kinds = append(kinds, name)
-		}
-	}
-	return kinds
-}
 
 // readTargets reads what a command changes: names as in readQuery, or the objects of kinds that --all or -l selects.
 func readTargets(s *Script, command string, words []string, a arguments) (query, error) {
@@ -121,6 +121,18 @@ func (q query) targets(r *runner) ([]api.Ref, error) {
 		r.printf("No resources found\n")
 	}
 	return refs, err
+}
+
+// withNamespace returns the error of kubectl for an object that is missing because its namespace is.
+func (r *runner) withNamespace(ref api.Ref, err error) error {
+	namespace, _ := objects.SplitKey(ref.Key)
+	if namespace == "" || !apierrors.IsNotFound(err) || !r.strictNamespaces {
+		return err
+	}
+	if _, missing := r.cluster.Objects(store.NamespaceKind).Get(namespace); missing != nil {
+		return missing
+	}
+	return err
 }
 
 func readSelector(a arguments) (labels.Selector, error) {
@@ -193,7 +205,7 @@ func (q query) find(r *runner) ([]api.Object, error) {
 	for _, ref := range q.refs {
 		obj, err := r.get(ref)
 		if err != nil {
-			failed = both(failed, err)
+			failed = both(failed, r.withNamespace(ref, err))
 			continue
 		}
 		objs = append(objs, obj)
@@ -202,7 +214,9 @@ func (q query) find(r *runner) ([]api.Object, error) {
 		return objs, failed
 	}
 	for _, kind := range q.kinds {
-		for _, obj := range r.list(kind) {
+		all := r.list(kind)
+		slices.SortFunc(all, func(a, b api.Object) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) })
+		for _, obj := range all {
 			inNamespace := !r.script.namespaced(kind) || q.namespace == "" || obj.GetNamespace() == q.namespace
 			if inNamespace && q.selector.Matches(labels.Set(obj.GetLabels())) {
 				objs = append(objs, obj)

@@ -17,22 +17,26 @@ import (
 func readingCommands() []*command {
 	return []*command{
 		{
-			name: "get", group: reading, usage: []string{"KIND[,KIND...] [NAME...]", "KIND/NAME...", "all"},
-			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`, `go-template={{…}}`, `custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, " +
-				"`--field-selector=FIELD=VALUE`, `--sort-by=PATH`, `--show-labels`, `--no-headers`. " +
-				"`get all` prints volumes, claims, nodes and the other kinds of storage, and pods, workloads and Services.",
+			name: "get", group: reading, usage: []string{"KIND[,KIND...] [NAME...]", "KIND/NAME...", "-f FILE", "all"},
+			help: "Prints objects as kubectl does. `-o` is one of `wide`, `yaml`, `json`, `name`, `jsonpath={…}`, `jsonpath-as-json={…}`, `go-template={{…}}`, " +
+				"`custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, `--field-selector=FIELD=VALUE`, " +
+				"`--sort-by=PATH`, `--show-labels`, `-L LABEL,...`, `--show-kind`, `--no-headers`, `--ignore-not-found`, `--show-managed-fields`, " +
+				"`--subresource=status` or `scale`. A path has `.name`, `[0]`, `[1:3]`, `[-1:]`, `['a','b']`, `[*]`, `..name` and `[?(@.size>1)]`. " +
+				"`get all` prints what kubectl means by it: pods, workloads and Services.",
 			examples: []string{"get pv,pvc", "get pvc/data -o yaml", "get pods -A -o wide", "get pvc data -o jsonpath='{.spec.volumeName}'",
 				"get pv --sort-by=.spec.capacity.storage --show-labels", "get pods --field-selector=spec.nodeName=n1"},
 			read: readGet,
 		},
 		{
-			name: "describe", group: reading, usage: []string{"KIND/NAME... | KIND NAME..."},
-			help:     "Prints an object and its Events, as `kubectl describe` does.",
-			examples: []string{"describe pvc/data"},
+			name: "describe", group: reading, usage: []string{"KIND/NAME... | KIND NAME...", "KIND [-l SELECTOR]", "-f FILE"},
+			help: "Prints objects as `kubectl describe` does: one object with its Events, several without them, unless `--show-events` says otherwise. A name that " +
+				"does not exist is taken as the beginning of names. Kinds that have no bearing on volumes and that kubectl describes in a layout of its own, " +
+				"such as Ingress and Role, are refused; so are workloads and Services in the browser.",
+			examples: []string{"describe pvc/data", "describe pods -l app=db", "describe sts db"},
 			read:     readDescribe,
 		},
 		{
-			name: "events", group: reading, usage: []string{"[--for KIND/NAME] [--types=Warning] [-n NAMESPACE | -A]"},
+			name: "events", group: reading, usage: []string{"[--for KIND/NAME] [--types=Warning] [-n NAMESPACE | -A] [--no-headers] [-o yaml|json]"},
 			help:     "Prints Events in the order of their last occurrence, with counts.",
 			examples: []string{"events --for pod/web", "events -A --types=Warning"},
 			read:     readEvents,
@@ -134,7 +138,7 @@ func readDescribe(s *Script, args []string) (step, error) {
 			}
 		}
 		if len(objs) == 0 && err == nil {
-			r.warned.WriteString(kubectl.NothingFound(q.namespace))
+			r.printf("%s", kubectl.NothingFound(q.namespace))
 		}
 		return err
 	}, nil
@@ -163,7 +167,7 @@ func (r *runner) describePrefix(q query, around kubectl.Surroundings, missing er
 
 func readEvents(s *Script, args []string) (step, error) {
 	a, err := readArguments(args, namespaceOption, allNamespacesOption, option{long: "for", value: true},
-		option{long: "types", value: true})
+		option{long: "types", value: true}, option{long: "no-headers"}, option{long: "output", short: "o", value: true}, chunkOption)
 	if err != nil {
 		return nil, err
 	}
@@ -174,24 +178,35 @@ func readEvents(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
+	noHeaders, err := a.flag("no-headers")
+	if err != nil {
+		return nil, err
+	}
+	format := a.get("output", "")
+	if !slices.Contains([]string{"", "yaml", "json"}, format) {
+		return nil, fmt.Errorf("invalid -o %q: want yaml or json", format)
+	}
+	namespace := a.get("namespace", s.inNamespace())
 	var about api.Ref
 	if a.has("for") {
 		if about, err = s.refOf(a.get("for", ""), a.get("namespace", "")); err != nil {
 			return nil, err
 		}
+		if named, _ := objects.SplitKey(about.Key); named != "" {
+			namespace = named
+		}
+	}
+	if everywhere {
+		namespace = ""
 	}
 	var types []string
 	if a.has("types") {
 		types = strings.Split(a.get("types", ""), ",")
 	}
 	for _, t := range types {
-		if t != "Normal" && t != "Warning" {
-			return nil, fmt.Errorf("invalid --types=%s: want Normal or Warning", t)
+		if !strings.EqualFold(t, "Normal") && !strings.EqualFold(t, "Warning") {
+			return nil, fmt.Errorf("valid --types are Normal or Warning")
 		}
-	}
-	namespace := a.get("namespace", defaultNamespace)
-	if everywhere {
-		namespace = ""
 	}
 	return func(r *runner) error {
 		if r.quiet {
@@ -200,11 +215,20 @@ func readEvents(s *Script, args []string) (step, error) {
 		var found []*corev1.Event
 		for _, e := range r.cluster.Events() {
 			isAbout := about == (api.Ref{}) && (namespace == "" || e.Namespace == namespace) || about != (api.Ref{}) && kubectl.About(e, about)
-			if isAbout && (types == nil || slices.Contains(types, e.Type)) {
+			if isAbout && (types == nil || slices.ContainsFunc(types, func(t string) bool { return strings.EqualFold(t, e.Type) })) {
 				found = append(found, e)
 			}
 		}
-		return kubectl.PrintEvents(&r.printed, r.cluster.Now(), found, namespace)
+		switch {
+		case len(found) == 0:
+			r.printf("%s", kubectl.NoEvents(namespace))
+			return nil
+		case format == "":
+			return kubectl.PrintEvents(&r.printed, r.cluster.Now(), found, namespace, noHeaders)
+		}
+		doc := listOf(withoutManagers(asObjects(kubectl.InTime(found))))
+		doc["kind"], doc["metadata"] = "EventList", map[string]any{}
+		return r.printDocument(doc, format)
 	}, nil
 }
 

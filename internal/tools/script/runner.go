@@ -31,6 +31,8 @@ type runner struct {
 	variables map[string]string
 	applied   Applied // for apply
 
+	strictNamespaces bool // a namespace that is no object does not exist
+
 	watched        []string // names of the invariants that are checked
 	enforced       []string // those of watched whose violation is a failure
 	seenViolations int      // number of violations examined so far
@@ -113,6 +115,7 @@ func (r *runner) begin() error {
 	if err != nil {
 		return err
 	}
+	r.strictNamespaces = u.config.StrictNamespaces
 	r.cluster, r.backends, r.dump, r.start, r.enforced = c, u.backends, u.dump, c.Now(), u.enforced
 	if u.server {
 		if r.batch.opts.Server == nil {

@@ -35,7 +35,7 @@ func (r *runner) summarize() error {
 	warnings := slices.DeleteFunc(r.cluster.Events(), func(e *corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
 	if len(warnings) > 0 {
 		r.printf("\n")
-		if err := kubectl.Print(&r.printed, r.cluster.Now(), []api.Kind{api.Event}, asObjects(warnings),
+		if err := kubectl.Print(&r.printed, r.cluster.Now(), []api.Kind{api.Event}, asObjects(kubectl.InTime(warnings)),
 			kubectl.Options{Namespaces: true}); err != nil {
 			return err
 		}

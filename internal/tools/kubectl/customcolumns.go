@@ -1,4 +1,4 @@
-package apiserver
+package kubectl
 
 import (
 	"encoding/json"
@@ -13,11 +13,10 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
-// printerColumn is a column that a CustomResourceDefinition adds to Tables.
-type printerColumn struct {
+// PrinterColumn is a column that a CustomResourceDefinition adds to the table of its kind.
+type PrinterColumn struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	Format      string `json:"format"`
@@ -26,29 +25,53 @@ type printerColumn struct {
 	Path        string `json:"jsonPath"`
 }
 
-// columns returns the columns of a resource in Tables.
-func (s *Server) columns(r *resource) []kubectl.Column {
-	defaults := kubectl.Columns(r.kind)
-	v := s.customVersion(r)
-	if v == nil || len(v.columns) == 0 {
-		return defaults
+// CustomColumns returns the columns of a kind to which its CustomResourceDefinition adds some.
+func CustomColumns(kind api.Kind, added []PrinterColumn) []Column {
+	columns := Columns(kind)
+	if len(added) == 0 {
+		return columns
 	}
-	columns := defaults[:1:1] // the name
-	for _, c := range v.columns {
+	columns = columns[:1:1] // the name
+	for _, c := range added {
 		description := c.Description
 		if description == "" {
 			description = "Custom resource definition column (in JSONPath format): " + c.Path
 		}
-		columns = append(columns, kubectl.Column{
+		columns = append(columns, Column{
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: description, Wide: c.Priority > 0, Cell: c.cell,
 		})
 	}
 	return columns
 }
 
+// DefinedColumns returns the columns of a kind as its CustomResourceDefinition declares them for a version.
+func DefinedColumns(kind api.Kind, definition api.Object, version string) []Column {
+	var content struct {
+		Spec struct {
+			Versions []struct {
+				Name    string          `json:"name"`
+				Columns []PrinterColumn `json:"additionalPrinterColumns"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	data, err := json.Marshal(definition)
+	if err == nil {
+		err = json.Unmarshal(data, &content)
+	}
+	if err != nil {
+		return Columns(kind)
+	}
+	for _, v := range content.Spec.Versions {
+		if v.Name == version {
+			return CustomColumns(kind, v.Columns)
+		}
+	}
+	return Columns(kind)
+}
+
 // cell returns the cell of a custom object; nil is none.
-func (c printerColumn) cell(obj api.Object, now time.Time) any {
-	document, err := plain.Unstructured(obj.(*plain.Object))
+func (c PrinterColumn) cell(obj api.Object, now time.Time) any {
+	document, err := plain.Unstructured(obj)
 	if err != nil {
 		return nil
 	}
