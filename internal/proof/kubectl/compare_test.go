@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -39,13 +40,12 @@ type pair struct {
 }
 
 // newPair begins a cluster with the script begin.txt of the folder, whose files are the manifests in it.
-func newPair(t *testing.T, dir string) *pair {
+func newPair(t *testing.T, dir string, start time.Time) *pair {
 	t.Helper()
 	begin, err := os.ReadFile(filepath.Join(dir, "begin.txt"))
 	require.NoError(t, err)
 	manifests, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	require.NoError(t, err)
-	start := time.Now().UTC().Truncate(time.Second).Add(-age)
 	archive := &txtar.Archive{Comment: append([]byte("config server=true strict-namespaces=true start="+start.Format(time.RFC3339)+"\n"), begin...)}
 	for _, name := range manifests {
 		data, err := os.ReadFile(name)
@@ -192,12 +192,12 @@ func commandLines(t *testing.T, file string) []string {
 func TestReading(t *testing.T) {
 	dir, err := filepath.Abs("testdata/compare")
 	require.NoError(t, err)
-	p := newPair(t, dir)
+	p := newPair(t, dir, time.Now().UTC().Truncate(time.Second).Add(-age))
 	lines, refused := commandLines(t, filepath.Join(dir, "reading.txt")), commandLines(t, filepath.Join(dir, "refused.txt"))
 	theirs := p.allOfTheirs(append(slices.Clone(lines), refused...))
 	for i, line := range lines {
 		t.Run(line, func(t *testing.T) {
-			requireSame(t, introduced(theirs[i]), p.ours(t, line))
+			requireSame(t, introduced(theirs[i]), introduced(p.ours(t, line)))
 		})
 	}
 	for i, line := range refused {
@@ -240,16 +240,19 @@ func requireSame(t *testing.T, theirs, ours string) {
 	t.Errorf("the outputs differ:\n%s", diff)
 }
 
-// introduced replaces what kubectl writes before the error of an API server by what it writes before its own errors.
+// introductions are what kubectl, and a script, write before what the API server says; kubectl has another for invalid objects.
+var (
+	introductions = regexp.MustCompile(`^(?:Error from server \(\w+\): |error: )` +
+		`(?:failed to create \w+: |error when \w+ "[^"]*": |(?:[\w.]+:\d+: )?(?:create|patch|update|delete) [\w./-]+: )?`)
+	invalid = regexp.MustCompile(`^The (\w+ "[^"]+" is invalid: )`)
+)
+
+// introduced replaces the introductions of errors.
 func introduced(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, "Error from server ("); ok {
-			if _, message, found := strings.Cut(rest, "): "); found {
-				line = "error: " + message
-			}
-		}
-		out.WriteString(line)
+		line = invalid.ReplaceAllString(line, "error: $1")
+		out.WriteString(introductions.ReplaceAllString(line, "error: "))
 	}
 	return out.String()
 }

@@ -104,6 +104,10 @@ func (d deletion) run(r *runner) error {
 	if err != nil {
 		return err
 	}
+	if d.forced {
+		r.warned.WriteString("Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. " +
+			"The resource may continue to run on the cluster indefinitely.\n")
+	}
 	var failed error
 	for _, ref := range refs {
 		err := r.cluster.DeleteWith(emptyObject(ref), d.opts)

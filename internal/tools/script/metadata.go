@@ -3,6 +3,7 @@ package script
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +20,13 @@ func metadataCommands() []*command {
 			name: "label", group: writing, usage: []string{"KIND/NAME... | KIND NAME... KEY=VALUE... KEY-...", "KIND --all | -l SELECTOR KEY=VALUE..."},
 			help:     "Sets labels (`KEY=VALUE`) and removes them (`KEY-`). Unlike kubectl it overwrites without `--overwrite`.",
 			examples: []string{"label node n1 zone=a", "label pv/pv1 zone-"},
-			read:     readMetadata("label", "labels", "labeled"),
+			read:     readMetadata("label", "labels"),
 		},
 		{
 			name: "annotate", group: writing, usage: []string{"KIND/NAME... | KIND NAME... KEY=VALUE... KEY-...", "KIND --all | -l SELECTOR KEY=VALUE..."},
 			help:     "Sets annotations (`KEY=VALUE`) and removes them (`KEY-`).",
 			examples: []string{"annotate pvc/data volume.kubernetes.io/selected-node-"},
-			read:     readMetadata("annotate", "annotations", "annotated"),
+			read:     readMetadata("annotate", "annotations"),
 		},
 		{
 			name: "scale", group: writing, usage: []string{"KIND/NAME... | KIND NAME... --replicas=N [--current-replicas=N]"},
@@ -35,10 +36,10 @@ func metadataCommands() []*command {
 		},
 		{
 			name: "rollout", group: writing,
-			usage: []string{"restart | pause | resume KIND/NAME...", "undo KIND/NAME [--to-revision=N]", "status KIND/NAME [--timeout=15m] [--watch=false]"},
+			usage: []string{"restart | pause | resume | history KIND/NAME...", "undo KIND/NAME [--to-revision=N]", "status KIND/NAME [--timeout=15m] [--watch=false]"},
 			help: "Handles the rollout of a workload. `restart` replaces its pods: it sets the annotation kubectl.kubernetes.io/restartedAt of the " +
 				"template. `undo` returns to an earlier revision, without `--to-revision` to the previous one. `status` advances time until the " +
-				"rollout is complete. `pause` and `resume` are for Deployments.",
+				"rollout is complete. `history` lists the revisions. `pause` and `resume` are for Deployments.",
 			examples: []string{"rollout restart statefulset/db", "rollout status deployment/web --timeout=2m"},
 			read:     readRollout,
 		},
@@ -74,7 +75,7 @@ func metadataCommands() []*command {
 }
 
 // readMetadata reads label and annotate.
-func readMetadata(name, where, verb string) func(*Script, []string) (step, error) {
+func readMetadata(name, where string) func(*Script, []string) (step, error) {
 	return func(s *Script, args []string) (step, error) {
 		a, err := readArguments(args, append([]option{{long: "overwrite"}}, targetOptions...)...)
 		if err != nil {
@@ -115,9 +116,41 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 					return err
 				}
 			}
-			return r.patch(ref, string(patch), false, verb)
+			return r.changeMetadata(ref, where, values, string(patch))
 		}), nil
 	}
+}
+
+// changeMetadata patches labels or annotations and prints what kubectl prints.
+func (r *runner) changeMetadata(ref api.Ref, where string, values map[string]any, patch string) error {
+	obj, err := r.get(ref)
+	if err != nil {
+		return err
+	}
+	changed, err := r.change(ref, patch, false)
+	if err != nil {
+		return err
+	}
+	if where == "annotations" {
+		r.printf("%s annotated\n", displayName(ref))
+		return nil
+	}
+	removesOnly := true
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		removesOnly = removesOnly && values[key] == nil
+		if _, has := obj.GetLabels()[key]; values[key] == nil && !has {
+			r.printf("label %q not found.\n", key)
+		}
+	}
+	verb := "labeled"
+	switch {
+	case !changed:
+		verb = "not labeled"
+	case removesOnly:
+		verb = "unlabeled"
+	}
+	r.printf("%s %s\n", displayName(ref), verb)
+	return nil
 }
 
 // forTargets returns a step that calls do for each selected object, also after one that fails.
@@ -182,19 +215,22 @@ func readTaint(s *Script, args []string) (step, error) {
 				return err
 			}
 		}
-		return r.taint(ref, changes)
+		return r.taint(ref, changes, a.has("overwrite") && overwrite)
 	}), nil
 }
 
 // isTaint reports whether an argument is a taint, and not the name of a node.
 func isTaint(w string) bool { return strings.ContainsAny(w, "=:") || strings.HasSuffix(w, "-") }
 
-func (r *runner) taint(ref api.Ref, changes []taintChange) error {
+// taint changes the taints of a node. kubectl says modified instead of tainted if it may overwrite.
+func (r *runner) taint(ref api.Ref, changes []taintChange, overwrite bool) error {
 	obj, err := r.get(ref)
 	if err != nil {
 		return err
 	}
 	taints := obj.(*corev1.Node).Spec.Taints
+	var added []corev1.Taint
+	removed := false
 	for _, c := range changes {
 		found := func(t corev1.Taint) bool {
 			return t.Key == c.taint.Key && (c.taint.Effect == "" || t.Effect == c.taint.Effect)
@@ -203,15 +239,28 @@ func (r *runner) taint(ref api.Ref, changes []taintChange) error {
 			return fmt.Errorf("taint %q not found", c.taint.Key)
 		}
 		taints = slices.DeleteFunc(taints, found)
+		removed = removed || c.remove
 		if !c.remove {
-			taints = append(taints, c.taint)
+			added = append(added, c.taint)
 		}
 	}
+	taints = append(added, taints...)
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
 	if err != nil {
 		return err
 	}
-	return r.patch(ref, string(patch), false, "tainted")
+	verb := "tainted"
+	switch {
+	case overwrite, removed && len(added) > 0:
+		verb = "modified"
+	case removed:
+		verb = "untainted"
+	}
+	if _, err := r.change(ref, string(patch), false); err != nil {
+		return err
+	}
+	r.printf("%s %s\n", displayName(ref), verb)
+	return nil
 }
 
 func readTaintChange(w string) (c taintChange, err error) {
@@ -261,7 +310,15 @@ func (r *runner) cordon(node string, unschedulable bool, verb string) error {
 	if unschedulable {
 		patch = `{"spec":{"unschedulable":true}}`
 	}
-	return r.patch(nodeRef(node), patch, false, verb)
+	changed, err := r.change(nodeRef(node), patch, false)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		verb = "already " + verb
+	}
+	r.printf("%s %s\n", displayName(nodeRef(node)), verb)
+	return nil
 }
 
 func readDrain(s *Script, args []string) (step, error) {

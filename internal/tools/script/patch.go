@@ -170,9 +170,22 @@ func jsonPatch(text []byte, stored api.Object) ([]byte, error) {
 
 // patch patches an object and prints its name with the verb.
 func (r *runner) patch(ref api.Ref, patch string, status bool, verb string) error {
-	stored, err := r.get(ref)
+	changed, err := r.change(ref, patch, status)
 	if err != nil {
 		return err
+	}
+	if !changed {
+		verb += " (no change)"
+	}
+	r.printf("%s %s\n", displayName(ref), verb)
+	return nil
+}
+
+// change patches an object and reports whether that has changed it.
+func (r *runner) change(ref api.Ref, patch string, status bool) (bool, error) {
+	stored, err := r.get(ref)
+	if err != nil {
+		return false, err
 	}
 	if status {
 		err = r.cluster.PatchStatus(emptyObject(ref), patch)
@@ -180,11 +193,8 @@ func (r *runner) patch(ref api.Ref, patch string, status bool, verb string) erro
 		err = r.cluster.Patch(emptyObject(ref), patch)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	if now, err := r.get(ref); err == nil && now.GetResourceVersion() == stored.GetResourceVersion() {
-		verb += " (no change)"
-	}
-	r.printf("%s %s\n", displayName(ref), verb)
-	return nil
+	now, err := r.get(ref)
+	return err != nil || now.GetResourceVersion() != stored.GetResourceVersion(), nil
 }

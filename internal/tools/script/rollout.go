@@ -1,12 +1,14 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +33,7 @@ var rollouts = map[string]struct {
 	"restart": {run: func(r *runner, ref api.Ref, _ arguments) error { return r.restartRollout(ref) }},
 	"pause":   {run: func(r *runner, ref api.Ref, _ arguments) error { return r.pauseRollout(ref, true) }},
 	"resume":  {run: func(r *runner, ref api.Ref, _ arguments) error { return r.pauseRollout(ref, false) }},
+	"history": {options: []option{{long: "revision", value: true}}, run: (*runner).rolloutHistory},
 	"undo":    {options: []option{{long: "to-revision", value: true}}, run: (*runner).undoRollout},
 	"status":  {options: []option{timeoutOption, {long: "watch", short: "w"}}, run: (*runner).followRollout},
 }
@@ -153,6 +156,43 @@ func (r *runner) undoRollout(ref api.Ref, a arguments) error {
 	}
 	r.printf("%s %s\n", displayName(ref), what)
 	return nil
+}
+
+// rolloutHistory lists the revisions of a workload.
+func (r *runner) rolloutHistory(ref api.Ref, a arguments) error {
+	if a.has("revision") {
+		return errors.New("rollout history has no --revision here; get replicasets or controllerrevisions -o yaml prints the templates")
+	}
+	obj, err := r.get(ref)
+	if err != nil {
+		return err
+	}
+	kind := api.Kind("ControllerRevision.apps")
+	if ref.Kind == deployment.Kind {
+		kind = "ReplicaSet.apps"
+	}
+	causes := map[int64]string{}
+	for _, other := range r.list(kind) {
+		if !controlledBy(other, obj) {
+			continue
+		}
+		number := fmt.Sprint(documentOf(other)["revision"])
+		if ref.Kind == deployment.Kind {
+			number = other.GetAnnotations()["deployment.kubernetes.io/revision"]
+		}
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			causes[n] = cmp.Or(other.GetAnnotations()["kubernetes.io/change-cause"], "<none>")
+		}
+	}
+	r.printf("%s \n", displayName(ref))
+	t := tabwriter.NewWriter(&r.printed, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "REVISION\tCHANGE-CAUSE")
+	for _, n := range slices.Sorted(maps.Keys(causes)) {
+		fmt.Fprintf(t, "%d\t%s\n", n, causes[n])
+	}
+	err = t.Flush()
+	r.printf("\n")
+	return err
 }
 
 // undoDeployment gives a Deployment template and annotations of the set with that revision, 0 for the previous one. It reports false if the

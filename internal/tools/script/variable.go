@@ -75,7 +75,11 @@ func readSetContainers(s *Script, args []string) (step, error) {
 			if err != nil {
 				return err
 			}
-			if err := r.patch(ref, string(patch), false, change.What+" updated"); err != nil {
+			changed, err := r.change(ref, string(patch), false)
+			if changed {
+				r.printf("%s %s updated\n", displayName(ref), change.What)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,10 @@ func readWait(s *Script, args []string) (step, error) {
 		refs, err := w.objects(r)
 		if err != nil {
 			return err
+		}
+		if w.condition == "delete" {
+			// As kubectl, which says nothing about what does not exist.
+			refs = slices.DeleteFunc(slices.Clone(refs), func(ref api.Ref) bool { _, err := r.get(ref); return err != nil })
 		}
 		return r.waitFor(refs, w.reached, w.condition, w.Timeout)
 	}, nil
