@@ -71,7 +71,7 @@ var wantedDataStays = Invariant{
 	Within:      time.Minute,
 	Exceptions:  []string{"a policy that is changed during the deletion, because the policy is not read again"},
 	watch: func(inv *Invariant, s *state) Watcher {
-		d := &deletions{inv: inv, state: s, retained: map[string]trace.Entry{}, begun: map[volumeID]*Violation{}}
+		d := &deletions{inv: inv, state: s}
 		return Watcher{called: d.called, written: d.written}
 	},
 }
@@ -92,7 +92,7 @@ func (d *deletions) written(e *trace.Entry) {
 	if pv == nil || pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		delete(d.retained, e.Object.Key)
 	} else if _, known := d.retained[e.Object.Key]; !known {
-		d.retained[e.Object.Key] = *e
+		set(&d.retained, e.Object.Key, *e)
 	}
 }
 
@@ -102,7 +102,7 @@ func (d *deletions) called(e *trace.Entry) {
 	}
 	id := idOfCall(e)
 	if e.Verb == "begin" {
-		d.begun[id] = d.evaluate(id, e)
+		set(&d.begun, id, d.evaluate(id, e))
 		return
 	}
 	v, began := d.begun[id]

@@ -18,13 +18,9 @@ type disruptions struct {
 	lastCrash map[string]trace.Entry
 }
 
-func newDisruptions() disruptions {
-	return disruptions{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]trace.Entry{}}
-}
-
 func (t *disruptions) noteLifecycle(e *trace.Entry) {
 	if node, ok := actors.NodeOfKubelet(e.Actor); ok {
-		t.atNode[node] = e.Time
+		set(&t.atNode, node, e.Time)
 		return
 	}
 	if _, ok := actors.NodeName(e.Actor); ok {
@@ -32,8 +28,8 @@ func (t *disruptions) noteLifecycle(e *trace.Entry) {
 	}
 	t.lastDisruption = e.Time
 	if e.Type == trace.Crashed {
-		t.down[e.Actor] = true
-		t.lastCrash[e.Actor] = *e
+		set(&t.down, e.Actor, true)
+		set(&t.lastCrash, e.Actor, *e)
 	} else {
 		delete(t.down, e.Actor)
 	}
@@ -55,7 +51,7 @@ type deadline struct {
 }
 
 func newDeadlines(s *state, within time.Duration) *deadlines {
-	return &deadlines{state: s, within: within, items: map[string]*deadline{}}
+	return &deadlines{state: s, within: within}
 }
 
 // begun reports whether the condition of that key has begun and not ended.
@@ -66,7 +62,7 @@ func (d *deadlines) begin(key string, since time.Time, node string, late func())
 	if d.begun(key) {
 		return
 	}
-	d.items[key] = &deadline{since: since, node: node, late: late}
+	set(&d.items, key, &deadline{since: since, node: node, late: late})
 	d.sooner(since.Add(d.within))
 }
 
@@ -117,8 +113,8 @@ func (d *deadlines) watchNodes() {
 		return
 	}
 	for _, item := range d.items {
-		if at := d.state.atNode; item.node != "" && !at[item.node].Equal(d.state.now) && !d.state.reachable(item.node) {
-			at[item.node] = d.state.now
+		if item.node != "" && !d.state.atNode[item.node].Equal(d.state.now) && !d.state.reachable(item.node) {
+			set(&d.state.atNode, item.node, d.state.now)
 		}
 	}
 }

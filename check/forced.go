@@ -60,7 +60,7 @@ func (s *state) noteUserEdit(e *trace.Entry) {
 		return
 	}
 	if e.Verb == "load" || strings.HasSuffix(e.Verb, "-status") {
-		s.userEdits[e.Object] = *e
+		set(&s.userEdits, e.Object, *e)
 		return
 	}
 	if e.Old == nil {
@@ -69,7 +69,7 @@ func (s *state) noteUserEdit(e *trace.Entry) {
 	if e.New == nil {
 		// It was being deleted, and the user removed its last finalizer.
 		if len(e.Old.GetFinalizers()) > 0 {
-			s.userEdits[e.Object] = *e
+			set(&s.userEdits, e.Object, *e)
 		}
 		return
 	}
@@ -77,14 +77,14 @@ func (s *state) noteUserEdit(e *trace.Entry) {
 	case *corev1.PersistentVolume:
 		pv := e.New.(*corev1.PersistentVolume)
 		if !sameRef(old.Spec.ClaimRef, pv.Spec.ClaimRef) || !slices.Equal(old.Finalizers, pv.Finalizers) {
-			s.userEdits[e.Object] = *e
+			set(&s.userEdits, e.Object, *e)
 		}
 	case *corev1.PersistentVolumeClaim:
 		claim := e.New.(*corev1.PersistentVolumeClaim)
 		lost := old.Annotations[objects.AnnBindCompleted] != claim.Annotations[objects.AnnBindCompleted] ||
 			old.Annotations[objects.AnnBoundByController] != claim.Annotations[objects.AnnBoundByController]
 		if lost || !slices.Equal(old.Finalizers, claim.Finalizers) {
-			s.userEdits[e.Object] = *e
+			set(&s.userEdits, e.Object, *e)
 		}
 	}
 }

@@ -44,8 +44,7 @@ var noLeak = Invariant{
 		"forced by a fault: storage is forgotten if the provisioner crashes or gets a final error, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
-			byID: map[volumeID]*made{}, policies: map[string]trace.Entry{}}
+		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within)}
 		return Watcher{called: l.called, written: l.written, Passed: l.due.passed}
 	},
 }
@@ -73,9 +72,9 @@ func (l *leaks) called(e *trace.Entry) {
 		if known := l.made[m.key()]; known != nil {
 			m = known
 		} else {
-			l.made[m.key()] = m
-			l.byName[m.name] = append(l.byName[m.name], m)
-			l.byID[m.id] = m
+			set(&l.made, m.key(), m)
+			set(&l.byName, m.name, append(l.byName[m.name], m))
+			set(&l.byID, m.id, m)
 		}
 		m.lost = l.state.lost
 		l.review(m.name)
@@ -143,7 +142,7 @@ func (l *leaks) notePolicy(e *trace.Entry) {
 	case pv == nil:
 		delete(l.policies, e.Object.Key)
 	case old != nil && api.IsUser(e.Actor) && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
-		l.policies[e.Object.Key] = *e
+		set(&l.policies, e.Object.Key, *e)
 	}
 }
 
@@ -163,7 +162,7 @@ func (l *leaks) identify(pv *corev1.PersistentVolume) {
 		if ok && m.backend == id.Backend && m.id != id {
 			delete(l.byID, m.id)
 			m.id = id
-			l.byID[id] = m
+			set(&l.byID, id, m)
 		}
 	}
 }

@@ -34,12 +34,12 @@ func (s *state) applyWrite(e *trace.Entry) {
 	case api.PersistentVolumeClaim:
 		old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 		claim, _ := e.New.(*corev1.PersistentVolumeClaim)
-		put(s.claims, key, claim)
+		put(&s.claims, key, claim)
 		if old != nil {
 			delete(s.claimKeys, old.UID)
 		}
 		if claim != nil {
-			s.claimKeys[claim.UID] = key
+			set(&s.claimKeys, claim.UID, key)
 		}
 		s.review(key)
 		for _, c := range []*corev1.PersistentVolumeClaim{old, claim} {
@@ -56,14 +56,14 @@ func (s *state) applyWrite(e *trace.Entry) {
 		s.putPod(e, old, pod)
 	case api.Node:
 		node, _ := e.New.(*corev1.Node)
-		put(s.nodes, key, node)
+		put(&s.nodes, key, node)
 	case api.CSIDriver:
 		driver, _ := e.New.(*storagev1.CSIDriver)
-		put(s.drivers, key, driver)
+		put(&s.drivers, key, driver)
 	case api.VolumeAttachment:
 		va, _ := e.New.(*storagev1.VolumeAttachment)
 		old, _ := e.Old.(*storagev1.VolumeAttachment)
-		put(s.attachments, key, va)
+		put(&s.attachments, key, va)
 		if va == nil {
 			va = old
 		}
@@ -74,12 +74,12 @@ func (s *state) applyWrite(e *trace.Entry) {
 }
 
 // put stores an object under its key, or deletes it if obj is nil.
-func put[T any](objs map[string]*T, key string, obj *T) {
+func put[T any](objs *map[string]*T, key string, obj *T) {
 	if obj == nil {
-		delete(objs, key)
+		delete(*objs, key)
 		return
 	}
-	objs[key] = obj
+	set(objs, key, obj)
 }
 
 func (s *state) touchVolume(pv *corev1.PersistentVolume) {
@@ -89,7 +89,7 @@ func (s *state) touchVolume(pv *corev1.PersistentVolume) {
 }
 
 func (s *state) putVolume(name string, old, pv *corev1.PersistentVolume) {
-	put(s.volumes, name, pv)
+	put(&s.volumes, name, pv)
 	if old != nil {
 		if id, _, ok := s.idOf(old); ok {
 			if r := s.records[id]; r != nil {
@@ -136,9 +136,9 @@ func (s *state) putPod(e *trace.Entry, old, pod *corev1.Pod) {
 	info := s.pods[pod.UID]
 	if info == nil {
 		info = &podInfo{claims: objects.ClaimsOf(pod)}
-		s.pods[pod.UID] = info
+		set(&s.pods, pod.UID, info)
 		for _, claim := range info.claims {
-			s.podsByClaim[claim] = append(s.podsByClaim[claim], info)
+			set(&s.podsByClaim, claim, append(s.podsByClaim[claim], info))
 		}
 	}
 	if pod.Spec.NodeName != "" && info.since.Type == "" {
@@ -187,6 +187,6 @@ func (s *state) allow(info *podInfo, key string) {
 		return
 	}
 	info.allowed = append(info.allowed, id)
-	s.podsOf[id] = append(s.podsOf[id], info)
+	set(&s.podsOf, id, append(s.podsOf[id], info))
 	s.touch(id)
 }

@@ -26,8 +26,7 @@ var noOrphanedContent = Invariant{
 		"forced by a user who removes the finalizers of the VolumeSnapshot",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within), gone: map[types.UID]trace.Entry{}, edited: map[types.UID]trace.Entry{},
-			contents: map[types.UID]map[string]trace.Entry{}}
+		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within)}
 		return Watcher{written: o.written, Passed: o.due.passed}
 	},
 }
@@ -52,10 +51,10 @@ func (o *orphans) written(e *trace.Entry) {
 			return
 		}
 		if e.New == nil {
-			o.gone[old.UID] = *e
+			set(&o.gone, old.UID, *e)
 			o.review(old.UID)
 		} else if api.IsUser(e.Actor) && len(e.New.GetFinalizers()) < len(old.Finalizers) {
-			o.edited[old.UID] = *e
+			set(&o.edited, old.UID, *e)
 		}
 	case snapshots.ContentKind:
 		if old, ok := e.Old.(*plain.Object); ok {
@@ -73,7 +72,7 @@ func (o *orphans) written(e *trace.Entry) {
 		spec := snapshots.Of[snapshots.Content](content).Spec
 		if uid := spec.Snapshot.UID; uid != "" && spec.DeletionPolicy == snapshots.Delete {
 			if o.contents[uid] == nil {
-				o.contents[uid] = map[string]trace.Entry{}
+				set(&o.contents, uid, map[string]trace.Entry{})
 			}
 			o.contents[uid][e.Object.Key] = *e
 			o.review(uid)
@@ -112,7 +111,7 @@ var restoredData = Invariant{
 		"a VolumeSnapshot that is replaced by another of the same name while the volume is being created",
 	},
 	watch: func(inv *Invariant, s *state) Watcher {
-		r := &restores{inv: inv, state: s, handles: map[volumeID]string{}}
+		r := &restores{inv: inv, state: s}
 		return Watcher{called: r.called}
 	},
 }
@@ -132,7 +131,7 @@ func (r *restores) called(e *trace.Entry) {
 	// The content of a snapshot never changes, so the claim decides which one it is when the volume is first requested.
 	if _, known := r.handles[id]; !known {
 		if handle := r.state.snapshotFor(e.Call.Key); handle != "" {
-			r.handles[id] = handle
+			set(&r.handles, id, handle)
 		}
 	}
 	handle := r.handles[id]

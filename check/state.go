@@ -47,25 +47,15 @@ type state struct {
 }
 
 func newState(systems *backends.Set, reachable func(node string) bool) *state {
-	return &state{
-		backends:         systems,
-		reachable:        reachable,
-		objects:          map[api.Ref]api.Object{},
-		volumes:          map[string]*corev1.PersistentVolume{},
-		claims:           map[string]*corev1.PersistentVolumeClaim{},
-		claimKeys:        map[types.UID]string{},
-		nodes:            map[string]*corev1.Node{},
-		drivers:          map[string]*storagev1.CSIDriver{},
-		attachments:      map[string]*storagev1.VolumeAttachment{},
-		pods:             map[types.UID]*podInfo{},
-		podsByClaim:      map[string][]*podInfo{},
-		records:          map[volumeID]*record{},
-		podsOf:           map[volumeID][]*podInfo{},
-		disruptions:      newDisruptions(),
-		faults:           map[api.Call]trace.Entry{},
-		uncertainCreates: map[api.Ref]trace.Entry{},
-		userEdits:        map[api.Ref]trace.Entry{},
+	return &state{backends: systems, reachable: reachable}
+}
+
+// set puts an entry into a map, which is made for the first one: most clusters need few of the maps.
+func set[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
+	if *m == nil {
+		*m = M{}
 	}
+	(*m)[key] = value
 }
 
 // volumesOf returns the PersistentVolumes of a volume, by name.
@@ -94,7 +84,7 @@ func (s *state) record(id volumeID) *record {
 	r := s.records[id]
 	if r == nil {
 		r = &record{id: id}
-		s.records[id] = r
+		set(&s.records, id, r)
 	}
 	return r
 }
@@ -115,7 +105,7 @@ func (s *state) apply(e *trace.Entry) {
 			if e.New == nil {
 				delete(s.objects, e.Object)
 			} else {
-				s.objects[e.Object] = e.New
+				set(&s.objects, e.Object, e.New)
 			}
 			s.applyWrite(e)
 		}
@@ -133,9 +123,9 @@ func (s *state) apply(e *trace.Entry) {
 		switch {
 		case e.Err == nil:
 		case e.Call.Target != api.APIServer:
-			s.faults[e.Call] = *e
+			set(&s.faults, e.Call, *e)
 		case e.Call.Verb == "create":
-			s.uncertainCreates[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = *e
+			set(&s.uncertainCreates, api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}, *e)
 		}
 	case trace.Started, trace.Crashed:
 		s.applyLifecycle(e)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/reuse"
 )
 
 // EntryType is the type of an entry.
@@ -87,6 +88,7 @@ type Trace struct {
 
 	seq    uint64
 	chunks [][]Entry // of chunkLen entries each, the last one perhaps of fewer, so that entries are not moved
+	unused [][]Entry // chunks without entries
 	kept   int       // the number of entries
 	first  int       // index of the oldest entry once Limit is reached
 	// Start is the virtual time from which the offsets in WriteText and WriteJSON count. Zero, the default, is the time of the first entry.
@@ -138,11 +140,7 @@ func (t *Trace) Add(e Entry) {
 	}
 	if t.Limit <= 0 || t.kept < t.Limit {
 		if t.kept%chunkLen == 0 {
-			room := chunkLen
-			if t.Limit > 0 {
-				room = min(room, t.Limit-t.kept)
-			}
-			t.chunks = append(t.chunks, make([]Entry, 0, room))
+			t.chunks = append(t.chunks, t.chunk())
 		}
 		last := len(t.chunks) - 1
 		t.chunks[last] = append(t.chunks[last], e)
@@ -151,4 +149,36 @@ func (t *Trace) Add(e Entry) {
 	}
 	*t.at(t.first) = e
 	t.first = (t.first + 1) % t.Limit
+}
+
+// chunk returns a chunk without entries, with room for as many as the trace may still have in it.
+func (t *Trace) chunk() []Entry {
+	room := chunkLen
+	if t.Limit > 0 {
+		room = min(room, t.Limit-t.kept)
+	}
+	if last := len(t.unused) - 1; last >= 0 && room == chunkLen {
+		c := t.unused[last]
+		t.unused[last], t.unused = nil, t.unused[:last]
+		return c
+	}
+	return make([]Entry, 0, room)
+}
+
+func init() {
+	reuse.Trace = func(to, from any) { to.(*Trace).takeOver(from.(*Trace)) }
+}
+
+// takeOver takes the memory of another trace.
+func (t *Trace) takeOver(from *Trace) {
+	t.unused = from.unused
+	for _, c := range from.chunks {
+		clear(c)
+		if cap(c) == chunkLen {
+			t.unused = append(t.unused, c[:0])
+		}
+	}
+	t.chunks = from.chunks[:0]
+	clear(from.chunks)
+	*from = Trace{}
 }

@@ -126,7 +126,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Start.IsZero() {
 		cfg.Start = DefaultStart
 	}
-	kinds, old := cfg.Remains.take()
+	kinds, old := cfg.Remains.take(cfg.Trace)
 	e := &kinds.engine
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
 	e.noSkipping, e.assumeSecrets, e.trace = cfg.NoSkipping, cfg.AssumeSecrets, cfg.Trace

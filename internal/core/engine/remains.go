@@ -1,12 +1,16 @@
 package engine
 
-import "github.com/volsim/volsim/internal/core/store"
+import (
+	"github.com/volsim/volsim/internal/core/reuse"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
+)
 
 // Remains are what engines leave for those after them: idle coroutines, which need not be started again, and from Close on the memory of the
-// engine and its store. The zero value has none. It serves one engine that runs at a time; Close ends the coroutines.
+// engine, its store and its trace. The zero value has none. It serves one engine that runs at a time; Close ends the coroutines.
 //
-// After Close nobody may use the engine, nor its store, actors, informers or queues, because another engine has their memory. Objects and
-// entries of the trace stay as they are.
+// After Close nobody may use the engine, nor its store, trace, actors, informers or queues, because another engine has their memory. Objects,
+// and copies of entries of the trace, stay as they are.
 type Remains struct {
 	idle   []*coroutine
 	memory any // the *kinds of an engine that was closed, nil for none
@@ -25,12 +29,16 @@ func (r *Remains) keep(n int) {
 	}
 }
 
-// take returns the memory of an engine, with nothing in it, and the store that it had, if it was used before.
-func (r *Remains) take() (*kinds, *store.Store) {
+// take returns the memory of an engine, with nothing in it, and the store that it had, if it was used before. log, the trace of the new engine,
+// takes over the memory of the one that it had.
+func (r *Remains) take(log *trace.Trace) (*kinds, *store.Store) {
 	if r != nil {
 		if k, ok := r.memory.(*kinds); ok {
-			old := k.engine.store
+			old, oldLog := k.engine.store, k.engine.trace
 			r.memory, *k = nil, kinds{}
+			if log != nil && oldLog != nil {
+				reuse.Trace(log, oldLog)
+			}
 			return k, old
 		}
 	}

@@ -1,0 +1,6 @@
+// Package reuse lets packages of this module use the memory of values of public types again, which have no methods for that. The packages of
+// the types set the functions when they are initialized, and arguments are of type any.
+package reuse
+
+// Trace makes a *trace.Trace without entries take over the memory of another, which nobody uses any more.
+var Trace func(to, from any)
