@@ -17,7 +17,7 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 	case !independent:
 		d = d.with(t.now.rest, t.seen)
 	case f.Code:
-		d = d.with(t.now.actors[a.Name()].memory)
+		d = d.with(t.now.actors.get(a.Name()).memory)
 	}
 	if independent {
 		for _, l := range f.Reads {
@@ -30,7 +30,7 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 	for _, effect := range f.Calls {
 		d = d.mix(fmt.Append(nil, effect.Err))
 		if effect.Call.Target != api.APIServer {
-			d = d.with(t.now.storage[effect.Call.Target])
+			d = d.with(t.now.storage.get(effect.Call.Target))
 		}
 		for _, obj := range effect.Objects {
 			d = d.with(t.content(obj))
@@ -51,22 +51,22 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 // counted adds the counters that processes have read, as differences from their first reading.
 func (t *tracker) counted(f *engine.Footprint, d digest) digest {
 	for _, p := range f.Processes {
-		now := t.now.actors[p.Actor().Name()].counters
+		now := t.now.actors.get(p.Actor().Name()).counters
 		if !f.Code || len(now) == 0 {
 			continue
 		}
-		past := t.now.procs[p.ID()]
+		past := t.now.procs.get(p.ID())
 		if !past.begun {
 			past.begun, past.counters = true, now
-			t.now.procs[p.ID()] = past
+			t.now.procs.set(p.ID(), past)
 		}
 		d = d.mix(differ(now, past.counters)...)
 	}
 	for _, c := range f.Counts {
-		past := t.now.procs[c.Process.ID()]
+		past := t.now.procs.get(c.Process.ID())
 		if !past.counts {
 			past.begun, past.effects, past.counts = true, c.Value, true
-			t.now.procs[c.Process.ID()] = past
+			t.now.procs.set(c.Process.ID(), past)
 		}
 		d = d.mix(number(int(c.Value - past.effects)))
 	}

@@ -3,7 +3,6 @@ package explore
 import (
 	"bytes"
 	"encoding/binary"
-	"maps"
 	"slices"
 
 	"github.com/volsim/volsim/api"
@@ -43,9 +42,8 @@ func (t *tracker) state() digest {
 	for _, d := range []*digest{&now.objects.all, &now.rest, &now.user, &now.trace, &now.faults} {
 		out = append(out, d[:]...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(now.storage)) {
-		d := now.storage[name]
-		out = append(out, d[:]...)
+	for i := range now.storage {
+		out = append(out, now.storage[i].value[:]...)
 	}
 	for a := range t.engine.EachActor {
 		out = t.appendActor(out, a)
@@ -61,7 +59,7 @@ func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 	for _, q := range a.Queues() {
 		out = append(q.AppendState(out), ';')
 	}
-	memory := t.now.actors[a.Name()].memory
+	memory := t.now.actors.get(a.Name()).memory
 	out = append(out, memory[:]...)
 	begin := len(t.digests)
 	for _, p := range a.Processes() {

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/volsim/volsim/api"
@@ -41,15 +40,15 @@ type actorSets struct {
 // past is the part of a state that depends on what happened before.
 type past struct {
 	objects   objects
-	actors    map[string]actorPast   // those of the independent actors
-	rest      digest                 // everything that the dependent actors have read
-	procs     map[uint64]processPast // those of the processes that run
-	causes    map[uint64]digest      // by event: its cause
-	storage   map[string]digest      // by backend: all calls so far
-	user      digest                 // everything that the driver of the run may have seen
-	faults    digest                 // all calls that the fault injector may have counted
-	trace     digest                 // the trace entries that the run or its invariants read
-	lastEntry uint64                 // the Seq of the last of them
+	actors    small[string, actorPast]   // those of the independent actors
+	rest      digest                     // everything that the dependent actors have read
+	procs     small[uint64, processPast] // those of the processes that run
+	causes    small[uint64, digest]      // by event: its cause
+	storage   small[string, digest]      // by backend: all calls so far
+	user      digest                     // everything that the driver of the run may have seen
+	faults    digest                     // all calls that the fault injector may have counted
+	trace     digest                     // the trace entries that the run or its invariants read
+	lastEntry uint64                     // the Seq of the last of them
 }
 
 // actorPast is the past of an independent actor.
@@ -70,11 +69,12 @@ type processPast struct {
 	counters []uint64
 }
 
-func (p past) clone() past {
-	p.objects.byRef = maps.Clone(p.objects.byRef)
-	p.actors, p.procs, p.causes = maps.Clone(p.actors), maps.Clone(p.procs), maps.Clone(p.causes)
-	p.storage = maps.Clone(p.storage)
-	return p
+// clone returns a copy. The objects are shared until one of the copies changes them.
+func (p *past) clone() past {
+	p.objects.shared = true
+	c := *p
+	c.actors, c.procs, c.causes, c.storage = slices.Clone(p.actors), slices.Clone(p.procs), slices.Clone(p.causes), slices.Clone(p.storage)
+	return c
 }
 
 // newTracker returns a tracker of a run that follows it from its beginning.
@@ -100,17 +100,13 @@ func (t *tracker) continueFrom(p past) {
 
 // start reads the run at its beginning.
 func (t *tracker) start() {
-	t.now = past{
-		objects: objects{byRef: map[api.Ref]versions{}}, actors: map[string]actorPast{}, procs: map[uint64]processPast{},
-		causes: map[uint64]digest{}, storage: map[string]digest{},
-	}
-	// Up to this point every run is the same.
+	t.now = past{objects: objects{byRef: map[api.Ref]versions{}}}
 	for _, d := range slices.Concat(t.engine.Ready(), t.engine.Later()) {
-		t.now.causes[d.Seq] = digest{}.mix([]byte("start"), number(int(d.Seq)))
+		t.now.causes.set(d.Seq, digest{}.mix([]byte("start"), number(int(d.Seq))))
 	}
 	for a := range t.engine.EachActor {
 		for _, p := range a.Processes() {
-			t.now.procs[p.ID()] = processPast{read: digest{}.mix([]byte("start"), number(int(p.ID())))}
+			t.now.procs.set(p.ID(), processPast{read: digest{}.mix([]byte("start"), number(int(p.ID())))})
 		}
 	}
 	if trace := t.engine.Trace(); trace != nil {
@@ -134,28 +130,28 @@ func (t *tracker) idle(a *engine.Actor) bool {
 func (t *tracker) remember(segment digest) {
 	for a := range t.engine.EachActor {
 		if t.independent(a) {
-			past := t.now.actors[a.Name()]
+			past := t.now.actors.get(a.Name())
 			past.views = len(a.Views())
-			t.now.actors[a.Name()] = past
+			t.now.actors.set(a.Name(), past)
 			t.rememberActor(a, segment)
 		}
 	}
 }
 
 func (t *tracker) rememberActor(a *engine.Actor, segment digest) {
-	past := t.now.actors[a.Name()]
+	past := t.now.actors.get(a.Name())
 	if a.Memory() != nil {
 		d, counters := t.memory(a)
 		past.memory, past.counters = d.with(past.late), counters
 	} else {
 		past.memory = past.memory.with(segment)
 	}
-	t.now.actors[a.Name()] = past
+	t.now.actors.set(a.Name(), past)
 }
 
 // activity returns the state of a running process.
 func (t *tracker) activity(p *engine.Process) digest {
-	past := t.now.procs[p.ID()]
+	past := t.now.procs.get(p.ID())
 	d := past.read
 	if !past.begun {
 		return d
@@ -163,7 +159,7 @@ func (t *tracker) activity(p *engine.Process) digest {
 	if past.counts {
 		d = d.mix([]byte("effects"), number(int(t.count()-past.effects)))
 	}
-	return d.mix(differ(t.now.actors[p.Actor().Name()].counters, past.counters)...)
+	return d.mix(differ(t.now.actors.get(p.Actor().Name()).counters, past.counters)...)
 }
 
 // differ returns by how much counters have grown.
@@ -196,9 +192,9 @@ func (t *tracker) id(d engine.Due) digest {
 	case engine.DueTurn, engine.DueDelivery:
 		return id
 	case engine.DueActivity, engine.DueWaking:
-		return id.with(t.now.procs[d.Process.ID()].read)
+		return id.with(t.now.procs.get(d.Process.ID()).read)
 	default:
-		return id.with(t.now.causes[d.Seq])
+		return id.with(t.now.causes.get(d.Seq))
 	}
 }
 
@@ -227,8 +223,8 @@ func (s eventSource) digest() digest {
 // surroundings returns everything that a dependent actor may read.
 func (t *tracker) surroundings() digest {
 	d := t.now.objects.all
-	for _, name := range slices.Sorted(maps.Keys(t.now.storage)) {
-		d = d.with(t.now.storage[name])
+	for _, backend := range t.now.storage {
+		d = d.with(backend.value)
 	}
 	return d
 }
@@ -260,7 +256,7 @@ func (t *tracker) noteUser() {
 	t.readStore()
 	queued := t.engine.Footprint().Queued
 	for i, seq := range queued[t.queued:] {
-		t.now.causes[seq] = t.now.user.mix([]byte("user"), number(i))
+		t.now.causes.set(seq, t.now.user.mix([]byte("user"), number(i)))
 	}
 	t.queued = len(queued)
 	if t.countLives() != t.lives {
@@ -294,13 +290,13 @@ func (t *tracker) end(f *engine.Footprint) {
 	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Process == t.engine.User() })
 	changed := t.readStore()
 	// The handlers of an informer that an activity started do not only queue keys: they are code like any other.
-	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.actors[a.Name()].views
+	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.actors.get(a.Name()).views
 	f.Code = f.Code || late
 	segment := t.segment(f, independent)
 	if late {
-		past := t.now.actors[a.Name()]
+		past := t.now.actors.get(a.Name())
 		past.late = past.late.with(segment)
-		t.now.actors[a.Name()] = past
+		t.now.actors.set(a.Name(), past)
 	}
 	t.access.note(t, f, independent)
 	for _, ref := range changed {
@@ -320,18 +316,18 @@ func (t *tracker) end(f *engine.Footprint) {
 		t.access.reads(backgroundCell)
 	}
 	for i, seq := range t.caused(f) {
-		t.now.causes[seq] = segment.mix([]byte("cause"), number(i))
+		t.now.causes.set(seq, segment.mix([]byte("cause"), number(i)))
 	}
 	t.queued = len(f.Queued)
-	delete(t.now.causes, f.Event.Seq)
+	t.now.causes.delete(f.Event.Seq)
 	for _, p := range f.Processes {
-		past := t.now.procs[p.ID()]
+		past := t.now.procs.get(p.ID())
 		past.read = segment
-		t.now.procs[p.ID()] = past
+		t.now.procs.set(p.ID(), past)
 	}
 	for _, effect := range f.Calls {
 		if target := effect.Call.Target; target != api.APIServer {
-			t.now.storage[target] = t.now.storage[target].with(segment)
+			t.now.storage.set(target, t.now.storage.get(target).with(segment))
 		}
 	}
 	switch {
@@ -381,7 +377,7 @@ func (t *tracker) waitsForTime(drive engine.RunMode) bool {
 func (t *tracker) forget(f *engine.Footprint) {
 	for _, p := range f.Processes {
 		if !slices.Contains(p.Actor().Processes(), p) {
-			delete(t.now.procs, p.ID())
+			t.now.procs.delete(p.ID())
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (v *versions) find(number uint64) (int, bool) {
 type objects struct {
 	version uint64 // of the store
 	byRef   map[api.Ref]versions
+	shared  bool // byRef is that of a copy, too
 	all     digest
 }
 
@@ -49,6 +50,9 @@ func (t *tracker) readStore() (changed []api.Ref) {
 	}
 	o := &t.now.objects
 	o.version = s.Version()
+	if o.shared {
+		o.byRef, o.shared = maps.Clone(o.byRef), false
+	}
 	seen := map[api.Ref]bool{}
 	for _, kind := range kindsOfOutcome(s) {
 		for _, obj := range s.List(kind) {

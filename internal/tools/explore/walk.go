@@ -287,7 +287,7 @@ func (w *walk) invisible(n *node, i int) bool {
 // delivery. This assumes that kinds of which nothing was written so far do not change.
 func (w *walk) onlyDelivery(n *node, i int) bool {
 	t, d := w.tracker, n.events[i].due
-	if d.Kind != engine.DueDelivery || viewIndex(d.Actor, d.View) >= t.now.actors[d.Actor.Name()].views {
+	if d.Kind != engine.DueDelivery || viewIndex(d.Actor, d.View) >= t.now.actors.get(d.Actor.Name()).views {
 		return false
 	}
 	for j, other := range n.events {
