@@ -8,7 +8,7 @@ import (
 const chunkLen = 8
 
 // chunksKept is the number of unused chunks that a list retains.
-const chunksKept = 16
+const chunksKept = 64
 
 type chunk[T api.Object] [chunkLen]delta[T]
 
