@@ -30,6 +30,23 @@ func (w *podWorker) restoreReady() {
 	})
 }
 
+// reconcileGates writes the status at once if a change of the pod's other conditions changes whether it is ready (MNT-389).
+func (w *podWorker) reconcileGates() {
+	due := func() bool {
+		return len(w.pod.Spec.ReadinessGates) > 0 && w.started && !w.state.ending() && w.k.node.runtime.runs(w.uid) && !hasStatus(w.pod, w.currentStatus)
+	}
+	if w.reconciling || !due() {
+		return
+	}
+	w.reconciling = true
+	w.k.actor.After(0, "readiness gates of pod "+api.KeyOf(w.pod), func(p *engine.Process) {
+		w.reconciling = false
+		if due() && !w.k.node.partitioned {
+			w.publish(p, w.currentStatus)
+		}
+	})
+}
+
 // needsRestoring reports whether the containers of the pod run, and another writer marked it as not ready since this kubelet wrote that it
 // is ready.
 func (w *podWorker) needsRestoring() bool {

@@ -99,17 +99,17 @@ func (w *podWorker) currentStatus(pod *corev1.Pod) corev1.PodStatus {
 	case w.state.ending():
 		return pod.Status
 	case w.k.node.runtime.runs(w.uid):
-		return w.withReadiness(kubeletstatus.Running(pod))
+		return w.withReadiness(pod, kubeletstatus.Running(pod))
 	}
 	return kubeletstatus.Waiting(pod)
 }
 
-// withReadiness returns the status of a pod whose containers run, as ready: the kubelet knows that, whatever the API says (NODE-091).
-func (w *podWorker) withReadiness(status corev1.PodStatus) corev1.PodStatus {
+// withReadiness returns the status of a pod whose containers run and are ready: the kubelet knows that, whatever the API says (NODE-091).
+func (w *podWorker) withReadiness(pod *corev1.Pod, status corev1.PodStatus) corev1.PodStatus {
 	if w.unready {
 		return status
 	}
-	return kubeletstatus.AsReady(status)
+	return kubeletstatus.AsReady(pod, status)
 }
 
 // persist repeats writeStatus until it succeeds, or until the pod is gone.

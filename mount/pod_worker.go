@@ -26,8 +26,8 @@ type podWorker struct {
 	deleted bool
 	// started says that containers of the pod were started at some time, by this kubelet or an earlier one.
 	started bool
-	// unready: the pod was not ready when the kubelet resumed. restoring: restoreReady has set its timer.
-	unready, restoring bool
+	// unready: the pod was not ready when the kubelet resumed. restoring: restoreReady has set its timer; reconciling: reconcileGates has.
+	unready, restoring, reconciling bool
 	// exit is the phase in which the containers ended by themselves, or Failed for a rejected pod; "" otherwise.
 	exit corev1.PodPhase
 	// reason and message are those of a rejection or a node shutdown.
@@ -109,7 +109,7 @@ func (w *podWorker) sync(p *engine.Process) error {
 // startContainers starts the containers unless they run, and publishes the status.
 func (w *podWorker) startContainers(p *engine.Process) error {
 	k := w.k
-	status := func(pod *corev1.Pod) corev1.PodStatus { return w.withReadiness(kubeletstatus.StillRunning(pod)) }
+	status := func(pod *corev1.Pod) corev1.PodStatus { return w.withReadiness(pod, kubeletstatus.StillRunning(pod)) }
 	if !k.node.runtime.runs(w.uid) {
 		if w.held() {
 			return nil

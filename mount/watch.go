@@ -22,6 +22,7 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	}
 	w.pod = pod
 	w.restoreReady()
+	w.reconcileGates()
 	switch {
 	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
 		w.end("")

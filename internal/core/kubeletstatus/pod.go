@@ -54,7 +54,7 @@ func Running(pod *corev1.Pod) corev1.PodStatus {
 	status.Conditions = withConditions(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
 		condition(corev1.PodInitialized, corev1.ConditionTrue, ""),
-		condition(corev1.PodReady, corev1.ConditionTrue, ""),
+		gatedReady(pod, status.Conditions),
 		condition(corev1.ContainersReady, corev1.ConditionTrue, ""),
 	)
 	return status
@@ -66,18 +66,6 @@ func StillRunning(pod *corev1.Pod) corev1.PodStatus {
 		return pod.Status
 	}
 	return Running(pod)
-}
-
-// AsReady returns the status of a pod whose containers run, with the conditions of a pod that is ready.
-func AsReady(status corev1.PodStatus) corev1.PodStatus {
-	if !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool {
-		return (c.Type == corev1.PodReady || c.Type == corev1.ContainersReady) && c.Status != corev1.ConditionTrue
-	}) {
-		return status
-	}
-	status.Conditions = withConditions(status.Conditions, condition(corev1.PodReady, corev1.ConditionTrue, ""),
-		condition(corev1.ContainersReady, corev1.ConditionTrue, ""))
-	return status
 }
 
 // Terminated returns the status of a pod whose containers will not run again. A pod that has ended keeps its phase.
