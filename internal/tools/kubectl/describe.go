@@ -68,7 +68,6 @@ var describers = map[api.Kind]layout{
 	api.VolumeAttributesClass: described((*description).attributesClass),
 	api.CSINode:               described((*description).csiNode),
 	api.Pod:                   described((*description).pod),
-	api.Node:                  described((*description).node),
 	"ResourceQuota":           described((*description).quota).withoutEvents(),
 }
 

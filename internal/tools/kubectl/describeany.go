@@ -129,7 +129,7 @@ var elsewhere = []api.Kind{"Endpoints", "ReplicationController", "CertificateSig
 	"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "ServiceCIDR.networking.k8s.io"}
 
 // notInBrowser are the kinds whose layouts the playground leaves out, because what the page loads first is limited.
-var notInBrowser = []api.Kind{"ConfigMap", "CronJob.batch", "DaemonSet.apps", "Deployment.apps", "Job.batch", "LimitRange", "Namespace",
+var notInBrowser = []api.Kind{"ConfigMap", "CronJob.batch", "DaemonSet.apps", "Deployment.apps", "Job.batch", "LimitRange", "Namespace", api.Node,
 	"PodDisruptionBudget.policy", "PriorityClass.scheduling.k8s.io", "ReplicaSet.apps", "Secret", "Service", "ServiceAccount", "StatefulSet.apps"}
 
 // withoutLayout returns an error for a kind that kubectl describes in a layout that is not here.

@@ -8,6 +8,7 @@ import (
 
 func init() {
 	for kind, l := range map[api.Kind]layout{
+		api.Node:                          described((*description).node),
 		"ConfigMap":                       described((*description).configMap),
 		"Secret":                          described((*description).secretData).withoutEvents(),
 		"ServiceAccount":                  described((*description).serviceAccount),

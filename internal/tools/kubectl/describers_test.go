@@ -21,7 +21,7 @@ func TestLayouts(t *testing.T) {
 	for _, kind := range notInBrowser {
 		require.Contains(t, describers, kind)
 	}
-	require.Equal(t, 8, inBrowser)
+	require.Equal(t, 7, inBrowser)
 }
 
 func TestNotDescribed(t *testing.T) {

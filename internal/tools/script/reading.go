@@ -31,7 +31,7 @@ func readingCommands() []*command {
 			name: "describe", group: reading, usage: []string{"KIND/NAME... | KIND NAME...", "KIND [-l SELECTOR]", "-f FILE"},
 			help: "Prints objects as `kubectl describe` does: one object with its Events, several without them, unless `--show-events` says otherwise. A name that " +
 				"does not exist is taken as the beginning of names. Kinds that have no bearing on volumes and that kubectl describes in a layout of its own, " +
-				"such as Ingress and Role, are refused; so are workloads and Services in the browser.",
+				"such as Ingress and Role, are refused; so are nodes, workloads, Services and the like in the browser.",
 			examples: []string{"describe pvc/data", "describe pods -l app=db", "describe sts db"},
 			read:     readDescribe,
 		},
