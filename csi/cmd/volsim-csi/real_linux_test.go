@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/volsim/volsim/csi/csitest"
 	"github.com/volsim/volsim/csi/internal/testdriver"
@@ -34,10 +36,12 @@ func TestVisibleMounts(t *testing.T) {
 	require.Contains(t, stderr.String(), "give it as --dir DIR")
 }
 
-// mounter makes the mounts of a test driver real: each volume is a directory.
+// mounter makes the mounts of a test driver real: each volume is a directory. It handles one call at a time, as a driver must for one volume:
+// a call whose connection has broken may still run when the kubelet repeats it, and both would mount.
 type mounter struct {
 	backing  string
 	leaves   bool // NodeUnpublishVolume leaves the mount
+	mu       sync.Mutex
 	failures []error
 }
 
@@ -45,6 +49,12 @@ func (m *mounter) intercept(ctx context.Context, request any, _ *grpc.UnaryServe
 	reply, err := next(ctx, request)
 	if err != nil {
 		return reply, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// A call that nobody waits for any more mounts nothing: its reverse may have been answered by now.
+	if err := ctx.Err(); err != nil {
+		return nil, grpcstatus.FromContextError(err).Err()
 	}
 	switch r := request.(type) {
 	case *spec.NodeStageVolumeRequest:
