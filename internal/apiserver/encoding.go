@@ -18,9 +18,10 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-// encodings holds the JSON of stored objects: each version is encoded once for its writer, for all watches, and for all lists. The server's lock
-// guards it.
+// encodings holds the JSON of stored objects: a version is encoded once for its writer, for all watches, and for all lists. It is safe for
+// concurrent use.
 type encodings struct {
+	mu    sync.Mutex
 	known map[encodingKey]*encoding
 	lists map[listKey]encodedList
 	size  int // bytes of JSON in known and lists
@@ -63,28 +64,45 @@ func (e *encoding) item(into []byte) []byte {
 	return append(append(into, '{'), e.data[e.kind:]...)
 }
 
-// encoding returns the JSON of a stored object with its kind. The caller has the server's lock.
-func (s *Server) encoding(r *resource, obj api.Object) (*encoding, error) {
-	key := encodingKey{r, obj.GetUID()}
-	if known := s.encoded.known[key]; known != nil && known.object == obj {
-		return known, nil
-	}
+// shown is a stored object as a resource shows it. Nothing of it changes, so it can be encoded without the server's lock.
+type shown struct {
+	resource *resource
+	object   api.Object
+	value    any // the object in the Go type of answers
+}
+
+// shown returns a stored object as a resource shows it. The caller has the server's lock.
+func (s *Server) shown(r *resource, obj api.Object) (shown, error) {
 	value, err := s.codec.presentable(r, obj)
+	return shown{r, obj, value}, err
+}
+
+// find returns the JSON of a stored object, or nil if it is not known.
+func (c *encodings) find(r *resource, obj api.Object) *encoding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.known[encodingKey{r, obj.GetUID()}]; e != nil && e.object == obj {
+		return e
+	}
+	return nil
+}
+
+// make encodes an object, and keeps its JSON.
+func (c *encodings) make(o shown) (*encoding, error) {
+	data, kind, err := encodeWithKind(o.value, o.resource.gvk())
 	if err != nil {
 		return nil, err
 	}
-	data, kind, err := encodeWithKind(value, r.gvk())
-	if err != nil {
-		return nil, err
-	}
-	e := &encoding{obj, data, kind}
-	if key.uid != "" {
-		s.encoded.keep(key, e)
+	e := &encoding{o.object, data, kind}
+	if uid := o.object.GetUID(); uid != "" {
+		c.keep(encodingKey{o.resource, uid}, e)
 	}
 	return e, nil
 }
 
 func (c *encodings) keep(key encodingKey, e *encoding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if old := c.known[key]; old != nil {
 		c.size -= len(old.data)
 	}
@@ -92,16 +110,39 @@ func (c *encodings) keep(key encodingKey, e *encoding) {
 	c.known[key] = e
 }
 
+// list returns the JSON of the items of a list.
+func (c *encodings) list(key listKey) (l encodedList, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, ok = c.lists[key]
+	return l, ok
+}
+
 func (c *encodings) keepList(key listKey, l encodedList) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.size -= len(c.lists[key].items)
 	c.add(len(l.items))
 	c.lists[key] = l
 }
 
+// add makes room for that many bytes. The caller has the lock.
 func (c *encodings) add(size int) {
 	if c.size += size; c.size > maxEncoded || c.known == nil {
-		*c = encodings{known: map[encodingKey]*encoding{}, lists: map[listKey]encodedList{}, size: size}
+		c.known, c.lists, c.size = map[encodingKey]*encoding{}, map[listKey]encodedList{}, size
 	}
+}
+
+// encoding returns the JSON of a stored object with its kind. The caller has the server's lock.
+func (s *Server) encoding(r *resource, obj api.Object) (*encoding, error) {
+	if known := s.encoded.find(r, obj); known != nil {
+		return known, nil
+	}
+	o, err := s.shown(r, obj)
+	if err != nil {
+		return nil, err
+	}
+	return s.encoded.make(o)
 }
 
 // encode returns the JSON of a stored object with its kind. The caller has the server's lock, and may not append to the result.
@@ -280,7 +321,7 @@ func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
 	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.kind)
-	known, ok := s.encoded.lists[key]
+	known, ok := s.encoded.list(key)
 	if ok && known.writes == writes {
 		if head, err := listHead(r.resource, meta, 0); err == nil {
 			return wholeJSON{head, known.items}, true

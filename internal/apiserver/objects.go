@@ -39,12 +39,17 @@ func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Obje
 	return s.call(r, ref, owned)
 }
 
-// represent returns the JSON of one object, in the type that the request asks for.
+// represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
 func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
 	if r.format.as != nil {
 		return s.convert(r, obj)
 	}
-	return s.encode(r.resource, obj)
+	if known := s.encoded.find(r.resource, obj); known != nil {
+		return known.data, nil
+	}
+	shown, err := s.shown(r.resource, obj)
+	r.shown = &shown
+	return nil, err
 }
 
 func (s *Server) get(r *request) ([]byte, int, error) {

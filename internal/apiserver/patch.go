@@ -169,14 +169,10 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 // merged applies a JSON merge patch to the fields of an object of a Go type. ok is false if the patch needs the document, for example for its error.
 func (p patch) merged(current any) (obj api.Object, ok bool) {
 	typed, isTyped := current.(api.Object)
-	if _, custom := current.(*plain.Object); custom || !isTyped || p.patchType != types.MergePatchType {
+	if _, custom := current.(*plain.Object); custom || !isTyped || p.request.changes == nil {
 		return nil, false
 	}
-	changes := map[string]any{}
-	if strict, err := kjson.UnmarshalStrict(p.request.body, &changes); err != nil || len(strict) > 0 || changes == nil {
-		return nil, false
-	}
-	return store.MergeKnown(typed, changes)
+	return store.MergeKnown(typed, p.request.changes)
 }
 
 // patchDocument applies the patch to the JSON of an object. The second result is what fieldValidation is about.

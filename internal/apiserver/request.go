@@ -18,7 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
 )
@@ -49,12 +51,14 @@ type request struct {
 	contentType string // header Content-Type
 	sent        Sent
 	body        []byte
-	decoded     api.Object // the body of a create or an update in a Go type, nil if it has not been decoded
+	decoded     api.Object     // the body of a create or an update in a Go type, nil if it has not been decoded
+	changes     map[string]any // the body of a JSON merge patch, nil if it has not been decoded
 	format      format
 	list        internalversion.ListOptions // of a list, a watch and a deletecollection
 	selector    selector                    // of a list, a watch and a deletecollection
 	warnings    []string                    // headers of the answer
 	items       []byte                      // of the answer to a list, if others share them
+	shown       *shown                      // the object of the answer, to be encoded when the server's lock is free; nil for none
 }
 
 // Verbs by HTTP methods.
@@ -163,8 +167,15 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	return r, nil
 }
 
-// decode decodes the body of a create or an update, if it is JSON without any problem. The server's lock is not needed for it.
+// decode decodes the body of a create, an update or a JSON merge patch, if it is JSON without any problem. The server's lock is not needed for it.
 func (r *request) decode(c *codec) {
+	if r.verb == verbPatch && r.resource.typed && patchTypeOf(r) == types.MergePatchType {
+		changes := map[string]any{}
+		if strict, err := kjson.UnmarshalStrict(r.body, &changes); err == nil && len(strict) == 0 {
+			r.changes = changes
+		}
+		return
+	}
 	if r.verb != verbCreate && r.verb != verbUpdate || r.subresource != "" && r.subresource != string(api.Status) || r.resource.review || !r.resource.typed {
 		return
 	}

@@ -66,6 +66,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 	}
 	body.format = r.format
 	data, err := s.represent(&body, scale)
+	r.shown = body.shown
 	return data, http.StatusOK, err
 }
 

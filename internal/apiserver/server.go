@@ -92,6 +92,8 @@ type Server struct {
 	// builtin are the resources that Kubernetes serves. It does not change.
 	builtin map[schema.GroupVersionResource]*resource
 
+	encoded encodings
+
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
 	resources []*resource
@@ -99,7 +101,6 @@ type Server struct {
 	custom    map[schema.GroupVersionResource]*resource // those that were used
 	documents map[schema.GroupVersion][]byte            // OpenAPI
 	fields    *fieldTracker                             // nil without managedFields
-	encoded   encodings
 }
 
 // New returns a server.
@@ -327,7 +328,34 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 }
 
 // execute carries out a request for objects, except a watch.
-func (s *Server) execute(r *request) (a *answer, err error) {
+func (s *Server) execute(r *request) (*answer, error) {
+	data, code, err := s.carryOut(r)
+	if err != nil {
+		return nil, err
+	}
+	if code == http.StatusNoContent {
+		return &answer{code: code, warnings: r.warnings}, nil
+	}
+	a := &answer{code: code, contentType: r.format.contentType(), warnings: r.warnings, data: data}
+	if r.items != nil {
+		a.items, a.tail = r.items, []byte(listTail+"\n")
+		return a, nil
+	}
+	if r.shown != nil {
+		e, err := s.encoded.make(*r.shown)
+		if err != nil {
+			return nil, err
+		}
+		data = e.data
+	}
+	if a.data, err = r.format.write(data); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// carryOut does what a request asks for, with the server's lock held. It returns the JSON of the answer, or sets r.shown.
+func (s *Server) carryOut(r *request) (data []byte, code int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.verb != verbGet && r.verb != verbList {
@@ -340,25 +368,10 @@ func (s *Server) execute(r *request) (a *answer, err error) {
 			s.cfg.Sent(r.sent, code)
 		}()
 	}
-	data, code, err := s.faulty(r)
-	if err != nil {
-		return nil, err
-	}
-	if code == http.StatusNoContent {
-		return &answer{code: code, warnings: r.warnings}, nil
-	}
-	a = &answer{code: code, contentType: r.format.contentType(), warnings: r.warnings, data: data}
-	if r.items != nil {
-		a.items, a.tail = r.items, []byte(listTail+"\n")
-		return a, nil
-	}
-	if a.data, err = r.format.write(data); err != nil {
-		return nil, err
-	}
-	return a, nil
+	return s.faulty(r)
 }
 
-// handle carries out a request and returns the JSON of its answer.
+// handle carries out a request. It returns the JSON of its answer, or sets r.shown.
 func (s *Server) handle(r *request) ([]byte, int, error) {
 	if r.subresource == subresourceScale {
 		return s.scale(r)

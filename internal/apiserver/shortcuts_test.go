@@ -63,7 +63,9 @@ func TestShortcuts(t *testing.T) {
 			checkShared(t, s, r.resource, o)
 		}
 		for _, text := range mergePatches {
-			if sent := (&request{resource: r.resource, body: []byte(text)}); s.checkPatch(t, sent, stored) {
+			sent := &request{resource: r.resource, verb: verbPatch, contentType: string(types.MergePatchType), body: []byte(text)}
+			sent.decode(s.codec)
+			if s.checkPatch(t, sent, stored) {
 				kinds[tt[0]+" "+text] = true
 			}
 		}
