@@ -99,7 +99,7 @@ func TestServeToken(t *testing.T) {
 	command(t, "clock", "now", "--kubeconfig", r.config)
 }
 
-// TestServeElsewhere: nobody can learn the token without a kubeconfig.
+// TestServeElsewhere: the token cannot be learned without a kubeconfig.
 func TestServeElsewhere(t *testing.T) {
 	var out, errOut bytes.Buffer
 	require.Equal(t, exitUsage, execute([]string{"serve", "--listen", "0.0.0.0:0"}, nil, &out, &errOut))

@@ -170,7 +170,7 @@ func skippedNames(skipped []Skipped) []string {
 	return all
 }
 
-// A driver that dies and that nobody restarts ends the test, with what was found until then.
+// A driver that dies and is not restarted ends the test, with what was found until then.
 func TestDriverDies(t *testing.T) {
 	h := &hostile{t: t, path: filepath.Join(t.TempDir(), "csi.sock"), driver: testdriver.New(), method: "NodeStageVolume", answer: die}
 	h.start()

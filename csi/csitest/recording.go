@@ -45,7 +45,7 @@ type event struct {
 	Gone bool // it is removed from the storage system; else it reboots
 }
 
-// inventory is what the driver has.
+// inventory lists what the driver has.
 type inventory struct {
 	Volumes   []*spec.ListVolumesResponse_Entry
 	Listed    bool // the driver can list its volumes

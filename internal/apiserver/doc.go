@@ -13,7 +13,7 @@
 //   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types;
 //   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.
 //
-// One lock serializes all requests, and whoever runs the engine of the cluster takes it, too (see [Server.Do]). Requests can be slowed down,
+// One lock serializes all requests, and what runs the engine of the cluster takes it, too (see [Server.Do]). Requests can be slowed down,
 // and the order of deliveries determined, through [Hooks]. The server never waits with its lock held, so it works inside a bubble of
 // testing/synctest.
 //

@@ -52,7 +52,7 @@ func (m *mounter) intercept(ctx context.Context, request any, _ *grpc.UnaryServe
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// A call that nobody waits for any more mounts nothing: its reverse may have been answered by now.
+	// A canceled call mounts nothing: the call that reverses it may have been answered by now.
 	if err := ctx.Err(); err != nil {
 		return nil, grpcstatus.FromContextError(err).Err()
 	}

@@ -231,7 +231,7 @@ func (s *controllerServer) ListSnapshots(_ context.Context, req *csi.ListSnapsho
 	return resp, nil
 }
 
-// content is what a new volume contains.
+// content returns the content of a new volume.
 type content struct {
 	data   string
 	usable int64 // bytes of its file system; 0 for none

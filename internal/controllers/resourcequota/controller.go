@@ -165,7 +165,7 @@ func (c *controller) released(r schema.GroupResource, namespace string) {
 
 // updated queues a quota whose limits have changed (QUO-031).
 func (c *controller) updated(old, obj *plain.Object) {
-	// QUO-033: a usage that somebody else wrote is counted again at the next resync.
+	// QUO-033: a usage that another client wrote is counted again at the next resync.
 	c.resync.ArmBackground()
 	// QUO-031: changes of the status are not followed.
 	if !quota.Equal(plain.Shared[*corev1.ResourceQuota](old).Spec.Hard, plain.Shared[*corev1.ResourceQuota](obj).Spec.Hard) {

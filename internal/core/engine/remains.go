@@ -9,7 +9,7 @@ import (
 // Remains are what engines leave for those after them: idle coroutines, which need not be started again, and from Close on the memory of the
 // engine, its store and its trace. The zero value has none. It serves one engine that runs at a time; Close ends the coroutines.
 //
-// After Close nobody may use the engine, nor its store, trace, actors, informers or queues, because another engine has their memory. Objects,
+// After Close, do not use the engine, its store, trace, actors, informers or queues, because another engine has their memory. Objects,
 // and copies of entries of the trace, stay as they are.
 type Remains struct {
 	idle   []*coroutine

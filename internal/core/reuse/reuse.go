@@ -2,5 +2,5 @@
 // the types set the functions when they are initialized, and arguments are of type any.
 package reuse
 
-// Trace makes a *trace.Trace without entries take over the memory of another, which nobody uses any more.
+// Trace makes a *trace.Trace without entries take over the memory of another, which is no longer used.
 var Trace func(to, from any)

@@ -29,7 +29,7 @@ type Config struct {
 	CountedNames bool
 	// Gates are the feature gates of the cluster.
 	Gates gates.Set
-	// Old is a store that nobody uses any more, whose memory the new one takes over; nil, the default, is none.
+	// Old is a store that is no longer used. The new one takes over its memory. Nil, the default, is none.
 	Old *Store
 }
 

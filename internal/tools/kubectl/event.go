@@ -108,7 +108,7 @@ func interval(now time.Time, e *corev1.Event) string {
 	return first
 }
 
-// NoEvents is what kubectl events prints if a namespace, or all of them for "", has none.
+// NoEvents returns the text of kubectl events if a namespace, or all of them for "", has none.
 func NoEvents(namespace string) string {
 	if namespace == "" {
 		return "No events found.\n"

@@ -97,7 +97,7 @@ func PrintInOrder(w io.Writer, now time.Time, objs []api.Object, opts Options) e
 	return nil
 }
 
-// NothingFound is what kubectl prints if a namespace, or all of them for "", has no object that was asked for.
+// NothingFound returns the text of kubectl if a namespace, or all of them for "", has no object that was asked for.
 func NothingFound(namespace string) string {
 	if namespace == "" {
 		return "No resources found\n"
