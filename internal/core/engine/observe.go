@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/api"
@@ -93,20 +94,26 @@ func (e *Engine) due(ev event, at time.Duration) Due {
 }
 
 // Ready lists what is due now, in the order in which Config.Choose picks from it.
-func (e *Engine) Ready() []Due {
+func (e *Engine) Ready() []Due { return e.AppendReady(nil) }
+
+// AppendReady appends what Ready lists.
+func (e *Engine) AppendReady(list []Due) []Due {
 	all := e.ready.all()
-	list := make([]Due, len(all))
-	for i, ev := range all {
-		list[i] = e.due(ev, e.now)
+	list = slices.Grow(list, len(all))
+	for _, ev := range all {
+		list = append(list, e.due(ev, e.now))
 	}
 	return list
 }
 
 // Later lists the events that are due at a later time, in no order.
-func (e *Engine) Later() []Due {
-	list := make([]Due, len(e.timers.events))
-	for i, ev := range e.timers.events {
-		list[i] = e.due(ev, ev.at)
+func (e *Engine) Later() []Due { return e.AppendLater(nil) }
+
+// AppendLater appends what Later lists.
+func (e *Engine) AppendLater(list []Due) []Due {
+	list = slices.Grow(list, len(e.timers.events))
+	for _, ev := range e.timers.events {
+		list = append(list, e.due(ev, ev.at))
 	}
 	return list
 }

@@ -1,8 +1,8 @@
 package explore
 
 import (
+	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -18,25 +18,59 @@ type access struct {
 	cells []cell
 }
 
-// cell is a part of the cluster.
-type cell struct {
-	name   string
-	change bool
-}
+// cell is a part of the cluster: the sort and a hash of its name, and whether it is changed. If two cells should have the same hash, events
+// that are independent are taken for dependent ones, so less is skipped.
+type cell uint64
 
-// Prefixes of the names of cells. Cells that only independent actors have are in lower case.
+// The sorts of cells.
 const (
-	objectCell  = "O " // an object
-	kindCell    = "K " // the objects of a kind, and the order of their changes
-	storageCell = "S " // a backend
-	otherCell   = "E " // counters, faults, the trace
-	memoryCell  = "m " // the memory of an actor
-	queueCell   = "q "
-	viewCell    = "v " // one object in an informer, or the informer's position in the delta queue
+	objectCell  cell = iota << 60 // an object
+	kindCell                      // the objects of a kind, and the order of their changes
+	storageCell                   // a backend
+	otherCell                     // what exists once: counters, faults, the trace
+	// Cells that only independent actors have.
+	memoryCell // the memory of an actor
+	queueCell
+	viewCell // one object in an informer, or the informer's position in the delta queue
+
+	changed  cell = 1 << 63
+	sortMask cell = 7 << 60
+	hashMask cell = 1<<60 - 1
 )
 
-func (a *access) reads(name string)   { a.cells = append(a.cells, cell{name, false}) }
-func (a *access) changes(name string) { a.cells = append(a.cells, cell{name, true}) }
+// named returns the cell of that sort with a name of several parts.
+func (c cell) named(parts ...string) cell {
+	for _, part := range parts {
+		c = c.with(bytesOf(part))
+	}
+	return c
+}
+
+// at returns the cell of one of several things that are numbered, and of that of an object in a thing; "" is the thing itself, which a list
+// reads.
+func (c cell) at(n int) cell { return c.with(number(n)) }
+
+func (c cell) of(key string) cell {
+	if key == "" {
+		return c
+	}
+	return c.with(bytesOf(key))
+}
+
+func (c cell) with(part []byte) cell {
+	var room [128]byte
+	d := digestOf(append(binary.LittleEndian.AppendUint64(room[:0], uint64(c)), part...))
+	return c&sortMask | cell(binary.LittleEndian.Uint64(d[:]))&hashMask
+}
+
+func (a *access) reads(c cell)   { a.cells = append(a.cells, c) }
+func (a *access) changes(c cell) { a.cells = append(a.cells, c|changed) }
+
+// keep returns a copy that does not share memory.
+func (a access) keep() access {
+	a.cells = slices.Clone(a.cells)
+	return a
+}
 
 // dependent reports whether the order of two events may matter.
 func dependent(a, b *access) bool {
@@ -47,8 +81,10 @@ func dependent(a, b *access) bool {
 		return true
 	}
 	for _, x := range a.cells {
-		if slices.ContainsFunc(b.cells, func(y cell) bool { return x.name == y.name && (x.change || y.change) }) {
-			return true
+		for _, y := range b.cells {
+			if (x^y)&^changed == 0 && (x|y)&changed != 0 {
+				return true
+			}
 		}
 	}
 	return false
@@ -58,17 +94,16 @@ func dependent(a, b *access) bool {
 // that actor may change without a call. Counters, faults and the trace are in the cells of the dependent actor itself.
 func (a *access) disturbs() bool {
 	return slices.ContainsFunc(a.cells, func(c cell) bool {
-		return strings.HasPrefix(c.name, storageCell) ||
-			c.change && strings.HasPrefix(c.name, kindCell)
+		return c&sortMask == storageCell || c&sortMask == kindCell && c&changed != 0
 	})
 }
 
 // Cells that exist once.
 const (
-	effectsCell    = otherCell + "effects"
-	faultsCell     = otherCell + "faults"
-	traceCell      = otherCell + "trace"
-	backgroundCell = "w background" // the end of Settle depends on whether work or background comes first
+	effectsCell cell = otherCell + iota
+	faultsCell
+	traceCell
+	backgroundCell // the end of Settle depends on whether work or background comes first
 )
 
 // note adds the footprint of an event.
@@ -77,14 +112,14 @@ func (a *access) note(t *tracker, f *engine.Footprint, independent bool) {
 		call := effect.Call
 		switch {
 		case call.Target != api.APIServer:
-			a.changes(storageCell + call.Target)
+			a.changes(storageCell.named(call.Target))
 		case call.Verb == "list":
-			a.reads(kindCell + call.Kind)
+			a.reads(kindCell.named(call.Kind))
 		default:
-			a.reads(objectCell + call.Kind + "/" + call.Key)
+			a.reads(objectCell.named(call.Kind, call.Key))
 			if call.Verb != "get" {
 				// Admission reads classes.
-				a.reads(kindCell + string(api.StorageClass))
+				a.reads(kindCell.named(string(api.StorageClass)))
 			}
 		}
 		for _, obj := range effect.Objects {
@@ -105,18 +140,18 @@ func (a *access) note(t *tracker, f *engine.Footprint, independent bool) {
 	}
 	actor := f.Event.Actor.Name()
 	if v := f.Event.View; v != nil {
-		view := viewCell + actor + string(number(viewIndex(f.Event.Actor, v)))
+		view := viewCell.named(actor).at(viewIndex(f.Event.Actor, v))
 		a.changes(view)
-		a.changes(view + t.key)
+		a.changes(view.of(t.key))
 	}
 	if f.Code {
-		a.changes(memoryCell + actor)
+		a.changes(memoryCell.named(actor))
 	}
 	for _, q := range f.Queues {
-		a.changes(queueCell + actor + string(number(q.Index())))
+		a.changes(queueCell.named(actor).at(q.Index()))
 	}
 	for _, l := range f.Reads {
-		a.reads(viewCell + actor + string(number(viewIndex(f.Event.Actor, l.View))) + l.Key)
+		a.reads(viewCell.named(actor).at(viewIndex(f.Event.Actor, l.View)).of(l.Key))
 	}
 }
 

@@ -17,7 +17,23 @@ import (
 type codec struct {
 	// read reads the value at an address.
 	read func(r *reader, at unsafe.Pointer)
-	name string // of the type
+	// follow reads what a pointer points to, if the type is that of pointers.
+	follow func(r *reader, to unsafe.Pointer)
+	name   string // of the type
+}
+
+// readValue reads a value of the type.
+func (c *codec) readValue(r *reader, v reflect.Value) {
+	switch {
+	case c.follow != nil:
+		c.follow(r, v.UnsafePointer())
+	case v.CanAddr():
+		c.read(r, unsafe.Pointer(v.UnsafeAddr()))
+	default:
+		copied := reflect.New(v.Type())
+		copied.Elem().Set(v)
+		c.read(r, copied.UnsafePointer())
+	}
 }
 
 // codecs has a codec for each type that was read. Codecs do not change, so explorations that run side by side share them.
@@ -63,7 +79,8 @@ func newCodec(t reflect.Type) *codec {
 	case reflect.Interface:
 		c.read = readerOfInterface(t)
 	case reflect.Pointer:
-		c.read = readerOfPointer(t)
+		c.follow = followerOf(t, c)
+		c.read = func(r *reader, at unsafe.Pointer) { c.follow(r, *(*unsafe.Pointer)(at)) }
 	default:
 		c.read = readerOfScalar(t)
 	}
@@ -226,12 +243,14 @@ func readerOfInterface(t reflect.Type) func(*reader, unsafe.Pointer) {
 			return
 		}
 		v = v.Elem()
-		r.text(codecOf(v.Type()).name)
-		r.read(v)
+		c := codecOf(v.Type())
+		r.text(c.name)
+		c.readValue(r, v)
 	}
 }
 
-func readerOfPointer(t reflect.Type) func(*reader, unsafe.Pointer) {
+// followerOf returns codec.follow of c.
+func followerOf(t reflect.Type, c *codec) func(*reader, unsafe.Pointer) {
 	how := newLayout(t)
 	if how.opaque {
 		return func(*reader, unsafe.Pointer) {}
@@ -240,8 +259,7 @@ func readerOfPointer(t reflect.Type) func(*reader, unsafe.Pointer) {
 	if !how.tree && !how.process {
 		element = newCodec(t.Elem())
 	}
-	return func(r *reader, at unsafe.Pointer) {
-		to := *(*unsafe.Pointer)(at)
+	return func(r *reader, to unsafe.Pointer) {
 		r.flag(to == nil)
 		switch {
 		case to == nil:
@@ -255,7 +273,7 @@ func readerOfPointer(t reflect.Type) func(*reader, unsafe.Pointer) {
 			r.out = append(r.out, d[:]...)
 			return
 		}
-		p := place{to, t}
+		p := place{to, c}
 		if n, ok := r.seen[p]; ok {
 			r.number(uint64(n))
 			return

@@ -73,6 +73,8 @@ type explorer struct {
 	started bool                // the first run was made
 	open    []*node             // the nodes with events to explore; the last ones are explored first
 	known   map[digest][]digest // the visited states, each with its sleep set
+	// trackers are those of the runs of each model.
+	trackers []tracker
 
 	// Assumptions of invisible. If one is refuted, the exploration begins anew.
 	actors       actorSets
@@ -90,6 +92,7 @@ func newExplorer(model Model, opts Options) *explorer {
 		actors:       actorSets{dependent: map[string]bool{}, awake: map[string]bool{}},
 		backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{},
 	}
+	x.trackers = make([]tracker, len(x.models))
 	x.reset()
 	return x
 }
@@ -157,7 +160,7 @@ func (x *explorer) take(most int) []*walk {
 func (x *explorer) run(batch []*walk) {
 	if len(x.models) == 1 || len(batch) == 1 {
 		for _, w := range batch {
-			w.run(x.models[0])
+			w.run(x.models[0], &x.trackers[0])
 		}
 		return
 	}
@@ -167,13 +170,15 @@ func (x *explorer) run(batch []*walk) {
 		next <- w
 	}
 	close(next)
-	for _, model := range x.models {
-		group.Go(func() {
-			for w := range next {
-				w.run(model)
-			}
-		})
+	work := func(i int) {
+		for w := range next {
+			w.run(x.models[i], &x.trackers[i])
+		}
 	}
+	for i := 1; i < len(x.models); i++ {
+		group.Go(func() { work(i) })
+	}
+	work(0)
 	group.Wait()
 }
 

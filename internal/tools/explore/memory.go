@@ -24,9 +24,10 @@ type reader struct {
 	unversioned *corev1.ObjectReference
 }
 
+// place is what a pointer points to, and the type of the pointer.
 type place struct {
 	at  unsafe.Pointer
-	typ reflect.Type
+	typ *codec
 }
 
 // memory is the digest of an actor's memory, and its counters.
@@ -83,17 +84,9 @@ func (r *reader) text(s string) {
 
 // read reads a value.
 func (r *reader) read(v reflect.Value) {
-	switch {
-	case !v.IsValid():
+	if !v.IsValid() {
 		r.flag(false)
-	case v.Kind() == reflect.Pointer:
-		at := v.UnsafePointer()
-		codecOf(v.Type()).read(r, unsafe.Pointer(&at))
-	case v.CanAddr():
-		codecOf(v.Type()).read(r, unsafe.Pointer(v.UnsafeAddr()))
-	default:
-		copied := reflect.New(v.Type())
-		copied.Elem().Set(v)
-		codecOf(v.Type()).read(r, copied.UnsafePointer())
+		return
 	}
+	codecOf(v.Type()).readValue(r, v)
 }

@@ -10,6 +10,7 @@ import (
 type node struct {
 	parent *node
 	via    int // the index in parent.events of the event that leads here
+	depth  int // the number of nodes before it
 	n      int // the number of events that the engine chooses from
 	state  digest
 	events []possible
@@ -57,18 +58,20 @@ func (n *node) explore(event int) bool {
 	return true
 }
 
+// spare is the room for further nodes of a path.
+const spare = 8
+
 // path returns the nodes from the root to a node, and the events that lead from each to the next; from the node itself, the one at.
 func (n *node) path() (nodes []*node, events []int) {
 	if n == nil {
 		return nil, nil
 	}
 	at := n.at
+	nodes, events = make([]*node, n.depth+1, n.depth+spare), make([]int, n.depth+1, n.depth+spare)
 	for ; n != nil; n = n.parent {
-		nodes, events = append(nodes, n), append(events, at)
+		nodes[n.depth], events[n.depth] = n, at
 		at = n.via
 	}
-	slices.Reverse(nodes)
-	slices.Reverse(events)
 	return nodes, events
 }
 
@@ -86,29 +89,24 @@ func (x *explorer) prepare(n *node) {
 	}
 	before, known := x.known[n.state]
 	known = known && !n.passing
-	for _, i := range x.explored(n) {
+	one := x.explores(n.alone)
+	for i := range n.events {
+		if one && i != n.alone {
+			continue // only the invisible event is explored
+		}
 		id := n.events[i].id
 		asleep := slices.ContainsFunc(n.asleep, func(s sleeper) bool { return s.id == id })
 		// In a known state, events that were asleep then and are not now are unexplored.
 		if !prune || !asleep && (!known || slices.Contains(before, id)) {
+			if n.todo == nil {
+				n.todo = make([]int, 0, len(n.events)-i)
+			}
 			n.todo = append(n.todo, i)
 		}
 	}
 	if known && prune {
 		n.asleep = slices.DeleteFunc(n.asleep, func(s sleeper) bool { return !slices.Contains(before, s.id) })
 	}
-}
-
-// explored returns the events to explore at a node unless they are asleep: all of them, or one invisible delivery.
-func (x *explorer) explored(n *node) []int {
-	if x.explores(n.alone) {
-		return []int{n.alone}
-	}
-	all := make([]int, len(n.events))
-	for i := range n.events {
-		all[i] = i
-	}
-	return all
 }
 
 // explores reports whether only an invisible delivery is explored.

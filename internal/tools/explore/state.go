@@ -13,26 +13,34 @@ import (
 type possible struct {
 	id    digest
 	index int // in the engine's list of events that are due
-	due   engine.Due
 }
 
-// ready returns the events that are due now.
-func (t *tracker) ready() []engine.Due { return append(t.engine.Ready(), t.taken...) }
+// ready returns the events that are due now, until the next call of ready or later.
+func (t *tracker) ready() []engine.Due {
+	t.due = append(t.engine.AppendReady(t.due[:0]), t.taken...)
+	return t.due
+}
 
-// possibilities returns the events of which one comes next. Of equal events it returns one, because it makes no difference which comes
-// first.
+// later returns those that are due later.
+func (t *tracker) later() []engine.Due {
+	t.due = t.engine.AppendLater(t.due[:0])
+	return t.due
+}
+
+// possibilities returns the events of which one comes next, and in t.next what is known of each. Of equal events it returns one, because it makes no
+// difference which comes first.
 func (t *tracker) possibilities() []possible {
-	var all []possible
+	t.possible, t.next = t.possible[:0], t.next[:0]
 	for i, d := range t.ready() {
 		if d.Stopped {
 			continue
 		}
-		p := possible{id: t.id(d), index: i, due: d}
-		if !slices.ContainsFunc(all, func(other possible) bool { return other.id == p.id }) {
-			all = append(all, p)
+		p := possible{id: t.id(d), index: i}
+		if !slices.ContainsFunc(t.possible, func(other possible) bool { return other.id == p.id }) {
+			t.possible, t.next = append(t.possible, p), append(t.next, d)
 		}
 	}
-	return all
+	return slices.Clone(t.possible)
 }
 
 // state returns the state of the run. Call noteUser before.
@@ -49,9 +57,9 @@ func (t *tracker) state() digest {
 		out = t.appendActor(out, a)
 	}
 	out = t.appendDue(out, t.ready())
-	out = t.appendDue(out, t.engine.Later())
+	out = t.appendDue(out, t.later())
 	t.text = out
-	return digest{}.mix(out)
+	return digestOf(out)
 }
 
 // appendActor appends the state of an actor.
@@ -67,18 +75,23 @@ func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 	}
 	out = t.appendUnordered(out, begin)
 	for i, v := range a.Views() {
-		if v.Current() {
-			continue // most informers
-		}
-		for late := range v.Undelivered {
-			object, old := t.content(late.Object), t.contentOrNone(late.Old)
-			out = binary.LittleEndian.AppendUint64(out, uint64(i))
-			out = binary.LittleEndian.AppendUint64(out, uint64(late.Written))
-			out = append(append(out, late.Type...), ' ')
-			out = append(append(out, object[:]...), old[:]...)
+		if !v.Current() { // few informers
+			out = t.appendUndelivered(out, i, v)
 		}
 	}
 	return append(out, '.')
+}
+
+// appendUndelivered appends the changes that an informer has not delivered.
+func (t *tracker) appendUndelivered(out []byte, index int, v engine.View) []byte {
+	for late := range v.Undelivered {
+		object, old := t.content(late.Object), t.contentOrNone(late.Old)
+		out = binary.LittleEndian.AppendUint64(out, uint64(index))
+		out = binary.LittleEndian.AppendUint64(out, uint64(late.Written))
+		out = append(append(out, late.Type...), ' ')
+		out = append(append(out, object[:]...), old[:]...)
+	}
+	return out
 }
 
 func (t *tracker) contentOrNone(obj api.Object) digest {

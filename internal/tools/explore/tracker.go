@@ -16,11 +16,16 @@ type tracker struct {
 	actors   actorSets
 	now      past
 	contents map[api.Object]digest
+	writes   map[api.Kind]uint64 // to the objects of each kind, as of the last readStore
 	sources  map[eventSource]digest
 	readers  []*reader    // not in use
-	text     []byte       // reused by state
-	digests  []digest     // reused by state
 	taken    []engine.Due // the event that is about to begin, which is no longer queued
+	next     []engine.Due // the events that possibilities has returned
+	// Memory that is used again, also by later runs.
+	text     []byte
+	digests  []digest
+	due      []engine.Due
+	possible []possible
 	// The current event.
 	before  digest // its identity
 	seen    digest // what a dependent actor may read as it begins
@@ -79,15 +84,33 @@ func (p *past) clone() past {
 
 // newTracker returns a tracker of a run that follows it from its beginning.
 func newTracker(run *Run, wrote func(api.Kind, api.Object), actors actorSets) *tracker {
-	t := newTrackerOfRepeat(run, wrote, actors)
+	t := &tracker{}
+	t.repeat(run, wrote, actors)
 	t.start()
 	return t
 }
 
-// newTrackerOfRepeat returns a tracker of a run that repeats another up to a point. There continueFrom must be called.
-func newTrackerOfRepeat(run *Run, wrote func(api.Kind, api.Object), actors actorSets) *tracker {
-	return &tracker{run: run, engine: run.Engine, wrote: wrote, actors: actors, contents: map[api.Object]digest{},
-		sources: map[eventSource]digest{}}
+// repeat makes t the tracker of a run that repeats another up to a point. There continueFrom must be called. If the run repeats none, start must
+// be called instead.
+func (t *tracker) repeat(run *Run, wrote func(api.Kind, api.Object), actors actorSets) {
+	t.run, t.engine, t.wrote, t.actors = run, run.Engine, wrote, actors
+	if t.contents == nil {
+		t.contents, t.writes, t.sources = map[api.Object]digest{}, map[api.Kind]uint64{}, map[eventSource]digest{}
+	}
+}
+
+// leave ends the use of the run. The memory of the tracker serves the next one.
+func (t *tracker) leave() {
+	clear(t.contents)
+	clear(t.writes)
+	clear(t.sources)
+	clear(t.due[:cap(t.due)])
+	clear(t.next[:cap(t.next)])
+	clear(t.taken[:cap(t.taken)])
+	*t = tracker{
+		contents: t.contents, writes: t.writes, sources: t.sources, readers: t.readers, text: t.text[:0], digests: t.digests[:0], due: t.due[:0], possible: t.possible[:0],
+		next: t.next[:0], taken: t.taken[:0], access: access{cells: t.access.cells[:0]},
+	}
 }
 
 // continueFrom lets the tracker follow the run from here on. It changes p.
@@ -247,7 +270,7 @@ func (t *tracker) begin(d engine.Due) {
 		t.seen = t.surroundings()
 	}
 	t.effects = t.count()
-	t.access = access{}
+	t.access = access{cells: t.access.cells[:0]}
 	t.queued = 0
 }
 
@@ -300,8 +323,8 @@ func (t *tracker) end(f *engine.Footprint) {
 	}
 	t.access.note(t, f, independent)
 	for _, ref := range changed {
-		t.access.changes(objectCell + ref.String())
-		t.access.changes(kindCell + string(ref.Kind))
+		t.access.changes(objectCell.named(string(ref.Kind), ref.Key))
+		t.access.changes(kindCell.named(string(ref.Kind)))
 	}
 	if effects != t.effects {
 		t.access.reads(effectsCell)
@@ -348,8 +371,8 @@ func (t *tracker) caused(f *engine.Footprint) (all []uint64) {
 	if len(f.Queued) == 0 {
 		return nil
 	}
-	for _, list := range [][]engine.Due{t.engine.Ready(), t.engine.Later()} {
-		for _, d := range list {
+	for _, list := range []func() []engine.Due{t.ready, t.later} {
+		for _, d := range list() {
 			if slices.Contains(f.Queued, d.Seq) && identifiedByCause(d) {
 				all = append(all, d.Seq)
 			}

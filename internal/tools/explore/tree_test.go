@@ -123,7 +123,7 @@ func has[K comparable, V any](m map[K]V, key K) bool {
 func (a access) String() string {
 	var all []string
 	for _, c := range a.cells {
-		all = append(all, fmt.Sprintf("%q %t", c.name, c.change))
+		all = append(all, fmt.Sprintf("%x", uint64(c)))
 	}
 	slices.Sort(all)
 	return fmt.Sprint(a.all, a.wide, slices.Compact(all))

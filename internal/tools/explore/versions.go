@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,6 +19,7 @@ type versions struct {
 	known   []version // ascending; never written to
 	gone    int       // how often the object was deleted
 	content digest    // zero for a deleted object
+	share   digest    // of objects.all
 }
 
 // version is a resourceVersion of an object, with the digest of the object.
@@ -41,7 +41,15 @@ type objects struct {
 	all     digest
 }
 
-// readStore returns the objects that have changed since the last call, in order. It skips Kubernetes Events, because no controller reads
+// put sets the versions of an object.
+func (o *objects) put(ref api.Ref, v versions) {
+	o.all = o.all.minus(v.share)
+	v.share = digest{}.mix(bytesOf(string(ref.Kind)), bytesOf(ref.Key), v.content[:], number(len(v.known)), number(v.gone))
+	o.all = o.all.plus(v.share)
+	o.byRef[ref] = v
+}
+
+// readStore returns the objects that have changed since the last call, in no order. It skips Kubernetes Events, because no controller reads
 // them.
 func (t *tracker) readStore() (changed []api.Ref) {
 	s := t.engine.Store()
@@ -53,11 +61,14 @@ func (t *tracker) readStore() (changed []api.Ref) {
 	if o.shared {
 		o.byRef, o.shared = maps.Clone(o.byRef), false
 	}
-	seen := map[api.Ref]bool{}
 	for _, kind := range kindsOfOutcome(s) {
+		if n := s.Writes(kind); n == t.writes[kind] {
+			continue
+		} else {
+			t.writes[kind] = n
+		}
 		for _, obj := range s.List(kind) {
 			ref := api.RefTo(obj)
-			seen[ref] = true
 			v := o.byRef[ref]
 			number := versionOf(obj.GetResourceVersion())
 			if n := len(v.known); n > 0 && v.known[n-1].number == number {
@@ -67,36 +78,20 @@ func (t *tracker) readStore() (changed []api.Ref) {
 			o.byRef[ref] = v
 			v.content = t.content(obj)
 			v.known[len(v.known)-1].content = v.content
-			o.byRef[ref] = v
+			o.put(ref, v)
 			changed = append(changed, ref)
 			t.wrote(ref.Kind, obj)
 		}
 	}
-	for _, ref := range sortedRefs(o.byRef) {
-		if v := o.byRef[ref]; v.content != (digest{}) && !seen[ref] {
+	for ref, v := range o.byRef {
+		if v.content != (digest{}) && s.Lookup(ref.Kind, ref.Key) == nil {
 			v.content = digest{}
 			v.gone++
-			o.byRef[ref] = v
+			o.put(ref, v)
 			changed = append(changed, ref)
 		}
 	}
-	if len(changed) > 0 {
-		o.all = digest{}
-		for _, ref := range sortedRefs(o.byRef) {
-			v := o.byRef[ref]
-			o.all = o.all.mix([]byte(ref.String()), v.content[:], number(len(v.known)), number(v.gone))
-		}
-	}
 	return changed
-}
-
-func sortedRefs[T any](m map[api.Ref]T) []api.Ref {
-	return slices.SortedFunc(maps.Keys(m), func(a, b api.Ref) int {
-		if a.Kind != b.Kind {
-			return strings.Compare(string(a.Kind), string(b.Kind))
-		}
-		return strings.Compare(a.Key, b.Key)
-	})
 }
 
 func versionOf(text string) uint64 {

@@ -52,8 +52,8 @@ var (
 	errChanged = errors.New("explore: the model is not the same each time: a choice has another number of events than before")
 )
 
-// run makes the run.
-func (w *walk) run(model Model) {
+// run makes the run. It uses the memory of a tracker that no other run uses meanwhile.
+func (w *walk) run(model Model, t *tracker) {
 	run, err := model(w.Choose)
 	if err != nil {
 		w.err = fmt.Errorf("explore: make the model: %w", err)
@@ -69,22 +69,26 @@ func (w *walk) run(model Model) {
 	}
 	w.cluster = run
 	run.Engine.Observe(w)
+	t.repeat(run, w.wrote, w.x.actors)
+	defer t.leave()
 	if w.live = w.from == nil; w.live {
-		w.tracker = newTracker(run, w.wrote, w.x.actors)
+		t.start()
 	} else {
-		w.tracker = newTrackerOfRepeat(run, w.wrote, w.x.actors)
 		run.Engine.Record(false)
 	}
+	w.tracker = t
 	failure := w.execute(run)
 	switch {
 	case w.err != nil || w.refuted:
 	case w.ended:
 		if n := len(w.path); n > 0 && w.depth == n && !w.capped {
-			w.setEdge(w.tracker.access)
+			w.setEdge(w.tracker.access.keep())
 		}
 		w.report = run.report(failure, choicesOf(w.path, w.events))
 	default:
-		w.sample = sample{Choices: choicesOf(w.path, w.events), Violations: run.violations()}
+		if violations := run.violations(); len(violations) > 0 {
+			w.sample = sample{Choices: choicesOf(w.path, w.events), Violations: violations}
+		}
 	}
 	w.tracker, w.cluster = nil, nil
 }
@@ -122,7 +126,7 @@ func (w *walk) Begin(d engine.Due) {
 	if !w.asked {
 		w.tracker.taken = append(w.tracker.taken, d)
 		w.next(1)
-		w.tracker.taken = nil
+		w.tracker.taken = w.tracker.taken[:0]
 	}
 	w.asked = false
 	if w.live {
@@ -215,8 +219,8 @@ func (w *walk) extend(n int) int {
 		return 0
 	}
 	if last := len(w.path) - 1; last >= 0 {
-		w.setEdge(t.access)
-		next.parent, next.via = w.path[last], w.events[last]
+		w.setEdge(t.access.keep())
+		next.parent, next.via, next.depth = w.path[last], w.events[last], last+1
 	}
 	w.prefer(next)
 	if next.passing = w.x.explores(next.alone); !next.passing {
@@ -229,9 +233,6 @@ func (w *walk) extend(n int) int {
 		next.past = t.now // the run ends
 	case !next.passing && len(next.events) > 1:
 		next.past = t.now.clone()
-	}
-	for i := range next.events {
-		next.events[i].due = engine.Due{} // it refers to the cluster
 	}
 	w.nodes = append(w.nodes, next)
 	if len(next.todo) == 0 {
@@ -273,25 +274,25 @@ func (w *walk) invisible(n *node, i int) bool {
 	if !settling && mode != engine.Advancing && !t.waitsForTime(mode) {
 		return false
 	}
-	idle := t.idle(n.events[i].due.Actor)
+	idle := t.idle(t.next[i].Actor)
 	if !idle && (len(n.events) == 1 || !w.onlyDelivery(n, i)) {
 		return false
 	}
 	now := t.engine.Now()
-	return !settling || !w.x.backgroundAt[now] && !w.backgroundAt[now] && !slices.ContainsFunc(n.events, func(p possible) bool {
-		return p.due.Background && !t.idle(p.due.Actor)
+	return !settling || !w.x.backgroundAt[now] && !w.backgroundAt[now] && !slices.ContainsFunc(t.next, func(d engine.Due) bool {
+		return d.Background && !t.idle(d.Actor)
 	})
 }
 
 // onlyDelivery reports whether an event is a delivery to an independent actor that has no other event due, and cannot get one before the
 // delivery. This assumes that kinds of which nothing was written so far do not change.
 func (w *walk) onlyDelivery(n *node, i int) bool {
-	t, d := w.tracker, n.events[i].due
+	t, d := w.tracker, w.tracker.next[i]
 	if d.Kind != engine.DueDelivery || viewIndex(d.Actor, d.View) >= t.now.actors.get(d.Actor.Name()).views {
 		return false
 	}
-	for j, other := range n.events {
-		if j != i && other.due.Actor == d.Actor {
+	for j := range t.next {
+		if j != i && t.next[j].Actor == d.Actor {
 			return false
 		}
 	}
@@ -309,7 +310,7 @@ func (w *walk) background(f *engine.Footprint) {
 	if mode, _ := w.tracker.engine.RunMode(); mode != engine.Settling || len(f.Queued) == 0 || w.x.backgroundAt[now] || w.backgroundAt[now] {
 		return
 	}
-	for _, d := range w.tracker.engine.Ready() {
+	for _, d := range w.tracker.ready() {
 		if d.Background && slices.Contains(f.Queued, d.Seq) && !w.tracker.idle(d.Actor) {
 			put(&w.backgroundAt, now)
 			w.refuted = w.refuted || w.x.assumedQuiet[now] || w.assumedQuiet[now]
