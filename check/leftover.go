@@ -33,7 +33,7 @@ var nothingLeft = Invariant{
 	},
 }
 
-func useKey(id volumeID, u use) string {
+func useKey(id volumeID, u *use) string {
 	return id.Backend + "\x00" + id.ID + "\x00" + string(u.Op) + "\x00" + u.Node + "\x00" + string(u.Pod)
 }
 
@@ -41,43 +41,53 @@ var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Sta
 
 // reviewUses starts and ends the deadlines of the uses of a volume.
 func (s *state) reviewUses(inv *Invariant, due *deadlines, id volumeID) {
-	for _, u := range s.ended {
-		due.end(useKey(id, u))
+	if len(due.items) > 0 {
+		for i := range s.ended {
+			due.end(useKey(id, &s.ended[i]))
+		}
 	}
 	r := s.records[id]
 	if r == nil {
 		return
 	}
-	for _, u := range r.uses {
-		key := useKey(id, u)
+	for i := range r.uses {
+		u := &r.uses[i]
 		if s.wanted(r, u) {
-			due.end(key)
+			if len(due.items) > 0 {
+				due.end(useKey(id, u))
+			}
 			continue
 		}
-		due.begin(key, s.now, u.Node, func() {
-			text := fmt.Sprintf("%s is still %s %s", id, pastWords[u.Op], u.Node)
-			if u.Pod != "" {
-				text += " for " + s.podName(u.Pod)
-			}
-			v := s.about(r, fmt.Sprintf("%s, %v after the last pod needed it", text, inv.Within), u.Entry)
-			if info := s.pods[u.Pod]; info != nil && info.gone {
-				v.Witness = append(v.Witness, info.end)
-			}
-			if i := r.find(u.Op, u.Node, u.Pod); i >= 0 && r.uses[i].Lost.Seq != 0 {
-				v.Forced = lostReply
-				v.Witness = append(v.Witness, r.uses[i].Lost)
-			}
-			if start, ok := r.orphaned[u.Node]; ok && u.Op == storage.Stage {
-				v.Forced = orphanedStage
-				v.Witness = append(v.Witness, start)
-			}
-			s.report(inv, v)
-		})
+		if key := useKey(id, u); !due.begun(key) {
+			late := *u
+			due.begin(key, s.now, u.Node, func() { s.reportLeft(inv, id, r, &late) })
+		}
 	}
 }
 
+// reportLeft reports a use of a volume that no pod needs.
+func (s *state) reportLeft(inv *Invariant, id volumeID, r *record, u *use) {
+	text := fmt.Sprintf("%s is still %s %s", id, pastWords[u.Op], u.Node)
+	if u.Pod != "" {
+		text += " for " + s.podName(u.Pod)
+	}
+	v := s.about(r, fmt.Sprintf("%s, %v after the last pod needed it", text, inv.Within), u.Entry)
+	if info := s.pods[u.Pod]; info != nil && info.gone {
+		v.Witness = append(v.Witness, info.end)
+	}
+	if i := r.find(u.Op, u.Node, u.Pod); i >= 0 && r.uses[i].Lost.Seq != 0 {
+		v.Forced = lostReply
+		v.Witness = append(v.Witness, r.uses[i].Lost)
+	}
+	if start, ok := r.orphaned[u.Node]; ok && u.Op == storage.Stage {
+		v.Forced = orphanedStage
+		v.Witness = append(v.Witness, start)
+	}
+	s.report(inv, v)
+}
+
 // wanted reports whether a pod needs the use, or another use that ends first.
-func (s *state) wanted(r *record, u use) bool {
+func (s *state) wanted(r *record, u *use) bool {
 	// MNT-036: a hostPath is not mounted, and a restarted kubelet does not find it.
 	if r.last != nil && r.last.Spec.HostPath != nil {
 		return true

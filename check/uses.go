@@ -37,12 +37,12 @@ func (s *state) applyCall(e *trace.Entry) {
 		}
 	case storage.Detach:
 		// A DetachRequest without a node detaches from all nodes.
-		s.end(id, func(u use) bool { return u.Op == storage.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
+		s.end(id, func(u *use) bool { return u.Op == storage.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
 	case storage.Unstage:
-		s.end(id, func(u use) bool { return u.Op == storage.Stage && u.Node == e.Call.Node })
+		s.end(id, func(u *use) bool { return u.Op == storage.Stage && u.Node == e.Call.Node })
 		s.cleared(id, e.Call.Node)
 	case storage.Unpublish:
-		s.end(id, func(u use) bool { return u.Op == storage.Publish && u.Node == e.Call.Node && u.Pod == pod })
+		s.end(id, func(u *use) bool { return u.Op == storage.Publish && u.Node == e.Call.Node && u.Pod == pod })
 	default:
 		return
 	}
@@ -71,23 +71,27 @@ func (s *state) final(call api.Call, err error) bool {
 const lostReply = "a fault hid the success of the call from its caller, which treats the error as final"
 
 // end removes uses.
-func (s *state) end(id volumeID, which func(use) bool) {
+func (s *state) end(id volumeID, which func(*use) bool) {
 	r := s.records[id]
 	if r == nil {
 		return
 	}
-	kept := r.uses[:0]
-	for _, u := range r.uses {
-		if which(u) {
-			s.ended = append(s.ended, u)
+	kept := 0
+	for i := range r.uses {
+		if which(&r.uses[i]) {
+			s.ended = append(s.ended, r.uses[i])
 			s.touch(id)
 			continue
 		}
-		kept = append(kept, u)
+		if kept != i {
+			r.uses[kept] = r.uses[i]
+		}
+		kept++
 	}
-	clear(r.uses[len(kept):])
-	r.uses = kept
-	for _, u := range s.ended {
+	clear(r.uses[kept:])
+	r.uses = r.uses[:kept]
+	for i := range s.ended {
+		u := &s.ended[i]
 		if u.Op != storage.Attach && !r.mountedOn(u.Node) {
 			delete(r.found, u.Node)
 		}
@@ -137,7 +141,7 @@ func (s *state) applyLifecycle(e *trace.Entry) {
 			}
 			r.files[node] = true
 		}
-		s.end(id, func(u use) bool { return u.Op != storage.Attach && u.Node == node })
+		s.end(id, func(u *use) bool { return u.Op != storage.Attach && u.Node == node })
 	}
 }
 

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,7 +49,12 @@ type record struct {
 func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 && len(r.files) == 0 }
 
 func (r *record) find(op storage.Op, node string, pod types.UID) int {
-	return slices.IndexFunc(r.uses, func(u use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
+	for i := range r.uses {
+		if u := &r.uses[i]; u.Op == op && u.Node == node && u.Pod == pod {
+			return i
+		}
+	}
+	return -1
 }
 
 // first returns the oldest use of that kind on the node, nil if there is none.

@@ -180,7 +180,7 @@ func CSI(name string, opts ...MemoryOption) *Memory {
 
 func newModel(name string, able ...storage.Op) *model {
 	m := &model{name: name, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, groups: map[string]*storage.GroupSnapshot{}}
-	m.able = map[storage.Op]bool{}
+	m.able = make(map[storage.Op]bool, len(able))
 	m.latency = map[storage.Op]time.Duration{}
 	for _, op := range able {
 		m.able[op] = true

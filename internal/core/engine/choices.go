@@ -6,8 +6,11 @@ type Choice struct{ N, Picked int }
 // choices makes and records the choices of a run, so that the run can be replayed and explored.
 type choices struct {
 	choose func(n int) int
-	record []struct{ n, picked uint32 } // Choices, in half of the memory
+	record []pick
 }
+
+// pick is a Choice in half of the memory.
+type pick struct{ n, picked uint32 }
 
 // pick chooses an index below n. With a single candidate it makes no choice.
 func (c *choices) pick(n int) int {
@@ -18,7 +21,7 @@ func (c *choices) pick(n int) int {
 	if i < 0 || i >= n {
 		i = 0
 	}
-	c.record = append(c.record, struct{ n, picked uint32 }{uint32(n), uint32(i)})
+	c.record = append(c.record, pick{uint32(n), uint32(i)})
 	return i
 }
 

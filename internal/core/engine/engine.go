@@ -126,17 +126,18 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Start.IsZero() {
 		cfg.Start = DefaultStart
 	}
-	kinds, old := cfg.Remains.take(cfg.Trace)
+	kinds, old, kept := cfg.Remains.take(cfg.Trace)
 	e := &kinds.engine
+	e.timers.events, e.ready.items, e.passes.events, e.ended = kept.timers, kept.ready, kept.passes, kept.ended
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
 	e.noSkipping, e.assumeSecrets, e.trace = cfg.NoSkipping, cfg.AssumeSecrets, cfg.Trace
 	e.whole = kinds
 	switch {
 	case cfg.Choose != nil:
-		e.choices = &choices{choose: cfg.Choose}
+		e.choices = &choices{choose: cfg.Choose, record: kept.record}
 	case cfg.Seed != 0:
 		rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 0x9e3779b97f4a7c15))
-		e.choices = &choices{choose: rng.IntN}
+		e.choices = &choices{choose: rng.IntN, record: kept.record}
 	}
 	now := e.Now
 	e.log = klog.New(cfg.Log, now)

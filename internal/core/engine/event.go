@@ -90,15 +90,15 @@ func (h *eventHeap[O]) peek() (event, bool) {
 func (h *eventHeap[O]) push(ev event) {
 	h.events = append(h.events, ev)
 	i := len(h.events) - 1
+	// The event is compared where it is: the order is called through an interface, so a pointer to ev would put it on the heap.
 	for i > 0 {
 		up := (i - 1) / 2
-		if !before[O](&ev, &h.events[up]) {
+		if !before[O](&h.events[i], &h.events[up]) {
 			break
 		}
-		h.events[i] = h.events[up]
+		h.events[i], h.events[up] = h.events[up], h.events[i]
 		i = up
 	}
-	h.events[i] = ev
 }
 
 func (h *eventHeap[O]) pop() event {
@@ -108,13 +108,14 @@ func (h *eventHeap[O]) pop() event {
 	h.events[n] = event{}
 	h.events = h.events[:n]
 	if n > 0 {
-		h.sink(0, last)
+		h.events[0] = last
+		h.sink(0)
 	}
 	return top
 }
 
-// sink moves ev down from i to its position.
-func (h *eventHeap[O]) sink(i int, ev event) {
+// sink moves the event at i down to its position.
+func (h *eventHeap[O]) sink(i int) {
 	n := len(h.events)
 	for {
 		child := 2*i + 1
@@ -124,20 +125,19 @@ func (h *eventHeap[O]) sink(i int, ev event) {
 		if child+1 < n && before[O](&h.events[child+1], &h.events[child]) {
 			child++
 		}
-		if !before[O](&h.events[child], &ev) {
+		if !before[O](&h.events[child], &h.events[i]) {
 			break
 		}
-		h.events[i] = h.events[child]
+		h.events[i], h.events[child] = h.events[child], h.events[i]
 		i = child
 	}
-	h.events[i] = ev
 }
 
 // drop removes the events that match.
 func (h *eventHeap[O]) drop(match func(event) bool) {
 	h.events = slices.DeleteFunc(h.events, match)
 	for i := len(h.events)/2 - 1; i >= 0; i-- {
-		h.sink(i, h.events[i])
+		h.sink(i)
 	}
 }
 

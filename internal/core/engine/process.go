@@ -66,10 +66,10 @@ func (s *starting) run() {
 // String names the activity.
 func (s *starting) String() string { return s.name }
 
-// process returns an unused process. An ended one is used again, unless an order is chosen or observed: processes identify activities there.
+// process returns an unused process. An ended one is used again, unless the engine is observed: processes identify activities there.
 func (e *Engine) process() *Process {
 	n := len(e.ended)
-	if n == 0 {
+	if n == 0 || e.observer != nil {
 		return &Process{}
 	}
 	p := e.ended[n-1]
@@ -83,7 +83,7 @@ const processesKept = 64
 
 // reuse retains an ended process.
 func (e *Engine) reuse(p *Process) {
-	if e.choices == nil && e.observer == nil && !p.dead && len(e.ended) < processesKept {
+	if e.observer == nil && !p.dead && len(e.ended) < processesKept {
 		p.fn, p.item = nil, nil
 		e.ended = append(e.ended, p)
 	}

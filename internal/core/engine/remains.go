@@ -29,18 +29,38 @@ func (r *Remains) keep(n int) {
 	}
 }
 
-// take returns the memory of an engine, with nothing in it, and the store that it had, if it was used before. log, the trace of the new engine,
+// lists are lists of an engine, which have grown to the lengths that a run needs.
+type lists struct {
+	timers, ready, passes []event
+	ended                 []*Process
+	record                []pick
+}
+
+// lists returns the lists, with nothing in them but processes that have ended.
+func (e *Engine) lists() lists {
+	l := lists{e.timers.events, e.ready.items, e.passes.events, e.ended, nil}
+	for _, list := range []*[]event{&l.timers, &l.ready, &l.passes} {
+		clear(*list)
+		*list = (*list)[:0]
+	}
+	if e.choices != nil {
+		l.record = e.choices.record[:0]
+	}
+	return l
+}
+
+// take returns the memory of an engine, with nothing in it, and the store and the lists that it had, if it was used before. log, the trace of the new engine,
 // takes over the memory of the one that it had.
-func (r *Remains) take(log *trace.Trace) (*kinds, *store.Store) {
+func (r *Remains) take(log *trace.Trace) (*kinds, *store.Store, lists) {
 	if r != nil {
 		if k, ok := r.memory.(*kinds); ok {
-			old, oldLog := k.engine.store, k.engine.trace
+			old, oldLog, kept := k.engine.store, k.engine.trace, k.engine.lists()
 			r.memory, *k = nil, kinds{}
 			if log != nil && oldLog != nil {
 				reuse.Trace(log, oldLog)
 			}
-			return k, old
+			return k, old, kept
 		}
 	}
-	return &kinds{}, nil
+	return &kinds{}, nil, lists{}
 }
