@@ -191,7 +191,7 @@ func (cfg *Config) checkNames(sidecars []component) error {
 	if len(cfg.Without) == 0 && len(cfg.Lag) == 0 {
 		return nil
 	}
-	var controllers []string
+	controllers := make([]string, 0, len(components)+len(sidecars)+1)
 	for part := range parts(sidecars) {
 		controllers = append(controllers, part.name)
 	}

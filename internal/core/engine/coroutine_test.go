@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -93,6 +94,47 @@ func TestUntilInside(t *testing.T) {
 		gotAt, gotMode, gotErr := run((*engine.Engine).UntilInside, want.events, want.limit)
 		if !at.Equal(gotAt) || mode != gotMode || (err == nil) != (gotErr == nil) || err != nil && err.Error() != gotErr.Error() {
 			t.Errorf("%+v: UntilInside ends at %v in mode %v with %v, Until at %v in mode %v with %v", want, gotAt, gotMode, gotErr, at, mode, err)
+		}
+	}
+}
+
+// PassInside runs what UntilInside runs with a condition that never holds, asks as often, and reports only a livelock.
+func TestPassInside(t *testing.T) {
+	run := func(pass func(e *engine.Engine, each func()) error, livelock bool) (seen string, err error) {
+		e := newEngine(t, engine.Config{Seed: 7})
+		startActor(t, e, "a", func(a *engine.Actor) {
+			for i := range 20 {
+				a.After(time.Duration(i)*time.Second, "timer", func(p *engine.Process) {
+					seen += fmt.Sprintln(i, p.Now())
+					for livelock && i == 13 {
+						p.Sleep(0)
+					}
+				})
+			}
+		})
+		asked := 0
+		err = pass(e, func() { asked++ })
+		return fmt.Sprintln(seen, asked, e.Now()), err
+	}
+	for _, limit := range []time.Duration{0, 9500 * time.Millisecond, time.Minute} {
+		for _, livelock := range []bool{false, true} {
+			want, wantErr := run(func(e *engine.Engine, each func()) error {
+				return e.UntilInside(func() bool {
+					each()
+					return false
+				}, limit)
+			}, livelock)
+			got, err := run(func(e *engine.Engine, each func()) error { return e.PassInside(each, limit) }, livelock)
+			if got != want {
+				t.Errorf("PassInside(%v) runs %s, UntilInside %s", limit, got, want)
+			}
+			var stuck, wantStuck *engine.StuckError
+			if !errors.As(wantErr, &wantStuck) {
+				t.Fatalf("UntilInside(%v) = %v, want a StuckError", limit, wantErr)
+			}
+			if reports := errors.As(err, &stuck); reports != (wantStuck.Cause == engine.Livelock) || reports && err.Error() != wantErr.Error() {
+				t.Errorf("PassInside(%v) = %v, UntilInside = %v", limit, err, wantErr)
+			}
 		}
 	}
 }

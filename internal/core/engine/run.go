@@ -86,6 +86,18 @@ func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
 	})
 }
 
+// PassInside lets time pass like UntilInside with a condition that never holds, and calls each before each event. That the time is spent is no
+// error; a livelock is.
+func (e *Engine) PassInside(each func(), d time.Duration) error {
+	return e.drain(Awaiting, d, func(d *drain) {
+		d.passes = true
+		e.carry(func() (event, bool) {
+			each()
+			return d.next()
+		})
+	})
+}
+
 func (e *Engine) drain(mode RunMode, limit time.Duration, run func(d *drain)) error {
 	d := &drain{engine: e, limit: limit, end: e.in(limit), instant: e.now}
 	e.beginRun(mode, d.end)
@@ -104,6 +116,7 @@ type drain struct {
 	limit, end time.Duration
 	instant    time.Duration // of the last event
 	count      int           // number of events at that instant
+	passes     bool          // see PassInside
 	err        *StuckError
 }
 
@@ -117,9 +130,11 @@ func (d *drain) next() (event, bool) {
 	}
 	ev, ok := e.next(d.end)
 	if !ok {
-		d.err = &StuckError{Cause: TimeLimit, Limit: d.limit, Pending: e.Pending()}
-		if len(d.err.Pending) == 0 {
-			d.err.Cause = NothingLeft
+		if !d.passes {
+			d.err = &StuckError{Cause: TimeLimit, Limit: d.limit, Pending: e.Pending()}
+			if len(d.err.Pending) == 0 {
+				d.err.Cause = NothingLeft
+			}
 		}
 		e.endsAt(max(e.now, d.end))
 		return event{}, false

@@ -11,6 +11,7 @@ type Ticker struct {
 	created time.Duration
 	base    time.Duration // a tick: the first one, or the first one after the last pass
 	timer   *Timer        // of the next pass; nil if none is requested
+	spent   *Timer        // that fired last, to be used again
 	due     time.Duration // of the timer
 	waits   bool          // Settle waits for the timer
 	state   tickerState
@@ -162,7 +163,12 @@ func (t *Ticker) request(tick time.Duration, foreground bool) {
 	if tick == t.created {
 		rank = 0
 	}
-	t.timer = t.actor.arm(tick-t.actor.engine.now, &Timer{name: t.cfg.Name, process: t.pass, rank: rank, background: !foreground})
+	timer := t.spent
+	if t.spent = nil; timer == nil {
+		timer = &Timer{}
+	}
+	*timer = Timer{name: t.cfg.Name, process: t.pass, rank: rank, background: !foreground}
+	t.timer = t.actor.arm(tick-t.actor.engine.now, timer)
 }
 
 // tick returns the first tick that a request for the given time is not too late for.
@@ -189,7 +195,7 @@ func (t *Ticker) next(at time.Duration) time.Duration {
 
 func (t *Ticker) run(p *Process) {
 	e := p.engine
-	t.timer, t.due, t.waits, t.state = nil, 0, false, tickerActive
+	t.spent, t.timer, t.due, t.waits, t.state = t.timer, nil, 0, false, tickerActive
 	t.begun = e.now
 	if t.full() {
 		t.cfg.Full(p)

@@ -183,6 +183,9 @@ func readBackends(s *Script, args []string) (step, error) {
 		return nil, fmt.Errorf("unknown backend %s; begin the script with a line backend %s", args[0], args[0])
 	}
 	return func(r *runner) error {
+		if r.quiet && !r.last() {
+			return nil
+		}
 		var names []string
 		for name := range r.backends {
 			if len(args) == 0 || name == args[0] {

@@ -224,11 +224,11 @@ func isTaint(w string) bool { return strings.ContainsAny(w, "=:") || strings.Has
 
 // taint changes the taints of a node. kubectl says modified instead of tainted if it may overwrite.
 func (r *runner) taint(ref api.Ref, changes []taintChange, overwrite bool) error {
-	obj, err := r.get(ref)
+	obj, err := r.read(ref)
 	if err != nil {
 		return err
 	}
-	taints := obj.(*corev1.Node).Spec.Taints
+	taints := slices.Clone(obj.(*corev1.Node).Spec.Taints)
 	var added []corev1.Taint
 	removed := false
 	for _, c := range changes {

@@ -78,11 +78,7 @@ func readNode(_ *Script, args []string) (step, error) {
 }
 
 func (r *runner) addNode(name string, labels []string, resources corev1.ResourceList) error {
-	u, err := r.script.newSetup(-1)
-	if err != nil {
-		return err
-	}
-	if u.config.ManualNodes {
+	if r.manualNodes {
 		if len(labels) > 0 || len(resources) > 0 {
 			return errors.New("labels and resources do not apply with config manual-nodes=true; create the Node object first")
 		}

@@ -99,6 +99,12 @@ func (s *Script) readsOutput() bool {
 	})
 }
 
+// last reports whether the line that is executed is the last one of the script.
+func (r *runner) last() bool {
+	all := r.script.statements
+	return all[len(all)-1].line == r.line
+}
+
 // compareFile compares an output with a file or, with Options.Update, replaces the file.
 func (r *runner) compareFile(what, got, name string) error {
 	f, err := r.script.file(name)

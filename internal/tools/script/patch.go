@@ -183,7 +183,7 @@ func (r *runner) patch(ref api.Ref, patch string, status bool, verb string) erro
 
 // change patches an object and reports whether that has changed it.
 func (r *runner) change(ref api.Ref, patch string, status bool) (bool, error) {
-	stored, err := r.get(ref)
+	stored, err := r.read(ref)
 	if err != nil {
 		return false, err
 	}
@@ -195,6 +195,6 @@ func (r *runner) change(ref api.Ref, patch string, status bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	now, err := r.get(ref)
+	now, err := r.read(ref)
 	return err != nil || now.GetResourceVersion() != stored.GetResourceVersion(), nil
 }

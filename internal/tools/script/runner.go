@@ -32,9 +32,10 @@ type runner struct {
 	applied   Applied // for apply
 
 	strictNamespaces bool // a namespace that is no object does not exist
+	manualNodes      bool // nodes register themselves
 
-	watched        []string // names of the invariants that are checked
-	enforced       []string // those of watched whose violation is a failure
+	watches        bool     // invariants are checked
+	enforced       []string // the names of those whose violation is a failure
 	seenViolations int      // number of violations examined so far
 
 	log            bytes.Buffer // of the components
@@ -57,6 +58,7 @@ func (r *runner) run() {
 	r.quiet = r.batch.opts.Quiet && r.batch.opts.Out == nil && !r.script.readsOutput()
 	r.variables = make(map[string]string)
 	r.applied = make(Applied)
+	r.commands = make([]Command, 0, r.script.count())
 	if r.cluster == nil {
 		if err := r.begin(); err != nil {
 			r.fail(&statement{line: 1}, err)
@@ -115,7 +117,7 @@ func (r *runner) begin() error {
 	if err != nil {
 		return err
 	}
-	r.strictNamespaces = u.config.StrictNamespaces
+	r.strictNamespaces, r.manualNodes = u.config.StrictNamespaces, u.config.ManualNodes
 	r.cluster, r.backends, r.dump, r.start, r.enforced = c, u.backends, u.dump, c.Now(), u.enforced
 	if u.server {
 		if r.batch.opts.Server == nil {
@@ -123,9 +125,7 @@ func (r *runner) begin() error {
 		}
 		r.server = r.batch.opts.Server(c)
 	}
-	for _, inv := range u.config.Check {
-		r.watched = append(r.watched, inv.Name)
-	}
+	r.watches = len(u.config.Check) > 0
 	return nil
 }
 

@@ -32,6 +32,17 @@ type Script struct {
 	hasNodes   *bool       // the result of HasNodes; nil until then
 }
 
+// count returns the number of commands that a run records at most.
+func (s *Script) count() int {
+	n := 0
+	for _, st := range s.statements {
+		if !st.comment && !st.command.setup {
+			n++
+		}
+	}
+	return n
+}
+
 // statement is one line with a command.
 type statement struct {
 	line     int

@@ -101,19 +101,17 @@ func (r *runner) advance(d time.Duration) error {
 	if r.elapsed() > maxElapsed-d {
 		return fmt.Errorf("run would exceed %s of virtual time", maxElapsed)
 	}
-	end := r.cluster.Now().Add(d)
 	events := 0
-	err := r.until(func() bool {
+	err := internals.Engine(r.cluster).PassInside(func() {
 		const interval = 10_000
 		if events++; events%interval == 0 {
 			r.progress()
 		}
-		return false
 	}, d)
-	if stuck := new(engine.StuckError); errors.As(err, &stuck) && r.cluster.Now().Equal(end) && !isLivelock(stuck) {
-		return nil
+	if err != nil {
+		return fmt.Errorf("until: %w", err)
 	}
-	return err
+	return nil
 }
 
 // until is Cluster.Until for a condition that does not run the cluster.

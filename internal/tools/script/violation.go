@@ -51,7 +51,7 @@ func readExpectViolation(words []string) (step, error) {
 		}
 	}
 	return func(r *runner) error {
-		if len(r.watched) == 0 {
+		if !r.watches {
 			return errors.New("no invariant is checked; begin the script with config check=all, or config watch=all if violations are allowed")
 		}
 		n := 0
