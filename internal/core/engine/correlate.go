@@ -34,13 +34,14 @@ type subject struct {
 // client-go evicts one of ten texts at random; here the newest one is evicted: the first nine texts keep Events of their own, all others are
 // combined.
 type correlator struct {
-	subjects            map[subject]*subjectEvents
+	subjects            map[types.UID]*subjectEvents // by uid: a key of all fields costs five hashes
 	spam, similar, seen lru
 }
 
 // subjectEvents are the Events about one subject.
 type subjectEvents struct {
 	subject
+	next    *subjectEvents // with the same uid
 	in      *correlator
 	spam    membership
 	tokens  bucket
@@ -103,16 +104,44 @@ func newCorrelator() correlator {
 	return correlator{spam: limit, similar: limit, seen: limit}
 }
 
+// find returns the Events about a subject, nil if there are none.
+func (c *correlator) find(about subject) *subjectEvents {
+	s := c.subjects[about.uid]
+	for s != nil && s.subject != about {
+		s = s.next
+	}
+	return s
+}
+
+// forget removes the Events about a subject.
+func (c *correlator) forget(s *subjectEvents) {
+	first := c.subjects[s.uid]
+	if first == s {
+		first = s.next
+	} else {
+		for at := first; at != nil; at = at.next {
+			if at.next == s {
+				at.next = s.next
+			}
+		}
+	}
+	if first == nil {
+		delete(c.subjects, s.uid)
+	} else {
+		c.subjects[s.uid] = first
+	}
+}
+
 // events returns the Events about a subject for a reason.
 func (c *correlator) events(about subject, reason string) *reasonEvents {
-	s := c.subjects[about]
+	s := c.find(about)
 	if s == nil {
-		s = &subjectEvents{subject: about, in: c}
+		s = &subjectEvents{subject: about, next: c.subjects[about.uid], in: c}
 		s.reasons = s.firstReasons[:0]
 		if c.subjects == nil {
-			c.subjects = map[subject]*subjectEvents{}
+			c.subjects = map[types.UID]*subjectEvents{}
 		}
-		c.subjects[about] = s
+		c.subjects[about.uid] = s
 	}
 	for _, r := range s.reasons {
 		if r.reason == reason {
@@ -227,6 +256,6 @@ func (r *reasonEvents) drop() {
 // drop removes a subject that no cache has.
 func (s *subjectEvents) drop() {
 	if !s.spam.member() && len(s.reasons) == 0 {
-		delete(s.in.subjects, s.subject)
+		s.in.forget(s)
 	}
 }

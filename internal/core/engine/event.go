@@ -88,6 +88,10 @@ func (h *eventHeap[O]) peek() (event, bool) {
 }
 
 func (h *eventHeap[O]) push(ev event) {
+	if len(h.events) == cap(h.events) {
+		// append would grow a long list by a quarter, and leave four times its length to the garbage collector.
+		h.events = slices.Grow(h.events, max(8, len(h.events)))
+	}
 	h.events = append(h.events, ev)
 	i := len(h.events) - 1
 	// The event is compared where it is: the order is called through an interface, so a pointer to ev would put it on the heap.

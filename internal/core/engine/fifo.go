@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // fifoKept is the capacity that an empty list retains. Bursts up to that size cost no memory of their own.
 const fifoKept = 16 * 1024
 
@@ -20,6 +22,10 @@ func (f *fifo[T]) push(item T) {
 		n := copy(f.items, f.items[f.head:])
 		clear(f.items[n:])
 		f.items, f.head = f.items[:n], 0
+	}
+	if len(f.items) == cap(f.items) {
+		// append would grow a long list by a quarter only, and leave four times its length to the garbage collector.
+		f.items = slices.Grow(f.items, max(8, len(f.items)))
 	}
 	f.items = append(f.items, item)
 }

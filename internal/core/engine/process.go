@@ -79,7 +79,7 @@ func (e *Engine) process() *Process {
 }
 
 // processesKept is the number of ended processes that an engine retains.
-const processesKept = 64
+const processesKept = 1024
 
 // reuse retains an ended process.
 func (e *Engine) reuse(p *Process) {

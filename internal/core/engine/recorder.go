@@ -125,7 +125,7 @@ func (r *Recorder) Dropped(obj api.Object, eventType, reason, text string, n int
 func (r *Recorder) StoredFrom(obj api.Object, eventType string) time.Time {
 	now := r.actor.engine.Now()
 	from := now
-	if about := r.correlator.subjects[subjectOf(obj, eventType)]; about != nil && about.tokens.free().After(now) {
+	if about := r.correlator.find(subjectOf(obj, eventType)); about != nil && about.tokens.free().After(now) {
 		from = about.tokens.free()
 	}
 	r.actor.engine.answers(int64(from.Sub(now)))

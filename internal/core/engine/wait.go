@@ -1,18 +1,16 @@
 package engine
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Signal lets processes wait for a change. The zero value is ready to use. A signal has no memory: a process reads the state itself
 // before it waits, and again each time it is woken.
-type Signal struct{ waiters []*waiter }
+type Signal struct{ first *waiter }
 
 // waiter is a process that waits for a signal. As a task it ends that wait.
 type waiter struct {
 	proc  *Process
-	woken bool // by the signal, not by the timeout
+	woken bool    // by the signal, not by the timeout
+	next  *waiter // of the signal, in the order in which they began to wait
 }
 
 func (w *waiter) run() { w.proc.run() }
@@ -36,7 +34,11 @@ func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 	}
 	w := &p.waits
 	*w = waiter{proc: p}
-	s.waiters = append(s.waiters, w)
+	last := &s.first
+	for *last != nil {
+		last = &(*last).next
+	}
+	*last = w
 	if timeout > 0 {
 		defer p.actor.arm(timeout, &Timer{wait: w}).Stop()
 	}
@@ -49,19 +51,28 @@ func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 // Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which
 // they began to wait.
 func (s *Signal) Broadcast() {
-	for i, w := range s.waiters {
+	for s.first != nil {
+		w := s.first
+		s.first, w.next = w.next, nil
 		w.woken = true
 		w.proc.engine.schedule(0, w, w.proc.actor, false)
-		s.waiters[i] = nil
 	}
-	s.waiters = s.waiters[:0]
 }
 
 // Waiting is the number of processes that wait.
-func (s *Signal) Waiting() int { return len(s.waiters) }
+func (s *Signal) Waiting() int {
+	n := 0
+	for w := s.first; w != nil; w = w.next {
+		n++
+	}
+	return n
+}
 
 func (s *Signal) drop(w *waiter) {
-	if i := slices.Index(s.waiters, w); i >= 0 {
-		s.waiters = slices.Delete(s.waiters, i, i+1)
+	for at := &s.first; *at != nil; at = &(*at).next {
+		if *at == w {
+			*at, w.next = w.next, nil
+			return
+		}
 	}
 }
