@@ -92,7 +92,7 @@ func (ix *index[T]) Objects(value string) []T {
 
 func (ix *index[T]) build() {
 	ix.index.byValue = map[string]filed{}
-	ix.table.order.Scan(func(key string, c *cell[T]) bool {
+	ix.table.inOrder().Scan(func(key string, c *cell[T]) bool {
 		ix.index.apply(&api.Change[T]{Type: api.Added, Key: key, Object: c.obj})
 		return true
 	})

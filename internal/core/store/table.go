@@ -17,7 +17,8 @@ type table[T api.Object] struct {
 	resource resource
 	strategy strategy[T]
 	cells    seqmap.Map[cell[T], *cell[T]]
-	order    btree.Map[string, *cell[T]] // the cells by key
+	order    btree.Map[string, *cell[T]] // the cells by key, except for the new ones
+	fresh    []*cell[T]                  // that order does not have yet, and some that were removed since
 	indexes  []*indexState[T]
 	watchers []*watch[T]
 	tracker  Tracker[T]
@@ -46,6 +47,8 @@ type cell[T api.Object] struct {
 	validMeta, validSpec bool
 	// latest is the number that Track's function keeps with the object.
 	latest uint64
+	// ordered: table.order has the cell. removed: the object was removed.
+	ordered, removed bool
 }
 
 // prepare makes a zero table that of a kind.
@@ -113,7 +116,7 @@ func (t *table[T]) KeyOf(obj T) string {
 // List returns the objects in the order of their keys.
 func (t *table[T]) List() []T {
 	objs := make([]T, 0, t.cells.Len())
-	t.order.Scan(func(_ string, c *cell[T]) bool {
+	t.inOrder().Scan(func(_ string, c *cell[T]) bool {
 		objs = append(objs, c.obj)
 		return true
 	})
@@ -160,6 +163,19 @@ func (t *table[T]) Load(obj T) (T, error) {
 	return obj, nil
 }
 
+// inOrder returns the cells by key. Only a list needs them in order, so most Events and VolumeAttachments are never put in order.
+func (t *table[T]) inOrder() *btree.Map[string, *cell[T]] {
+	for i, c := range t.fresh {
+		if !c.removed {
+			c.ordered = true
+			t.order.Set(c.Key, c)
+		}
+		t.fresh[i] = nil
+	}
+	t.fresh = t.fresh[:0]
+	return &t.order
+}
+
 // insert stores a new object with the next version and notifies watchers. valid reports that it has passed validation.
 func (t *table[T]) insert(key string, obj T, valid bool) {
 	if t.store.dry {
@@ -168,7 +184,7 @@ func (t *table[T]) insert(key string, obj T, valid bool) {
 	c := &cell[T]{obj: obj, validMeta: valid, validSpec: valid}
 	c.Key = key
 	t.cells.Put(c)
-	t.order.Set(key, c)
+	t.fresh = append(t.fresh, c)
 	t.store.objects++
 	t.stamp(obj)
 	t.notify(c, &api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
@@ -207,8 +223,12 @@ func (t *table[T]) remove(c *cell[T]) T {
 	t.stamp(last)
 	t.cells.Delete(c)
 	var none T
-	c.obj = none
-	t.order.Delete(c.Key)
+	c.obj, c.removed = none, true
+	if c.ordered {
+		t.order.Delete(c.Key)
+	} else if len(t.fresh) > 64 && len(t.fresh) > 4*t.cells.Len() {
+		t.inOrder()
+	}
 	if t.removed == nil {
 		t.removed = map[string]uint32{}
 	}

@@ -53,7 +53,7 @@ func (t *table[T]) list(from, to string) []api.Object {
 	if from == "" && to == "" {
 		objs = make([]api.Object, 0, t.Len())
 	}
-	t.order.Ascend(from, func(key string, c *cell[T]) bool {
+	t.inOrder().Ascend(from, func(key string, c *cell[T]) bool {
 		if to != "" && key >= to {
 			return false
 		}
