@@ -179,7 +179,7 @@ func (c *controller) enqueue(queue *engine.Queue, key string) {
 // processClaim syncs the claim of a key that the claim worker took from its queue (BIND-037).
 func (c *controller) processClaim(p *engine.Process, key string) error {
 	c.base.Info(5, "syncClaimByKey", klog.String("claimKey", key))
-	defer c.repeat(c.claimQueue, key, c.syncCleanClaim)
+	defer c.repeat(c.claimQueue, key, (*controller).syncCleanClaim)
 	claim, ok := c.infClaims.Get(key)
 	if !ok {
 		c.forgetClaim(key)
@@ -205,7 +205,7 @@ func (c *controller) processClaim(p *engine.Process, key string) error {
 // processVolume syncs the volume of a name that the volume worker took from its queue (BIND-037).
 func (c *controller) processVolume(p *engine.Process, name string) error {
 	c.base.Info(5, "syncVolumeByKey", klog.String("volumeKey", name))
-	defer c.repeat(c.volumeQueue, name, c.syncCleanVolume)
+	defer c.repeat(c.volumeQueue, name, (*controller).syncCleanVolume)
 	pv, ok := c.infVolumes.Get(name)
 	if !ok {
 		c.forgetVolume(name)

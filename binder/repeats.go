@@ -30,12 +30,12 @@ func (c *controller) repeatsSyncs() bool {
 }
 
 // repeat syncs an object once more if two events had queued it. It is called after the first sync.
-func (c *controller) repeat(queue *engine.Queue, key string, sync func(p *engine.Process, key string)) {
+func (c *controller) repeat(queue *engine.Queue, key string, sync func(c *controller, p *engine.Process, key string)) {
 	of := repeated{queue, key}
 	if !c.repeats[of] {
 		return
 	}
 	delete(c.repeats, of)
 	c.base.Info(5, "Enqueued for sync", klog.String("objName", key))
-	c.actor.Background(0, "repeated sync", func(p *engine.Process) { sync(p, key) })
+	c.actor.Background(0, "repeated sync", func(p *engine.Process) { sync(c, p, key) })
 }

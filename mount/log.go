@@ -88,8 +88,10 @@ func (l *volumeLog) unmountStarted(name corev1.UniqueVolumeName, uid types.UID) 
 }
 
 func (l *volumeLog) unmounted(name corev1.UniqueVolumeName, spec *volumes.Spec, uid types.UID) {
-	l.operations.Infof(0, "UnmountVolume.TearDown succeeded for volume %q pod %q (UID: %q). InnerVolumeSpecName %q. PluginName %q, VolumeGIDValue %q",
-		name, uid, uid, spec.Name(), spec.Plugin.Name, spec.GID())
+	if l.operations.Enabled(0) {
+		l.operations.Infof(0, "UnmountVolume.TearDown succeeded for volume %q pod %q (UID: %q). InnerVolumeSpecName %q. PluginName %q, VolumeGIDValue %q",
+			name, uid, uid, spec.Name(), spec.Plugin.Name, spec.GID())
+	}
 }
 
 func (l *volumeLog) unmountDeviceStarted(v *volumes.ActualVolume, node string) {
@@ -99,7 +101,9 @@ func (l *volumeLog) unmountDeviceStarted(v *volumes.ActualVolume, node string) {
 }
 
 func (l *volumeLog) deviceUnmounted(v *volumes.ActualVolume, node string) {
-	l.operations.Infof(0, "%s", onNode("UnmountDevice succeeded", v, node, ""))
+	if l.operations.Enabled(0) {
+		l.operations.Infof(0, "%s", onNode("UnmountDevice succeeded", v, node, ""))
+	}
 }
 
 func (l *volumeLog) forgotten(v *volumes.ActualVolume, node string) {

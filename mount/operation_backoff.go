@@ -55,15 +55,19 @@ func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 // backoff, it does nothing (MNT-140); a later pass tries again.
 func (op *operations) start(key engine.OperationKey, name string, about api.Object, fn func(p *engine.Process) error) {
 	// MNT-014, MNT-160: the pass after the operation decides on the next step.
-	op.startThen(key, name, about, op.k.reconciler.ticker.ArmNext, fn)
+	op.startThen(key, name, about, nil, fn)
 }
 
-// startThen is like start, and calls then after the operation.
+// startThen is like start, and calls then after the operation, unless it is nil: then the reconciler has a pass at the next tick.
 func (op *operations) startThen(key engine.OperationKey, name string, about api.Object, then func(), fn func(p *engine.Process) error) {
 	err := op.pending.Run(key, name, func(p *engine.Process) error {
 		p.WorksOn(api.RefTo(about))
 		err := fn(p)
-		then()
+		if then == nil {
+			op.k.reconciler.ticker.ArmNext()
+		} else {
+			then()
+		}
 		delete(op.blocked, corev1.UniqueVolumeName(key.Volume))
 		return err
 	})

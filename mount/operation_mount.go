@@ -31,7 +31,9 @@ func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
 		prefix, err := op.mount(p, desired, spec, pod)
 		if err == nil {
 			// MNT-200: success emits no Event.
-			p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.Name, spec.PodName)
+			if p.Tracing() {
+				p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.Name, spec.PodName)
+			}
 			return nil
 		}
 		if is[panicError](err) {

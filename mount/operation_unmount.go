@@ -26,7 +26,7 @@ func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, 
 	op.start(podKey(name, uid), opUnmount, op.k.podRef(uid), func(p *engine.Process) error {
 		op.k.log.unmountStarted(name, uid)
 		err := op.unmountFrom(p, v.Name, uid, spec, tearDown)
-		if err == nil {
+		if err == nil && p.Tracing() {
 			p.Decide("MNT-263", op.k.podRef(uid), "volume %s is unmounted", name)
 		}
 		return err

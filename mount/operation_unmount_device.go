@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -14,7 +15,7 @@ func (op *operations) unmountDevice(p *engine.Process, v *volumes.ActualVolume) 
 	op.start(volumeKey(v.Name), opUnmountDevice, op.k.nodeRef(), func(p *engine.Process) error {
 		op.k.log.unmountDeviceStarted(v, op.k.node.name)
 		err := op.unmountDeviceFromNode(p, v)
-		if err == nil {
+		if err == nil && p.Tracing() {
 			p.Decide("MNT-284", op.k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
 		}
 		return err
@@ -53,12 +54,12 @@ func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.Actual
 // otherRefs lists the mounts made from a device mount, except mounts of devices.
 func (op *operations) otherRefs(mountPath string) []string {
 	var refs []string
-	for _, m := range op.k.node.disk.Mounts() {
+	op.k.node.disk.EachMount(func(m *disk.Mount) {
 		// MNT-281: mounts below the directory of a plugin do not count.
 		if m.Source == mountPath && m.Path != mountPath && !strings.Contains(m.Path, "/plugins/kubernetes.io/") {
 			refs = append(refs, m.Path)
 		}
-	}
+	})
 	return refs
 }
 

@@ -26,7 +26,9 @@ func (op *operations) verifyVolume(p *engine.Process, pr volumes.DesiredPair) {
 	}
 	snapshot := *pr.Volume
 	spec, pod := pr.Pod.Spec, pr.Pod.Pod
-	p.Decide("MNT-174", pod, "verifies that volume %s is attached", name)
+	if p.Tracing() {
+		p.Decide("MNT-174", pod, "verifies that volume %s is attached", name)
+	}
 	// MNT-150, MNT-159: the operation is on the volume as a whole, and uses the desired state as it is now.
 	op.start(volumeKey(name), opVerify, pod, func(p *engine.Process) error {
 		op.k.log.verifyStarted(name, spec, pod)
@@ -65,7 +67,9 @@ func (op *operations) verifyAttached(p *engine.Process, v volumes.DesiredVolume,
 	}
 	op.recordAttached(v, spec, node.Status.VolumesAttached[at].DevicePath, size)
 	op.k.log.attached(v.Name, spec, pod, node.Status.VolumesAttached[at].DevicePath)
-	p.Decide("MNT-175", pod, "volume %s is attached", v.Name)
+	if p.Tracing() {
+		p.Decide("MNT-175", pod, "volume %s is attached", v.Name)
+	}
 	return nil
 }
 

@@ -58,11 +58,12 @@ func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 	if len(hk.k.actual.PodMounts(uid, true)) > 0 {
 		return "volumes may be mounted"
 	}
-	if mounts := fs.MountsUnder(hk.k.layout.PodVolumes(uid)); len(mounts) > 0 {
-		return mounts[0].Path + " is mounted"
+	volumes, pod := hk.k.layout.PodVolumes(uid), hk.k.layout.Pod(uid)
+	if m := fs.FirstUnder(volumes); m != nil {
+		return m.Path + " is mounted"
 	}
-	for _, plugin := range fs.Children(hk.k.layout.PodVolumes(uid)) {
-		dir := hk.k.layout.PodVolumes(uid) + "/" + plugin
+	for _, plugin := range fs.Children(volumes) {
+		dir := volumes + "/" + plugin
 		for _, name := range fs.Children(dir) {
 			// MNT-480, MNT-481: the directory of a volume is not removed while it contains a file.
 			fs.RemoveIfExists(dir + "/" + name + "/mount")
@@ -75,15 +76,15 @@ func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 		return err.Error()
 	}
 	// MNT-480: only directories are left.
-	if err := fs.RemoveAll(hk.k.layout.PodVolumes(uid)); err != nil {
+	if err := fs.RemoveAll(volumes); err != nil {
 		return err.Error()
 	}
-	for _, name := range fs.Children(hk.k.layout.Pod(uid)) {
-		if err := fs.RemoveAll(hk.k.layout.Pod(uid) + "/" + name); err != nil {
+	for _, name := range fs.Children(pod) {
+		if err := fs.RemoveAll(pod + "/" + name); err != nil {
 			return err.Error()
 		}
 	}
-	if err := fs.RemoveIfExists(hk.k.layout.Pod(uid)); err != nil {
+	if err := fs.RemoveIfExists(pod); err != nil {
 		return err.Error()
 	}
 	return ""

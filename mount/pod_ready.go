@@ -32,19 +32,21 @@ func (w *podWorker) restoreReady() {
 
 // reconcileGates writes the status at once if a change of the pod's other conditions changes whether it is ready (MNT-389).
 func (w *podWorker) reconcileGates() {
-	due := func() bool {
-		return len(w.pod.Spec.ReadinessGates) > 0 && w.started && !w.state.ending() && w.k.node.runtime.runs(w.uid) && !hasStatus(w.pod, w.currentStatus)
-	}
-	if w.reconciling || !due() {
+	if w.reconciling || !w.gatesChanged() {
 		return
 	}
 	w.reconciling = true
 	w.k.actor.After(0, "readiness gates of pod "+api.KeyOf(w.pod), func(p *engine.Process) {
 		w.reconciling = false
-		if due() && !w.k.node.partitioned {
+		if w.gatesChanged() && !w.k.node.partitioned {
 			w.publish(p, w.currentStatus)
 		}
 	})
+}
+
+// gatesChanged reports whether the pod has readiness gates, and another status than its conditions require.
+func (w *podWorker) gatesChanged() bool {
+	return len(w.pod.Spec.ReadinessGates) > 0 && w.started && !w.state.ending() && w.k.node.runtime.runs(w.uid) && !hasStatus(w.pod, w.currentStatus)
 }
 
 // needsRestoring reports whether the containers of the pod run, and another writer marked it as not ready since this kubelet wrote that it

@@ -134,7 +134,7 @@ func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) e
 	if err := pp.k.takeLabel(id, pod, r.spec); err != nil {
 		return err
 	}
-	if pp.k.desired.AddPodVolume(id, pod, r.spec) {
+	if pp.k.desired.AddPodVolume(id, pod, r.spec) && p.Tracing() {
 		p.Decide("MNT-066", pod, "wants volume %s as %s", id.Name, r.spec.PodName)
 	}
 	// MNT-066: a pass of the reconciler or a status report may run before the next volume of the pod has been read.

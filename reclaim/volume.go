@@ -65,12 +65,12 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 	case corev1.PersistentVolumeReclaimRecycle:
 		// RECL-003, RECL-007: Recycle: the operation works on this version of the volume.
 		r.log.Info(4, "ReclaimVolume: policy is Recycle", volumeName(pv))
-		r.start(p, "RECL-003", "recycle", pv, r.recycleVolume)
+		r.start(p, "RECL-003", "recycle", pv, (*reclaimer).recycleVolume)
 		return nil
 	case corev1.PersistentVolumeReclaimDelete:
 		// RECL-004, RECL-007: Delete: the operation works on this version of the volume.
 		r.log.Info(4, "ReclaimVolume: policy is Delete", volumeName(pv))
-		r.start(p, "RECL-004", "delete", pv, r.deleteVolume)
+		r.start(p, "RECL-004", "delete", pv, (*reclaimer).deleteVolume)
 		return nil
 	default:
 		// RECL-005: with an unknown policy the volume becomes Failed.
@@ -83,20 +83,24 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 
 // start starts the operation, unless it runs or is in backoff (RECL-008).
 func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume,
-	operation func(*engine.Process, *corev1.PersistentVolume) error) {
+	operation func(*reclaimer, *engine.Process, *corev1.PersistentVolume) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
 	r.log.Info(4, "scheduleOperation", klog.String("operationName", name))
 	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
 		p.WorksOn(api.RefTo(pv))
-		return operation(p, pv)
+		return operation(r, p, pv)
 	})
 	if err == nil {
-		p.Decide(rule, pv, "%s the volume", verb)
+		if p.Tracing() {
+			p.Decide(rule, pv, "%s the volume", verb)
+		}
 		return
 	}
 	// RECL-008: otherwise nothing happens, and the sync does not fail.
 	pvcontroller.LogRejected(r.log, name, err)
-	p.Decide("RECL-008", pv, "%s the volume: already running, or in backoff", verb)
+	if p.Tracing() {
+		p.Decide("RECL-008", pv, "%s the volume: already running, or in backoff", verb)
+	}
 }
 
 // Finalizers returns the finalizers that a volume should have, and whether that is a change (RECL-040). It reads its argument only. Neither

@@ -189,15 +189,23 @@ func (r *restarting) String() string { return "restart of " + r.actor.name }
 
 // Go starts a process at this instant, behind the events that are already due.
 func (a *Actor) Go(name string, fn func(*Process)) {
+	if p := a.starts(name); p != nil {
+		p.fn = fn
+	}
+}
+
+// starts is Go for a process without code, which the caller sets. It returns nil if the actor is dead.
+func (a *Actor) starts(name string) *Process {
 	if !a.alive {
-		return
+		return nil
 	}
 	p := a.engine.process()
-	p.actor, p.name, p.fn = a, name, fn
+	p.actor, p.name = a, name
 	if by := a.engine.running; by != nil {
 		p.cause = by.id
 	}
 	a.engine.schedule(0, (*starting)(p), a, false)
+	return p
 }
 
 // After starts a process after d.

@@ -86,13 +86,18 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 	// ATT-083, ATT-085, MNT-155: once the backoff is over the record keeps its name and its backoff, whatever runs under it now.
 	// ATT-082: the new operation takes over the key.
 	op.key, op.running = key, true
-	o.actor.Go(name, func(p *Process) {
-		if o.Before != nil {
-			o.Before(p, name)
-		}
-		o.complete(op, guarded(p, name, fn), p)
-	})
+	if p := o.actor.starts(name); p != nil {
+		p.operation, p.of, p.code = op, o, fn
+	}
 	return nil
+}
+
+// runs is the code of the process of an operation.
+func (o *NestedOperations) runs(p *Process, op *operation, fn func(p *Process) error) {
+	if o.Before != nil {
+		o.Before(p, p.name)
+	}
+	o.complete(op, guarded(p, p.name, fn), p)
 }
 
 // add adds a record.

@@ -14,13 +14,17 @@ type Process struct {
 	engine *Engine
 	actor  *Actor
 	name   string
-	fn     func(*Process) // its code; a worker has the two below instead
+	fn     func(*Process) // its code; a worker and an operation have the fields below instead
 	queue  *Queue
 	item   *queued
-	co     *coroutine // on which it runs
-	parked bool       // it waits
-	inline bool       // the user's: never waits
-	dead   bool       // its actor crashed: it may only unwind
+	// These three are of an operation.
+	operation *operation
+	of        *NestedOperations
+	code      func(*Process) error
+	co        *coroutine // on which it runs
+	parked    bool       // it waits
+	inline    bool       // the user's: never waits
+	dead      bool       // its actor crashed: it may only unwind
 	// calls counts the beginnings and the ends of calls: it is odd during a call.
 	calls  uint32
 	slot   int     // index in actor.procs
@@ -43,6 +47,10 @@ func (p *Process) main() {
 	}()
 	if p.queue != nil {
 		p.queue.turn(p, p.item)
+		return
+	}
+	if p.operation != nil {
+		p.of.runs(p, p.operation, p.code)
 		return
 	}
 	p.fn(p)
@@ -84,7 +92,7 @@ const processesKept = 1024
 // reuse retains an ended process.
 func (e *Engine) reuse(p *Process) {
 	if e.observer == nil && !p.dead && len(e.ended) < processesKept {
-		p.fn, p.item = nil, nil
+		p.fn, p.item, p.operation, p.of, p.code = nil, nil, nil, nil, nil
 		e.ended = append(e.ended, p)
 	}
 }

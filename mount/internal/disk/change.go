@@ -51,11 +51,14 @@ func (d *Disk) RemoveIfExists(path string) error {
 
 // RemoveAll deletes a directory with its contents. With a mount at the path or below it, it fails and deletes nothing.
 func (d *Disk) RemoveAll(path string) error {
-	if mounts := d.MountsUnder(path); len(mounts) > 0 {
-		return fmt.Errorf("%s is on another filesystem", mounts[0].Path)
+	if m := d.FirstUnder(path); m != nil {
+		return fmt.Errorf("%s is on another filesystem", m.Path)
 	}
 	var gone []string
-	d.walk(path, func(p string, _ *entry) { gone = append(gone, p) })
+	d.walk(path, func(p string, _ *entry) bool {
+		gone = append(gone, p)
+		return true
+	})
 	for i := len(gone) - 1; i >= 0; i-- {
 		if err := d.Remove(gone[i]); err != nil {
 			return err
@@ -145,7 +148,7 @@ func (d *Disk) Unmount(path string) error {
 
 // SetGroup changes the group of the files of a volume in all its mounts.
 func (d *Disk) SetGroup(plugin, volume string, group int64) {
-	d.walkMounts(func(m *Mount) {
+	d.EachMount(func(m *Mount) {
 		if m.Plugin == plugin && m.Volume == volume {
 			m.Group = group
 		}
@@ -153,16 +156,18 @@ func (d *Disk) SetGroup(plugin, volume string, group int64) {
 	d.notify()
 }
 
-// walkMounts visits all mounts, ordered by path.
-func (d *Disk) walkMounts(visit func(*Mount)) {
-	if d.mounts == 0 {
+// EachMount visits all mounts, ordered by path. Only this package may change them.
+func (d *Disk) EachMount(visit func(*Mount)) {
+	left := d.mounts
+	if left == 0 {
 		return
 	}
 	d.entries.Scan(func(_ string, e *entry) bool {
 		if e.mount != nil {
 			visit(e.mount)
+			left--
 		}
-		return true
+		return left > 0
 	})
 }
 

@@ -127,36 +127,40 @@ func (d *Disk) Children(dir string) []string {
 
 // empty reports whether there is nothing in a directory.
 func (d *Disk) empty(dir string) bool {
-	prefix, empty := dir+"/", true
-	d.entries.Ascend(prefix, func(p string, _ *entry) bool {
-		empty = !strings.HasPrefix(p, prefix)
-		return false
+	empty := true
+	d.walk(dir, func(path string, _ *entry) bool {
+		empty = len(path) == len(dir)
+		return empty
 	})
 	return empty
 }
 
-// walk visits a directory and everything below it, ordered by path.
-func (d *Disk) walk(dir string, visit func(path string, e *entry)) {
-	if e, ok := d.entries.Get(dir); ok {
-		visit(dir, e)
-	}
-	prefix := dir + "/"
-	d.entries.Ascend(prefix, func(p string, e *entry) bool {
-		if !strings.HasPrefix(p, prefix) {
+// walk visits a directory and everything below it, ordered by path, until visit returns false.
+func (d *Disk) walk(dir string, visit func(path string, e *entry) bool) {
+	d.entries.Ascend(dir, func(path string, e *entry) bool {
+		// A path that continues with a smaller character than the slash comes between the directory and what is below it.
+		switch rest, ok := strings.CutPrefix(path, dir); {
+		case !ok || rest != "" && rest[0] > '/':
 			return false
+		case rest == "" || rest[0] == '/':
+			return visit(path, e)
 		}
-		visit(p, e)
 		return true
 	})
 }
 
 // MountedUnder reports whether anything is mounted at a directory or below it.
-func (d *Disk) MountedUnder(dir string) bool {
-	found := false
+func (d *Disk) MountedUnder(dir string) bool { return d.FirstUnder(dir) != nil }
+
+// FirstUnder returns the first mount at a directory or below it, nil for none. Only this package may change it.
+func (d *Disk) FirstUnder(dir string) (first *Mount) {
 	if d.mounts > 0 {
-		d.walk(dir, func(_ string, e *entry) { found = found || e.mount != nil })
+		d.walk(dir, func(_ string, e *entry) bool {
+			first = e.mount
+			return first == nil
+		})
 	}
-	return found
+	return first
 }
 
 // MountsUnder lists the mounts at a directory and below it; "" means the whole disk.
@@ -165,10 +169,11 @@ func (d *Disk) MountsUnder(dir string) []Mount {
 		return nil
 	}
 	var mounts []Mount
-	d.walk(dir, func(_ string, e *entry) {
+	d.walk(dir, func(_ string, e *entry) bool {
 		if e.mount != nil {
 			mounts = append(mounts, *e.mount)
 		}
+		return true
 	})
 	return mounts
 }
