@@ -110,9 +110,7 @@ func (w *podWorker) finish(p *engine.Process) {
 	w.state = w.state.after(volumesUnmounted)
 	w.k.housekeeping.ticker.ArmBackground()
 	// MNT-388: a pod that ended by itself stays in the API until a user or a controller deletes it.
-	for !w.deleted && w.pod.DeletionTimestamp == nil {
-		w.signal.Wait(p, 0)
-	}
+	w.signal.WaitUntil(p, func() bool { return w.deleted || w.pod.DeletionTimestamp != nil })
 	now := int64(0)
 	for !w.deleted {
 		_, err := reach(w.k, func() (*corev1.Pod, error) {

@@ -56,9 +56,7 @@ func (w *podWorker) pause(p *engine.Process, err error) {
 		}
 		w.ticker.ArmIdle()
 	}
-	for !w.state.ending() && !w.due {
-		w.signal.Wait(p, 0)
-	}
+	w.signal.WaitUntil(p, func() bool { return w.state.ending() || w.due })
 	w.ticker.Reset(kubeletdefs.SyncPeriod)
 	if !w.state.ending() {
 		w.state = w.state.after(syncDue)

@@ -111,43 +111,92 @@ func (k *kubelet) waitForAllPodsUnmount(p *engine.Process, workers []*podWorker,
 // poll checks a condition on the ticks of pollPeriod until it holds or fails, the wait is canceled, or WaitLimit is over (MNT-003). Ticks
 // before which nothing has happened are skipped.
 func (k *kubelet) poll(p *engine.Process, w *podWorker, canceled func() bool, cond func() (bool, error)) error {
-	start, ticks := p.Now(), time.Duration(0)
-	end := start.Add(k.cfg.WaitLimit)
-	for {
-		// MNT-003, MNT-014: the first check is at once.
-		switch done, err := cond(); {
-		case err != nil:
-			return err
-		case done:
-			return nil
-		}
-		// Until something changes, the next checks would find the same.
-		if !canceled() && !w.signal.Wait(p, end.Sub(p.Now())) {
-			// MNT-003: the limit counts before the condition.
-			return errDeadline
-		}
-		if canceled() {
-			return errCanceled
-		}
-		// MNT-003: ticks count from the first check.
-		past := p.Now().Sub(start)
-		ticks = max(ticks+1, (past+pollPeriod-1)/pollPeriod)
-		tick := start.Add(ticks * pollPeriod)
-		if !tick.Before(end) {
-			tick = end
-		}
-		for p.Now().Before(tick) {
-			w.signal.Wait(p, tick.Sub(p.Now()))
-			if canceled() {
-				return errCanceled
-			}
-		}
-		if !tick.Before(end) {
-			return errDeadline
-		}
-		// MNT-014: at one instant, checks come after passes.
-		afterPasses(p)
+	start := p.Now()
+	pl := &poll{p: p, signal: &w.signal, canceled: canceled, cond: cond, start: start, end: start.Add(k.cfg.WaitLimit)}
+	// MNT-003, MNT-014: the first check is at once.
+	if !pl.check() {
+		p.WaitSteps(pl.next)
 	}
+	return pl.err
+}
+
+// poll is a wait for the volumes of a pod.
+type poll struct {
+	p        *engine.Process
+	signal   *engine.Signal
+	canceled func() bool
+	cond     func() (bool, error)
+
+	start, end time.Time
+	ticks      time.Duration
+	tick       time.Time // of the next check
+	waits      pollWait
+	err        error // of the poll
+}
+
+// pollWait is what a poll waits for.
+type pollWait int
+
+const (
+	forChange pollWait = iota
+	forTick
+	forPasses
+)
+
+// check evaluates the condition. It reports whether the poll is over.
+func (pl *poll) check() (over bool) {
+	switch done, err := pl.cond(); {
+	case err != nil:
+		return pl.fails(err)
+	case done:
+		return true
+	case pl.canceled():
+		return pl.fails(errCanceled)
+	}
+	// Until something changes, the next checks would find the same.
+	pl.waits = forChange
+	pl.p.Expect(pl.signal, pl.end.Sub(pl.p.Now()))
+	return false
+}
+
+func (pl *poll) fails(err error) (over bool) {
+	pl.err = err
+	return true
+}
+
+// next goes on after a wait. It reports whether the poll is over.
+func (pl *poll) next(woken bool) (over bool) {
+	switch {
+	case pl.waits == forPasses:
+		return pl.check()
+	case pl.waits == forChange && !woken:
+		// MNT-003: the limit counts before the condition.
+		return pl.fails(errDeadline)
+	case pl.canceled():
+		return pl.fails(errCanceled)
+	}
+	now := pl.p.Now()
+	if pl.waits == forChange {
+		// MNT-003: ticks count from the first check.
+		past := now.Sub(pl.start)
+		pl.ticks = max(pl.ticks+1, (past+pollPeriod-1)/pollPeriod)
+		pl.tick = pl.start.Add(pl.ticks * pollPeriod)
+		if !pl.tick.Before(pl.end) {
+			pl.tick = pl.end
+		}
+	}
+	switch {
+	case now.Before(pl.tick):
+		pl.waits = forTick
+		pl.p.Expect(pl.signal, pl.tick.Sub(now))
+		return false
+	case !pl.tick.Before(pl.end):
+		return pl.fails(errDeadline)
+	}
+	// MNT-014: at one instant, checks come after passes.
+	pl.waits = forPasses
+	pl.p.ExpectPasses(rankPoll)
+	return false
 }
 
 // desiredByPodName returns a pod's desired volumes by their names in the pod.

@@ -30,8 +30,9 @@ type Process struct {
 	slot   int     // index in actor.procs
 	object api.Ref // see WorksOn
 	id     uint64
-	cause  uint64 // process that asked for this one, zero for none
-	waits  waiter // see Signal.Wait
+	cause  uint64                // process that asked for this one, zero for none
+	waits  waiter                // see Signal.Wait
+	next   func(woken bool) bool // see WaitSteps
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -121,7 +122,15 @@ func (p *Process) continues() {
 }
 
 // run makes a waiting process continue at the end of this task.
-func (p *Process) run() { p.engine.resumed = p }
+func (p *Process) run() {
+	if p.next != nil {
+		p.continues()
+		if !p.next(p.waits.end()) {
+			return
+		}
+	}
+	p.engine.resumed = p
+}
 
 // end removes the process from its actor's list.
 func (p *Process) end() {

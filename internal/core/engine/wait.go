@@ -8,9 +8,11 @@ type Signal struct{ first *waiter }
 
 // waiter is a process that waits for a signal. As a task it ends that wait.
 type waiter struct {
-	proc  *Process
-	woken bool    // by the signal, not by the timeout
-	next  *waiter // of the signal, in the order in which they began to wait
+	proc   *Process
+	woken  bool    // by the signal, not by the timeout
+	next   *waiter // of the signal, in the order in which they began to wait
+	signal *Signal
+	timer  *Timer // nil without a timeout
 }
 
 func (w *waiter) run() { w.proc.run() }
@@ -25,6 +27,19 @@ func (w *waiter) timeout() {
 // String names the process that waits.
 func (w *waiter) String() string { return w.proc.name + ", woken by a signal" }
 
+// end ends the wait for a signal, if there is one, and reports whether the signal woke the process.
+func (w *waiter) end() (woken bool) {
+	if w.signal == nil {
+		return false
+	}
+	w.signal.drop(w)
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.signal, w.timer = nil, nil
+	return w.woken
+}
+
 // Wait suspends the process until the next Broadcast, which it reports as true, or until timeout of virtual time has passed. With zero or
 // less there is no timeout; Settle does not wait for such a process. If the actor crashes, Wait does not return. The process of the
 // engine's user does not wait and gets false.
@@ -32,20 +47,64 @@ func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 	if p.inline {
 		return false
 	}
+	p.Expect(s, timeout)
+	// A crash unwinds from here: the process must not be woken then.
+	defer p.waits.end()
+	p.park()
+	return p.waits.woken
+}
+
+// WaitUntil suspends the process until cond holds, which is evaluated at each Broadcast.
+func (s *Signal) WaitUntil(p *Process, cond func() bool) {
+	if p.inline || cond() {
+		return
+	}
+	p.Expect(s, 0)
+	p.WaitSteps(func(bool) bool {
+		if cond() {
+			return true
+		}
+		p.Expect(s, 0)
+		return false
+	})
+}
+
+// Expect begins a wait as Wait does, for WaitSteps.
+func (p *Process) Expect(s *Signal, timeout time.Duration) {
 	w := &p.waits
-	*w = waiter{proc: p}
+	*w = waiter{proc: p, signal: s}
 	last := &s.first
 	for *last != nil {
 		last = &(*last).next
 	}
 	*last = w
 	if timeout > 0 {
-		defer p.actor.arm(timeout, &Timer{wait: w}).Stop()
+		w.timer = p.actor.arm(timeout, &Timer{wait: w})
 	}
-	// A crash unwinds from here: the process must not be woken then.
-	defer s.drop(w)
+}
+
+// ExpectPasses begins a wait as AfterPasses does, for WaitSteps.
+func (p *Process) ExpectPasses(rank uint8) {
+	p.engine.enqueue(0, event{task: p, owner: p.actor, rank: rank})
+}
+
+// WaitSteps suspends the process in several waits, one after the other. The caller has begun the first with Expect or ExpectPasses. At the
+// end of each, next begins another and returns false, or returns true: then the process goes on. woken is the result of Wait. next runs in
+// place of the process, so nobody has to switch to its stack for it. It must not wait.
+func (p *Process) WaitSteps(next func(woken bool) bool) {
+	e := p.engine
+	defer p.waits.end()
+	if e.observer != nil || e.footprint != nil {
+		// Observers see which processes run in an event.
+		for done := false; !done; {
+			p.park()
+			done = next(p.waits.end())
+		}
+		return
+	}
+	p.next = next
+	defer func() { p.next = nil }()
 	p.park()
-	return w.woken
 }
 
 // Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which
