@@ -107,10 +107,7 @@ func (c *pvcProtection) wait(p *engine.Process, key string) error {
 		c.batches = map[string][]*request{}
 	}
 	c.batches[namespace] = append(c.batches[namespace], t)
-	for !t.done {
-		t.finished.Wait(p, 0)
-	}
-	return t.err
+	return p.EndWhen(&t.finished, func() bool { return t.done }, func() error { return t.err })
 }
 
 // syncBatch syncs the claims of a namespace's batch (PROT-022).

@@ -33,6 +33,8 @@ type Process struct {
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
+	// unfinished: its code has returned, and its work ends later; see EndWhen.
+	unfinished bool
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -109,8 +111,10 @@ func (a *Actor) begin(p *Process) {
 	p.co = e.host
 	p.continues()
 	p.main()
-	p.end()
-	e.reuse(p)
+	if !p.unfinished {
+		p.end()
+		e.reuse(p)
+	}
 }
 
 // continues records that the process runs from here on.

@@ -205,7 +205,13 @@ func (q *Queue) turn(p *Process, item *queued) {
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}
 	}
-	err := q.syncs(p, item.key)
+	if err := q.syncs(p, item.key); !p.unfinished {
+		q.ends(p, item, err)
+	}
+}
+
+// ends handles the end of the work on a key.
+func (q *Queue) ends(p *Process, item *queued, err error) {
 	q.touched()
 	switch {
 	case err == nil:

@@ -69,6 +69,33 @@ func (s *Signal) WaitUntil(p *Process, cond func() bool) {
 	})
 }
 
+// EndWhen suspends the worker until cond holds, which is evaluated at each Broadcast, and returns result. It is the last that the worker does with
+// a key: QueueConfig.Sync returns what EndWhen returns.
+func (p *Process) EndWhen(s *Signal, cond func() bool, result func() error) error {
+	if p.observed() || cond() {
+		s.WaitUntil(p, cond)
+		return result()
+	}
+	// Nothing is left to do on the stack of the process.
+	p.unfinished = true
+	p.Expect(s, 0)
+	p.next = func(bool) bool {
+		if !cond() {
+			p.Expect(s, 0)
+			return false
+		}
+		p.next, p.unfinished = nil, false
+		p.queue.ends(p, p.item, result())
+		p.end()
+		p.engine.reuse(p)
+		return false
+	}
+	return nil
+}
+
+// observed reports whether somebody sees which processes run in an event.
+func (p *Process) observed() bool { return p.engine.observer != nil || p.engine.footprint != nil }
+
 // Expect begins a wait as Wait does, for WaitSteps.
 func (p *Process) Expect(s *Signal, timeout time.Duration) {
 	w := &p.waits
@@ -92,10 +119,8 @@ func (p *Process) ExpectPasses(rank uint8) {
 // end of each, next begins another and returns false, or returns true: then the process goes on. woken is the result of Wait. next runs in
 // place of the process, so nobody has to switch to its stack for it. It must not wait.
 func (p *Process) WaitSteps(next func(woken bool) bool) {
-	e := p.engine
 	defer p.waits.end()
-	if e.observer != nil || e.footprint != nil {
-		// Observers see which processes run in an event.
+	if p.observed() {
 		for done := false; !done; {
 			p.park()
 			done = next(p.waits.end())
