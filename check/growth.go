@@ -49,7 +49,7 @@ func (s *state) checkGrown(inv *Invariant, old, pv *corev1.PersistentVolume, e *
 	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
 		return
 	}
-	id, _, ok := s.idOf(pv)
+	id, ok := s.idOf(pv)
 	if !ok {
 		return
 	}

@@ -157,7 +157,7 @@ func (l *leaks) noteBound(e *trace.Entry, claim *corev1.PersistentVolumeClaim) {
 
 // identify takes the ID of created storage from its PersistentVolume.
 func (l *leaks) identify(pv *corev1.PersistentVolume) {
-	id, _, ok := l.state.idOf(pv)
+	id, ok := l.state.idOf(pv)
 	for _, m := range l.byName[pv.Name] {
 		if ok && m.backend == id.Backend && m.id != id {
 			delete(l.byID, m.id)

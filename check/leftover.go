@@ -118,7 +118,7 @@ func (s *state) orderedOtherwise(r *record, node string) bool {
 	for _, va := range s.attachments {
 		if va.Name != name && va.Spec.NodeName == node && va.Spec.Source.PersistentVolumeName != nil {
 			if pv := s.volumes[*va.Spec.Source.PersistentVolumeName]; pv != nil {
-				if id, _, ok := s.idOf(pv); ok && id == r.id {
+				if id, ok := s.idOf(pv); ok && id == r.id {
 					return true
 				}
 			}

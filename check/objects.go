@@ -83,7 +83,7 @@ func put[T any](objs *map[string]*T, key string, obj *T) {
 }
 
 func (s *state) touchVolume(pv *corev1.PersistentVolume) {
-	if id, _, ok := s.idOf(pv); ok {
+	if id, ok := s.idOf(pv); ok {
 		s.touch(id)
 	}
 }
@@ -91,7 +91,7 @@ func (s *state) touchVolume(pv *corev1.PersistentVolume) {
 func (s *state) putVolume(name string, old, pv *corev1.PersistentVolume) {
 	put(&s.volumes, name, pv)
 	if old != nil {
-		if id, _, ok := s.idOf(old); ok {
+		if id, ok := s.idOf(old); ok {
 			if r := s.records[id]; r != nil {
 				r.pvs = slices.DeleteFunc(r.pvs, func(n string) bool { return n == name })
 				s.drop(r)
@@ -100,7 +100,7 @@ func (s *state) putVolume(name string, old, pv *corev1.PersistentVolume) {
 		}
 	}
 	if pv != nil {
-		if id, _, ok := s.idOf(pv); ok {
+		if id, ok := s.idOf(pv); ok {
 			r := s.record(id)
 			r.last = pv
 			at, _ := slices.BinarySearch(r.pvs, name)
@@ -182,7 +182,7 @@ func (s *state) allow(info *podInfo, key string) {
 	if pv == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
 		return
 	}
-	id, _, ok := s.idOf(pv)
+	id, ok := s.idOf(pv)
 	if !ok || slices.Contains(info.allowed, id) {
 		return
 	}

@@ -135,7 +135,7 @@ var inUseFirst = Invariant{
 				return
 			}
 			node := s.nodes[e.Call.Node]
-			_, unique, _ := s.idOf(r.last)
+			unique := s.uniqueName(r.last)
 			if node != nil && slices.Contains(node.Status.VolumesInUse, unique) {
 				return
 			}

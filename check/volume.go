@@ -72,17 +72,30 @@ func (r *record) mountedOn(node string) bool {
 	return r.first(storage.Stage, node) != nil || r.first(storage.Publish, node) != nil
 }
 
-// idOf returns the volume of a PersistentVolume, and the name that nodes use for it. ok is false if no backend serves it.
-func (s *state) idOf(pv *corev1.PersistentVolume) (id volumeID, unique corev1.UniqueVolumeName, ok bool) {
+// idOf returns the volume of a PersistentVolume. ok is false if no backend serves it.
+func (s *state) idOf(pv *corev1.PersistentVolume) (id volumeID, ok bool) {
 	spec := objects.SpecOf(pv)
 	if csi := spec.CSI(); csi != nil {
-		return volumeID{csi.Driver, csi.VolumeHandle}, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle), true
+		return volumeID{csi.Driver, csi.VolumeHandle}, true
 	}
 	plugin, err := objects.PluginOf(s.backends, spec)
 	if err != nil || plugin.Backend == nil {
-		return volumeID{}, "", false
+		return volumeID{}, false
 	}
-	return volumeID{plugin.Backend.Name(), spec.ID()}, objects.UniqueVolumeName(plugin, spec), true
+	return volumeID{plugin.Backend.Name(), spec.ID()}, true
+}
+
+// uniqueName returns the name that nodes use for the volume of a PersistentVolume; "" if no backend serves it.
+func (s *state) uniqueName(pv *corev1.PersistentVolume) corev1.UniqueVolumeName {
+	spec := objects.SpecOf(pv)
+	if csi := spec.CSI(); csi != nil {
+		return objects.CSIVolumeName(csi.Driver, csi.VolumeHandle)
+	}
+	plugin, err := objects.PluginOf(s.backends, spec)
+	if err != nil || plugin.Backend == nil {
+		return ""
+	}
+	return objects.UniqueVolumeName(plugin, spec)
 }
 
 // attachable reports whether the volume must be attached before a node can use it.

@@ -5,6 +5,7 @@ package backends
 import (
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/volsim/volsim/storage"
 )
@@ -12,11 +13,19 @@ import (
 // checkMethods returns an error for a method with the name of an operation whose interface the backend does not implement. The operation
 // would never be called.
 func checkMethods(b storage.Backend) error {
+	of := reflect.TypeOf(b)
+	if _, ok := checkedMethods.Load(of); ok {
+		return nil
+	}
 	for _, op := range ops {
-		if _, found := reflect.TypeOf(b).MethodByName(string(op)); found && !implements(b, op) {
+		if _, found := of.MethodByName(string(op)); found && !implements(b, op) {
 			return fmt.Errorf("it has a method %s but does not implement %s; implement all its methods, and list what it cannot do in "+
 				"Capabilities.Without", op, interfaces[op])
 		}
 	}
+	checkedMethods.Store(of, true)
 	return nil
 }
+
+// checkedMethods has the types without such a method, because reflection on methods takes long.
+var checkedMethods sync.Map

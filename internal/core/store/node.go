@@ -52,9 +52,18 @@ var nodeStrategy = strategy[*coreNode]{
 	equal: func(a, b *coreNode) bool {
 		return slices.Equal(a.Status.VolumesInUse, b.Status.VolumesInUse) &&
 			slices.Equal(a.Status.VolumesAttached, b.Status.VolumesAttached) &&
+			sameConditions(a.Status.Conditions, b.Status.Conditions) &&
 			(sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
 			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
 	},
+}
+
+// sameConditions is equality as stored of conditions. Heartbeats are the most frequent changes of nodes, and reflection on them takes long.
+func sameConditions(a, b []corev1.NodeCondition) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.EqualFunc(a, b, func(a, b corev1.NodeCondition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+			sameSecond(&a.LastHeartbeatTime, &b.LastHeartbeatTime) && sameSecond(&a.LastTransitionTime, &b.LastTransitionTime)
+	}))
 }
 
 // defaultNode sets the defaults of a Node (API-095) and rounds its lists of resources (API-082).

@@ -72,7 +72,7 @@ func (r *runner) apply(wanted *manifest) error {
 			return err
 		}
 		r.applied[ref] = wanted
-		r.printf("%s created\n", displayName(ref))
+		r.tell(ref, "created")
 		return nil
 	}
 	change, err := changeOf(r.lastApplied(stored), wanted.document(), stored)
@@ -89,10 +89,10 @@ func (r *runner) apply(wanted *manifest) error {
 	r.applied[ref] = wanted
 	now, err := r.get(ref)
 	if err == nil && now.GetResourceVersion() == stored.GetResourceVersion() {
-		r.printf("%s unchanged\n", displayName(ref))
+		r.tell(ref, "unchanged")
 		return nil
 	}
-	r.printf("%s configured\n", displayName(ref))
+	r.tell(ref, "configured")
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (r *runner) create(obj api.Object, opts store.CreateOptions) error {
 	if err := internals.Create(r.cluster, obj, opts); err != nil {
 		return err
 	}
-	r.printf("%s created\n", displayName(api.RefTo(obj)))
+	r.tell(api.RefTo(obj), "created")
 	return nil
 }
 

@@ -259,7 +259,7 @@ func (r *runner) taint(ref api.Ref, changes []taintChange, overwrite bool) error
 	if _, err := r.change(ref, string(patch), false); err != nil {
 		return err
 	}
-	r.printf("%s %s\n", displayName(ref), verb)
+	r.tell(ref, verb)
 	return nil
 }
 

@@ -71,7 +71,7 @@ func readNode(_ *Script, args []string) (step, error) {
 			if err := r.addNode(name, labels, resources); err != nil {
 				return err
 			}
-			r.printf("%s created\n", displayName(nodeRef(name)))
+			r.tell(nodeRef(name), "created")
 		}
 		return nil
 	}, nil

@@ -188,6 +188,13 @@ func (r *runner) variable(name string) (string, bool) {
 // printf appends to the output of the current command.
 func (r *runner) printf(format string, args ...any) { fmt.Fprintf(&r.printed, format, args...) }
 
+// tell prints what happened to an object, such as "pod/db created".
+func (r *runner) tell(ref api.Ref, what string) {
+	if !r.quiet {
+		r.printf("%s %s\n", displayName(ref), what)
+	}
+}
+
 // record adds an executed line to the transcript and the result.
 func (r *runner) record(st *statement, c Command, err error) {
 	c.At, c.Output = r.elapsed(), r.warned.String()+r.printed.String()
