@@ -21,7 +21,7 @@ var boundOnce = Invariant{
 		"a short time: a PersistentVolume is Bound before its claim; if the claim changes meanwhile, another PersistentVolume made for it may be chosen, and the first is released at its next sync",
 		"forced by a user who edits claimRef, or the annotations of controllers",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		// The writes that made them Bound, by what they are bound to.
 		claims := bonds[string]{}
 		volumes := bonds[types.UID]{}
@@ -50,7 +50,7 @@ var boundOnce = Invariant{
 					}
 				}
 			},
-			Passed: due.passed,
+			due: due,
 		}
 	},
 }
@@ -74,7 +74,7 @@ func (b bonds[K]) move(e *trace.Entry, from, to K) bool {
 }
 
 // reportBonds reports the first two of several objects that are Bound to the same object.
-func (s *state) reportBonds(inv *Invariant, bound []trace.Entry, to string, refs ...api.Ref) {
+func (s *state) reportBonds(inv *watched, bound []trace.Entry, to string, refs ...api.Ref) {
 	first, second := bound[0], bound[1]
 	v := Violation{
 		Objects: []api.Ref{first.Object, second.Object},
@@ -106,7 +106,7 @@ var boundBothWays = Invariant{
 	Description: "a Bound claim and its Bound PersistentVolume refer to each other",
 	Rules:       []string{"BIND-003", "BIND-070"},
 	Exceptions:  []string{"forced by a user who edits claimRef, or the annotations of controllers"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		wrong := map[string]bool{} // by claim
 		return Watcher{written: func(e *trace.Entry) {
 			var claim *corev1.PersistentVolumeClaim
@@ -150,7 +150,7 @@ var protected = Invariant{
 	Rules:       []string{"PROT-001", "PROT-012", "PROT-026"},
 	Exceptions: []string{"pods bound to their node after the deletion of the claim was requested",
 		"forced by a user who removes the finalizer"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{written: func(e *trace.Entry) {
 			if e.New != nil {
 				return
@@ -165,7 +165,7 @@ var protected = Invariant{
 	},
 }
 
-func (s *state) checkClaimGone(inv *Invariant, e *trace.Entry, claim *corev1.PersistentVolumeClaim) {
+func (s *state) checkClaimGone(inv *watched, e *trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	for _, info := range s.podsByClaim[e.Object.Key] {
 		late := claim.DeletionTimestamp != nil && !info.since.Time.Before(claim.DeletionTimestamp.Time)
 		if !info.active() || info.pod.Spec.NodeName == "" || late {
@@ -182,7 +182,7 @@ func (s *state) checkClaimGone(inv *Invariant, e *trace.Entry, claim *corev1.Per
 	}
 }
 
-func (s *state) checkVolumeGone(inv *Invariant, e *trace.Entry, pv *corev1.PersistentVolume) {
+func (s *state) checkVolumeGone(inv *watched, e *trace.Entry, pv *corev1.PersistentVolume) {
 	if pv.Spec.ClaimRef == nil {
 		return
 	}

@@ -25,9 +25,8 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 		systems = &backends.Set{}
 	}
 	c := &Checker{state: newState(systems, reachable)}
-	c.watchers = make([]Watcher, 0, len(invariants))
-	// Watchers keep pointers to the copies.
-	invariants = slices.Clone(invariants)
+	c.watchers = make([]Watcher, len(invariants))
+	all := make([]watched, len(invariants))
 	for i := range invariants {
 		inv := &invariants[i]
 		switch {
@@ -40,10 +39,11 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 		case inv.Within < 0:
 			return nil, fmt.Errorf("check: invariant %s: Within is %v; set zero or more", inv.Name, inv.Within)
 		}
+		all[i] = watched{inv.Name, inv.Within}
 		if inv.watch != nil {
-			c.watchers = append(c.watchers, inv.watch(inv, c.state))
+			c.watchers[i] = inv.watch(&all[i], c.state)
 		} else {
-			c.watchers = append(c.watchers, inv.Watch(&View{c.state, inv}))
+			c.watchers[i] = inv.Watch(&View{c.state, &all[i]})
 		}
 	}
 	return c, nil
@@ -98,8 +98,11 @@ func (c *Checker) Advance(now time.Time) {
 	}
 	c.state.now, c.state.passed = now, now
 	for i := range c.watchers {
-		if passed := c.watchers[i].Passed; passed != nil {
-			passed(now)
+		switch w := &c.watchers[i]; {
+		case w.due != nil:
+			w.due.passed()
+		case w.Passed != nil:
+			w.Passed(now)
 		}
 	}
 }

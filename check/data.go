@@ -18,7 +18,7 @@ var oneCreate = Invariant{
 	Description: "no two volumes are created for one claim, and no volume is created again with other properties",
 	Rules:       []string{"XPROV-032"},
 	Exceptions:  []string{"a second backend, because a user replaced the class while the claim was waiting"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		live := map[string][]trace.Entry{} // by name
 		return Watcher{called: func(e *trace.Entry) {
 			name := e.Call.Key
@@ -70,7 +70,7 @@ var wantedDataStays = Invariant{
 	Rules:       []string{"RECL-010", "BIND-003"},
 	Within:      time.Minute,
 	Exceptions:  []string{"a policy that is changed during the deletion, because the policy is not read again"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		d := &deletions{inv: inv, state: s}
 		return Watcher{called: d.called, written: d.written}
 	},
@@ -78,7 +78,7 @@ var wantedDataStays = Invariant{
 
 // deletions checks calls that destroy data.
 type deletions struct {
-	inv      *Invariant
+	inv      *watched
 	state    *state
 	retained map[string]trace.Entry  // the writes that set the policy Retain, by PersistentVolume
 	begun    map[volumeID]*Violation // the violations found when a call began
@@ -159,7 +159,7 @@ var usedDataStays = Invariant{
 	Exceptions: []string{
 		"hostPath volumes of pods that their kubelet has removed: a restarted kubelet has nothing to unpublish",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Delete) && !done(e, storage.Recycle) {
 				return

@@ -51,7 +51,14 @@ type deadline struct {
 }
 
 func newDeadlines(s *state, within time.Duration) *deadlines {
-	return &deadlines{state: s, within: within}
+	var d *deadlines
+	if len(s.spare) > 0 {
+		d, s.spare = &s.spare[0], s.spare[1:]
+	} else {
+		d = &deadlines{}
+	}
+	d.state, d.within = s, within
+	return d
 }
 
 // begun reports whether the condition of that key has begun and not ended.
@@ -75,7 +82,7 @@ func (d *deadlines) sooner(at time.Time) {
 }
 
 // passed calls late for the conditions whose time is over.
-func (d *deadlines) passed(time.Time) {
+func (d *deadlines) passed() {
 	if len(d.items) == 0 {
 		d.next = time.Time{}
 		return

@@ -18,7 +18,7 @@ var expandedFirst = Invariant{
 	Description: "no controller reports a larger volume before its backend has expanded it, or a larger capacity of a claim than of its PersistentVolume",
 	Rules:       []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
 	Exceptions:  []string{"backends that do not report the size of their volumes", "a capacity of a PersistentVolume that a user writes"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{written: func(e *trace.Entry) {
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolume:
@@ -44,7 +44,7 @@ type sizer interface {
 func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
 
 // checkGrown compares the increased capacity of a PersistentVolume with the size at the backend.
-func (s *state) checkGrown(inv *Invariant, old, pv *corev1.PersistentVolume, e *trace.Entry) {
+func (s *state) checkGrown(inv *watched, old, pv *corev1.PersistentVolume, e *trace.Entry) {
 	capacity := storageOf(pv.Spec.Capacity)
 	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
 		return
@@ -71,7 +71,7 @@ func (s *state) checkGrown(inv *Invariant, old, pv *corev1.PersistentVolume, e *
 }
 
 // checkShown compares the increased capacity of a claim with that of its PersistentVolume.
-func (s *state) checkShown(inv *Invariant, old, claim *corev1.PersistentVolumeClaim, e *trace.Entry) {
+func (s *state) checkShown(inv *watched, old, claim *corev1.PersistentVolumeClaim, e *trace.Entry) {
 	capacity := storageOf(claim.Status.Capacity)
 	pv := s.volumes[claim.Spec.VolumeName]
 	if pv == nil || capacity.Cmp(storageOf(old.Status.Capacity)) <= 0 {
@@ -93,7 +93,7 @@ var allocatedEnough = Invariant{
 	Description: "status.allocatedResources is a size that was requested, and during an expansion it is more than the capacity of the claim",
 	Rules:       []string{"EXP-004", "EXP-021", "EXP-030"},
 	Exceptions:  []string{"claims that were loaded, or whose status a user wrote"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		asked := map[string][]apiresource.Quantity{} // by uid of the claim
 		return Watcher{written: func(e *trace.Entry) {
 			if e.Object.Kind != api.PersistentVolumeClaim {
@@ -122,7 +122,7 @@ var allocatedEnough = Invariant{
 	},
 }
 
-func (s *state) checkAllocated(inv *Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e *trace.Entry) {
+func (s *state) checkAllocated(inv *watched, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e *trace.Entry) {
 	allocated, ok := objects.Allocated(claim)
 	if !ok {
 		return

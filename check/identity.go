@@ -21,7 +21,7 @@ var oneIdentity = Invariant{
 		"forced by a deletion that does not wait for the node: by a user, the pod garbage collector, or the namespace controller",
 		"pods without volumes: no call tells when their containers end",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		earlier := map[string][]types.UID{} // deleted pods of StatefulSets whose volumes may be published, by key
 		return Watcher{written: func(e *trace.Entry) {
 			if e.Object.Kind != api.Pod {
@@ -56,7 +56,7 @@ func setOf(pod *corev1.Pod) string {
 }
 
 // checkIdentity reports a pod that begins to run while an earlier one of its name has a volume.
-func (s *state) checkIdentity(inv *Invariant, e *trace.Entry, pod *corev1.Pod, earlier types.UID) {
+func (s *state) checkIdentity(inv *watched, e *trace.Entry, pod *corev1.Pod, earlier types.UID) {
 	info := s.pods[earlier]
 	if info == nil || earlier == pod.UID || setOf(pod) != setOf(info.pod) {
 		return

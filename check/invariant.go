@@ -37,7 +37,13 @@ type Invariant struct {
 	// Watch starts watching one cluster, which is still empty. It is nil for the invariants of All.
 	Watch func(v *View) Watcher
 
-	watch func(inv *Invariant, s *state) Watcher
+	watch func(inv *watched, s *state) Watcher
+}
+
+// watched is what a watcher knows of its invariant.
+type watched struct {
+	Name   string
+	Within time.Duration
 }
 
 // Watcher has the functions that are called as things happen; nil functions are skipped. The View is up to date when they are called.
@@ -51,6 +57,8 @@ type Watcher struct {
 
 	// called and written are like Called and Written. The entry is valid during the call.
 	called, written func(e *trace.Entry)
+	// due are the deadlines that are checked in place of Passed.
+	due *deadlines
 	// changed is called with each volume whose uses, or the pods that need it, changed.
 	changed func(id volumeID)
 }

@@ -43,15 +43,15 @@ var noLeak = Invariant{
 		"backends whose IDs differ from the requested names, until a PersistentVolume has the ID",
 		"forced by a fault: storage is forgotten if the provisioner crashes or gets a final error, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within)}
-		return Watcher{called: l.called, written: l.written, Passed: l.due.passed}
+		return Watcher{called: l.called, written: l.written, due: l.due}
 	},
 }
 
 // leaks tracks storage that was created and not deleted.
 type leaks struct {
-	inv    *Invariant
+	inv    *watched
 	state  *state
 	due    *deadlines
 	made   map[string]*made

@@ -24,11 +24,11 @@ var nothingLeft = Invariant{
 		"nodes whose kubelet is down or cut off, and Node objects without a simulated node",
 		"attachments whose VolumeAttachment outlives its PersistentVolume, because the external-attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			changed: func(id volumeID) { s.reviewUses(inv, due, id) },
-			Passed:  due.passed,
+			due:     due,
 		}
 	},
 }
@@ -40,7 +40,7 @@ func useKey(id volumeID, u *use) string {
 var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Stage: "staged on", storage.Publish: "published on"}
 
 // reviewUses starts and ends the deadlines of the uses of a volume.
-func (s *state) reviewUses(inv *Invariant, due *deadlines, id volumeID) {
+func (s *state) reviewUses(inv *watched, due *deadlines, id volumeID) {
 	if len(due.items) > 0 {
 		for i := range s.ended {
 			due.end(useKey(id, &s.ended[i]))
@@ -66,7 +66,7 @@ func (s *state) reviewUses(inv *Invariant, due *deadlines, id volumeID) {
 }
 
 // reportLeft reports a use of a volume that no pod needs.
-func (s *state) reportLeft(inv *Invariant, id volumeID, r *record, u *use) {
+func (s *state) reportLeft(inv *watched, id volumeID, r *record, u *use) {
 	text := fmt.Sprintf("%s is still %s %s", id, pastWords[u.Op], u.Node)
 	if u.Pod != "" {
 		text += " for " + s.podName(u.Pod)
@@ -128,7 +128,7 @@ func (s *state) orderedOtherwise(r *record, node string) bool {
 }
 
 // reportPod reports a deleted pod that still exists.
-func (s *state) reportPod(inv *Invariant, write trace.Entry) {
+func (s *state) reportPod(inv *watched, write trace.Entry) {
 	s.report(inv, Violation{
 		Objects: []api.Ref{write.Object},
 		Text:    fmt.Sprintf("pod %s still exists, %v after its grace period", write.Object.Key, inv.Within),
@@ -142,7 +142,7 @@ var podsGo = Invariant{
 	Rules:       []string{"MNT-387"},
 	Within:      15 * time.Minute,
 	Exceptions:  []string{"pods with finalizers, and pods on nodes whose kubelet is down or cut off"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			written: func(e *trace.Entry) {
@@ -163,7 +163,7 @@ var podsGo = Invariant{
 					due.begin(key, latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() { s.reportPod(inv, write) })
 				}
 			},
-			Passed: due.passed,
+			due: due,
 		}
 	},
 }

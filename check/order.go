@@ -14,7 +14,7 @@ var attachFirst = Invariant{
 	Name:        "attach-before-mount",
 	Description: "a volume that needs attachment is staged or published only on a node that it is attached to",
 	Rules:       []string{"MNT-174", "ATT-141"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
@@ -37,7 +37,7 @@ var stageFirst = Invariant{
 	Name:        "stage-before-publish",
 	Description: "a volume of a driver that stages is published only on a node where it is staged",
 	Rules:       []string{"MNT-196", "MNT-197"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Publish) {
 				return
@@ -55,7 +55,7 @@ var unpublishFirst = Invariant{
 	Name:        "unpublish-before-unstage",
 	Description: "a volume is unstaged only after it is unpublished from all pods of the node",
 	Rules:       []string{"MNT-135", "MNT-139"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Unstage) || len(s.ended) == 0 {
 				return
@@ -78,7 +78,7 @@ var unmountFirst = Invariant{
 	Exceptions: []string{
 		"forced by a restart: a kubelet that stops between the unmount of the last pod and that of the device leaves the device mounted, which the next one does not know (MNT-450)",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Detach) {
 				return
@@ -95,7 +95,7 @@ var unmountFirst = Invariant{
 }
 
 // checkUnmounted reports mounts of a volume that was just detached from a node.
-func (s *state) checkUnmounted(inv *Invariant, r *record, attached use, e *trace.Entry) {
+func (s *state) checkUnmounted(inv *watched, r *record, attached use, e *trace.Entry) {
 	u, how := r.first(storage.Publish, attached.Node), "published"
 	if u == nil {
 		u, how = r.first(storage.Stage, attached.Node), "staged"
@@ -125,7 +125,7 @@ var inUseFirst = Invariant{
 	Exceptions: []string{
 		"forced by a restart: a kubelet takes volumes on its disk for attached; if the status of the node does not list one, it is not reported in use, and another pod may mount it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
@@ -153,7 +153,7 @@ var publishToOwner = Invariant{
 	Name:        "publish-to-owner",
 	Description: "a volume is published only to pods of the node that name the claim it is bound to",
 	Rules:       []string{"MNT-072g", "MNT-072h"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if done(e, storage.Publish) {
 				s.checkOwner(inv, e)
@@ -162,7 +162,7 @@ var publishToOwner = Invariant{
 	},
 }
 
-func (s *state) checkOwner(inv *Invariant, e *trace.Entry) {
+func (s *state) checkOwner(inv *watched, e *trace.Entry) {
 	r := s.records[idOfCall(e)]
 	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
 		return // a repeated call

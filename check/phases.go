@@ -15,7 +15,7 @@ var knownPhases = Invariant{
 	Description: "the phases of claims, PersistentVolumes and pods change only along known transitions",
 	Rules:       []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
 	Exceptions:  []string{"phases that users write"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{written: func(e *trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
 			if !known || e.Old == nil || e.New == nil || api.IsUser(e.Actor) || e.Old.GetUID() != e.New.GetUID() {

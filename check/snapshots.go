@@ -25,15 +25,15 @@ var noOrphanedContent = Invariant{
 		"contents of VolumeSnapshots that never existed, because they may have been copied from another cluster with their data (SNAP-013)",
 		"forced by a user who removes the finalizers of the VolumeSnapshot",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within)}
-		return Watcher{written: o.written, Passed: o.due.passed}
+		return Watcher{written: o.written, due: o.due}
 	},
 }
 
 // orphans tracks contents whose VolumeSnapshot is gone.
 type orphans struct {
-	inv   *Invariant
+	inv   *watched
 	state *state
 	due   *deadlines
 	gone  map[types.UID]trace.Entry // the deletions of VolumeSnapshots, by uid
@@ -110,7 +110,7 @@ var restoredData = Invariant{
 		"drivers that cannot say what their volumes and snapshots contain (storage.ContentReporter)",
 		"a VolumeSnapshot that is replaced by another of the same name while the volume is being created",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		r := &restores{inv: inv, state: s}
 		return Watcher{called: r.called}
 	},
@@ -118,7 +118,7 @@ var restoredData = Invariant{
 
 // restores compares restored volumes with their snapshots.
 type restores struct {
-	inv     *Invariant
+	inv     *watched
 	state   *state
 	handles map[volumeID]string // of the snapshot that the claim named at the first call, until the volume is created
 }

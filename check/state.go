@@ -44,10 +44,15 @@ type state struct {
 	userEdits        map[api.Ref]trace.Entry
 	uncertainCreates map[api.Ref]trace.Entry // errors injected into create requests, which may have taken effect
 	violations       []Violation
+
+	deadlines [8]deadlines
+	spare     []deadlines // those that newDeadlines has not returned
 }
 
 func newState(systems *backends.Set, reachable func(node string) bool) *state {
-	return &state{backends: systems, reachable: reachable}
+	s := &state{backends: systems, reachable: reachable}
+	s.spare = s.deadlines[:]
+	return s
 }
 
 // set puts an entry into a map, which is made for the first one: most clusters need few of the maps.
@@ -72,7 +77,7 @@ func (s *state) volumesOf(id volumeID) []*corev1.PersistentVolume {
 }
 
 // report adds a violation. It sets the time, and sorts the witness.
-func (s *state) report(inv *Invariant, v Violation) {
+func (s *state) report(inv *watched, v Violation) {
 	v.Invariant, v.At, v.start = inv.Name, s.now, s.start
 	slices.SortStableFunc(v.Witness, func(a, b trace.Entry) int { return int(a.Seq) - int(b.Seq) })
 	v.Witness = slices.CompactFunc(v.Witness, func(a, b trace.Entry) bool { return a.Seq == b.Seq && a.Seq != 0 })

@@ -10,7 +10,7 @@ import (
 // View is the state of a cluster as an invariant reads it: the objects at the API server, and the volumes as storage calls left them.
 type View struct {
 	state     *state
-	invariant *Invariant
+	invariant *watched
 }
 
 // Object returns the stored object, nil if there is none. It is shared and must not be modified.

@@ -19,7 +19,7 @@ var oneWriter = Invariant{
 	Exceptions: []string{
 		"volumes that are not attached: then only the scheduler's ReadWriteOncePod check reads access modes, so a ReadWriteOnce NFS share is mounted by every node with a pod for it (kubernetes/kubernetes issue 111799)",
 	},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if done(e, storage.Publish) {
 				s.checkSingle(inv, e, storage.Publish, "published")
@@ -32,7 +32,7 @@ var oneAttachment = Invariant{
 	Name:        "one-attachment",
 	Description: "a single-node volume is attached to one node at a time",
 	Rules:       []string{"ATT-069", "ATT-070", "ATT-089"},
-	watch: func(inv *Invariant, s *state) Watcher {
+	watch: func(inv *watched, s *state) Watcher {
 		return Watcher{called: func(e *trace.Entry) {
 			if done(e, storage.Attach) {
 				s.checkSingle(inv, e, storage.Attach, "attached")
@@ -47,7 +47,7 @@ func done(e *trace.Entry, op storage.Op) bool {
 }
 
 // checkSingle reports uses of the volume of a call on other nodes.
-func (s *state) checkSingle(inv *Invariant, e *trace.Entry, op storage.Op, how string) {
+func (s *state) checkSingle(inv *watched, e *trace.Entry, op storage.Op, how string) {
 	id := volumeID{e.Call.Target, e.Call.Key}
 	r := s.records[id]
 	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.SpecOf(r.last)) || !s.attachable(r.last) {

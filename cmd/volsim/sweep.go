@@ -208,7 +208,7 @@ func (f *sweepFlags) runSeeds(cmd *cobra.Command, arg string) error {
 
 // runShard runs the seeds of a shard concurrently, each in a cluster of its own. The result does not depend on which run ends first.
 func runShard(sweep *explore.Sweep, shard, workers int, read func() (*explore.Script, error), counted func()) error {
-	seeds := make(chan int64)
+	seeds := make(chan int64, workers) // a worker that is done need not wait for the next seed
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	var failure error
