@@ -63,11 +63,17 @@ func (c *Checker) Observe(e trace.Entry) {
 	s := c.state
 	// Deadlines before this entry come first.
 	c.Advance(e.Time)
+	if !concerns(&e) {
+		return
+	}
 	// An entry is large: it is copied here and where somebody keeps it.
 	c.entry = e
 	s.now = e.Time
 	s.apply(&c.entry)
 	called, written := e.Type == trace.Storage, e.Type == trace.Write && e.Old != e.New
+	if !called && !written && len(s.changed) == 0 {
+		return
+	}
 	for i := range c.watchers {
 		watcher := &c.watchers[i]
 		switch {
@@ -86,6 +92,17 @@ func (c *Checker) Observe(e trace.Entry) {
 			}
 		}
 	}
+}
+
+// concerns reports whether an entry may change the state or be shown to a watcher.
+func concerns(e *trace.Entry) bool {
+	switch e.Type {
+	case trace.Decision:
+		return e.Detach != nil
+	case trace.Emitted, trace.KeyFailed, trace.OperationFailed:
+		return false
+	}
+	return true
 }
 
 // Advance sets the virtual time. The offsets in the texts of violations count from the first call.
