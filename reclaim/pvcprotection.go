@@ -69,6 +69,12 @@ type request struct {
 	finished engine.Signal
 }
 
+// Known reports whether the claim was synced.
+func (t *request) Known() bool { return t.done }
+
+// Result is the error of the sync.
+func (t *request) Result() error { return t.err }
+
 func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
 	c.log.Info(4, "Got event on PVC", klog.Object("pvc", claim))
 	// PROT-020: a claim is queued if it is being deleted with the finalizer, or lacks it otherwise.
@@ -107,7 +113,7 @@ func (c *pvcProtection) wait(p *engine.Process, key string) error {
 		c.batches = map[string][]*request{}
 	}
 	c.batches[namespace] = append(c.batches[namespace], t)
-	return p.EndWhen(&t.finished, func() bool { return t.done }, func() error { return t.err })
+	return p.EndWhen(&t.finished, t)
 }
 
 // syncBatch syncs the claims of a namespace's batch (PROT-022).

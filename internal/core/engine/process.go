@@ -33,8 +33,8 @@ type Process struct {
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
-	// unfinished: its code has returned, and its work ends later; see EndWhen.
-	unfinished bool
+	// outcome, if not nil, is what the end of the process waits for: its code has returned; see EndWhen.
+	outcome Outcome
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -111,7 +111,7 @@ func (a *Actor) begin(p *Process) {
 	p.co = e.host
 	p.continues()
 	p.main()
-	if !p.unfinished {
+	if p.outcome == nil {
 		p.end()
 		e.reuse(p)
 	}
@@ -127,6 +127,10 @@ func (p *Process) continues() {
 
 // run makes a waiting process continue at the end of this task.
 func (p *Process) run() {
+	if p.outcome != nil {
+		p.finishes()
+		return
+	}
 	if p.next != nil {
 		p.continues()
 		if !p.next(p.waits.end()) {

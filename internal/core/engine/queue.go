@@ -205,7 +205,7 @@ func (q *Queue) turn(p *Process, item *queued) {
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}
 	}
-	if err := q.syncs(p, item.key); !p.unfinished {
+	if err := q.syncs(p, item.key); p.outcome == nil {
 		q.ends(p, item, err)
 	}
 }

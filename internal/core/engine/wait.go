@@ -69,28 +69,39 @@ func (s *Signal) WaitUntil(p *Process, cond func() bool) {
 	})
 }
 
-// EndWhen suspends the worker until cond holds, which is evaluated at each Broadcast, and returns result. It is the last that the worker does with
-// a key: QueueConfig.Sync returns what EndWhen returns.
-func (p *Process) EndWhen(s *Signal, cond func() bool, result func() error) error {
-	if p.observed() || cond() {
-		s.WaitUntil(p, cond)
-		return result()
+// Outcome is what a worker waits for with EndWhen.
+type Outcome interface {
+	// Known reports whether Result is final. It is evaluated at each Broadcast.
+	Known() bool
+	Result() error
+}
+
+// EndWhen suspends the worker until the outcome is known, and returns its result. It is the last that the worker does with a key:
+// QueueConfig.Sync returns what EndWhen returns.
+func (p *Process) EndWhen(s *Signal, o Outcome) error {
+	if p.observed() || o.Known() {
+		s.WaitUntil(p, o.Known)
+		return o.Result()
 	}
 	// Nothing is left to do on the stack of the process.
-	p.unfinished = true
+	p.outcome = o
 	p.Expect(s, 0)
-	p.next = func(bool) bool {
-		if !cond() {
-			p.Expect(s, 0)
-			return false
-		}
-		p.next, p.unfinished = nil, false
-		p.queue.ends(p, p.item, result())
-		p.end()
-		p.engine.reuse(p)
-		return false
-	}
 	return nil
+}
+
+// finishes ends a worker that waits with EndWhen, if the outcome is known.
+func (p *Process) finishes() {
+	o, s := p.outcome, p.waits.signal
+	p.continues()
+	p.waits.end()
+	if !o.Known() {
+		p.Expect(s, 0)
+		return
+	}
+	p.outcome = nil
+	p.queue.ends(p, p.item, o.Result())
+	p.end()
+	p.engine.reuse(p)
 }
 
 // observed reports whether somebody sees which processes run in an event.
