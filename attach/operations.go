@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -22,7 +21,7 @@ const (
 // attachVolume is the operation that attaches a volume (ATT-100). pods are those that wanted it when the operation began; only they get
 // Events (ATT-101).
 func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
-	p.WorksOn(api.RefTo(spec.PV))
+	p.WorksOnObject(spec.PV)
 	defer c.operationEnded(at)
 	plugin, _, ok := c.attachable(spec)
 	if !ok {
@@ -112,7 +111,7 @@ func (c *controller) detachablePlugin(u undesired) (objects.Plugin, string, erro
 
 // detachVolume is the operation that detaches a volume (ATT-102). It has no Event (ATT-101).
 func (c *controller) detachVolume(p *engine.Process, plugin objects.Plugin, name string, u undesired, verify bool) error {
-	p.WorksOn(api.RefTo(u.spec.PV))
+	p.WorksOnObject(u.spec.PV)
 	defer c.operationEnded(u.at)
 	var err error
 	if verify {

@@ -35,7 +35,7 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 		c.log.Info(4, "scheduleOperation", klog.String("operationName", operation))
 		// PROV-026: an operation that runs or backs off is not started again; a later sync tries again.
 		err := c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Process) error {
-			p.WorksOn(api.RefTo(claim))
+			p.WorksOnObject(claim)
 			return fn(p)
 		})
 		pvcontroller.LogRejected(c.log, operation, err)

@@ -43,7 +43,9 @@ func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) 
 	switch {
 	case claim == nil:
 		// BIND-064: the claim does not exist any more. Failed is not overwritten.
-		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(ref.Namespace, ref.Name))
+		if p.Tracing() {
+			p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(ref.Namespace, ref.Name))
+		}
 		if !isReleased(pv) {
 			c.log.Info(2, "Volume is released and reclaim policy will be executed", volumeName(pv),
 				klog.String("reclaimPolicy", pv.Spec.PersistentVolumeReclaimPolicy))

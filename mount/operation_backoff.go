@@ -61,7 +61,7 @@ func (op *operations) start(key engine.OperationKey, name string, about api.Obje
 // startThen is like start, and calls then after the operation, unless it is nil: then the reconciler has a pass at the next tick.
 func (op *operations) startThen(key engine.OperationKey, name string, about api.Object, then func(), fn func(p *engine.Process) error) {
 	err := op.pending.Run(key, name, func(p *engine.Process) error {
-		p.WorksOn(api.RefTo(about))
+		p.WorksOnObject(about)
 		err := fn(p)
 		if then == nil {
 			op.k.reconciler.ticker.ArmNext()

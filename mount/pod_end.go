@@ -114,7 +114,7 @@ func (w *podWorker) finish(p *engine.Process) {
 	now := int64(0)
 	for !w.deleted {
 		_, err := reach(w.k, func() (*corev1.Pod, error) {
-			return p.API().Pods.Delete(p, api.KeyOf(w.pod), api.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
+			return p.API().Pods.Delete(p, w.key, api.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
 		})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			break

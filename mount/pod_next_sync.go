@@ -3,7 +3,6 @@ package mount
 import (
 	"time"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -28,7 +27,7 @@ const (
 // makeTicker creates the ticker of the periodic syncs and retries. Each tick counts from the end of the last sync.
 func (w *podWorker) makeTicker() {
 	w.ticker = w.k.actor.NewTicker(engine.TickerConfig{
-		Name: "next sync of pod " + api.KeyOf(w.pod), Period: kubeletdefs.SyncPeriod,
+		Name: "next sync of pod " + w.key, Period: kubeletdefs.SyncPeriod,
 		Pass: func(*engine.Process) {
 			w.due = true
 			w.signal.Broadcast()

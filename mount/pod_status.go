@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
@@ -39,8 +38,7 @@ func (w *podWorker) writeStatus(p *engine.Process, compute computeStatus) error 
 }
 
 func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) error {
-	key := api.KeyOf(w.pod)
-	pod, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, key) })
+	pod, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, w.key) })
 	if err != nil {
 		return err
 	}
@@ -81,7 +79,7 @@ func (w *podWorker) publish(p *engine.Process, compute computeStatus) {
 		return
 	}
 	w.status.retrying = true
-	again, name := w.k.actor.After, "status of pod "+api.KeyOf(w.pod)
+	again, name := w.k.actor.After, "status of pod "+w.key
 	if w.k.node.partitioned {
 		again = w.k.actor.Background
 	}

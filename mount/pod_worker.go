@@ -17,6 +17,7 @@ import (
 type podWorker struct {
 	k   *kubelet
 	uid types.UID
+	key string
 	pod *corev1.Pod // as last seen
 	// signal wakes the worker when something about the pod's volumes changes, or when its end begins.
 	signal engine.Signal
@@ -45,11 +46,11 @@ type podWorker struct {
 
 // newWorker starts a worker for a pod.
 func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
-	w := &podWorker{k: k, uid: pod.UID, pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
+	w := &podWorker{k: k, uid: pod.UID, key: api.KeyOf(pod), pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
 	k.workers[pod.UID] = w
 	w.makeTicker()
 	k.node.nodes.watchClaims(w)
-	k.actor.Go("pod "+api.KeyOf(pod), w.run)
+	k.actor.Go("pod "+w.key, w.run)
 	// Containers that ended while no kubelet ran are noticed at once.
 	if c, ok := k.node.runtime.running[pod.UID]; ok && c.exit != "" {
 		w.end(c.exit)

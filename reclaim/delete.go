@@ -35,7 +35,9 @@ func (r *reclaimer) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume)
 	}
 	// RECL-021: an external provisioner deletes it.
 	if deleter == nil {
-		p.Decide("RECL-021", pv, "an external provisioner deletes the volume (%s)", rule)
+		if p.Tracing() {
+			p.Decide("RECL-021", pv, "an external provisioner deletes the volume (%s)", rule)
+		}
 		r.log.Info(3, "External deleter for volume requested, ignoring", volumeName(pv))
 		return nil
 	}

@@ -52,7 +52,7 @@ func (c *provisioner) syncClaimKey(p *engine.Process, key string) error {
 			return nil
 		}
 	}
-	p.WorksOn(api.RefTo(claim))
+	p.WorksOnObject(claim)
 	err := c.retryOrGiveUp(c.claimQueue, key, c.syncClaim(p, claim))
 	if err == nil {
 		// XPROV-014, XPROV-028: a claim that is done, unwanted or given up is no longer in progress. That can leak an asset.
@@ -177,7 +177,9 @@ func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.Persistent
 		p.Decide("XPROV-023", claim, "class %s has provisioner %s", class.Name, class.Provisioner)
 		return finished, errStop
 	}
-	p.Decide("XPROV-013f", claim, "driver %s provisions volume %s", c.name, volumeNameFor(claim))
+	if p.Tracing() {
+		p.Decide("XPROV-013f", claim, "driver %s provisions volume %s", c.name, volumeNameFor(claim))
+	}
 	// XPROV-024: each attempt has an Event.
 	c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning,
 		fmt.Sprintf("External provisioner is provisioning volume for claim %q", api.KeyOf(claim)))

@@ -36,7 +36,7 @@ func (c *provisioner) syncVolume(p *engine.Process, pv *corev1.PersistentVolume)
 	wanted, why := deleteWanted(pv, !c.cfg.NoFinalizer)
 	if !wanted {
 		if p.Tracing() && pv.Spec.ClaimRef != nil && pv.Status.Phase != corev1.VolumeBound {
-			p.Decide("XPROV-052", pv, "the volume is not deleted: %s", why)
+			p.Decide("XPROV-052", pv, "the volume is not deleted: %s", why())
 		}
 		return nil
 	}
@@ -45,43 +45,44 @@ func (c *provisioner) syncVolume(p *engine.Process, pv *corev1.PersistentVolume)
 
 // responsible reports whether a volume belongs to an external-provisioner (XPROV-050). isMine accepts the names of that provisioner.
 func responsible(pv *corev1.PersistentVolume, isMine func(provisioner string) bool) bool {
-	migratedTo := pv.Annotations[objects.AnnMigratedTo]
 	if provisioner, provisioned := pv.Annotations[objects.AnnProvisionedBy]; provisioned {
 		// XPROV-050: a dynamic volume belongs to its provisioner, and to the driver that it is migrated to.
-		return isMine(provisioner) || isMine(migratedTo)
+		return isMine(provisioner) || isMine(pv.Annotations[objects.AnnMigratedTo])
 	}
 	// XPROV-050: a static CSI volume belongs to its driver.
 	if pv.Spec.CSI != nil {
 		return isMine(pv.Spec.CSI.Driver)
 	}
 	// XPROV-050: a static in-tree volume belongs to the driver that it is migrated to.
-	return isMine(migratedTo)
+	return isMine(pv.Annotations[objects.AnnMigratedTo])
 }
 
 // deleteWanted reports whether a volume should be deleted, or why not (XPROV-052). The CSI sidecar adds no condition.
-func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why string) {
+func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why func() string) {
 	terminating := pv.DeletionTimestamp != nil
 	switch {
 	// XPROV-052: without the finalizer, the asset of a volume that is being deleted is deleted already.
 	case finalizer && terminating && !slices.Contains(pv.Finalizers, objects.ExternalFinalizer):
-		return false, "it is being deleted and has no external finalizer"
+		return false, func() string { return "it is being deleted and has no external finalizer" }
 	// XPROV-052: with finalizers switched off, the same is assumed of each volume that is being deleted.
 	case !finalizer && terminating:
-		return false, "it is being deleted"
+		return false, func() string { return "it is being deleted" }
 	// XPROV-052: only Released volumes are deleted, never Failed ones. RECL-046: a volume that is never Released keeps its finalizer, and a
 	// deletion does not end.
 	case pv.Status.Phase != corev1.VolumeReleased:
-		return false, "its phase is " + string(pv.Status.Phase)
+		return false, func() string { return "its phase is " + string(pv.Status.Phase) }
 	// XPROV-052: with another policy than Delete the asset stays.
 	case pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
-		return false, "its policy is " + string(pv.Spec.PersistentVolumeReclaimPolicy)
+		return false, func() string { return "its policy is " + string(pv.Spec.PersistentVolumeReclaimPolicy) }
 	}
-	return true, ""
+	return true, nil
 }
 
 // deleteVolume deletes the asset of a volume, then the volume (XPROV-053). A retry repeats both (XPROV-055).
 func (c *provisioner) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
-	p.Decide("XPROV-052", pv, "driver %s deletes the volume", c.name)
+	if p.Tracing() {
+		p.Decide("XPROV-052", pv, "driver %s deletes the volume", c.name)
+	}
 	if err := c.deleteVolumeAsset(p, pv); errors.Is(err, errIgnored) {
 		// XPROV-053: the driver leaves the volume to another provisioner.
 		c.resync.ArmBackground()

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/klog"
@@ -87,7 +86,7 @@ func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.Persi
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
 	r.log.Info(4, "scheduleOperation", klog.String("operationName", name))
 	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
-		p.WorksOn(api.RefTo(pv))
+		p.WorksOnObject(pv)
 		return operation(r, p, pv)
 	})
 	if err == nil {

@@ -33,4 +33,7 @@ func (s *infeasibleSet) remaining(key string, now time.Time) time.Duration {
 
 func (s *infeasibleSet) has(key string) bool { _, ok := s.entered[key]; return ok }
 
+// empty reports whether no claim is in the set.
+func (s *infeasibleSet) empty() bool { return len(s.entered) == 0 }
+
 func (s *infeasibleSet) remove(key string) { delete(s.entered, key) }

@@ -78,7 +78,7 @@ func (m *modifier) hasWork(claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	pv, ok := m.volumes.get(claim.Spec.VolumeName)
-	return !ok || m.responsible(claim, pv) && (!hasWantedClass(claim) || m.infeasible.has(api.KeyOf(claim)))
+	return !ok || m.responsible(claim, pv) && (!hasWantedClass(claim) || !m.infeasible.empty() && m.infeasible.has(api.KeyOf(claim)))
 }
 
 func (m *modifier) responsible(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {

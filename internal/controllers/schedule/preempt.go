@@ -307,17 +307,19 @@ func (s *scheduler) nominate(pod *corev1.Pod) { s.nominateTo(pod, new(pod.Status
 
 // nominateTo records a nomination that is about to be written; nil leaves it as it is.
 func (s *scheduler) nominateTo(pod *corev1.Pod, node *string) {
-	switch key := api.KeyOf(pod); {
+	switch {
 	case node == nil:
 	case *node == "":
-		delete(s.nominated, key)
+		if len(s.nominated) > 0 {
+			delete(s.nominated, api.KeyOf(pod))
+		}
 	default:
 		nominated := *pod
 		nominated.Status.NominatedNodeName = *node
 		if s.nominated == nil {
 			s.nominated = map[string]*corev1.Pod{}
 		}
-		s.nominated[key] = &nominated
+		s.nominated[api.KeyOf(pod)] = &nominated
 	}
 }
 

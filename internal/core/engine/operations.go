@@ -141,7 +141,7 @@ func (o *NestedOperations) complete(op *operation, err error, p *Process) {
 	if op.key.Volume != op.name {
 		text += " of " + op.key.Volume
 	}
-	p.Record(trace.Entry{Type: trace.OperationFailed, Object: p.object, Text: text, Err: err})
+	p.Record(trace.Entry{Type: trace.OperationFailed, Object: p.Object(), Text: text, Err: err})
 }
 
 // forget deletes a record. The last record takes its position, as in Kubernetes.

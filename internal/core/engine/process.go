@@ -27,8 +27,9 @@ type Process struct {
 	dead      bool       // its actor crashed: it may only unwind
 	// calls counts the beginnings and the ends of calls: it is odd during a call.
 	calls  uint32
-	slot   int     // index in actor.procs
-	object api.Ref // see WorksOn
+	slot   int        // index in actor.procs
+	object api.Ref    // see WorksOn
+	about  api.Object // see WorksOnObject
 	id     uint64
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
@@ -175,10 +176,18 @@ func (p *Process) park() {
 func (p *Process) String() string { return p.name }
 
 // WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.
-func (p *Process) WorksOn(ref api.Ref) { p.object = ref }
+func (p *Process) WorksOn(ref api.Ref) { p.object, p.about = ref, nil }
+
+// WorksOnObject is WorksOn for an object. Its key is computed when it is needed.
+func (p *Process) WorksOnObject(obj api.Object) { p.about = obj }
 
 // Object returns the object that the process works on; it is empty if that is not known.
-func (p *Process) Object() api.Ref { return p.object }
+func (p *Process) Object() api.Ref {
+	if p.about != nil {
+		return api.RefTo(p.about)
+	}
+	return p.object
+}
 
 // QueueKey is the key of its queue that a worker works on; "" for a process that is no worker.
 func (p *Process) QueueKey() string {

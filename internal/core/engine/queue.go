@@ -201,7 +201,7 @@ func (q *Queue) run() {
 
 // turn is the code of a worker's process.
 func (q *Queue) turn(p *Process, item *queued) {
-	p.object = api.Ref{}
+	p.object, p.about = api.Ref{}, nil
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}
 	}
@@ -232,7 +232,7 @@ func (q *Queue) ends(p *Process, item *queued, err error) {
 
 // retry records a failed key and adds it again later.
 func (q *Queue) retry(p *Process, key string, err error) {
-	p.Record(trace.Entry{Type: trace.KeyFailed, Object: p.object, Reason: q.name, Text: key, Err: err})
+	p.Record(trace.Entry{Type: trace.KeyFailed, Object: p.Object(), Reason: q.name, Text: key, Err: err})
 	how, isRetry := errors.AsType[*Retry](err)
 	if isRetry && how.After > 0 {
 		q.addAfter(key, how.After, how.Background)

@@ -10,9 +10,11 @@ import (
 // SelectsNode reports whether the node selector and the required node affinity of a pod allow a node. Requirements on fields compare the
 // name of the node.
 func SelectsNode(pod *corev1.Pod, node *corev1.Node) bool {
-	for key, value := range pod.Spec.NodeSelector {
-		if got, ok := node.Labels[key]; !ok || got != value {
-			return false
+	if len(pod.Spec.NodeSelector) > 0 { // a range over a nil map takes longer than the rest
+		for key, value := range pod.Spec.NodeSelector {
+			if got, ok := node.Labels[key]; !ok || got != value {
+				return false
+			}
 		}
 	}
 	affinity := pod.Spec.Affinity

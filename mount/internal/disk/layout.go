@@ -62,7 +62,9 @@ func (l Layout) CSIMount(uid types.UID, spec string) string {
 func (l Layout) CSIGlobalMount(driver, handle string) string {
 	// MNT-030: a hash names the directory, because a handle may contain any character.
 	sum := sha256.Sum256([]byte(handle))
-	return l.Root + "/plugins/" + objects.CSIPluginName + "/" + driver + "/" + hex.EncodeToString(sum[:]) + "/globalmount"
+	var name [2 * sha256.Size]byte
+	hex.Encode(name[:], sum[:])
+	return l.Root + "/plugins/" + objects.CSIPluginName + "/" + driver + "/" + string(name[:]) + "/globalmount"
 }
 
 // CSIDevices is the directory of all CSI block volumes (MNT-031).
