@@ -347,6 +347,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`(Too large resource version: \d+, current: )\d+`), "${1}N"},
 	{regexp.MustCompile(`[^ ]*/(LIVE|MERGED)-\d+`), "$1"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} UTC`), "TIME"},
 	{regexp.MustCompile(`W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ `), "W "}, // a warning of kubectl itself
 	{regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`), "gen-NAME"},
 	{regexp.MustCompile(`kubectl-edit-\d+`), "kubectl-edit-N"},

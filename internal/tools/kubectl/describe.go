@@ -40,6 +40,8 @@ type layout struct {
 	describe func(d *description, obj api.Object) error
 	// quiet: without Events.
 	quiet bool
+	// unplaced: without the namespace below the name.
+	unplaced bool
 }
 
 // described returns the layout of a kind whose objects are read as a T.
@@ -57,6 +59,12 @@ func described[T api.Object](describe func(d *description, obj T)) layout {
 // withoutEvents returns the layout without Events.
 func (l layout) withoutEvents() layout {
 	l.quiet = true
+	return l
+}
+
+// withoutNamespace returns the layout without the namespace below the name.
+func (l layout) withoutNamespace() layout {
+	l.unplaced = true
 	return l
 }
 
@@ -84,7 +92,7 @@ func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) e
 	d := &description{Writer: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
 	d.field("Name", "%s", obj.GetName())
 	// Kinds without a layout have the field also if it is empty.
-	if obj.GetNamespace() != "" || !known {
+	if !l.unplaced && (obj.GetNamespace() != "" || !known) {
 		d.field("Namespace", "%s", obj.GetNamespace())
 	}
 	if err := l.describe(d, obj); err != nil {

@@ -122,22 +122,16 @@ func wordsOf(name string) []string {
 	return append(words, string(runes[start:]))
 }
 
-// elsewhere are the kinds for which kubectl has a layout that is not here: they have no bearing on volumes.
-var elsewhere = []api.Kind{"Endpoints", "ReplicationController", "CertificateSigningRequest.certificates.k8s.io", "ClusterRole.rbac.authorization.k8s.io",
-	"ClusterRoleBinding.rbac.authorization.k8s.io", "EndpointSlice.discovery.k8s.io", "HorizontalPodAutoscaler.autoscaling",
-	"IPAddress.networking.k8s.io", "Ingress.networking.k8s.io", "IngressClass.networking.k8s.io", "NetworkPolicy.networking.k8s.io",
-	"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "ServiceCIDR.networking.k8s.io"}
-
 // notInBrowser are the kinds whose layouts the playground leaves out, because what the page loads first is limited.
-var notInBrowser = []api.Kind{"ConfigMap", "CronJob.batch", "DaemonSet.apps", "Deployment.apps", "Job.batch", "LimitRange", "Namespace", api.Node,
-	"PodDisruptionBudget.policy", "PriorityClass.scheduling.k8s.io", "ReplicaSet.apps", "Secret", "Service", "ServiceAccount", "StatefulSet.apps"}
+var notInBrowser = []api.Kind{"CertificateSigningRequest.certificates.k8s.io", "ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io",
+	"ConfigMap", "CronJob.batch", "DaemonSet.apps", "Deployment.apps", "EndpointSlice.discovery.k8s.io", "Endpoints", "HorizontalPodAutoscaler.autoscaling",
+	"IPAddress.networking.k8s.io", "Ingress.networking.k8s.io", "IngressClass.networking.k8s.io", "Job.batch", "LimitRange", "Namespace",
+	"NetworkPolicy.networking.k8s.io", api.Node, "PodDisruptionBudget.policy", "PriorityClass.scheduling.k8s.io", "ReplicaSet.apps", "ReplicationController",
+	"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "Secret", "Service", "ServiceAccount", "ServiceCIDR.networking.k8s.io", "StatefulSet.apps"}
 
-// withoutLayout returns an error for a kind that kubectl describes in a layout that is not here.
+// withoutLayout returns an error for a kind that is described in a layout that is not here.
 func withoutLayout(kind api.Kind) error {
-	switch {
-	case slices.Contains(elsewhere, kind):
-		return fmt.Errorf("describe %s: this kind is not described here; get -o yaml prints all of its fields", resourceName(kind))
-	case slices.Contains(notInBrowser, kind):
+	if slices.Contains(notInBrowser, kind) {
 		return fmt.Errorf("describe %s: not available in the browser; use volsim run, or get -o yaml", resourceName(kind))
 	}
 	return nil

@@ -164,6 +164,19 @@ func (d *description) replicaSet(s *appsv1.ReplicaSet) {
 	d.workloadConditions(rows)
 }
 
+func (d *description) replicationController(c *corev1.ReplicationController) {
+	d.field("Selector", "%s", inOneLine(c.Spec.Selector))
+	d.meta(c)
+	d.field("Replicas", "%d current / %d desired", c.Status.Replicas, deref(c.Spec.Replicas, 1))
+	d.podCounts(c, &metav1.LabelSelector{MatchLabels: c.Spec.Selector})
+	d.podTemplate(c.Spec.Template)
+	var rows [][3]string
+	for _, c := range c.Status.Conditions {
+		rows = append(rows, [3]string{string(c.Type), string(c.Status), c.Reason})
+	}
+	d.workloadConditions(rows)
+}
+
 func (d *description) daemonSet(s *appsv1.DaemonSet) {
 	d.field("Selector", "%s", selector(s.Spec.Selector))
 	d.field("Node-Selector", "%s", inOneLine(s.Spec.Template.Spec.NodeSelector))

@@ -30,8 +30,8 @@ func readingCommands() []*command {
 		{
 			name: "describe", group: reading, usage: []string{"KIND/NAME... | KIND NAME...", "KIND [-l SELECTOR]", "-f FILE"},
 			help: "Prints objects as `kubectl describe` does: one object with its Events, several without them, unless `--show-events` says otherwise. A name that " +
-				"does not exist is taken as the beginning of names. Kinds that have no bearing on volumes and that kubectl describes in a layout of its own, " +
-				"such as Ingress and Role, are refused; so are nodes, workloads, Services and the like in the browser.",
+				"does not exist is taken as the beginning of names. In the browser only claims, volumes, classes, CSINodes, pods, quotas, and kinds without a " +
+				"layout of their own are described.",
 			examples: []string{"describe pvc/data", "describe pods -l app=db", "describe sts db"},
 			read:     readDescribe,
 		},
@@ -129,13 +129,16 @@ func readDescribe(s *Script, args []string) (step, error) {
 		if apierrors.IsNotFound(err) && len(q.refs) == 1 && len(a.rest) == 2 {
 			return r.describePrefix(q, around, err)
 		}
-		for i, obj := range objs {
-			if i > 0 {
+		for _, obj := range objs {
+			var text strings.Builder
+			if failed := kubectl.Describe(&text, r.cluster.Now(), obj, around); failed != nil {
+				err = both(err, failed)
+				continue
+			}
+			if r.printed.Len() > 0 {
 				r.printf("\n\n")
 			}
-			if failed := kubectl.Describe(&r.printed, r.cluster.Now(), obj, around); failed != nil {
-				err = both(err, failed)
-			}
+			r.printf("%s", text.String())
 		}
 		if len(objs) == 0 && err == nil {
 			r.printf("%s", kubectl.NothingFound(q.namespace))
