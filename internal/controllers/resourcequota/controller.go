@@ -111,11 +111,12 @@ func (c *controller) podChanged(old, pod *corev1.Pod) bool {
 	now := c.actor.Engine().Now()
 	ended, ends := quota.Ended(old, now), quota.Ended(pod, now)
 	// QUO-033: a pod that runs again is counted at the next resync.
-	if !ends && (ended || pod.DeletionTimestamp != nil) {
+	resized, matters := quota.Resized(old, pod)
+	if !ends && (ended || pod.DeletionTimestamp != nil || matters) {
 		c.resync.ArmBackground()
 	}
-	// QUO-032: a pod that ends, and one that gets or loses a deadline.
-	return quota.HasDeadline(old) != quota.HasDeadline(pod) || !ended && ends
+	// QUO-032: a pod that ends, one that gets or loses a deadline, and one that is resized.
+	return quota.HasDeadline(old) != quota.HasDeadline(pod) || !ended && ends || resized
 }
 
 // serviceChanged reports whether a change of an object of another kind leads to a count (QUO-032): a Service gets another type that is limited.

@@ -1,6 +1,7 @@
 package resourcequota_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ func newFixture(t *testing.T) fixture {
 //	quota NAME {HARD}, scoped NAME [SCOPES] {HARD}, limits NAME [ITEMS]
 //	claim NAME SIZE [CLASS], grow NAME SIZE, allocate NAME SIZE, delete NAME
 //	pod NAME {RESOURCES}, end NAME, config NAME, service NAME TYPE
+//	resize NAME STATUS
 //	kill NAME (a pod with a finalizer, without grace), deadline NAME, retype NAME TYPE
 //	dry LINE
 func (f fixture) do(line string) error {
@@ -82,6 +84,13 @@ func (f fixture) do(line string) error {
 		return err
 	case "end":
 		_, err := f.Store().Patch(api.Pod, "default/"+name, []byte(`{"status":{"phase":"Succeeded"}}`), api.Status)
+		return err
+	case "resize":
+		status := map[string]any{}
+		require.NoError(f.T, yaml.Unmarshal([]byte("{status: "+rest+"}"), &status))
+		patch, err := json.Marshal(status)
+		f.OK(err)
+		_, err = f.Store().Patch(api.Pod, "default/"+name, patch, api.Status)
 		return err
 	case "kill":
 		f.Patch(api.Pod, "default/"+name, `{"metadata":{"finalizers":["example.com/hold"]}}`)
@@ -187,6 +196,18 @@ func TestQuota(t *testing.T) {
 		{"QUO-013", "a load balancer and its ports", []string{"quota q {services.nodeports: 5, services.loadbalancers: 2}", "service a LoadBalancer", "service b NodePort", "service c ClusterIP"}, "",
 			"services.loadbalancers 1/2, services.nodeports 2/5"},
 		{"QUO-014", "only pods in the scope", []string{"scoped q [BestEffort] {pods: 5}", "pod p {requests: {cpu: 1}}", "pod o {}"}, "", "pods 1/5"},
+		{"QUO-015", "a pod that grows uses what it was allocated", []string{"quota q {requests.cpu: 5, limits.cpu: 5}", "pod p {requests: {cpu: 1}, limits: {cpu: 2}}",
+			"resize p {containerStatuses: [{name: c, image: i, imageID: x}]}",
+			"resize p {containerStatuses: [{name: c, image: i, imageID: x, resources: {requests: {cpu: 2}, limits: {cpu: 3}}, allocatedResources: {cpu: 4}}]}"}, "",
+			"limits.cpu 3/5, requests.cpu 4/5"},
+		{"QUO-015", "a pod that shrinks uses what it has", []string{"quota q {requests.cpu: 5}", "pod p {requests: {cpu: 2}}",
+			"resize p {containerStatuses: [{name: c, image: i, imageID: x, resources: {requests: {cpu: 3}}}]}",
+			"resize p {containerStatuses: [{name: c, image: i, imageID: x, resources: {requests: {cpu: 1}}}]}"}, "", "requests.cpu 2/5"},
+		{"QUO-015", "a pod that cannot grow uses what it has", []string{"quota q {requests.cpu: 5, limits.cpu: 5}", "pod p {requests: {cpu: 4}, limits: {cpu: 4}}",
+			"resize p {containerStatuses: [{name: c, image: i, imageID: x}]}",
+			"resize p {conditions: [{type: PodResizePending, status: 'True', reason: Infeasible}], " +
+				"containerStatuses: [{name: c, image: i, imageID: x, resources: {requests: {cpu: 1}, limits: {cpu: 2}}, allocatedResources: {cpu: 1}}]}"}, "",
+			"limits.cpu 2/5, requests.cpu 1/5"},
 		{"QUO-020", "the last one that fits", []string{"quota q {persistentvolumeclaims: 1}", "claim a 1Gi"}, "", "persistentvolumeclaims 1/1"},
 		{"QUO-020", "one too many", []string{"quota q {persistentvolumeclaims: 1, requests.storage: 8Gi}", "claim a 6Gi", "claim b 3Gi"},
 			`persistentvolumeclaims "b" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1,requests.storage=3Gi, ` +
@@ -291,6 +312,19 @@ func TestUpdates(t *testing.T) {
 		require.Equal(t, "pods 0/3", f.used())
 		f.Advance(5 * time.Minute)
 		require.Equal(t, "pods 1/3", f.used())
+	})
+	t.Run("QUO-032 what is allocated is counted at the next resync, if nothing else changes", func(t *testing.T) {
+		f := newFixture(t)
+		f.OK(f.do("quota q {requests.cpu: 5}"))
+		f.Advance(time.Second)
+		f.OK(f.do("pod p {requests: {cpu: 1}}"))
+		f.OK(f.do("resize p {containerStatuses: [{name: c, image: i, imageID: x, resources: {requests: {cpu: 1}}}]}"))
+		f.Advance(6 * time.Minute)
+		f.OK(f.do("resize p {containerStatuses: [{name: c, image: i, imageID: x, resources: {requests: {cpu: 1}}, allocatedResources: {cpu: 3}}]}"))
+		f.Advance(time.Second)
+		require.Equal(t, "requests.cpu 1/5", f.used())
+		f.Advance(5 * time.Minute)
+		require.Equal(t, "requests.cpu 3/5", f.used())
 	})
 	t.Run("QUO-034 usage that nothing counts stays", func(t *testing.T) {
 		f := newFixture(t)

@@ -110,7 +110,9 @@ func CheckPod(limits *corev1.LimitRange, pod *corev1.Pod) error {
 			}
 		case corev1.LimitTypePod:
 			// QUO-042: the overhead of the pod does not count.
-			check(item, corev1.ResourceRequirements{Requests: podTotal(pod, Requests), Limits: podTotal(pod, Limits)})
+			check(item, corev1.ResourceRequirements{
+				Requests: podTotal(pod, Requests, ContainerTotal(&pod.Spec, Requests)), Limits: podTotal(pod, Limits, ContainerTotal(&pod.Spec, Limits)),
+			})
 		}
 	}
 	return utilerrors.NewAggregate(errs)

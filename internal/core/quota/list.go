@@ -39,7 +39,8 @@ func minus(a, b corev1.ResourceList) corev1.ResourceList {
 
 // most returns the greater quantity of each resource.
 func most(a, b corev1.ResourceList) corev1.ResourceList {
-	out := maps.Clone(a)
+	out := make(corev1.ResourceList, len(a))
+	maps.Copy(out, a)
 	for name, q := range b {
 		if have, ok := out[name]; !ok || q.Cmp(have) > 0 {
 			out[name] = q

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -207,33 +208,96 @@ func Limits(r *corev1.ResourceRequirements) corev1.ResourceList   { return r.Lim
 
 // ContainerTotal returns the sum of the containers of a pod, or what one init container needs if that is more.
 func ContainerTotal(spec *corev1.PodSpec, of Of) corev1.ResourceList {
+	return containerTotal(spec, func(c *corev1.Container, _ bool) corev1.ResourceList { return of(&c.Resources) })
+}
+
+// containerTotal is ContainerTotal with what a function says about each container; lasting ones are not only there to initialize the pod.
+func containerTotal(spec *corev1.PodSpec, of func(c *corev1.Container, lasting bool) corev1.ResourceList) corev1.ResourceList {
 	sum, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			sum, sidecars = Plus(sum, of(&c.Resources)), Plus(sidecars, of(&c.Resources))
+			sum, sidecars = Plus(sum, of(c, true)), Plus(sidecars, of(c, true))
 			continue
 		}
-		peak = most(peak, Plus(sidecars, of(&c.Resources)))
+		peak = most(peak, Plus(sidecars, of(c, false)))
 	}
 	for i := range spec.Containers {
-		sum = Plus(sum, of(&spec.Containers[i].Resources))
+		sum = Plus(sum, of(&spec.Containers[i], true))
 	}
 	return most(sum, peak)
 }
 
-// podTotal is ContainerTotal, or what the pod itself states instead.
-func podTotal(pod *corev1.Pod, of Of) corev1.ResourceList {
-	sum := ContainerTotal(&pod.Spec, of)
+// podTotal is a sum of containers, or what the pod itself states instead.
+func podTotal(pod *corev1.Pod, of Of, sum corev1.ResourceList) corev1.ResourceList {
 	if whole := pod.Spec.Resources; whole != nil {
 		maps.Copy(sum, of(whole))
 	}
 	return sum
 }
 
+// inForce is ContainerTotal with the resources that the status has. allocated counts what the kubelet has allocated.
+func inForce(pod *corev1.Pod, of Of, allocated bool) corev1.ResourceList {
+	return containerTotal(&pod.Spec, func(c *corev1.Container, lasting bool) corev1.ResourceList {
+		wanted := of(&c.Resources)
+		status := statusOf(pod, c.Name)
+		if !lasting || status == nil {
+			return wanted
+		}
+		// QUO-015: while a pod is resized, the largest of what its spec, its status and the kubelet say.
+		used := of(status.Resources)
+		if allocated {
+			used = most(used, status.AllocatedResources)
+		}
+		if infeasible(pod) {
+			return used
+		}
+		return most(used, wanted)
+	})
+}
+
+// statusOf returns the status of a container, if it has resources that count (QUO-015).
+func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == container && list[i].Resources != nil {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// infeasible reports whether the node cannot resize a pod (QUO-015).
+func infeasible(pod *corev1.Pod) bool {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	return i >= 0 && pod.Status.Conditions[i].Reason == corev1.PodReasonInfeasible
+}
+
+// Resized reports whether a change of a pod leads to a count of its quotas (QUO-032), because a container status has other resources, and
+// whether it may change what the pod uses (QUO-015).
+func Resized(old, pod *corev1.Pod) (leads, matters bool) {
+	for _, list := range [][2][]corev1.ContainerStatus{
+		{old.Status.ContainerStatuses, pod.Status.ContainerStatuses}, {old.Status.InitContainerStatuses, pod.Status.InitContainerStatuses},
+	} {
+		for i := range list[1] {
+			now := &list[1][i]
+			matters = matters || now.Resources != nil
+			for j := range list[0] {
+				if before := &list[0][j]; before.Name == now.Name {
+					matters = matters || before.Resources != nil
+					leads = leads || (before.Resources != nil || now.Resources != nil) && !equality.Semantic.DeepEqual(before.Resources, now.Resources)
+				}
+			}
+		}
+		matters = matters || len(list[0]) > len(list[1])
+	}
+	return leads, matters
+}
+
 // PodTotals returns the requests and the limits of a pod with its overhead.
 func PodTotals(pod *corev1.Pod) (requests, limits corev1.ResourceList) {
-	return withOverhead(pod, podTotal(pod, Requests), podTotal(pod, Limits))
+	return withOverhead(pod, podTotal(pod, Requests, inForce(pod, Requests, true)), podTotal(pod, Limits, inForce(pod, Limits, false)))
 }
 
 // withOverhead adds the overhead of a pod to its requests, and to those of its limits that are not zero (QUO-012).

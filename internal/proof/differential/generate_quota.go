@@ -27,7 +27,7 @@ func GenerateQuotas(seed uint64) Scenario {
 	return g.scenario(create, []func(){
 		g.createQuota, g.createQuota, g.changeQuota, g.changeQuota, g.changeQuota, g.changeUsage, g.changeUsage, g.deleteQuota, g.createClaim, g.createClaim,
 		g.createClaim, g.changeClaim, g.changeClaim, g.changeClaim, g.deleteClaim, g.deleteClaim, g.createPod, g.createPod, g.createPod, g.endPod,
-		g.endPod, g.deletePod, g.changeDeadline, g.createData, g.createData, g.createData, g.deleteData, g.deleteData, g.createLimits, g.pass, g.pass,
+		g.endPod, g.deletePod, g.changeDeadline, g.resizePod, g.resizePod, g.createData, g.createData, g.createData, g.deleteData, g.deleteData, g.createLimits, g.pass, g.pass,
 	})
 }
 
@@ -153,6 +153,9 @@ func (g *quotaGenerator) createPod() {
 	pod.Spec.Containers = []corev1.Container{c}
 	if g.chance(4) {
 		c.Name = "init"
+		if g.chance(2) {
+			c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+		}
 		pod.Spec.InitContainers = []corev1.Container{c}
 	}
 	if g.chance(4) {
@@ -173,6 +176,32 @@ func (g *quotaGenerator) deletePod() { g.add(Step{Op: Delete, Ref: g.podRef(), F
 
 func (g *quotaGenerator) changeDeadline() {
 	g.patch(g.podRef(), api.Main, map[string]any{"spec": map[string]any{"activeDeadlineSeconds": 50}})
+}
+
+// resizePod writes what a kubelet reports of a resize.
+func (g *quotaGenerator) resizePod() {
+	list := func() map[string]any {
+		return map[string]any{"cpu": pick(g.generator, "100m", "1", "2"), "memory": pick(g.generator, "512Mi", "2Gi")}
+	}
+	var statuses []any
+	for _, name := range []string{"c", "init"}[:1+g.IntN(2)] {
+		status := map[string]any{"name": name, "image": "i", "imageID": "i", "ready": true, "restartCount": 0}
+		if !g.chance(4) {
+			status["resources"] = map[string]any{"requests": list(), "limits": list()}
+		}
+		if g.chance(2) {
+			status["allocatedResources"] = list()
+		}
+		statuses = append(statuses, status)
+	}
+	status := map[string]any{"containerStatuses": statuses[:1]}
+	if len(statuses) > 1 {
+		status["initContainerStatuses"] = statuses[1:]
+	}
+	if g.chance(3) {
+		status["conditions"] = []any{map[string]any{"type": "PodResizePending", "status": "True", "reason": pick(g.generator, "Infeasible", "Deferred")}}
+	}
+	g.patch(g.podRef(), api.Status, map[string]any{"status": status})
 }
 
 // createData creates an object that is only counted.
