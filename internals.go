@@ -30,10 +30,10 @@ func init() {
 		}
 		return c.load(obj)
 	}
-	internals.Evict = func(cluster any, pod *corev1.Pod) error {
+	internals.Evict = func(cluster any, pod *corev1.Pod, opts api.DeleteOptions) error {
 		e := clusterOf(cluster).engine
 		_, err := e.API().Write(e.User(), "evict", api.RefTo(pod), func() (api.Object, error) {
-			return e.Store().Evict(api.KeyOf(pod), api.DeleteOptions{UID: pod.UID})
+			return e.Store().Evict(api.KeyOf(pod), opts)
 		})
 		return err
 	}

@@ -28,7 +28,7 @@ var (
 	// Load is the method of a *volsim.Cluster for one object. It stores parts of obj itself: obj must not be changed afterwards.
 	Load func(cluster any, obj api.Object) error
 	// Evict asks a *volsim.Cluster to evict a pod, as a POST to its eviction subresource does: store.Store.Evict has the errors.
-	Evict func(cluster any, pod *corev1.Pod) error
+	Evict func(cluster any, pod *corev1.Pod, opts api.DeleteOptions) error
 	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.
 	Snapshot func(cluster any) snapshot.Snapshot
 	// AddController adds a controller.Controller to an engine and starts it.

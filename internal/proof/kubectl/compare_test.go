@@ -39,8 +39,19 @@ type pair struct {
 	session *script.Session
 }
 
-// newPair begins a cluster with the script begin.txt of the folder, whose files are the manifests in it.
+// newPair begins a cluster, whose controllers and time then stand still, for kubectl and scripts.
 func newPair(t *testing.T, dir string, start time.Time) *pair {
+	t.Helper()
+	p := begin(t, dir, start)
+	p.freeze()
+	var listener *httptest.Server
+	listener, p.config = p.listen(t, p.server)
+	t.Cleanup(listener.Close)
+	return p
+}
+
+// begin begins a cluster with the script begin.txt of the folder, whose files are the manifests in it.
+func begin(t *testing.T, dir string, start time.Time) *pair {
 	t.Helper()
 	begin, err := os.ReadFile(filepath.Join(dir, "begin.txt"))
 	require.NoError(t, err)
@@ -54,7 +65,7 @@ func newPair(t *testing.T, dir string, start time.Time) *pair {
 	}
 	parsed, err := script.Parse("begin.txt", txtar.Format(archive))
 	require.NoError(t, err)
-	p := &pair{t: t, dir: dir, config: filepath.Join(t.TempDir(), "config")}
+	p := &pair{t: t, dir: dir}
 	p.session, err = script.Begin(parsed, script.Options{Server: func(c *volsim.Cluster) script.Server {
 		p.server = apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject})
 		return p.request
@@ -63,13 +74,18 @@ func newPair(t *testing.T, dir string, start time.Time) *pair {
 	t.Cleanup(p.session.Cluster().Close)
 	_, err = p.session.Run()
 	require.NoError(t, err)
-	p.freeze()
-	listener := httptest.NewServer(p.server)
-	t.Cleanup(listener.Close)
-	config := "apiVersion: v1\nkind: Config\ncurrent-context: volsim\nclusters:\n- name: volsim\n  cluster: {server: \"" + listener.URL +
-		"\"}\ncontexts:\n- name: volsim\n  context: {cluster: volsim}\n"
-	require.NoError(t, os.WriteFile(p.config, []byte(config), 0o600))
 	return p
+}
+
+// listen serves the cluster, and writes a configuration of kubectl for it.
+func (p *pair) listen(t *testing.T, handler http.Handler) (listener *httptest.Server, config string) {
+	t.Helper()
+	listener = httptest.NewServer(handler)
+	config = filepath.Join(t.TempDir(), "config")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: volsim\nclusters:\n- name: volsim\n  cluster: {server: \"" + listener.URL +
+		"\"}\ncontexts:\n- name: volsim\n  context: {cluster: volsim}\n"
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	return listener, config
 }
 
 // freeze stops all controllers and kubelets and lets virtual time pass until the present, so that nothing changes any more.
@@ -104,44 +120,35 @@ func (p *pair) request(r script.Request) (script.Answer, error) {
 	return script.Answer{Code: resp.StatusCode, Body: body}, err
 }
 
-// step is the virtual time that passes at once while kubectl waits.
-const step = 500 * time.Millisecond
-
-// theirs runs a command line with kubectl. Virtual time passes while it waits.
-func (p *pair) theirs(line string, waits bool) string {
+// theirs runs a command line with kubectl.
+func (p *pair) theirs(line string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	cmd, out := p.kubectl(ctx, line, p.config)
+	_ = cmd.Run() // a command may fail; what it prints is compared
+	return out.String()
+}
+
+// kubectl returns the command for a line, and what it will print.
+func (p *pair) kubectl(ctx context.Context, line, config string) (*exec.Cmd, *bytes.Buffer) {
 	// The line has the quotes of a shell.
 	cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+program+" "+line)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.config, "HOME="+filepath.Dir(p.config), "TZ=UTC")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+config, "HOME="+filepath.Dir(config), "TZ=UTC")
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
-	if !waits {
-		_ = cmd.Run() // a command may fail; what it prints is compared
-		return out.String()
-	}
-	require.NoError(p.t, cmd.Start())
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	for {
-		select {
-		case <-ended:
-			return out.String()
-		case <-time.After(150 * time.Millisecond):
-			p.server.Do(func() { require.NoError(p.t, p.session.Cluster().Advance(step)) })
-		}
-	}
+	return cmd, out
 }
 
 // ours runs a command line as a script does.
 func (p *pair) ours(t *testing.T, line string) string {
 	t.Helper()
 	var text string
-	p.server.Do(func() {
+	do := p.server.Do
+	if strings.HasPrefix(line, "get --raw") {
+		do = func(fn func()) { fn() } // the line sends a request itself
+	}
+	do(func() {
 		result, err := p.session.Do(line)
 		if err == nil {
 			last := result.Commands[len(result.Commands)-1]
@@ -217,7 +224,7 @@ func (p *pair) allOfTheirs(lines []string) []string {
 	for range max(2, runtime.NumCPU()) {
 		workers.Go(func() {
 			for i := range next {
-				theirs[i] = p.theirs(lines[i], false)
+				theirs[i] = p.theirs(lines[i])
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func TestWriting(t *testing.T) {
 	lines := commandLines(t, filepath.Join(dir, "writing.txt"))
 	for _, line := range lines {
 		t.Run(line, func(t *testing.T) {
-			requireSame(t, introduced(theirs.theirs(line, false)), introduced(ours.ours(t, line)))
+			requireSame(t, introduced(theirs.theirs(line)), introduced(ours.ours(t, line)))
 			if a, b := theirs.state(t), ours.state(t); a != b {
 				requireSame(t, a, b)
 				t.FailNow()

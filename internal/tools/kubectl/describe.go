@@ -28,9 +28,15 @@ type Surroundings struct {
 	HideEvents bool
 }
 
+// columns writes text whose columns end with tabs.
+type columns interface {
+	io.Writer
+	Flush() error
+}
+
 // description is a description in progress. The width of its columns fits their contents.
 type description struct {
-	*tabwriter.Writer
+	columns
 	now    time.Time
 	around Surroundings
 }
@@ -89,7 +95,7 @@ func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) e
 		}
 		l.describe = (*description).other
 	}
-	d := &description{Writer: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
+	d := &description{columns: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
 	d.field("Name", "%s", obj.GetName())
 	// Kinds without a layout have the field also if it is empty.
 	if !l.unplaced && (obj.GetNamespace() != "" || !known) {

@@ -4,6 +4,7 @@ package kubectl
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -20,6 +21,15 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
+
+// PodTemplate writes a template as `kubectl rollout history --revision` does, which does not align the columns.
+func PodTemplate(w io.Writer, t *corev1.PodTemplateSpec) {
+	(&description{columns: unaligned{w}}).podTemplate(t)
+}
+
+type unaligned struct{ io.Writer }
+
+func (unaligned) Flush() error { return nil }
 
 // podTemplate describes the pods that a workload makes.
 func (d *description) podTemplate(t *corev1.PodTemplateSpec) {

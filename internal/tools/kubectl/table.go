@@ -39,6 +39,8 @@ type Options struct {
 	Quiet bool
 	// Columns returns the columns of a kind; nil is the function Columns.
 	Columns func(kind api.Kind) []Column
+	// Write writes the cells of a table; nil aligns its columns.
+	Write func(w io.Writer, lines [][]string) error
 }
 
 // Get writes what `kubectl get KINDS -A` prints: a table for each kind that has objects. If several kinds are requested, names include
@@ -106,7 +108,7 @@ func NothingFound(namespace string) string {
 }
 
 func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, withNamespace bool, opts Options) error {
-	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	var lines [][]string
 	columns := slices.Clone(opts.Columns(kind))
 	for _, label := range opts.LabelColumns {
 		columns = append(columns, labelColumn(label))
@@ -124,7 +126,7 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, withNam
 				cells = append(cells, cell(c))
 			}
 		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
+		lines = append(lines, cells)
 	}
 	if !opts.NoHeaders {
 		line("NAMESPACE", Column.header)
@@ -137,6 +139,13 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, withNam
 			}
 			return text
 		})
+	}
+	if opts.Write != nil {
+		return opts.Write(w, lines)
+	}
+	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	for _, cells := range lines {
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
 }

@@ -3,11 +3,9 @@ package predict
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +19,6 @@ import (
 type drainStep struct {
 	nodes    []string
 	selector labels.Selector // of nodes; nil if they are named
-	pods     labels.Selector // of the pods that leave; nil for all
 	opts     drain.Options
 	timeout  time.Duration
 }
@@ -82,7 +79,7 @@ func (d *drainStep) set(option, value string) (err error) {
 			d.timeout = min(timeout, maxWait)
 		}
 	case "--pod-selector":
-		d.pods, err = labels.Parse(value)
+		d.opts.Selector, err = labels.Parse(value)
 	default:
 		d.selector, err = labels.Parse(value)
 	}
@@ -128,22 +125,24 @@ func (d *drainStep) drain(r *run, node string) error {
 	if r.opts.For < timeout && timeout == maxWait {
 		timeout = r.opts.For
 	}
-	e := drain.Drain{Cluster: r.Cluster.Cluster, Advance: r.advance, Timeout: timeout}
-	pods, _, err := drain.Pods(r.Cluster.Cluster, node, d.opts)
-	if err != nil {
-		return script.Refusal{Err: fmt.Errorf("unable to drain node %q: %w", node, err)}
-	}
-	if d.pods != nil {
-		pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !d.pods.Matches(labels.Set(pod.Labels)) })
+	e := drain.Drain{Cluster: r.Cluster.Cluster, Options: d.opts, Advance: r.advance, Timeout: timeout}
+	pods, _, refused := drain.Pods(r.Cluster.Cluster, node, d.opts)
+	if refused != nil {
+		return script.Refusal{Err: fmt.Errorf("unable to drain node %q: %s", node, drain.Text(refused))}
 	}
 	for _, pod := range pods {
 		r.touched = append(r.touched, api.RefTo(pod))
 	}
-	if err = e.Evict(pods); err == nil {
-		err = e.AwaitGone(pods)
-	}
+	failed, err := e.Evict(pods)
 	if err != nil {
-		r.note("The drain of node %s does not end: %s.", node, strings.TrimSuffix(err.Error(), "."))
+		failed = append(failed, err)
+	}
+	if len(failed) > 0 {
+		text, blocked := drain.Text(failed[:1]), drain.Blocked{}
+		if errors.As(failed[0], &blocked) && blocked.Reason != nil {
+			text += ": " + blocked.Reason.Error()
+		}
+		r.note("The drain of node %s does not end: %s.", node, strings.TrimSuffix(text, "."))
 	}
 	return nil
 }

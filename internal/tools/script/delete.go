@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -105,11 +106,15 @@ func (d deletion) run(r *runner) error {
 		return err
 	}
 	if d.forced {
-		r.warned.WriteString("Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. " +
+		r.warnf("Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. " +
 			"The resource may continue to run on the cluster indefinitely.\n")
 	}
 	var failed error
-	for _, ref := range refs {
+	uids := make([]types.UID, len(refs))
+	for i, ref := range refs {
+		if obj, err := r.read(ref); err == nil {
+			uids[i] = obj.GetUID()
+		}
 		err := r.cluster.DeleteWith(emptyObject(ref), d.opts)
 		if d.ignoreNotFound && apierrors.IsNotFound(err) {
 			continue
@@ -131,5 +136,17 @@ func (d deletion) run(r *runner) error {
 	if failed != nil || !d.wait {
 		return failed
 	}
-	return r.waitFor(refs, waitForDelete, "deletion", d.timeout)
+	end := r.cluster.Now().Add(d.timeout)
+	for i, ref := range refs {
+		gone := func(r *runner, ref api.Ref) error {
+			if obj, err := r.read(ref); err == nil && obj.GetUID() != uids[i] {
+				return nil // another object has the name by now
+			}
+			return waitForDelete(r, ref)
+		}
+		if err := r.waitFor(ref, gone, false, end); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -22,7 +22,8 @@ var getOptions = []option{
 	namespaceOption, allNamespacesOption, selectorOption, fileOption, chunkOption, {long: "output", short: "o", value: true}, {long: "template", value: true},
 	{long: "no-headers"}, {long: "show-labels"}, {long: "label-columns", short: "L", value: true, list: true}, {long: "show-kind"},
 	{long: "sort-by", value: true}, {long: "field-selector", value: true}, {long: "ignore-not-found"}, {long: "show-managed-fields"},
-	{long: "subresource", value: true}, {long: "watch", short: "w"}, {long: "raw", value: true},
+	{long: "subresource", value: true}, {long: "watch", short: "w"}, {long: "watch-only"}, {long: "output-watch-events"},
+	{long: "request-timeout", value: true}, {long: "raw", value: true},
 }
 
 // printer prints objects in one of the formats of -o.
@@ -33,13 +34,11 @@ func readGet(s *Script, args []string) (step, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case a.has("watch"):
-		return nil, errors.New("get has no --watch here: virtual time passes in commands that advance it; use wait, or trace write")
 	case a.has("raw"):
-		return nil, errors.New("get has no --raw here; use request GET PATH")
+		return readRaw(a)
 	}
 	flags := map[string]bool{}
-	for _, name := range []string{"no-headers", "show-labels", "show-kind", "ignore-not-found", "show-managed-fields"} {
+	for _, name := range []string{"no-headers", "show-labels", "show-kind", "ignore-not-found", "show-managed-fields", "watch", "watch-only", "output-watch-events"} {
 		if flags[name], err = a.flag(name); err != nil {
 			return nil, err
 		}
@@ -66,6 +65,9 @@ func readGet(s *Script, args []string) (step, error) {
 	part, err := readPart(a)
 	if err != nil {
 		return nil, err
+	}
+	if flags["watch"] || flags["watch-only"] {
+		return readWatch(a, q, selects, flags)
 	}
 	return func(r *runner) error {
 		if r.quiet && table && q.refs == nil {
@@ -107,12 +109,7 @@ func readPrinter(a arguments, q query, flags map[string]bool) (print printer, ta
 	}
 	switch kind {
 	case "", "wide":
-		labels := []string{}
-		for _, value := range a.options["label-columns"] {
-			labels = append(labels, strings.Split(value, ",")...)
-		}
-		opts := kubectl.Options{Namespaces: q.namespace == "", Wide: kind == "wide", NoHeaders: flags["no-headers"], Labels: flags["show-labels"],
-			LabelColumns: labels, Kinds: flags["show-kind"]}
+		opts := tableOptions(a, q, flags)
 		return func(r *runner, objs []api.Object) error { return r.printTable(q, objs, opts) }, true, nil
 	case "yaml", "json":
 		return func(r *runner, objs []api.Object) error {
@@ -140,6 +137,16 @@ func readPrinter(a arguments, q query, flags map[string]bool) (print printer, ta
 	}
 	return nil, false, fmt.Errorf("invalid -o %q: want wide, yaml, json, name, jsonpath={…}, jsonpath-as-json={…}, go-template={{…}} or custom-columns=TITLE:PATH,...",
 		format)
+}
+
+// tableOptions are what the options say about tables.
+func tableOptions(a arguments, q query, flags map[string]bool) kubectl.Options {
+	labels := []string{}
+	for _, value := range a.options["label-columns"] {
+		labels = append(labels, strings.Split(value, ",")...)
+	}
+	return kubectl.Options{Namespaces: q.namespace == "", Wide: a.get("output", "") == "wide", NoHeaders: flags["no-headers"],
+		Labels: flags["show-labels"], LabelColumns: labels, Kinds: flags["show-kind"]}
 }
 
 // printTable prints tables: one for each kind of a list, or for each run of named objects of one kind.

@@ -6,12 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/tools/drain"
 )
 
 func metadataCommands() []*command {
@@ -36,10 +34,10 @@ func metadataCommands() []*command {
 		},
 		{
 			name: "rollout", group: writing,
-			usage: []string{"restart | pause | resume | history KIND/NAME...", "undo KIND/NAME [--to-revision=N]", "status KIND/NAME [--timeout=15m] [--watch=false]"},
+			usage: []string{"restart | pause | resume KIND/NAME...", "history KIND/NAME [--revision=N]", "undo KIND/NAME [--to-revision=N]", "status KIND/NAME [--timeout=15m] [--watch=false]"},
 			help: "Handles the rollout of a workload. `restart` replaces its pods: it sets the annotation kubectl.kubernetes.io/restartedAt of the " +
 				"template. `undo` returns to an earlier revision, without `--to-revision` to the previous one. `status` advances time until the " +
-				"rollout is complete. `history` lists the revisions. `pause` and `resume` are for Deployments.",
+				"rollout is complete. `history` lists the revisions, and prints the template of the one that `--revision` names. `pause` and `resume` are for Deployments.",
 			examples: []string{"rollout restart statefulset/db", "rollout status deployment/web --timeout=2m"},
 			read:     readRollout,
 		},
@@ -63,11 +61,12 @@ func metadataCommands() []*command {
 			read:     readCordon("uncordon", false),
 		},
 		{
-			name: "drain", group: writing, usage: []string{"NODE... | -l SELECTOR [--ignore-daemonsets] [--force] [--delete-emptydir-data] [--timeout=DURATION]"},
-			help: "Cordons nodes, and evicts their pods. Their controllers replace them. While a PodDisruptionBudget forbids an eviction, virtual time " +
-				"advances and the command tries again every 5 s, until the timeout. As with kubectl, pods of DaemonSets need `--ignore-daemonsets` " +
-				"and stay, pods without a controller need `--force`, and those with an emptyDir `--delete-emptydir-data`; without it the command " +
-				"fails before it evicts a pod. It does not wait until the pods are gone.",
+			name: "drain", group: writing, usage: []string{"NODE... | -l SELECTOR [--ignore-daemonsets] [--force] [--delete-emptydir-data] [--pod-selector=SELECTOR] " +
+				"[--grace-period=SECONDS] [--disable-eviction] [--skip-wait-for-delete-timeout=SECONDS] [--timeout=1h]"},
+			help: "Cordons nodes, evicts their pods, and advances virtual time until these are gone. Their controllers replace them. While a " +
+				"PodDisruptionBudget forbids an eviction, the command tries again every 5 s. As with kubectl, pods of DaemonSets need " +
+				"`--ignore-daemonsets` and stay, pods without a controller need `--force`, and those with an emptyDir `--delete-emptydir-data`; " +
+				"without it no pod of the node is evicted. `? drain n1 --timeout=1s` begins evictions and does not wait for them.",
 			examples: []string{"drain n1 --ignore-daemonsets"},
 			read:     readDrain,
 		},
@@ -289,7 +288,13 @@ func readCordon(name string, unschedulable bool) func(*Script, []string) (step, 
 		if err != nil {
 			return nil, err
 		}
-		return forTargets(q, func(r *runner, ref api.Ref) error { return r.cordon(ref.Key, unschedulable, name+"ed") }), nil
+		return func(r *runner) error {
+			nodes, err := r.nodes(q)
+			for _, node := range nodes {
+				err = both(err, r.cordon(node, unschedulable, name+"ed"))
+			}
+			return err
+		}, nil
 	}
 }
 
@@ -303,6 +308,18 @@ func readNodes(s *Script, command string, a arguments) (query, error) {
 		return query{}, usageOf(command, "missing name of a node")
 	}
 	return readTargets(s, command, words, a)
+}
+
+// nodes returns the names of nodes, which must exist before the command changes any.
+func (r *runner) nodes(q query) (names []string, err error) {
+	nodes, err := q.find(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		names = append(names, node.GetName())
+	}
+	return names, nil
 }
 
 func (r *runner) cordon(node string, unschedulable bool, verb string) error {
@@ -320,64 +337,3 @@ func (r *runner) cordon(node string, unschedulable bool, verb string) error {
 	r.printf("%s %s\n", displayName(nodeRef(node)), verb)
 	return nil
 }
-
-func readDrain(s *Script, args []string) (step, error) {
-	a, err := readArguments(args, option{long: "ignore-daemonsets"}, option{long: "force"}, option{long: "delete-emptydir-data"},
-		timeoutOption, selectorOption)
-	if err != nil {
-		return nil, err
-	}
-	q, err := readNodes(s, "drain", a)
-	if err != nil {
-		return nil, err
-	}
-	var opts drain.Options
-	for _, f := range []struct {
-		name string
-		to   *bool
-	}{{"ignore-daemonsets", &opts.IgnoreDaemonSets}, {"force", &opts.Force}, {"delete-emptydir-data", &opts.DeleteEmptyDirData}} {
-		if *f.to, err = a.flag(f.name); err != nil {
-			return nil, err
-		}
-	}
-	timeout := maxDrain
-	if a.has("timeout") {
-		if timeout, err = positiveDuration(a.get("timeout", "")); err != nil {
-			return nil, err
-		}
-	}
-	return func(r *runner) error {
-		nodes, err := q.targets(r)
-		if err != nil {
-			return err
-		}
-		for _, ref := range nodes {
-			if err := r.cordon(ref.Key, true, "cordoned"); err != nil {
-				return err
-			}
-		}
-		for _, ref := range nodes {
-			if err := r.evictAll(ref.Key, opts, timeout); err != nil {
-				return err
-			}
-			r.printf("%s drained\n", displayName(ref))
-		}
-		return nil
-	}, nil
-}
-
-// evictAll evicts the pods of a node.
-func (r *runner) evictAll(node string, opts drain.Options, timeout time.Duration) error {
-	leave, warning, err := drain.Pods(r.cluster, node, opts)
-	if err != nil {
-		return fmt.Errorf("unable to drain node %q: %w", node, err)
-	}
-	if warning != "" {
-		r.printf("Warning: %s\n", warning)
-	}
-	d := drain.Drain{Cluster: r.cluster, Advance: r.cluster.Advance, Timeout: timeout, Print: r.printf}
-	return d.Evict(leave)
-}
-
-// maxDrain is the time after which a drain without --timeout gives up.
-const maxDrain = 24 * time.Hour

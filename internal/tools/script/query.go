@@ -203,7 +203,7 @@ func (q query) find(r *runner) ([]api.Object, error) {
 	var objs []api.Object
 	var failed error
 	if slices.Contains(q.kinds, "Endpoints") {
-		r.warned.WriteString("Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n")
+		r.warnf("Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n")
 	}
 	for _, ref := range q.refs {
 		obj, err := r.get(ref)

@@ -22,9 +22,11 @@ func readingCommands() []*command {
 				"`custom-columns=TITLE:PATH,...`; `-n NAMESPACE`, `-A` for all namespaces, `-l KEY=VALUE` for labels, `--field-selector=FIELD=VALUE`, " +
 				"`--sort-by=PATH`, `--show-labels`, `-L LABEL,...`, `--show-kind`, `--no-headers`, `--ignore-not-found`, `--show-managed-fields`, " +
 				"`--subresource=status` or `scale`. A path has `.name`, `[0]`, `[1:3]`, `[-1:]`, `['a','b']`, `[*]`, `..name` and `[?(@.size>1)]`. " +
-				"`get all` prints what kubectl means by it: pods, workloads and Services.",
+				"`get all` prints what kubectl means by it: pods, workloads and Services. `-w` (`--watch`) prints the objects, and then each change of one " +
+				"while virtual time advances: for `--request-timeout`, or until only background work is left. `--watch-only` leaves out what is there, " +
+				"`--output-watch-events` adds the type of the change. `--raw=PATH` prints the answer of the API server.",
 			examples: []string{"get pv,pvc", "get pvc/data -o yaml", "get pods -A -o wide", "get pvc data -o jsonpath='{.spec.volumeName}'",
-				"get pv --sort-by=.spec.capacity.storage --show-labels", "get pods --field-selector=spec.nodeName=n1"},
+				"get pv --sort-by=.spec.capacity.storage --show-labels", "get pods --field-selector=spec.nodeName=n1", "get pods -w --request-timeout=1m"},
 			read: readGet,
 		},
 		{

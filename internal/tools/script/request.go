@@ -80,6 +80,16 @@ type Answer struct {
 	Body []byte
 }
 
+// answerError is an answer that is an error.
+type answerError struct {
+	code int
+	body []byte
+}
+
+func (e answerError) Error() string {
+	return fmt.Sprintf("%d %s: %s", e.code, http.StatusText(e.code), e.body)
+}
+
 // request sends a request and prints the answer.
 func (r *runner) request(req Request) error {
 	if r.server == nil {
@@ -90,7 +100,7 @@ func (r *runner) request(req Request) error {
 		return err
 	}
 	if answer.Code >= http.StatusBadRequest {
-		return fmt.Errorf("%d %s: %s", answer.Code, http.StatusText(answer.Code), bytes.TrimSpace(answer.Body))
+		return answerError{answer.Code, bytes.TrimSpace(answer.Body)}
 	}
 	r.printed.Write(answer.Body)
 	return nil

@@ -19,6 +19,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/deployment"
 	"github.com/volsim/volsim/internal/controllers/workload"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // rolloutTimeout is the default of rollout status: longer than the default progress deadline of a Deployment. kubectl waits without an end.
@@ -57,6 +59,9 @@ func readRollout(s *Script, args []string) (step, error) {
 	}
 	if n, err := strconv.ParseInt(a.get("to-revision", "0"), 10, 64); err != nil || n < 0 {
 		return nil, fmt.Errorf("invalid --to-revision=%s: want a number from 0", a.get("to-revision", ""))
+	}
+	if n, err := strconv.ParseInt(a.get("revision", "0"), 10, 64); err != nil || n < 0 {
+		return nil, fmt.Errorf("invalid --revision=%s: want a number from 0", a.get("revision", ""))
 	}
 	if _, err := readTimeout(a); err != nil {
 		return nil, err
@@ -158,11 +163,9 @@ func (r *runner) undoRollout(ref api.Ref, a arguments) error {
 	return nil
 }
 
-// rolloutHistory lists the revisions of a workload.
+// rolloutHistory lists the revisions of a workload, or describes the template of one.
 func (r *runner) rolloutHistory(ref api.Ref, a arguments) error {
-	if a.has("revision") {
-		return errors.New("rollout history has no --revision here; get replicasets or controllerrevisions -o yaml prints the templates")
-	}
+	revision, _ := strconv.ParseInt(a.get("revision", "0"), 10, 64) // readRollout has checked it
 	obj, err := r.get(ref)
 	if err != nil {
 		return err
@@ -171,7 +174,7 @@ func (r *runner) rolloutHistory(ref api.Ref, a arguments) error {
 	if ref.Kind == deployment.Kind {
 		kind = "ReplicaSet.apps"
 	}
-	causes := map[int64]string{}
+	revisions := map[int64]api.Object{}
 	for _, other := range r.list(kind) {
 		if !controlledBy(other, obj) {
 			continue
@@ -181,19 +184,36 @@ func (r *runner) rolloutHistory(ref api.Ref, a arguments) error {
 			number = other.GetAnnotations()["deployment.kubernetes.io/revision"]
 		}
 		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			causes[n] = cmp.Or(other.GetAnnotations()["kubernetes.io/change-cause"], "<none>")
+			revisions[n] = other
 		}
 	}
-	r.printf("%s \n", displayName(ref))
-	t := tabwriter.NewWriter(&r.printed, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "REVISION\tCHANGE-CAUSE")
-	for _, n := range slices.Sorted(maps.Keys(causes)) {
-		fmt.Fprintf(t, "%d\t%s\n", n, causes[n])
+	title := ""
+	if revision > 0 {
+		title = fmt.Sprintf("with revision #%d", revision)
 	}
-	err = t.Flush()
+	switch at := revisions[revision]; {
+	case len(revisions) == 0:
+		r.printf("%s %s\nNo rollout history found.\n", displayName(ref), title)
+		return nil
+	case revision > 0 && at == nil:
+		return errors.New("unable to find the specified revision")
+	case revision > 0:
+		r.printf("%s %s\n", displayName(ref), title)
+		err = r.describeRevision(at)
+	default:
+		r.printf("%s \n", displayName(ref))
+		t := tabwriter.NewWriter(&r.printed, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(t, "REVISION\tCHANGE-CAUSE")
+		for _, n := range slices.Sorted(maps.Keys(revisions)) {
+			fmt.Fprintf(t, "%d\t%s\n", n, cmp.Or(revisions[n].GetAnnotations()[changeCause], "<none>"))
+		}
+		err = t.Flush()
+	}
 	r.printf("\n")
 	return err
 }
+
+const changeCause = "kubernetes.io/change-cause"
 
 // undoDeployment gives a Deployment template and annotations of the set with that revision, 0 for the previous one. It reports false if the
 // template is the same.
@@ -272,60 +292,62 @@ func (r *runner) followRollout(ref api.Ref, a arguments) error {
 	if a.has("watch") {
 		watch, _ = a.flag("watch")
 	}
-	version := ""
-	var failed error
-	done := func() bool {
-		obj, err := r.get(ref)
-		switch {
-		case err != nil && version != "":
-			failed = errors.New("object has been deleted")
-			return true
-		case err != nil:
-			failed = err
-			return true
-		case obj.GetResourceVersion() == version:
-			return false
-		}
-		version = obj.GetResourceVersion()
-		text, complete, err := r.rolloutStatus(ref)
-		if failed = err; err != nil {
-			return true
-		}
-		r.printf("%s", text)
-		return complete || !watch
+	obj, err := r.get(ref)
+	if err != nil {
+		return err
 	}
-	if done() {
+	var failed error
+	done := false
+	show := func(obj api.Object) {
+		if done {
+			return
+		}
+		text, complete, err := rolloutStatus(obj)
+		r.printf("%s", text)
+		failed, done = err, err != nil || complete || !watch
+	}
+	if show(obj); done {
 		return failed
 	}
+	poll, stop, err := r.observe(ref, func(obj api.Object, gone bool) {
+		if gone && !done {
+			failed, done = errors.New("object has been deleted"), true
+		}
+		show(obj)
+	})
+	if err != nil {
+		return err
+	}
+	defer stop()
 	r.waiting = true
-	err := r.cluster.Until(done, timeout)
+	err = r.cluster.Until(func() bool { poll(); return done }, timeout)
 	r.waiting = false
 	if failed != nil {
 		return failed
 	}
-	if err != nil {
-		return Refusal{fmt.Errorf("timed out waiting for the rollout of %s after %s: %w", displayName(ref), timeout, err)}
+	if stuck := new(engine.StuckError); errors.As(err, &stuck) && !isLivelock(stuck) {
+		return Refusal{fmt.Errorf("timed out waiting for the condition: the rollout of %s is not complete after %s", displayName(ref), timeout)}
 	}
-	return nil
+	return err
 }
 
 // rolloutStatus describes a rollout as kubectl does, and reports whether it is complete.
-func (r *runner) rolloutStatus(ref api.Ref) (string, bool, error) {
-	switch ref.Kind {
+func rolloutStatus(obj api.Object) (string, bool, error) {
+	switch api.KindOf(obj) {
 	case deployment.Kind:
-		d, err := volsim.Get[*appsv1.Deployment](r.cluster, ref.Key)
+		d, err := plain.As[*appsv1.Deployment](obj)
 		if err != nil {
 			return "", false, err
 		}
 		return deploymentStatus(d)
 	case "StatefulSet.apps":
-		set, err := volsim.Get[*appsv1.StatefulSet](r.cluster, ref.Key)
+		set, err := plain.As[*appsv1.StatefulSet](obj)
 		if err != nil {
 			return "", false, err
 		}
 		return statefulSetStatus(set)
 	}
-	set, err := volsim.Get[*appsv1.DaemonSet](r.cluster, ref.Key)
+	set, err := plain.As[*appsv1.DaemonSet](obj)
 	if err != nil {
 		return "", false, err
 	}

@@ -41,7 +41,7 @@ type runner struct {
 	log            bytes.Buffer // of the components
 	stdout, stderr bytes.Buffer // of the previous command
 	printed        strings.Builder
-	warned         strings.Builder // warnings of the API server, which kubectl prints to stderr
+	warned         []warning // what kubectl prints to stderr besides its error
 	line           int
 	command        bool // the previous line was a command
 	waiting        bool // in wait --for or delete --wait
@@ -112,7 +112,7 @@ func (r *runner) statement(st *statement) bool {
 
 // begin creates the cluster that the setup lines describe.
 func (r *runner) begin() error {
-	warn := func(text string) { fmt.Fprintf(&r.warned, "Warning: %s\n", text) }
+	warn := func(text string) { r.warnf("Warning: %s\n", text) }
 	c, u, err := r.script.newCluster(r.seed, r.batch.opts, &r.log, warn)
 	if err != nil {
 		return err
@@ -147,13 +147,15 @@ func (r *runner) execute(st *statement) error {
 		}
 	}
 	r.printed.Reset()
-	r.warned.Reset()
+	r.warned = nil
 	err := next(r)
 	if st.command.group != expectations {
 		r.stdout.Reset()
 		r.stderr.Reset()
 		r.stdout.WriteString(r.printed.String())
-		r.stderr.WriteString(r.warned.String())
+		for _, w := range r.warned {
+			r.stderr.WriteString(w.text)
+		}
 		if err != nil {
 			fmt.Fprintln(&r.stderr, err)
 		}
@@ -195,9 +197,30 @@ func (r *runner) tell(ref api.Ref, what string) {
 	}
 }
 
+// warning is a text for stderr.
+type warning struct {
+	text string
+	at   int // length of the output before it
+}
+
+// warnf appends to what the current command writes to stderr.
+func (r *runner) warnf(format string, args ...any) {
+	r.warned = append(r.warned, warning{fmt.Sprintf(format, args...), r.printed.Len()})
+}
+
+// shown returns what the current command has written to both streams, in that order.
+func (r *runner) shown() string {
+	text, out, done := r.printed.String(), "", 0
+	for _, w := range r.warned {
+		out += text[done:w.at] + w.text
+		done = w.at
+	}
+	return out + text[done:]
+}
+
 // record adds an executed line to the transcript and the result.
 func (r *runner) record(st *statement, c Command, err error) {
-	c.At, c.Output = r.elapsed(), r.warned.String()+r.printed.String()
+	c.At, c.Output = r.elapsed(), r.shown()
 	text := c.Output
 	if err != nil {
 		c.Error = err.Error()

@@ -3,7 +3,6 @@ package script
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,11 +36,27 @@ func readWait(s *Script, args []string) (step, error) {
 		if err != nil {
 			return err
 		}
-		if w.condition == "delete" {
-			// As kubectl, which says nothing about what does not exist.
-			refs = slices.DeleteFunc(slices.Clone(refs), func(ref api.Ref) bool { _, err := r.get(ref); return err != nil })
+		// As with kubectl, each object is waited for in turn, and the time is that of all.
+		end := r.cluster.Now().Add(w.Timeout)
+		var failed error
+		for _, ref := range refs {
+			switch {
+			case w.condition == "delete" && !r.exists(ref):
+				continue // kubectl says nothing about what does not exist
+			case w.Timeout == 0 && w.condition != "create" && r.exists(ref) && w.reached(r, ref) != nil:
+				failed = both(failed, Refusal{fmt.Errorf("condition not met for %s", pluralName(ref))})
+				continue
+			case w.Timeout > 0 && !r.cluster.Now().Before(end) && r.exists(ref):
+				failed = both(failed, timedOut(ref, errors.New("no time is left for it")))
+				continue
+			}
+			if err := r.waitFor(ref, w.reached, w.condition == "create", end); err != nil {
+				failed = both(failed, err)
+				continue
+			}
+			r.printf("%s condition met\n", displayName(ref))
 		}
-		return r.waitFor(refs, w.reached, w.condition, w.Timeout)
+		return failed
 	}, nil
 }
 
@@ -80,7 +95,8 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 		}, nil
 	}
 	word := text
-	if name, ok := strings.CutPrefix(text, "condition="); ok {
+	name, isCondition := strings.CutPrefix(text, "condition=")
+	if isCondition {
 		if name, status, given := strings.Cut(name, "="); given {
 			word = conditionPrefix + name + "=" + asStatus(status)
 		} else {
@@ -107,8 +123,20 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 		if err == nil && wrong != "" {
 			err = errors.New(wrong)
 		}
+		if err == nil && isCondition && outdated(documentOf(obj)) {
+			err = errors.New("the condition is of an earlier generation")
+		}
 		return err
 	}, nil
+}
+
+// outdated reports whether the status is about an earlier generation; kubectl then does not look at conditions.
+func outdated(doc map[string]any) bool {
+	meta, _ := doc["metadata"].(map[string]any)
+	status, _ := doc["status"].(map[string]any)
+	observed, ok := number(status["observedGeneration"])
+	generation, _ := number(meta["generation"])
+	return ok && observed < generation
 }
 
 // asStatus returns the status of a condition in its canonical case: kubectl accepts "true" for "True".
@@ -132,58 +160,52 @@ func waitForDelete(r *runner, ref api.Ref) error {
 	return fmt.Errorf("it is being deleted; finalizers %v remain", obj.GetFinalizers())
 }
 
-// waitFor advances virtual time until every object meets the condition.
-func (r *runner) waitFor(refs []api.Ref, reached goal, wanted string, timeout time.Duration) error {
-	var missing api.Ref
+// waitFor advances virtual time until an object meets the condition, or until the end. unnamed: kubectl does not say which object it is.
+func (r *runner) waitFor(ref api.Ref, reached goal, unnamed bool, end time.Time) error {
 	var why error
 	events := 0
-	changed := r.changes(refs)
+	changed := r.changes(ref)
 	met := func() bool {
 		const interval = 10_000
 		if events++; events%interval == 0 {
 			r.progress()
 		}
-		if !changed() {
-			return false
+		if changed() {
+			why = reached(r, ref)
 		}
-		for _, ref := range refs {
-			if why = reached(r, ref); why != nil {
-				missing = ref
-				return false
-			}
-		}
-		return true
+		return why == nil
 	}
 	r.waiting = true
-	err := r.until(met, timeout)
+	err := r.until(met, max(end.Sub(r.cluster.Now()), 0))
 	r.waiting = false
-	if err != nil {
-		stuck := new(engine.StuckError)
-		if errors.As(err, &stuck) && isLivelock(stuck) {
-			return err
-		}
-		return fmt.Errorf("timed out waiting for %s on %s after %s: %w", wanted, displayName(missing), timeout, why)
+	stuck := new(engine.StuckError)
+	switch {
+	case err == nil, errors.As(err, &stuck) && isLivelock(stuck):
+		return err
+	case unnamed:
+		return errors.New("timed out waiting for the condition")
 	}
-	for _, ref := range refs {
-		r.printf("%s condition met\n", displayName(ref))
+	if _, missing := r.read(ref); missing != nil {
+		return r.withNamespace(ref, missing)
 	}
-	return nil
+	return timedOut(ref, why)
 }
 
-// changes returns a function that reports whether any of the objects has changed since its previous call. The first call returns true.
-func (r *runner) changes(refs []api.Ref) func() bool {
+// timedOut returns the error of kubectl for an object that does not meet a condition, with the reason.
+func timedOut(ref api.Ref, why error) error {
+	return Refusal{fmt.Errorf("timed out waiting for the condition on %s: %w", pluralName(ref), why)}
+}
+
+// changes returns a function that reports whether the object has changed since its previous call. The first call returns true.
+func (r *runner) changes(ref api.Ref) func() bool {
 	s := internals.Engine(r.cluster).Store()
-	seen := make([]api.Object, len(refs))
+	var seen api.Object
 	first := true
 	return func() bool {
-		changed := first
-		first = false
-		for i, ref := range refs {
-			// Stored objects are immutable: another version is another object. After an error there is none.
-			obj, _ := s.Get(ref.Kind, ref.Key)
-			changed = changed || obj != seen[i]
-			seen[i] = obj
-		}
+		// Stored objects are immutable: another version is another object. After an error there is none.
+		obj, _ := s.Get(ref.Kind, ref.Key)
+		changed := first || obj != seen
+		seen, first = obj, false
 		return changed
 	}
 }
@@ -224,7 +246,15 @@ func (w *Wait) Objects(c *volsim.Cluster) ([]api.Ref, error) {
 }
 
 func (w *Wait) objects(r *runner) ([]api.Ref, error) {
-	refs, err := w.targets.targets(r)
+	refs := w.targets.refs
+	var err error
+	if refs == nil {
+		var objs []api.Object
+		objs, err = w.targets.find(r)
+		for _, obj := range objs {
+			refs = append(refs, api.RefTo(obj))
+		}
+	}
 	if err == nil && len(refs) == 0 && w.condition != "delete" {
 		err = Refusal{errors.New("no matching resources found")}
 	}
@@ -236,13 +266,15 @@ func (w *Wait) Unmet(c *volsim.Cluster, refs []api.Ref) error {
 	r := toolRunner(w.script, c)
 	for _, ref := range refs {
 		if err := w.reached(r, ref); err != nil {
-			return Refusal{fmt.Errorf("timed out waiting for the condition on %s/%s: %w", plural(ref.Kind), nameOf(ref), err)}
+			return timedOut(ref, err)
 		}
 	}
 	return nil
 }
 
-func nameOf(ref api.Ref) string {
+// pluralName returns the name of an object with its resource, without the group.
+func pluralName(ref api.Ref) string {
 	_, name := objects.SplitKey(ref.Key)
-	return name
+	resource, _, _ := strings.Cut(plural(ref.Kind), ".")
+	return resource + "/" + name
 }
