@@ -156,7 +156,10 @@ func (p *Process) end() {
 
 // kill ends a waiting process.
 func (p *Process) kill() {
-	if p.parked {
+	switch {
+	case p.outcome != nil:
+		p.waits.end() // it has no stack to unwind
+	case p.parked:
 		p.co.kill()
 	}
 }

@@ -104,7 +104,7 @@ func (p *Process) finishes() {
 	p.engine.reuse(p)
 }
 
-// observed reports whether somebody sees which processes run in an event.
+// observed reports whether an observer sees which processes run in an event.
 func (p *Process) observed() bool { return p.engine.observer != nil || p.engine.footprint != nil }
 
 // Expect begins a wait as Wait does, for WaitSteps.
@@ -128,7 +128,7 @@ func (p *Process) ExpectPasses(rank uint8) {
 
 // WaitSteps suspends the process in several waits, one after the other. The caller has begun the first with Expect or ExpectPasses. At the
 // end of each, next begins another and returns false, or returns true: then the process goes on. woken is the result of Wait. next runs in
-// place of the process, so nobody has to switch to its stack for it. It must not wait.
+// place of the process, without a switch to its stack. It must not wait.
 func (p *Process) WaitSteps(next func(woken bool) bool) {
 	defer p.waits.end()
 	if p.observed() {
