@@ -34,6 +34,39 @@ np app=web <unknown>`},
 			status: {currentReplicas: 2, currentMetrics: [{type: Resource, resource: {name: cpu, current: {averageUtilization: 40}}}]}}`, `
 NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS AGE
 h Deployment/web cpu: 40%/80%, <unknown>/5 + 1 more... 2 3 2 <unknown>`},
+		{"a ReplicationController", `{apiVersion: v1, kind: ReplicationController, metadata: {name: r}, spec: {replicas: 2, selector: {app: web},
+			template: {spec: {containers: [{name: c, image: i}]}}}, status: {replicas: 1}}`, `
+NAME DESIRED CURRENT READY AGE CONTAINERS IMAGES SELECTOR
+r 2 1 0 <unknown> c i app=web`},
+		{"Endpoints", `{apiVersion: v1, kind: Endpoints, metadata: {name: e}, subsets: [{addresses: [{ip: 192.0.2.1}, {ip: "2001:db8::1"}],
+			notReadyAddresses: [{ip: 192.0.2.9}], ports: [{port: 80}, {port: 81}]}, {addresses: [{ip: 192.0.2.3}]}]}`, `
+NAME ENDPOINTS AGE
+e 192.0.2.1:80,[2001:db8::1]:80,192.0.2.1:81 + 2 more... <unknown>`},
+		{"Endpoints without any", `{apiVersion: v1, kind: Endpoints, metadata: {name: e}}`, `
+NAME ENDPOINTS AGE
+e <none> <unknown>`},
+		{"an EndpointSlice", `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: e}, addressType: IPv4, ports: [{port: 80}, {name: any}, {}, {port: 1}],
+			endpoints: [{addresses: [192.0.2.1, 192.0.2.2]}, {addresses: [192.0.2.3]}]}`, `
+NAME ADDRESSTYPE PORTS ENDPOINTS AGE
+e IPv4 80,any,* + 1 more... 192.0.2.1,192.0.2.2,192.0.2.3 <unknown>`},
+		{"an EndpointSlice without any", `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: e}, addressType: IPv6, endpoints: []}`, `
+NAME ADDRESSTYPE PORTS ENDPOINTS AGE
+e IPv6 <unset> <unset> <unknown>`},
+		{"an IngressClass", `{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: i, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}},
+			spec: {controller: example.com/c, parameters: {apiGroup: example.com, kind: Settings, name: s}}}`, `
+NAME CONTROLLER PARAMETERS AGE
+i (default) example.com/c Settings.example.com/s <unknown>`},
+		{"an IPAddress", `{apiVersion: networking.k8s.io/v1, kind: IPAddress, metadata: {name: 192.0.2.1}, spec: {parentRef: {group: Example.com, resource: services,
+			namespace: shop, name: web}}}`, `
+NAME PARENTREF
+192.0.2.1 services.example.com/shop/web`},
+		{"a ServiceCIDR", `{apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: c}, spec: {cidrs: [192.0.2.0/24, "2001:db8::/64"]}}`, `
+NAME CIDRS AGE
+c 192.0.2.0/24,2001:db8::/64 <unknown>`},
+		{"a CertificateSigningRequest", `{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}, spec: {signerName: example.com/s, username: ann,
+			expirationSeconds: 86400}, status: {conditions: [{type: Approved}, {type: Failed}], certificate: eA==}}`, `
+NAME AGE SIGNERNAME REQUESTOR REQUESTEDDURATION CONDITION
+r <unknown> example.com/s ann 24h Approved,Failed,Issued`},
 		{"a VolumeSnapshot", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: s}, spec: {source:
 			{persistentVolumeClaimName: data}, volumeSnapshotClassName: fast}, status: {readyToUse: true, restoreSize: 1Gi,
 			boundVolumeSnapshotContentName: c, creationTime: "2026-01-01T00:00:00Z"}}`, `
