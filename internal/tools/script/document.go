@@ -221,13 +221,15 @@ func encodesItself(t reflect.Type) bool {
 
 // documentOf returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
 func documentOf(obj api.Object) map[string]any {
-	if !objects.IsNil(obj) {
-		setType(obj)
-	}
 	// Objects that are stored as data have a JSON of their own.
 	if u, isUnstructured := obj.(*unstructured.Unstructured); isUnstructured {
 		// The converter does not copy its content, and the numbers in it stay as they are.
 		obj = u.DeepCopy()
+	}
+	if !objects.IsNil(obj) && obj.GetObjectKind().GroupVersionKind().Empty() {
+		// The object may be the stored one.
+		obj = plain.Shallow(obj)
+		setType(obj)
 	}
 	if _, isPlain := obj.(*plain.Object); !isPlain {
 		if doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil && withNumbers(doc) {

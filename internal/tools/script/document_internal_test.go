@@ -31,9 +31,13 @@ func TestDocuments(t *testing.T) {
 				continue
 			}
 			objects++
-			doc := documentOf(e.New.DeepCopyObject().(api.Object))
+			stored := e.New.DeepCopyObject()
+			doc := documentOf(e.New)
+			require.Equal(t, stored, e.New.DeepCopyObject(), "what is stored is left alone")
 			withType := e.New.DeepCopyObject().(api.Object)
-			documentOf(withType) // sets its kind
+			if withType.GetObjectKind().GroupVersionKind().Empty() {
+				setType(withType)
+			}
 			require.Equal(t, documentOfJSON(withType), doc, "%s: %s", name, e.Object)
 			typed := &document{obj: e.New}
 			for _, text := range pathsOf("", doc, nil) {
