@@ -40,7 +40,7 @@ type Invariant struct {
 	watch func(inv *watched, s *state) Watcher
 }
 
-// watched is what a watcher knows of its invariant.
+// watched holds the facts about one invariant.
 type watched struct {
 	Name   string
 	Within time.Duration

@@ -134,7 +134,7 @@ type poll struct {
 	err        error // of the poll
 }
 
-// pollWait is what a poll waits for.
+// pollWait names the event that a poll waits for.
 type pollWait int
 
 const (

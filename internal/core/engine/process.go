@@ -34,7 +34,7 @@ type Process struct {
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
-	// outcome, if not nil, is what the end of the process waits for: its code has returned; see EndWhen.
+	// outcome is set while a worker whose code has returned waits for its result; see EndWhen.
 	outcome Outcome
 }
 

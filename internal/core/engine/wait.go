@@ -69,7 +69,7 @@ func (s *Signal) WaitUntil(p *Process, cond func() bool) {
 	})
 }
 
-// Outcome is what a worker waits for with EndWhen.
+// Outcome is the result of a worker's key that comes later; see EndWhen.
 type Outcome interface {
 	// Known reports whether Result is final. It is evaluated at each Broadcast.
 	Known() bool

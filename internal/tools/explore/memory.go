@@ -24,7 +24,7 @@ type reader struct {
 	unversioned *corev1.ObjectReference
 }
 
-// place is what a pointer points to, and the type of the pointer.
+// place identifies the target of a pointer: its address, and the type of the pointer.
 type place struct {
 	at  unsafe.Pointer
 	typ *codec
