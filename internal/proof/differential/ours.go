@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -200,20 +201,29 @@ func (s Step) DeleteOptions() (opts api.DeleteOptions) {
 
 // named returns an object with only kind and key.
 func named(ref api.Ref) (api.Object, error) {
-	gvk := store.GroupVersionKind(ref.Kind)
-	if known := objkinds.Get(string(ref.Kind)); known != nil {
-		gvk = known.GroupVersionKind()
+	empty, ok := unnamed.Load(ref.Kind)
+	if !ok {
+		gvk := store.GroupVersionKind(ref.Kind)
+		if known := objkinds.Get(string(ref.Kind)); known != nil {
+			gvk = known.GroupVersionKind()
+		}
+		objs, err := store.ReadManifests(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
+		if err != nil {
+			return nil, err
+		}
+		empty = objs[0]
+		unnamed.Store(ref.Kind, empty)
 	}
-	objs, err := store.ReadManifests(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
-	if err != nil {
-		return nil, err
-	}
+	obj := empty.(api.Object).DeepCopyObject().(api.Object)
 	namespace, name := objects.SplitKey(ref.Key)
-	meta := objs[0].(metav1.Object)
+	meta := obj.(metav1.Object)
 	meta.SetNamespace(namespace)
 	meta.SetName(name)
-	return objs[0], nil
+	return obj, nil
 }
+
+// unnamed has an object of each kind that named was asked for: reading a manifest takes longer than a request.
+var unnamed sync.Map
 
 // Storage returns a backend.
 func (w *Ours) Storage(name string) *Backend { return w.backends[name] }

@@ -31,28 +31,36 @@ func (r NodeRequest) String() string { return fmt.Sprintf("%+v", nodeRequest(r))
 // nodeRequest is NodeRequest without the String method.
 type nodeRequest NodeRequest
 
-// Asked records a request.
+// Asked records a request, which is formatted when somebody asks for it. Its maps must not change any more.
 func (b *Backend) Asked(r NodeRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.requests = append(b.requests, r.String())
+	b.requests = append(b.requests, r)
 }
 
 // Requests returns the requests recorded since the last call.
 func (b *Backend) Requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.requests
+	var all []string
+	for _, r := range b.requests {
+		all = append(all, r.String())
+	}
 	b.requests = nil
 	return all
 }
 
 // accessMode returns the CSI access mode for a driver without SINGLE_NODE_MULTI_WRITER (MNT-309).
 func accessMode(mode corev1.PersistentVolumeAccessMode) string {
-	return map[corev1.PersistentVolumeAccessMode]string{
-		corev1.ReadWriteOnce: "SINGLE_NODE_WRITER", corev1.ReadWriteOncePod: "SINGLE_NODE_WRITER",
-		corev1.ReadOnlyMany: "MULTI_NODE_READER_ONLY", corev1.ReadWriteMany: "MULTI_NODE_MULTI_WRITER",
-	}[mode]
+	switch mode {
+	case corev1.ReadWriteOnce, corev1.ReadWriteOncePod:
+		return "SINGLE_NODE_WRITER"
+	case corev1.ReadOnlyMany:
+		return "MULTI_NODE_READER_ONLY"
+	case corev1.ReadWriteMany:
+		return "MULTI_NODE_MULTI_WRITER"
+	}
+	return ""
 }
 
 // groupText formats a group as CSI does.

@@ -18,7 +18,7 @@ type Backend struct {
 
 	mu       sync.Mutex
 	setting  Setting
-	requests []string // since the last call of Requests
+	requests []NodeRequest // since the last call of Requests
 }
 
 // NewBackend returns a backend that succeeds immediately.
