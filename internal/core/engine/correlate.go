@@ -34,8 +34,11 @@ type subject struct {
 // client-go evicts one of ten texts at random; here the newest one is evicted: the first nine texts keep Events of their own, all others are
 // combined.
 type correlator struct {
-	subjects            map[types.UID]*subjectEvents // by uid: a key of all fields costs five hashes
-	spam, similar, seen lru
+	component string                       // the source in the Events
+	subjects  map[types.UID]*subjectEvents // by uid: a key of all fields costs five hashes
+	spam      lru[subjectEvents, *subjectEvents]
+	similar   lru[reasonEvents, *reasonEvents]
+	seen      lru[message, *message]
 }
 
 // subjectEvents are the Events about one subject.
@@ -43,65 +46,64 @@ type subjectEvents struct {
 	subject
 	next    *subjectEvents // with the same uid
 	in      *correlator
-	spam    membership
+	spam    membership[subjectEvents]
 	tokens  bucket
-	reasons []*reasonEvents
-	// Most subjects have one Event. first and firstReasons are its memory.
-	first        reasonEvents
-	firstReasons [1]*reasonEvents
+	reasons *reasonEvents // the newest, of a list
+	first   reasonEvents  // memory of one: most subjects have no more
 }
 
 // reasonEvents are the Events about one subject for one reason.
 type reasonEvents struct {
-	about    *subjectEvents
-	reason   string
-	similar  membership
-	texts    []string  // the recent ones
-	last     time.Time // when there was one
-	messages []*message
-	// Most reasons have one message. first, firstTexts and firstMessages are its memory.
-	first         message
-	firstTexts    [1]string
-	firstMessages [1]*message
+	about      *subjectEvents
+	next       *reasonEvents
+	reason     string
+	similar    membership[reasonEvents]
+	texts      []string      // the recent ones
+	firstTexts [1]string     // memory of one
+	last       time.Duration // when there was one
+	messages   *message      // the newest, of a list
+	first      message       // memory of one: most reasons have no more
 }
 
 // message is one stored Event: those about one subject for one reason with one text. Combined Events are counted together, whatever their text.
 type message struct {
-	of       *reasonEvents
-	text     string // of the message; "" for the count of the combined ones
-	combined bool
-	seen     membership
-	// The known state of the stored Event.
-	name  string
-	count int32
-	first time.Time
+	of   *reasonEvents
+	next *message
+	text string // of the message; "" for the count of the combined ones
+	seen membership[message]
+	// The known state of the stored Event. stamp makes its name; see emission.name.
+	stamp            int64
+	first            time.Time
+	count            int32
+	combined, exists bool // exists: unless it was deleted since
 }
 
-// bucket is a token bucket that starts full.
-type bucket struct {
-	used bool
-	full time.Time // time at which it is full again
+// instant is a moment of the virtual time.
+type instant struct {
+	time    time.Time
+	elapsed time.Duration // since the start of the engine
 }
+
+// bucket is a token bucket that starts full: the time at which it is full again.
+type bucket time.Duration
 
 // take takes a token and reports whether there was one.
-func (b *bucket) take(now time.Time) bool {
-	if !b.used || b.full.Before(now) {
-		b.used, b.full = true, now
-	}
-	full := b.full.Add(spamInterval)
-	if full.Sub(now) > spamBurst*spamInterval {
+func (b *bucket) take(now time.Duration) bool {
+	full := later(max(time.Duration(*b), now), spamInterval)
+	if full-now > spamBurst*spamInterval {
 		return false
 	}
-	b.full = full
+	*b = bucket(full)
 	return true
 }
 
 // free is the time from which on a token is available.
-func (b *bucket) free() time.Time { return b.full.Add(-(spamBurst - 1) * spamInterval) }
+func (b bucket) free() time.Duration { return time.Duration(b) - (spamBurst-1)*spamInterval }
 
-func newCorrelator() correlator {
-	limit := lru{limit: correlatorKeys}
-	return correlator{spam: limit, similar: limit, seen: limit}
+func newCorrelator(component string) correlator {
+	c := correlator{component: component}
+	c.spam.limit, c.similar.limit, c.seen.limit = correlatorKeys, correlatorKeys, correlatorKeys
+	return c
 }
 
 // find returns the Events about a subject, nil if there are none.
@@ -137,13 +139,12 @@ func (c *correlator) events(about subject, reason string) *reasonEvents {
 	s := c.find(about)
 	if s == nil {
 		s = &subjectEvents{subject: about, next: c.subjects[about.uid], in: c}
-		s.reasons = s.firstReasons[:0]
 		if c.subjects == nil {
 			c.subjects = map[types.UID]*subjectEvents{}
 		}
 		c.subjects[about.uid] = s
 	}
-	for _, r := range s.reasons {
+	for r := s.reasons; r != nil; r = r.next {
 		if r.reason == reason {
 			return r
 		}
@@ -152,24 +153,24 @@ func (c *correlator) events(about subject, reason string) *reasonEvents {
 	if r.about != nil {
 		r = &reasonEvents{}
 	}
-	r.about, r.reason = s, reason
-	r.texts, r.messages = r.firstTexts[:0], r.firstMessages[:0]
-	s.reasons = append(s.reasons, r)
+	r.about, r.next, r.reason = s, s.reasons, reason
+	r.texts = r.firstTexts[:0]
+	s.reasons = r
 	return r
 }
 
 // correlate counts an Event. It returns its message, whose count includes this Event, and the text to store. ok is false if there were too
 // many Events about the subject: the Event counts and is not stored.
-func (c *correlator) correlate(r *reasonEvents, text string, now time.Time) (m *message, stored string, ok bool) {
+func (c *correlator) correlate(r *reasonEvents, text string, now instant) (m *message, stored string, ok bool) {
 	m, stored = c.count(r, text, 1, now)
 	// BIND-004: a burst about one subject is stored, then one per interval.
-	c.spam.use(&r.about.spam, r.about)
-	return m, stored, r.about.tokens.take(now)
+	c.spam.use(r.about)
+	return m, stored, r.about.tokens.take(now.elapsed)
 }
 
 // count counts n Events with the same text.
-func (c *correlator) count(r *reasonEvents, text string, n int, now time.Time) (m *message, stored string) {
-	if c.combine(r, text, now) {
+func (c *correlator) count(r *reasonEvents, text string, n int, now instant) (m *message, stored string) {
+	if c.combine(r, text, now.elapsed) {
 		// BIND-004: too many texts for one reason are combined.
 		m, stored = c.message(r, "", true), similarPrefix+text
 	} else {
@@ -177,7 +178,7 @@ func (c *correlator) count(r *reasonEvents, text string, n int, now time.Time) (
 	}
 	// BIND-004: a repeated Event is counted.
 	if m.count == 0 {
-		m.first = now
+		m.first = now.time
 	}
 	m.count += int32(n)
 	return m, stored
@@ -185,36 +186,39 @@ func (c *correlator) count(r *reasonEvents, text string, n int, now time.Time) (
 
 // message returns the message with that text, as the newest one.
 func (c *correlator) message(r *reasonEvents, text string, combined bool) *message {
-	i := slices.IndexFunc(r.messages, func(m *message) bool { return m.combined == combined && m.text == text })
-	if i < 0 {
-		i = len(r.messages)
-		m := &r.first
+	m := r.messages
+	for m != nil && (m.combined != combined || m.text != text) {
+		m = m.next
+	}
+	if m == nil {
+		m = &r.first
 		if m.of != nil {
 			m = &message{}
 		}
-		m.of, m.text, m.combined = r, text, combined
-		r.messages = append(r.messages, m)
+		m.of, m.next, m.text, m.combined = r, r.messages, text, combined
+		r.messages = m
 	}
-	m := r.messages[i]
-	c.seen.use(&m.seen, m)
+	c.seen.use(m)
 	return m
 }
 
 // stored takes over the server's answer to a written Event. As in client-go, a combined Event is recorded under its full text and not
 // under the key that counts it.
-func (c *correlator) stored(m *message, text, name string, count int32, first time.Time) {
+func (c *correlator) stored(m *message, text string, count int32, first time.Time) {
+	stamp := m.stamp
+	m.exists = true
 	if m.combined {
 		m = c.message(m.of, text, false)
 	} else {
-		c.seen.use(&m.seen, m)
+		c.seen.use(m)
 	}
-	m.name, m.count, m.first = name, count, first
+	m.stamp, m.count, m.exists, m.first = stamp, count, true, first
 }
 
 // combine records the text and reports whether there are too many for the reason.
-func (c *correlator) combine(r *reasonEvents, text string, now time.Time) bool {
-	c.similar.use(&r.similar, r)
-	if now.Sub(r.last) > similarWindow {
+func (c *correlator) combine(r *reasonEvents, text string, now time.Duration) bool {
+	c.similar.use(r)
+	if now-r.last > similarWindow {
 		r.texts = r.texts[:0]
 	}
 	r.last = now
@@ -228,34 +232,49 @@ func (c *correlator) combine(r *reasonEvents, text string, now time.Time) bool {
 	return false
 }
 
+func (s *subjectEvents) membership() *membership[subjectEvents] { return &s.spam }
+func (r *reasonEvents) membership() *membership[reasonEvents]   { return &r.similar }
+func (m *message) membership() *membership[message]             { return &m.seen }
+
 func (s *subjectEvents) evict() {
-	s.tokens = bucket{}
+	s.tokens = 0
 	s.drop()
 }
 
 func (r *reasonEvents) evict() {
-	r.texts, r.last = nil, time.Time{}
+	r.texts = nil
 	r.drop()
 }
 
 func (m *message) evict() {
-	r := m.of
-	r.messages = slices.DeleteFunc(r.messages, func(other *message) bool { return other == m })
-	r.drop()
+	at := &m.of.messages
+	for *at != nil && *at != m {
+		at = &(*at).next
+	}
+	if *at == m {
+		*at = m.next
+	}
+	m.of.drop()
 }
 
 // drop removes a reason that no cache has.
 func (r *reasonEvents) drop() {
-	if !r.similar.member() && len(r.messages) == 0 {
-		s := r.about
-		s.reasons = slices.DeleteFunc(s.reasons, func(other *reasonEvents) bool { return other == r })
-		s.drop()
+	if r.similar.member() || r.messages != nil {
+		return
 	}
+	at := &r.about.reasons
+	for *at != nil && *at != r {
+		at = &(*at).next
+	}
+	if *at == r {
+		*at = r.next
+	}
+	r.about.drop()
 }
 
 // drop removes a subject that no cache has.
 func (s *subjectEvents) drop() {
-	if !s.spam.member() && len(s.reasons) == 0 {
+	if !s.spam.member() && s.reasons == nil {
 		s.in.forget(s)
 	}
 }

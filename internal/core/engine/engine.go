@@ -101,8 +101,10 @@ type Engine struct {
 	footprint *Footprint
 	mode      RunMode
 	deadline  time.Duration
-	// eventStamp is the number at the end of the newest Event's name.
-	eventStamp int64
+	// See emission.go.
+	eventStamp int64 // the newest; see nextStamp
+	emitted    [][]emission
+	recounts   int // number of emissions in it of Events that exist
 	// effects counts the effects of all actors; see Process.Effects.
 	effects uint64
 	// See outside.go.

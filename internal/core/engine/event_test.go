@@ -132,17 +132,18 @@ func TestFifoMemory(t *testing.T) {
 	}
 }
 
-// cached counts how often it was evicted.
-type cached struct {
-	membership
+// member counts how often it was evicted.
+type member struct {
+	place     membership[member]
 	evictions int
 }
 
-func (c *cached) evict() { c.evictions++ }
+func (m *member) membership() *membership[member] { return &m.place }
+func (m *member) evict()                          { m.evictions++ }
 
 func TestLRU(t *testing.T) {
-	c := lru{limit: 3}
-	values := map[string]*cached{}
+	c := lru[member, *member]{limit: 3}
+	values := map[string]*member{}
 	for i, step := range []struct{ use, evicts string }{
 		{"a", ""}, {"b", ""}, {"c", ""}, {"a", ""},
 		{"d", "b"}, // which was used least recently
@@ -150,20 +151,20 @@ func TestLRU(t *testing.T) {
 		{"d", "a"}, {"b", ""}, {"c", ""}, {"a", "d"},
 	} {
 		if values[step.use] == nil {
-			values[step.use] = &cached{}
+			values[step.use] = &member{}
 		}
 		before := map[string]int{}
 		for key, value := range values {
 			before[key] = value.evictions
 		}
-		c.use(&values[step.use].membership, values[step.use])
+		c.use(values[step.use])
 		for key, value := range values {
-			if got, want := value.evictions > before[key], key == step.evicts; got != want || got && value.member() {
-				t.Fatalf("step %d: use(%s) evicts %s: %v, want %v; member %v", i, step.use, key, got, want, value.member())
+			if got, want := value.evictions > before[key], key == step.evicts; got != want || got && value.place.member() {
+				t.Fatalf("step %d: use(%s) evicts %s: %v, want %v; member %v", i, step.use, key, got, want, value.place.member())
 			}
 		}
-		if !values[step.use].member() || c.len > c.limit {
-			t.Fatalf("step %d: use(%s): member %v, %d members, want at most %d", i, step.use, values[step.use].member(), c.len, c.limit)
+		if !values[step.use].place.member() || c.len > c.limit {
+			t.Fatalf("step %d: use(%s): member %v, %d members, want at most %d", i, step.use, values[step.use].place.member(), c.len, c.limit)
 		}
 	}
 }

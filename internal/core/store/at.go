@@ -11,6 +11,7 @@ import (
 // At returns the objects that the table had at a version, in the order of their keys. It takes the changes since then back. A version that
 // is older than the history of the store is the error Expired (410).
 func (t *table[T]) At(version uint64) ([]T, error) {
+	t.whole()
 	if version < t.history.dropped {
 		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, t.history.dropped))
 	}

@@ -40,7 +40,7 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if err := validateBinding(binding); err != nil {
 		return nil, err
 	}
-	c := pods.cells.Get(key)
+	c := pods.whole().Get(key)
 	if c == nil {
 		// API-261: only an existing pod can be bound.
 		return nil, pods.notFound(key)

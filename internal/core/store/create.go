@@ -123,7 +123,7 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 	if versioned && !t.store.dry {
 		return false, errVersionOnCreate()
 	}
-	if c := t.cells.Get(key); c != nil {
+	if c := t.whole().Get(key); c != nil {
 		return true, t.alreadyExists(meta, c.obj)
 	}
 	if !opts.DryRun {
@@ -138,7 +138,7 @@ func (t *table[T]) createPrepared(obj T, key string) error {
 	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, t.store.dry); err != nil {
 		return err
 	}
-	if c := t.cells.Get(key); c != nil {
+	if c := t.whole().Get(key); c != nil {
 		return t.alreadyExists(metaOf(obj), c.obj)
 	}
 	t.insert(key, obj, !t.store.asGiven)

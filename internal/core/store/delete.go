@@ -16,7 +16,7 @@ import (
 // adds a finalizer (API-059). Errors: NotFound; Conflict if a precondition fails; Invalid for an unknown policy.
 func (t *table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	var none T
-	c := t.cells.Get(key)
+	c := t.whole().Get(key)
 	if c == nil {
 		// API-050: the object must exist.
 		return none, t.notFound(key)

@@ -185,7 +185,7 @@ func (s *Store) FinalizeNamespace(name, version string, finalizers []string) (*p
 		return nil, err
 	}
 	t := own(namespaces)
-	c := t.cells.Get(name)
+	c := t.whole().Get(name)
 	if c == nil {
 		return nil, t.notFound(name)
 	}

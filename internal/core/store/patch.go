@@ -20,7 +20,7 @@ func (t *table[T]) Patch(key string, patch []byte, sub api.Subresource) (T, erro
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
 	}
-	c := t.cells.Get(key)
+	c := t.whole().Get(key)
 	if c == nil {
 		// API-022, API-246: a patch does not create objects.
 		return none, t.notFound(key)
@@ -43,7 +43,7 @@ func (t *table[T]) PatchWith(key string, change func(obj T) error, sub api.Subre
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
 	}
-	c := t.cells.Get(key)
+	c := t.whole().Get(key)
 	if c == nil {
 		return none, t.notFound(key)
 	}

@@ -27,8 +27,10 @@ type table[T api.Object] struct {
 	validAnnotations map[string]string
 	// removed counts the removed objects by key, so that the next one of that name gets another uid.
 	removed map[string]uint32
-	// written counts the writes to the table.
-	written uint64
+	// written counts the writes to the table, direct those that were not deferred. deferrer has writes that are not in the table yet; it is
+	// nil for none. See DeferEvent.
+	written, direct uint64
+	deferrer        Deferrer
 	// unread: admission of other kinds does not read the objects.
 	unread bool
 	// These are the memory of the first indexes and watches. Most tables have no more.
@@ -70,13 +72,13 @@ func (t *table[T]) Kind() api.Kind { return t.resource.kind }
 func (t *table[T]) Namespaced() bool { return t.resource.namespaced }
 
 // Len returns the number of objects.
-func (t *table[T]) Len() int { return t.cells.Len() }
+func (t *table[T]) Len() int { return t.whole().Len() }
 
 func (t *table[T]) writes() uint64 { return t.written }
 
 // Lookup returns the object with that key and whether it exists.
 func (t *table[T]) Lookup(key string) (T, bool) {
-	if c := t.cells.Get(key); c != nil {
+	if c := t.whole().Get(key); c != nil {
 		return c.obj, true
 	}
 	var none T
@@ -85,7 +87,7 @@ func (t *table[T]) Lookup(key string) (T, bool) {
 
 // LookupLatest is Lookup with the number that Track's function keeps with the object.
 func (t *table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
-	if c := t.cells.Get(key); c != nil {
+	if c := t.whole().Get(key); c != nil {
 		return c.obj, c.latest, true
 	}
 	return obj, 0, false
@@ -93,7 +95,7 @@ func (t *table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
 
 // cellOf returns the cell of the object with that name, or nil. It does not allocate a key.
 func (t *table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
-	return t.cells.GetNamed(meta.Namespace, meta.Name)
+	return t.whole().GetNamed(meta.Namespace, meta.Name)
 }
 
 // Get returns the object with that key, or a NotFound error (API-022).
@@ -115,7 +117,7 @@ func (t *table[T]) KeyOf(obj T) string {
 
 // List returns the objects in the order of their keys.
 func (t *table[T]) List() []T {
-	objs := make([]T, 0, t.cells.Len())
+	objs := make([]T, 0, t.whole().Len())
 	t.inOrder().Scan(func(_ string, c *cell[T]) bool {
 		objs = append(objs, c.obj)
 		return true
@@ -154,7 +156,7 @@ func (t *table[T]) Load(obj T) (T, error) {
 	// API-006: only here can times with a fraction of a second get into metadata.
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
-	if c := t.cells.Get(key); c != nil {
+	if c := t.whole().Get(key); c != nil {
 		c.validMeta, c.validSpec = false, false
 		t.put(c, obj)
 	} else {
@@ -165,6 +167,7 @@ func (t *table[T]) Load(obj T) (T, error) {
 
 // inOrder returns the cells by key. Only a list needs them in order, so most Events and VolumeAttachments are never put in order.
 func (t *table[T]) inOrder() *btree.Map[string, *cell[T]] {
+	t.whole()
 	for i, c := range t.fresh {
 		if !c.removed {
 			c.ordered = true
@@ -181,13 +184,18 @@ func (t *table[T]) insert(key string, obj T, valid bool) {
 	if t.store.dry {
 		return
 	}
+	t.store.objects++
+	t.stamp(obj)
+	t.add(key, obj, valid, t.store.version)
+}
+
+// add is insert for an object that has its version.
+func (t *table[T]) add(key string, obj T, valid bool, version uint64) {
 	c := &cell[T]{obj: obj, validMeta: valid, validSpec: valid}
 	c.Key = key
 	t.cells.Put(c)
 	t.fresh = append(t.fresh, c)
-	t.store.objects++
-	t.stamp(obj)
-	t.notify(c, &api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
+	t.notify(c, &api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: version})
 }
 
 // put replaces the object of a cell by obj, with the next version, and notifies watchers.
@@ -197,19 +205,31 @@ func (t *table[T]) put(c *cell[T], obj T) {
 		metaOf(obj).ResourceVersion = metaOf(old).ResourceVersion
 		return
 	}
-	c.obj = obj
 	t.stamp(obj)
-	t.notify(c, &api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
+	t.change(c, obj, t.store.version)
+}
+
+// change is put for an object that has its version.
+func (t *table[T]) change(c *cell[T], obj T, version uint64) {
+	old := c.obj
+	c.obj = obj
+	t.notify(c, &api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: version})
 }
 
 // stamp sets the resourceVersion of obj to the next version.
 func (t *table[T]) stamp(obj T) {
+	t.direct++
+	metaOf(obj).ResourceVersion = strconv.FormatUint(t.nextVersion(), 10)
+}
+
+// nextVersion counts a write, and returns its version.
+func (t *table[T]) nextVersion() uint64 {
 	t.store.version++
 	t.written++
 	if !t.unread {
 		t.store.read++
 	}
-	metaOf(obj).ResourceVersion = strconv.FormatUint(t.store.version, 10)
+	return t.store.version
 }
 
 // remove removes the object of a cell and notifies watchers (API-070, API-072). An object that is created later with the same key is

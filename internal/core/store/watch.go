@@ -34,6 +34,7 @@ func (t *table[T]) Watch(opts WatchOptions[T], fn func(api.Change[T])) (Watch, e
 	if fn == nil {
 		return nil, fmt.Errorf("watch %s: the function is nil", t.resource.plural)
 	}
+	t.whole()
 	w := &t.firstWatch
 	if w.table != nil {
 		w = &watch[T]{}
@@ -64,7 +65,10 @@ type Tracker[T api.Object] interface {
 }
 
 // Track sets the tracker of the table. A table has one; the informers of the engine share it.
-func (t *table[T]) Track(tracker Tracker[T]) { t.tracker = tracker }
+func (t *table[T]) Track(tracker Tracker[T]) {
+	t.whole()
+	t.tracker = tracker
+}
 
 // Tracker returns the tracker of the table, nil if it has none.
 func (t *table[T]) Tracker() Tracker[T] { return t.tracker }
