@@ -49,23 +49,47 @@ func newCycle(look *lookups, pod *corev1.Pod) *cycle {
 // nodeState is a node with the pods on it.
 type nodeState struct {
 	node *corev1.Node
+	nodeFacts
+	// on has the number of the pods and what they request.
+	on *nodePods
 	// The pods are listed, or those of slot. See pods, cycle.csiNodeOf and cycle.limitsOf.
 	slot   *nodeSlot
 	listed []*corev1.Pod
-	used   amounts // the sum of what the pods request
-	n      int     // the number of pods
-	// assumed is the sum of what the pods count for in scores.
-	assumed assumedAmounts
+}
+
+// nodeFacts are what filters and scores read of every node, for every pod. They follow from the node.
+type nodeFacts struct {
+	// open is set if the node rejects no pod by a taint, or because it is cordoned.
+	open bool
+	// avoided is set if a taint lowers the score of the node for pods that do not tolerate it, images if its status lists images.
+	avoided, images bool
+	allocatable     amounts
+	capacity        assumedAmounts // of allocatable, the resources that are scored
+}
+
+func factsOf(node *corev1.Node) nodeFacts {
+	f := nodeFacts{open: !node.Spec.Unschedulable, images: len(node.Status.Images) > 0, allocatable: amountsOf(node.Status.Allocatable)}
+	for i := range node.Spec.Taints {
+		if node.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
+			f.avoided = true
+		} else {
+			f.open = false
+		}
+	}
+	for i, name := range scoredResources {
+		f.capacity[i] = f.allocatable[name]
+	}
+	return f
 }
 
 // newNodeState returns a node with these pods on it.
 func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
-	at := nodeState{node: node, n: len(pods), listed: pods}
+	on := &nodePods{n: len(pods)}
 	for _, pod := range pods {
-		at.used = at.used.plus(requestsOf(pod), 1)
-		at.assumed = at.assumed.plus(assumedRequests(pod), 1)
+		on.used = on.used.plus(requestsOf(pod), 1)
+		on.assumed = on.assumed.plus(assumedRequests(pod), 1)
 	}
-	return at
+	return nodeState{node: node, nodeFacts: factsOf(node), on: on, listed: pods}
 }
 
 // pods returns the pods on the node. Filters call it only if they need them.

@@ -89,11 +89,11 @@ func (ev *Evaluator) Scores(pod *corev1.Pod) ([]NodeScore, error) {
 	if s := c.preFilter(); s.code == failed || s.rejected() {
 		return nil, s.err
 	}
-	var fit []nodeState
+	var fit []*nodeState
 	for _, node := range ev.nodes {
 		switch s := c.filter(&node.at); s.code {
 		case success:
-			fit = append(fit, node.at)
+			fit = append(fit, &node.at)
 		case failed:
 			return nil, s.err
 		}

@@ -44,10 +44,10 @@ func (c *cycle) filterAffinity(at *nodeState) status {
 
 // filterResources rejects a node without enough free resources.
 func (c *cycle) filterResources(at *nodeState) status {
-	if len(at.node.Status.Allocatable) == 0 {
+	if len(at.allocatable) == 0 {
 		return status{}
 	}
-	reasons, resolvable := lacking(c.requests, at.used, amountsOf(at.node.Status.Allocatable), at.n)
+	reasons, resolvable := lacking(c.requests, at.on.used, at.allocatable, at.on.n)
 	switch {
 	case len(reasons) == 0:
 		return status{}

@@ -78,10 +78,10 @@ func TestLimits(t *testing.T) {
 			c.preFilterLimits()
 			c.binding.skip, c.restrictions.skip = true, true
 			csiNode, _ := f.look.csiNode("n1")
-			slot := &nodeSlot{node: node, csiNode: csiNode, limits: limitsOf(csiNode)}
+			slot := &nodeSlot{csiNode: csiNode, limits: limitsOf(csiNode)}
+			slot.set(node)
 			f.pods.move("n1", &slot.pods)
-			at := f.state(slot)
-			s := c.filter(&at)
+			s := c.filter(f.state(slot))
 			got := s.message()
 			if s.err != nil {
 				got = s.err.Error()

@@ -46,7 +46,7 @@ type lookups struct {
 	namespaceLabels func(name string) labels.Set
 	namespaces      func(labels.Selector) []string
 
-	scores []int64 // see cycle.noScores
+	scores, totals []int64 // see cycle.noScores and cycle.score
 }
 
 // indexes find objects for the scheduler. They outlive a crash of the scheduler.

@@ -15,10 +15,15 @@ type nodeTable struct {
 
 // nodeSlot is a node with what belongs to it.
 type nodeSlot struct {
-	node    *corev1.Node
+	at      nodeState
 	csiNode *storagev1.CSINode // nil if there is none
 	limits  map[string]int     // those of csiNode; see limitsOf
 	pods    nodePods
+}
+
+// set makes the slot that of a node, or of a new version of its node.
+func (slot *nodeSlot) set(node *corev1.Node) {
+	slot.at = nodeState{node: node, nodeFacts: factsOf(node), slot: slot, on: &slot.pods}
 }
 
 // nodes returns the nodes in the order of their names.
@@ -31,7 +36,7 @@ func (s *scheduler) nodes() []nodeSlot {
 	for i, node := range list {
 		t.index[node.Name] = i
 		slot := &t.slots[i]
-		slot.node = node
+		slot.set(node)
 		if csiNode, ok := s.inf.csiNodes.Get(node.Name); ok {
 			slot.csiNode, slot.limits = csiNode, limitsOf(csiNode)
 		}
@@ -45,7 +50,7 @@ func (s *scheduler) nodes() []nodeSlot {
 // update replaces a node.
 func (t *nodeTable) update(node *corev1.Node) {
 	if i, ok := t.index[node.Name]; ok {
-		t.slots[i].node = node
+		t.slots[i].set(node)
 	}
 }
 
@@ -67,12 +72,14 @@ func (s *scheduler) slot(name string) (*nodeSlot, bool) {
 }
 
 // state returns a node as filters and scores read it.
-func (s *scheduler) state(slot *nodeSlot) nodeState {
-	if s.actor.Engine().Footprint() != nil {
+func (s *scheduler) state(slot *nodeSlot) *nodeState {
+	if s.observed() {
 		// An observer learns what is read from the informers.
-		s.inf.nodes.Get(slot.node.Name)
-		s.inf.csiNodes.Get(slot.node.Name)
+		s.inf.nodes.Get(slot.at.node.Name)
+		s.inf.csiNodes.Get(slot.at.node.Name)
 	}
-	on := &slot.pods
-	return nodeState{node: slot.node, slot: slot, used: on.used, assumed: on.assumed, n: on.n}
+	return &slot.at
 }
+
+// observed reports whether an observer learns what the scheduler reads.
+func (s *scheduler) observed() bool { return s.actor.Engine().Footprint() != nil }

@@ -22,7 +22,8 @@ func TestNodeTable(t *testing.T) {
 			s, node := f.engine.Store(), fmt.Sprint("n", rng.IntN(4))
 			switch rng.IntN(6) {
 			case 0:
-				f.load(fake.Node(node, fake.Allocatable("cpu", "4")))
+				// A new node, or a new version of one.
+				f.load(fake.Node(node, fake.Allocatable("cpu", fmt.Sprint(1+rng.IntN(4)))))
 			case 1:
 				f.load(csiNode(node, map[string]int32{"d": rng.Int32N(3)}))
 			case 2:
@@ -51,7 +52,7 @@ func (f *fixture) requireTable(when string) {
 	require.Len(f.t, slots, len(f.inf.nodes.List()), when)
 	for i, node := range f.inf.nodes.List() {
 		slot := &slots[i]
-		require.Same(f.t, node, slot.node, when)
+		require.Same(f.t, node, slot.at.node, when)
 		csiNode, _ := f.inf.csiNodes.Get(node.Name)
 		require.Same(f.t, csiNode, slot.csiNode, when)
 		require.Equal(f.t, limitsOf(csiNode), slot.limits, when)
@@ -63,6 +64,7 @@ func (f *fixture) requireTable(when string) {
 		}
 		want, got := newNodeState(node, on), f.state(slot)
 		require.Equal(f.t, on, got.pods(), when)
-		require.Equal(f.t, []any{want.n, want.used, want.assumed}, []any{got.n, got.used, got.assumed}, when)
+		require.Equal(f.t, []any{want.on.n, want.on.used, want.on.assumed}, []any{got.on.n, got.on.used, got.on.assumed}, when)
+		require.Equal(f.t, want.nodeFacts, got.nodeFacts, when)
 	}
 }

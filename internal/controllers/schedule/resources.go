@@ -113,7 +113,7 @@ func lacking(requests, used, allocatable amounts, pods int) (reasons []string, r
 	if limit, ok := allocatable[corev1.ResourcePods]; ok && int64(pods)+1 > limit {
 		reasons = append(reasons, "Too many pods")
 	}
-	names := make([]corev1.ResourceName, 0, len(requests))
+	var names []corev1.ResourceName
 	for name, want := range requests {
 		have, ok := allocatable[name]
 		if !ok || want == 0 || want <= have-used[name] {

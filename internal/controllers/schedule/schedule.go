@@ -100,12 +100,12 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 }
 
 // feasible returns the nodes that the pod fits on, and records in d why it does not fit on others.
-func (s *scheduler) feasible(c *cycle, nodes []nodeSlot, d *diagnosis) ([]nodeState, error) {
+func (s *scheduler) feasible(c *cycle, nodes []nodeSlot, d *diagnosis) ([]*nodeState, error) {
 	// The nominated node is enough if the pod fits there: pods were evicted for it, or an earlier attempt chose it.
 	if name := c.pod.Status.NominatedNodeName; name != "" {
 		if slot, ok := s.slot(name); ok {
-			if at := s.state(slot); s.filter(c, &at).code == success {
-				return []nodeState{at}, nil
+			if at := s.state(slot); s.filter(c, at).code == success {
+				return []*nodeState{at}, nil
 			}
 		}
 	}
@@ -113,17 +113,21 @@ func (s *scheduler) feasible(c *cycle, nodes []nodeSlot, d *diagnosis) ([]nodeSt
 	if len(nodes) >= manyNodes {
 		first = s.first
 	}
+	// Filters that would accept a node are not run, unless pods are nominated to nodes, or an observer learns what is read.
+	quick := len(s.nominated) == 0 && !s.observed() && c.undemanding()
 	fit := s.fit[:0]
 	tried := 0
 	for ; tried < len(nodes) && len(fit) < enough; tried++ {
-		fit = append(fit, s.state(&nodes[(first+tried)%len(nodes)]))
-		at := &fit[len(fit)-1]
-		answer := s.filter(c, at)
-		if answer.code != success {
-			fit = fit[:len(fit)-1]
+		slot := &nodes[(first+tried)%len(nodes)]
+		if quick && slot.accepts(c.requests) {
+			fit = append(fit, &slot.at)
+			continue
 		}
+		at := s.state(slot)
+		answer := s.filter(c, at)
 		switch answer.code {
 		case success:
+			fit = append(fit, at)
 		case failed:
 			// SCHED-237: an error on one node fails the attempt.
 			return nil, answer.err
@@ -149,7 +153,7 @@ func enoughNodes(all int) int {
 }
 
 // choose returns the feasible node with the highest score (SCHED-026).
-func (s *scheduler) choose(c *cycle, feasible []nodeState) (*corev1.Node, error) {
+func (s *scheduler) choose(c *cycle, feasible []*nodeState) (*corev1.Node, error) {
 	if len(feasible) == 1 {
 		// SCHED-026: a single node is not scored.
 		return feasible[0].node, nil
@@ -160,7 +164,7 @@ func (s *scheduler) choose(c *cycle, feasible []nodeState) (*corev1.Node, error)
 	}
 	best := 0
 	for i := range feasible {
-		if most := scores[best]; scores[i] > most || scores[i] == most && s.precedes(&feasible[i], &feasible[best]) {
+		if most := scores[best]; scores[i] > most || scores[i] == most && s.precedes(feasible[i], feasible[best]) {
 			best = i
 		}
 	}
@@ -170,14 +174,14 @@ func (s *scheduler) choose(c *cycle, feasible []nodeState) (*corev1.Node, error)
 // precedes decides between two nodes with one score (SCHED-026).
 func (s *scheduler) precedes(a, b *nodeState) bool {
 	// SCHED-026: SIM: ties are decided by name, in large clusters first by the number of pods.
-	if len(s.table.slots) >= manyNodes && a.n != b.n {
-		return a.n < b.n
+	if len(s.table.slots) >= manyNodes && a.on.n != b.on.n {
+		return a.on.n < b.on.n
 	}
 	return a.node.Name < b.node.Name
 }
 
 // scores returns the scores of nodes: those of the user's function, or of the plugins.
-func (s *scheduler) scores(c *cycle, nodes []nodeState) ([]int64, error) {
+func (s *scheduler) scores(c *cycle, nodes []*nodeState) ([]int64, error) {
 	if s.cfg.Score != nil {
 		scores := make([]int64, len(nodes))
 		for i := range nodes {

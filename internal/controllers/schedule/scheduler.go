@@ -44,7 +44,7 @@ type scheduler struct {
 	first int
 	table nodeTable
 	// fit is the memory of feasible.
-	fit []nodeState
+	fit []*nodeState
 }
 
 // New adds the scheduler to the engine. It returns an error for a negative duration, an RetryStart above RetryMax, an empty profile, and

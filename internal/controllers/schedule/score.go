@@ -31,7 +31,7 @@ type NodeScore struct {
 var scorers = [...]struct {
 	name   string
 	weight int64
-	run    func(*cycle, []nodeState) ([]int64, error)
+	run    func(*cycle, []*nodeState) ([]int64, error)
 }{
 	{taintToleration, 3, (*cycle).scoreTaints},
 	{nodeAffinity, 2, (*cycle).scoreAffinity},
@@ -43,8 +43,8 @@ var scorers = [...]struct {
 }
 
 // score returns the scores of nodes for the pod, in their order (SCHED-121). each, if not nil, receives the scores of each plugin.
-func (c *cycle) score(nodes []nodeState, each func(plugin string, scores []int64)) ([]int64, error) {
-	totals := make([]int64, len(nodes))
+func (c *cycle) score(nodes []*nodeState, each func(plugin string, scores []int64)) ([]int64, error) {
+	totals := zeros(&c.look.totals, len(nodes))
 	for _, plugin := range scorers {
 		list, err := plugin.run(c, nodes)
 		if err != nil {
@@ -62,13 +62,16 @@ func (c *cycle) score(nodes []nodeState, each func(plugin string, scores []int64
 }
 
 // noScores returns n zeros, in memory that is valid until the next call: the lists of plugins are added up one by one.
-func (c *cycle) noScores(n int) []int64 {
-	if cap(c.look.scores) < n {
-		c.look.scores = make([]int64, n)
+func (c *cycle) noScores(n int) []int64 { return zeros(&c.look.scores, n) }
+
+// zeros returns n zeros in memory.
+func zeros(memory *[]int64, n int) []int64 {
+	if cap(*memory) < n {
+		*memory = make([]int64, n)
 	}
-	scores := c.look.scores[:n]
-	clear(scores)
-	return scores
+	list := (*memory)[:n]
+	clear(list)
+	return list
 }
 
 // normalize scales scores so that the highest becomes 100, or 0 if low ones are better.
@@ -86,9 +89,12 @@ func normalize(scores []int64, lowIsBetter bool) []int64 {
 }
 
 // scoreTaints prefers nodes with few taints PreferNoSchedule that the pod does not tolerate (SCHED-122).
-func (c *cycle) scoreTaints(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scoreTaints(nodes []*nodeState) ([]int64, error) {
 	scores := c.noScores(len(nodes))
 	for i, at := range nodes {
+		if !at.avoided {
+			continue
+		}
 		for j := range at.node.Spec.Taints {
 			if taint := &at.node.Spec.Taints[j]; taint.Effect == corev1.TaintEffectPreferNoSchedule && !objects.Tolerated(c.pod, taint) {
 				scores[i]++
@@ -99,7 +105,7 @@ func (c *cycle) scoreTaints(nodes []nodeState) ([]int64, error) {
 }
 
 // scoreAffinity prefers nodes that the preferred terms of the pod's node affinity select (SCHED-123).
-func (c *cycle) scoreAffinity(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scoreAffinity(nodes []*nodeState) ([]int64, error) {
 	affinity := c.pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil || len(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
 		return nil, nil
@@ -117,22 +123,18 @@ func (c *cycle) scoreAffinity(nodes []nodeState) ([]int64, error) {
 }
 
 // scoreFree prefers nodes with much free cpu and memory (SCHED-124).
-func (c *cycle) scoreFree(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scoreFree(nodes []*nodeState) ([]int64, error) {
 	scores := c.noScores(len(nodes))
 	own := assumedRequests(c.pod)
 	for i := range nodes {
-		at := &nodes[i]
-		if len(at.node.Status.Allocatable) == 0 {
-			continue
-		}
+		at := nodes[i]
 		sum, n := int64(0), int64(0)
-		for j, name := range scoredResources {
-			have := capacityFor(at.node, name)
+		for j, have := range at.capacity {
 			if have == 0 {
 				continue
 			}
 			n++
-			if want := at.assumed[j] + own[j]; want <= have {
+			if want := at.on.assumed[j] + own[j]; want <= have {
 				sum += (have - want) * maxScore / have
 			}
 		}
@@ -144,24 +146,24 @@ func (c *cycle) scoreFree(nodes []nodeState) ([]int64, error) {
 }
 
 // scoreBalance prefers nodes on which the pod makes the use of cpu and memory more even (SCHED-125).
-func (c *cycle) scoreBalance(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scoreBalance(nodes []*nodeState) ([]int64, error) {
 	// SCHED-125: a pod without requests is not scored.
 	if c.requests[corev1.ResourceCPU] == 0 && c.requests[corev1.ResourceMemory] == 0 {
 		return nil, nil
 	}
 	scores := c.noScores(len(nodes))
 	for i, at := range nodes {
-		before, after := balance(at.node, at.used, nil), balance(at.node, at.used, c.requests)
+		before, after := balance(at.capacity, at.on.used, nil), balance(at.capacity, at.on.used, c.requests)
 		scores[i] = maxScore/2 + (maxScore/2+after-before)/2
 	}
 	return scores, nil
 }
 
 // balance returns 100 for a node that uses the same share of its cpu and memory, and less the more these differ.
-func balance(node *corev1.Node, used, more amounts) int64 {
+func balance(capacity assumedAmounts, used, more amounts) int64 {
 	var shares []float64
-	for _, name := range scoredResources {
-		if have := capacityFor(node, name); have != 0 {
+	for i, name := range scoredResources {
+		if have := capacity[i]; have != 0 {
 			shares = append(shares, min(float64(used[name]+more[name])/float64(have), 1))
 		}
 	}
@@ -173,28 +175,18 @@ func balance(node *corev1.Node, used, more amounts) int64 {
 }
 
 // scoreImages prefers nodes that have the images of the pod (SCHED-126).
-func (c *cycle) scoreImages(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scoreImages(nodes []*nodeState) ([]int64, error) {
 	const (
 		least = 23 << 20
 		most  = 1000 << 20
 	)
-	var names []string
-	for _, list := range [][]corev1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {
-		for i := range list {
-			names = append(names, tagged(list[i].Image))
-		}
-	}
-	limit := int64(most * len(names))
-	for i := range c.pod.Spec.Volumes {
-		if image := c.pod.Spec.Volumes[i].Image; image != nil {
-			names = append(names, tagged(image.Reference))
-		}
-	}
+	limit := int64(most * (len(c.pod.Spec.InitContainers) + len(c.pod.Spec.Containers)))
 	scores := c.noScores(len(nodes))
+	var names []string
 	var shares map[string]float64
 	for i, at := range nodes {
-		if len(at.node.Status.Images) > 0 && shares == nil {
-			shares = imageShares(c.look.nodes())
+		if at.images && shares == nil {
+			names, shares = c.imageNames(), imageShares(c.look.nodes())
 		}
 		sum := int64(0)
 		for _, name := range names {
@@ -206,6 +198,22 @@ func (c *cycle) scoreImages(nodes []nodeState) ([]int64, error) {
 		scores[i] = maxScore * (min(max(sum, least), limit) - least) / (limit - least)
 	}
 	return scores, nil
+}
+
+// imageNames returns the names of the images that the pod uses, those of its containers and of its volumes.
+func (c *cycle) imageNames() []string {
+	var names []string
+	for _, list := range [][]corev1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {
+		for i := range list {
+			names = append(names, tagged(list[i].Image))
+		}
+	}
+	for i := range c.pod.Spec.Volumes {
+		if image := c.pod.Spec.Volumes[i].Image; image != nil {
+			names = append(names, tagged(image.Reference))
+		}
+	}
+	return names
 }
 
 // softConstraints returns the spread constraints of a pod that only score nodes: its own, or else those that every pod of a service or a
@@ -225,7 +233,7 @@ func (c *cycle) softConstraints() ([]spreadConstraint, error) {
 }
 
 // scoreSpread prefers nodes in domains with few pods that the pod is spread with (SCHED-127, SCHED-128).
-func (c *cycle) scoreSpread(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scoreSpread(nodes []*nodeState) ([]int64, error) {
 	constraints, err := c.softConstraints()
 	if err != nil {
 		return nil, fmt.Errorf("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)

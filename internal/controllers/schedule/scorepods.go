@@ -63,7 +63,7 @@ func (scores podScores) add(t *podTerm, weight int64, pod *corev1.Pod, namespace
 }
 
 // scorePods prefers nodes in domains with pods that the pod prefers, or that prefer the pod (SCHED-129).
-func (c *cycle) scorePods(nodes []nodeState) ([]int64, error) {
+func (c *cycle) scorePods(nodes []*nodeState) ([]int64, error) {
 	own, err := preferredTerms(c.pod)
 	if err != nil {
 		return nil, err
@@ -165,10 +165,6 @@ func assumedRequests(pod *corev1.Pod) assumedAmounts {
 		a[i] = requests[name]
 	}
 	return a
-}
-
-func capacityFor(node *corev1.Node, name corev1.ResourceName) int64 {
-	return unitsOf(name, node.Status.Allocatable[name])
 }
 
 // tagged returns the name of an image with its tag.

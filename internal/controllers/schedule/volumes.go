@@ -164,13 +164,7 @@ func (c *cycle) filterBinding(at *nodeState) status {
 
 // checkBound checks the volumes of the bound claims. The first one that does not fit decides (SCHED-060).
 func (c *cycle) checkBound(at *nodeState) (missing, unreachable bool, err error) {
-	if c.binding.volumes == nil {
-		// They are the same for all nodes.
-		for _, claim := range c.binding.bound {
-			pv, _ := c.look.assumedVolume(claim.Spec.VolumeName)
-			c.binding.volumes = append(c.binding.volumes, pv)
-		}
-	}
+	c.readBound()
 	for _, pv := range c.binding.volumes {
 		if pv == nil {
 			// SCHED-060, SCHED-064: the volume does not exist.
@@ -186,6 +180,17 @@ func (c *cycle) checkBound(at *nodeState) (missing, unreachable bool, err error)
 		}
 	}
 	return false, false, nil
+}
+
+// readBound reads the volumes of the bound claims, which are the same for all nodes.
+func (c *cycle) readBound() {
+	if c.binding.volumes != nil {
+		return
+	}
+	for _, claim := range c.binding.bound {
+		pv, _ := c.look.assumedVolume(claim.Spec.VolumeName)
+		c.binding.volumes = append(c.binding.volumes, pv)
+	}
 }
 
 // findVolumes finds a volume or a provisioner for every delayed claim on a node, or returns why it cannot (SCHED-070 to SCHED-072).
