@@ -78,14 +78,17 @@ type domain struct{ key, value string }
 type podCounts map[domain]int
 
 // add counts a pod on a node n times. A node without the label is in no domain.
-func (counts podCounts) add(node *corev1.Node, key string, n int) {
+func (counts *podCounts) add(node *corev1.Node, key string, n int) {
 	value, ok := node.Labels[key]
 	if !ok {
 		return
 	}
+	if *counts == nil {
+		*counts = podCounts{}
+	}
 	d := domain{key, value}
-	if counts[d] += n; counts[d] == 0 {
-		delete(counts, d)
+	if (*counts)[d] += n; (*counts)[d] == 0 {
+		delete(*counts, d)
 	}
 }
 
@@ -101,7 +104,8 @@ type podAffinity struct {
 
 // preFilterPods counts the pods that the pod's affinity and anti-affinity are about, and the pods that exclude it (SCHED-290, SCHED-291).
 func (c *cycle) preFilterPods() status {
-	a := podAffinity{excluding: podCounts{}, wanted: podCounts{}, unwanted: podCounts{}, namespace: c.look.namespaceLabels(c.pod.Namespace)}
+	a := &c.affinity
+	*a = podAffinity{namespace: c.look.namespaceLabels(c.pod.Namespace)}
 	var err error
 	if a.affinity, err = newPodTerms(c.pod, requiredAffinity(c.pod)); err == nil {
 		a.exclusion, err = newPodTerms(c.pod, requiredAntiAffinity(c.pod))
@@ -118,8 +122,10 @@ func (c *cycle) preFilterPods() status {
 		}
 	}
 	// SCHED-291: pods on nodes exclude others by their own anti-affinity.
-	for other, node := range c.look.exclusivePods() {
-		a.count(c.pod, other, node, 1, true)
+	if pods := c.look.exclusivePods(); pods != nil {
+		for other, node := range pods {
+			a.count(c.pod, other, node, 1, true)
+		}
 	}
 	if len(a.affinity)+len(a.exclusion) > 0 {
 		for _, node := range c.look.nodes() {
@@ -130,7 +136,6 @@ func (c *cycle) preFilterPods() status {
 	}
 	// SCHED-291: the plugin is skipped for a pod without terms that no other excludes.
 	a.skip = len(a.excluding)+len(a.affinity)+len(a.exclusion) == 0
-	c.affinity = a
 	if a.skip {
 		return status{code: skipped}
 	}

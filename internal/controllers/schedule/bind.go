@@ -14,16 +14,16 @@ import (
 func (s *scheduler) bind(p *engine.Process, item *queuedPod, r *reservation) {
 	err := s.preBind(p, item, r)
 	if err == nil {
-		err = s.bindPod(p, r)
+		err = s.bindPod(p, item.key, r)
 	}
 	if err == nil {
 		// SCHED-029: the Event comes after the binding.
-		s.events.Event(p, r.pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", r.pod.Namespace, r.pod.Name, r.node())
+		s.events.Event(p, r.pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+r.pod.Namespace+"/"+r.pod.Name+" to "+r.node())
 		return
 	}
 	// SCHED-169, SCHED-135: assumptions are removed, written objects stay.
 	s.unreserve(r)
-	if s.pods.assumed[item.key] && s.pods.pods[item.key].UID == r.pod.UID {
+	if s.pods.isAssumed(item.key) && s.pods.pods[item.key].pod.UID == r.pod.UID {
 		s.pods.remove(item.key)
 	}
 	// SCHED-169, SCHED-277: others may fit now.
@@ -37,7 +37,8 @@ func (s *scheduler) preBind(p *engine.Process, item *queuedPod, r *reservation) 
 		return nil
 	}
 	// SCHED-028: the nomination shows which node was chosen. An error does not matter.
-	item.pod, _ = s.patchStatus(p, item.pod, nil, new(r.node()))
+	patched, _ := s.patchStatus(p, item.pod, nil, new(r.node()))
+	item.set(patched)
 	key := api.KeyOf(r.pod)
 	if s.preBinding == nil {
 		s.preBinding = map[string]*reservation{}
@@ -100,9 +101,9 @@ func (s *scheduler) writeVolumes(p *engine.Process, r *reservation) error {
 }
 
 // bindPod binds the pod to its node.
-func (s *scheduler) bindPod(p *engine.Process, r *reservation) error {
+func (s *scheduler) bindPod(p *engine.Process, key string, r *reservation) error {
 	// SCHED-029, SCHED-239: by a Binding, which names the uid of the pod.
-	_, err := s.api.Bind(p, api.KeyOf(r.pod), &corev1.Binding{
+	_, err := s.api.Bind(p, key, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.pod.UID},
 		Target:     corev1.ObjectReference{Kind: string(api.Node), Name: r.node()},
 	})

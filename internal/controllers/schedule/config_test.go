@@ -116,5 +116,5 @@ func TestErrors(t *testing.T) {
 	f.engine.Advance(0)
 	pod, _ := f.inf.pods.Get("default/p")
 	require.Equal(t, corev1.PodReasonSchedulerError, pod.Status.Conditions[0].Reason, "SCHED-230")
-	require.Equal(t, 1, f.queue.errors.Len(), "SCHED-254")
+	require.Equal(t, 1, f.queue.errors.len(), "SCHED-254")
 }

@@ -12,6 +12,7 @@ import (
 type cycle struct {
 	look *lookups
 	pod  *corev1.Pod
+	keys claimKeys // of pod
 
 	requests amounts
 	occupancy
@@ -23,6 +24,8 @@ type cycle struct {
 
 	// found has the volumes for the pod's unbound claims, by feasible node; nothing if it has none.
 	found map[string]nodeVolumes
+	// diagnosis says why the pod does not fit on nodes.
+	diagnosis diagnosis
 }
 
 // occupancy counts the pods on nodes that affect the pod.
@@ -43,7 +46,14 @@ func (o occupancy) without(pod, other *corev1.Pod, node *corev1.Node) occupancy 
 }
 
 func newCycle(look *lookups, pod *corev1.Pod) *cycle {
-	return &cycle{look: look, pod: pod, requests: requestsOf(pod)}
+	c := &cycle{}
+	c.reset(look, pod, claimKeysOf(pod))
+	return c
+}
+
+// reset begins a cycle in memory that an earlier one no longer needs. keys are those of the pod.
+func (c *cycle) reset(look *lookups, pod *corev1.Pod, keys claimKeys) {
+	*c = cycle{look: look, pod: pod, keys: keys, requests: requestsOf(pod), binding: c.binding.emptied()}
 }
 
 // nodeState is a node with the pods on it.

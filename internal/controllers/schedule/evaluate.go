@@ -148,7 +148,7 @@ func (n *nodeEvaluation) belowLimits(c *cycle) bool {
 		n.present, n.limits = map[string]int{}, c.limitsOf(&n.at)
 		volumes := c.attached(n.at.node.Name)
 		for _, pod := range n.at.pods() {
-			if s := c.count(pod, false, volumes); s.code != success {
+			if s := c.count(pod, claimKeysOf(pod), false, volumes); s.code != success {
 				n.uncountable = true
 			}
 		}

@@ -18,9 +18,9 @@ func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate
 	// SCHED-230: a rejected pod is unschedulable; any other error is one of the scheduler.
 	reason := corev1.PodReasonSchedulerError
 	item.plugins, item.noNodes = nil, false
-	var unfit *fitError
+	unfit, rejected := errors.AsType[*fitError](err)
 	switch {
-	case errors.As(err, &unfit):
+	case rejected:
 		reason = corev1.PodReasonUnschedulable
 		// SCHED-250: it waits for changes that these plugins ask for.
 		item.plugins = unfit.diagnosis.plugins
@@ -43,7 +43,7 @@ func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate
 		if older(pod, item.pod) {
 			pod = item.pod
 		}
-		item.pod = pod
+		item.set(pod)
 		s.queue.requeueFailed(item)
 		s.nominateTo(pod, nominate)
 		// Nodes may have been added while a request was under way.
@@ -53,7 +53,7 @@ func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate
 	}
 	text := err.Error()
 	// SCHED-231: an Event for each failure. SCHED-012: its note is truncated.
-	s.events.Event(p, pod, corev1.EventTypeWarning, "FailedScheduling", "%s", note(text))
+	s.events.Event(p, pod, corev1.EventTypeWarning, "FailedScheduling", note(text))
 	// SCHED-238: an error is in the trace and has no other consequence.
 	_, _ = s.patchStatus(p, pod, &corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: text, ObservedGeneration: pod.Generation,

@@ -35,7 +35,7 @@ func (c *cycle) filterLimits(at *nodeState) status {
 	}
 	if c.counted == nil {
 		counted := map[csiVolume]bool{}
-		if s := c.count(c.pod, true, counted); s.code != success {
+		if s := c.count(c.pod, c.keys, true, counted); s.code != success {
 			return s
 		}
 		c.counted = counted
@@ -49,7 +49,7 @@ func (c *cycle) filterLimits(at *nodeState) status {
 	// SCHED-214: each volume counts once, however many pods use it.
 	present := map[csiVolume]bool{}
 	for _, pod := range at.pods() {
-		if s := c.count(pod, false, present); s.code != success {
+		if s := c.count(pod, claimKeysOf(pod), false, present); s.code != success {
 			return s
 		}
 	}
@@ -96,19 +96,19 @@ func limitsOf(csiNode *storagev1.CSINode) map[string]int {
 }
 
 // count adds the volumes of a pod that count to into. incoming is true for the pod to be scheduled.
-func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) status {
+func (c *cycle) count(pod *corev1.Pod, keys claimKeys, incoming bool, into map[csiVolume]bool) status {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		name := objects.ClaimOf(pod, volume)
-		if name == "" {
+		if len(keys) == 0 || keys[i] == "" {
 			if err := countInPod(pod, volume, into); err != nil {
 				return failure(err)
 			}
 			continue
 		}
-		claim, ok := c.look.claim(api.Key(pod.Namespace, name))
+		claim, ok := c.look.claim(keys[i])
 		switch {
 		case !ok && incoming:
+			_, name := objects.SplitKey(keys[i])
 			// SCHED-211: the claim of the incoming pod has to exist.
 			return rejectFor(fmt.Sprintf("looking up PVC %s/%s: %v", pod.Namespace, name, noClaim(name)))
 		case !ok:

@@ -19,11 +19,16 @@ type podRestrictions struct {
 
 // preFilterRestrictions collects the claims that only one pod may use (SCHED-180 to SCHED-182).
 func (c *cycle) preFilterRestrictions() status {
-	inline := slices.ContainsFunc(c.pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.ISCSI != nil || v.RBD != nil
-	})
+	inline := false
+	for i := range c.pod.Spec.Volumes {
+		v := &c.pod.Spec.Volumes[i]
+		inline = inline || v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.ISCSI != nil || v.RBD != nil
+	}
 	r := podRestrictions{}
-	for _, key := range namedClaims(c.pod) {
+	for i, key := range c.keys {
+		if !c.keys.named(c.pod, i) {
+			continue
+		}
 		claim, ok := c.look.claim(key)
 		if !ok {
 			// SCHED-180, SCHED-041: this is the first plugin that finds a claim missing.

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -61,7 +60,7 @@ func (c *cycle) preFilterZone() status {
 		if source == nil {
 			continue
 		}
-		claim, ok := c.look.claim(api.Key(c.pod.Namespace, source.ClaimName))
+		claim, ok := c.look.claim(c.keys[i])
 		if !ok {
 			return rejectFor(noClaim(source.ClaimName).Error()).by("SCHED-200")
 		}

@@ -33,11 +33,11 @@ type lookups struct {
 	candidates func(class, claimKey string) []*corev1.PersistentVolume
 	// inUse reports whether a pod on a node has a volume that names the claim of that key (SCHED-181).
 	inUse func(claimKey string) bool
-	// nodes returns all nodes, podsOn the pods on a node, and exclusivePods the pods with required anti-affinity on existing nodes.
+	// nodes returns all nodes, podsOn the pods on a node, and exclusivePods the pods with required anti-affinity on existing nodes, nil for none.
 	nodes         func() []*corev1.Node
 	podsOn        func(node string) []*corev1.Pod
 	exclusivePods func() iter.Seq2[*corev1.Pod, *corev1.Node]
-	// attractingPods returns the pods on existing nodes whose affinity may change scores.
+	// attractingPods returns the pods on existing nodes whose affinity may change scores, nil for none.
 	attractingPods func() iter.Seq2[*corev1.Pod, *corev1.Node]
 	// siblings returns the selector of the pods that a pod is spread with by default.
 	siblings func(pod *corev1.Pod) labels.Selector
@@ -123,7 +123,7 @@ func (s *scheduler) lookups() *lookups {
 }
 
 func (s *scheduler) newLookups() *lookups {
-	ix := s.ix
+	ix, node := s.ix, s.inf.nodes.Get
 	return &lookups{
 		claim:   s.inf.claims.Get,
 		volume:  s.inf.volumes.Get,
@@ -155,8 +155,8 @@ func (s *scheduler) newLookups() *lookups {
 		inUse:          func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
 		nodes:          s.inf.nodes.List,
 		podsOn:         s.pods.on,
-		exclusivePods:  func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.exclusive, s.inf.nodes.Get) },
-		attractingPods: func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.attracting, s.inf.nodes.Get) },
+		exclusivePods:  func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.exclusive, node) },
+		attractingPods: func() iter.Seq2[*corev1.Pod, *corev1.Node] { return withNodes(s.pods.attracting, node) },
 		siblings:       s.siblings,
 		namespaceLabels: func(name string) labels.Set {
 			if s.namespaces == nil {
@@ -174,8 +174,11 @@ func (s *scheduler) newLookups() *lookups {
 	}
 }
 
-// withNodes returns pods with their nodes, in any order. Pods whose node was deleted are missing.
+// withNodes returns pods with their nodes, in any order; nil for none. Pods whose node was deleted are missing.
 func withNodes(pods map[string]*corev1.Pod, node func(name string) (*corev1.Node, bool)) iter.Seq2[*corev1.Pod, *corev1.Node] {
+	if len(pods) == 0 {
+		return nil
+	}
 	return func(yield func(*corev1.Pod, *corev1.Node) bool) {
 		for _, pod := range pods {
 			if node, ok := node(pod.Spec.NodeName); ok && !yield(pod, node) {

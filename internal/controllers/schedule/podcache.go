@@ -3,30 +3,64 @@ package schedule
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // podCache has the pods on each node: those bound to it and those assumed to be bound (SCHED-030). The zero value has none.
 type podCache struct {
-	pods    map[string]*corev1.Pod
-	assumed map[string]bool
-	nodes   map[string]*nodePods
-	// uses counts the pods with a volume that names a claim, by claim and node.
-	uses map[string]map[string]int
+	pods  map[string]*cachedPod
+	nodes map[string]*nodePods
+	// uses counts the pods with a volume that names a claim, by claim.
+	uses map[string]claimUses
 	// exclusive are the pods with required anti-affinity to other pods.
 	exclusive map[string]*corev1.Pod
 	// attracting are the pods whose affinity may change the scores of nodes for others.
 	attracting map[string]*corev1.Pod
 }
 
+// cachedPod is a pod on a node.
+type cachedPod struct {
+	key     string
+	pod     *corev1.Pod
+	claims  claimKeys // of pod
+	assumed bool
+	at      int // its place among the pods of its node
+}
+
+// claimUses counts the pods that name a claim, by node. They are seldom on more than one.
+type claimUses struct {
+	first nodeUses // of no pods if no pod uses the claim
+	more  []nodeUses
+}
+
+type nodeUses struct {
+	node string
+	n    int
+}
+
+// add counts n more pods on a node.
+func (u *claimUses) add(node string, n int) {
+	if u.first.n == 0 || u.first.node == node {
+		u.first = nodeUses{node, u.first.n + n}
+	} else if at := slices.IndexFunc(u.more, func(other nodeUses) bool { return other.node == node }); at >= 0 {
+		u.more[at].n += n
+	} else {
+		u.more = append(u.more, nodeUses{node, n})
+	}
+	u.more = slices.DeleteFunc(u.more, func(other nodeUses) bool { return other.n == 0 })
+	if last := len(u.more) - 1; u.first.n == 0 && last >= 0 {
+		u.first, u.more = u.more[last], u.more[:last]
+	}
+}
+
 // nodePods are the pods on one node. Terminating ones count until they are deleted or completed (SCHED-030).
 type nodePods struct {
-	pods map[string]*corev1.Pod
-	n    int // their number
+	pods []*cachedPod // in no order
+	n    int          // their number
 	used amounts
 	// assumed is the sum of what the pods count for in scores.
 	assumed assumedAmounts
@@ -34,40 +68,48 @@ type nodePods struct {
 
 // prepare makes the maps of a cache without pods.
 func (c *podCache) prepare() {
-	*c = podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{},
-		uses: map[string]map[string]int{}, exclusive: map[string]*corev1.Pod{}, attracting: map[string]*corev1.Pod{}}
+	*c = podCache{pods: map[string]*cachedPod{}, nodes: map[string]*nodePods{}, uses: map[string]claimUses{}, exclusive: map[string]*corev1.Pod{}, attracting: map[string]*corev1.Pod{}}
 }
 
-// assume adds a pod to the node that was chosen for it.
-func (c *podCache) assume(key string, pod *corev1.Pod) {
-	c.put(key, pod)
-	c.assumed[key] = true
+// assume adds a pod to the node that was chosen for it. claims are those of the pod.
+func (c *podCache) assume(key string, pod *corev1.Pod, claims claimKeys) {
+	c.add(key, pod, claims)
+	c.pods[key].assumed = true
+}
+
+// isAssumed reports whether a pod is assumed to be bound.
+func (c *podCache) isAssumed(key string) bool {
+	on := c.pods[key]
+	return on != nil && on.assumed
 }
 
 // put adds or replaces a pod on its node. The pod is no longer assumed.
 func (c *podCache) put(key string, pod *corev1.Pod) {
+	old := c.pods[key]
+	if old == nil || !sameDemand(old.pod, pod) {
+		c.add(key, pod, claimKeysOf(pod))
+		return
+	}
+	old.pod, old.assumed = pod, false
+	if c.exclusive[key] != nil {
+		c.exclusive[key] = pod
+	}
+}
+
+// add is put for a pod of which something else is counted than before.
+func (c *podCache) add(key string, pod *corev1.Pod, claims claimKeys) {
 	if c.pods == nil {
 		c.prepare()
 	}
-	if old := c.pods[key]; old != nil && sameDemand(old, pod) {
-		delete(c.assumed, key)
-		c.pods[key], c.nodes[pod.Spec.NodeName].pods[key] = pod, pod
-		if c.exclusive[key] != nil {
-			c.exclusive[key] = pod
-		}
-		return
-	}
 	c.remove(key)
-	c.pods[key] = pod
 	on := c.nodes[pod.Spec.NodeName]
 	if on == nil {
 		on = &nodePods{}
 		c.nodes[pod.Spec.NodeName] = on
 	}
-	if on.pods == nil {
-		on.pods = map[string]*corev1.Pod{}
-	}
-	on.pods[key] = pod
+	cached := &cachedPod{key: key, pod: pod, claims: claims, at: len(on.pods)}
+	c.pods[key] = cached
+	on.pods = append(on.pods, cached)
 	on.n++
 	on.used = on.used.plus(requestsOf(pod), 1)
 	on.assumed = on.assumed.plus(assumedRequests(pod), 1)
@@ -77,11 +119,21 @@ func (c *podCache) put(key string, pod *corev1.Pod) {
 	if attracts(pod) {
 		c.attracting[key] = pod
 	}
-	for _, claim := range namedClaims(pod) {
-		if c.uses[claim] == nil {
-			c.uses[claim] = map[string]int{}
+	c.count(cached, 1)
+}
+
+// count counts the uses of the claims of a pod n times.
+func (c *podCache) count(cached *cachedPod, n int) {
+	for i, claim := range cached.claims {
+		if !cached.claims.named(cached.pod, i) {
+			continue
 		}
-		c.uses[claim][pod.Spec.NodeName]++
+		uses := c.uses[claim]
+		if uses.add(cached.pod.Spec.NodeName, n); uses.first.n == 0 {
+			delete(c.uses, claim)
+		} else {
+			c.uses[claim] = uses
+		}
 	}
 }
 
@@ -97,43 +149,34 @@ func sharedList[E any](a, b []E) bool { return len(a) == len(b) && (len(a) == 0 
 
 // remove removes a pod. It reports whether it was there.
 func (c *podCache) remove(key string) bool {
-	pod, known := c.pods[key]
+	cached, known := c.pods[key]
 	if !known {
 		return false
 	}
+	pod := cached.pod
 	delete(c.pods, key)
-	delete(c.assumed, key)
 	delete(c.exclusive, key)
 	delete(c.attracting, key)
 	on := c.nodes[pod.Spec.NodeName]
-	delete(on.pods, key)
-	if on.n--; on.n == 0 {
-		*on = nodePods{}
+	on.n--
+	last := on.pods[on.n]
+	on.pods[cached.at], last.at = last, cached.at
+	on.pods[on.n], on.pods = nil, on.pods[:on.n]
+	if on.n == 0 {
+		*on = nodePods{pods: on.pods}
 	} else {
 		on.used = on.used.plus(requestsOf(pod), -1)
 		on.assumed = on.assumed.plus(assumedRequests(pod), -1)
 	}
-	for _, claim := range namedClaims(pod) {
-		uses := c.uses[claim]
-		if uses[pod.Spec.NodeName]--; uses[pod.Spec.NodeName] == 0 {
-			delete(uses, pod.Spec.NodeName)
-		}
-		if len(uses) == 0 {
-			delete(c.uses, claim)
-		}
-	}
+	c.count(cached, -1)
 	return true
 }
 
 // usedOn reports whether a pod on an existing node uses the claim.
 func (c *podCache) usedOn(claim string, exists func(node string) bool) bool {
-	for node := range c.uses[claim] {
-		// SCHED-181: pods whose node was deleted do not count.
-		if exists(node) {
-			return true
-		}
-	}
-	return false
+	uses := c.uses[claim]
+	// SCHED-181: pods whose node was deleted do not count.
+	return uses.first.n > 0 && exists(uses.first.node) || slices.ContainsFunc(uses.more, func(on nodeUses) bool { return exists(on.node) })
 }
 
 // move keeps the pods on a node at that place from now on.
@@ -166,9 +209,10 @@ func (n *nodePods) list() []*corev1.Pod {
 	if len(n.pods) == 0 {
 		return nil
 	}
-	pods := make([]*corev1.Pod, 0, len(n.pods))
-	for _, key := range objects.SortedKeys(n.pods) {
-		pods = append(pods, n.pods[key])
+	sorted := slices.SortedFunc(slices.Values(n.pods), func(a, b *cachedPod) int { return strings.Compare(a.key, b.key) })
+	pods := make([]*corev1.Pod, len(sorted))
+	for i, cached := range sorted {
+		pods[i] = cached.pod
 	}
 	return pods
 }

@@ -5,12 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/btree"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // queuedPod is a pod without a node.
@@ -18,10 +16,11 @@ type queuedPod struct {
 	key string
 	pod *corev1.Pod
 	seq uint64 // the order in which pods were added
-	// in is the part of the queue that has the pod; nil during an attempt.
-	in *btree.BTreeG[*queuedPod]
-	// claims are the keys of its claims while it is unschedulable.
-	claims []string
+	// in is the part of the queue that has the pod, nil during an attempt, and at its place there.
+	in *podList
+	at int
+	// claims are the keys of the claims of its volumes.
+	claims claimKeys
 	// plugins are the plugins that rejected the pod at its last attempt; none after an error (SCHED-250).
 	plugins []string
 	// rejections counts the attempts that plugins rejected, errors the consecutive ones that failed with an error.
@@ -41,29 +40,47 @@ type queue struct {
 	ready func()
 
 	pods          map[string]*queuedPod // all but those being tried
-	active        *btree.BTreeG[*queuedPod]
-	backoff       *btree.BTreeG[*queuedPod]
-	errors        *btree.BTreeG[*queuedPod]
-	unschedulable *btree.BTreeG[*queuedPod]
-	byClaim       map[string][]*queuedPod // the unschedulable ones, by the keys of their claims
-	gated         *btree.BTreeG[*queuedPod]
+	active        *podList
+	backoff       *podList
+	errors        *podList
+	unschedulable *podList
+	byClaim       map[string]claimants // the unschedulable ones, by the keys of their claims
+	gated         *podList
 	flush         *engine.Ticker
 	seq           uint64
+	moving        []*queuedPod // memory of move
+}
+
+// claimants are the pods in the queue that use one claim, which are seldom more than one.
+type claimants struct {
+	first *queuedPod
+	more  []*queuedPod
+}
+
+func (c claimants) with(item *queuedPod) claimants {
+	if c.first == nil {
+		c.first = item
+	} else {
+		c.more = append(c.more, item)
+	}
+	return c
+}
+
+func (c claimants) without(item *queuedPod) claimants {
+	c.more = slices.DeleteFunc(c.more, func(other *queuedPod) bool { return other == item })
+	if c.first == item {
+		c.first = nil
+		if n := len(c.more); n > 0 {
+			c.first, c.more = c.more[n-1], c.more[:n-1]
+		}
+	}
+	return c
 }
 
 func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
-	tree := func(less func(a, b *queuedPod) bool) *btree.BTreeG[*queuedPod] {
-		return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
-	}
-	byExpiry := func(a, b *queuedPod) bool {
-		if !a.expiry.Equal(b.expiry) {
-			return a.expiry.Before(b.expiry)
-		}
-		return before(a, b)
-	}
 	q := &queue{
-		actor: a, cfg: cfg, ready: ready, pods: map[string]*queuedPod{}, byClaim: map[string][]*queuedPod{},
-		active: tree(before), backoff: tree(byExpiry), errors: tree(byExpiry), unschedulable: tree(before), gated: tree(before),
+		actor: a, cfg: cfg, ready: ready, pods: map[string]*queuedPod{}, byClaim: map[string]claimants{},
+		active: &podList{less: before}, backoff: &podList{less: byExpiry}, errors: &podList{}, unschedulable: &podList{}, gated: &podList{},
 	}
 	// SCHED-009: the periods count from the start of the scheduler.
 	q.flush = a.NewTicker(engine.TickerConfig{
@@ -81,12 +98,20 @@ func before(a, b *queuedPod) bool {
 	) < 0
 }
 
+// byExpiry reports whether the backoff of a pod ends before that of another.
+func byExpiry(a, b *queuedPod) bool {
+	if !a.expiry.Equal(b.expiry) {
+		return a.expiry.Before(b.expiry)
+	}
+	return before(a, b)
+}
+
 func (q *queue) now() time.Time { return q.actor.Engine().Now() }
 
 // add queues a new pod.
-func (q *queue) add(pod *corev1.Pod) {
+func (q *queue) add(key string, pod *corev1.Pod) {
 	q.seq++
-	item := &queuedPod{key: api.KeyOf(pod), pod: pod, seq: q.seq, since: q.now()}
+	item := &queuedPod{key: key, pod: pod, claims: claimKeysOf(pod), seq: q.seq, since: q.now()}
 	q.pods[item.key] = item
 	// SCHED-020: a pod with scheduling gates is not tried.
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -97,14 +122,23 @@ func (q *queue) add(pod *corev1.Pod) {
 	q.ready()
 }
 
-func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
+// set replaces the pod by another version.
+func (item *queuedPod) set(pod *corev1.Pod) {
+	if !sharedList(item.pod.Spec.Volumes, pod.Spec.Volumes) {
+		item.claims = claimKeysOf(pod)
+	}
+	item.pod = pod
+}
+
+func (q *queue) put(in *podList, item *queuedPod) {
 	q.take(item)
 	item.in = in
-	in.Set(item)
+	in.add(item)
 	if in == q.unschedulable {
-		item.claims = objects.ClaimsOf(item.pod)
 		for _, key := range item.claims {
-			q.byClaim[key] = append(q.byClaim[key], item)
+			if key != "" {
+				q.byClaim[key] = q.byClaim[key].with(item)
+			}
 		}
 	}
 }
@@ -112,14 +146,18 @@ func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
 func (q *queue) take(item *queuedPod) {
 	if item.in == q.unschedulable {
 		for _, key := range item.claims {
-			rest := slices.DeleteFunc(q.byClaim[key], func(other *queuedPod) bool { return other == item })
-			if q.byClaim[key] = rest; len(rest) == 0 {
+			if key == "" {
+				continue
+			}
+			if rest := q.byClaim[key].without(item); rest.first != nil {
+				q.byClaim[key] = rest
+			} else {
 				delete(q.byClaim, key)
 			}
 		}
 	}
 	if item.in != nil {
-		item.in.Delete(item)
+		item.in.remove(item)
 		item.in = nil
 	}
 	if item.timer != nil {
@@ -129,16 +167,16 @@ func (q *queue) take(item *queuedPod) {
 }
 
 // update replaces a pod by a new version. It adds a pod that is not in the queue.
-func (q *queue) update(old, pod *corev1.Pod) {
-	item := q.pods[api.KeyOf(pod)]
+func (q *queue) update(key string, old, pod *corev1.Pod) {
+	item := q.pods[key]
 	if item == nil {
-		q.add(pod)
+		q.add(key, pod)
 		return
 	}
 	in, timer := item.in, item.timer
 	item.timer = nil
 	q.take(item)
-	item.pod = pod
+	item.set(pod)
 	q.put(in, item)
 	item.timer = timer
 	switch {
@@ -165,16 +203,16 @@ func (q *queue) next() *queuedPod {
 	// SCHED-008: backoffs that ended before the last whole second are over.
 	window := q.now().Truncate(backoffWindow)
 	for {
-		item, ok := q.backoff.Min()
-		if !ok || !item.expiry.Before(window) {
+		item := q.backoff.min()
+		if item == nil || !item.expiry.Before(window) {
 			break
 		}
 		q.put(q.active, item)
 	}
-	item, ok := q.active.Min()
-	if !ok {
+	item := q.active.min()
+	if item == nil {
 		// SCHED-252: no active pod waits, so the rest of the backoff is skipped.
-		if item, ok = q.backoff.Min(); !ok {
+		if item = q.backoff.min(); item == nil {
 			return nil
 		}
 	}
@@ -184,7 +222,7 @@ func (q *queue) next() *queuedPod {
 }
 
 // waiting reports whether next has a pod.
-func (q *queue) waiting() bool { return q.active.Len()+q.backoff.Len() > 0 }
+func (q *queue) waiting() bool { return q.active.len()+q.backoff.len() > 0 }
 
 // requeueFailed queues a pod whose attempt failed. Without plugins the attempt failed with an error.
 func (q *queue) requeueFailed(item *queuedPod) {
@@ -240,7 +278,7 @@ func (q *queue) waitForRetry(item *queuedPod) {
 
 // nodesAdded makes Settle wait for the retries of pods that found no nodes.
 func (q *queue) nodesAdded() {
-	for _, item := range q.errors.Items() {
+	for _, item := range q.errors.sorted(byExpiry) {
 		if item.noNodes {
 			item.noNodes = false
 			item.timer.Stop()
@@ -251,30 +289,35 @@ func (q *queue) nodesAdded() {
 
 // move requeues the unschedulable pods that a change may help. among limits the pods; nil allows all.
 func (q *queue) move(c change, among func(*corev1.Pod) bool) {
-	for _, item := range q.affected(c) {
+	if q.unschedulable.len() == 0 || !c.helps() {
+		return
+	}
+	helped := q.moving[:0]
+	consider := func(item *queuedPod) {
 		if (among == nil || among(item.pod)) && worthRetry(item, c) {
-			q.requeue(item)
+			helped = append(helped, item)
 		}
 	}
-}
-
-// affected returns, in order, the unschedulable pods that a change may help, and perhaps others.
-func (q *queue) affected(c change) []*queuedPod {
-	if q.unschedulable.Len() == 0 || !c.helps() {
-		return nil
-	}
-	if c.kind != api.PersistentVolumeClaim {
-		return q.unschedulable.Items()
-	}
-	// SCHED-260, SCHED-268, SCHED-270, SCHED-275: a claim helps only pods that name it.
-	items := slices.Clone(q.byClaim[api.KeyOf(c.new)])
-	slices.SortFunc(items, func(a, b *queuedPod) int {
-		if before(a, b) {
-			return -1
+	if c.kind == api.PersistentVolumeClaim {
+		// SCHED-260, SCHED-268, SCHED-270, SCHED-275: a claim helps only pods that name it.
+		if by, ok := q.byClaim[api.KeyOf(c.new)]; ok {
+			consider(by.first)
+			for _, item := range by.more {
+				consider(item)
+			}
 		}
-		return 1
-	})
-	return slices.Compact(items)
+	} else {
+		for _, item := range q.unschedulable.items {
+			consider(item)
+		}
+	}
+	sortPods(helped, before)
+	// A pod with several volumes of one claim is among them several times.
+	for _, item := range slices.Compact(helped) {
+		q.requeue(item)
+	}
+	clear(helped)
+	q.moving = helped[:0]
 }
 
 // requeue ends the wait of a pod.
@@ -298,7 +341,7 @@ func (q *queue) activate(key string) {
 
 // flushUnschedulable requeues the pods that have waited longer than UnschedulableTimeout.
 func (q *queue) flushUnschedulable() {
-	for _, item := range q.unschedulable.Items() {
+	for _, item := range q.unschedulable.sorted(before) {
 		// SCHED-009, SCHED-253: strictly longer.
 		if age := q.now().Sub(item.since); age > q.cfg.UnschedulableTimeout {
 			q.requeue(item)

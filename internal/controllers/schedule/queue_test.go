@@ -64,9 +64,9 @@ func TestBackoff(t *testing.T) {
 
 func TestQueueOrder(t *testing.T) {
 	q := newQueueTest(t)
-	q.add(fake.Pod("first"))
-	q.add(fake.Pod("second"))
-	q.add(with(fake.Pod("urgent"), priority(1)))
+	q.add("default/first", fake.Pod("first"))
+	q.add("default/second", fake.Pod("second"))
+	q.add("default/urgent", with(fake.Pod("urgent"), priority(1)))
 	require.Equal(t, 3, q.calls)
 	q.pop("urgent", "SCHED-252")
 	q.pop("first", "SCHED-252")
@@ -76,7 +76,7 @@ func TestQueueOrder(t *testing.T) {
 
 func TestRejectedPodsWait(t *testing.T) {
 	q := newQueueTest(t)
-	q.add(fake.Pod("p"))
+	q.add("default/p", fake.Pod("p"))
 	q.rejected(q.pop("p", "new"))
 	q.pop("", "SCHED-250: it waits")
 	q.move(change{kind: api.PersistentVolume, what: deleted, old: fake.Volume("v", "1Gi")}, nil)
@@ -85,12 +85,12 @@ func TestRejectedPodsWait(t *testing.T) {
 	item := q.pop("p", "SCHED-252: no other pod is active, so the backoff does not count")
 	q.rejected(item)
 	q.move(anyVolume, nil)
-	q.add(fake.Pod("fresh"))
+	q.add("default/fresh", fake.Pod("fresh"))
 	q.pop("fresh", "SCHED-252: others come before one in backoff")
 	q.rejected(q.pop("p", "SCHED-252"))
 	require.Equal(t, 3, item.rejections)
 	q.engine.Advance(5 * time.Second)
-	q.add(fake.Pod("late"))
+	q.add("default/late", fake.Pod("late"))
 	q.move(anyVolume, nil)
 	q.pop("p", "SCHED-252: its backoff of 4 s is over, and it waits for longer")
 	q.pop("late", "SCHED-252")
@@ -99,18 +99,18 @@ func TestRejectedPodsWait(t *testing.T) {
 // TestBackoffWindows: pods in backoff come at whole seconds, and within one by priority.
 func TestBackoffWindows(t *testing.T) {
 	q := newQueueTest(t)
-	q.add(fake.Pod("low"))
+	q.add("default/low", fake.Pod("low"))
 	q.rejected(q.pop("low", "new"))
 	q.engine.Advance(300 * time.Millisecond)
-	q.add(with(fake.Pod("high"), priority(1)))
+	q.add("default/high", with(fake.Pod("high"), priority(1)))
 	q.rejected(q.pop("high", "new"))
 	q.move(anyVolume, nil)
-	require.Equal(t, 2, q.backoff.Len())
+	require.Equal(t, 2, q.backoff.len())
 	require.True(t, q.waiting())
 	q.engine.Advance(1600 * time.Millisecond) // 1.9 s
-	q.add(fake.Pod("fresh"))
+	q.add("default/fresh", fake.Pod("fresh"))
 	q.pop("fresh", "SCHED-008: both are in backoff up to the next whole second")
-	q.add(with(fake.Pod("fresh2"), priority(2)))
+	q.add("default/fresh2", with(fake.Pod("fresh2"), priority(2)))
 	q.engine.Advance(200 * time.Millisecond) // 2.1 s
 	q.pop("fresh2", "SCHED-008: flushed, hence in order of priority")
 	q.pop("high", "SCHED-252: both expired in the same second")
@@ -120,7 +120,7 @@ func TestBackoffWindows(t *testing.T) {
 func TestErrorBackoff(t *testing.T) {
 	q := newQueueTest(t)
 	q.engine.Advance(300 * time.Millisecond)
-	q.add(fake.Pod("p"))
+	q.add("default/p", fake.Pod("p"))
 	item := q.pop("p", "new")
 	for _, want := range []time.Duration{2, 5, 10, 19, 30} {
 		item.plugins = nil
@@ -138,7 +138,7 @@ func TestErrorBackoff(t *testing.T) {
 
 func TestNoNodesIsNoWork(t *testing.T) {
 	q := newQueueTest(t)
-	q.add(fake.Pod("p"))
+	q.add("default/p", fake.Pod("p"))
 	item := q.pop("p", "new")
 	item.noNodes = true
 	q.requeueFailed(item)
@@ -160,7 +160,7 @@ func TestFlush(t *testing.T) {
 	} {
 		q := newQueueTest(t)
 		q.engine.Advance(tc.rejected)
-		q.add(fake.Pod("p"))
+		q.add("default/p", fake.Pod("p"))
 		q.rejected(q.pop("p", "new"))
 		require.NoError(t, q.engine.Settle(time.Hour))
 		require.Equal(t, tc.rejected, q.elapsed(), "SCHED-253: Settle does not wait for it")
@@ -169,10 +169,10 @@ func TestFlush(t *testing.T) {
 		q.pop("p", "SCHED-253")
 	}
 	q := newQueueTest(t)
-	q.add(fake.Pod("p"))
+	q.add("default/p", fake.Pod("p"))
 	q.rejected(q.pop("p", "new"))
 	q.engine.Advance(4 * time.Minute)
-	q.add(fake.Pod("later"))
+	q.add("default/later", fake.Pod("later"))
 	q.rejected(q.pop("later", "new"))
 	q.engine.Advance(90 * time.Second)
 	q.pop("p", "SCHED-009: only those that are old enough")
@@ -184,20 +184,20 @@ func TestFlush(t *testing.T) {
 func TestUpdates(t *testing.T) {
 	q := newQueueTest(t)
 	gated := with(fake.Pod("p"), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
-	q.add(gated)
+	q.add("default/p", gated)
 	q.pop("", "SCHED-020: it is gated")
-	q.update(gated, fake.Pod("p", fake.Labels("a", "b")))
-	q.update(gated, fake.Pod("p", fake.Labels("a", "c")))
+	q.update("default/p", gated, fake.Pod("p", fake.Labels("a", "b")))
+	q.update("default/p", gated, fake.Pod("p", fake.Labels("a", "c")))
 	item := q.pop("p", "SCHED-255: its gates are gone")
 	require.Equal(t, "c", item.pod.Labels["a"], "in the newest version")
 	item.plugins = []string{taintToleration}
 	q.requeueFailed(item)
-	q.update(item.pod, fake.Pod("p"))
+	q.update("default/p", item.pod, fake.Pod("p"))
 	q.pop("", "SCHED-255: this does not help")
-	q.update(item.pod, with(fake.Pod("p"),
+	q.update("default/p", item.pod, with(fake.Pod("p"),
 		func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }))
 	q.pop("p", "SCHED-255")
-	q.update(item.pod, fake.Pod("p"))
+	q.update("default/p", item.pod, fake.Pod("p"))
 	q.remove("default/p")
 	q.pop("", "it is gone")
 	q.remove("default/p")

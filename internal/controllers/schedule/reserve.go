@@ -36,11 +36,11 @@ func (r *reservation) node() string { return r.pod.Spec.NodeName }
 
 // reserve assumes the volumes and claims of a pod as they will be written, so that later cycles respect them (SCHED-130 to SCHED-133). It
 // checks neither topology nor capacity again (SCHED-108). After an error nothing is assumed.
-func (s *scheduler) reserve(pod *corev1.Pod, volumes nodeVolumes) (*reservation, error) {
+func (s *scheduler) reserve(pod *corev1.Pod, claims claimKeys, volumes nodeVolumes) (*reservation, error) {
 	// SCHED-108: the choices of the filters are final.
 	r := &reservation{pod: pod}
 	// SCHED-130: bound claims need no reservation.
-	if s.allBound(pod) {
+	if s.allBound(claims) {
 		r.allBound = true
 		return r, nil
 	}
@@ -69,9 +69,12 @@ func (s *scheduler) reserve(pod *corev1.Pod, volumes nodeVolumes) (*reservation,
 	return r, nil
 }
 
-// allBound reports whether each claim of the pod is bound (SCHED-130).
-func (s *scheduler) allBound(pod *corev1.Pod) bool {
-	for _, key := range objects.ClaimsOf(pod) {
+// allBound reports whether each of the claims is bound (SCHED-130).
+func (s *scheduler) allBound(claims claimKeys) bool {
+	for _, key := range claims {
+		if key == "" {
+			continue
+		}
 		if claim, ok := s.claims.get(key); !ok || !fullyBound(claim) {
 			return false
 		}

@@ -27,10 +27,11 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 		s.events.Event(p, pod, corev1.EventTypeWarning, "FailedScheduling", "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
 		return
 	}
-	if s.pods.assumed[item.key] {
+	if s.pods.isAssumed(item.key) {
 		return
 	}
-	c := newCycle(s.lookups(), pod)
+	c := &s.cycle
+	c.reset(s.lookups(), pod, item.claims)
 	node, err := s.findNode(p, c)
 	if err != nil {
 		s.rejected(p, item, c, err)
@@ -40,8 +41,8 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	assumed := *pod
 	assumed.Spec.NodeName = node
 	delete(s.nominated, item.key)
-	s.pods.assume(item.key, &assumed)
-	res, err := s.reserve(&assumed, c.found[node])
+	s.pods.assume(item.key, &assumed, item.claims)
+	res, err := s.reserve(&assumed, item.claims, c.found[node])
 	if err != nil {
 		// SCHED-237, SCHED-133
 		s.pods.remove(item.key)
@@ -51,12 +52,14 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	s.actor.Go("binding of "+item.key, func(p *engine.Process) { s.bind(p, item, res) })
 }
 
+// unnominated is the nomination that ends one.
+var unnominated string
+
 // rejected handles a pod for which no node was found. It may evict pods of lower priority.
 func (s *scheduler) rejected(p *engine.Process, item *queuedPod, c *cycle, err error) {
 	// The nomination ends unless postFilter makes another one. A pod rejected before any node was filtered keeps it.
-	nominate := new("")
-	var unfit *fitError
-	if errors.As(err, &unfit) {
+	nominate := &unnominated
+	if unfit, ok := errors.AsType[*fitError](err); ok {
 		nominate = s.postFilter(c, &unfit.diagnosis)
 	}
 	s.fail(p, item, err, nominate)
@@ -69,27 +72,30 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 		// SCHED-022: no plugin runs.
 		return "", errNoNodes
 	}
-	d := diagnosis{nodes: len(nodes)}
+	d := &c.diagnosis
+	d.nodes = len(nodes)
 	if answer := c.preFilter(); answer.code == failed {
 		return "", answer.err
 	} else if answer.rejected() {
 		// SCHED-232: no node is filtered.
 		d.preFilter = answer.message()
 		d.blame(answer.plugin)
-		return "", &fitError{d}
+		return "", &fitError{*d}
 	}
-	feasible, err := s.feasible(c, nodes, &d)
+	feasible, err := s.feasible(c, nodes, d)
 	switch {
 	case err != nil:
 		return "", err
 	case len(feasible) == 0:
-		return "", &fitError{d}
+		return "", &fitError{*d}
 	}
 	node, err := s.choose(c, feasible)
 	if err != nil {
 		return "", err
 	}
-	p.Decide("SCHED-026", c.pod, "goes to node %s", node.Name)
+	if p.Tracing() {
+		p.Decide("SCHED-026", c.pod, "goes to node %s", node.Name)
+	}
 	for _, b := range c.found[node.Name].bindings {
 		p.Decide("SCHED-086", b.claim, "gets volume %s on node %s", b.pv.Name, node.Name)
 	}

@@ -40,6 +40,9 @@ type scheduler struct {
 	preBinding map[string]*reservation
 	// busy is set while an attempt runs or is queued.
 	busy bool
+	// attempt is tryNext. cycle is the memory of its cycle.
+	attempt func(*engine.Process)
+	cycle   cycle
 	// first is the index of the node at which the next search begins (SCHED-025).
 	first int
 	table nodeTable
@@ -106,7 +109,7 @@ func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 		ix:     ix,
 	}
 	s.volumes.informer, s.claims.informer = s.inf.volumes, s.inf.claims
-	s.queue = newQueue(a, &s.cfg, s.wake)
+	s.queue, s.attempt = newQueue(a, &s.cfg, s.wake), s.tryNext
 	return s
 }
 
@@ -138,7 +141,7 @@ func (s *scheduler) podAdded(pod *corev1.Pod) {
 	} else if s.cfg.responsible(pod) {
 		// SCHED-020: a pod created with a node never gets here, so no node is selected for its claims.
 		s.nominate(pod)
-		s.queue.add(pod)
+		s.queue.add(s.inf.pods.KeyOf(pod), pod)
 	}
 }
 
@@ -159,14 +162,14 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 		delete(s.nominated, key)
 		s.assigned(key, pod)
 	case !s.cfg.responsible(pod):
-	case s.pods.assumed[key]:
+	case s.pods.isAssumed(key):
 		// It is being bound: the end of the binding cycle decides, unless the pod is being deleted.
 		if pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
 			s.forget(key)
 		}
 	default:
 		s.nominate(pod)
-		s.queue.update(old, pod)
+		s.queue.update(key, old, pod)
 		s.nominationChanged(old, pod)
 	}
 	s.watching.changed(pod)
@@ -182,7 +185,7 @@ func (s *scheduler) podDeleted(pod *corev1.Pod) {
 		s.podGone(pod, nil)
 	case s.cfg.responsible(pod):
 		s.queue.remove(key)
-		if s.pods.assumed[key] {
+		if s.pods.isAssumed(key) {
 			s.forget(key)
 		} else {
 			s.nominationChanged(pod, &corev1.Pod{})
@@ -193,7 +196,7 @@ func (s *scheduler) podDeleted(pod *corev1.Pod) {
 
 // forget frees what an assumed pod occupies on its node. Its binding cycle continues and will fail.
 func (s *scheduler) forget(key string) {
-	pod := s.pods.pods[key]
+	pod := s.pods.pods[key].pod
 	s.pods.remove(key)
 	s.podGone(pod, nil)
 }
@@ -209,14 +212,17 @@ func (s *scheduler) wake() {
 		return
 	}
 	s.busy = true
-	s.actor.Go("scheduling", func(p *engine.Process) {
-		if item := s.queue.next(); item != nil {
-			s.schedule(p, item)
-		}
-		// SCHED-027: one attempt after the other; binding cycles run meanwhile.
-		s.busy = false
-		s.wake()
-	})
+	s.actor.Go("scheduling", s.attempt)
+}
+
+// tryNext tries the next pod.
+func (s *scheduler) tryNext(p *engine.Process) {
+	if item := s.queue.next(); item != nil {
+		s.schedule(p, item)
+	}
+	// SCHED-027: one attempt after the other; binding cycles run meanwhile.
+	s.busy = false
+	s.wake()
 }
 
 // now returns the virtual time.

@@ -68,6 +68,10 @@ func (c *cycle) scorePods(nodes []*nodeState) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	others := c.look.attractingPods()
+	if len(own) == 0 && others == nil {
+		return nil, nil
+	}
 	scores := podScores{}
 	for i := range own {
 		// SCHED-290: the namespaces that a selector selects are those of this moment.
@@ -84,9 +88,11 @@ func (c *cycle) scorePods(nodes []*nodeState) ([]int64, error) {
 			}
 		}
 	}
-	namespace := c.look.namespaceLabels(c.pod.Namespace)
-	for other, node := range c.look.attractingPods() {
-		scores.addTermsOf(other, c.pod, namespace, node)
+	if others != nil {
+		namespace := c.look.namespaceLabels(c.pod.Namespace)
+		for other, node := range others {
+			scores.addTermsOf(other, c.pod, namespace, node)
+		}
 	}
 	if len(scores) == 0 {
 		return nil, nil

@@ -77,6 +77,9 @@ func servicesAmong(objs iter.Seq[*plain.Object]) iter.Seq[*corev1.Service] {
 
 // siblings is siblings with the objects in the informers.
 func (s *scheduler) siblings(pod *corev1.Pod) labels.Selector {
+	if len(s.groups) == 0 {
+		return labels.Everything()
+	}
 	services := func(func(*plain.Object) bool) {}
 	if informer := s.groups[snapshot.Services]; informer != nil {
 		services = slices.Values(informer.List())

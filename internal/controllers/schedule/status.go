@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +113,10 @@ func (d *diagnosis) add(node string, s status) {
 
 // blame records a plugin that rejected the pod.
 func (d *diagnosis) blame(plugin string) {
+	if len(d.plugins) == 0 && plugin != "" {
+		d.plugins = []string{plugin}
+		return
+	}
 	if at, known := slices.BinarySearch(d.plugins, plugin); !known && plugin != "" {
 		d.plugins = slices.Insert(d.plugins, at, plugin)
 	}
@@ -119,18 +124,19 @@ func (d *diagnosis) blame(plugin string) {
 
 // message returns the text of the condition and the Event (SCHED-232 to SCHED-236).
 func (d *diagnosis) message() string {
-	text := fmt.Sprintf("0/%d nodes are available:", d.nodes)
-	if d.preFilter != "" {
-		// SCHED-232: one reason for all nodes.
-		text += " " + d.preFilter + "."
-	} else if reasons := d.histogram(); reasons != "" {
-		// SCHED-233: the reasons with the number of nodes for each.
-		text += " " + reasons + "."
+	// SCHED-232: one reason for all nodes. SCHED-233: else the reasons with the number of nodes for each.
+	reasons := d.preFilter
+	if reasons == "" {
+		reasons = d.histogram()
+	}
+	before, after, space := "", "", ""
+	if reasons != "" {
+		before, after = " ", "."
 	}
 	if d.after != "" {
-		text += " " + d.after
+		space = " "
 	}
-	return text
+	return "0/" + strconv.Itoa(d.nodes) + " nodes are available:" + before + reasons + after + space + d.after
 }
 
 // histogram returns the reasons with the number of nodes for each.

@@ -13,13 +13,18 @@ import (
 
 // podClaims are the claims of a pod, sorted by VolumeBinding (SCHED-047).
 type podClaims struct {
-	skip    bool
-	bound   []*corev1.PersistentVolumeClaim
-	volumes []*corev1.PersistentVolume // of the bound claims, nil for those that do not exist; read when the first node is checked
+	skip  bool
+	bound []*corev1.PersistentVolumeClaim
+	// volumes are those of the bound claims, nil for those that do not exist. They are read when the first node is checked.
+	volumes []*corev1.PersistentVolume
+	read    bool
 	delayed []*corev1.PersistentVolumeClaim
 	// offers are the volumes that each delayed claim may be given, by the claim's key; they are the same for all nodes (SCHED-052).
 	offers map[string]*offer
 }
+
+// emptied returns no claims, with the memory of the lists.
+func (p podClaims) emptied() podClaims { return podClaims{bound: p.bound[:0], volumes: p.volumes[:0]} }
 
 // nodeVolumes has the volumes for the delayed claims of a pod on one node (SCHED-114).
 type nodeVolumes struct {
@@ -42,16 +47,15 @@ func fullyBound(claim *corev1.PersistentVolumeClaim) bool {
 
 // preFilterBinding checks that the pod's claims exist and sorts them (SCHED-040 to SCHED-052).
 func (c *cycle) preFilterBinding() status {
-	c.binding = podClaims{skip: true}
-	for i := range c.pod.Spec.Volumes {
-		volume := &c.pod.Spec.Volumes[i]
-		name := objects.ClaimOf(c.pod, volume)
-		if name == "" {
+	c.binding = c.binding.emptied()
+	c.binding.skip = true
+	for i, key := range c.keys {
+		if key == "" {
 			continue
 		}
 		c.binding.skip = false
 		// SCHED-046: the first unusable claim, in the order of the pod's volumes, decides.
-		if s := c.checkClaim(volume, name); s.code != success {
+		if s := c.checkClaim(&c.pod.Spec.Volumes[i], key); s.code != success {
 			return s
 		}
 	}
@@ -61,9 +65,11 @@ func (c *cycle) preFilterBinding() status {
 	}
 	if c.sortClaims() {
 		// SCHED-050: claims of immediate binding have to be bound before.
-		return rejectFor(reasonImmediate).by("SCHED-050")
+		return rejectFor(immediate...).by("SCHED-050")
 	}
-	c.binding.offers = map[string]*offer{}
+	if len(c.binding.delayed) > 0 {
+		c.binding.offers = map[string]*offer{}
+	}
 	for _, claim := range c.binding.delayed {
 		// SCHED-052: the volumes are read once, for all nodes.
 		key := api.KeyOf(claim)
@@ -72,9 +78,13 @@ func (c *cycle) preFilterBinding() status {
 	return status{}
 }
 
-// checkClaim rejects the pod if it cannot use the claim of that name for a volume.
-func (c *cycle) checkClaim(volume *corev1.Volume, name string) status {
-	claim, ok := c.look.claim(api.Key(c.pod.Namespace, name))
+// immediate are the reasons for the most frequent rejection.
+var immediate = []string{reasonImmediate}
+
+// checkClaim rejects the pod if it cannot use the claim of that key for a volume.
+func (c *cycle) checkClaim(volume *corev1.Volume, key string) status {
+	_, name := objects.SplitKey(key)
+	claim, ok := c.look.claim(key)
 	switch {
 	case !ok && volume.Ephemeral != nil:
 		// SCHED-042: the ephemeral volume controller has not created it yet.
@@ -99,7 +109,10 @@ func (c *cycle) checkClaim(volume *corev1.Volume, name string) status {
 // sortClaims sorts the pod's claims into bound and delayed ones. It reports whether a claim is neither.
 func (c *cycle) sortClaims() (immediate bool) {
 	// SCHED-051: a claim that two volumes name counts twice.
-	for _, key := range objects.ClaimsOf(c.pod) {
+	for _, key := range c.keys {
+		if key == "" {
+			continue
+		}
 		claim, ok := c.look.assumedClaim(key)
 		switch {
 		case !ok:
@@ -184,9 +197,10 @@ func (c *cycle) checkBound(at *nodeState) (missing, unreachable bool, err error)
 
 // readBound reads the volumes of the bound claims, which are the same for all nodes.
 func (c *cycle) readBound() {
-	if c.binding.volumes != nil {
+	if c.binding.read {
 		return
 	}
+	c.binding.read = true
 	for _, claim := range c.binding.bound {
 		pv, _ := c.look.assumedVolume(claim.Spec.VolumeName)
 		c.binding.volumes = append(c.binding.volumes, pv)

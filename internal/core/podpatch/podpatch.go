@@ -58,7 +58,7 @@ func WithCondition(conditions []corev1.PodCondition, condition corev1.PodConditi
 	condition.LastTransitionTime = metav1.NewTime(now)
 	at := slices.IndexFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
 	if at < 0 {
-		return append(slices.Clone(conditions), condition), true
+		return with(conditions, condition), true
 	}
 	old := conditions[at]
 	// SCHED-230: lastTransitionTime is the time of the last change of the status.
@@ -71,6 +71,13 @@ func WithCondition(conditions []corev1.PodCondition, condition corev1.PodConditi
 	return conditions, old.Status != condition.Status || old.Reason != condition.Reason || old.Message != condition.Message
 }
 
+// with returns a copy of the conditions with one more.
+func with(conditions []corev1.PodCondition, condition corev1.PodCondition) []corev1.PodCondition {
+	all := make([]corev1.PodCondition, len(conditions)+1)
+	all[copy(all, conditions)] = condition
+	return all
+}
+
 // MergeCondition merges the condition of a type, as wanted, into the conditions of the newest pod of that name: the result has what differs
 // between pod and wanted, and otherwise what newest has, even if that is another pod (SCHED-238).
 func MergeCondition(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
@@ -80,12 +87,13 @@ func MergeCondition(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind 
 		before = pod.Status.Conditions[at]
 	}
 	condition := wanted[slices.IndexFunc(wanted, ofKind)]
-	conditions := slices.Clone(newest.Status.Conditions)
-	if at := slices.IndexFunc(conditions, ofKind); at >= 0 {
-		conditions[at] = overlay(conditions[at], before, condition)
-		return conditions
+	at := slices.IndexFunc(newest.Status.Conditions, ofKind)
+	if at < 0 {
+		return with(newest.Status.Conditions, overlay(corev1.PodCondition{Type: kind}, before, condition))
 	}
-	return append(conditions, overlay(corev1.PodCondition{Type: kind}, before, condition))
+	conditions := slices.Clone(newest.Status.Conditions)
+	conditions[at] = overlay(conditions[at], before, condition)
+	return conditions
 }
 
 // overlay applies to a stored condition what differs between two versions of it (SCHED-238). Other writers may have set the rest.
