@@ -30,7 +30,7 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 	class, _ := c.infClasses.Get(objects.ClassOf(claim))
 	d := claimsync.Provision(class, c.cfg.DisableProvisioning, c.cfg.Migration, c.cfg.Backends)
 	// PROV-026: the operation works on the claim as it is now.
-	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
+	operation := "provision-" + c.store.Claims.KeyOf(claim) + "[" + string(claim.UID) + "]"
 	run := func(fn func(p *engine.Process) error) {
 		c.log.Info(4, "scheduleOperation", klog.String("operationName", operation))
 		// PROV-026: an operation that runs or backs off is not started again; a later sync tries again.
@@ -62,7 +62,9 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", d.Err.Error())
 	default:
 		// PROV-025: an external provisioner creates the volume.
-		p.Decide("PROV-025", claim, "provisioning by external provisioner %s", d.Provisioner)
+		if p.Tracing() {
+			p.Decide("PROV-025", claim, "provisioning by external provisioner %s", d.Provisioner)
+		}
 		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, d.Provisioner) })
 	}
 	return nil

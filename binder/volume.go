@@ -76,7 +76,7 @@ func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) 
 		}
 		p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
 		c.dirty.effects++
-		c.claimQueue.Add(api.KeyOf(claim))
+		c.claimQueue.Add(c.store.Claims.KeyOf(claim))
 		return nil
 	case claim.Spec.VolumeName == pv.Name:
 		// BIND-066: both name each other.
@@ -136,9 +136,9 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 		c.logClaimFound(pv, claim)
 		return claim, nil
 	}
-	key := api.Key(ref.Namespace, ref.Name)
 	if !ok && !isReleased(pv) {
 		// BIND-061: a cache alone is not enough to release a volume; the API server is asked.
+		key := api.Key(ref.Namespace, ref.Name)
 		claim, ok = c.infClaims.Get(key)
 		if !ok {
 			live, err := c.api.Claims.Get(p, key)
@@ -161,7 +161,7 @@ func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*c
 	}
 	// BIND-061: the cache has another claim of that name, and may lag; the API server is asked.
 	c.log.Info(4, "Maybe cached claim is not the newest one, we should fetch it from apiserver", claimOfRef(pv))
-	live, err := c.api.Claims.Get(p, key)
+	live, err := c.api.Claims.Get(p, api.Key(ref.Namespace, ref.Name))
 	switch {
 	case apierrors.IsNotFound(err):
 		c.log.Info(4, claimReplaced, claimOfRef(pv), volumeName(pv)) // upstream compares an empty claim

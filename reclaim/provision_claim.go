@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -157,7 +158,8 @@ func volumeNameFor(claim *corev1.PersistentVolumeClaim) string { return "pvc-" +
 // provisionClaim creates a volume for a claim (XPROV-020 to XPROV-028). The state is that after an error.
 func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) (provisionState, error) {
 	// XPROV-020: an earlier attempt has created the volume.
-	if _, exists := c.volumes.Get(volumeNameFor(claim)); exists {
+	name := volumeNameFor(claim)
+	if _, exists := c.volumes.Get(name); exists {
 		p.Decide("XPROV-020", claim, "its volume exists")
 		return finished, errStop
 	}
@@ -178,13 +180,13 @@ func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.Persistent
 		return finished, errStop
 	}
 	if p.Tracing() {
-		p.Decide("XPROV-013f", claim, "driver %s provisions volume %s", c.name, volumeNameFor(claim))
+		p.Decide("XPROV-013f", claim, "driver %s provisions volume %s", c.name, name)
 	}
 	// XPROV-024: each attempt has an Event.
 	c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning,
-		fmt.Sprintf("External provisioner is provisioning volume for claim %q", api.KeyOf(claim)))
+		"External provisioner is provisioning volume for claim "+strconv.Quote(c.claims.KeyOf(claim)))
 	// XPROV-025: the driver creates the asset.
-	pv, state, err := c.createVolume(p, claim, class)
+	pv, state, err := c.createVolume(p, claim, class, name)
 	if err != nil {
 		if state != noChange {
 			// XPROV-065: a failure may mean that less is left.

@@ -23,17 +23,17 @@ const (
 	cleanupTries         = 5
 )
 
-// createVolume is the CSI sidecar's part of provisioning: it checks the claim, calls the driver, and returns the volume for its response
-// (XPROV-030 to XPROV-033).
-func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim,
-	class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
+// createVolume is the CSI sidecar's part of provisioning: it checks the claim, calls the driver, and returns the volume of that name for its
+// response (XPROV-030 to XPROV-033).
+func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, name string) (
+	*corev1.PersistentVolume, provisionState, error) {
 	// MIG-020: the driver that replaced an in-tree plugin gets parameters of its own.
 	given := class
 	class, err := intree.Class(given)
 	if err != nil {
 		return nil, finished, fmt.Errorf("failed to translate storage class: %w", err)
 	}
-	req, refs, state, err := c.prepare(p, claim, class)
+	req, refs, state, err := c.prepare(p, claim, class, name)
 	if err != nil {
 		return nil, state, err
 	}
@@ -106,10 +106,10 @@ func (c *provisioner) cleanUp(p *engine.Process, req storage.CreateRequest, id s
 }
 
 // prepare checks the claim before the call, and returns the request (XPROV-031) and the secrets of the volume (XPROV-034).
-func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeClaim,
-	class *storagev1.StorageClass) (req storage.CreateRequest, refs secretsOf, state provisionState, err error) {
+func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, name string) (
+	req storage.CreateRequest, refs secretsOf, state provisionState, err error) {
 	req = storage.CreateRequest{
-		Name:         volumeNameFor(claim),
+		Name:         name,
 		Modes:        claim.Spec.AccessModes,
 		VolumeMode:   objects.VolumeModeOf(claim.Spec.VolumeMode),
 		MountOptions: class.MountOptions,

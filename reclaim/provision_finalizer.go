@@ -46,9 +46,20 @@ func patchFinalizer(p *engine.Process, pv *corev1.PersistentVolume,
 	}, api.Main)
 }
 
+// sameOthers reports whether two lists have the same finalizers, but for the external one.
+func sameOthers(a, b []string) bool {
+	within := func(a, b []string) bool {
+		return !slices.ContainsFunc(a, func(name string) bool { return name != objects.ExternalFinalizer && !slices.Contains(b, name) })
+	}
+	return len(b) > 0 && within(a, b) && within(b, a)
+}
+
 // mergeFinalizers returns the stored finalizers, with the external one if it is wanted and without it otherwise. They have the order of
 // wanted. Each of the others comes before the first of these that is stored behind it (XPROV-051).
 func mergeFinalizers(stored, wanted []string) []string {
+	if sameOthers(stored, wanted) {
+		return slices.Clip(wanted)
+	}
 	known := slices.DeleteFunc(slices.Clone(wanted),
 		func(name string) bool { return name != objects.ExternalFinalizer && !slices.Contains(stored, name) })
 	others := slices.DeleteFunc(slices.Clone(stored),

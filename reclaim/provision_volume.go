@@ -36,7 +36,7 @@ func (c *provisioner) syncVolume(p *engine.Process, pv *corev1.PersistentVolume)
 	wanted, why := deleteWanted(pv, !c.cfg.NoFinalizer)
 	if !wanted {
 		if p.Tracing() && pv.Spec.ClaimRef != nil && pv.Status.Phase != corev1.VolumeBound {
-			p.Decide("XPROV-052", pv, "the volume is not deleted: %s", why())
+			p.Decide("XPROV-052", pv, "the volume is not deleted: %s", why)
 		}
 		return nil
 	}
@@ -57,25 +57,30 @@ func responsible(pv *corev1.PersistentVolume, isMine func(provisioner string) bo
 	return isMine(pv.Annotations[objects.AnnMigratedTo])
 }
 
+// refusal is why a volume is not deleted: a text and what it ends in. The two are put together only where somebody reads them.
+type refusal struct{ text, value string }
+
+func (r refusal) String() string { return r.text + r.value }
+
 // deleteWanted reports whether a volume should be deleted, or why not (XPROV-052). The CSI sidecar adds no condition.
-func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why func() string) {
+func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why refusal) {
 	terminating := pv.DeletionTimestamp != nil
 	switch {
 	// XPROV-052: without the finalizer, the asset of a volume that is being deleted is deleted already.
 	case finalizer && terminating && !slices.Contains(pv.Finalizers, objects.ExternalFinalizer):
-		return false, func() string { return "it is being deleted and has no external finalizer" }
+		return false, refusal{text: "it is being deleted and has no external finalizer"}
 	// XPROV-052: with finalizers switched off, the same is assumed of each volume that is being deleted.
 	case !finalizer && terminating:
-		return false, func() string { return "it is being deleted" }
+		return false, refusal{text: "it is being deleted"}
 	// XPROV-052: only Released volumes are deleted, never Failed ones. RECL-046: a volume that is never Released keeps its finalizer, and a
 	// deletion does not end.
 	case pv.Status.Phase != corev1.VolumeReleased:
-		return false, func() string { return "its phase is " + string(pv.Status.Phase) }
+		return false, refusal{"its phase is ", string(pv.Status.Phase)}
 	// XPROV-052: with another policy than Delete the asset stays.
 	case pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
-		return false, func() string { return "its policy is " + string(pv.Spec.PersistentVolumeReclaimPolicy) }
+		return false, refusal{"its policy is ", string(pv.Spec.PersistentVolumeReclaimPolicy)}
 	}
-	return true, nil
+	return true, refusal{}
 }
 
 // deleteVolume deletes the asset of a volume, then the volume (XPROV-053). A retry repeats both (XPROV-055).
@@ -123,7 +128,7 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 	// XPROV-054: a volume with a VolumeAttachment is not deleted.
 	if backends.Can(c.driver.backend, storage.Attach) {
 		for _, va := range c.attachments.ByIndex(c.byVolume, pv.Name) {
-			return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
+			return errors.New("persistentvolume " + pv.Name + " is still attached to node " + va.Spec.NodeName)
 		}
 	}
 	secret, err := c.deletionSecret(pv)

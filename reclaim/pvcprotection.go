@@ -156,7 +156,7 @@ func (c *pvcProtection) syncClaim(p *engine.Process, key string, pods *livePods)
 		// PROT-023: a claim without the finalizer gets it.
 		finalizers, _ := objects.WithFinalizer(claim.Finalizers, objects.ClaimProtectionFinalizer)
 		p.Decide("PROT-023", claim, "the protection finalizer is missing")
-		if _, err := p.API().Claims.Update(p, claimWith(claim, finalizers)); err != nil {
+		if _, err := p.API().Claims.Replace(p, claimWith(claim, finalizers)); err != nil {
 			c.log.Error(err, "Error adding protection finalizer to PVC", klog.Object("PVC", claim))
 			return err
 		}
@@ -169,13 +169,15 @@ func (c *pvcProtection) syncClaim(p *engine.Process, key string, pods *livePods)
 	}
 	// PROT-023: a claim in use keeps the finalizer; the end of the pod queues it again.
 	if user != nil {
-		p.Decide("PROT-026", claim, "the claim is being deleted but pod %s uses it", user.Name)
+		if p.Tracing() {
+			p.Decide("PROT-026", claim, "the claim is being deleted but pod %s uses it", user.Name)
+		}
 		c.log.Info(2, "Keeping PVC because it is being used", klog.Object("PVC", claim))
 		return nil
 	}
 	finalizers, _ := objects.WithoutFinalizer(claim.Finalizers, objects.ClaimProtectionFinalizer)
 	p.Decide("PROT-023", claim, "the claim is being deleted and no pod uses it")
-	if _, err := p.API().Claims.Update(p, claimWith(claim, finalizers)); err != nil {
+	if _, err := p.API().Claims.Replace(p, claimWith(claim, finalizers)); err != nil {
 		c.log.Error(err, "Error removing protection finalizer from PVC", klog.Object("PVC", claim))
 		return err
 	}

@@ -72,7 +72,7 @@ func (c *pvProtection) syncVolume(p *engine.Process, name string) error {
 		// PROT-011: a volume without the finalizer gets it.
 		finalizers, _ := objects.WithFinalizer(pv.Finalizers, objects.VolumeProtectionFinalizer)
 		p.Decide("PROT-011", pv, "the protection finalizer is missing")
-		if _, err := p.API().Volumes.Update(p, volumeWith(pv, finalizers)); err != nil {
+		if _, err := p.API().Volumes.Replace(p, volumeWith(pv, finalizers)); err != nil {
 			// PROT-013: a failure is retried.
 			c.log.Info(3, "Error adding protection finalizer to PV", klog.Object("PV", pv), klog.Err(err))
 			return err
@@ -88,7 +88,7 @@ func (c *pvProtection) syncVolume(p *engine.Process, name string) error {
 	}
 	finalizers, _ := objects.WithoutFinalizer(pv.Finalizers, objects.VolumeProtectionFinalizer)
 	p.Decide("PROT-011", pv, "the volume is being deleted and not in use")
-	if _, err := p.API().Volumes.Update(p, volumeWith(pv, finalizers)); err != nil {
+	if _, err := p.API().Volumes.Replace(p, volumeWith(pv, finalizers)); err != nil {
 		// PROT-013: a failure is retried.
 		c.log.Info(3, "Error removing protection finalizer from PV", klog.Object("PV", pv), klog.Err(err))
 		return err

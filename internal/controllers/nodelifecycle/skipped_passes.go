@@ -18,7 +18,7 @@ import (
 func (c *controller) wakeFor(old, node *corev1.Node) {
 	switch {
 	case old == nil || old.UID != node.UID || !maps.Equal(old.Labels, node.Labels) ||
-		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !sameButHeartbeat(old.Status.Conditions, node.Status.Conditions):
+		len(old.Spec.Taints)+len(node.Spec.Taints) > 0 && !equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !sameButHeartbeat(old.Status.Conditions, node.Status.Conditions):
 		c.wake(needsTaint(node))
 	case !heartbeat(old).Equal(heartbeat(node)) && !c.renewing(node.Name):
 		c.wake(false)
@@ -91,11 +91,13 @@ func (c *controller) catchUp(node *corev1.Node) {
 		return
 	}
 	last, first := c.monitor.LastTick(), c.monitor.TickAfter(h.seen)
-	ticks := []time.Time{first, c.monitor.TickAfter(first)}
+	ticks := [3]time.Time{first, c.monitor.TickAfter(first)}
+	n := 2
 	if renewal, ok := c.renewed(node.Name, last); ok {
-		ticks = append(ticks, c.monitor.TickAfter(renewal.Add(-1)))
+		ticks[n] = c.monitor.TickAfter(renewal.Add(-1))
+		n++
 	}
-	for _, tick := range ticks {
+	for _, tick := range ticks[:n] {
 		if tick.After(h.seen) && !tick.After(last) {
 			c.observe(node, tick)
 		}

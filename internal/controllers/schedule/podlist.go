@@ -33,7 +33,6 @@ func (l *podList) remove(item *queuedPod) {
 		return
 	}
 	l.items[at], last.at = last, at
-	l.rise(last)
 	l.sink(last)
 }
 
@@ -48,18 +47,16 @@ func (l *podList) rise(item *queuedPod) {
 	}
 }
 
-// sink moves a pod towards the end until none after it is less.
+// sink moves a pod towards the end. It goes the whole way, and rises from there: the pod was the last one, and seldom belongs elsewhere.
 func (l *podList) sink(item *queuedPod) {
 	for l.less != nil && 2*item.at+1 < len(l.items) {
 		child := l.items[2*item.at+1]
 		if right := 2*item.at + 2; right < len(l.items) && l.less(l.items[right], child) {
 			child = l.items[right]
 		}
-		if !l.less(child, item) {
-			return
-		}
 		l.swap(item, child)
 	}
+	l.rise(item)
 }
 
 func (l *podList) swap(a, b *queuedPod) {

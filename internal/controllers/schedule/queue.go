@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 type queuedPod struct {
 	key string
 	pod *corev1.Pod
-	seq uint64 // the order in which pods were added
+	priority int32  // of pod
+	seq      uint64 // the order in which pods were added
 	// in is the part of the queue that has the pod, nil during an attempt, and at its place there.
 	in *podList
 	at int
@@ -91,11 +91,13 @@ func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
 
 // before reports whether a pod is tried before another: by priority, then by the time since when it waits.
 func before(a, b *queuedPod) bool {
-	return cmp.Or(
-		cmp.Compare(priorityOf(b.pod), priorityOf(a.pod)),
-		a.since.Compare(b.since),
-		cmp.Compare(a.seq, b.seq),
-	) < 0
+	if a.priority != b.priority {
+		return a.priority > b.priority
+	}
+	if order := a.since.Compare(b.since); order != 0 {
+		return order < 0
+	}
+	return a.seq < b.seq
 }
 
 // byExpiry reports whether the backoff of a pod ends before that of another.
@@ -111,7 +113,7 @@ func (q *queue) now() time.Time { return q.actor.Engine().Now() }
 // add queues a new pod.
 func (q *queue) add(key string, pod *corev1.Pod) {
 	q.seq++
-	item := &queuedPod{key: key, pod: pod, claims: claimKeysOf(pod), seq: q.seq, since: q.now()}
+	item := &queuedPod{key: key, pod: pod, priority: priorityOf(pod), claims: claimKeysOf(pod), seq: q.seq, since: q.now()}
 	q.pods[item.key] = item
 	// SCHED-020: a pod with scheduling gates is not tried.
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -127,7 +129,7 @@ func (item *queuedPod) set(pod *corev1.Pod) {
 	if !sharedList(item.pod.Spec.Volumes, pod.Spec.Volumes) {
 		item.claims = claimKeysOf(pod)
 	}
-	item.pod = pod
+	item.pod, item.priority = pod, priorityOf(pod)
 }
 
 func (q *queue) put(in *podList, item *queuedPod) {

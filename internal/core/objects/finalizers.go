@@ -12,7 +12,9 @@ func WithFinalizer(finalizers []string, finalizer string) (_ []string, changed b
 	if slices.Contains(finalizers, finalizer) {
 		return finalizers, false
 	}
-	return append(slices.Clip(slices.Clone(finalizers)), finalizer), true
+	with := make([]string, len(finalizers)+1)
+	with[copy(with, finalizers)] = finalizer
+	return with, true
 }
 
 // WithoutFinalizer returns the finalizers except one; nil if it was the only one. The argument is not modified.
@@ -20,11 +22,17 @@ func WithoutFinalizer(finalizers []string, finalizer string) (_ []string, change
 	if !slices.Contains(finalizers, finalizer) {
 		return finalizers, false
 	}
-	var rest []string
+	if len(finalizers) == 1 {
+		return nil, true
+	}
+	rest := make([]string, 0, len(finalizers)-1)
 	for _, f := range finalizers {
 		if f != finalizer {
 			rest = append(rest, f)
 		}
+	}
+	if len(rest) == 0 {
+		return nil, true
 	}
 	return rest, true
 }
