@@ -84,7 +84,7 @@ func (c *controller) pointClaim(
 	pointed.Spec.Resources.Requests = oneOf(claim.Spec.Resources.Requests, pv.Spec.Capacity)
 	switch {
 	case chosen && !completed:
-		pointed.Annotations = withAnnotations(claim.Annotations, completedKeys...)
+		pointed.Annotations = c.provisioned.completed(claim.Annotations)
 	case chosen:
 		pointed.Annotations = withAnnotations(claim.Annotations, boundKeys...)
 	default:

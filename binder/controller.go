@@ -65,6 +65,7 @@ type controller struct {
 	resync      *engine.Ticker
 	dirty       dirtySet
 	repeats     repeats
+	provisioned sharedAnnotations
 }
 
 // New adds the PersistentVolume controller to the engine. A negative ResyncPeriod and a second controller are errors.

@@ -99,16 +99,44 @@ func (c *controller) nameProvisioner(
 		return claim, nil
 	}
 	named := *claim
-	named.Annotations = map[string]string{}
-	maps.Copy(named.Annotations, claim.Annotations)
-	named.Annotations[objects.AnnStorageProvisioner] = provisioner
-	named.Annotations[objects.AnnBetaStorageProvisioner] = provisioner
+	named.Annotations = c.provisioned.naming(claim.Annotations, provisioner)
 	named.Annotations, _ = objects.RepairClaimMigration(&named, c.cfg.Migration)
 	updated, err := c.updateClaim(p, &named)
 	if err != nil {
 		return claim, err
 	}
 	return updated, nil
+}
+
+// sharedAnnotations are those of claims that one external provisioner provisions for, which most often have no others. They share the maps,
+// which, like all stored data, are never changed. Both are of the provisioner that was named last.
+type sharedAnnotations struct {
+	provisioner string
+	named       map[string]string // the two that name it
+	bound       map[string]string // these and those that a bind adds
+}
+
+// naming returns the annotations of a claim with those that name its provisioner.
+func (s *sharedAnnotations) naming(annotations map[string]string, provisioner string) map[string]string {
+	if len(annotations) == 0 && s.named != nil && s.provisioner == provisioner {
+		return s.named
+	}
+	named := make(map[string]string, len(annotations)+2)
+	maps.Copy(named, annotations)
+	named[objects.AnnStorageProvisioner] = provisioner
+	named[objects.AnnBetaStorageProvisioner] = provisioner
+	if len(annotations) == 0 {
+		*s = sharedAnnotations{provisioner, named, withAnnotations(named, completedKeys...)}
+	}
+	return named
+}
+
+// completed returns the annotations of a claim with those that a bind adds.
+func (s *sharedAnnotations) completed(annotations map[string]string) map[string]string {
+	if s.named != nil && maps.Equal(annotations, s.named) {
+		return s.bound
+	}
+	return withAnnotations(annotations, completedKeys...)
 }
 
 // provisionInTree creates a volume with an in-tree plugin, and saves it. An error is retried by a later sync, after the backoff of the

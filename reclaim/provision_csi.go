@@ -3,6 +3,7 @@ package reclaim
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -218,14 +219,14 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 // volumeOf returns the volume for the driver's response (XPROV-030).
 func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest,
 	resp storage.Volume, refs secretsOf) *corev1.PersistentVolume {
-	attributes := map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", c.started.UnixMilli(), c.name)}
+	attributes := map[string]string{attributeProvisioner: c.identity}
 	for key, value := range resp.Context {
 		attributes[key] = value
 	}
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity:     corev1.ResourceList{corev1.ResourceStorage: objects.Bytes(resp.Size)},
+			Capacity:     c.capacityOf(resp.Size),
 			AccessModes:  claim.Spec.AccessModes,
 			VolumeMode:   claim.Spec.VolumeMode,
 			MountOptions: class.MountOptions,
@@ -252,16 +253,56 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 	}
 	// XPROV-030: the sidecar always writes the annotations of the deletion secret; they are empty if there is none.
 	if !c.cfg.NoSecretAnnotations {
-		pv.Annotations = map[string]string{annDeletionSecretName: "", annDeletionSecretSpace: ""}
-		if ref := refs.provisioner; ref != nil {
-			pv.Annotations[annDeletionSecretName], pv.Annotations[annDeletionSecretSpace] = ref.Name, ref.Namespace
-		}
-		// XPROV-034: those of the modification secret are written only if there is one.
-		if ref := refs.controllerModify; ref != nil {
-			pv.Annotations[objects.AnnModifySecretName], pv.Annotations[objects.AnnModifySecretNamespace] = ref.Name, ref.Namespace
-		}
+		pv.Annotations = refs.annotations()
 	}
 	return pv
+}
+
+// annotations returns the annotations of a volume that name its secrets. The map is not changed.
+func (s *secretsOf) annotations() map[string]string {
+	if s.provisioner == nil && s.controllerModify == nil {
+		return noSecrets
+	}
+	annotations := maps.Clone(noSecrets)
+	if ref := s.provisioner; ref != nil {
+		annotations[annDeletionSecretName], annotations[annDeletionSecretSpace] = ref.Name, ref.Namespace
+	}
+	// XPROV-034: those of the modification secret are written only if there is one.
+	if ref := s.controllerModify; ref != nil {
+		annotations[objects.AnnModifySecretName], annotations[objects.AnnModifySecretNamespace] = ref.Name, ref.Namespace
+	}
+	return annotations
+}
+
+// Most volumes have the annotations and the capacity of the one before. They share the maps, which, like all stored data, are never changed.
+var noSecrets = map[string]string{annDeletionSecretName: "", annDeletionSecretSpace: ""}
+
+// capacityOf returns the capacity of a volume of that size.
+func (c *provisioner) capacityOf(size int64) corev1.ResourceList {
+	if c.lastCapacity == nil || c.lastSize != size {
+		c.lastSize, c.lastCapacity = size, corev1.ResourceList{corev1.ResourceStorage: objects.Bytes(size)}
+	}
+	return c.lastCapacity
+}
+
+// provisionedBy returns the annotations of a volume with the name of its provisioner.
+func (c *provisioner) provisionedBy(annotations map[string]string, provisioner string) map[string]string {
+	last := c.lastAnnotations
+	if last[objects.AnnProvisionedBy] == provisioner && len(last) == len(annotations)+1 && contains(last, annotations) {
+		return last
+	}
+	c.lastAnnotations = objects.MergeStrings(annotations, map[string]string{objects.AnnProvisionedBy: provisioner})
+	return c.lastAnnotations
+}
+
+// contains reports whether a map has the entries of another one.
+func contains(all, some map[string]string) bool {
+	for key, value := range some {
+		if has, ok := all[key]; !ok || has != value {
+			return false
+		}
+	}
+	return true
 }
 
 // addCommonFields sets the fields that do not depend on the driver (XPROV-027, XPROV-030).
@@ -272,11 +313,8 @@ func (c *provisioner) addCommonFields(pv *corev1.PersistentVolume, claim *corev1
 		UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 	}
 	pv.Spec.StorageClassName = objects.ClassOf(claim)
-	if pv.Annotations == nil {
-		pv.Annotations = map[string]string{}
-	}
 	// XPROV-030: provisioned-by is that of the class, for a migrated class an in-tree name.
-	pv.Annotations[objects.AnnProvisionedBy] = class.Provisioner
+	pv.Annotations = c.provisionedBy(pv.Annotations, class.Provisioner)
 	// RECL-042, XPROV-030: a new volume has the external finalizer, whatever its policy.
 	if !c.cfg.NoFinalizer {
 		pv.Finalizers, _ = objects.WithFinalizer(pv.Finalizers, objects.ExternalFinalizer)

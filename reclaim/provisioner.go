@@ -3,7 +3,6 @@ package reclaim
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -47,7 +46,7 @@ func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg sidecar.Config
 	calls := newDriverCalls(driver, set.Timeout)
 	return e.NewActor(actors.Provisioner(driver.Name()), func(a *engine.Actor) {
 		c := &provisioner{
-			cfg: set, actor: a, driver: calls, name: driver.Name(), started: e.Now(),
+			cfg: set, actor: a, driver: calls, name: driver.Name(), identity: fmt.Sprintf("%d-%s", e.Now().UnixMilli(), driver.Name()),
 			claims: engine.NewInformer(a, s.Claims), byUID: byUID,
 			volumes: engine.NewInformer(a, s.Volumes), classes: engine.NewInformer(a, s.Classes),
 			nodes: engine.NewInformer(a, s.Nodes), csiNodes: engine.NewInformer(a, s.CSINodes),
@@ -65,11 +64,12 @@ func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg sidecar.Config
 
 // provisioner is the external-provisioner of one driver between two crashes.
 type provisioner struct {
-	cfg     provisionerSettings
-	actor   *engine.Actor
-	driver  *driverCalls
-	name    string
-	started time.Time
+	cfg    provisionerSettings
+	actor  *engine.Actor
+	driver *driverCalls
+	name   string
+	// identity is the value of the attribute that names the provisioner (XPROV-030).
+	identity string
 
 	claims      engine.Informer[*corev1.PersistentVolumeClaim]
 	byUID       store.Index[*corev1.PersistentVolumeClaim]
@@ -94,6 +94,11 @@ type provisioner struct {
 	infeasible map[types.UID]infeasible                    // claims that the driver rejected as invalid (XPROV-012)
 	unsaved    map[string]*corev1.PersistentVolume         // volumes that are created and not saved yet (XPROV-040)
 	givenUp    map[string]bool                             // keys of both queues that are no longer retried (XPROV-028)
+
+	// lastSize, lastCapacity and lastAnnotations are those of the last volume. See capacityOf and provisionedBy.
+	lastSize        int64
+	lastCapacity    corev1.ResourceList
+	lastAnnotations map[string]string
 }
 
 func (c *provisioner) start(a *engine.Actor) {

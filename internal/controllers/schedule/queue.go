@@ -12,8 +12,8 @@ import (
 
 // queuedPod is a pod without a node.
 type queuedPod struct {
-	key string
-	pod *corev1.Pod
+	key      string
+	pod      *corev1.Pod
 	priority int32  // of pod
 	seq      uint64 // the order in which pods were added
 	// in is the part of the queue that has the pod, nil during an attempt, and at its place there.

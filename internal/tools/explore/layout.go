@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -38,8 +39,8 @@ type fieldLayout struct {
 // within one activity, as it does with engine.Process.Effects.
 const differenceTag = "difference"
 
-// opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic
-// type stands for all its instances.
+// opaque are the types whose values are not read: the observer reports on them, they do not change, they only make Events, or they are
+// copies that save memory. A generic type stands for all its instances.
 var opaque = typeSet(
 	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
 	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[store.Store](),
@@ -47,9 +48,13 @@ var opaque = typeSet(
 ).with(
 	// These are the types behind engine.Client and Informer, and store.Table and Index.
 	typeName{enginePath, "client"}, typeName{enginePath, "informer"}, typeName{storePath, "table"}, typeName{storePath, "index"},
+	// Its maps equal those that would be made without it.
+	typeName{binderPath, "sharedAnnotations"},
 )
 
 var enginePath, storePath = reflect.TypeFor[engine.Engine]().PkgPath(), reflect.TypeFor[store.Store]().PkgPath()
+
+var binderPath = reflect.TypeFor[binder.Config]().PkgPath()
 
 // trees are read by their items in order: their nodes hold numbers that count copies in the whole process.
 var trees = typeSet(reflect.TypeFor[btree.BTreeG[int]]())
