@@ -56,10 +56,9 @@ func (n nodeInternals) Adopt(pod *corev1.Pod) error {
 		k = n.newKubelet()
 	}
 	var found []resolved
-	mounts, devices := volumes.UsedBy(stored)
 	for i := range stored.Spec.Volumes {
 		v := &stored.Spec.Volumes[i]
-		if !mounts[v.Name] && !devices[v.Name] {
+		if !volumes.UseOf(stored, v.Name).Any() {
 			continue
 		}
 		r, err := k.adoption.resolveAdopted(stored, v)

@@ -225,7 +225,7 @@ func TestStart(t *testing.T) {
 	w.node.Stop()
 	w.node.Start()
 	k := w.node.kubelet
-	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.Volumes()), k.operations.pending.Len()},
+	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.PodVolumes()), k.operations.pending.Len()},
 		[]int{0, 0, 0})
 	w.Advance(0)
 	want(t, "MNT-130: read before the first pass", len(k.actual.Volumes()), 1)
@@ -615,7 +615,7 @@ func TestSettle(t *testing.T) {
 	want(t, "phase", w.phase("p1"), corev1.PodPending)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
 	w.OK(w.Settle(time.Hour))
-	want(t, "desired", len(w.node.kubelet.desired.Volumes()), 1)
+	want(t, "desired", len(w.node.kubelet.desired.PodVolumes()), 1)
 }
 
 // A node with a running pod costs nothing while nothing happens.

@@ -58,18 +58,20 @@ func (sr *statusReporter) register(p *engine.Process) {
 
 // inUse appends the volumes in use, in order (MNT-170), to an empty list.
 func (sr *statusReporter) inUse(names []corev1.UniqueVolumeName) []corev1.UniqueVolumeName {
-	for _, v := range sr.k.desired.Volumes() {
+	sr.k.desired.EachVolume(func(v *volumes.DesiredVolume) bool {
 		// MNT-170: a desired volume, if it has to be attached.
 		if v.Attachable {
 			names = append(names, v.Name)
 		}
-	}
-	for _, v := range sr.k.actual.Volumes() {
+		return true
+	})
+	sr.k.actual.EachVolume(func(v *volumes.ActualVolume) bool {
 		// MNT-170, MNT-928: a recorded volume, if it is known to be attached.
 		if v.Attachable == volumes.Attachable {
 			names = append(names, v.Name)
 		}
-	}
+		return true
+	})
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -88,12 +90,16 @@ func (sr *statusReporter) reportIfChanged() {
 }
 
 // awaited reports whether a volume cannot be verified before the next report, because it was unmounted to get another label.
-func (sr *statusReporter) awaited() bool {
-	return slices.ContainsFunc(sr.k.desired.Volumes(), func(v *volumes.DesiredVolume) bool {
-		_, known := sr.k.actual.Volume(v.Name)
-		// MNT-043, MNT-336: the new pod's volume is not marked as reported, although the list has it.
-		return v.Attachable && !v.ReportedInUse && !known
+func (sr *statusReporter) awaited() (awaited bool) {
+	sr.k.desired.EachVolume(func(v *volumes.DesiredVolume) bool {
+		if v.Attachable && !v.ReportedInUse {
+			_, known := sr.k.actual.Volume(v.Name)
+			// MNT-043, MNT-336: the new pod's volume is not marked as reported, although the list has it.
+			awaited = !known
+		}
+		return !awaited
 	})
+	return awaited
 }
 
 // pass is one round of the node's status (MNT-172). Rounds that would find and write nothing make no requests, and are skipped.
@@ -229,8 +235,9 @@ func (sr *statusReporter) nextReport() time.Time {
 
 // bootID returns the ID of the node's current boot.
 func (sr *statusReporter) bootID() string {
-	if sr.k.node.bootID != "" {
-		return sr.k.node.bootID
+	n := sr.k.node
+	if n.bootID == "" {
+		n.bootID = n.name + "-boot-" + strconv.Itoa(n.boots)
 	}
-	return sr.k.node.name + "-boot-" + strconv.Itoa(sr.k.node.boots)
+	return n.bootID
 }

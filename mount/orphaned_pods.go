@@ -55,7 +55,7 @@ func (hk *housekeeper) stopOrphan(c *container) {
 func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 	fs := hk.k.node.disk
 	// MNT-480: nothing that may be mounted is removed. MNT-482: block volumes are known from memory only.
-	if len(hk.k.actual.PodMounts(uid, true)) > 0 {
+	if hk.k.actual.HasMounts(uid, true) {
 		return "volumes may be mounted"
 	}
 	volumes, pod := hk.k.layout.PodVolumes(uid), hk.k.layout.Pod(uid)

@@ -99,7 +99,7 @@ func (w *podWorker) waitForVolumes(p *engine.Process) {
 // mayHaveMounts reports whether anything is, or may be, mounted for the pod.
 func (k *kubelet) mayHaveMounts(uid types.UID) bool {
 	// MNT-387, MNT-902: the actual state, uncertain mounts included, and the disk.
-	return len(k.actual.PodMounts(uid, true)) > 0 || k.node.disk.MountedUnder(k.layout.PodVolumes(uid))
+	return k.actual.HasMounts(uid, true) || k.node.disk.MountedUnder(k.layout.PodVolumes(uid))
 }
 
 // finish is the last step of the end: nothing of the pod is left, so it is deleted from the API (MNT-387).

@@ -105,13 +105,13 @@ func (w *podWorker) volumesStale() {
 
 // remounts reports whether the pod has volumes that each sync sets up again.
 func (w *podWorker) remounts() bool {
-	for _, v := range w.k.actual.Volumes() {
-		if ap, ok := v.Pods.Get(w.uid); ok && v.Spec != nil && ap.Spec.Plugin.Driver != "" &&
-			volumes.RequiresRemount(ap.Spec, w.k.CSIDriver(ap.Spec.Plugin.Driver)) {
-			return true
-		}
-	}
-	return false
+	remounts := false
+	w.k.actual.EachVolume(func(v *volumes.ActualVolume) bool {
+		ap, ok := v.Pods.Get(w.uid)
+		remounts = ok && v.Spec != nil && ap.Spec.Plugin.Driver != "" && volumes.RequiresRemount(ap.Spec, w.k.CSIDriver(ap.Spec.Plugin.Driver))
+		return !remounts
+	})
+	return remounts
 }
 
 // retryLater waits until the next attempt. While the API server cannot be reached, Settle does not wait for it.

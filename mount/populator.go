@@ -79,16 +79,16 @@ func (pp *populator) runtimeRemoved(uid types.UID) bool {
 
 // processPod adds the volumes of a pod to the desired state.
 func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
-	mounts, devices := volumes.UsedBy(pod)
 	failed := false
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
 		// MNT-065, MNT-931: volumes that no container uses are ignored.
-		if !mounts[volume.Name] && !devices[volume.Name] {
+		use := volumes.UseOf(pod, volume.Name)
+		if !use.Any() {
 			continue
 		}
 		// MNT-066: volumes are processed in the order of the spec; an error is stored, and the next volume follows.
-		r, err := pp.resolve(p, pod, volume, mounts, devices)
+		r, err := pp.resolve(p, pod, volume, use)
 		if err != nil {
 			pp.fail(pod, err)
 			failed = true
@@ -154,11 +154,12 @@ func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) e
 
 // markRemounts requests another SetUp for the pod's volumes whose plugin requires that at each sync (MNT-067, MNT-070).
 func (pp *populator) markRemounts(uid types.UID) {
-	for _, v := range pp.k.actual.Volumes() {
+	pp.k.actual.EachVolume(func(v *volumes.ActualVolume) bool {
 		if ap, ok := v.Pods.Get(uid); ok && volumes.RequiresRemount(ap.Spec, pp.k.CSIDriver(ap.Spec.Plugin.Driver)) {
 			ap.NeedsRemount = true
 		}
-	}
+		return true
+	})
 }
 
 // removePods removes what is no longer desired (MNT-080 to MNT-085).

@@ -21,7 +21,7 @@ type resolved struct {
 }
 
 // resolve finds the source of a volume of a pod. It reads the API live (MNT-071, MNT-072a).
-func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
+func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.Volume, use volumes.Use) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
 		// MNT-071: the pod contains the source.
@@ -62,7 +62,7 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 	if err != nil {
 		return resolved{}, err
 	}
-	if err := checkMode(volume.Name, spec.PV, mounts, devices); err != nil {
+	if err := checkMode(volume.Name, spec.PV, use); err != nil {
 		return resolved{}, err
 	}
 	return pp.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: spec, PodName: volume.Name}, claim})
@@ -102,16 +102,16 @@ func unusable(claim *corev1.PersistentVolumeClaim) string {
 }
 
 // checkMode returns an error if containers use a device as a file system, or a file system as a device.
-func checkMode(outer string, pv *corev1.PersistentVolume, mounts, devices map[string]bool) error {
+func checkMode(outer string, pv *corev1.PersistentVolume, use volumes.Use) error {
 	mode := pv.Spec.VolumeMode
 	switch {
 	case mode == nil:
 		// MNT-072j: the volume has no mode.
 		return fmt.Errorf("cannot get volumeMode for volume: %s", pv.Name)
-	case mounts[outer] && *mode != corev1.PersistentVolumeFilesystem:
+	case use.Mounted && *mode != corev1.PersistentVolumeFilesystem:
 		// MNT-072k: a device cannot be mounted.
 		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", outer)
-	case devices[outer] && *mode != corev1.PersistentVolumeBlock:
+	case use.Device && *mode != corev1.PersistentVolumeBlock:
 		// MNT-072l: a file system is not a device.
 		return fmt.Errorf("volume %s has volumeMode Filesystem, but is specified in volumeDevices", outer)
 	}

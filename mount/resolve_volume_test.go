@@ -73,7 +73,7 @@ func TestResolve(t *testing.T) {
 			if len(tc.options) == 0 {
 				addClaim(pod, "data", "c1")
 			}
-			mounts, devices := volumes.UsedBy(pod)
+			use := volumes.UseOf(pod, pod.Spec.Volumes[0].Name)
 			w.node.kubeletActor.Go("test", func(p *engine.Process) {
 				switch tc.gone {
 				case "claim":
@@ -81,7 +81,7 @@ func TestResolve(t *testing.T) {
 				case "volume":
 					w.Faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New(`persistentvolumes "pv1" not found`))
 				}
-				_, err := w.node.kubelet.populator.resolve(p, pod, &pod.Spec.Volumes[0], mounts, devices)
+				_, err := w.node.kubelet.populator.resolve(p, pod, &pod.Spec.Volumes[0], use)
 				got := ""
 				if err != nil {
 					got = err.Error()
@@ -92,7 +92,7 @@ func TestResolve(t *testing.T) {
 		})
 	}
 	// MNT-072j: only an API server without defaults has such a volume.
-	if err := checkMode("data", &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, nil, nil); err == nil ||
+	if err := checkMode("data", &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, volumes.Use{}); err == nil ||
 		err.Error() != "cannot get volumeMode for volume: pv" {
 		t.Errorf("MNT-072j: checkMode = %v", err)
 	}

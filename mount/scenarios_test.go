@@ -111,12 +111,12 @@ func TestScenario05UnboundClaim(t *testing.T) {
 	want(t, "MNT-903: events", w.events(), []string{text})
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
 	w.Advance(9 * time.Second)
-	want(t, "MNT-068: desired", len(w.node.kubelet.desired.Volumes()), 0)
+	want(t, "MNT-068: desired", len(w.node.kubelet.desired.PodVolumes()), 0)
 	w.Mark()
 	w.Advance(1200 * time.Millisecond)
 	// The first poll of the next sync comes before the populator, and finds no error left over: the last one was taken.
 	want(t, "MNT-358: events", w.events(), nil)
-	want(t, "MNT-069: desired", len(w.node.kubelet.desired.Volumes()), 1)
+	want(t, "MNT-069: desired", len(w.node.kubelet.desired.PodVolumes()), 1)
 }
 
 // Scenario 5, second half: the next sync finds the error that a failed sync leaves (MNT-358).
@@ -131,7 +131,7 @@ func TestScenario05StoredError(t *testing.T) {
 	w.Mark()
 	w.Advance(10200 * time.Millisecond)
 	want(t, "MNT-358: events", len(w.events()), 1)
-	want(t, "MNT-358: desired in the background", len(k.desired.Volumes()), 1)
+	want(t, "MNT-358: desired in the background", len(k.desired.PodVolumes()), 1)
 	w.Advance(10 * time.Second)
 	w.attach(handle)
 	w.Mark()
@@ -191,7 +191,7 @@ func TestScenario07ClaimBeingDeleted(t *testing.T) {
 			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp, c.Finalizers = &now, tc.finalizers })
 			w.pod("p1")
 			w.Advance(400 * time.Millisecond)
-			want(t, tc.rule+": desired", len(w.node.kubelet.desired.Volumes()), tc.desired)
+			want(t, tc.rule+": desired", len(w.node.kubelet.desired.PodVolumes()), tc.desired)
 			if tc.desired == 0 && !strings.HasSuffix(w.events()[0], "error processing PVC default/c1: PVC is being deleted") {
 				t.Errorf("%s: events = %q", tc.rule, w.events())
 			}

@@ -3,7 +3,6 @@ package mount
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,9 +28,7 @@ type limitError struct{ error }
 // missing.
 func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 	uid := w.uid
-	mounts, devices := volumes.UsedBy(w.pod)
-	maps.Copy(mounts, devices)
-	used := objects.SortedKeys(mounts)
+	used := volumes.UsedBy(w.pod)
 	if len(used) == 0 {
 		// MNT-350: no container uses a volume.
 		return nil
@@ -73,7 +70,7 @@ func (k *kubelet) waitForUnmount(p *engine.Process, w *podWorker) error {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
 		// MNT-354, MNT-902: uncertain mounts do not count here.
-		return len(k.actual.PodMounts(w.uid, false)) == 0, nil
+		return !k.actual.HasMounts(w.uid, false), nil
 	})
 	mounted := k.actual.PodMounts(w.uid, false)
 	if cause == nil || len(mounted) == 0 {

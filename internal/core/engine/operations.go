@@ -37,6 +37,7 @@ var (
 type NestedOperations struct {
 	actor   *Actor
 	records map[string][]*operation // by volume, oldest first
+	unused  []*operation            // records of operations that succeeded
 	ended   []OperationKey          // of the operations that ended at the time endedAt
 	endedAt time.Duration
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
@@ -50,6 +51,7 @@ type operation struct {
 	running bool
 	failed  time.Duration // end of the last run, which failed
 	backoff time.Duration
+	alone   [1]*operation // the list of a volume with one record
 }
 
 const (
@@ -100,14 +102,18 @@ func (o *NestedOperations) runs(p *Process, op *operation, fn func(p *Process) e
 	o.complete(op, guarded(p, p.name, fn), p)
 }
 
+// recordsKept is the number of records that a set retains.
+const recordsKept = 64
+
 // add adds a record.
 func (o *NestedOperations) add(volume, name string) *operation {
-	// Most lists have one record, so they are made together.
-	memory := &struct {
-		operation
-		list [1]*operation
-	}{operation: operation{name: name}}
-	op := &memory.operation
+	var op *operation
+	if n := len(o.unused); n > 0 {
+		op, o.unused = o.unused[n-1], o.unused[:n-1]
+	} else {
+		op = &operation{}
+	}
+	op.name = name
 	switch {
 	case volume == "":
 	case len(o.records[volume]) > 0:
@@ -116,8 +122,8 @@ func (o *NestedOperations) add(volume, name string) *operation {
 		if o.records == nil {
 			o.records = map[string][]*operation{}
 		}
-		memory.list[0] = op
-		o.records[volume] = memory.list[:]
+		op.alone[0] = op
+		o.records[volume] = op.alone[:]
 	}
 	return op
 }
@@ -132,6 +138,10 @@ func (o *NestedOperations) complete(op *operation, err error, p *Process) {
 	if err == nil {
 		// BIND-092, ATT-084, MNT-156: success deletes the record.
 		o.forget(op)
+		if len(o.unused) < recordsKept {
+			*op = operation{}
+			o.unused = append(o.unused, op)
+		}
 		return
 	}
 	// BIND-093, ATT-084, ATT-086, MNT-156: 500 ms, doubled on each further error, at most 2 m 2 s; time alone never resets it.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 )
 
 // Errors of Remove.
@@ -72,11 +71,11 @@ func (d *Disk) Mkdir(dir string) error {
 	if err := d.broken[dir]; err != nil {
 		return err
 	}
-	for ; dir != "/" && dir != "."; dir = path.Dir(dir) {
+	for ; dir != "/" && dir != "."; dir = Parent(dir) {
 		if d.Exists(dir) {
 			break
 		}
-		d.entries.Set(dir, &entry{kind: directory})
+		d.entries.Set(dir, plainDirectory)
 	}
 	d.notify()
 	return nil
@@ -87,10 +86,15 @@ func (d *Disk) WriteMetadata(name string, data Metadata) error {
 	if err := d.broken[name]; err != nil {
 		return err
 	}
-	if err := d.Mkdir(path.Dir(name)); err != nil {
+	if err := d.Mkdir(Parent(name)); err != nil {
 		return err
 	}
-	d.entries.Set(name, &entry{kind: file, data: data})
+	written := &struct {
+		entry
+		data Metadata
+	}{entry{kind: file}, data}
+	written.entry.data = &written.data
+	d.entries.Set(name, &written.entry)
 	d.notify()
 	return nil
 }
@@ -100,7 +104,7 @@ func (d *Disk) Link(name, target string) error {
 	if err := d.broken[name]; err != nil {
 		return err
 	}
-	if err := d.Mkdir(path.Dir(name)); err != nil {
+	if err := d.Mkdir(Parent(name)); err != nil {
 		return err
 	}
 	d.entries.Set(name, &entry{kind: symlink, target: target})
@@ -116,19 +120,28 @@ func (d *Disk) Mount(m Mount) error {
 	}
 	e, ok := d.entries.Get(m.Path)
 	if !ok {
-		if err := d.Mkdir(path.Dir(m.Path)); err != nil {
+		if err := d.Mkdir(Parent(m.Path)); err != nil {
 			return err
 		}
-		e = &entry{kind: directory}
-		if m.Block {
-			e.kind = file
+	}
+	if e == nil || e == plainDirectory {
+		// The entry and its first mount are made together.
+		point := &struct {
+			entry
+			mount Mount
+		}{mount: m}
+		if e == nil && m.Block {
+			point.kind = file
 		}
+		e, point.entry.mount = &point.entry, &point.mount
 		d.entries.Set(m.Path, e)
-	}
-	if e.mount == nil {
 		d.mounts++
+	} else {
+		if e.mount == nil {
+			d.mounts++
+		}
+		e.mount = new(m)
 	}
-	e.mount = &m
 	d.notify()
 	return nil
 }
@@ -173,15 +186,17 @@ func (d *Disk) EachMount(visit func(*Mount)) {
 
 // Lock attaches (true) or detaches (false) the loop device that holds a mounted device file.
 func (d *Disk) Lock(path string, locked bool) {
-	if e, ok := d.entries.Get(path); ok {
-		e.locked = locked && e.mount != nil
+	if e, ok := d.entries.Get(path); ok && e.mount != nil {
+		e.locked = locked
 	}
 }
 
 // Reboot removes all mounts.
 func (d *Disk) Reboot() {
 	d.entries.Scan(func(_ string, e *entry) bool {
-		e.mount, e.locked = nil, false
+		if e.mount != nil {
+			e.mount, e.locked = nil, false
+		}
 		return true
 	})
 	d.mounts = 0

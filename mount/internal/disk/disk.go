@@ -20,11 +20,14 @@ type Disk struct {
 
 type entry struct {
 	kind   entryKind
-	data   Metadata
-	target string
+	data   *Metadata // of a file, unless it is a device
+	target string    // of a link
 	mount  *Mount
-	locked bool
+	locked bool // only a mounted device
 }
+
+// plainDirectory is the entry of every directory at which nothing was ever mounted. It does not change.
+var plainDirectory = &entry{kind: directory}
 
 type entryKind int
 
@@ -97,10 +100,13 @@ func (d *Disk) Err(path string) error { return d.broken[path] }
 // ReadMetadata returns the content of a metadata file.
 func (d *Disk) ReadMetadata(path string) (Metadata, error) {
 	e, ok := d.entries.Get(path)
-	if !ok || e.kind != file {
+	switch {
+	case !ok || e.kind != file:
 		return Metadata{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	case e.data == nil:
+		return Metadata{}, d.broken[path]
 	}
-	return e.data, d.broken[path]
+	return *e.data, d.broken[path]
 }
 
 // Locked reports whether a loop device holds the device file at the path (MNT-227: mapping a block volume locks it).
@@ -112,18 +118,23 @@ func (d *Disk) Locked(path string) bool {
 // Children lists the names in a directory, in order.
 func (d *Disk) Children(dir string) []string {
 	var names []string
-	prefix := dir + "/"
-	d.entries.Ascend(prefix, func(p string, _ *entry) bool {
-		if !strings.HasPrefix(p, prefix) {
-			return false
+	d.walk(dir, func(p string, _ *entry) bool {
+		if len(p) == len(dir) {
+			return true
 		}
-		if rest := p[len(prefix):]; !strings.Contains(rest, "/") {
+		if rest := p[len(dir)+1:]; !strings.Contains(rest, "/") {
+			if names == nil {
+				names = make([]string, 0, fewNames)
+			}
 			names = append(names, rest)
 		}
 		return true
 	})
 	return names
 }
+
+// fewNames is how many names a list has room for at first.
+const fewNames = 8
 
 // empty reports whether there is nothing in a directory.
 func (d *Disk) empty(dir string) bool {

@@ -40,6 +40,20 @@ func TestDisk(t *testing.T) {
 	if err := d.RemoveAll("/k/pods/u"); err == nil {
 		t.Errorf("MNT-480: what is mounted was removed")
 	}
+	// A mount point is a directory of its own; others stay without mounts.
+	if err := d.Mount(Mount{Path: "/k/pods/u/x", Volume: "h2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Mount(Mount{Path: "/k/pods/u/x", Volume: "h3"}); err != nil {
+		t.Fatal(err)
+	}
+	d.Lock("/k/pods", true)
+	want(t, "MNT-227: a directory is not locked", d.Locked("/k/pods") || d.Locked("/k"), false)
+	want(t, "mounts", d.Mounts(), []Mount{{Path: "/k/pods/u/x", Volume: "h3"}, {Path: "/k/pods/u/x/mount", Volume: "h1"}})
+	if err := d.Unmount("/k/pods/u/x"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "mounts after one unmount", d.Mounts(), []Mount{{Path: "/k/pods/u/x/mount", Volume: "h1"}})
 	d.Reboot()
 	want(t, "MNT-485: mounts after a reboot", d.Mounts(), nil)
 	want(t, "MNT-485: files after a reboot", d.Exists("/k/pods/u/x/vol_data.json"), true)

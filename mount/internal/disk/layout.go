@@ -3,6 +3,7 @@ package disk
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,15 @@ func UnescapePlugin(name string) string { return strings.ReplaceAll(name, "~", "
 
 // MetadataFile is the name of the file in which the CSI plugin records the driver and the handle of a volume.
 const MetadataFile = "vol_data.json"
+
+// Parent is path.Dir. Most paths are clean, so that it only cuts the last element off.
+func Parent(name string) string {
+	at := strings.LastIndexByte(name, '/')
+	if at <= 0 || at == len(name)-1 || strings.Contains(name, "//") || strings.Contains(name, "/.") {
+		return path.Dir(name)
+	}
+	return name[:at]
+}
 
 // Pods is the parent of the directories of all pods.
 func (l Layout) Pods() string { return l.Root + "/pods" }

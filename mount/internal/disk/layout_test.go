@@ -1,10 +1,17 @@
 package disk
 
 import (
+	"path"
 	"testing"
 
 	"github.com/volsim/volsim/internal/core/objects"
 )
+
+func TestParent(t *testing.T) {
+	for _, name := range []string{"/", "/a", "/a/b", "/a/b/c.json", "/a/b/", "/a//b", "/a/./b", "/a/../b", "/a/b..c/d", "/a/.b/c", "a", "", "a/b", "//a"} {
+		want(t, "MNT-030: parent of "+name, Parent(name), path.Dir(name))
+	}
+}
 
 func TestPaths(t *testing.T) {
 	l := Layout{Root: "/var/lib/kubelet"}

@@ -2,14 +2,12 @@ package plugin
 
 import (
 	"fmt"
-	"path"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
@@ -55,7 +53,7 @@ func (h *Host) AttachRequired(driver string) bool {
 
 func (c csiPlugin) WaitForAttach(p *engine.Process, spec *volumes.Spec, _ string) (string, error) {
 	source := spec.CSI()
-	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.h.Node)
+	name := spec.AttachmentName(c.h.Node)
 	va, err := c.h.API.GetAttachment(p, name)
 	// MNT-300, MNT-004: one read, without waiting; the operation is repeated.
 	switch {
@@ -77,7 +75,7 @@ func (c csiPlugin) publishContext(p *engine.Process, spec *volumes.Spec) (map[st
 	if !c.h.AttachRequired(source.Driver) {
 		return nil, nil
 	}
-	va, err := c.h.API.GetAttachment(p, objects.AttachmentName(source.VolumeHandle, source.Driver, c.h.Node))
+	va, err := c.h.API.GetAttachment(p, spec.AttachmentName(c.h.Node))
 	if c.h.Silent && apierrors.IsNotFound(err) {
 		// An adopted pod runs already; its attachment may be gone.
 		return nil, nil
@@ -90,11 +88,10 @@ func (c csiPlugin) publishContext(p *engine.Process, spec *volumes.Spec) (map[st
 }
 
 func (c csiPlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
-	source := spec.CSI()
-	if source == nil {
+	if spec.CSI() == nil {
 		return "", fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
 	}
-	return c.h.Layout.CSIGlobalMount(source.Driver, source.VolumeHandle), nil
+	return spec.GlobalMount(c.h.Layout), nil
 }
 
 func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
@@ -124,7 +121,7 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		return nil
 	}
 	label := c.label(spec)
-	if err := fs.WriteMetadata(path.Dir(mountPath)+"/"+disk.MetadataFile,
+	if err := fs.WriteMetadata(disk.Parent(mountPath)+"/"+disk.MetadataFile,
 		disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle, Label: label}); err != nil {
 		_ = c.h.removeMountDir(mountPath)
 		return err
@@ -148,11 +145,12 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 
 func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath string) error {
 	fs := c.h.Disk
-	if !fs.Exists(path.Dir(mountPath) + "/" + disk.MetadataFile) {
+	file := disk.Parent(mountPath) + "/" + disk.MetadataFile
+	if !fs.Exists(file) {
 		// MNT-306: nothing is staged.
 		return nil
 	}
-	data, err := fs.ReadMetadata(path.Dir(mountPath) + "/" + disk.MetadataFile)
+	data, err := fs.ReadMetadata(file)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"path"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -106,7 +105,7 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 			source.secret.Name, err)}
 	}
 	staging, target := c.h.Layout.CSIStaging(spec.Name()), c.h.Layout.CSIPublish(spec.Name(), pod.UID)
-	if err := c.h.Disk.Mkdir(path.Dir(target)); err != nil {
+	if err := c.h.Disk.Mkdir(disk.Parent(target)); err != nil {
 		return "", err
 	}
 	req := storage.NodeRequest{
@@ -168,12 +167,12 @@ func (c csiPlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) error {
 // cleanUp removes the directories of a block volume, as far as they can be removed.
 func (c csiPlugin) cleanUp(name string) {
 	fs := c.h.Disk
-	if fs.RemoveIfExists(path.Dir(c.h.Layout.CSIPublish(name, ""))) != nil {
+	if fs.RemoveIfExists(disk.Parent(c.h.Layout.CSIPublish(name, ""))) != nil {
 		return
 	}
 	if fs.RemoveIfExists(c.h.Layout.CSIStaging(name)) != nil {
 		return
 	}
 	// The next attempt repeats a failed removal.
-	_ = fs.RemoveAll(path.Dir(c.h.Layout.CSIMap(name)))
+	_ = fs.RemoveAll(disk.Parent(c.h.Layout.CSIMap(name)))
 }

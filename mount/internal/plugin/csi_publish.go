@@ -3,7 +3,6 @@ package plugin
 import (
 	"crypto/sha256"
 	"fmt"
-	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,7 +101,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 		return err
 	}
 	data := disk.Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil, Label: c.label(spec)}
-	if err := fs.WriteMetadata(path.Dir(target)+"/"+disk.MetadataFile, data); err != nil {
+	if err := fs.WriteMetadata(disk.Parent(target)+"/"+disk.MetadataFile, data); err != nil {
 		return err
 	}
 	mount := disk.Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Label: data.Label}
@@ -147,7 +146,7 @@ func (c csiPlugin) attributes(source csiSource, pod *corev1.Pod) map[string]stri
 func (c csiPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Process) error, error) {
 	target, fs := c.h.Layout.CSIMount(pod, name), c.h.Disk
 	// MNT-260, MNT-921: without metadata, the driver is unknown.
-	data, err := fs.ReadMetadata(path.Dir(target) + "/" + disk.MetadataFile)
+	data, err := fs.ReadMetadata(disk.Parent(target) + "/" + disk.MetadataFile)
 	if err != nil {
 		return nil, err
 	}

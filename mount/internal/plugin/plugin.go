@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"path"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,7 +153,7 @@ func (h *Host) removeMountDir(mountPath string) error {
 	if fs.Mounted(mountPath) {
 		return nil
 	}
-	around := path.Dir(mountPath)
+	around := disk.Parent(mountPath)
 	for _, p := range []string{mountPath, around + "/" + disk.MetadataFile, around} {
 		if err := fs.RemoveIfExists(p); err != nil {
 			return err

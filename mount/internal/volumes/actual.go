@@ -236,6 +236,17 @@ func (a *Actual) PodMounts(uid types.UID, uncertain bool) []corev1.UniqueVolumeN
 	return names
 }
 
+// HasMounts reports whether PodMounts lists anything.
+func (a *Actual) HasMounts(uid types.UID, uncertain bool) bool {
+	has := false
+	a.volumes.Scan(func(_ corev1.UniqueVolumeName, v *ActualVolume) bool {
+		ap, ok := v.Pods.Get(uid)
+		has = ok && (uncertain || ap.State == Mounted)
+		return !has
+	})
+	return has
+}
+
 // ActualPair is one volume that is, or may be, mounted for one pod.
 type ActualPair struct {
 	Volume *ActualVolume
@@ -244,7 +255,10 @@ type ActualPair struct {
 
 // PodVolumes lists all pairs, ordered by volume and pod (MNT-014: the order of a pass is fixed).
 func (a *Actual) PodVolumes() []ActualPair {
-	var pairs []ActualPair
+	if a.volumes.Len() == 0 {
+		return nil
+	}
+	pairs := make([]ActualPair, 0, a.volumes.Len()) // most volumes have one pod
 	a.volumes.Scan(func(_ corev1.UniqueVolumeName, v *ActualVolume) bool {
 		v.Pods.Scan(func(_ types.UID, ap *ActualPod) bool {
 			pairs = append(pairs, ActualPair{v, ap})
@@ -258,4 +272,9 @@ func (a *Actual) PodVolumes() []ActualPair {
 // Volumes lists the records of volumes, ordered by name.
 func (a *Actual) Volumes() []*ActualVolume {
 	return a.volumes.Values()
+}
+
+// EachVolume visits the records of volumes, ordered by name, until visit returns false. The visit must not add or forget volumes.
+func (a *Actual) EachVolume(visit func(v *ActualVolume) bool) {
+	a.volumes.Scan(func(_ corev1.UniqueVolumeName, v *ActualVolume) bool { return visit(v) })
 }

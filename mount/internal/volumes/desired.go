@@ -122,7 +122,10 @@ type DesiredPair struct {
 
 // PodVolumes lists all pairs, ordered by volume and pod (MNT-014: the order of a pass is fixed).
 func (d *Desired) PodVolumes() []DesiredPair {
-	var pairs []DesiredPair
+	if d.volumes.Len() == 0 {
+		return nil
+	}
+	pairs := make([]DesiredPair, 0, d.volumes.Len()) // most volumes have one pod
 	d.volumes.Scan(func(_ corev1.UniqueVolumeName, v *DesiredVolume) bool {
 		v.Pods.Scan(func(_ types.UID, dp *DesiredPod) bool {
 			pairs = append(pairs, DesiredPair{v, dp})
@@ -193,7 +196,14 @@ func (d *Desired) TakePodErrors(pod types.UID) []string {
 func (d *Desired) ClearPodErrors(pod types.UID) { delete(d.errors, pod) }
 
 // PodsWithErrors lists the pods that have errors, in order.
-func (d *Desired) PodsWithErrors() []types.UID { return objects.SortedKeys(d.errors) }
+func (d *Desired) PodsWithErrors() []types.UID {
+	if len(d.errors) == 0 {
+		return nil
+	}
+	return objects.SortedKeys(d.errors)
+}
 
-// Volumes lists the desired volumes, ordered by name.
-func (d *Desired) Volumes() []*DesiredVolume { return d.volumes.Values() }
+// EachVolume visits the desired volumes, ordered by name, until visit returns false. The visit must not add or remove volumes.
+func (d *Desired) EachVolume(visit func(v *DesiredVolume) bool) {
+	d.volumes.Scan(func(_ corev1.UniqueVolumeName, v *DesiredVolume) bool { return visit(v) })
+}

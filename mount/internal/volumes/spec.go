@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // GIDAnnotation on a PersistentVolume names the group of its files (MNT-073).
@@ -22,6 +23,27 @@ type Spec struct {
 	// Label is the SELinux label that the volume is mounted with, "" for none. PodLabel is the one that the containers of the first pod
 	// expect, also on a volume that is mounted without (MNT-335).
 	Label, PodLabel string
+
+	// attachment and globalMount are computed once; see AttachmentName and GlobalMount.
+	attachment, globalMount string
+}
+
+// AttachmentName returns the name of the VolumeAttachment of a CSI volume on the node (MNT-300). All calls are about one node.
+func (s *Spec) AttachmentName(node string) string {
+	if s.attachment == "" {
+		source := s.CSI()
+		s.attachment = objects.AttachmentName(source.VolumeHandle, source.Driver, node)
+	}
+	return s.attachment
+}
+
+// GlobalMount returns where a CSI driver stages the volume. All calls are about one node.
+func (s *Spec) GlobalMount(layout disk.Layout) string {
+	if s.globalMount == "" {
+		source := s.CSI()
+		s.globalMount = layout.CSIGlobalMount(source.Driver, source.VolumeHandle)
+	}
+	return s.globalMount
 }
 
 // Block reports whether the volume mode is Block. Without a PersistentVolume it is Filesystem.
@@ -107,26 +129,48 @@ func RequiresRemount(spec *Spec, driver *storagev1.CSIDriver) bool {
 	return in.Secret != nil || in.ConfigMap != nil || in.Projected != nil || in.DownwardAPI != nil
 }
 
-// UsedBy returns the names of the volumes that containers of the pod mount, and of those they use as devices.
-func UsedBy(pod *corev1.Pod) (mounts, devices map[string]bool) {
-	mounts, devices = map[string]bool{}, map[string]bool{}
-	// MNT-065, MNT-931: volumes that no container uses are ignored.
-	add := func(ms []corev1.VolumeMount, ds []corev1.VolumeDevice) {
-		for i := range ms {
-			mounts[ms[i].Name] = true
+// Use says how containers of a pod use a volume: as a file system that they mount, as a device, or both.
+type Use struct{ Mounted, Device bool }
+
+// Any reports whether a container uses the volume at all.
+func (u Use) Any() bool { return u.Mounted || u.Device }
+
+// UseOf returns how the containers of the pod use its volume of that name.
+func UseOf(pod *corev1.Pod, name string) (use Use) {
+	eachUse(pod, func(volume string, u Use) {
+		if volume == name {
+			use.Mounted, use.Device = use.Mounted || u.Mounted, use.Device || u.Device
 		}
-		for i := range ds {
-			devices[ds[i].Name] = true
+	})
+	return use
+}
+
+// UsedBy returns the names of the volumes that containers of the pod use, sorted.
+func UsedBy(pod *corev1.Pod) []string {
+	var names []string
+	eachUse(pod, func(volume string, _ Use) { names = append(names, volume) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// eachUse visits what the containers of the pod use, container by container.
+func eachUse(pod *corev1.Pod, visit func(volume string, use Use)) {
+	// MNT-065, MNT-931: volumes that no container uses are ignored.
+	container := func(mounts []corev1.VolumeMount, devices []corev1.VolumeDevice) {
+		for i := range mounts {
+			visit(mounts[i].Name, Use{Mounted: true})
+		}
+		for i := range devices {
+			visit(devices[i].Name, Use{Device: true})
 		}
 	}
 	for i := range pod.Spec.InitContainers {
-		add(pod.Spec.InitContainers[i].VolumeMounts, pod.Spec.InitContainers[i].VolumeDevices)
+		container(pod.Spec.InitContainers[i].VolumeMounts, pod.Spec.InitContainers[i].VolumeDevices)
 	}
 	for i := range pod.Spec.Containers {
-		add(pod.Spec.Containers[i].VolumeMounts, pod.Spec.Containers[i].VolumeDevices)
+		container(pod.Spec.Containers[i].VolumeMounts, pod.Spec.Containers[i].VolumeDevices)
 	}
 	for i := range pod.Spec.EphemeralContainers {
-		add(pod.Spec.EphemeralContainers[i].VolumeMounts, pod.Spec.EphemeralContainers[i].VolumeDevices)
+		container(pod.Spec.EphemeralContainers[i].VolumeMounts, pod.Spec.EphemeralContainers[i].VolumeDevices)
 	}
-	return mounts, devices
 }

@@ -92,9 +92,11 @@ func TestUsedVolumes(t *testing.T) {
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init", VolumeMounts: []corev1.VolumeMount{{Name: "i"}}}}
 	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 		VolumeMounts: []corev1.VolumeMount{{Name: "e"}}}}}
-	mounts, devices := UsedBy(pod)
-	want(t, "MNT-065: mounts", mounts, map[string]bool{"a": true, "i": true, "e": true})
-	want(t, "MNT-931: devices", devices, map[string]bool{"b": true})
+	pod.Spec.InitContainers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "a"}}
+	want(t, "MNT-065, MNT-931: used", UsedBy(pod), []string{"a", "b", "e", "i"})
+	for name, of := range map[string]Use{"a": {Mounted: true, Device: true}, "b": {Device: true}, "e": {Mounted: true}, "i": {Mounted: true}, "unused": {}} {
+		want(t, "MNT-065, MNT-931: use of "+name, UseOf(pod, name), of)
+	}
 }
 
 func TestAccessMode(t *testing.T) {
