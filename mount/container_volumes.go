@@ -2,9 +2,9 @@ package mount
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -15,15 +15,15 @@ import (
 
 // newContainer returns the containers of a pod, with the volumes and groups that they get.
 func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
-	outers, c := k.desiredByPodName(pod.UID), &container{pod: pod}
+	c := &container{pod: pod}
 	// MNT-385: whether the volumes are still mounted is checked again here.
 	if err := k.checkContainers(pod); err != nil {
 		return nil, err
 	}
 	var specs []*volumes.Spec
 	for i := range pod.Spec.Volumes {
-		v, ok := outers[pod.Spec.Volumes[i].Name]
-		if !ok {
+		v := k.desiredVolume(pod.UID, pod.Spec.Volumes[i].Name)
+		if v == nil {
 			continue
 		}
 		dp, _ := v.Pods.Get(pod.UID)
@@ -37,38 +37,50 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 	}
 	// MNT-386: the groups of the volumes are added to those of the pod.
 	c.groups = supplementalGroups(pod, specs)
-	k.mountSubpaths(pod, outers)
+	k.mountSubpaths(pod)
 	return c, nil
 }
 
 // checkContainers returns an error for the first volume that a container needs and that is not mounted (MNT-385).
 func (k *kubelet) checkContainers(pod *corev1.Pod) error {
-	// MNT-357: mounted volumes count under their names in the pod.
-	mounted := k.mountedNames(pod.UID)
-	there := func(name string) bool { return slices.Contains(mounted, name) }
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		for _, m := range c.VolumeMounts {
-			if !there(m.Name) {
-				// MNT-385: a missing file system is an error of the container.
-				return fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
-			}
-		}
-		for _, d := range c.VolumeDevices {
-			if !there(d.Name) {
-				// MNT-385: a missing device is an error of the container.
-				return fmt.Errorf("cannot find volume %q to pass into container %q", d.Name, c.Name)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if err := k.checkContainer(pod.UID, &containers[i]); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
+func (k *kubelet) checkContainer(uid types.UID, c *corev1.Container) error {
+	// MNT-357: mounted volumes count under their names in the pod.
+	for i := range c.VolumeMounts {
+		if name := c.VolumeMounts[i].Name; !k.isMounted(uid, name) {
+			// MNT-385: a missing file system is an error of the container.
+			return fmt.Errorf("cannot find volume %q to mount into container %q", name, c.Name)
+		}
+	}
+	for i := range c.VolumeDevices {
+		if name := c.VolumeDevices[i].Name; !k.isMounted(uid, name) {
+			// MNT-385: a missing device is an error of the container.
+			return fmt.Errorf("cannot find volume %q to pass into container %q", name, c.Name)
+		}
+	}
+	return nil
+}
+
 // mountSubpaths mounts the parts of volumes that containers use by subPath (MNT-037).
-func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*volumes.DesiredVolume) {
-	for _, c := range pod.Spec.Containers {
-		for i, m := range c.VolumeMounts {
-			v, ok := outers[m.Name]
-			if !ok || m.SubPath == "" && m.SubPathExpr == "" {
+func (k *kubelet) mountSubpaths(pod *corev1.Pod) {
+	for n := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[n]
+		for i := range c.VolumeMounts {
+			m := &c.VolumeMounts[i]
+			if m.SubPath == "" && m.SubPathExpr == "" {
+				continue
+			}
+			v := k.desiredVolume(pod.UID, m.Name)
+			if v == nil {
 				continue
 			}
 			dp, _ := v.Pods.Get(pod.UID)

@@ -83,17 +83,16 @@ func claimKey(spec *volumes.Spec) string {
 func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 	snapshot, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	// MNT-153, MNT-406: the operation is on the volume as a whole, and has a backoff only after an error.
-	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, pod, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) },
-		func(p *engine.Process) error {
-			err := ex.expandMounted(p, snapshot, spec, pod)
-			if err == nil || is[panicError](err) {
-				return err
-			}
+	ex.k.operations.start(volumeKey(snapshot.Name), opExpand, pod, func(p *engine.Process) error {
+		err := ex.expandMounted(p, snapshot, spec, pod)
+		if err != nil && !is[panicError](err) {
 			err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
 			// MNT-393: each failed operation emits an Event.
 			ex.k.Event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
-			return err
-		})
+		}
+		ex.afterExpansion(snapshot.Name, claimKey(spec))
+		return err
+	})
 }
 
 // afterExpansion requests the next pass after an attempt to expand a mounted volume.

@@ -490,7 +490,7 @@ func TestContainersNeedVolumes(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")
 	k := w.node.kubelet
-	want(t, "MNT-357", k.mountedNames(pod.UID), []string{"data"})
+	want(t, "MNT-357", []bool{k.isMounted(pod.UID, "data"), k.isMounted(pod.UID, "other")}, []bool{true, false})
 	k.operations.setPodState(volumeName, pod.UID, testSpec("data"), volumes.MountUncertain)
 	_, err := k.newContainer(pod)
 	want(t, "MNT-385: mount", err.Error(), `cannot find volume "data" to mount into container "main"`)

@@ -24,7 +24,7 @@ const (
 )
 
 // operations runs what the reconciler starts. At most one operation runs per key. A failed operation cannot start again until its backoff
-// is over: engine.NestedOperations keeps the backoff of each key, and startThen requests a pass for its end.
+// is over: engine.NestedOperations keeps the backoff of each key, and start requests a pass for its end.
 type operations struct {
 	k       *kubelet
 	pending *engine.NestedOperations
@@ -54,23 +54,7 @@ func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 // start starts an operation about a pod or the Node, which trace entries about a failure name. If one with the key is running or in
 // backoff, it does nothing (MNT-140); a later pass tries again.
 func (op *operations) start(key engine.OperationKey, name string, about api.Object, fn func(p *engine.Process) error) {
-	// MNT-014, MNT-160: the pass after the operation decides on the next step.
-	op.startThen(key, name, about, nil, fn)
-}
-
-// startThen is like start, and calls then after the operation, unless it is nil: then the reconciler has a pass at the next tick.
-func (op *operations) startThen(key engine.OperationKey, name string, about api.Object, then func(), fn func(p *engine.Process) error) {
-	err := op.pending.Run(key, name, func(p *engine.Process) error {
-		p.WorksOnObject(about)
-		err := fn(p)
-		if then == nil {
-			op.k.reconciler.ticker.ArmNext()
-		} else {
-			then()
-		}
-		delete(op.blocked, corev1.UniqueVolumeName(key.Volume))
-		return err
-	})
+	err := op.pending.RunAbout(key, name, about, fn)
 	if errors.Is(err, engine.ErrBackoff) {
 		// MNT-005, MNT-158, MNT-907, MNT-933: the backoff belongs to the key, so the operation of another pod may have caused it. A pass
 		// at its very end is too early.
@@ -82,6 +66,15 @@ func (op *operations) startThen(key engine.OperationKey, name string, about api.
 			op.k.reconciler.ticker.ArmAt(over)
 		}
 	}
+}
+
+// ended follows the code of an operation.
+func (op *operations) ended(key engine.OperationKey, name string) {
+	// MNT-014, MNT-160: the pass after the operation decides on the next step; an expansion has requested one itself.
+	if name != opExpand {
+		op.k.reconciler.ticker.ArmNext()
+	}
+	delete(op.blocked, corev1.UniqueVolumeName(key.Volume))
 }
 
 // noteBlocked records that a step had to wait for a running operation with the key.

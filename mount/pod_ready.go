@@ -25,7 +25,7 @@ func (w *podWorker) restoreReady() {
 	w.k.actor.After(statusSyncPeriod-since%statusSyncPeriod, "readiness of pod "+api.KeyOf(w.pod), func(p *engine.Process) {
 		w.restoring = false
 		if w.needsRestoring() && !w.k.node.partitioned {
-			w.publish(p, w.currentStatus)
+			w.publish(p, "", w.currentStatus)
 		}
 	})
 }
@@ -39,7 +39,7 @@ func (w *podWorker) reconcileGates() {
 	w.k.actor.After(0, "readiness gates of pod "+api.KeyOf(w.pod), func(p *engine.Process) {
 		w.reconciling = false
 		if w.gatesChanged() && !w.k.node.partitioned {
-			w.publish(p, w.currentStatus)
+			w.publish(p, "", w.currentStatus)
 		}
 	})
 }

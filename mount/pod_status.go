@@ -30,7 +30,7 @@ func (w *podWorker) writeStatus(p *engine.Process, compute computeStatus) error 
 	var err error
 	for range statusTries {
 		err = w.tryWriteStatus(p, compute)
-		if !apierrors.IsConflict(err) {
+		if err == nil || !apierrors.IsConflict(err) {
 			break
 		}
 	}
@@ -66,10 +66,11 @@ func hasStatus(pod *corev1.Pod, compute computeStatus) bool {
 	return kubeletstatus.Same(&status, &pod.Status)
 }
 
-// publish writes the status of a pod that is not ending. A failed write is repeated later, independently of the next sync.
-func (w *podWorker) publish(p *engine.Process, compute computeStatus) {
-	if w.status.written != nil && !w.status.failed && hasStatus(w.status.written, compute) &&
-		(w.pod == w.status.written || hasStatus(w.pod, compute)) {
+// publish writes the status of a pod that is not ending. A failed write is repeated later, independently of the next sync. phase is the
+// phase that compute returns, "" if that depends on the pod.
+func (w *podWorker) publish(p *engine.Process, phase corev1.PodPhase, compute computeStatus) {
+	if written := w.status.written; written != nil && !w.status.failed && (phase == "" || phase == written.Status.Phase) &&
+		hasStatus(written, compute) && (w.pod == written || hasStatus(w.pod, compute)) {
 		// MNT-380: neither the last write nor the watch shows another status, so no request is made.
 		return
 	}
@@ -86,7 +87,7 @@ func (w *podWorker) publish(p *engine.Process, compute computeStatus) {
 	again(kubeletdefs.RetryPeriod, name, func(p *engine.Process) {
 		w.status.retrying = false
 		if w.status.failed && !w.state.ending() {
-			w.publish(p, w.currentStatus)
+			w.publish(p, "", w.currentStatus)
 		}
 	})
 }

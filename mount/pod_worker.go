@@ -62,7 +62,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 func (w *podWorker) run(p *engine.Process) {
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status is written first.
-		w.publish(p, kubeletstatus.Waiting)
+		w.publish(p, "", kubeletstatus.Waiting)
 	}
 	for !w.state.ending() {
 		err := w.sync(p)
@@ -124,6 +124,6 @@ func (w *podWorker) startContainers(p *engine.Process) error {
 		p.Decide("MNT-380", w.pod, "containers run")
 	}
 	w.started = true
-	w.publish(p, status)
+	w.publish(p, corev1.PodRunning, status)
 	return nil
 }

@@ -118,13 +118,12 @@ type namedVolume struct {
 
 // mounted returns the volumes that are mounted for the pod.
 func (h *volumeHealth) mounted(pod *corev1.Pod) (named []namedVolume) {
-	desired := h.k.desiredByPodName(pod.UID)
 	// [SIM] MNT-344: in the order of the pod.
 	for i := range pod.Spec.Volumes {
 		name := pod.Spec.Volumes[i].Name
-		v, ok := desired[name]
+		v := h.k.desiredVolume(pod.UID, name)
 		// MNT-344: volumes that are mounted now; one that is unmounted during the check is asked for all the same.
-		if !ok || !h.k.actual.IsMounted(v.Name, pod.UID) {
+		if v == nil || !h.k.actual.IsMounted(v.Name, pod.UID) {
 			continue
 		}
 		if of, ok := v.Pods.Get(pod.UID); ok {

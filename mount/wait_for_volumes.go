@@ -207,15 +207,20 @@ func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVol
 	return names
 }
 
-// isMounted reports whether the volume of that name in the pod is desired, and mounted for the pod.
-func (k *kubelet) isMounted(uid types.UID, name string) bool {
-	var desired *volumes.DesiredVolume
+// desiredVolume returns the desired volume of that name in the pod, nil for none.
+func (k *kubelet) desiredVolume(uid types.UID, name string) (desired *volumes.DesiredVolume) {
 	for v, dp := range k.desired.VolumesOf(uid) {
 		if slices.Contains(dp.PodNames, name) {
 			desired = v
 		}
 	}
-	// MNT-352: an uncertain mount counts as not mounted.
+	return desired
+}
+
+// isMounted reports whether the volume of that name in the pod is desired, and mounted for the pod.
+func (k *kubelet) isMounted(uid types.UID, name string) bool {
+	// MNT-352, MNT-357: an uncertain mount counts as not mounted, and only desired volumes count.
+	desired := k.desiredVolume(uid, name)
 	return desired != nil && k.actual.IsMounted(desired.Name, uid)
 }
 
@@ -244,14 +249,6 @@ func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.
 
 // unprocessed returns the used volumes that are not desired.
 func (k *kubelet) unprocessed(uid types.UID, used []string) []string {
-	outers := k.desiredByPodName(uid)
 	// MNT-352: the populator has not added them yet, or could not.
-	return slices.DeleteFunc(slices.Clone(used), func(name string) bool { return outers[name] != nil })
-}
-
-// mountedNames returns the names in the pod of its mounted volumes, sorted (MNT-357).
-func (k *kubelet) mountedNames(uid types.UID) []string {
-	outers := k.desiredByPodName(uid)
-	// MNT-357: only desired volumes count.
-	return slices.DeleteFunc(objects.SortedKeys(outers), func(name string) bool { return !k.actual.IsMounted(outers[name].Name, uid) })
+	return slices.DeleteFunc(slices.Clone(used), func(name string) bool { return k.desiredVolume(uid, name) != nil })
 }

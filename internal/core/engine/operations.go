@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -42,12 +43,15 @@ type NestedOperations struct {
 	endedAt time.Duration
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
 	Before func(p *Process, name string)
+	// After, when set, is called when the code of an operation has returned, while its key is still taken. It is not called after a panic.
+	After func(key OperationKey, name string)
 }
 
 // operation is an operation that runs, or one that failed.
 type operation struct {
 	key     OperationKey
 	name    string
+	about   api.Object // see RunAbout
 	running bool
 	failed  time.Duration // end of the last run, which failed
 	backoff time.Duration
@@ -68,6 +72,11 @@ func (a *Actor) NewNestedOperations() *NestedOperations {
 // runs, and ErrBackoff during the backoff of the same operation; then nothing happens, now or later (BIND-091, BIND-094). A panic in fn
 // is an error of the operation, a *PanicError (BIND-095, MNT-156). The key is free when fn has returned (ATT-090).
 func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process) error) error {
+	return o.RunAbout(key, name, nil, fn)
+}
+
+// RunAbout is Run for an operation that works on an object; see Process.WorksOnObject.
+func (o *NestedOperations) RunAbout(key OperationKey, name string, about api.Object, fn func(p *Process) error) error {
 	// A rejected attempt may succeed later, so it counts as an effect too.
 	o.actor.engine.effects++
 	op := o.find(key)
@@ -87,7 +96,7 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 	}
 	// ATT-083, ATT-085, MNT-155: once the backoff is over the record keeps its name and its backoff, whatever runs under it now.
 	// ATT-082: the new operation takes over the key.
-	op.key, op.running = key, true
+	op.key, op.about, op.running = key, about, true
 	if p := o.actor.starts(name); p != nil {
 		p.operation, p.of, p.code = op, o, fn
 	}
@@ -99,7 +108,12 @@ func (o *NestedOperations) runs(p *Process, op *operation, fn func(p *Process) e
 	if o.Before != nil {
 		o.Before(p, p.name)
 	}
-	o.complete(op, guarded(p, p.name, fn), p)
+	p.about = op.about
+	err := guarded(p, p.name, fn)
+	if _, panicked := err.(*PanicError); o.After != nil && !panicked {
+		o.After(op.key, op.name)
+	}
+	o.complete(op, err, p)
 }
 
 // recordsKept is the number of records that a set retains.

@@ -15,6 +15,18 @@ func Terminal(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
+// Parts of the status that many pods share. A stored object does not change, so nobody writes to them.
+var (
+	creating     = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+	initializing = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
+	started      = &corev1.ContainerStateRunning{} // Complete adds when
+	completed    = &corev1.ContainerStateTerminated{Reason: "Completed"}
+	failed       = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1}
+	noResources  = &corev1.ResourceRequirements{}
+	nodeIPs      = []corev1.HostIP{{IP: nodeAddress}}
+	podIPs       = []corev1.PodIP{{IP: podAddress}}
+)
+
 // Waiting returns the status of a pod whose containers do not run yet (MNT-384). A pod that has statuses of containers keeps them.
 func Waiting(pod *corev1.Pod) corev1.PodStatus {
 	status := pod.Status
@@ -23,13 +35,13 @@ func Waiting(pod *corev1.Pod) corev1.PodStatus {
 	}
 	// MNT-384: the phase is Pending, whatever the pod waits for.
 	status.Phase = corev1.PodPending
-	reason := "ContainerCreating"
+	why := creating
 	initialized := condition(corev1.PodInitialized, corev1.ConditionTrue, "")
 	if len(pod.Spec.InitContainers) > 0 {
-		reason = "PodInitializing"
+		why = initializing
 		initialized = condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized")
 	}
-	state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+	state := corev1.ContainerState{Waiting: why}
 	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, state, false)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
 	status.Conditions = withConditions(status.Conditions,
@@ -48,9 +60,8 @@ func Running(pod *corev1.Pod) corev1.PodStatus {
 		return status
 	}
 	status.Phase = corev1.PodRunning
-	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers,
-		corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}, true)
-	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, true)
+	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: completed}, true)
+	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: started}, true)
 	status.Conditions = withConditions(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
 		condition(corev1.PodInitialized, corev1.ConditionTrue, ""),
@@ -78,13 +89,11 @@ func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) 
 	if reason != "" {
 		status.Reason, status.Message = reason, message
 	}
-	why, code := "PodCompleted", int32(0)
+	why, state := "PodCompleted", completed
 	if phase == corev1.PodFailed {
-		why, code = "PodFailed", 1
+		why, state = "PodFailed", failed
 	}
-	state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
-		Reason: map[bool]string{true: "Completed", false: "Error"}[code == 0]}}
-	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
+	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Terminated: state}, false)
 	status.Conditions = withConditions(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
 		condition(corev1.PodReady, corev1.ConditionFalse, why),
@@ -132,9 +141,12 @@ func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition
 			conditions[at] = c
 		}
 	}
-	slices.SortStableFunc(conditions, func(a, b corev1.PodCondition) int {
+	inOrder := func(a, b corev1.PodCondition) int {
 		return slices.Index(kubeletConditions, a.Type) - slices.Index(kubeletConditions, b.Type)
-	})
+	}
+	if !slices.IsSortedFunc(conditions, inOrder) {
+		slices.SortStableFunc(conditions, inOrder)
+	}
 	return conditions
 }
 
@@ -154,7 +166,7 @@ const (
 func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	if status.StartTime == nil {
-		status.StartTime = &at
+		status.StartTime = new(at)
 	}
 	status.ObservedGeneration = pod.Generation
 	status.Conditions = unshared(status.Conditions, pod.Status.Conditions)
@@ -169,19 +181,19 @@ func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 			c.ObservedGeneration = pod.Generation
 		}
 	}
-	status.HostIP, status.HostIPs = nodeAddress, []corev1.HostIP{{IP: nodeAddress}}
+	status.HostIP, status.HostIPs = nodeAddress, nodeIPs
 	if pod.Spec.HostNetwork && status.PodIP == "" {
 		status.PodIP, status.PodIPs = nodeAddress, []corev1.PodIP{{IP: nodeAddress}}
 	}
 	if status.Resources == nil {
-		status.Resources = &corev1.ResourceRequirements{}
+		status.Resources = noResources
 	}
 	if status.PodIP == "" && slices.ContainsFunc(status.ContainerStatuses, running) {
-		status.PodIP, status.PodIPs = podAddress, []corev1.PodIP{{IP: podAddress}}
+		status.PodIP, status.PodIPs = podAddress, podIPs
 	}
 	ran := status.PodIP != ""
-	completeContainers(status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)
-	completeContainers(status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
+	completeContainers(status.InitContainerStatuses, pod.Status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)
+	completeContainers(status.ContainerStatuses, pod.Status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
 }
 
 // unshared returns a list that may be written to: a copy of one that a stored pod has.
@@ -194,21 +206,25 @@ func unshared[E any](list, stored []E) []E {
 
 func running(status corev1.ContainerStatus) bool { return status.State.Running != nil }
 
-// completeContainers adds the details of containers. ran reports that the pod had an address, and so a container runtime.
-func completeContainers(statuses []corev1.ContainerStatus, containers []corev1.Container, pod *corev1.Pod, ran bool, at metav1.Time) {
+// completeContainers adds the details of containers. What the stored statuses have already is used again. ran reports that the pod had an
+// address, and so a container runtime.
+func completeContainers(statuses, stored []corev1.ContainerStatus, containers []corev1.Container, pod *corev1.Pod, ran bool, at metav1.Time) {
 	for i := range min(len(statuses), len(containers)) {
-		status, spec := &statuses[i], &containers[i]
+		status, spec, old := &statuses[i], &containers[i], &corev1.ContainerStatus{}
+		if i < len(stored) {
+			old = &stored[i]
+		}
 		if status.VolumeMounts == nil {
-			status.VolumeMounts = volumeMounts(spec.VolumeMounts)
+			status.VolumeMounts = volumeMounts(spec.VolumeMounts, old.VolumeMounts)
 		}
 		if status.State.Waiting != nil || !ran {
 			continue
 		}
 		if status.ContainerID == "" {
-			status.ContainerID = "fakeRuntime://" + pod.Name + "_" + pod.Namespace + "_" + string(pod.UID) + "_" + strconv.Itoa(i) + "_" + spec.Name + "_0"
-			status.Image = withTag(spec.Image)
+			status.ContainerID = containerID(pod, i, spec.Name, old.ContainerID)
+			status.Image = withTag(spec.Image, old.Image)
 			status.ImageID = status.Image
-			status.Resources, status.AllocatedResources = spec.Resources.DeepCopy(), spec.Resources.Requests
+			status.Resources, status.AllocatedResources = &spec.Resources, spec.Resources.Requests
 		}
 		if state := status.State.Running; state != nil && state.StartedAt.IsZero() {
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at}
@@ -216,7 +232,35 @@ func completeContainers(statuses []corev1.ContainerStatus, containers []corev1.C
 	}
 }
 
-func volumeMounts(mounts []corev1.VolumeMount) []corev1.VolumeMountStatus {
+// containerID returns the ID of a container: stored, if that is the same.
+func containerID(pod *corev1.Pod, at int, name, stored string) string {
+	var room [256]byte
+	id := append(room[:0], "fakeRuntime://"...)
+	for _, part := range []string{pod.Name, pod.Namespace, string(pod.UID)} {
+		id = append(append(id, part...), '_')
+	}
+	id = append(strconv.AppendInt(id, int64(at), 10), '_')
+	id = append(append(id, name...), "_0"...)
+	if string(id) == stored {
+		return stored
+	}
+	return string(id)
+}
+
+// volumeMounts returns the statuses of mounts: stored, if they are the same.
+func volumeMounts(mounts []corev1.VolumeMount, stored []corev1.VolumeMountStatus) []corev1.VolumeMountStatus {
+	same := func(m corev1.VolumeMount, s corev1.VolumeMountStatus) bool {
+		if m.Name != s.Name || m.MountPath != s.MountPath || m.ReadOnly != s.ReadOnly || s.VolumeStatus != nil {
+			return false
+		}
+		if mode := s.RecursiveReadOnly; mode != nil {
+			return m.ReadOnly && *mode == corev1.RecursiveReadOnlyDisabled
+		}
+		return !m.ReadOnly
+	}
+	if len(stored) > 0 && slices.EqualFunc(mounts, stored, same) {
+		return stored
+	}
 	var statuses []corev1.VolumeMountStatus
 	for _, m := range mounts {
 		status := corev1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
@@ -228,10 +272,15 @@ func volumeMounts(mounts []corev1.VolumeMount) []corev1.VolumeMountStatus {
 	return statuses
 }
 
-// withTag returns the name of an image as a container runtime reports it.
-func withTag(image string) string {
+const latest = ":latest"
+
+// withTag returns the name of an image as a container runtime reports it: stored, if that is the same.
+func withTag(image, stored string) string {
 	if name := image[strings.LastIndex(image, "/")+1:]; image == "" || strings.ContainsAny(name, ":@") {
 		return image
 	}
-	return image + ":latest"
+	if strings.HasPrefix(stored, image) && stored[len(image):] == latest {
+		return stored
+	}
+	return image + latest
 }
