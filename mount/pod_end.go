@@ -37,6 +37,13 @@ func (w *podWorker) reject(p *engine.Process, reason, text string) {
 	w.end(corev1.PodFailed)
 }
 
+// stop leads the pod through its end.
+func (w *podWorker) stop(p *engine.Process) {
+	w.ticker.Stop()
+	w.stopContainers(p)
+	w.unmount(p)
+}
+
 // stopContainers is the first step of the end (MNT-387).
 func (w *podWorker) stopContainers(p *engine.Process) {
 	k := w.k
@@ -78,12 +85,20 @@ func (w *podWorker) stopTime() time.Duration {
 	return stop
 }
 
-// waitForVolumes is the second step of the end: it returns when nothing is mounted for the pod (MNT-387).
-func (w *podWorker) waitForVolumes(p *engine.Process) {
+// unmount is the second step of the end: it waits until no volume is mounted for the pod (MNT-387).
+func (w *podWorker) unmount(p *engine.Process) {
+	w.wait = w.newPoll(p, nil)
+	w.wait.then(w.unmounted)
+}
+
+// unmounted waits for the rest that is, or may be, mounted for the pod (MNT-387).
+func (w *podWorker) unmounted(p *engine.Process) {
 	k := w.k
-	for k.waitForUnmount(p, w) != nil {
+	if k.unmountError(w.uid, w.wait.err) != nil {
 		// MNT-009: a failed attempt is repeated after RetryPeriod.
 		k.retryLater(p)
+		w.unmount(p)
+		return
 	}
 	start := p.Now()
 	// MNT-011, MNT-387: this wait has no limit.
@@ -94,6 +109,7 @@ func (w *podWorker) waitForVolumes(p *engine.Process) {
 			p.Sleep(leftoverPeriod - rest)
 		}
 	}
+	w.finish(p)
 }
 
 // mayHaveMounts reports whether anything is, or may be, mounted for the pod.
@@ -102,7 +118,7 @@ func (k *kubelet) mayHaveMounts(uid types.UID) bool {
 	return k.actual.HasMounts(uid, true) || k.node.disk.MountedUnder(k.layout.PodVolumes(uid))
 }
 
-// finish is the last step of the end: nothing of the pod is left, so it is deleted from the API (MNT-387).
+// finish is the last step of the end: nothing of the pod is left, so it may be deleted from the API (MNT-387).
 func (w *podWorker) finish(p *engine.Process) {
 	if !w.started && w.reason == "" && !w.deleted && !terminal(w.pod.Status.Phase) {
 		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
@@ -110,7 +126,11 @@ func (w *podWorker) finish(p *engine.Process) {
 	w.state = w.state.after(volumesUnmounted)
 	w.k.housekeeping.ticker.ArmBackground()
 	// MNT-388: a pod that ended by itself stays in the API until a user or a controller deletes it.
-	w.signal.WaitUntil(p, func() bool { return w.deleted || w.pod.DeletionTimestamp != nil })
+	w.signal.ThenWhen(p, func() bool { return w.deleted || w.pod.DeletionTimestamp != nil }, w.delete)
+}
+
+// delete deletes the pod from the API.
+func (w *podWorker) delete(p *engine.Process) {
 	now := int64(0)
 	for !w.deleted {
 		_, err := reach(w.k, func() (*corev1.Pod, error) {

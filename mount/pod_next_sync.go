@@ -39,6 +39,10 @@ func (w *podWorker) makeTicker() {
 
 // pause waits until the next sync is due, or until the pod ends. err is the result of the last sync.
 func (w *podWorker) pause(p *engine.Process, err error) {
+	if w.state.ending() {
+		w.stop(p)
+		return
+	}
 	w.lastSync, w.lastError, w.due = p.Now(), err, false
 	if err != nil {
 		p.Decide("MNT-009", w.pod, "sync failed: %v", err)
@@ -55,11 +59,16 @@ func (w *podWorker) pause(p *engine.Process, err error) {
 		}
 		w.ticker.ArmIdle()
 	}
-	w.signal.WaitUntil(p, func() bool { return w.state.ending() || w.due })
+	w.signal.ThenWhen(p, func() bool { return w.state.ending() || w.due }, w.resume)
+}
+
+// resume ends a pause.
+func (w *podWorker) resume(p *engine.Process) {
 	w.ticker.Reset(kubeletdefs.SyncPeriod)
 	if !w.state.ending() {
 		w.state = w.state.after(syncDue)
 	}
+	w.sync(p)
 }
 
 // arm requests the next sync. Settle waits for a sync in the foreground.

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // podWorker leads one pod from its arrival at the node to its end: it waits for the volumes, starts the containers, and at the end stops
@@ -34,6 +35,8 @@ type podWorker struct {
 	// reason and message are those of a rejection or a node shutdown.
 	reason, message string
 	status          podStatusWriter
+	// wait is the current wait for the volumes, or the last one.
+	wait *poll
 
 	// demand is why the next sync is needed, served why the last one was.
 	demand, served demand
@@ -58,53 +61,60 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	return w
 }
 
-// run leads the pod through its states.
+// run leads the pod through its states. Many workers wait at the same time, so the waits of a pod that runs well are made with WaitThen:
+// each of the following functions is the next step of the worker, and the last thing it does is to begin the wait for the one after it.
 func (w *podWorker) run(p *engine.Process) {
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status is written first.
 		w.publish(p, "", kubeletstatus.Waiting)
 	}
-	for !w.state.ending() {
-		err := w.sync(p)
-		if !w.state.ending() {
-			w.pause(p, err)
-		}
-	}
-	w.ticker.Stop()
-	w.stopContainers(p)
-	w.waitForVolumes(p)
-	w.finish(p)
+	w.sync(p)
 }
 
-// sync waits for the volumes of the pod and starts its containers (MNT-380).
-func (w *podWorker) sync(p *engine.Process) error {
+// sync waits for the volumes of the pod, unless the pod ends (MNT-380).
+func (w *podWorker) sync(p *engine.Process) {
+	if w.state.ending() {
+		w.stop(p)
+		return
+	}
 	k := w.k
 	w.served, w.demand = w.demand, notDemanded
 	// MNT-380: first the directories, then the volumes, then all containers.
-	for _, dir := range []string{k.layout.PodVolumes(w.uid), k.layout.Pod(w.uid) + "/plugins"} {
+	for _, dir := range [...]string{k.layout.PodVolumes(w.uid), k.layout.Pod(w.uid) + "/plugins"} {
 		if err := k.node.disk.Mkdir(dir); err != nil {
-			return err
+			w.pause(p, err)
+			return
 		}
 	}
-	err := k.waitForAttachAndMount(p, w)
+	used := volumes.UsedBy(w.pod)
+	if len(used) == 0 {
+		// MNT-350: no container uses a volume.
+		w.pause(p, w.startContainers(p))
+		return
+	}
+	w.wait = w.newPoll(p, used)
+	w.wait.then(w.waited)
+}
+
+// waited starts the containers if the volumes of the pod are mounted (MNT-380).
+func (w *podWorker) waited(p *engine.Process) {
+	k := w.k
+	err := k.mountError(p, w.uid, w.wait.used, w.wait.err)
 	var limit limitError
 	switch {
+	case err == nil && !w.state.ending():
+		err = w.startContainers(p)
+	case err == nil:
 	case errors.As(err, &limit):
 		// MNT-383: the node cannot attach more volumes, so it rejects the pod.
 		w.reject(p, "VolumeAttachmentLimitExceeded", limit.Error())
-		return err
 	case errors.Is(err, errDeadline), errors.Is(err, errCanceled):
 		// MNT-382, MNT-900: a wait that ended emits no Event.
-		return err
-	case err != nil:
+	default:
 		// MNT-381: any other error emits an Event.
 		k.Event(p, w.pod, corev1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %s", err.Error())
-		return err
 	}
-	if w.state.ending() {
-		return nil
-	}
-	return w.startContainers(p)
+	w.pause(p, err)
 }
 
 // startContainers starts the containers unless they run, and publishes the status.

@@ -24,24 +24,9 @@ var (
 // limitError reports that the node cannot attach more volumes (MNT-353).
 type limitError struct{ error }
 
-// waitForAttachAndMount returns nil when every volume that the pod uses is mounted for it (MNT-350), or an error that says what is
-// missing.
-func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
-	uid := w.uid
-	used := volumes.UsedBy(w.pod)
-	if len(used) == 0 {
-		// MNT-350: no container uses a volume.
-		return nil
-	}
-	k.populator.reprocess(uid)
-	// MNT-356: the end of the pod cancels the wait.
-	cause := k.poll(p, w, func() bool { return w.state.ending() }, func() (bool, error) {
-		// MNT-350, MNT-358, MNT-903: stored errors come first, including those from before this wait.
-		if texts := k.desired.TakePodErrors(uid); len(texts) > 0 {
-			return false, errors.New(strings.Join(texts, "; "))
-		}
-		return k.allMounted(uid, used), nil
-	})
+// mountError returns nil when every volume that the pod uses is mounted for it (MNT-350), or an error that says what is missing. cause is
+// the error of the wait for them.
+func (k *kubelet) mountError(p *engine.Process, uid types.UID, used []string, cause error) error {
 	if cause == nil {
 		return nil
 	}
@@ -62,22 +47,26 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 	return err
 }
 
-// waitForUnmount returns nil when no volume is mounted for the pod (MNT-354).
-func (k *kubelet) waitForUnmount(p *engine.Process, w *podWorker) error {
-	k.populator.reprocess(w.uid)
-	cause := k.poll(p, w, func() bool { return false }, func() (bool, error) {
-		if texts := k.desired.TakePodErrors(w.uid); len(texts) > 0 {
-			return false, errors.New(strings.Join(texts, "; "))
-		}
-		// MNT-354, MNT-902: uncertain mounts do not count here.
-		return !k.actual.HasMounts(w.uid, false), nil
-	})
-	mounted := k.actual.PodMounts(w.uid, false)
-	if cause == nil || len(mounted) == 0 {
+// unmountError returns nil when no volume is mounted for the pod (MNT-354). cause is the error of the wait for that.
+func (k *kubelet) unmountError(uid types.UID, cause error) error {
+	if cause == nil {
+		return nil
+	}
+	mounted := k.actual.PodMounts(uid, false)
+	if len(mounted) == 0 {
 		// MNT-354: stored errors do not matter if nothing is mounted.
 		return nil
 	}
 	return fmt.Errorf("mounted volumes=%v: %w", mounted, cause)
+}
+
+// waitForUnmount waits until no volume is mounted for the pod (MNT-354).
+func (k *kubelet) waitForUnmount(p *engine.Process, w *podWorker) error {
+	pl := w.newPoll(p, nil)
+	if !pl.check() {
+		p.WaitSteps(pl.next)
+	}
+	return k.unmountError(w.uid, pl.err)
 }
 
 // waitForAllPodsUnmount waits for several pods in parallel, at most for limit (MNT-355).
@@ -105,24 +94,13 @@ func (k *kubelet) waitForAllPodsUnmount(p *engine.Process, workers []*podWorker,
 	return utilerrors.NewAggregate(errs)
 }
 
-// poll checks a condition on the ticks of pollPeriod until it holds or fails, the wait is canceled, or WaitLimit is over (MNT-003). Ticks
-// before which nothing has happened are skipped.
-func (k *kubelet) poll(p *engine.Process, w *podWorker, canceled func() bool, cond func() (bool, error)) error {
-	start := p.Now()
-	pl := &poll{p: p, signal: &w.signal, canceled: canceled, cond: cond, start: start, end: start.Add(k.cfg.WaitLimit)}
-	// MNT-003, MNT-014: the first check is at once.
-	if !pl.check() {
-		p.WaitSteps(pl.next)
-	}
-	return pl.err
-}
-
-// poll is a wait for the volumes of a pod.
+// poll is a wait for the volumes of a pod: they are checked on the ticks of pollPeriod until they are as wanted, an error is stored, the
+// wait is canceled, or WaitLimit is over (MNT-003). Ticks before which nothing has happened are skipped.
 type poll struct {
-	p        *engine.Process
-	signal   *engine.Signal
-	canceled func() bool
-	cond     func() (bool, error)
+	p *engine.Process
+	w *podWorker
+	// used are the volumes of the pod that have to be mounted. Without any, all volumes have to be unmounted.
+	used []string
 
 	start, end time.Time
 	ticks      time.Duration
@@ -130,6 +108,40 @@ type poll struct {
 	waits      pollWait
 	err        error // of the poll
 }
+
+// newPoll begins a wait for the volumes of a pod. The populator processes the pod once more.
+func (w *podWorker) newPoll(p *engine.Process, used []string) *poll {
+	w.k.populator.reprocess(w.uid)
+	start := p.Now()
+	return &poll{p: p, w: w, used: used, start: start, end: start.Add(w.k.cfg.WaitLimit)}
+}
+
+// then goes on with rest when the poll is over. It is the last that the code of the process does.
+func (pl *poll) then(rest func(*engine.Process)) {
+	// MNT-003, MNT-014: the first check is at once.
+	if pl.check() {
+		rest(pl.p)
+	} else {
+		pl.p.WaitThen(pl.next, rest)
+	}
+}
+
+// holds reports whether the volumes are as wanted.
+func (pl *poll) holds() (bool, error) {
+	k, uid := pl.w.k, pl.w.uid
+	// MNT-350, MNT-358, MNT-903: stored errors come first, including those from before this wait.
+	if texts := k.desired.TakePodErrors(uid); len(texts) > 0 {
+		return false, errors.New(strings.Join(texts, "; "))
+	}
+	if len(pl.used) == 0 {
+		// MNT-354, MNT-902: uncertain mounts do not count here.
+		return !k.actual.HasMounts(uid, false), nil
+	}
+	return k.allMounted(uid, pl.used), nil
+}
+
+// canceled reports whether the end of the pod has canceled the wait for its mounts (MNT-356).
+func (pl *poll) canceled() bool { return len(pl.used) > 0 && pl.w.state.ending() }
 
 // pollWait names the event that a poll waits for.
 type pollWait int
@@ -142,7 +154,7 @@ const (
 
 // check evaluates the condition. It reports whether the poll is over.
 func (pl *poll) check() (over bool) {
-	switch done, err := pl.cond(); {
+	switch done, err := pl.holds(); {
 	case err != nil:
 		return pl.fails(err)
 	case done:
@@ -152,7 +164,7 @@ func (pl *poll) check() (over bool) {
 	}
 	// Until something changes, the next checks would find the same.
 	pl.waits = forChange
-	pl.p.Expect(pl.signal, pl.end.Sub(pl.p.Now()))
+	pl.p.Expect(&pl.w.signal, pl.end.Sub(pl.p.Now()))
 	return false
 }
 
@@ -185,7 +197,7 @@ func (pl *poll) next(woken bool) (over bool) {
 	switch {
 	case now.Before(pl.tick):
 		pl.waits = forTick
-		pl.p.Expect(pl.signal, pl.tick.Sub(now))
+		pl.p.Expect(&pl.w.signal, pl.tick.Sub(now))
 		return false
 	case !pl.tick.Before(pl.end):
 		return pl.fails(errDeadline)

@@ -14,7 +14,7 @@ type Process struct {
 	engine *Engine
 	actor  *Actor
 	name   string
-	fn     func(*Process) // its code; a worker and an operation have the fields below instead
+	fn     func(*Process) // its code, or the rest of it; a worker and an operation have the fields below instead
 	queue  *Queue
 	item   *queued
 	// These three are of an operation.
@@ -34,6 +34,7 @@ type Process struct {
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
+	rests  bool                  // it waits without a stack; see WaitThen
 	// outcome is set while a worker whose code has returned waits for its result; see EndWhen.
 	outcome Outcome
 }
@@ -41,6 +42,7 @@ type Process struct {
 // killed unwinds the stack of a process whose actor crashed.
 type killed struct{}
 
+// main runs the code of the process, or the rest of it after WaitThen.
 func (p *Process) main() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -49,15 +51,24 @@ func (p *Process) main() {
 			}
 		}
 	}()
-	if p.queue != nil {
+	p.step()
+	for p.rests && p.observed() {
+		next := p.next
+		p.rests, p.next = false, nil
+		p.WaitSteps(next)
+		p.step()
+	}
+}
+
+func (p *Process) step() {
+	switch {
+	case p.queue != nil:
 		p.queue.turn(p, p.item)
-		return
-	}
-	if p.operation != nil {
+	case p.operation != nil:
 		p.of.runs(p, p.operation, p.code)
-		return
+	default:
+		p.fn(p)
 	}
-	p.fn(p)
 }
 
 // spawn starts a process now, within the current event.
@@ -109,12 +120,17 @@ func (a *Actor) begin(p *Process) {
 	p.id, p.cause = e.procs, e.cause
 	p.slot = len(a.procs)
 	a.procs = append(a.procs, p)
-	p.co = e.host
+	p.goesOn()
+}
+
+// goesOn runs the process on the coroutine of the event, until it ends or waits without a stack.
+func (p *Process) goesOn() {
+	p.co, p.rests = p.engine.host, false
 	p.continues()
 	p.main()
-	if p.outcome == nil {
+	if p.outcome == nil && !p.rests {
 		p.end()
-		e.reuse(p)
+		p.engine.reuse(p)
 	}
 }
 
@@ -137,6 +153,11 @@ func (p *Process) run() {
 		if !p.next(p.waits.end()) {
 			return
 		}
+		p.next = nil
+	}
+	if p.rests {
+		p.goesOn()
+		return
 	}
 	p.engine.resumed = p
 }
@@ -157,7 +178,7 @@ func (p *Process) end() {
 // kill ends a waiting process.
 func (p *Process) kill() {
 	switch {
-	case p.outcome != nil:
+	case p.outcome != nil, p.rests:
 		p.waits.end() // it has no stack to unwind
 	case p.parked:
 		p.co.kill()

@@ -69,6 +69,23 @@ func (s *Signal) WaitUntil(p *Process, cond func() bool) {
 	})
 }
 
+// ThenWhen goes on with rest when cond holds, which is evaluated at each Broadcast. It is the last that the code of the process does; see
+// WaitThen.
+func (s *Signal) ThenWhen(p *Process, cond func() bool, rest func(*Process)) {
+	if p.inline || cond() {
+		rest(p)
+		return
+	}
+	p.Expect(s, 0)
+	p.WaitThen(func(bool) bool {
+		if cond() {
+			return true
+		}
+		p.Expect(s, 0)
+		return false
+	}, rest)
+}
+
 // Outcome is the result of a worker's key that comes later; see EndWhen.
 type Outcome interface {
 	// Known reports whether Result is final. It is evaluated at each Broadcast.
@@ -139,8 +156,13 @@ func (p *Process) WaitSteps(next func(woken bool) bool) {
 		return
 	}
 	p.next = next
-	defer func() { p.next = nil }()
 	p.park()
+}
+
+// WaitThen suspends the process like WaitSteps, and goes on with rest instead of returning to its caller. It is the last that the code of the
+// process does. Meanwhile the process has no stack, so it is for waits in which many processes are at the same time.
+func (p *Process) WaitThen(next func(woken bool) bool, rest func(*Process)) {
+	p.next, p.fn, p.rests = next, rest, true
 }
 
 // Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which

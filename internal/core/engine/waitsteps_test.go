@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -155,4 +157,114 @@ func TestEndWhenAfterCrash(t *testing.T) {
 	queue.Add("b")
 	e.Advance(time.Minute)
 	d.want(t, "0s a", "1s b")
+}
+
+// TestWaitThen: a process that waits without a stack goes on with the rest of its code when one that waits on its stack would, observed or
+// not. It may wait on a stack again, and leave it again.
+func TestWaitThen(t *testing.T) {
+	const processes = 20
+	for _, observed := range []bool{false, true} {
+		before := runtime.NumGoroutine()
+		e := newWaitEngine(t, engine.Config{})
+		if observed {
+			e.Observe(&observer{engine: e})
+		}
+		d := &diary{e: e}
+		var signal engine.Signal
+		count, ended := 0, 0
+		startActor(t, e, "a", func(a *engine.Actor) {
+			for range processes {
+				a.Go("wait", func(p *engine.Process) {
+					signal.ThenWhen(p, func() bool { return count >= 2 }, func(p *engine.Process) {
+						p.Sleep(time.Second)
+						signal.ThenWhen(p, func() bool { return count >= 3 }, func(p *engine.Process) {
+							signal.ThenWhen(p, func() bool { return true }, func(*engine.Process) { ended++ })
+						})
+					})
+				})
+			}
+			for _, at := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second} {
+				a.After(at, "sender", func(*engine.Process) {
+					count++
+					d.note(fmt.Sprintf("%d sent, %d wait", count, signal.Waiting()))
+					signal.Broadcast()
+				})
+			}
+		})
+		e.Advance(4 * time.Second)
+		want := 0
+		if observed {
+			want = processes // each waits on its stack
+		}
+		if got := runtime.NumGoroutine() - before; got != want {
+			t.Errorf("observed %v: %d goroutines more than before, want %d", observed, got, want)
+		}
+		e.Advance(time.Minute)
+		d.want(t, "1s 1 sent, 20 wait", "2s 2 sent, 20 wait", "5s 3 sent, 20 wait")
+		if ended != processes || signal.Waiting() != 0 {
+			t.Errorf("observed %v: %d processes ended and %d wait, want %d and none", observed, ended, signal.Waiting(), processes)
+		}
+		e.Close()
+	}
+}
+
+// A process that waits without a stack is gone with its actor; one that crashes its actor after such a wait unwinds like any other.
+func TestWaitThenAfterCrash(t *testing.T) {
+	e := newWaitEngine(t, engine.Config{})
+	d := &diary{e: e}
+	var signal, other engine.Signal
+	never := func() bool { return false }
+	a := startActor(t, e, "a", func(a *engine.Actor) {
+		a.Go("waits", func(p *engine.Process) {
+			other.ThenWhen(p, never, func(*engine.Process) { t.Errorf("a process went on after its end") })
+		})
+		a.Go("crashes", func(p *engine.Process) {
+			defer d.note("returned")
+			woken := false
+			p.Expect(&signal, 0)
+			p.WaitThen(func(w bool) bool { woken = w; return true }, func(p *engine.Process) {
+				defer d.note("unwound")
+				if !woken {
+					t.Errorf("woken false, want true")
+				}
+				p.Restart()
+				t.Errorf("Restart returned")
+			})
+		})
+	})
+	e.Advance(time.Second)
+	signal.Broadcast()
+	e.Advance(time.Second)
+	// The actor has started again, with two processes that wait.
+	d.want(t, "0s returned", "1s unwound", "1s returned")
+	if signal.Waiting() != 1 || other.Waiting() != 1 {
+		t.Errorf("%d and %d processes wait, want 1 and 1", signal.Waiting(), other.Waiting())
+	}
+	a.Crash()
+	if signal.Waiting() != 0 || other.Waiting() != 0 {
+		t.Errorf("after Crash %d and %d processes wait, want none", signal.Waiting(), other.Waiting())
+	}
+}
+
+// A panic after a wait without a stack reaches the one who runs the engine, which can go on.
+func TestWaitThenPanics(t *testing.T) {
+	e := newWaitEngine(t, engine.Config{})
+	var signal engine.Signal
+	ran := false
+	startActor(t, e, "a", func(a *engine.Actor) {
+		a.Go("breaks", func(p *engine.Process) {
+			p.Expect(&signal, time.Second)
+			p.WaitThen(func(bool) bool { return true }, func(*engine.Process) { panic("broken invariant") })
+		})
+		a.After(2*time.Second, "later", func(*engine.Process) { ran = true })
+	})
+	value := func() (value any) {
+		defer func() { value = recover() }()
+		e.Advance(time.Minute)
+		return nil
+	}()
+	e.Advance(time.Minute)
+	if value != "broken invariant" || !ran {
+		t.Errorf("recovered %v, went on: %v; want what the process panicked with, and true", value, ran)
+	}
 }
