@@ -2,6 +2,7 @@ package attach
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,12 +23,13 @@ type actualState struct {
 
 // actualVolume is a volume that is, or may be, attached to nodes. The last attachment to any node sets spec and device path (ATT-040).
 type actualVolume struct {
-	spec       objects.VolumeSpec
-	devicePath string
-	nodes      map[string]*attachment
+	spec        objects.VolumeSpec
+	devicePath  string
+	attachments []*attachment // by node
 }
 
 type attachment struct {
+	node      string
 	confirmed bool
 	// requested is when a pass first found that the volume should be detached; zero if none did (ATT-045).
 	requested time.Time
@@ -58,8 +60,16 @@ func (w *actualState) get(at pair) (*attachment, bool) {
 	if !ok {
 		return nil, false
 	}
-	a, ok := v.nodes[at.node]
-	return a, ok
+	i, ok := v.find(at.node)
+	if !ok {
+		return nil, false
+	}
+	return v.attachments[i], true
+}
+
+// find returns the position of the attachment to a node, and whether there is one.
+func (v *actualVolume) find(node string) (int, bool) {
+	return slices.BinarySearchFunc(v.attachments, node, func(a *attachment, node string) int { return strings.Compare(a.node, node) })
 }
 
 func (w *actualState) state(at pair) attachState {
@@ -97,7 +107,7 @@ func (w *actualState) markUncertain(at pair, spec objects.VolumeSpec) {
 func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, confirmed bool) {
 	v, ok := w.volumes[at.volume]
 	if !ok {
-		v = &actualVolume{nodes: map[string]*attachment{}}
+		v = &actualVolume{}
 		w.volumes[at.volume] = v
 	}
 	if ok {
@@ -105,10 +115,9 @@ func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 			klog.String("devicePath", devicePath))
 	}
 	v.spec, v.devicePath = spec, devicePath
-	a, ok := v.nodes[at.node]
+	i, ok := v.find(at.node)
 	if !ok {
-		a = &attachment{}
-		v.nodes[at.node] = a
+		v.attachments = slices.Insert(v.attachments, i, &attachment{node: at.node})
 		// ATT-042, ATT-044: a new attachment counts as mounted until the node reports again.
 		if w.inUse[at.node] == nil {
 			w.inUse[at.node] = map[corev1.UniqueVolumeName]struct{}{}
@@ -118,7 +127,7 @@ func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 		w.log.Info(5, "Volume is already added to attachedVolume list to the node", volumeName(at), nodeName(at.node),
 			klog.JSON("currentAttachState", confirmed))
 	}
-	a.confirmed = confirmed
+	v.attachments[i].confirmed = confirmed
 }
 
 // markDetached removes the volume from the node.
@@ -128,8 +137,10 @@ func (w *actualState) markDetached(at pair) {
 		return
 	}
 	// ATT-042: the use by the node does not change.
-	delete(v.nodes, at.node)
-	if len(v.nodes) == 0 {
+	if i, ok := v.find(at.node); ok {
+		v.attachments = slices.Delete(v.attachments, i, i+1)
+	}
+	if len(v.attachments) == 0 {
 		delete(w.volumes, at.volume)
 	}
 	w.unreport(at)
@@ -158,17 +169,16 @@ func (w *actualState) setInUse(node string, volumes []corev1.UniqueVolumeName) {
 	w.inUse[node] = set
 }
 
-// attachedTo lists the nodes to which the volume is attached, without uncertain ones.
+// attachedTo lists, by name, the nodes to which the volume is attached, without uncertain ones.
 func (w *actualState) attachedTo(volume corev1.UniqueVolumeName) []string {
 	var nodes []string
 	if v, ok := w.volumes[volume]; ok {
-		for node, a := range v.nodes {
+		for _, a := range v.attachments {
 			if a.confirmed {
-				nodes = append(nodes, node)
+				nodes = append(nodes, a.node)
 			}
 		}
 	}
-	slices.Sort(nodes)
 	return nodes
 }
 
@@ -176,9 +186,9 @@ func (w *actualState) attachedTo(volume corev1.UniqueVolumeName) []string {
 func (w *actualState) confirmed() map[string][]corev1.UniqueVolumeName {
 	byNode := map[string][]corev1.UniqueVolumeName{}
 	for _, volume := range objects.SortedKeys(w.volumes) {
-		for node, a := range w.volumes[volume].nodes {
+		for _, a := range w.volumes[volume].attachments {
 			if a.confirmed {
-				byNode[node] = append(byNode[node], volume)
+				byNode[a.node] = append(byNode[a.node], volume)
 			}
 		}
 	}

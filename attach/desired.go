@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +17,10 @@ type desiredState struct {
 
 // desiredVolume is a volume that pods on one node want. It exists only while there is such a pod.
 type desiredVolume struct {
+	name corev1.UniqueVolumeName
 	spec objects.VolumeSpec
-	// ATT-002: the uid identifies a pod.
-	pods map[types.UID]*corev1.Pod
+	// ATT-002: the uid identifies a pod. ATT-212: upstream has no order. SIM: by uid. The list is not changed but replaced.
+	pods []*corev1.Pod
 	// multiAttachReported: the pods got the Event about the other node.
 	multiAttachReported bool
 }
@@ -55,14 +57,15 @@ func (w *desiredState) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bo
 	// ATT-020: a volume is added with its first pod.
 	v, ok := volumes[at.volume]
 	if !ok {
-		v = &desiredVolume{spec: spec, pods: map[types.UID]*corev1.Pod{}}
+		v = &desiredVolume{name: at.volume, spec: spec}
 		volumes[at.volume] = v
 	}
 	// ATT-023: for a known pod neither the pod nor the spec is updated.
-	if _, known := v.pods[pod.UID]; known {
+	i, known := v.find(pod.UID)
+	if known {
 		return false
 	}
-	v.pods[pod.UID] = pod
+	v.pods = slices.Insert(slices.Clip(v.pods), i, pod)
 	return true
 }
 
@@ -72,13 +75,15 @@ func (w *desiredState) remove(at pair, pod types.UID) bool {
 	if !ok {
 		return false
 	}
-	if _, known := v.pods[pod]; !known {
+	i, known := v.find(pod)
+	switch {
+	case !known:
 		return false
-	}
-	delete(v.pods, pod)
-	// ATT-024: the volume is removed with its last pod.
-	if len(v.pods) == 0 {
+	case len(v.pods) == 1:
+		// ATT-024: the volume is removed with its last pod.
 		delete(w.nodes[at.node], at.volume)
+	default:
+		v.pods = slices.Concat(v.pods[:i], v.pods[i+1:])
 	}
 	return true
 }
@@ -110,18 +115,13 @@ func (w *desiredState) podsOn(volume corev1.UniqueVolumeName, nodes []string) []
 	var pods []*corev1.Pod
 	for _, node := range nodes {
 		if v, ok := w.get(pair{volume, node}); ok {
-			pods = append(pods, v.podList()...)
+			pods = append(pods, v.pods...)
 		}
 	}
 	return pods
 }
 
-// podList lists the pods by uid.
-func (v *desiredVolume) podList() []*corev1.Pod {
-	// ATT-212: upstream has no order. SIM: by uid.
-	pods := make([]*corev1.Pod, 0, len(v.pods))
-	for _, uid := range objects.SortedKeys(v.pods) {
-		pods = append(pods, v.pods[uid])
-	}
-	return pods
+// find returns the position of a pod in the list, and whether it is there.
+func (v *desiredVolume) find(pod types.UID) (int, bool) {
+	return slices.BinarySearchFunc(v.pods, pod, func(other *corev1.Pod, uid types.UID) int { return cmp.Compare(other.UID, uid) })
 }

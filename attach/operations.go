@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,7 @@ const (
 func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
 	p.WorksOnObject(spec.PV)
 	defer c.operationEnded(at)
-	plugin, _, ok := c.attachable(spec)
+	plugin, ok := c.attachable(spec)
 	if !ok {
 		// ATT-100: the CSIDriver no longer requires attaching; nothing was tried.
 		return c.attachFailed(p, at, spec, pods, "AttachVolume.FindAttachablePluginBySpec failed", nil)
@@ -56,7 +57,7 @@ func (c *controller) attachFailed(p *engine.Process, at pair, spec objects.Volum
 
 // attachText returns the message of an Event about an attachment (ATT-101).
 func attachText(label string, spec objects.VolumeSpec, err error) string {
-	return fmt.Sprintf("%s for volume %q %s", label, spec.Name(), suffix(err))
+	return label + " for volume " + strconv.Quote(spec.Name()) + " " + suffix(err)
 }
 
 func suffix(err error) string {
@@ -139,7 +140,7 @@ func (c *controller) verifySafe(p *engine.Process, u undesired) error {
 	at := u.at
 	node, err := p.API().Nodes.Get(p, at.node)
 	switch {
-	case apierrors.IsNotFound(err):
+	case err != nil && apierrors.IsNotFound(err):
 		// ATT-103: a node without a Node object uses nothing.
 		c.log.operations.Warning(message("Node not found on API server. DetachVolume will skip safe to detach check", u.spec, at, "on"))
 		return nil

@@ -128,7 +128,7 @@ func (c *controller) detachCSI(p *engine.Process, name, node string) error {
 	// ATT-132: only the VolumeAttachment with the computed name is deleted.
 	_, err := p.API().Attachments.Delete(p, attachment, api.DeleteOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case err != nil && apierrors.IsNotFound(err):
 		// ATT-143, ATT-144: a VolumeAttachment that is gone is detached.
 		return nil
 	case err != nil:

@@ -30,7 +30,7 @@ func (c *controller) removeGonePods(p *engine.Process) bool {
 	removed := false
 	for _, at := range c.desired.all() {
 		v, _ := c.desired.get(at)
-		for _, pod := range v.podList() {
+		for _, pod := range v.pods {
 			if _, done := victims[pod.UID]; done {
 				continue
 			}
@@ -56,11 +56,11 @@ func (c *controller) removeUnattachable(p *engine.Process) bool {
 	removed := false
 	for _, at := range c.desired.all() {
 		v, _ := c.desired.get(at)
-		if _, _, ok := c.attachable(v.spec); ok {
+		if _, ok := c.attachable(v.spec); ok {
 			continue
 		}
 		// ATT-034: the reconciler then detaches it like any other volume.
-		for _, pod := range v.podList() {
+		for _, pod := range v.pods {
 			p.Decide("ATT-034", pod, "volume %s needs no attaching any more: it is no longer desired on node %s", at.volume, at.node)
 			c.desired.remove(at, pod.UID)
 		}

@@ -48,8 +48,12 @@ type undesired struct {
 }
 
 func (c *controller) detachUndesired(p *engine.Process) {
-	var list []undesired
-	for _, at := range c.work.toDetach() {
+	pairs := c.work.toDetach()
+	if len(pairs) == 0 {
+		return
+	}
+	list := make([]undesired, 0, len(pairs))
+	for _, at := range pairs {
 		list = append(list, undesired{at, c.actual.spec(at.volume), c.actual.mounted(at)})
 	}
 	for _, u := range list {
@@ -148,7 +152,7 @@ func (c *controller) recordDetach(p *engine.Process, u undesired, node *corev1.N
 	p.Record(trace.Entry{
 		Type: trace.Decision, Rule: "ATT-064", Object: api.RefTo(c.subject(u.spec, node)),
 		Text:   fmt.Sprintf(text, u.at.volume, u.at.node, decision.Why),
-		Detach: &decision,
+		Detach: new(decision),
 	})
 }
 
@@ -189,7 +193,7 @@ func (c *controller) attachOne(p *engine.Process, at pair, v *desiredVolume) {
 		c.reportMultiAttach(p, at, v, elsewhere)
 		return
 	}
-	pods := v.podList()
+	pods := v.pods
 	err := c.ops.Run(key, attachOperation, func(p *engine.Process) error { return c.attachVolume(p, at, v.spec, pods) })
 	if err == nil {
 		// ATT-074, ATT-190: neither the state of the node nor its attach limit is checked.
@@ -197,7 +201,9 @@ func (c *controller) attachOne(p *engine.Process, at pair, v *desiredVolume) {
 			c.log.reconciler.Info(0, "attacherDetacher.AttachVolume started", volumeName(at), klog.String("nodeName", at.node),
 				podNames("scheduledPods", pods))
 		}
-		p.Decide("ATT-068", c.subject(v.spec, nil), "attach %s to node %s for %d pod(s)", at.volume, at.node, len(pods))
+		if p.Tracing() {
+			p.Decide("ATT-068", c.subject(v.spec, nil), "attach %s to node %s for %d pod(s)", at.volume, at.node, len(pods))
+		}
 		return
 	}
 	c.retry(key, attachOperation, err)
@@ -213,7 +219,7 @@ func (c *controller) reportMultiAttach(p *engine.Process, at pair, v *desiredVol
 	p.Decide("ATT-070", c.subject(v.spec, nil), "do not attach %s to node %s: it is attached to %v and allows one node only", at.volume,
 		at.node, elsewhere)
 	blocking := c.desired.podsOn(at.volume, elsewhere)
-	for _, pod := range v.podList() {
+	for _, pod := range v.pods {
 		c.events.Event(p, pod, corev1.EventTypeWarning, reasonFailed, multiAttachText(v.spec, pod.Namespace, blocking))
 	}
 }

@@ -92,7 +92,10 @@ func (w *actualState) take(node string) ([]corev1.AttachedVolume, bool) {
 	}
 	// ATT-113: the flag is cleared before the write, and set again if that fails.
 	w.setDirty(r, false)
-	var volumes []corev1.AttachedVolume
+	if len(r.volumes) == 0 {
+		return nil, true
+	}
+	volumes := make([]corev1.AttachedVolume, 0, len(r.volumes))
 	// ATT-110: another order would be a change. SIM: by name.
 	for _, volume := range objects.SortedKeys(r.volumes) {
 		// ATT-006: the device path belongs to the volume, and is empty for CSI.

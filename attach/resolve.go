@@ -45,15 +45,24 @@ func (c *controller) driverObject(name string) *storagev1.CSIDriver {
 	return driver
 }
 
-// attachable returns the plugin that attaches the volume, and the volume's unique name. It reports false if the volume needs no attaching
-// or has no plugin (ATT-010).
-func (c *controller) attachable(spec objects.VolumeSpec) (objects.Plugin, corev1.UniqueVolumeName, bool) {
+// attachable returns the plugin that attaches the volume. It reports false if the volume needs no attaching or has no plugin (ATT-010).
+func (c *controller) attachable(spec objects.VolumeSpec) (objects.Plugin, bool) {
 	plugin, err := objects.PluginOf(c.set, spec)
 	// ATT-010, ATT-013: the CSIDriver as it is now decides; without the object the volume needs attaching.
 	if err != nil || !plugin.Attachable(spec, c.driverObject(plugin.Driver)) {
-		return objects.Plugin{}, "", false
+		return objects.Plugin{}, false
 	}
-	return plugin, objects.UniqueVolumeName(plugin, spec), true
+	return plugin, true
+}
+
+// nameOf returns the unique name of a volume on a node: that in the desired state, if it is there.
+func (c *controller) nameOf(plugin objects.Plugin, spec objects.VolumeSpec, node string) corev1.UniqueVolumeName {
+	var room [256]byte
+	name := objects.AppendVolumeName(room[:0], plugin, spec)
+	if v, ok := c.desired.nodes[node][corev1.UniqueVolumeName(name)]; ok {
+		return v.name
+	}
+	return corev1.UniqueVolumeName(name)
 }
 
 // attachableVolumes calls fn for each volume of the pod that needs attaching, in the order of the pod's volumes.
@@ -63,8 +72,8 @@ func (c *controller) attachableVolumes(pod *corev1.Pod, fn func(at pair, spec ob
 		if !ok {
 			continue
 		}
-		if _, volume, ok := c.attachable(spec); ok {
-			fn(pair{volume, pod.Spec.NodeName}, spec)
+		if plugin, ok := c.attachable(spec); ok {
+			fn(pair{c.nameOf(plugin, spec, pod.Spec.NodeName), pod.Spec.NodeName}, spec)
 		}
 	}
 }

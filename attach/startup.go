@@ -37,12 +37,12 @@ func (c *controller) populateActual() {
 		}
 		// ATT-200: the name is that of the translated volume.
 		spec := objects.SpecOf(pv)
-		_, volume, ok := c.attachable(spec)
+		plugin, ok := c.attachable(spec)
 		if !ok {
 			continue
 		}
 		// ATT-132: a volume that volumesAttached lacks may still be attached, and mounted.
-		if at := (pair{volume, va.Spec.NodeName}); c.actual.state(at) == detached {
+		if at := (pair{c.nameOf(plugin, spec, va.Spec.NodeName), va.Spec.NodeName}); c.actual.state(at) == detached {
 			c.log.controller.Info(1, "Marking volume attachment as uncertain as volume is not attached", nodeName(at.node), volumeName(at),
 				klog.String("attachState", "Detached"))
 			c.actual.markUncertain(at, spec)

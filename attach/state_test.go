@@ -41,7 +41,7 @@ func TestDesiredWorld(t *testing.T) {
 	if !w.add(at, again, specWith("RWX")) || len(v.pods) != 2 {
 		t.Errorf("ATT-002: there are %d pods, want 2", len(v.pods))
 	}
-	if list := v.podList(); list[0].UID != "1" || list[1].UID != "2" {
+	if list := v.pods; list[0].UID != "1" || list[1].UID != "2" {
 		t.Error("ATT-212: the pods are not in the order of their uids")
 	}
 	if w.deleteNode("n") || !w.manages("n") {

@@ -41,16 +41,28 @@ func (w *worklist) empty() bool { return len(w.undesired) == 0 && len(w.unattach
 
 // toDetach lists the undesired volumes in the order of a pass.
 func (w *worklist) toDetach() []pair {
+	if len(w.undesired) == 0 {
+		return nil
+	}
 	// ATT-212: upstream has no order. SIM: by volume, then by node.
-	return slices.SortedFunc(maps.Keys(w.undesired), func(a, b pair) int {
+	return sorted(w.undesired, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.volume, b.volume), cmp.Compare(a.node, b.node))
 	})
 }
 
 // toAttach lists the unattached volumes in the order of a pass.
 func (w *worklist) toAttach() []pair {
+	if len(w.unattached) == 0 {
+		return nil
+	}
 	// ATT-212: upstream has no order. SIM: by node, then by volume.
-	return slices.SortedFunc(maps.Keys(w.unattached), byNode)
+	return sorted(w.unattached, byNode)
+}
+
+func sorted(set map[pair]struct{}, order func(a, b pair) int) []pair {
+	list := slices.AppendSeq(make([]pair, 0, len(set)), maps.Keys(set))
+	slices.SortFunc(list, order)
+	return list
 }
 
 func byNode(a, b pair) int {

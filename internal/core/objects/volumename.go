@@ -264,6 +264,15 @@ func UniqueVolumeName(p Plugin, spec VolumeSpec) corev1.UniqueVolumeName {
 	return corev1.UniqueVolumeName(p.Name + "/" + spec.ID())
 }
 
+// AppendVolumeName is UniqueVolumeName; it appends to name.
+func AppendVolumeName(name []byte, p Plugin, spec VolumeSpec) []byte {
+	name = append(append(name, p.Name...), '/')
+	if p.Name == CSIPluginName {
+		name = append(append(name, p.Driver...), csiSeparator...)
+	}
+	return append(name, spec.ID()...)
+}
+
 // UniquePodVolumeName returns the name of a volume that belongs to one pod (MNT-022).
 func UniquePodVolumeName(p Plugin, pod types.UID, spec VolumeSpec) corev1.UniqueVolumeName {
 	return corev1.UniqueVolumeName(p.Name + "/" + string(pod) + "-" + spec.Name())
@@ -280,21 +289,23 @@ const csiSeparator = "^"
 // without two slashes is an error.
 func SplitVolumeName(name corev1.UniqueVolumeName) (plugin, volume string, err error) {
 	// ATT-107: names of plugins contain one slash.
-	parts := strings.SplitN(string(name), "/", 3)
-	if len(parts) != 3 {
+	first := strings.IndexByte(string(name), '/')
+	second := strings.IndexByte(string(name[first+1:]), '/')
+	if first < 0 || second < 0 {
 		return "", "", fmt.Errorf("cannot split volume unique name %s", name)
 	}
-	return parts[0] + "/" + parts[1], parts[2], nil
+	at := first + 1 + second
+	return string(name[:at]), string(name[at+1:]), nil
 }
 
 // SplitCSIName splits the name of a volume within the CSI plugin into driver and handle. It must contain exactly one separator (ATT-143).
 func SplitCSIName(name string) (driver, handle string, ok bool) {
 	// ATT-143: as a consequence, a volume whose handle contains the separator cannot be detached.
-	parts := strings.Split(name, csiSeparator)
-	if len(parts) != 2 {
+	driver, handle, ok = strings.Cut(name, csiSeparator)
+	if !ok || strings.Contains(handle, csiSeparator) {
 		return "", "", false
 	}
-	return parts[0], parts[1], true
+	return driver, handle, true
 }
 
 // AttachmentName returns the name of the VolumeAttachment for a CSI volume and a node (ATT-003, MNT-038).

@@ -103,6 +103,9 @@ func TestPluginOf(t *testing.T) {
 		}
 		// MNT-021, MNT-022
 		unique := objects.UniqueVolumeName(plugin, tt.spec)
+		if got := objects.AppendVolumeName([]byte("in "), plugin, tt.spec); string(got) != "in "+string(unique) {
+			t.Errorf("%s %s: AppendVolumeName = %s, want in %s", tt.rule, tt.name, got, unique)
+		}
 		if !tt.attachable && !tt.deviceMountable {
 			unique = objects.UniquePodVolumeName(plugin, "uid", tt.spec)
 		}
