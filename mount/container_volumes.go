@@ -27,7 +27,9 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 			continue
 		}
 		dp, _ := v.Pods.Get(pod.UID)
-		specs = append(specs, dp.Spec)
+		if dp.Spec.GID() != "" {
+			specs = append(specs, dp.Spec)
+		}
 		cv := containerVolume{name: pod.Spec.Volumes[i].Name, id: dp.Spec.ID(), readOnly: dp.Spec.MountsReadOnly()}
 		if dp.Spec.Inline != nil && dp.Spec.Inline.CSI != nil {
 			cv.id = plugin.InlineHandle(pod.UID, dp.Spec.Name())

@@ -30,6 +30,9 @@ type volumeExpansion struct {
 
 // is reports whether err is or wraps an error of type T.
 func is[T error](err error) bool {
+	if err == nil {
+		return false
+	}
 	var target T
 	return errors.As(err, &target)
 }

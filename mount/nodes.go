@@ -110,7 +110,8 @@ func (ns *Nodes) Get(name string) (*Node, bool) {
 
 // watchClaims requeues the pod of a worker when its claims change; unwatchClaims ends that.
 func (ns *Nodes) watchClaims(w *podWorker) {
-	for _, claim := range objects.ClaimsOf(w.pod) {
+	w.claims = objects.ClaimsOf(w.pod)
+	for _, claim := range w.claims {
 		if !slices.Contains(ns.byClaim[claim], w) {
 			ns.byClaim[claim] = append(ns.byClaim[claim], w)
 		}
@@ -118,7 +119,7 @@ func (ns *Nodes) watchClaims(w *podWorker) {
 }
 
 func (ns *Nodes) unwatchClaims(w *podWorker) {
-	for _, claim := range objects.ClaimsOf(w.pod) {
+	for _, claim := range w.claims {
 		rest := slices.DeleteFunc(ns.byClaim[claim], func(other *podWorker) bool { return other == w })
 		if len(rest) == 0 {
 			delete(ns.byClaim, claim)

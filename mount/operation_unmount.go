@@ -101,7 +101,7 @@ func (op *operations) unmapFrom(p *engine.Process, name corev1.UniqueVolumeName,
 
 // removeSubpaths unmounts the parts of a volume that containers use by subPath.
 func (op *operations) removeSubpaths(uid types.UID, spec string) error {
-	fs, dir := op.k.node.disk, op.k.layout.Subpaths(uid)+"/"+spec
+	fs, dir := op.k.node.disk, op.k.layout.SubpathsOf(uid, spec)
 	for _, m := range fs.MountsUnder(dir) {
 		if err := fs.Unmount(m.Path); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // housekeeper removes what pods that no longer exist left on the node.
@@ -58,7 +59,8 @@ func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 	if hk.k.actual.HasMounts(uid, true) {
 		return "volumes may be mounted"
 	}
-	volumes, pod := hk.k.layout.PodVolumes(uid), hk.k.layout.Pod(uid)
+	volumes := hk.k.layout.PodVolumes(uid)
+	pod := disk.Parent(volumes)
 	if m := fs.FirstUnder(volumes); m != nil {
 		return m.Path + " is mounted"
 	}

@@ -25,9 +25,9 @@ const (
 )
 
 // makeTicker creates the ticker of the periodic syncs and retries. Each tick counts from the end of the last sync.
-func (w *podWorker) makeTicker() {
+func (w *podWorker) makeTicker(name string) {
 	w.ticker = w.k.actor.NewTicker(engine.TickerConfig{
-		Name: "next sync of pod " + w.key, Period: kubeletdefs.SyncPeriod,
+		Name: name, Period: kubeletdefs.SyncPeriod,
 		Pass: func(*engine.Process) {
 			w.due = true
 			w.signal.Broadcast()

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -20,6 +20,8 @@ type podWorker struct {
 	uid types.UID
 	key string
 	pod *corev1.Pod // as last seen
+	// claims are the keys of the pod's claims.
+	claims []string
 	// signal wakes the worker when something about the pod's volumes changes, or when its end begins.
 	signal engine.Signal
 
@@ -47,13 +49,22 @@ type podWorker struct {
 	due    bool
 }
 
+const (
+	nextSyncOf = "next sync of "
+	podOf      = "pod "
+)
+
 // newWorker starts a worker for a pod.
 func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
-	w := &podWorker{k: k, uid: pod.UID, key: api.KeyOf(pod), pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
+	w := &podWorker{k: k, uid: pod.UID, pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
+	// The names of the worker and of its ticker, and the key, are parts of one string.
+	ticker := nextSyncOf + podOf + pod.Namespace + "/" + pod.Name
+	name := ticker[len(nextSyncOf):]
+	w.key = name[len(podOf):]
 	k.workers[pod.UID] = w
-	w.makeTicker()
+	w.makeTicker(ticker)
 	k.node.nodes.watchClaims(w)
-	k.actor.Go("pod "+w.key, w.run)
+	k.actor.Go(name, w.run)
 	// Containers that ended while no kubelet ran are noticed at once.
 	if c, ok := k.node.runtime.running[pod.UID]; ok && c.exit != "" {
 		w.end(c.exit)
@@ -80,7 +91,8 @@ func (w *podWorker) sync(p *engine.Process) {
 	k := w.k
 	w.served, w.demand = w.demand, notDemanded
 	// MNT-380: first the directories, then the volumes, then all containers.
-	for _, dir := range [...]string{k.layout.PodVolumes(w.uid), k.layout.Pod(w.uid) + "/plugins"} {
+	dir := k.layout.PodVolumes(w.uid)
+	for _, dir := range [...]string{dir, disk.Parent(dir) + "/plugins"} {
 		if err := k.node.disk.Mkdir(dir); err != nil {
 			w.pause(p, err)
 			return

@@ -180,9 +180,6 @@ func supplementalGroups(pod *corev1.Pod, specs []*volumes.Spec) []int64 {
 		listed = context.SupplementalGroups
 	}
 	for _, spec := range specs {
-		if spec.GID() == "" {
-			continue
-		}
 		// MNT-386: a value that is not a number is ignored.
 		gid, err := strconv.ParseInt(spec.GID(), 10, 64)
 		if err == nil && !slices.Contains(listed, gid) && !slices.Contains(groups, gid) {

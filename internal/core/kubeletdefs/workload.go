@@ -40,6 +40,9 @@ func (l Workload) ExitPhase() corev1.PodPhase {
 // WorkloadOf returns the workload that the annotations of a pod describe. Invalid values are ignored.
 func WorkloadOf(pod *corev1.Pod) Workload {
 	var load Workload
+	if len(pod.Annotations) == 0 {
+		return load // most pods; parsing "" would make an error
+	}
 	if d, err := time.ParseDuration(pod.Annotations[AnnRunFor]); err == nil && d > 0 {
 		load.RunFor = d
 	}

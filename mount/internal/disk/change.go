@@ -53,7 +53,8 @@ func (d *Disk) RemoveAll(path string) error {
 	if m := d.FirstUnder(path); m != nil {
 		return fmt.Errorf("%s is on another filesystem", m.Path)
 	}
-	var gone []string
+	var room [fewNames]string
+	gone := room[:0]
 	d.walk(path, func(p string, _ *entry) bool {
 		gone = append(gone, p)
 		return true

@@ -52,7 +52,14 @@ func (l Layout) PodVolumes(uid types.UID) string { return l.Root + "/pods/" + st
 func (l Layout) PodDevices(uid types.UID) string { return l.Pod(uid) + "/volumeDevices" }
 
 // Subpaths is the parent of the subPath mounts of a pod.
-func (l Layout) Subpaths(uid types.UID) string { return l.Pod(uid) + "/volume-subpaths" }
+func (l Layout) Subpaths(uid types.UID) string { return l.Root + "/pods/" + string(uid) + subpaths }
+
+// SubpathsOf is the parent of the subPath mounts of one volume of a pod.
+func (l Layout) SubpathsOf(uid types.UID, spec string) string {
+	return l.Root + "/pods/" + string(uid) + subpaths + "/" + spec
+}
+
+const subpaths = "/volume-subpaths"
 
 // Plugin is the directory of a plugin.
 func (l Layout) Plugin(plugin string) string { return l.Root + "/plugins/" + plugin }
@@ -112,5 +119,5 @@ func (l Layout) GlobalMap(plugin, device string) string {
 // Subpath is where a subPath of a volume is mounted for a container.
 func (l Layout) Subpath(uid types.UID, spec, container string, index int) string {
 	// MNT-037: each volumeMount of the container has its own, named by its index.
-	return l.Subpaths(uid) + "/" + spec + "/" + container + "/" + strconv.Itoa(index)
+	return l.SubpathsOf(uid, spec) + "/" + container + "/" + strconv.Itoa(index)
 }

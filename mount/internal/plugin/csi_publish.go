@@ -46,10 +46,13 @@ func InlineHandle(pod types.UID, name string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(pod)+name)))
 }
 
+// persistentOnly is what a driver supports that does not say otherwise.
+var persistentOnly = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+
 // lifecycle returns an error if the driver does not support volumes of that mode.
 func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) error {
 	object := c.h.API.CSIDriver(driver)
-	modes := []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	modes := persistentOnly
 	if object != nil && len(object.Spec.VolumeLifecycleModes) > 0 {
 		modes = object.Spec.VolumeLifecycleModes
 	}
@@ -105,8 +108,9 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 		return err
 	}
 	mount := disk.Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Label: data.Label}
-	err = unimplemented(storage.Publish)
-	if publisher, ok := driver.(storage.Publisher); ok {
+	if publisher, ok := driver.(storage.Publisher); !ok {
+		err = unimplemented(storage.Publish)
+	} else {
 		err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
 			func() error { return c.h.MountFiles(mount) })
 	}
