@@ -86,7 +86,7 @@ func afterPasses(p *engine.Process) {
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
 	k.actor, k.events, k.operations.pending = a, a.NewRecorder(component), a.NewNestedOperations()
-	k.operations.pending.After = k.operations.ended
+	k.operations.pending.AtTicks, k.operations.pending.After = true, k.operations.ended
 	n.kubelet, k.log = k, newVolumeLog(a)
 	a.SetIsolated(n.partitioned)
 	a.OnStop(func() {

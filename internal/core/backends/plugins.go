@@ -18,15 +18,18 @@ func (s *Set) ByName(name string) (storage.Backend, error) {
 	at, found := s.find(name)
 	if !found || !s.entries[at].inTree {
 		// PROV-024, RECL-032: no such plugin.
-		return nil, unknownPlugin(name)
+		if s.unknown == nil || s.unknown.name != name {
+			s.unknown = &unknownPlugin{name}
+		}
+		return nil, s.unknown
 	}
 	return s.entries[at].backend, nil
 }
 
 // unknownPlugin is the error for the name of a plugin that does not exist.
-type unknownPlugin string
+type unknownPlugin struct{ name string }
 
-func (name unknownPlugin) Error() string { return "no volume plugin matched name: " + string(name) }
+func (e *unknownPlugin) Error() string { return "no volume plugin matched name: " + e.name }
 
 // ProvisionableByName returns the in-tree plugin with that name if it can create volumes. PROV-024 lists the errors.
 func (s *Set) ProvisionableByName(name string) (storage.Backend, error) {

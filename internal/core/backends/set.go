@@ -14,7 +14,8 @@ import (
 // Set contains the backends of a cluster by name. In-tree plugins are compiled into the controllers; CSI drivers are external to
 // them. The zero value is a cluster without storage.
 type Set struct {
-	entries []entry // sorted by name
+	entries []entry        // sorted by name
+	unknown *unknownPlugin // the last error of ByName: the next one is often about the same name
 }
 
 type entry struct {

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,6 +160,7 @@ func TestPendingBackoff(t *testing.T) {
 // MNT-014: a pass at the instant at which an operation ends still sees it running.
 func TestPendingAtTick(t *testing.T) {
 	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+		o.AtTicks = true
 		ofVolume, ofPod := engine.OperationKey{Volume: "v"}, engine.OperationKey{Volume: "v", Pod: "p"}
 		if err := o.Run(ofVolume, "mount", lasting(100*time.Millisecond, nil)); err != nil {
 			t.Fatal(err)
@@ -218,6 +221,65 @@ func TestPendingPanic(t *testing.T) {
 		// ATT-087: another operation may start, as if nothing had been.
 		if o.Startable(key, "x") || !o.Startable(key, "y") {
 			t.Errorf("ATT-087: Startable of the same and another operation = %v, %v, want false, true", o.Startable(key, "x"), o.Startable(key, "y"))
+		}
+	})
+}
+
+// MNT-155, MNT-156: an operation that takes over the memory of an earlier one inherits nothing, also beside others of its volume.
+func TestPendingRecordsAreUsedAgain(t *testing.T) {
+	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+		run := func(volume, pod string, err error) {
+			t.Helper()
+			if got := o.Run(engine.OperationKey{Volume: volume, Pod: pod}, "mount", lasting(0, err)); got != nil {
+				t.Fatalf("after %v: Run(%s, %s) = %v, want nil", since(e), volume, pod, got)
+			}
+			e.Advance(0)
+		}
+		run("v", "p", errBroken)
+		run("v", "q", errBroken)
+		e.Advance(501 * time.Millisecond)
+		run("v", "p", errBroken) // now it backs off for a second
+		e.Advance(1001 * time.Millisecond)
+		run("v", "p", nil)
+		run("w", "r", errBroken)
+		if wait, ok := o.RetryAfter(engine.OperationKey{Volume: "w", Pod: "r"}, "mount"); !ok || wait != 500*time.Millisecond {
+			t.Errorf("the backoff of the second volume is %v, %v; want 500ms, true", wait, ok)
+		}
+		run("v", "q", nil)
+		if got := o.Len(); got != 1 {
+			t.Errorf("%d records, want that of the second volume", got)
+		}
+		if o.Running(engine.OperationKey{Volume: "v"}) || !o.Startable(engine.OperationKey{Volume: "v"}, "mount") {
+			t.Errorf("the first volume is busy, want it free")
+		}
+	})
+}
+
+// MNT-156: After follows the code of an operation while its key is taken, unless the code panicked.
+func TestPendingAfter(t *testing.T) {
+	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+		var after []string
+		o.After = func(key engine.OperationKey, name string) {
+			after = append(after, fmt.Sprint(key.Volume, " ", name, " ", o.Running(key)))
+		}
+		object := node("n", nil)
+		for volume, code := range map[string]func(p *engine.Process) error{
+			"fails": func(*engine.Process) error { return errBroken }, "panics": func(*engine.Process) error { panic("broken") },
+			"succeeds": func(p *engine.Process) error {
+				if got := p.Object(); got.Key != "n" {
+					t.Errorf("the operation works on %v, want the node", got)
+				}
+				return nil
+			},
+		} {
+			if err := o.RunAbout(engine.OperationKey{Volume: volume}, "mount", object, code); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.Advance(0)
+		slices.Sort(after)
+		if want := []string{"fails mount true", "succeeds mount true"}; !slices.Equal(after, want) {
+			t.Errorf("After was called for %q, want %q", after, want)
 		}
 	})
 }

@@ -41,6 +41,8 @@ type NestedOperations struct {
 	unused  []*operation            // records of operations that succeeded
 	ended   []OperationKey          // of the operations that ended at the time endedAt
 	endedAt time.Duration
+	// AtTicks says that RunningAtTick is asked, which takes memory for the operations of an instant.
+	AtTicks bool
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
 	Before func(p *Process, name string)
 	// After, when set, is called when the code of an operation has returned, while its key is still taken. It is not called after a panic.
@@ -117,7 +119,7 @@ func (o *NestedOperations) runs(p *Process, op *operation, fn func(p *Process) e
 }
 
 // recordsKept is the number of records that a set retains.
-const recordsKept = 64
+const recordsKept = 1024
 
 // add adds a record.
 func (o *NestedOperations) add(volume, name string) *operation {
@@ -145,10 +147,12 @@ func (o *NestedOperations) add(volume, name string) *operation {
 // complete records the end of an operation.
 func (o *NestedOperations) complete(op *operation, err error, p *Process) {
 	op.running = false
-	if o.endedAt != p.engine.now {
-		o.ended, o.endedAt = o.ended[:0], p.engine.now
+	if o.AtTicks {
+		if o.endedAt != p.engine.now {
+			o.ended, o.endedAt = o.ended[:0], p.engine.now
+		}
+		o.ended = append(o.ended, op.key)
 	}
-	o.ended = append(o.ended, op.key)
 	if err == nil {
 		// BIND-092, ATT-084, MNT-156: success deletes the record.
 		o.forget(op)
@@ -219,7 +223,7 @@ func (o *NestedOperations) Running(key OperationKey) bool {
 }
 
 // RunningAtTick reports whether an operation with a matching key runs, or ended at this very instant. A pass of the same instant still
-// sees it running, because the end of an operation takes some time of the processor, and the tick comes first (MNT-014).
+// sees it running, because the end of an operation takes some time of the processor, and the tick comes first (MNT-014). It needs AtTicks.
 func (o *NestedOperations) RunningAtTick(key OperationKey) bool {
 	if o.Running(key) {
 		return true
