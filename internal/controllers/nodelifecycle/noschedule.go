@@ -28,23 +28,23 @@ func (c *controller) syncNode(p *engine.Process, name string) error {
 }
 
 // olderLabels are older names of labels, which follow the newer ones (NODE-052).
-var olderLabels = map[string]string{
-	corev1.LabelOSStable:   "beta.kubernetes.io/os",
-	corev1.LabelArchStable: "beta.kubernetes.io/arch",
+var olderLabels = [...]struct{ newer, older string }{
+	{corev1.LabelOSStable, "beta.kubernetes.io/os"},
+	{corev1.LabelArchStable, "beta.kubernetes.io/arch"},
 }
 
 // missingLabels returns the labels that a node lacks or has with another value than under their newer name (NODE-052).
 func missingLabels(node *corev1.Node) map[string]string {
 	var missing map[string]string
-	for newer, older := range olderLabels {
-		value, ok := node.Labels[newer]
-		if old, has := node.Labels[older]; !ok || has && old == value {
+	for _, label := range olderLabels {
+		value, ok := node.Labels[label.newer]
+		if old, has := node.Labels[label.older]; !ok || has && old == value {
 			continue
 		}
 		if missing == nil {
 			missing = map[string]string{}
 		}
-		missing[older] = value
+		missing[label.older] = value
 	}
 	return missing
 }

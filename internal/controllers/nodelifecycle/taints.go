@@ -7,16 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// conditionTaints are the keys of the NoSchedule taints that mirror conditions (NODE-050).
-var conditionTaints = map[corev1.NodeConditionType]map[corev1.ConditionStatus]string{
-	corev1.NodeReady: {
-		corev1.ConditionFalse:   corev1.TaintNodeNotReady,
-		corev1.ConditionUnknown: corev1.TaintNodeUnreachable,
-	},
-	corev1.NodeMemoryPressure:     {corev1.ConditionTrue: corev1.TaintNodeMemoryPressure},
-	corev1.NodeDiskPressure:       {corev1.ConditionTrue: corev1.TaintNodeDiskPressure},
-	corev1.NodeNetworkUnavailable: {corev1.ConditionTrue: corev1.TaintNodeNetworkUnavailable},
-	corev1.NodePIDPressure:        {corev1.ConditionTrue: corev1.TaintNodePIDPressure},
+// conditionTaint returns the key of the NoSchedule taint that mirrors a condition, "" if there is none (NODE-050).
+func conditionTaint(kind corev1.NodeConditionType, status corev1.ConditionStatus) string {
+	switch {
+	case kind == corev1.NodeReady && status == corev1.ConditionFalse:
+		return corev1.TaintNodeNotReady
+	case kind == corev1.NodeReady && status == corev1.ConditionUnknown:
+		return corev1.TaintNodeUnreachable
+	case kind == corev1.NodeReady || status != corev1.ConditionTrue:
+		return ""
+	}
+	switch kind {
+	case corev1.NodeMemoryPressure:
+		return corev1.TaintNodeMemoryPressure
+	case corev1.NodeDiskPressure:
+		return corev1.TaintNodeDiskPressure
+	case corev1.NodeNetworkUnavailable:
+		return corev1.TaintNodeNetworkUnavailable
+	case corev1.NodePIDPressure:
+		return corev1.TaintNodePIDPressure
+	}
+	return ""
 }
 
 // ownKeys are the keys of the NoSchedule taints that the controller adds and removes.
@@ -33,7 +44,7 @@ func NoScheduleChanges(node *corev1.Node) (add, remove []corev1.Taint) {
 	}
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
-		if key, ok := conditionTaints[c.Type][c.Status]; ok {
+		if key := conditionTaint(c.Type, c.Status); key != "" {
 			want(key)
 		}
 	}

@@ -59,6 +59,7 @@ func (c *cycle) reset(look *lookups, pod *corev1.Pod, keys claimKeys) {
 // nodeState is a node with the pods on it.
 type nodeState struct {
 	node *corev1.Node
+	rank int // of its slot, in the order of names
 	nodeFacts
 	// on has the number of the pods and what they request.
 	on *nodePods

@@ -79,7 +79,7 @@ func TestLimits(t *testing.T) {
 			c.binding.skip, c.restrictions.skip = true, true
 			csiNode, _ := f.look.csiNode("n1")
 			slot := &nodeSlot{csiNode: csiNode, limits: limitsOf(csiNode)}
-			slot.set(node)
+			slot.set(node, 0)
 			f.pods.move("n1", &slot.pods)
 			s := c.filter(f.state(slot))
 			got := s.message()

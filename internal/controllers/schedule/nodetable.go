@@ -21,9 +21,9 @@ type nodeSlot struct {
 	pods    nodePods
 }
 
-// set makes the slot that of a node, or of a new version of its node.
-func (slot *nodeSlot) set(node *corev1.Node) {
-	slot.at = nodeState{node: node, nodeFacts: factsOf(node), slot: slot, on: &slot.pods}
+// set makes the slot that of a node, or of a new version of its node. rank is its place in the table.
+func (slot *nodeSlot) set(node *corev1.Node, rank int) {
+	slot.at = nodeState{node: node, rank: rank, nodeFacts: factsOf(node), slot: slot, on: &slot.pods}
 }
 
 // nodes returns the nodes in the order of their names.
@@ -36,7 +36,7 @@ func (s *scheduler) nodes() []nodeSlot {
 	for i, node := range list {
 		t.index[node.Name] = i
 		slot := &t.slots[i]
-		slot.set(node)
+		slot.set(node, i)
 		if csiNode, ok := s.inf.csiNodes.Get(node.Name); ok {
 			slot.csiNode, slot.limits = csiNode, limitsOf(csiNode)
 		}
@@ -50,7 +50,7 @@ func (s *scheduler) nodes() []nodeSlot {
 // update replaces a node.
 func (t *nodeTable) update(node *corev1.Node) {
 	if i, ok := t.index[node.Name]; ok {
-		t.slots[i].set(node)
+		t.slots[i].set(node, i)
 	}
 }
 

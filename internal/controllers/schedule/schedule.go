@@ -183,7 +183,7 @@ func (s *scheduler) precedes(a, b *nodeState) bool {
 	if len(s.table.slots) >= manyNodes && a.on.n != b.on.n {
 		return a.on.n < b.on.n
 	}
-	return a.node.Name < b.node.Name
+	return a.rank < b.rank
 }
 
 // scores returns the scores of nodes: those of the user's function, or of the plugins.

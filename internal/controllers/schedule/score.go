@@ -181,11 +181,17 @@ func (c *cycle) scoreImages(nodes []*nodeState) ([]int64, error) {
 		most  = 1000 << 20
 	)
 	limit := int64(most * (len(c.pod.Spec.InitContainers) + len(c.pod.Spec.Containers)))
+	score := func(sum int64) int64 { return maxScore * (min(max(sum, least), limit) - least) / (limit - least) }
+	without := score(0)
 	scores := c.noScores(len(nodes))
 	var names []string
 	var shares map[string]float64
 	for i, at := range nodes {
-		if at.images && shares == nil {
+		if !at.images {
+			scores[i] = without
+			continue
+		}
+		if shares == nil {
 			names, shares = c.imageNames(), imageShares(c.look.nodes())
 		}
 		sum := int64(0)
@@ -195,7 +201,7 @@ func (c *cycle) scoreImages(nodes []*nodeState) ([]int64, error) {
 				sum += int64(float64(size) * shares[name])
 			}
 		}
-		scores[i] = maxScore * (min(max(sum, least), limit) - least) / (limit - least)
+		scores[i] = score(sum)
 	}
 	return scores, nil
 }
