@@ -18,7 +18,7 @@ func (s *scheduler) bind(p *engine.Process, item *queuedPod, r *reservation) {
 	}
 	if err == nil {
 		// SCHED-029: the Event comes after the binding.
-		s.events.Event(p, r.pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+r.pod.Namespace+"/"+r.pod.Name+" to "+r.node())
+		s.events.Event(p, r.pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+r.pod.Namespace+"/"+r.pod.Name+" to "+r.node)
 		return
 	}
 	// SCHED-169, SCHED-135: assumptions are removed, written objects stay.
@@ -27,7 +27,7 @@ func (s *scheduler) bind(p *engine.Process, item *queuedPod, r *reservation) {
 		s.pods.remove(item.key)
 	}
 	// SCHED-169, SCHED-277: others may fit now.
-	s.podGone(r.pod, nil)
+	s.podGone(onNode(r.pod, r.node), nil)
 	s.fail(p, item, err, new(""))
 }
 
@@ -37,7 +37,7 @@ func (s *scheduler) preBind(p *engine.Process, item *queuedPod, r *reservation) 
 		return nil
 	}
 	// SCHED-028: the nomination shows which node was chosen. An error does not matter.
-	patched, _ := s.patchStatus(p, item.pod, nil, new(r.node()))
+	patched, _ := s.patchStatus(p, item.pod, nil, &r.node)
 	item.set(patched)
 	key := api.KeyOf(r.pod)
 	if s.preBinding == nil {
@@ -105,7 +105,7 @@ func (s *scheduler) bindPod(p *engine.Process, key string, r *reservation) error
 	// SCHED-029, SCHED-239: by a Binding, which names the uid of the pod.
 	_, err := s.api.Bind(p, key, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.pod.UID},
-		Target:     corev1.ObjectReference{Kind: string(api.Node), Name: r.node()},
+		Target:     corev1.ObjectReference{Kind: string(api.Node), Name: r.node},
 	})
 	if err != nil {
 		// SCHED-170: the text of the error.

@@ -24,11 +24,29 @@ type podCache struct {
 
 // cachedPod is a pod on a node.
 type cachedPod struct {
-	key     string
+	key  string
+	node string
+	// pod does not name the node while it is assumed, until somebody asks for placed.
 	pod     *corev1.Pod
 	claims  claimKeys // of pod
 	assumed bool
 	at      int // its place among the pods of its node
+}
+
+// placed returns the pod, which names its node.
+func (p *cachedPod) placed() *corev1.Pod {
+	p.pod = onNode(p.pod, p.node)
+	return p.pod
+}
+
+// onNode returns the pod as one on the node.
+func onNode(pod *corev1.Pod, node string) *corev1.Pod {
+	if pod.Spec.NodeName == node {
+		return pod
+	}
+	placed := *pod
+	placed.Spec.NodeName = node
+	return &placed
 }
 
 // claimUses counts the pods that name a claim, by node. They are seldom on more than one.
@@ -72,8 +90,8 @@ func (c *podCache) prepare() {
 }
 
 // assume adds a pod to the node that was chosen for it. claims are those of the pod.
-func (c *podCache) assume(key string, pod *corev1.Pod, claims claimKeys) {
-	c.add(key, pod, claims)
+func (c *podCache) assume(key string, pod *corev1.Pod, node string, claims claimKeys) {
+	c.add(key, pod, node, claims)
 	c.pods[key].assumed = true
 }
 
@@ -86,8 +104,8 @@ func (c *podCache) isAssumed(key string) bool {
 // put adds or replaces a pod on its node. The pod is no longer assumed.
 func (c *podCache) put(key string, pod *corev1.Pod) {
 	old := c.pods[key]
-	if old == nil || !sameDemand(old.pod, pod) {
-		c.add(key, pod, claimKeysOf(pod))
+	if old == nil || old.node != pod.Spec.NodeName || !sameDemand(old.pod, pod) {
+		c.add(key, pod, pod.Spec.NodeName, claimKeysOf(pod))
 		return
 	}
 	old.pod, old.assumed = pod, false
@@ -97,27 +115,27 @@ func (c *podCache) put(key string, pod *corev1.Pod) {
 }
 
 // add is put for a pod of which something else is counted than before.
-func (c *podCache) add(key string, pod *corev1.Pod, claims claimKeys) {
+func (c *podCache) add(key string, pod *corev1.Pod, node string, claims claimKeys) {
 	if c.pods == nil {
 		c.prepare()
 	}
 	c.remove(key)
-	on := c.nodes[pod.Spec.NodeName]
+	on := c.nodes[node]
 	if on == nil {
 		on = &nodePods{}
-		c.nodes[pod.Spec.NodeName] = on
+		c.nodes[node] = on
 	}
-	cached := &cachedPod{key: key, pod: pod, claims: claims, at: len(on.pods)}
+	cached := &cachedPod{key: key, node: node, pod: pod, claims: claims, at: len(on.pods)}
 	c.pods[key] = cached
 	on.pods = append(on.pods, cached)
 	on.n++
 	on.used = on.used.plus(requestsOf(pod), 1)
 	on.assumed = on.assumed.plus(assumedRequests(pod), 1)
 	if len(requiredAntiAffinity(pod)) > 0 {
-		c.exclusive[key] = pod
+		c.exclusive[key] = cached.placed()
 	}
 	if attracts(pod) {
-		c.attracting[key] = pod
+		c.attracting[key] = cached.placed()
 	}
 	c.count(cached, 1)
 }
@@ -129,7 +147,7 @@ func (c *podCache) count(cached *cachedPod, n int) {
 			continue
 		}
 		uses := c.uses[claim]
-		if uses.add(cached.pod.Spec.NodeName, n); uses.first.n == 0 {
+		if uses.add(cached.node, n); uses.first.n == 0 {
 			delete(c.uses, claim)
 		} else {
 			c.uses[claim] = uses
@@ -137,10 +155,10 @@ func (c *podCache) count(cached *cachedPod, n int) {
 	}
 }
 
-// sameDemand reports whether two versions of a pod share, on the same node, all that the cache counts. It may return false if they do.
+// sameDemand reports whether two versions of a pod share all that the cache counts. It may return false if they do.
 func sameDemand(a, b *corev1.Pod) bool {
 	x, y := &a.Spec, &b.Spec
-	return x.NodeName == y.NodeName && sharedList(x.Volumes, y.Volumes) && sharedList(x.Containers, y.Containers) &&
+	return sharedList(x.Volumes, y.Volumes) && sharedList(x.Containers, y.Containers) &&
 		sharedList(x.InitContainers, y.InitContainers) && len(x.Overhead) == 0 && len(y.Overhead) == 0 && x.Affinity == y.Affinity
 }
 
@@ -157,7 +175,7 @@ func (c *podCache) remove(key string) bool {
 	delete(c.pods, key)
 	delete(c.exclusive, key)
 	delete(c.attracting, key)
-	on := c.nodes[pod.Spec.NodeName]
+	on := c.nodes[cached.node]
 	on.n--
 	last := on.pods[on.n]
 	on.pods[cached.at], last.at = last, cached.at
@@ -212,7 +230,7 @@ func (n *nodePods) list() []*corev1.Pod {
 	sorted := slices.SortedFunc(slices.Values(n.pods), func(a, b *cachedPod) int { return strings.Compare(a.key, b.key) })
 	pods := make([]*corev1.Pod, len(sorted))
 	for i, cached := range sorted {
-		pods[i] = cached.pod
+		pods[i] = cached.placed()
 	}
 	return pods
 }

@@ -12,7 +12,8 @@ import (
 
 // reservation has the choices for a pod, which are written before the pod is bound to its node.
 type reservation struct {
-	pod *corev1.Pod // assumed to be on its node
+	pod  *corev1.Pod
+	node string // on which the pod is assumed to be
 	// allBound is true if all claims of the pod are bound, so there is nothing to write and nothing to wait for.
 	allBound bool
 	// bindings has the volumes and provisions the claims to write. After a write they are replaced by the stored version.
@@ -32,13 +33,11 @@ func (r *reservation) cancel(why error) {
 	r.wake.Broadcast()
 }
 
-func (r *reservation) node() string { return r.pod.Spec.NodeName }
-
 // reserve assumes the volumes and claims of a pod as they will be written, so that later cycles respect them (SCHED-130 to SCHED-133). It
 // checks neither topology nor capacity again (SCHED-108). After an error nothing is assumed.
-func (s *scheduler) reserve(pod *corev1.Pod, claims claimKeys, volumes nodeVolumes) (*reservation, error) {
+func (s *scheduler) reserve(pod *corev1.Pod, node string, claims claimKeys, volumes nodeVolumes) (*reservation, error) {
 	// SCHED-108: the choices of the filters are final.
-	r := &reservation{pod: pod}
+	r := &reservation{pod: pod, node: node}
 	// SCHED-130: bound claims need no reservation.
 	if s.allBound(claims) {
 		r.allBound = true
@@ -58,7 +57,7 @@ func (s *scheduler) reserve(pod *corev1.Pod, claims claimKeys, volumes nodeVolum
 		r.bindings = append(r.bindings, pairing{pv, b.claim})
 	}
 	for _, claim := range volumes.provisions {
-		claim = withNode(claim, pod.Spec.NodeName)
+		claim = withNode(claim, node)
 		// SCHED-132, SCHED-136: from now on, other pods with the claim fit on this node only.
 		if err := s.claims.assume(claim); err != nil {
 			s.unreserve(r)

@@ -11,12 +11,6 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-func onNode(pod *corev1.Pod, node string) *corev1.Pod {
-	p := *pod
-	p.Spec.NodeName = node
-	return &p
-}
-
 func TestReserve(t *testing.T) {
 	pod := fake.Pod("p", fake.Claims("c", "d", "e"))
 	f := newFixture(t, Config{}, fake.Node("n1"), fake.Node("n2"), waitClass("x"),
@@ -24,7 +18,7 @@ func TestReserve(t *testing.T) {
 		waitingClaim("c", "1Gi"), waitingClaim("d", "2Gi"), waitingClaim("e", "3Gi"))
 	node, why, c := f.find(pod)
 	require.Equal(t, "n1", node, why)
-	r, err := f.reserve(onNode(pod, node), claimKeysOf(pod), c.found[node])
+	r, err := f.reserve(pod, node, claimKeysOf(pod), c.found[node])
 	require.NoError(t, err)
 	require.False(t, r.allBound)
 	require.Len(t, r.bindings, 2)
@@ -65,7 +59,7 @@ func TestReserveNothing(t *testing.T) {
 	pod := fake.Pod("p", fake.Claims("c"))
 	f := newFixture(t, Config{}, fake.Node("n1"), boundClaim("c", "v"), fake.Volume("v", "1Gi"))
 	_, _, c := f.find(pod)
-	r, err := f.reserve(onNode(pod, "n1"), claimKeysOf(pod), c.found["n1"])
+	r, err := f.reserve(pod, "n1", claimKeysOf(pod), c.found["n1"])
 	require.NoError(t, err)
 	require.True(t, r.allBound, "SCHED-130")
 }
@@ -77,7 +71,7 @@ func TestReserveOutOfSync(t *testing.T) {
 	decided := c.found["n1"].provisions[0].ResourceVersion
 	f.load(waitingClaim("d", "2Gi", fake.Labels("a", "b")))
 	now, _ := f.inf.claims.Get("default/d")
-	_, err := f.reserve(onNode(pod, "n1"), claimKeysOf(pod), c.found["n1"])
+	_, err := f.reserve(pod, "n1", claimKeysOf(pod), c.found["n1"])
 	require.EqualError(t, err, `"default/d" is out of sync (stored: `+now.ResourceVersion+`, assume: `+decided+`)`, "SCHED-133")
 	assumed, _ := f.volumes.get("v1")
 	require.Nil(t, assumed.Spec.ClaimRef, "SCHED-133: what was assumed before is taken back")

@@ -38,11 +38,9 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 		return
 	}
 	// SCHED-027: from here on the pod counts as being on the node, and the next one is tried.
-	assumed := *pod
-	assumed.Spec.NodeName = node
 	delete(s.nominated, item.key)
-	s.pods.assume(item.key, &assumed, item.claims)
-	res, err := s.reserve(&assumed, item.claims, c.found[node])
+	s.pods.assume(item.key, pod, node, item.claims)
+	res, err := s.reserve(pod, node, item.claims, c.found[node])
 	if err != nil {
 		// SCHED-237, SCHED-133
 		s.pods.remove(item.key)

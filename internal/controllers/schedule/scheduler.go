@@ -196,7 +196,7 @@ func (s *scheduler) podDeleted(pod *corev1.Pod) {
 
 // forget frees what an assumed pod occupies on its node. Its binding cycle continues and will fail.
 func (s *scheduler) forget(key string) {
-	pod := s.pods.pods[key].pod
+	pod := s.pods.pods[key].placed()
 	s.pods.remove(key)
 	s.podGone(pod, nil)
 }

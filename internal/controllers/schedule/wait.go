@@ -59,10 +59,10 @@ func (s *scheduler) waitForVolumes(p *engine.Process, r *reservation) error {
 // bound reports whether the claims of a pod are bound. An error is final. The checks come in the order of the rules, and the first that
 // does not hold ends them (SCHED-165). It reads the informers, not the assumed versions.
 func (s *scheduler) bound(r *reservation) (bool, error) {
-	node, ok := s.inf.nodes.Get(r.node())
+	node, ok := s.inf.nodes.Get(r.node)
 	if !ok {
 		// SCHED-150: the node was deleted.
-		return false, fmt.Errorf("failed to get node %q: %w", r.node(), noNode(r.node()))
+		return false, fmt.Errorf("failed to get node %q: %w", r.node, noNode(r.node))
 	}
 	if _, ok := s.inf.pods.Get(api.KeyOf(r.pod)); !ok {
 		// SCHED-151, SCHED-166: the pod was deleted; a deletionTimestamp does not count.
@@ -189,7 +189,7 @@ func older(a, b api.Object) bool {
 
 // awaitedBy returns the objects whose change may end the wait for a pod's volumes, in order and each once.
 func (s *scheduler) awaitedBy(r *reservation) []api.Ref {
-	refs := []api.Ref{api.RefTo(r.pod), {Kind: api.Node, Key: r.node()}}
+	refs := []api.Ref{api.RefTo(r.pod), {Kind: api.Node, Key: r.node}}
 	for _, b := range r.bindings {
 		refs = append(refs, api.RefTo(b.pv), api.RefTo(b.claim))
 	}
