@@ -58,7 +58,7 @@ func (c *ephemeral) enqueue(pod *corev1.Pod) {
 
 func (c *ephemeral) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 	// EPH-001, EPH-007: a pod that still exists gets its claim again.
-	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
+	for _, pod := range c.pods.ByIndex(c.byClaim, c.claims.KeyOf(claim)) {
 		c.enqueue(pod)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -47,7 +46,7 @@ func expansionChanged(old, claim *corev1.PersistentVolumeClaim) bool {
 // enqueue queues a claim if there is something to do for it.
 func (ex *expander) enqueue(claim *corev1.PersistentVolumeClaim) {
 	if ex.hasWork(claim) {
-		ex.queue.Add(api.KeyOf(claim))
+		ex.queue.Add(ex.claims.informer.KeyOf(claim))
 	}
 }
 

@@ -119,7 +119,7 @@ func (r *resizer) claimUpdated(old, claim *corev1.PersistentVolumeClaim) {
 
 func (r *resizer) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 	// EXP-020, VAC-001: other state about the claim stays, for the next one of that name.
-	key := api.KeyOf(claim)
+	key := r.claims.informer.KeyOf(claim)
 	if r.expander != nil {
 		r.expander.queue.Forget(key)
 	}

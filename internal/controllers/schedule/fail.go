@@ -84,7 +84,7 @@ func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *c
 		return nil
 	}
 	for pause := patchPause; ; pause *= patchFactor {
-		patched, err := s.api.Pods.PatchWith(p, api.KeyOf(pod), patch, api.Status)
+		patched, err := s.api.Pods.PatchWith(p, s.inf.pods.KeyOf(pod), patch, api.Status)
 		switch {
 		case err == nil:
 			return patched, nil
