@@ -284,5 +284,6 @@ func (t *Timer) Stop() bool {
 	if !t.background {
 		e.waiting--
 	}
+	e.dropStopped()
 	return true
 }

@@ -64,6 +64,7 @@ type Engine struct {
 	now           time.Duration // since start
 	seq           uint64
 	timers        eventHeap[byTime]
+	stopped       int // number of timers that were stopped since dropStopped removed them
 	ready         readyList
 	passes        eventHeap[byTurn]
 	turn          turn // of the pass that ran last at this instant
@@ -266,6 +267,20 @@ func (e *Engine) arrives(ev event) {
 	} else {
 		e.ready.push(ev)
 	}
+}
+
+// dropStopped is called when a timer was stopped. It removes the stopped timers from the list if they may be most of it, as timeouts usually are.
+// Where an order is chosen, they stay: they are offered like the others; see first.
+func (e *Engine) dropStopped() {
+	e.stopped++
+	if e.stopped < 64 || e.stopped < len(e.timers.events)/2 || e.choices != nil || e.observer != nil || e.outside != nil {
+		return
+	}
+	e.stopped = 0
+	e.timers.drop(func(ev event) bool {
+		t, ok := ev.task.(*Timer)
+		return ok && t.stopped
+	})
 }
 
 // in is the time d from now, at most forever.

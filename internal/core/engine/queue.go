@@ -27,6 +27,8 @@ type Queue struct {
 	busy    int                // number of keys that are queued or worked on
 	unused  []*queued
 	fresh   []queued            // memory for further keys
+	blocks  [][]queued          // all such memory, without the first small pieces
+	used    int                 // number of blocks that are in use
 	waiting map[string]*delayed // pending delays of keys
 	free    int                 // idle workers
 	starts  int                 // number of workers that are about to take a key
@@ -158,20 +160,43 @@ func (q *Queue) Queued(key string) bool {
 }
 
 func (q *Queue) item(key string) *queued {
-	n := len(q.unused)
-	if n == 0 {
+	var item *queued
+	if n := len(q.unused); n > 0 {
+		item, q.unused = q.unused[n-1], q.unused[:n-1]
+	} else {
 		if len(q.fresh) == 0 {
-			q.fresh = make([]queued, min(itemsKept, 1+len(q.all)))
+			q.fresh = q.block()
 		}
-		item := &q.fresh[0]
-		q.fresh = q.fresh[1:]
-		item.key = key
-		return item
+		item, q.fresh = &q.fresh[0], q.fresh[1:]
 	}
-	item := q.unused[n-1]
-	q.unused = q.unused[:n-1]
 	item.key = key
 	return item
+}
+
+// block returns memory for further keys.
+func (q *Queue) block() []queued {
+	if q.used < len(q.blocks) {
+		q.used++
+		return q.blocks[q.used-1]
+	}
+	block := make([]queued, min(itemsKept, 1+len(q.all)))
+	if len(block) == itemsKept {
+		q.blocks = append(q.blocks, block)
+		q.used++
+	}
+	return block
+}
+
+// reset makes the memory of all keys available, of which none is queued or worked on. It releases that of a burst.
+func (q *Queue) reset() {
+	if len(q.blocks)*itemsKept > itemsCleared {
+		q.blocks, q.used = nil, 0
+	}
+	for _, block := range q.blocks[:q.used] {
+		clear(block)
+	}
+	clear(q.unused)
+	q.unused, q.fresh, q.used = q.unused[:0], nil, 0
 }
 
 func (q *Queue) push(item *queued) {
@@ -255,8 +280,10 @@ func (q *Queue) done(item *queued) {
 		q.unused = append(q.unused, item)
 	case q.busy == 0 && n <= itemsCleared:
 		clear(q.all)
+		q.reset()
 	case q.busy == 0:
 		q.all = nil
+		q.reset()
 	case n > 8*(q.busy+itemsKept):
 		busy := make(map[string]*queued, 2*q.busy)
 		for key, item := range q.all {
@@ -265,6 +292,7 @@ func (q *Queue) done(item *queued) {
 			}
 		}
 		q.all = busy
+		q.blocks, q.used = nil, 0
 	}
 }
 

@@ -33,6 +33,9 @@ func TestQueueDropsKeys(t *testing.T) {
 					if busy := queue.keys.len() + 4; len(queue.all) > 8*(busy+itemsKept)+1 {
 						most = max(most, len(queue.all))
 					}
+					if memory := itemsKept * len(queue.blocks); memory > keys+itemsKept || tt.pause > 0 && memory > keys/2 {
+						t.Errorf("memory for %d keys is kept", memory)
+					}
 					return nil
 				}})
 			})
