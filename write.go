@@ -240,7 +240,7 @@ func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
 	if err := c.checkObject(verb, obj); err != nil {
 		return nil, err
 	}
-	return c.requestOf(verb, copyOf(obj))
+	return c.requestOf(verb, c.engine.Store().Copy(obj))
 }
 
 // requestOf is request for an object that it may change. Its callers have checked it.

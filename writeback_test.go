@@ -71,6 +71,39 @@ func TestWriteBack(t *testing.T) {
 	require.Equal(t, fake.Volume("fresh", "1Gi"), fresh, "none is created")
 }
 
+// TestWriteBackShares: the object of a write keeps the memory that it had where the server left it alone, and shares none with the stored object.
+func TestWriteBackShares(t *testing.T) {
+	c := newCluster(t, volsim.Config{})
+	pv, claim := fake.Volume("pv", "1Gi", fake.InClass("disk")), fake.Claim("data", "1Gi", fake.InClass("disk"))
+	mode, class := pv.Spec.VolumeMode, claim.Spec.StorageClassName
+	require.NoError(t, c.Create(pv, claim))
+	require.Same(t, mode, pv.Spec.VolumeMode)
+	require.Same(t, class, claim.Spec.StorageClassName)
+	storedVolume, storedClaim := pv.DeepCopy(), claim.DeepCopy()
+
+	*pv.Spec.VolumeMode, *claim.Spec.VolumeMode, *claim.Spec.StorageClassName = "Changed", "Changed", "changed"
+	pv.Spec.AccessModes[0], claim.Spec.AccessModes[0] = "Changed", "Changed"
+	delete(pv.Spec.Capacity, corev1.ResourceStorage)
+	delete(claim.Spec.Resources.Requests, corev1.ResourceStorage)
+	pv.Finalizers[0], claim.Finalizers[0], pv.Spec.HostPath.Path = "changed", "changed", "/changed"
+	*pv.Spec.HostPath.Type = "Changed"
+
+	gotVolume, err := c.Volumes.Get("pv")
+	require.NoError(t, err)
+	require.Equal(t, storedVolume, gotVolume)
+	gotClaim, err := c.Claims.Get("data")
+	require.NoError(t, err)
+	require.Equal(t, storedClaim, gotClaim)
+
+	// Neither is anything shared with objects that are created later.
+	other := fake.Volume("other", "1Gi", fake.InClass("disk"))
+	require.NoError(t, c.Create(other))
+	require.Equal(t, storedVolume.Spec.Capacity, other.Spec.Capacity)
+	require.Equal(t, storedVolume.Finalizers, other.Finalizers)
+	require.Equal(t, storedVolume.Spec.AccessModes, other.Spec.AccessModes)
+	require.Equal(t, corev1.HostPathUnset, *other.Spec.HostPath.Type)
+}
+
 // TestConflict: an object that a controller has changed since it was created is out of date.
 func TestConflict(t *testing.T) {
 	c := newCluster(t, volsim.Config{})

@@ -9,12 +9,12 @@ import (
 )
 
 func admitVolume(_ *Store, volume *corePV) error {
-	protect(&volume.ObjectMeta, objects.VolumeProtectionFinalizer)
+	protect(&volume.ObjectMeta, &volumeProtection)
 	return nil
 }
 
 func admitAttributesClass(_ *Store, class *volumeAttributesClass) error {
-	protect(&class.ObjectMeta, objects.VACProtectionFinalizer)
+	protect(&class.ObjectMeta, &attributesClassProtection)
 	return nil
 }
 
@@ -27,7 +27,7 @@ func admitClaim(s *Store, claim *corePVC) error {
 			claim.Spec.StorageClassName = new(class.Name)
 		}
 	}
-	protect(&claim.ObjectMeta, objects.ClaimProtectionFinalizer)
+	protect(&claim.ObjectMeta, &claimProtection)
 	return nil
 }
 

@@ -4,12 +4,24 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
+)
+
+// The protection finalizers, as most objects have them: alone. Stored objects share them.
+var (
+	volumeProtection          = [1]string{objects.VolumeProtectionFinalizer}
+	claimProtection           = [1]string{objects.ClaimProtectionFinalizer}
+	attributesClassProtection = [1]string{objects.VACProtectionFinalizer}
 )
 
 // protect adds a protection finalizer to a new object, as its last, unless it already has it (API-254).
-func protect(meta *metav1.ObjectMeta, finalizer string) {
-	if !slices.Contains(meta.Finalizers, finalizer) {
-		meta.Finalizers = append(slices.Clip(meta.Finalizers), finalizer)
+func protect(meta *metav1.ObjectMeta, finalizer *[1]string) {
+	switch {
+	case len(meta.Finalizers) == 0:
+		meta.Finalizers = finalizer[:]
+	case !slices.Contains(meta.Finalizers, finalizer[0]):
+		meta.Finalizers = append(slices.Clip(meta.Finalizers), finalizer[0])
 	}
 }
 

@@ -34,7 +34,7 @@ func defaultVolume(volume *corePV) {
 		spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	}
 	if spec.VolumeMode == nil {
-		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+		spec.VolumeMode = &filesystem
 	}
 	if volume.Status.Phase == "" {
 		volume.Status.Phase = corev1.VolumePending

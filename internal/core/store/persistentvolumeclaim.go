@@ -42,7 +42,7 @@ func defaultClaim(claim *corePVC) {
 	spec, status := &claim.Spec, &claim.Status
 	// API-092: the volume mode is Filesystem by default.
 	if spec.VolumeMode == nil {
-		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+		spec.VolumeMode = &filesystem
 	}
 	if status.Phase == "" {
 		status.Phase = corev1.ClaimPending

@@ -73,6 +73,7 @@ type Store struct {
 	strictNamespaces bool
 	warn             func(text string) // nil without Warned
 	loaded           loadedOwners
+	copies           copies
 	whole            any // the *memory that the store is in
 }
 

@@ -147,9 +147,12 @@ func defaultHostPath(s *corev1.HostPathVolumeSource) *corev1.HostPathVolumeSourc
 		return s
 	}
 	c := *s
-	c.Type = new(corev1.HostPathUnset)
+	c.Type = &hostPathUnset
 	return &c
 }
+
+// hostPathUnset is shared by stored objects.
+var hostPathUnset = corev1.HostPathUnset
 
 // defaultAzureDisk returns s with its defaults (API-091), or s itself if none is missing.
 func defaultAzureDisk(s *corev1.AzureDiskVolumeSource) *corev1.AzureDiskVolumeSource {
