@@ -19,8 +19,12 @@ type dispatcher[T api.Object] struct {
 	prompt  []*informer[T] // those of them with Informer.prompt
 	due     fifo[uint64]   // numbers of the changes that they have not delivered
 	keyed   []*keyed[T]
-	// concerned is reused by keyedFor.
+	// The object that is being delivered, and its key.
+	obj T
+	key string
+	// concerned is reused by keyedFor, and keys by ByIndex.
 	concerned []concerned[T]
+	keys      []string
 	informers slab[informer[T]]
 	// firstInformers and firstPrompt are the memory of the first informers, and of prompt.
 	firstInformers [4]informer[T]
@@ -125,6 +129,7 @@ func (h *dispatcher[T]) run() {
 		return // all informers that waited for it have left
 	}
 	c := h.shared.at(n).change
+	h.delivers(c.Object, c.Key)
 	for _, inf := range h.prompt {
 		// An informer that joined since began with the object as it is.
 		if inf.offset == n {
@@ -133,7 +138,16 @@ func (h *dispatcher[T]) run() {
 			delivered++
 		}
 	}
+	h.delivered()
 	h.shared.done(n, delivered)
+}
+
+// delivers records the object that is about to be delivered, until delivered is called.
+func (h *dispatcher[T]) delivers(obj T, key string) { h.obj, h.key = obj, key }
+
+func (h *dispatcher[T]) delivered() {
+	var none T
+	h.obj, h.key = none, ""
 }
 
 // String names the kind whose changes are delivered.

@@ -90,11 +90,7 @@ type informer[T api.Object] struct {
 	first    [1]handling[T] // memory of handlers; most informers have one
 	home     *dispatcher[T]
 	deltas   *deltaQueue[T]
-	// The object that is being delivered, and its key.
-	delivered T
-	key       string
-	offset    uint64   // in the queue: number of the next change to deliver
-	keys      []string // memory of ByIndex
+	offset   uint64 // in the queue: number of the next change to deliver
 }
 
 // selection holds the parameters of an informer: the actor, the table, and which of its objects.
@@ -157,7 +153,9 @@ func (inf *informer[T]) run() {
 		due := later(inf.deltas.at(inf.offset).at, inf.lag)
 		e.schedule(due-e.now, inf, inf.actor, false)
 	}
+	inf.home.delivers(c.Object, c.Key)
 	inf.deliver(&c)
+	inf.home.delivered()
 }
 
 // prompt reports whether each change is delivered in an event of its own, in the order in which changes of all kinds were written: with
@@ -174,13 +172,10 @@ func (inf *informer[T]) take() api.Change[T] {
 
 // deliver calls the handlers for a change.
 func (inf *informer[T]) deliver(c *api.Change[T]) {
-	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
 		h.receive(h.c, c.Type, c.Old, c.Object)
 	}
-	var none T
-	inf.delivered, inf.key = none, ""
 }
 
 // Reached reports whether the informer has delivered all changes up to a version.
@@ -201,8 +196,8 @@ func (e *Engine) SetLag(actor string, lag time.Duration) {
 
 // KeyOf is api.KeyOf. It allocates no string for the object that a handler receives, and for one that is stored.
 func (inf *informer[T]) KeyOf(obj T) string {
-	if inf.key != "" && any(obj) == any(inf.delivered) {
-		return inf.key
+	if home := inf.home; home.key != "" && any(obj) == any(home.obj) {
+		return home.key
 	}
 	return inf.table.KeyOf(obj)
 }
@@ -294,7 +289,7 @@ func (inf *informer[T]) stored() []T {
 
 // ByIndex lists, in the order of keys, the cached objects that the index finds under value.
 func (inf *informer[T]) ByIndex(ix store.Index[T], value string) []T {
-	keys := ix.AppendKeys(inf.keys[:0], value)
+	keys := ix.AppendKeys(inf.home.keys[:0], value)
 	if inf.offset < inf.deltas.end() {
 		// Objects that left the index by undelivered changes are still found here.
 		if leaving := inf.deltas.leaving(ix, value, inf.offset); len(leaving) > 0 {
@@ -303,7 +298,7 @@ func (inf *informer[T]) ByIndex(ix store.Index[T], value string) []T {
 			keys = slices.Compact(keys)
 		}
 	}
-	inf.keys = keys
+	inf.home.keys = keys
 	var objs []T
 	for _, key := range keys {
 		// An object with undelivered changes is found by its cached version, not by the stored one.
