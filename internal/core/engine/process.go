@@ -35,8 +35,6 @@ type Process struct {
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
 	rests  bool                  // it waits without a stack; see WaitThen
-	// outcome is set while a worker whose code has returned waits for its result; see EndWhen.
-	outcome Outcome
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -62,12 +60,12 @@ func (p *Process) main() {
 
 func (p *Process) step() {
 	switch {
+	case p.fn != nil:
+		p.fn(p)
 	case p.queue != nil:
 		p.queue.turn(p, p.item)
-	case p.operation != nil:
-		p.of.runs(p, p.operation, p.code)
 	default:
-		p.fn(p)
+		p.of.runs(p, p.operation, p.code)
 	}
 }
 
@@ -128,7 +126,7 @@ func (p *Process) goesOn() {
 	p.co, p.rests = p.engine.host, false
 	p.continues()
 	p.main()
-	if p.outcome == nil && !p.rests {
+	if !p.rests {
 		p.end()
 		p.engine.reuse(p)
 	}
@@ -144,10 +142,6 @@ func (p *Process) continues() {
 
 // run makes a waiting process continue at the end of this task.
 func (p *Process) run() {
-	if p.outcome != nil {
-		p.finishes()
-		return
-	}
 	if p.next != nil {
 		p.continues()
 		if !p.next(p.waits.end()) {
@@ -178,7 +172,7 @@ func (p *Process) end() {
 // kill ends a waiting process.
 func (p *Process) kill() {
 	switch {
-	case p.outcome != nil, p.rests:
+	case p.rests:
 		p.waits.end() // it has no stack to unwind
 	case p.parked:
 		p.co.kill()

@@ -230,7 +230,7 @@ func (q *Queue) turn(p *Process, item *queued) {
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}
 	}
-	if err := q.syncs(p, item.key); p.outcome == nil {
+	if err := q.syncs(p, item.key); !p.rests {
 		q.ends(p, item, err)
 	}
 }

@@ -100,25 +100,8 @@ func (p *Process) EndWhen(s *Signal, o Outcome) error {
 		s.WaitUntil(p, o.Known)
 		return o.Result()
 	}
-	// Nothing is left to do on the stack of the process.
-	p.outcome = o
-	p.Expect(s, 0)
+	s.ThenWhen(p, o.Known, func(p *Process) { p.queue.ends(p, p.item, o.Result()) })
 	return nil
-}
-
-// finishes ends a worker that waits with EndWhen, if the outcome is known.
-func (p *Process) finishes() {
-	o, s := p.outcome, p.waits.signal
-	p.continues()
-	p.waits.end()
-	if !o.Known() {
-		p.Expect(s, 0)
-		return
-	}
-	p.outcome = nil
-	p.queue.ends(p, p.item, o.Result())
-	p.end()
-	p.engine.reuse(p)
 }
 
 // observed reports whether an observer sees which processes run in an event.
