@@ -192,12 +192,9 @@ func TestWaitThen(t *testing.T) {
 			}
 		})
 		e.Advance(4 * time.Second)
-		want := 0
-		if observed {
-			want = processes // each waits on its stack
-		}
-		if got := runtime.NumGoroutine() - before; got != want {
-			t.Errorf("observed %v: %d goroutines more than before, want %d", observed, got, want)
+		// If they are observed, each waits on its stack. A goroutine of another test may end meanwhile.
+		if more := runtime.NumGoroutine() - before; (more > processes/2) != observed {
+			t.Errorf("observed %v: %d processes wait on %d goroutines", observed, processes, more)
 		}
 		e.Advance(time.Minute)
 		d.want(t, "1s 1 sent, 20 wait", "2s 2 sent, 20 wait", "5s 3 sent, 20 wait")

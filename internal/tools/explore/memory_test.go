@@ -56,7 +56,7 @@ func TestFunctionsInMemory(t *testing.T) {
 	all := functions(reflect.TypeOf(a.Memory()[0]), map[reflect.Type]bool{})
 	slices.Sort(all)
 	require.Equal(t, []string{
-		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.NestedOperations.Before",
+		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.NestedOperations.After", "engine.NestedOperations.Before",
 		"engine.Ticker.pass", "engine.TickerConfig.Full", "engine.TickerConfig.Idle", "engine.TickerConfig.Pass",
 		"klog.Log.now",
 	}, all)
