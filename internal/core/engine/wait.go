@@ -59,14 +59,19 @@ func (s *Signal) WaitUntil(p *Process, cond func() bool) {
 	if p.inline || cond() {
 		return
 	}
+	p.WaitSteps(s.until(p, cond))
+}
+
+// until begins a wait, and returns the steps that repeat it until cond holds.
+func (s *Signal) until(p *Process, cond func() bool) func(woken bool) bool {
 	p.Expect(s, 0)
-	p.WaitSteps(func(bool) bool {
+	return func(bool) bool {
 		if cond() {
 			return true
 		}
 		p.Expect(s, 0)
 		return false
-	})
+	}
 }
 
 // ThenWhen goes on with rest when cond holds, which is evaluated at each Broadcast. It is the last that the code of the process does; see
@@ -76,14 +81,7 @@ func (s *Signal) ThenWhen(p *Process, cond func() bool, rest func(*Process)) {
 		rest(p)
 		return
 	}
-	p.Expect(s, 0)
-	p.WaitThen(func(bool) bool {
-		if cond() {
-			return true
-		}
-		p.Expect(s, 0)
-		return false
-	}, rest)
+	p.WaitThen(s.until(p, cond), rest)
 }
 
 // Outcome is the result of a worker's key that comes later; see EndWhen.
