@@ -26,7 +26,7 @@ type Node struct {
 	unregistered map[string]bool
 	boots        int
 	selinux      bool   // runs SELinux, as the Node said last
-	bootID       string // of this boot, once somebody has asked for it
+	bootID       string // of this boot; made on first use
 }
 
 func (ns *Nodes) newNode(name string) (*Node, error) {

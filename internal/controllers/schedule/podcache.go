@@ -26,7 +26,7 @@ type podCache struct {
 type cachedPod struct {
 	key  string
 	node string
-	// pod does not name the node while it is assumed, until somebody asks for placed.
+	// pod does not name the node while it is assumed; placed returns one that does.
 	pod     *corev1.Pod
 	claims  claimKeys // of pod
 	assumed bool

@@ -69,7 +69,7 @@ func (m *emitter) act() string {
 	return "nothing"
 }
 
-// seen is what can be observed of the Events of a cluster.
+// seen has the Events of a cluster, their changes, and the counters of the store.
 type seen struct {
 	Events         []*corev1.Event
 	Changes        []api.Change[*corev1.Event]

@@ -71,7 +71,7 @@ func TestPodStatuses(t *testing.T) {
 	if !pod.Status.StartTime.Equal(&at) || pod.Status.HostIP != nodeAddress || pod.Status.PodIP != podAddress {
 		t.Errorf("start %v, addresses %s and %s; want %v, %s and %s", pod.Status.StartTime, pod.Status.HostIP, pod.Status.PodIP, at, nodeAddress, podAddress)
 	}
-	// Whatever somebody else wrote into the status is replaced.
+	// What others wrote into the status is replaced.
 	pod.Status.ContainerStatuses[0].VolumeMounts = []corev1.VolumeMountStatus{mounts[1], mounts[0]}
 	pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].Image = "other", "registry/application"
 	got := complete(Terminated(pod, corev1.PodFailed, "", ""), now).Status.ContainerStatuses[0]

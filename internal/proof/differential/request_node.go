@@ -31,7 +31,7 @@ func (r NodeRequest) String() string { return fmt.Sprintf("%+v", nodeRequest(r))
 // nodeRequest is NodeRequest without the String method.
 type nodeRequest NodeRequest
 
-// Asked records a request, which is formatted when somebody asks for it. Its maps must not change any more.
+// Asked records a request, which Requests formats. The maps of the request must not change after the call.
 func (b *Backend) Asked(r NodeRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

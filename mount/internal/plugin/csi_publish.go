@@ -46,7 +46,7 @@ func InlineHandle(pod types.UID, name string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(pod)+name)))
 }
 
-// persistentOnly is what a driver supports that does not say otherwise.
+// persistentOnly is the default of a driver: persistent volumes only.
 var persistentOnly = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
 
 // lifecycle returns an error if the driver does not support volumes of that mode.
