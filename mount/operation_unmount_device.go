@@ -2,10 +2,10 @@ package mount
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -53,14 +53,10 @@ func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.Actual
 
 // otherRefs lists the mounts made from a device mount, except mounts of devices.
 func (op *operations) otherRefs(mountPath string) []string {
-	var refs []string
-	op.k.node.disk.EachMount(func(m *disk.Mount) {
+	return slices.DeleteFunc(op.k.node.disk.MountsFrom(mountPath), func(path string) bool {
 		// MNT-281: mounts below the directory of a plugin do not count.
-		if m.Source == mountPath && m.Path != mountPath && !strings.Contains(m.Path, "/plugins/kubernetes.io/") {
-			refs = append(refs, m.Path)
-		}
+		return path == mountPath || strings.Contains(path, "/plugins/kubernetes.io/")
 	})
-	return refs
 }
 
 // checkOpened returns an error if the device is still open, or if that cannot be found out.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // Errors of Remove.
@@ -26,22 +27,25 @@ func (d *Disk) Remove(path string) error {
 	if err := d.broken[path]; err != nil {
 		return err
 	}
-	e, ok := d.entries.Get(path)
+	e := d.entries[path]
 	switch {
-	case !ok:
+	case e == nil:
 		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
 	case e.mount != nil:
 		return &fs.PathError{Op: "remove", Path: path, Err: ErrBusy}
-	case e.kind == directory && !d.empty(path):
+	case e.first != nil:
 		return &fs.PathError{Op: "remove", Path: path, Err: ErrNotEmpty}
 	}
-	d.entries.Delete(path)
+	d.drop(e)
 	d.notify()
 	return nil
 }
 
 // RemoveIfExists is like Remove, but a path that does not exist is no error.
 func (d *Disk) RemoveIfExists(path string) error {
+	if d.entries[path] == nil && d.broken[path] == nil {
+		return nil
+	}
 	if err := d.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -53,12 +57,16 @@ func (d *Disk) RemoveAll(path string) error {
 	if m := d.FirstUnder(path); m != nil {
 		return fmt.Errorf("%s is on another filesystem", m.Path)
 	}
-	var room [fewNames]string
-	gone := room[:0]
-	d.walk(path, func(p string, _ *entry) bool {
-		gone = append(gone, p)
-		return true
-	})
+	e := d.entries[path]
+	if e == nil {
+		return nil
+	}
+	if e.first == nil {
+		return d.Remove(path)
+	}
+	gone := make([]string, 0, fewNames)
+	e.walk(func(e *entry) { gone = append(gone, e.path) })
+	slices.Sort(gone)
 	for i := len(gone) - 1; i >= 0; i-- {
 		if err := d.Remove(gone[i]); err != nil {
 			return err
@@ -72,14 +80,36 @@ func (d *Disk) Mkdir(dir string) error {
 	if err := d.broken[dir]; err != nil {
 		return err
 	}
-	for ; dir != "/" && dir != "."; dir = Parent(dir) {
-		if d.Exists(dir) {
-			break
-		}
-		d.entries.Set(dir, plainDirectory)
-	}
+	d.mkdir(dir)
 	d.notify()
 	return nil
+}
+
+// mkdir returns the entry of a directory, which exists then.
+func (d *Disk) mkdir(dir string) *entry {
+	if e := d.entries[dir]; e != nil {
+		return e
+	}
+	if dir == "/" || dir == "." {
+		return &d.root
+	}
+	return d.add(dir, d.mkdir(Parent(dir)))
+}
+
+// create returns the entry at a path, after it has created its directory, and the entry itself unless it exists.
+func (d *Disk) create(path string, kind entryKind) (*entry, error) {
+	dir := Parent(path)
+	if err := d.broken[dir]; err != nil {
+		return nil, err
+	}
+	parent := d.mkdir(dir)
+	d.notify()
+	e := d.entries[path]
+	if e == nil {
+		e = d.add(path, parent)
+	}
+	e.kind = kind
+	return e, nil
 }
 
 // WriteMetadata creates or replaces a metadata file, and creates its directory.
@@ -87,15 +117,11 @@ func (d *Disk) WriteMetadata(name string, data Metadata) error {
 	if err := d.broken[name]; err != nil {
 		return err
 	}
-	if err := d.Mkdir(Parent(name)); err != nil {
+	e, err := d.create(name, file)
+	if err != nil {
 		return err
 	}
-	written := &struct {
-		entry
-		data Metadata
-	}{entry{kind: file}, data}
-	written.entry.data = &written.data
-	d.entries.Set(name, &written.entry)
+	e.data = &data
 	d.notify()
 	return nil
 }
@@ -105,10 +131,11 @@ func (d *Disk) Link(name, target string) error {
 	if err := d.broken[name]; err != nil {
 		return err
 	}
-	if err := d.Mkdir(Parent(name)); err != nil {
+	e, err := d.create(name, symlink)
+	if err != nil {
 		return err
 	}
-	d.entries.Set(name, &entry{kind: symlink, target: target})
+	e.target = &target
 	d.notify()
 	return nil
 }
@@ -119,30 +146,22 @@ func (d *Disk) Mount(m Mount) error {
 	if err := d.broken[m.Path]; err != nil {
 		return err
 	}
-	e, ok := d.entries.Get(m.Path)
-	if !ok {
-		if err := d.Mkdir(Parent(m.Path)); err != nil {
+	e := d.entries[m.Path]
+	if e == nil {
+		kind := directory
+		if m.Block {
+			kind = file
+		}
+		var err error
+		if e, err = d.create(m.Path, kind); err != nil {
 			return err
 		}
 	}
-	if e == nil || e == plainDirectory {
-		// The entry and its first mount are made together.
-		point := &struct {
-			entry
-			mount Mount
-		}{mount: m}
-		if e == nil && m.Block {
-			point.kind = file
-		}
-		e, point.entry.mount = &point.entry, &point.mount
-		d.entries.Set(m.Path, e)
-		d.mounts++
-	} else {
-		if e.mount == nil {
-			d.mounts++
-		}
-		e.mount = new(m)
+	if e.mount == nil {
+		e.at = int32(len(d.mounted))
+		d.mounted = append(d.mounted, e)
 	}
+	e.mount = &m
 	d.notify()
 	return nil
 }
@@ -152,9 +171,11 @@ func (d *Disk) Unmount(path string) error {
 	if err := d.broken[path]; err != nil {
 		return err
 	}
-	if e, ok := d.entries.Get(path); ok && e.mount != nil {
+	if e := d.entries[path]; e != nil && e.mount != nil {
+		last := len(d.mounted) - 1
+		d.mounted[e.at], d.mounted[last].at = d.mounted[last], e.at
+		d.mounted = d.mounted[:last]
 		e.mount, e.locked = nil, false
-		d.mounts--
 		d.notify()
 	}
 	return nil
@@ -162,45 +183,27 @@ func (d *Disk) Unmount(path string) error {
 
 // SetGroup changes the group of the files of a volume in all its mounts.
 func (d *Disk) SetGroup(plugin, volume string, group int64) {
-	d.EachMount(func(m *Mount) {
-		if m.Plugin == plugin && m.Volume == volume {
-			m.Group = group
+	for _, e := range d.mounted {
+		if e.mount.Plugin == plugin && e.mount.Volume == volume {
+			e.mount.Group = group
 		}
-	})
-	d.notify()
-}
-
-// EachMount visits all mounts, ordered by path. Only this package may change them.
-func (d *Disk) EachMount(visit func(*Mount)) {
-	left := d.mounts
-	if left == 0 {
-		return
 	}
-	d.entries.Scan(func(_ string, e *entry) bool {
-		if e.mount != nil {
-			visit(e.mount)
-			left--
-		}
-		return left > 0
-	})
+	d.notify()
 }
 
 // Lock attaches (true) or detaches (false) the loop device that holds a mounted device file.
 func (d *Disk) Lock(path string, locked bool) {
-	if e, ok := d.entries.Get(path); ok && e.mount != nil {
+	if e := d.entries[path]; e != nil && e.mount != nil {
 		e.locked = locked
 	}
 }
 
 // Reboot removes all mounts.
 func (d *Disk) Reboot() {
-	d.entries.Scan(func(_ string, e *entry) bool {
-		if e.mount != nil {
-			e.mount, e.locked = nil, false
-		}
-		return true
-	})
-	d.mounts = 0
+	for _, e := range d.mounted {
+		e.mount, e.locked = nil, false
+	}
+	d.mounted = nil
 	d.notify()
 }
 

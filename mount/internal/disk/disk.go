@@ -2,40 +2,25 @@ package disk
 
 import (
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
-
-	"github.com/tidwall/btree"
 )
 
 // Disk is the file tree and the mount table of one node. It outlives the kubelet. A reboot removes the mounts and keeps the files.
 // All paths are absolute.
 type Disk struct {
-	entries btree.Map[string, *entry]
+	entries map[string]*entry // by path
+	root    entry             // above all entries
+	mounted []*entry
+	// unused is memory of entries; so is removed, whose next leads to the others.
+	unused  []entry
+	removed *entry
 	broken  map[string]error
-	mounts  int // number of entries with a mount
 
 	// OnChange is called after every change of the tree or of the mounts. Nil means no call.
 	OnChange func()
 }
-
-type entry struct {
-	kind   entryKind
-	data   *Metadata // of a file, unless it is a device
-	target string    // of a link
-	mount  *Mount
-	locked bool // only a mounted device
-}
-
-// plainDirectory is the entry of every directory at which nothing was ever mounted. It does not change.
-var plainDirectory = &entry{kind: directory}
-
-type entryKind int
-
-const (
-	directory entryKind = iota
-	file
-	symlink
-)
 
 // Mount is one mounted file system or device.
 type Mount struct {
@@ -61,7 +46,7 @@ type Metadata struct {
 }
 
 // New returns an empty disk.
-func New() *Disk { return &Disk{broken: map[string]error{}} }
+func New() *Disk { return &Disk{entries: map[string]*entry{}, broken: map[string]error{}} }
 
 // Mounts lists all mounts, ordered by path.
 func (d *Disk) Mounts() []Mount { return d.MountsUnder("") }
@@ -69,29 +54,27 @@ func (d *Disk) Mounts() []Mount { return d.MountsUnder("") }
 // Paths lists all entries in order. Directories end with a slash; links show their target.
 func (d *Disk) Paths() []string {
 	var lines []string
-	d.entries.Scan(func(path string, e *entry) bool {
-		switch e.kind {
+	for _, path := range slices.Sorted(maps.Keys(d.entries)) {
+		switch e := d.entries[path]; e.kind {
 		case directory:
 			path += "/"
 		case symlink:
-			path += " -> " + e.target
+			path += " -> " + *e.target
 		}
 		lines = append(lines, path)
-		return true
-	})
+	}
 	return lines
 }
 
 // Exists reports whether the path exists.
 func (d *Disk) Exists(path string) bool {
-	_, ok := d.entries.Get(path)
-	return ok
+	return d.entries[path] != nil
 }
 
 // Mounted reports whether the path is a mount point.
 func (d *Disk) Mounted(path string) bool {
-	e, ok := d.entries.Get(path)
-	return ok && e.mount != nil
+	e := d.entries[path]
+	return e != nil && e.mount != nil
 }
 
 // Err returns the error that every change at the path fails with, nil if the path works.
@@ -99,9 +82,9 @@ func (d *Disk) Err(path string) error { return d.broken[path] }
 
 // ReadMetadata returns the content of a metadata file.
 func (d *Disk) ReadMetadata(path string) (Metadata, error) {
-	e, ok := d.entries.Get(path)
+	e := d.entries[path]
 	switch {
-	case !ok || e.kind != file:
+	case e == nil || e.kind != file:
 		return Metadata{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	case e.data == nil:
 		return Metadata{}, d.broken[path]
@@ -111,80 +94,65 @@ func (d *Disk) ReadMetadata(path string) (Metadata, error) {
 
 // Locked reports whether a loop device holds the device file at the path (MNT-227: mapping a block volume locks it).
 func (d *Disk) Locked(path string) bool {
-	e, ok := d.entries.Get(path)
-	return ok && e.locked
+	e := d.entries[path]
+	return e != nil && e.locked
 }
 
 // Children lists the names in a directory, in order.
 func (d *Disk) Children(dir string) []string {
-	var names []string
-	d.walk(dir, func(p string, _ *entry) bool {
-		if len(p) == len(dir) {
-			return true
-		}
-		if rest := p[len(dir)+1:]; !strings.Contains(rest, "/") {
-			if names == nil {
-				names = make([]string, 0, fewNames)
-			}
-			names = append(names, rest)
-		}
-		return true
-	})
+	e := d.entries[dir]
+	if e == nil || e.first == nil {
+		return nil
+	}
+	names := make([]string, 0, fewNames)
+	for below := e.first; below != nil; below = below.next {
+		names = append(names, below.path[len(dir)+1:])
+	}
+	slices.Sort(names)
 	return names
 }
 
 // fewNames is how many names a list has room for at first.
 const fewNames = 8
 
-// empty reports whether there is nothing in a directory.
-func (d *Disk) empty(dir string) bool {
-	empty := true
-	d.walk(dir, func(path string, _ *entry) bool {
-		empty = len(path) == len(dir)
-		return empty
-	})
-	return empty
-}
-
-// walk visits a directory and everything below it, ordered by path, until visit returns false.
-func (d *Disk) walk(dir string, visit func(path string, e *entry) bool) {
-	d.entries.Ascend(dir, func(path string, e *entry) bool {
-		// A path that continues with a smaller character than the slash comes between the directory and what is below it.
-		switch rest, ok := strings.CutPrefix(path, dir); {
-		case !ok || rest != "" && rest[0] > '/':
-			return false
-		case rest == "" || rest[0] == '/':
-			return visit(path, e)
-		}
-		return true
-	})
-}
-
 // MountedUnder reports whether anything is mounted at a directory or below it.
 func (d *Disk) MountedUnder(dir string) bool { return d.FirstUnder(dir) != nil }
 
 // FirstUnder returns the first mount at a directory or below it, nil for none. Only this package may change it.
 func (d *Disk) FirstUnder(dir string) (first *Mount) {
-	if d.mounts > 0 {
-		d.walk(dir, func(_ string, e *entry) bool {
-			first = e.mount
-			return first == nil
+	if len(d.mounted) > 0 {
+		d.find(dir).walk(func(e *entry) {
+			if e.mount != nil && (first == nil || e.path < first.Path) {
+				first = e.mount
+			}
 		})
 	}
 	return first
 }
 
-// MountsUnder lists the mounts at a directory and below it; "" means the whole disk.
+// MountsUnder lists the mounts at a directory and below it, ordered by path; "" means the whole disk.
 func (d *Disk) MountsUnder(dir string) []Mount {
-	if d.mounts == 0 {
+	if len(d.mounted) == 0 {
 		return nil
 	}
 	var mounts []Mount
-	d.walk(dir, func(_ string, e *entry) bool {
+	d.find(dir).walk(func(e *entry) {
 		if e.mount != nil {
 			mounts = append(mounts, *e.mount)
 		}
-		return true
 	})
+	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Path, b.Path) })
 	return mounts
+}
+
+// MountsFrom lists the paths of the mounts with a source, in order.
+func (d *Disk) MountsFrom(source string) []string {
+	var paths []string
+	for _, e := range d.mounted {
+		if e.mount.Source == source {
+			paths = append(paths, e.path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }

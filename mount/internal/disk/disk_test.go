@@ -3,6 +3,10 @@ package disk
 import (
 	"errors"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -68,5 +72,92 @@ func TestDisk(t *testing.T) {
 	d.Break("/k/pods", nil)
 	if err := d.Remove("/k/pods"); err != nil {
 		t.Errorf("Remove of a mended path = %v", err)
+	}
+}
+
+// TestRandomTree compares a disk with a plain list of paths over random changes.
+func TestRandomTree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "a-b", "a.b", "b", "~"}
+	path := func() string {
+		p := "/k"
+		for range rng.IntN(4) {
+			p += "/" + names[rng.IntN(len(names))]
+		}
+		return p
+	}
+	for range 10 {
+		d, plain, mounts := New(), map[string]bool{}, map[string]string{}
+		under := func(dir string) (below []string) {
+			for p := range plain {
+				if p == dir || strings.HasPrefix(p, dir+"/") {
+					below = append(below, p)
+				}
+			}
+			slices.Sort(below)
+			return below
+		}
+		mounted := func(p string) bool { return mounts[p] != "" }
+		for range 300 {
+			p := path()
+			switch rng.IntN(6) {
+			case 0, 1:
+				_ = d.Mkdir(p)
+				for dir := p; dir != "/"; dir = Parent(dir) {
+					plain[dir] = true
+				}
+			case 2:
+				source := path()
+				_ = d.Mount(Mount{Path: p, Source: source})
+				mounts[p] = source
+				for dir := p; dir != "/"; dir = Parent(dir) {
+					plain[dir] = true
+				}
+			case 3:
+				_ = d.Unmount(p)
+				delete(mounts, p)
+			case 4:
+				gone := plain[p] && len(under(p)) == 1 && !mounted(p)
+				want(t, "Remove("+p+")", d.Remove(p) == nil, gone)
+				if gone {
+					delete(plain, p)
+				}
+			case 5:
+				gone := !slices.ContainsFunc(under(p), mounted)
+				want(t, "RemoveAll("+p+")", d.RemoveAll(p) == nil, gone)
+				for _, below := range under(p) {
+					if gone {
+						delete(plain, below)
+					}
+				}
+			}
+			dir, source := path(), path()
+			var paths, children, below, from []string
+			for _, p := range slices.Sorted(maps.Keys(plain)) {
+				paths = append(paths, p+"/")
+				if Parent(p) == dir {
+					children = append(children, p[len(dir)+1:])
+				}
+				if mounted(p) && slices.Contains(under(dir), p) {
+					below = append(below, p)
+				}
+				if mounts[p] == source {
+					from = append(from, p)
+				}
+			}
+			want(t, "paths", d.Paths(), paths)
+			want(t, "children of "+dir, d.Children(dir), children)
+			want(t, "mounts from "+source, d.MountsFrom(source), from)
+			var list []string
+			for _, m := range d.MountsUnder(dir) {
+				list = append(list, m.Path)
+			}
+			want(t, "mounts under "+dir, list, below)
+			first := ""
+			if m := d.FirstUnder(dir); m != nil {
+				first = m.Path
+			}
+			want(t, "first mount under "+dir, first, append(below, "")[0])
+		}
 	}
 }

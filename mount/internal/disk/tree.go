@@ -1,0 +1,75 @@
+package disk
+
+// entry is a directory, a file or a link. What is in a directory has no order; lists are sorted.
+type entry struct {
+	path                      string
+	parent, first, prev, next *entry    // first is what is in it, prev and next are beside it
+	data                      *Metadata // of a file, unless it is a device
+	target                    *string   // of a link
+	mount                     *Mount
+	at                        int32 // in Disk.mounted, if it is mounted
+	kind                      entryKind
+	locked                    bool // only a mounted device
+}
+
+type entryKind uint8
+
+const (
+	directory entryKind = iota
+	file
+	symlink
+)
+
+// add adds an entry.
+func (d *Disk) add(path string, parent *entry) *entry {
+	e := d.removed
+	if e != nil {
+		d.removed, e.next = e.next, nil
+	} else {
+		if len(d.unused) == 0 {
+			d.unused = make([]entry, 16)
+		}
+		e, d.unused = &d.unused[0], d.unused[1:]
+	}
+	e.path, e.parent, e.next = path, parent, parent.first
+	if e.next != nil {
+		e.next.prev = e
+	}
+	parent.first = e
+	d.entries[path] = e
+	return e
+}
+
+// drop removes an entry with nothing in it.
+func (d *Disk) drop(e *entry) {
+	delete(d.entries, e.path)
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		e.parent.first = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	}
+	*e = entry{next: d.removed}
+	d.removed = e
+}
+
+// find returns the entry at a path, nil for none; "" is the whole disk.
+func (d *Disk) find(path string) *entry {
+	if path == "" {
+		return &d.root
+	}
+	return d.entries[path]
+}
+
+// walk visits an entry and everything below it, in no order.
+func (e *entry) walk(visit func(e *entry)) {
+	if e == nil {
+		return
+	}
+	visit(e)
+	for below := e.first; below != nil; below = below.next {
+		below.walk(visit)
+	}
+}
