@@ -61,7 +61,7 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 		DesiredSize: v.Size, ActualSize: av.Size, RefusesInUse: av.RefusesExpansionInUse,
 		// MNT-405: whether it can be expanded depends on the driver, not on the volume.
 		Expandable: ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec),
-		Busy:       ex.k.operations.pending.RunningAtTick(volumeKey(v.Name)),
+		Busy:       v.Size > av.Size && ex.k.operations.pending.RunningAtTick(volumeKey(v.Name)),
 	}) != volumes.Expand {
 		return false
 	}

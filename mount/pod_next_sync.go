@@ -114,13 +114,12 @@ func (w *podWorker) volumesStale() {
 
 // remounts reports whether the pod has volumes that each sync sets up again.
 func (w *podWorker) remounts() bool {
-	remounts := false
-	w.k.actual.EachVolume(func(v *volumes.ActualVolume) bool {
-		ap, ok := v.Pods.Get(w.uid)
-		remounts = ok && v.Spec != nil && ap.Spec.Plugin.Driver != "" && volumes.RequiresRemount(ap.Spec, w.k.CSIDriver(ap.Spec.Plugin.Driver))
-		return !remounts
-	})
-	return remounts
+	for v, ap := range w.k.actual.VolumesOf(w.uid) {
+		if v.Spec != nil && ap.Spec.Plugin.Driver != "" && volumes.RequiresRemount(ap.Spec, w.k.CSIDriver(ap.Spec.Plugin.Driver)) {
+			return true
+		}
+	}
+	return false
 }
 
 // retryLater waits until the next attempt. While the API server cannot be reached, Settle does not wait for it.

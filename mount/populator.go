@@ -154,12 +154,11 @@ func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) e
 
 // markRemounts requests another SetUp for the pod's volumes whose plugin requires that at each sync (MNT-067, MNT-070).
 func (pp *populator) markRemounts(uid types.UID) {
-	pp.k.actual.EachVolume(func(v *volumes.ActualVolume) bool {
-		if ap, ok := v.Pods.Get(uid); ok && volumes.RequiresRemount(ap.Spec, pp.k.CSIDriver(ap.Spec.Plugin.Driver)) {
+	for _, ap := range pp.k.actual.VolumesOf(uid) {
+		if volumes.RequiresRemount(ap.Spec, pp.k.CSIDriver(ap.Spec.Plugin.Driver)) {
 			ap.NeedsRemount = true
 		}
-		return true
-	})
+	}
 }
 
 // removePods removes what is no longer desired (MNT-080 to MNT-085).

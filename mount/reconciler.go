@@ -66,10 +66,10 @@ func (rc *reconciler) fullPass(p *engine.Process) {
 func (rc *reconciler) unmountVolumes(p *engine.Process) {
 	op := rc.k.operations
 	for _, pr := range rc.k.actual.PodVolumes() {
-		key := podKey(pr.Volume.Name, pr.Pod.UID)
+		key, desired := podKey(pr.Volume.Name, pr.Pod.UID), rc.k.desired.WantsMount(pr.Volume, pr.Pod.UID)
 		switch step := volumes.PlanUnmount(volumes.PodVolume{
-			Desired: rc.k.desired.WantsMount(pr.Volume, pr.Pod.UID), Attached: true, State: pr.Pod.State,
-			Block: pr.Pod.Spec.Block(), Busy: op.pending.RunningAtTick(key),
+			Desired: desired, Attached: true, State: pr.Pod.State,
+			Block: pr.Pod.Spec.Block(), Busy: !desired && op.pending.RunningAtTick(key),
 		}); step {
 		case volumes.Wait:
 			op.noteBlocked(key)
@@ -87,8 +87,9 @@ func (rc *reconciler) mountVolumes(p *engine.Process, pairs []volumes.DesiredPai
 	for _, pr := range pairs {
 		key := volumeKey(pr.Volume.Name)
 		v := rc.k.actual.Describe(pr.Volume.Name, pr.Pod.Pod.UID)
-		v.Desired, v.Block, v.Busy = true, pr.Pod.Spec.Block(), op.pending.RunningAtTick(key)
-		if v.OtherLabel = rc.otherLabel(pr.Volume); v.OtherLabel && !v.Busy {
+		v.Desired, v.Block, v.OtherLabel = true, pr.Pod.Spec.Block(), rc.otherLabel(pr.Volume)
+		v.Busy = v.Gap() != volumes.NoGap && op.pending.RunningAtTick(key)
+		if v.OtherLabel && !v.Busy {
 			rc.waitForLabel(pr)
 		}
 		switch step := volumes.PlanMount(v); step {
@@ -122,7 +123,7 @@ func (rc *reconciler) unmountDevices(p *engine.Process) {
 		key := volumeKey(v.Name)
 		// MNT-135: Busy is determined for each volume, because an operation may just have started.
 		switch step := volumes.PlanDevice(volumes.Device{
-			Desired: desired, Pods: v.Pods.Len(), State: v.Device, Block: v.Spec.Block(), Busy: op.pending.RunningAtTick(key),
+			Desired: desired, Pods: v.Pods.Len(), State: v.Device, Block: v.Spec.Block(), Busy: !desired && op.pending.RunningAtTick(key),
 		}); step {
 		case volumes.Wait:
 			op.noteBlocked(key)

@@ -1,6 +1,8 @@
 package volumes
 
 import (
+	"iter"
+
 	"github.com/tidwall/btree"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +38,8 @@ const (
 // Actual contains the volumes that a kubelet knows to be mounted, or must assume to be mounted (MNT-100). Build it with NewActual.
 type Actual struct {
 	volumes btree.Map[corev1.UniqueVolumeName, *ActualVolume]
+	// pods has the first volume of each pod, which leads to the others.
+	pods map[types.UID]*ActualPod
 	// Reconstructed are the volumes found on the disk, with the pods they were found for (MNT-106).
 	Reconstructed map[corev1.UniqueVolumeName]map[types.UID]bool
 	// FailedExpansions are the volumes for which an expansion has failed with a final error (MNT-425).
@@ -55,7 +59,7 @@ type ActualVolume struct {
 	Size  int64 // bytes that the node uses; zero until it is known
 	// RefusesExpansionInUse says that the driver refused to expand the volume while it is in use (MNT-419).
 	RefusesExpansionInUse bool
-	Pods                  btree.Map[types.UID, *ActualPod]
+	Pods                  ByPod[ActualPod]
 }
 
 // ActualPod is the record of a volume's mount for a pod. NeedsRemount asks for another SetUp.
@@ -64,11 +68,21 @@ type ActualPod struct {
 	Spec         *Spec
 	State        PodState
 	NeedsRemount bool
+
+	volume *ActualVolume
+	next   *ActualPod // of the pod's volumes, ordered by name
+}
+
+// newActual is the memory of a new volume, with room for its first pod: most volumes have one.
+type newActual struct {
+	volume ActualVolume
+	list   [1]podRecord[ActualPod]
 }
 
 // NewActual returns an empty state.
 func NewActual() *Actual {
 	return &Actual{
+		pods:             map[types.UID]*ActualPod{},
 		Reconstructed:    map[corev1.UniqueVolumeName]map[types.UID]bool{},
 		FailedExpansions: map[corev1.UniqueVolumeName]bool{},
 	}
@@ -81,11 +95,12 @@ func (a *Actual) Volume(name corev1.UniqueVolumeName) (*ActualVolume, bool) {
 
 // PodVolume returns the record of a volume for a pod.
 func (a *Actual) PodVolume(name corev1.UniqueVolumeName, uid types.UID) (*ActualPod, bool) {
-	v, ok := a.volumes.Get(name)
-	if !ok {
-		return nil, false
+	for ap := a.pods[uid]; ap != nil; ap = ap.next {
+		if ap.volume.Name == name {
+			return ap, true
+		}
 	}
-	return v.Pods.Get(uid)
+	return nil, false
 }
 
 // MarkAttached adds a record of the volume. An existing record only gets the new device path.
@@ -97,7 +112,9 @@ func (a *Actual) MarkAttached(name corev1.UniqueVolumeName, spec *Spec, attachab
 		return v
 	}
 	// MNT-100, MNT-103: a record means that the node regards the volume as attached.
-	v = &ActualVolume{Name: name, Spec: spec, Attachable: attachable, DevicePath: devicePath, Device: DeviceNotMounted}
+	memory := &newActual{volume: ActualVolume{Name: name, Spec: spec, Attachable: attachable, DevicePath: devicePath, Device: DeviceNotMounted}}
+	v = &memory.volume
+	v.Pods.list = memory.list[:0]
 	a.volumes.Set(name, v)
 	return v
 }
@@ -129,8 +146,12 @@ func (a *Actual) SetPodState(name corev1.UniqueVolumeName, uid types.UID, spec *
 	ap, known := v.Pods.Get(uid)
 	if !known || ap.State == MountUncertain {
 		// MNT-105: the latest data replaces an uncertain record.
-		ap = &ActualPod{UID: uid, Spec: spec}
-		v.Pods.Set(uid, ap)
+		if known {
+			a.unlink(ap)
+		}
+		ap = &ActualPod{UID: uid, Spec: spec, volume: v}
+		v.Pods.set(uid, ap)
+		a.link(ap)
 	}
 	ap.State = state
 	if v.Label == nil {
@@ -147,8 +168,37 @@ func (a *Actual) SetPodState(name corev1.UniqueVolumeName, uid types.UID, spec *
 
 // RemovePodVolume drops the record of the volume for a pod.
 func (a *Actual) RemovePodVolume(name corev1.UniqueVolumeName, uid types.UID) {
-	if v, ok := a.volumes.Get(name); ok {
-		v.Pods.Delete(uid)
+	if ap, ok := a.PodVolume(name, uid); ok {
+		ap.volume.Pods.remove(uid)
+		a.unlink(ap)
+	}
+}
+
+// link adds a volume to those of its pod.
+func (a *Actual) link(ap *ActualPod) {
+	first := a.pods[ap.UID]
+	if first == nil || ap.volume.Name < first.volume.Name {
+		ap.next, a.pods[ap.UID] = first, ap
+		return
+	}
+	for first.next != nil && first.next.volume.Name < ap.volume.Name {
+		first = first.next
+	}
+	ap.next, first.next = first.next, ap
+}
+
+// unlink removes a volume from those of its pod.
+func (a *Actual) unlink(ap *ActualPod) {
+	switch first := a.pods[ap.UID]; {
+	case first != ap:
+		for first.next != ap {
+			first = first.next
+		}
+		first.next = ap.next
+	case ap.next != nil:
+		a.pods[ap.UID] = ap.next
+	default:
+		delete(a.pods, ap.UID)
 	}
 }
 
@@ -199,15 +249,11 @@ func (a *Actual) Missing(name corev1.UniqueVolumeName, uid types.UID) Gap {
 
 // Describe returns the recorded part of a PodVolume: everything but Desired, Block and Busy.
 func (a *Actual) Describe(name corev1.UniqueVolumeName, uid types.UID) PodVolume {
-	v, ok := a.volumes.Get(name)
-	if !ok {
-		return PodVolume{}
+	if ap, ok := a.PodVolume(name, uid); ok {
+		return PodVolume{Attached: true, State: ap.State, Remount: ap.NeedsRemount}
 	}
-	ap, ok := v.Pods.Get(uid)
-	if !ok {
-		return PodVolume{Attached: true}
-	}
-	return PodVolume{Attached: true, State: ap.State, Remount: ap.NeedsRemount}
+	_, attached := a.volumes.Get(name)
+	return PodVolume{Attached: attached}
 }
 
 // IsMounted reports whether the pod can use the volume.
@@ -227,24 +273,31 @@ func (a *Actual) MayBeMounted(name corev1.UniqueVolumeName, uid types.UID) bool 
 // PodMounts lists the volumes mounted for a pod, in order; with uncertain, also those that may be mounted (MNT-109).
 func (a *Actual) PodMounts(uid types.UID, uncertain bool) []corev1.UniqueVolumeName {
 	var names []corev1.UniqueVolumeName
-	a.volumes.Scan(func(name corev1.UniqueVolumeName, v *ActualVolume) bool {
-		if ap, ok := v.Pods.Get(uid); ok && (uncertain || ap.State == Mounted) {
-			names = append(names, name)
+	for ap := a.pods[uid]; ap != nil; ap = ap.next {
+		if uncertain || ap.State == Mounted {
+			names = append(names, ap.volume.Name)
 		}
-		return true
-	})
+	}
 	return names
 }
 
 // HasMounts reports whether PodMounts lists anything.
 func (a *Actual) HasMounts(uid types.UID, uncertain bool) bool {
-	has := false
-	a.volumes.Scan(func(_ corev1.UniqueVolumeName, v *ActualVolume) bool {
-		ap, ok := v.Pods.Get(uid)
-		has = ok && (uncertain || ap.State == Mounted)
-		return !has
-	})
-	return has
+	for ap := a.pods[uid]; ap != nil; ap = ap.next {
+		if uncertain || ap.State == Mounted {
+			return true
+		}
+	}
+	return false
+}
+
+// VolumesOf yields the volumes that are, or may be, mounted for a pod, in the order of their names.
+func (a *Actual) VolumesOf(uid types.UID) iter.Seq2[*ActualVolume, *ActualPod] {
+	return func(yield func(*ActualVolume, *ActualPod) bool) {
+		for ap := a.pods[uid]; ap != nil && yield(ap.volume, ap); {
+			ap = ap.next
+		}
+	}
 }
 
 // ActualPair is one volume that is, or may be, mounted for one pod.

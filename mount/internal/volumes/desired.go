@@ -14,6 +14,8 @@ import (
 // Desired is the state that a kubelet has to bring about: volumes, and the pods that use them (MNT-040). Build it with NewDesired.
 type Desired struct {
 	volumes btree.Map[corev1.UniqueVolumeName, *DesiredVolume]
+	// pods has the first volume of each pod, which leads to the others.
+	pods map[types.UID]*DesiredPod
 	// errors per pod: why volumes could not be resolved yet.
 	errors map[types.UID]map[string]struct{}
 }
@@ -28,7 +30,7 @@ type DesiredVolume struct {
 	Size int64
 	// Label and PodLabel are those of the spec that the volume was added with (MNT-040).
 	Label, PodLabel string
-	Pods            btree.Map[types.UID, *DesiredPod]
+	Pods            ByPod[DesiredPod]
 }
 
 // DesiredPod is a pod that wants a volume. PodNames are the names of the volume in the pod.
@@ -36,11 +38,22 @@ type DesiredPod struct {
 	Pod      *corev1.Pod
 	Spec     *Spec
 	PodNames []string
+
+	volume *DesiredVolume
+	next   *DesiredPod // of the pod's volumes, ordered by name
+}
+
+// newDesired is the memory of a new volume with its first pod: most volumes have one pod, and one name there.
+type newDesired struct {
+	volume DesiredVolume
+	pod    DesiredPod
+	list   [1]podRecord[DesiredPod]
+	names  [1]string
 }
 
 // NewDesired returns an empty state.
 func NewDesired() *Desired {
-	return &Desired{errors: map[types.UID]map[string]struct{}{}}
+	return &Desired{pods: map[types.UID]*DesiredPod{}, errors: map[types.UID]map[string]struct{}{}}
 }
 
 // maxErrors limits the different errors stored per pod to maxErrors+1 (MNT-007).
@@ -49,19 +62,27 @@ const maxErrors = 10
 // AddPodVolume adds a volume for a pod, or updates its pod and spec. It reports whether the pair is new.
 func (d *Desired) AddPodVolume(id Identity, pod *corev1.Pod, spec *Spec) (added bool) {
 	v, known := d.volumes.Get(id.Name)
-	if !known {
+	var dp *DesiredPod
+	if known {
+		dp, known = v.Pods.Get(pod.UID)
+	} else {
 		// MNT-040, MNT-041: the identity is fixed at first use. MNT-046: other users of the volume are not checked here.
-		v = &DesiredVolume{Identity: id, GID: spec.GID(), Label: spec.Label, PodLabel: spec.PodLabel}
+		memory := &newDesired{volume: DesiredVolume{Identity: id, GID: spec.GID(), Label: spec.Label, PodLabel: spec.PodLabel}}
+		v, dp = &memory.volume, &memory.pod
+		v.Pods.list, dp.PodNames = memory.list[:0], memory.names[:0]
 		if spec.PV != nil {
 			// MNT-040: read-only pods included, for which MNT-074 never updates the size.
 			v.Size = spec.Capacity()
 		}
 		d.volumes.Set(id.Name, v)
 	}
-	dp, known := v.Pods.Get(pod.UID)
-	if !known {
+	if dp == nil {
 		dp = &DesiredPod{}
-		v.Pods.Set(pod.UID, dp)
+	}
+	if !known {
+		dp.volume = v
+		v.Pods.set(pod.UID, dp)
+		d.link(pod.UID, dp)
 	}
 	// MNT-041: the latest pod and spec count.
 	dp.Pod, dp.Spec = pod, spec
@@ -80,10 +101,40 @@ func (d *Desired) RemovePodVolume(name corev1.UniqueVolumeName, pod types.UID) {
 	if !ok {
 		return
 	}
-	v.Pods.Delete(pod)
+	if dp := v.Pods.remove(pod); dp != nil {
+		d.unlink(pod, dp)
+	}
 	if v.Pods.Len() == 0 {
 		// MNT-043: with the last pod, size and ReportedInUse are lost.
 		d.volumes.Delete(name)
+	}
+}
+
+// link adds a volume to those of its pod.
+func (d *Desired) link(pod types.UID, dp *DesiredPod) {
+	first := d.pods[pod]
+	if first == nil || dp.volume.Name < first.volume.Name {
+		dp.next, d.pods[pod] = first, dp
+		return
+	}
+	for first.next != nil && first.next.volume.Name < dp.volume.Name {
+		first = first.next
+	}
+	dp.next, first.next = first.next, dp
+}
+
+// unlink removes a volume from those of its pod.
+func (d *Desired) unlink(pod types.UID, dp *DesiredPod) {
+	switch first := d.pods[pod]; {
+	case first != dp:
+		for first.next != dp {
+			first = first.next
+		}
+		first.next = dp.next
+	case dp.next != nil:
+		d.pods[pod] = dp.next
+	default:
+		delete(d.pods, pod)
 	}
 }
 
@@ -94,12 +145,12 @@ func (d *Desired) Volume(name corev1.UniqueVolumeName) (*DesiredVolume, bool) {
 
 // HasPodVolume reports whether the pod wants the volume.
 func (d *Desired) HasPodVolume(name corev1.UniqueVolumeName, pod types.UID) bool {
-	v, ok := d.volumes.Get(name)
-	if !ok {
-		return false
+	for dp := d.pods[pod]; dp != nil; dp = dp.next {
+		if dp.volume.Name == name {
+			return true
+		}
 	}
-	_, ok = v.Pods.Get(pod)
-	return ok
+	return false
 }
 
 // WantsMount reports whether the pod wants the volume with the label that it is mounted with.
@@ -137,20 +188,14 @@ func (d *Desired) PodVolumes() []DesiredPair {
 }
 
 // HasPod reports whether a pod wants a volume.
-func (d *Desired) HasPod(pod types.UID) bool {
-	for range d.VolumesOf(pod) {
-		return true
-	}
-	return false
-}
+func (d *Desired) HasPod(pod types.UID) bool { return d.pods[pod] != nil }
 
 // VolumesOf yields the volumes that one pod wants, in the order of their names.
 func (d *Desired) VolumesOf(pod types.UID) iter.Seq2[*DesiredVolume, *DesiredPod] {
 	return func(yield func(*DesiredVolume, *DesiredPod) bool) {
-		d.volumes.Scan(func(_ corev1.UniqueVolumeName, v *DesiredVolume) bool {
-			dp, wants := v.Pods.Get(pod)
-			return !wants || yield(v, dp)
-		})
+		for dp := d.pods[pod]; dp != nil && yield(dp.volume, dp); {
+			dp = dp.next
+		}
 	}
 }
 
