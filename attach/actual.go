@@ -18,6 +18,7 @@ type actualState struct {
 	inUse   map[string]map[corev1.UniqueVolumeName]struct{}
 	reports map[string]*report
 	dirty   int // number of reports that have to be written
+	paths   int // number of volumes with a device path
 	log     *klog.Logger
 }
 
@@ -114,7 +115,8 @@ func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 		w.log.Info(2, "Volume is already added to attachedVolume list to node, update device path", volumeName(at), nodeName(at.node),
 			klog.String("devicePath", devicePath))
 	}
-	v.spec, v.devicePath = spec, devicePath
+	w.setPath(v, devicePath)
+	v.spec = spec
 	i, ok := v.find(at.node)
 	if !ok {
 		v.attachments = slices.Insert(v.attachments, i, &attachment{node: at.node})
@@ -141,9 +143,21 @@ func (w *actualState) markDetached(at pair) {
 		v.attachments = slices.Delete(v.attachments, i, i+1)
 	}
 	if len(v.attachments) == 0 {
+		w.setPath(v, "")
 		delete(w.volumes, at.volume)
 	}
 	w.unreport(at)
+}
+
+// setPath sets the device path of a volume.
+func (w *actualState) setPath(v *actualVolume, path string) {
+	if v.devicePath != "" {
+		w.paths--
+	}
+	if path != "" {
+		w.paths++
+	}
+	v.devicePath = path
 }
 
 // mounted reports whether the node uses the volume, by its last report or by assumption (ATT-043).

@@ -1,17 +1,44 @@
 package attach
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// report is the list that volumesAttached of one node should have. It is never removed (ATT-049).
+// report is the list that volumesAttached of one node should have, by name and without device paths. It is never removed (ATT-049).
 type report struct {
-	volumes map[corev1.UniqueVolumeName]struct{}
-	dirty   bool
+	volumes []corev1.AttachedVolume
+	// shared: a Node has the list, so that it does not change any more.
+	shared bool
+	dirty  bool
+}
+
+// find returns the position of a volume in the report, and whether it is there.
+func (r *report) find(volume corev1.UniqueVolumeName) (int, bool) {
+	return slices.BinarySearchFunc(r.volumes, volume, func(v corev1.AttachedVolume, name corev1.UniqueVolumeName) int { return cmp.Compare(v.Name, name) })
+}
+
+// add adds a volume at a position.
+func (r *report) add(i int, volume corev1.UniqueVolumeName) {
+	if r.shared {
+		r.volumes = append(make([]corev1.AttachedVolume, 0, len(r.volumes)+1), r.volumes...)
+	}
+	r.volumes, r.shared = slices.Insert(r.volumes, i, corev1.AttachedVolume{Name: volume}), false
+}
+
+// remove removes the volume at a position.
+func (r *report) remove(i int) {
+	switch {
+	case i == 0:
+		// Volumes that are detached together are detached by name: the rest of a shared list is shared.
+		r.volumes = r.volumes[1:]
+	case r.shared:
+		r.volumes, r.shared = slices.Concat(r.volumes[:i], r.volumes[i+1:]), false
+	default:
+		r.volumes = slices.Delete(r.volumes, i, i+1)
+	}
 }
 
 // setDirty sets whether the report has to be written.
@@ -37,13 +64,13 @@ func (w *actualState) report(at pair) {
 	// ATT-049: the first volume of a node creates its report.
 	r, ok := w.reports[at.node]
 	if !ok {
-		r = &report{volumes: map[corev1.UniqueVolumeName]struct{}{}}
+		r = &report{}
 		w.reports[at.node] = r
 		w.log.Info(4, "Add new node to nodesToUpdateStatusFor", nodeName(at.node))
 	}
 	// ATT-042: a volume that is reported already causes no write.
-	if _, reported := r.volumes[at.volume]; !reported {
-		r.volumes[at.volume] = struct{}{}
+	if i, reported := r.find(at.volume); !reported {
+		r.add(i, at.volume)
 		w.setDirty(r, true)
 		w.log.Info(4, "Report volume as attached to node", nodeName(at.node), volumeName(at))
 	}
@@ -56,8 +83,8 @@ func (w *actualState) unreport(at pair) {
 		return
 	}
 	// ATT-047: a volume that is not reported causes no write.
-	if _, reported := r.volumes[at.volume]; reported {
-		delete(r.volumes, at.volume)
+	if i, reported := r.find(at.volume); reported {
+		r.remove(i)
 		w.setDirty(r, true)
 	}
 }
@@ -95,15 +122,17 @@ func (w *actualState) take(node string) ([]corev1.AttachedVolume, bool) {
 	if len(r.volumes) == 0 {
 		return nil, true
 	}
-	volumes := make([]corev1.AttachedVolume, 0, len(r.volumes))
 	// ATT-110: another order would be a change. SIM: by name.
-	for _, volume := range objects.SortedKeys(r.volumes) {
+	r.shared = true
+	if w.paths == 0 {
+		return slices.Clip(r.volumes), true
+	}
+	volumes := slices.Clone(r.volumes)
+	for i := range volumes {
 		// ATT-006: the device path belongs to the volume, and is empty for CSI.
-		path := ""
-		if v, ok := w.volumes[volume]; ok {
-			path = v.devicePath
+		if v, ok := w.volumes[volumes[i].Name]; ok {
+			volumes[i].DevicePath = v.devicePath
 		}
-		volumes = append(volumes, corev1.AttachedVolume{Name: volume, DevicePath: path})
 	}
 	return volumes, true
 }

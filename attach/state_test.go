@@ -1,6 +1,8 @@
 package attach
 
 import (
+	"maps"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -136,7 +138,7 @@ func TestActualWorld(t *testing.T) {
 		}
 		reported := false
 		if r, ok := w.reports["n"]; ok {
-			_, reported = r.volumes["v"]
+			_, reported = r.find("v")
 		}
 		if reported != tt.reported {
 			t.Errorf("%s %s: reported = %v, want %v", tt.rule, tt.name, reported, tt.reported)
@@ -219,6 +221,53 @@ func TestMultiAttachText(t *testing.T) {
 	for _, tt := range tests {
 		if got := multiAttachText(specWith("RWO"), "x", tt.blocking); got != prefix+tt.want {
 			t.Errorf("%s: the text is %q, want %q", tt.rule, got, prefix+tt.want)
+		}
+	}
+}
+
+// TestReportTaken compares reports with a map over random changes. A list that was taken does not change.
+func TestReportTaken(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	w, reported := newActualState(), map[corev1.UniqueVolumeName]bool{}
+	var taken, copies [][]corev1.AttachedVolume
+	for range 2000 {
+		at := pair{corev1.UniqueVolumeName(rune('a' + rng.IntN(8))), "n"}
+		switch rng.IntN(5) {
+		case 0, 1:
+			path := ""
+			if rng.IntN(8) == 0 {
+				path = "/dev/" + string(at.volume)
+			}
+			w.markAttached(at, objects.VolumeSpec{}, path)
+			reported[at.volume] = true
+		case 2:
+			w.unreport(at)
+			delete(reported, at.volume)
+		case 3:
+			w.markDetached(at)
+			delete(reported, at.volume)
+		case 4:
+			list, ok := w.take("n")
+			if !ok {
+				continue
+			}
+			var want []corev1.AttachedVolume
+			for _, name := range slices.Sorted(maps.Keys(reported)) {
+				volume := corev1.AttachedVolume{Name: name}
+				if v, ok := w.volumes[name]; ok {
+					volume.DevicePath = v.devicePath
+				}
+				want = append(want, volume)
+			}
+			if !slices.Equal(list, want) {
+				t.Fatalf("ATT-110: the report is %v, want %v", list, want)
+			}
+			taken, copies = append(taken, list), append(copies, slices.Clone(list))
+		}
+	}
+	for i := range taken {
+		if !slices.Equal(taken[i], copies[i]) {
+			t.Fatalf("ATT-110: report %d has become %v, want %v", i, taken[i], copies[i])
 		}
 	}
 }
