@@ -3,11 +3,13 @@ package store
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -28,7 +30,24 @@ func errVersionOnCreate() error {
 // notFound returns the error for an object that does not exist (API-022).
 func (t *table[T]) notFound(key string) error {
 	_, name := objects.SplitKey(key)
-	return apierrors.NewNotFound(t.resource.groupResource(), name)
+	return newNotFound(t.resource.groupResource(), name)
+}
+
+// newNotFound is apierrors.NewNotFound without formatting: each detachment causes such an error.
+func newNotFound(resource schema.GroupResource, name string) *apierrors.StatusError {
+	of := resource.Resource
+	if resource.Group != "" {
+		of += "." + resource.Group
+	}
+	memory := &struct {
+		apierrors.StatusError
+		details metav1.StatusDetails
+	}{details: metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: name}}
+	memory.ErrStatus = metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Details: &memory.details,
+		Message: of + " " + strconv.Quote(name) + " not found",
+	}
+	return &memory.StatusError
 }
 
 // alreadyExists returns the error for a name that is taken (API-023). An object that is being deleted still occupies its name, and the
