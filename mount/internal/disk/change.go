@@ -64,7 +64,7 @@ func (d *Disk) RemoveAll(path string) error {
 	if e.first == nil {
 		return d.Remove(path)
 	}
-	gone := make([]string, 0, fewNames)
+	var gone []string
 	e.walk(func(e *entry) { gone = append(gone, e.path) })
 	slices.Sort(gone)
 	for i := len(gone) - 1; i >= 0; i-- {

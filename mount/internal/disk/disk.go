@@ -104,16 +104,17 @@ func (d *Disk) Children(dir string) []string {
 	if e == nil || e.first == nil {
 		return nil
 	}
-	names := make([]string, 0, fewNames)
+	n := 0
+	for below := e.first; below != nil; below = below.next {
+		n++
+	}
+	names := make([]string, 0, n)
 	for below := e.first; below != nil; below = below.next {
 		names = append(names, below.path[len(dir)+1:])
 	}
 	slices.Sort(names)
 	return names
 }
-
-// fewNames is how many names a list has room for at first.
-const fewNames = 8
 
 // MountedUnder reports whether anything is mounted at a directory or below it.
 func (d *Disk) MountedUnder(dir string) bool { return d.FirstUnder(dir) != nil }
