@@ -13,6 +13,8 @@ import (
 // desiredState is which volumes should be attached to which nodes, and for which pods (ATT-020).
 type desiredState struct {
 	nodes map[string]map[corev1.UniqueVolumeName]*desiredVolume
+	// pods is the number of volumes of each pod that has any.
+	pods map[types.UID]int
 }
 
 // desiredVolume is a volume that pods on one node want. It exists only while there is such a pod.
@@ -26,7 +28,7 @@ type desiredVolume struct {
 }
 
 func newDesiredState() desiredState {
-	return desiredState{nodes: map[string]map[corev1.UniqueVolumeName]*desiredVolume{}}
+	return desiredState{nodes: map[string]map[corev1.UniqueVolumeName]*desiredVolume{}, pods: map[types.UID]int{}}
 }
 
 // addNode makes the node a managed one (ATT-021).
@@ -66,6 +68,7 @@ func (w *desiredState) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bo
 		return false
 	}
 	v.pods = slices.Insert(slices.Clip(v.pods), i, pod)
+	w.pods[pod.UID]++
 	return true
 }
 
@@ -84,6 +87,9 @@ func (w *desiredState) remove(at pair, pod types.UID) bool {
 		delete(w.nodes[at.node], at.volume)
 	default:
 		v.pods = slices.Concat(v.pods[:i], v.pods[i+1:])
+	}
+	if w.pods[pod]--; w.pods[pod] == 0 {
+		delete(w.pods, pod)
 	}
 	return true
 }

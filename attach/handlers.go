@@ -165,8 +165,8 @@ func (c *controller) addVolumes(pod *corev1.Pod) {
 
 // removeVolumes removes the volumes of a pod from the desired state.
 func (c *controller) removeVolumes(pod *corev1.Pod) {
-	if !c.desired.manages(pod.Spec.NodeName) {
-		return
+	if !c.desired.manages(pod.Spec.NodeName) || c.desired.pods[pod.UID] == 0 && !c.actor.Engine().Observed() {
+		return // a pod that ended is deleted later
 	}
 	// ATT-028: a volume that cannot be resolved any more stays, until the populator finds that the pod is gone.
 	c.attachableVolumes(pod, func(at pair, _ objects.VolumeSpec) {

@@ -44,7 +44,7 @@ func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resol
 
 // adoptPod mounts the volumes for the pod, without trace and faults, and adds its running containers.
 func (ad *adopter) adoptPod(p *engine.Process, pod *corev1.Pod, volumes []resolved) error {
-	for _, dir := range []string{ad.k.layout.PodVolumes(pod.UID), ad.k.layout.Pod(pod.UID) + "/plugins"} {
+	for _, dir := range []string{ad.k.layout.PodVolumes(pod.UID), ad.k.layout.PodPlugins(pod.UID)} {
 		if err := ad.k.node.disk.Mkdir(dir); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ type statusReporter struct {
 	k      *kubelet
 	ticker *engine.Ticker
 	last   report
-	// list is reused by reportIfChanged.
-	list []corev1.UniqueVolumeName
+	// list is reused by reportIfChanged, recorded by inUse.
+	list, recorded []corev1.UniqueVolumeName
 }
 
 // report contains the fields of the last report that the status reporter remembers.
@@ -58,22 +58,30 @@ func (sr *statusReporter) register(p *engine.Process) {
 
 // inUse appends the volumes in use, in order (MNT-170), to an empty list.
 func (sr *statusReporter) inUse(names []corev1.UniqueVolumeName) []corev1.UniqueVolumeName {
-	sr.k.desired.EachVolume(func(v *volumes.DesiredVolume) bool {
-		// MNT-170: a desired volume, if it has to be attached.
-		if v.Attachable {
-			names = append(names, v.Name)
-		}
-		return true
-	})
+	recorded := sr.recorded[:0]
 	sr.k.actual.EachVolume(func(v *volumes.ActualVolume) bool {
 		// MNT-170, MNT-928: a recorded volume, if it is known to be attached.
 		if v.Attachable == volumes.Attachable {
-			names = append(names, v.Name)
+			recorded = append(recorded, v.Name)
 		}
 		return true
 	})
-	slices.Sort(names)
-	return slices.Compact(names)
+	sr.recorded = recorded
+	sr.k.desired.EachVolume(func(v *volumes.DesiredVolume) bool {
+		// MNT-170: a desired volume, if it has to be attached.
+		if !v.Attachable {
+			return true
+		}
+		for len(recorded) > 0 && recorded[0] <= v.Name {
+			if recorded[0] < v.Name {
+				names = append(names, recorded[0])
+			}
+			recorded = recorded[1:]
+		}
+		names = append(names, v.Name)
+		return true
+	})
+	return append(names, recorded...)
 }
 
 // reportIfChanged requests a report if the volumes in use differ from the last report.

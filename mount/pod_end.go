@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -102,7 +101,7 @@ func (w *podWorker) unmounted(p *engine.Process) {
 	}
 	start := p.Now()
 	// MNT-011, MNT-387: this wait has no limit.
-	for k.mayHaveMounts(w.uid) {
+	for w.mayHaveMounts() {
 		w.signal.Wait(p, 0)
 		past := p.Now().Sub(start)
 		if rest := past % leftoverPeriod; rest > 0 {
@@ -113,9 +112,9 @@ func (w *podWorker) unmounted(p *engine.Process) {
 }
 
 // mayHaveMounts reports whether anything is, or may be, mounted for the pod.
-func (k *kubelet) mayHaveMounts(uid types.UID) bool {
+func (w *podWorker) mayHaveMounts() bool {
 	// MNT-387, MNT-902: the actual state, uncertain mounts included, and the disk.
-	return k.actual.HasMounts(uid, true) || k.node.disk.MountedUnder(k.layout.PodVolumes(uid))
+	return w.k.actual.HasMounts(w.uid, true) || w.k.node.disk.MountedUnder(w.volumesDir)
 }
 
 // finish is the last step of the end: nothing of the pod is left, so it may be deleted from the API (MNT-387).

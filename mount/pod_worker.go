@@ -9,7 +9,6 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -22,6 +21,8 @@ type podWorker struct {
 	pod *corev1.Pod // as last seen
 	// claims are the keys of the pod's claims.
 	claims []string
+	// volumesDir and pluginsDir are directories of the pod on the node.
+	volumesDir, pluginsDir string
 	// signal wakes the worker when something about the pod's volumes changes, or when its end begins.
 	signal engine.Signal
 
@@ -61,6 +62,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	ticker := nextSyncOf + podOf + pod.Namespace + "/" + pod.Name
 	name := ticker[len(nextSyncOf):]
 	w.key = name[len(podOf):]
+	w.volumesDir, w.pluginsDir = k.layout.PodVolumes(pod.UID), k.layout.PodPlugins(pod.UID)
 	k.workers[pod.UID] = w
 	w.makeTicker(ticker)
 	k.node.nodes.watchClaims(w)
@@ -91,8 +93,7 @@ func (w *podWorker) sync(p *engine.Process) {
 	k := w.k
 	w.served, w.demand = w.demand, notDemanded
 	// MNT-380: first the directories, then the volumes, then all containers.
-	dir := k.layout.PodVolumes(w.uid)
-	for _, dir := range [...]string{dir, disk.Parent(dir) + "/plugins"} {
+	for _, dir := range [...]string{w.volumesDir, w.pluginsDir} {
 		if err := k.node.disk.Mkdir(dir); err != nil {
 			w.pause(p, err)
 			return

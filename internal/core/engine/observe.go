@@ -21,6 +21,9 @@ type Observer interface {
 	Return()
 }
 
+// Observed reports whether an observer sees what is read, so that no read is left out, also one without effect.
+func (e *Engine) Observed() bool { return e.observer != nil || e.footprint != nil }
+
 // Observe sets the observer; nil removes it. Without an observer none of this costs time.
 func (e *Engine) Observe(o Observer) {
 	e.observer, e.footprint = o, nil

@@ -103,7 +103,7 @@ func (p *Process) EndWhen(s *Signal, o Outcome) error {
 }
 
 // observed reports whether an observer sees which processes run in an event.
-func (p *Process) observed() bool { return p.engine.observer != nil || p.engine.footprint != nil }
+func (p *Process) observed() bool { return p.engine.Observed() }
 
 // Expect begins a wait as Wait does, for WaitSteps.
 func (p *Process) Expect(s *Signal, timeout time.Duration) {

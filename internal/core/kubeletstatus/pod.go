@@ -127,28 +127,40 @@ var kubeletConditions = []corev1.PodConditionType{
 func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
 	added := 0
 	for i := range new {
-		if !slices.ContainsFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == new[i].Type }) {
+		if find(conditions, new[i].Type) < 0 {
 			added++
 		}
 	}
 	conditions = append(make([]corev1.PodCondition, 0, len(conditions)+added), conditions...)
-	for _, c := range new {
-		at := slices.IndexFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
-		switch {
+	for i := range new {
+		switch at := find(conditions, new[i].Type); {
 		case at < 0:
-			conditions = append(conditions, c)
-		case conditions[at].Status != c.Status:
-			conditions[at] = c
+			conditions = append(conditions, new[i])
+		case conditions[at].Status != new[i].Status:
+			conditions[at] = new[i]
 		}
 	}
-	inOrder := func(a, b corev1.PodCondition) int {
-		return slices.Index(kubeletConditions, a.Type) - slices.Index(kubeletConditions, b.Type)
-	}
-	if !slices.IsSortedFunc(conditions, inOrder) {
-		slices.SortStableFunc(conditions, inOrder)
+	for i := 1; i < len(conditions); i++ {
+		if place(&conditions[i]) < place(&conditions[i-1]) {
+			slices.SortStableFunc(conditions, func(a, b corev1.PodCondition) int { return place(&a) - place(&b) })
+			break
+		}
 	}
 	return conditions
 }
+
+// find returns the position of a condition in a list, -1 if it is not there.
+func find(conditions []corev1.PodCondition, kind corev1.PodConditionType) int {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// place returns the place of a condition in the order of a kubelet.
+func place(c *corev1.PodCondition) int { return slices.Index(kubeletConditions, c.Type) }
 
 // Same reports whether a kubelet that has stored one of the statuses need not write the other: conditions, phase and the number of
 // containers are equal.

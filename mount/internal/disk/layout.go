@@ -48,6 +48,9 @@ func (l Layout) Pod(uid types.UID) string { return l.Root + "/pods/" + string(ui
 // PodVolumes is the parent of the mounted file systems of a pod, grouped by plugin.
 func (l Layout) PodVolumes(uid types.UID) string { return l.Root + "/pods/" + string(uid) + "/volumes" }
 
+// PodPlugins is the parent of what plugins keep for a pod.
+func (l Layout) PodPlugins(uid types.UID) string { return l.Root + "/pods/" + string(uid) + "/plugins" }
+
 // PodDevices is the parent of the block devices of a pod, grouped by plugin.
 func (l Layout) PodDevices(uid types.UID) string { return l.Pod(uid) + "/volumeDevices" }
 

@@ -50,7 +50,7 @@ func (t podPlugin) readyDir(pod types.UID, name string) string {
 		// MNT-039: all others wrap an unnamed emptyDir.
 		name = "wrapped_" + name
 	}
-	return t.h.Layout.Pod(pod) + "/plugins/" + disk.EscapePlugin(emptyDirPluginName) + "/" + name
+	return t.h.Layout.PodPlugins(pod) + "/" + disk.EscapePlugin(emptyDirPluginName) + "/" + name
 }
 
 const readyFile = "ready"
