@@ -24,6 +24,7 @@ type collector struct {
 	actor    *engine.Actor
 	store    *store.Store
 	nodes    map[types.UID]*node
+	numbers  numbers // of nodes
 	absent   absentOwners
 	deletes  *engine.Queue
 	orphans  *engine.Queue
@@ -140,7 +141,11 @@ func (c *collector) of(obj api.Object) identity {
 
 // changed updates the graph when an object was added or updated (GC-010). old is nil for one that was added.
 func (c *collector) changed(old, obj api.Object) {
-	n, found := c.nodes[obj.GetUID()]
+	// Most objects have no owner, no dependents, and are not being deleted.
+	if obj.GetDeletionTimestamp() == nil && len(obj.GetOwnerReferences()) == 0 && !c.numbers.mayHave(obj) {
+		return
+	}
+	n, found := c.nodeOf(obj)
 	begins := func(finalizer string) bool { return beginsDeletion(old, obj, finalizer) }
 	if !found {
 		// An object that nothing refers to, and that refers to nothing, matters when its deletion begins.
@@ -151,7 +156,7 @@ func (c *collector) changed(old, obj api.Object) {
 		c.link(n, n.owners)
 	} else {
 		if n.virtual {
-			c.observe(n, c.of(obj))
+			c.observe(n, obj)
 		}
 		if owners := obj.GetOwnerReferences(); len(n.owners) > 0 || len(owners) > 0 {
 			added, removed, freed := changedOwners(n.owners, owners)
@@ -197,12 +202,23 @@ func (c *collector) insert(obj api.Object) *node {
 		deletingDependents: deleted && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents),
 	}
 	c.nodes[n.uid] = n
+	n.sort = sortOf(obj)
+	c.numbers.observed[n.sort]++
 	return n
 }
 
+// nodeOf returns the node of an object, if there is one.
+func (c *collector) nodeOf(obj api.Object) (*node, bool) {
+	if !c.numbers.mayHave(obj) {
+		return nil, false
+	}
+	n, ok := c.nodes[obj.GetUID()]
+	return n, ok
+}
+
 // observe makes a virtual node that of an object that was delivered. Dependents that describe it differently are checked (GC-011).
-func (c *collector) observe(n *node, id identity) {
-	if id != n.identity {
+func (c *collector) observe(n *node, obj api.Object) {
+	if id := c.of(obj); id != n.identity {
 		_, other := partition(n.sorted(), id)
 		for _, dependent := range other {
 			if id.namespace != "" && dependent.namespace != id.namespace {
@@ -212,7 +228,9 @@ func (c *collector) observe(n *node, id identity) {
 		}
 		n.identity = id
 	}
-	n.virtual = false
+	n.virtual, n.sort = false, sortOf(obj)
+	c.numbers.virtual--
+	c.numbers.observed[n.sort]++
 }
 
 // link adds n to the dependents of these owners. An owner without a node gets one: an observed one if the informers know it, else a virtual
@@ -230,6 +248,7 @@ func (c *collector) link(n *node, owners []metav1.OwnerReference) {
 			} else {
 				owner = &node{identity: referred(ref, n.namespace), dependents: map[types.UID]*node{}, virtual: true}
 				c.nodes[ref.UID] = owner
+				c.numbers.virtual++
 			}
 		}
 		owner.dependents[n.uid] = n
@@ -305,9 +324,9 @@ func (c *collector) unlink(n *node, owners []metav1.OwnerReference) {
 
 // removed updates the graph when an object is gone (API-273).
 func (c *collector) removed(obj api.Object) {
-	if n, ok := c.nodes[obj.GetUID()]; ok {
+	if n, ok := c.nodeOf(obj); ok {
 		if n.virtual {
-			c.observe(n, c.of(obj))
+			c.observe(n, obj)
 		}
 		c.remove(n, c.of(obj))
 	}
@@ -316,6 +335,11 @@ func (c *collector) removed(obj api.Object) {
 // remove takes a node out of the graph, and queues its dependents, and the owners that may wait for it (GC-021).
 func (c *collector) remove(n *node, id identity) {
 	delete(c.nodes, n.uid)
+	if n.virtual {
+		c.numbers.virtual--
+	} else {
+		c.numbers.observed[n.sort]--
+	}
 	c.unlink(n, n.owners)
 	if len(n.dependents) > 0 {
 		c.absent.add(id)

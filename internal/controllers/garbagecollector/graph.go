@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,9 +56,47 @@ type node struct {
 	dependents map[types.UID]*node
 	// virtual: dependents refer to the object, and the informers have not delivered it.
 	virtual bool
+	// sort is the sort of the observed object.
+	sort sort
 	// beingDeleted and deletingDependents say that the object has a deletionTimestamp, and then the finalizer foregroundDeletion.
 	beingDeleted, deletingDependents bool
 }
+
+// sort is the kind of an object, as far as nodes are counted by it.
+type sort uint8
+
+const (
+	sortOther sort = iota
+	sortPod
+	sortClaim
+	sortVolume
+	sortAttachment
+	sorts // their number
+)
+
+func sortOf(obj api.Object) sort {
+	switch obj.(type) {
+	case *corev1.Pod:
+		return sortPod
+	case *corev1.PersistentVolumeClaim:
+		return sortClaim
+	case *corev1.PersistentVolume:
+		return sortVolume
+	case *storagev1.VolumeAttachment:
+		return sortAttachment
+	}
+	return sortOther
+}
+
+// numbers count the nodes. Of the kinds that change most often, few objects have an owner or dependents, and often none has: then a change
+// needs no search by uid.
+type numbers struct {
+	virtual  int
+	observed [sorts]int // by sort
+}
+
+// mayHave reports whether the graph may have a node of the object. A virtual node may be that of an object of any kind.
+func (n *numbers) mayHave(obj api.Object) bool { return n.virtual > 0 || n.observed[sortOf(obj)] > 0 }
 
 // sorted lists the dependents by identity.
 func (n *node) sorted() []*node {
