@@ -127,7 +127,7 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 	}
 	// XPROV-054: a volume with a VolumeAttachment is not deleted.
 	if backends.Can(c.driver.backend, storage.Attach) {
-		for _, va := range c.attachments.ByIndex(c.byVolume, pv.Name) {
+		if va, attached := c.attachments.FirstByIndex(c.byVolume, pv.Name); attached {
 			return errors.New("persistentvolume " + pv.Name + " is still attached to node " + va.Spec.NodeName)
 		}
 	}

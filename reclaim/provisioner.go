@@ -175,19 +175,19 @@ func (c *provisioner) isMine(provisioner string) bool {
 
 // claimByUID returns the claim as this provisioner wrote it until the informer has that, else as the informer has it; nil for none.
 func (c *provisioner) claimByUID(uid types.UID) *corev1.PersistentVolumeClaim {
-	found := c.claims.ByIndex(c.byUID, string(uid))
-	if len(found) == 0 {
+	found, ok := c.claims.FirstByIndex(c.byUID, string(uid))
+	if !ok {
 		delete(c.edited, uid)
 		return nil
 	}
 	if edited, ok := c.edited[uid]; ok {
 		// XPROV-026: the edited copy has the version that it was made from.
-		if edited.ResourceVersion == found[0].ResourceVersion {
+		if edited.ResourceVersion == found.ResourceVersion {
 			return edited
 		}
 		delete(c.edited, uid)
 	}
-	return found[0]
+	return found
 }
 
 // classOf returns the class of a claim as the informer has it, nil for none.

@@ -30,6 +30,14 @@ func (c *cache[T]) get(key string) (T, bool) {
 	return c.informer.Get(key)
 }
 
+// getNamed is get for the key namespace/name.
+func (c *cache[T]) getNamed(namespace, name string) (T, bool) {
+	if len(c.own) > 0 {
+		return c.get(api.Key(namespace, name))
+	}
+	return c.informer.GetNamed(namespace, name)
+}
+
 // put adds an object that was written, unless the informer has that version or a newer one.
 func (c *cache[T]) put(obj T) {
 	key := api.KeyOf(obj)

@@ -135,7 +135,7 @@ func (r *resizer) volumeChanged(pv *corev1.PersistentVolume) {
 	if ref == nil {
 		return
 	}
-	claim, ok := r.claims.get(api.Key(ref.Namespace, ref.Name))
+	claim, ok := r.claims.getNamed(ref.Namespace, ref.Name)
 	if ok && claim.Spec.VolumeName == pv.Name && (r.expander != nil && r.expander.hasWork(claim) || r.modifier != nil &&
 		r.modifier.hasWork(claim)) {
 		r.resync.ArmBackground()

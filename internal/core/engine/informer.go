@@ -72,8 +72,10 @@ type Informer[T api.Object] interface {
 	View
 	Handle(h Handler[T])
 	Get(key string) (T, bool)
+	GetNamed(namespace, name string) (T, bool)
 	List() []T
 	ByIndex(ix store.Index[T], value string) []T
+	FirstByIndex(ix store.Index[T], value string) (T, bool)
 	KeyOf(obj T) string
 	Reached(version uint64) bool
 
@@ -218,6 +220,30 @@ func (inf *informer[T]) Get(key string) (T, bool) {
 	return obj, ok
 }
 
+// GetNamed is Get for the key namespace/name. It seldom allocates that string.
+func (inf *informer[T]) GetNamed(namespace, name string) (T, bool) {
+	if inf.match == nil && inf.actor.engine.footprint == nil {
+		obj, newest, ok := inf.table.LookupLatestNamed(namespace, name)
+		if ok {
+			return inf.seen(obj, newest)
+		}
+		if inf.offset >= inf.deltas.end() {
+			return obj, false
+		}
+	}
+	// A deletion that is not delivered is found by key.
+	return inf.Get(api.Key(namespace, name))
+}
+
+// seen returns a stored object as the cache has it. newest is the number of its last change.
+func (inf *informer[T]) seen(obj T, newest uint64) (T, bool) {
+	if newest < inf.offset || inf.offset >= inf.deltas.end() {
+		return obj, true
+	}
+	c := inf.deltas.back(newest, inf.offset)
+	return c.Old, c.Type != api.Added
+}
+
 // get is Get; undelivered reports whether the object has undelivered changes.
 func (inf *informer[T]) get(key string) (obj T, ok, late bool) {
 	obj, newest, ok := inf.table.LookupLatest(key)
@@ -289,6 +315,39 @@ func (inf *informer[T]) stored() []T {
 
 // ByIndex lists, in the order of keys, the cached objects that the index finds under value.
 func (inf *informer[T]) ByIndex(ix store.Index[T], value string) []T {
+	var objs []T
+	for _, key := range inf.keysUnder(ix, value) {
+		if obj, ok := inf.under(ix, value, key); ok {
+			objs = append(objs, obj)
+		}
+	}
+	if inf.actor.engine.footprint != nil {
+		inf.noteRead("", objs...)
+	}
+	return objs
+}
+
+// FirstByIndex returns the first object of ByIndex, without a list of all.
+func (inf *informer[T]) FirstByIndex(ix store.Index[T], value string) (T, bool) {
+	var none T
+	if inf.actor.engine.footprint != nil {
+		// All of them are noted as read.
+		if all := inf.ByIndex(ix, value); len(all) > 0 {
+			return all[0], true
+		}
+		return none, false
+	}
+	for _, key := range inf.keysUnder(ix, value) {
+		if obj, ok := inf.under(ix, value, key); ok {
+			return obj, true
+		}
+	}
+	return none, false
+}
+
+// keysUnder returns the keys of the objects that the index finds under value, or found before undelivered changes, in order. The list is valid
+// until the next call.
+func (inf *informer[T]) keysUnder(ix store.Index[T], value string) []string {
 	keys := ix.AppendKeys(inf.home.keys[:0], value)
 	if inf.offset < inf.deltas.end() {
 		// Objects that left the index by undelivered changes are still found here.
@@ -299,15 +358,12 @@ func (inf *informer[T]) ByIndex(ix store.Index[T], value string) []T {
 		}
 	}
 	inf.home.keys = keys
-	var objs []T
-	for _, key := range keys {
-		// An object with undelivered changes is found by its cached version, not by the stored one.
-		if obj, ok, late := inf.get(key); ok && (!late || ix.Has(obj, value)) {
-			objs = append(objs, obj)
-		}
-	}
-	if inf.actor.engine.footprint != nil {
-		inf.noteRead("", objs...)
-	}
-	return objs
+	return keys
+}
+
+// under returns the cached object with that key, if the index finds it under value.
+func (inf *informer[T]) under(ix store.Index[T], value, key string) (T, bool) {
+	// An object with undelivered changes is found by its cached version, not by the stored one.
+	obj, ok, late := inf.get(key)
+	return obj, ok && (!late || ix.Has(obj, value))
 }

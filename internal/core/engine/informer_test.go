@@ -88,11 +88,21 @@ func (w *watcher) check(t *rapid.T, all nodes, zones store.Index[*corev1.Node]) 
 		if got, ok := w.inf.Get(key); got != want[key] || ok != (want[key] != nil) {
 			t.Fatalf("Get(%s) = %v, %v, want %v", key, got, ok, want[key])
 		}
+		if got, ok := w.inf.GetNamed("", key); got != want[key] || ok != (want[key] != nil) {
+			t.Fatalf("GetNamed(%s) = %v, %v, want %v", key, got, ok, want[key])
+		}
 	}
 	for _, zone := range []string{"x", "y", "none"} {
 		in := want.only(func(n *corev1.Node) bool { return n.Labels["zone"] == zone })
 		if got := w.inf.ByIndex(zones, zone); !slices.Equal(got, in.list()) {
 			t.Fatalf("ByIndex(%s) = %v, want %v", zone, names(got), names(in.list()))
+		}
+		var first *corev1.Node
+		if len(in) > 0 {
+			first = in.list()[0]
+		}
+		if got, ok := w.inf.FirstByIndex(zones, zone); got != first || ok != (first != nil) {
+			t.Fatalf("FirstByIndex(%s) = %v, %v, want %v", zone, got, ok, first)
 		}
 	}
 }
@@ -278,6 +288,16 @@ func TestInformerOrderOfKeys(t *testing.T) {
 		}
 	}
 	mustCreate(t, e.Store().Claims, claim("a-c/x"))
+	get := func(namespace, name, want string) {
+		t.Helper()
+		got := ""
+		if obj, ok := inf.GetNamed(namespace, name); ok {
+			got = api.KeyOf(obj) + "@" + obj.ResourceVersion
+		}
+		if got != want {
+			t.Errorf("GetNamed(%s, %s) = %s, want %s", namespace, name, got, want)
+		}
+	}
 	keys := func() string {
 		var keys []string
 		for _, obj := range inf.List() {
@@ -288,10 +308,17 @@ func TestInformerOrderOfKeys(t *testing.T) {
 	if got, want := keys(), "a-b/x@2 a-b/y@3 a/x@1 b/x@4"; got != want {
 		t.Errorf("before the changes arrive: %s, want %s", got, want)
 	}
+	get("a-b", "x", "a-b/x@2")
+	get("a", "x", "a/x@1")
+	get("a-c", "x", "")
+	get("a", "y", "")
 	e.Advance(time.Second)
 	if got, want := keys(), "a-b/x@6 a-b/y@3 a-c/x@7 a/x@1 b/x@5"; got != want {
 		t.Errorf("after the changes arrived: %s, want %s", got, want)
 	}
+	get("a-b", "x", "a-b/x@6")
+	get("a-c", "x", "a-c/x@7")
+	get("a", "y", "")
 	for range inf.List() {
 		break // a walk may end early
 	}

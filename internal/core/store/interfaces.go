@@ -18,6 +18,7 @@ type Table[T api.Object] interface {
 
 	Lookup(key string) (T, bool)
 	LookupLatest(key string) (obj T, latest uint64, ok bool)
+	LookupLatestNamed(namespace, name string) (obj T, latest uint64, ok bool)
 	Get(key string) (T, error)
 	List() []T
 

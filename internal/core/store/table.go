@@ -93,6 +93,14 @@ func (t *table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
 	return obj, 0, false
 }
 
+// LookupLatestNamed is LookupLatest for the key namespace/name. It does not allocate that string.
+func (t *table[T]) LookupLatestNamed(namespace, name string) (obj T, latest uint64, ok bool) {
+	if c := t.whole().GetNamed(namespace, name); c != nil {
+		return c.obj, c.latest, true
+	}
+	return obj, 0, false
+}
+
 // cellOf returns the cell of the object with that name, or nil. It does not allocate a key.
 func (t *table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
 	return t.whole().GetNamed(meta.Namespace, meta.Name)
