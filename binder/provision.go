@@ -34,10 +34,7 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 	run := func(fn func(p *engine.Process) error) {
 		c.log.Info(4, "scheduleOperation", klog.String("operationName", operation))
 		// PROV-026: an operation that runs or backs off is not started again; a later sync tries again.
-		err := c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Process) error {
-			p.WorksOnObject(claim)
-			return fn(p)
-		})
+		err := c.ops.RunAbout(engine.OperationKey{Volume: operation}, operation, claim, fn)
 		pvcontroller.LogRejected(c.log, operation, err)
 	}
 	switch d.Rule {

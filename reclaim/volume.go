@@ -21,6 +21,8 @@ type reclaimer struct {
 	migrated  func(plugin string) (driver string, ok bool)
 	namespace string
 	scheduler string
+	// deletes and recycles are the operations on a released volume.
+	deletes, recycles func(*engine.Process) error
 	// The loggers of pv_controller.go and pv_controller_base.go.
 	log, base *klog.Logger
 }
@@ -34,6 +36,8 @@ func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclai
 	if host != nil {
 		r.log, r.base = host.Loggers()
 	}
+	r.deletes = func(p *engine.Process) error { return r.deleteVolume(p, p.About().(*corev1.PersistentVolume)) }
+	r.recycles = func(p *engine.Process) error { return r.recycleVolume(p, p.About().(*corev1.PersistentVolume)) }
 	if r.backends == nil {
 		r.backends = &backends.Set{}
 	}
@@ -64,12 +68,12 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 	case corev1.PersistentVolumeReclaimRecycle:
 		// RECL-003, RECL-007: Recycle: the operation works on this version of the volume.
 		r.log.Info(4, "ReclaimVolume: policy is Recycle", volumeName(pv))
-		r.start(p, "RECL-003", "recycle", pv, (*reclaimer).recycleVolume)
+		r.start(p, "RECL-003", "recycle", pv, r.recycles)
 		return nil
 	case corev1.PersistentVolumeReclaimDelete:
 		// RECL-004, RECL-007: Delete: the operation works on this version of the volume.
 		r.log.Info(4, "ReclaimVolume: policy is Delete", volumeName(pv))
-		r.start(p, "RECL-004", "delete", pv, (*reclaimer).deleteVolume)
+		r.start(p, "RECL-004", "delete", pv, r.deletes)
 		return nil
 	default:
 		// RECL-005: with an unknown policy the volume becomes Failed.
@@ -81,14 +85,10 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 }
 
 // start starts the operation, unless it runs or is in backoff (RECL-008).
-func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume,
-	operation func(*reclaimer, *engine.Process, *corev1.PersistentVolume) error) {
+func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Process) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
 	r.log.Info(4, "scheduleOperation", klog.String("operationName", name))
-	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
-		p.WorksOnObject(pv)
-		return operation(r, p, pv)
-	})
+	err := r.host.Operations().RunAbout(engine.OperationKey{Volume: name}, name, pv, operation)
 	if err == nil {
 		if p.Tracing() {
 			p.Decide(rule, pv, "%s the volume", verb)

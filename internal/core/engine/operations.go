@@ -110,7 +110,7 @@ func (o *NestedOperations) runs(p *Process, op *operation, fn func(p *Process) e
 	if o.Before != nil {
 		o.Before(p, p.name)
 	}
-	p.about = op.about
+	p.about, op.about = op.about, nil
 	err := guarded(p, p.name, fn)
 	if _, panicked := err.(*PanicError); o.After != nil && !panicked {
 		o.After(op.key, op.name)

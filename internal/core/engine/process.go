@@ -199,6 +199,9 @@ func (p *Process) WorksOn(ref api.Ref) { p.object, p.about = ref, nil }
 // WorksOnObject is WorksOn for an object. Its key is computed when it is needed.
 func (p *Process) WorksOnObject(obj api.Object) { p.about = obj }
 
+// About returns the object of WorksOnObject, or of an operation that works on one; nil for none.
+func (p *Process) About() api.Object { return p.about }
+
 // Object returns the object that the process works on; it is empty if that is not known.
 func (p *Process) Object() api.Ref {
 	if p.about != nil {
