@@ -219,9 +219,9 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 // volumeOf returns the volume for the driver's response (XPROV-030).
 func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest,
 	resp storage.Volume, refs secretsOf) *corev1.PersistentVolume {
-	attributes := map[string]string{attributeProvisioner: c.identity}
-	for key, value := range resp.Context {
-		attributes[key] = value
+	attributes := c.attributes
+	if len(resp.Context) > 0 {
+		attributes = objects.MergeStrings(attributes, resp.Context)
 	}
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name},

@@ -46,8 +46,9 @@ func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg sidecar.Config
 	calls := newDriverCalls(driver, set.Timeout)
 	return e.NewActor(actors.Provisioner(driver.Name()), func(a *engine.Actor) {
 		c := &provisioner{
-			cfg: set, actor: a, driver: calls, name: driver.Name(), identity: fmt.Sprintf("%d-%s", e.Now().UnixMilli(), driver.Name()),
-			claims: engine.NewInformer(a, s.Claims), byUID: byUID,
+			cfg: set, actor: a, driver: calls, name: driver.Name(),
+			attributes: map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", e.Now().UnixMilli(), driver.Name())},
+			claims:     engine.NewInformer(a, s.Claims), byUID: byUID,
 			volumes: engine.NewInformer(a, s.Volumes), classes: engine.NewInformer(a, s.Classes),
 			nodes: engine.NewInformer(a, s.Nodes), csiNodes: engine.NewInformer(a, s.CSINodes),
 			attachments: engine.NewInformer(a, s.Attachments), byVolume: byVolume,
@@ -68,8 +69,9 @@ type provisioner struct {
 	actor  *engine.Actor
 	driver *driverCalls
 	name   string
-	// identity is the value of the attribute that names the provisioner (XPROV-030).
-	identity string
+	// attributes are those of a volume for which the driver returns none: the name of the provisioner (XPROV-030). Volumes share the map, which,
+	// like all stored data, is never changed.
+	attributes map[string]string
 
 	claims      engine.Informer[*corev1.PersistentVolumeClaim]
 	byUID       store.Index[*corev1.PersistentVolumeClaim]

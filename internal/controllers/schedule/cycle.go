@@ -24,8 +24,8 @@ type cycle struct {
 
 	// found has the volumes for the pod's unbound claims, by feasible node; nothing if it has none.
 	found map[string]nodeVolumes
-	// diagnosis says why the pod does not fit on nodes.
-	diagnosis diagnosis
+	// unfit says why the pod does not fit on nodes.
+	unfit fitError
 }
 
 // occupancy counts the pods on nodes that affect the pod.

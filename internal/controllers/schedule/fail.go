@@ -63,9 +63,12 @@ func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate
 // patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either as it is. It returns the stored
 // pod, or after an error the pod that it was given.
 func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
+	// The condition itself is not part of the patch, which may outlive this call.
 	var conditions []corev1.PodCondition
+	var kind corev1.PodConditionType
 	reports, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName
 	if condition != nil {
+		kind = condition.Type
 		conditions, reports = podpatch.WithCondition(pod.Status.Conditions, *condition, p.Now())
 	}
 	// SCHED-231: a patch without changes is not sent.
@@ -75,8 +78,8 @@ func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *c
 	// SCHED-238: the server merges the condition with those that the pod has when the patch takes effect.
 	patch := func(newest *corev1.Pod) error {
 		// SCHED-231: a patch of the nomination includes the observed generation of a condition that is otherwise the same.
-		if condition != nil {
-			newest.Status.Conditions = podpatch.MergeCondition(newest, pod, conditions, condition.Type)
+		if kind != "" {
+			newest.Status.Conditions = podpatch.MergeCondition(newest, pod, conditions, kind)
 		}
 		if nominates {
 			newest.Status.NominatedNodeName = *nominate

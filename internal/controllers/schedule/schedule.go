@@ -14,7 +14,7 @@ import (
 // errNoNodes is the result for every pod in a cluster without nodes.
 var errNoNodes = errors.New(reasonNoNodes)
 
-// fitError is the result for a pod that fits on no node.
+// fitError is the result for a pod that fits on no node. It is part of its cycle, and valid until the next one begins.
 type fitError struct{ diagnosis diagnosis }
 
 func (err *fitError) Error() string { return err.diagnosis.message() }
@@ -70,7 +70,7 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 		// SCHED-022: no plugin runs.
 		return "", errNoNodes
 	}
-	d := &c.diagnosis
+	d := &c.unfit.diagnosis
 	d.nodes = len(nodes)
 	if answer := c.preFilter(); answer.code == failed {
 		return "", answer.err
@@ -78,14 +78,14 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 		// SCHED-232: no node is filtered.
 		d.preFilter = answer.message()
 		d.blame(answer.plugin)
-		return "", &fitError{*d}
+		return "", &c.unfit
 	}
 	feasible, err := s.feasible(c, nodes, d)
 	switch {
 	case err != nil:
 		return "", err
 	case len(feasible) == 0:
-		return "", &fitError{*d}
+		return "", &c.unfit
 	}
 	node, err := s.choose(c, feasible)
 	if err != nil {
