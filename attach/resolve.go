@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -16,7 +15,7 @@ func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.Vo
 		return translated(objects.SpecOfInline(volume), pod.Namespace)
 	}
 	var none objects.VolumeSpec
-	claim, ok := c.infClaims.Get(api.Key(pod.Namespace, name))
+	claim, ok := c.infClaims.GetNamed(pod.Namespace, name)
 	// ATT-012: the claim of a generic ephemeral volume must be owned by the pod.
 	if !ok || volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
 		return none, false

@@ -80,8 +80,7 @@ func (c *controller) provisionExternally(p *engine.Process, claim *corev1.Persis
 		return err
 	}
 	// PROV-032, PROV-033: every run emits the Event.
-	text := "Waiting for a volume to be created either by the external provisioner '" + provisioner + "' or manually by the system " +
-		"administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
+	text := c.provisioned.waiting(provisioner)
 	c.events.Event(p, claim, corev1.EventTypeNormal, "ExternalProvisioning", text)
 	c.log.Info(3, "provisionClaimOperationExternal provisioning claim", pvc(claim), klog.String("msg", text))
 	return nil
@@ -106,11 +105,12 @@ func (c *controller) nameProvisioner(
 }
 
 // sharedAnnotations are those of claims that one external provisioner provisions for, which most often have no others. They share the maps,
-// which, like all stored data, are never changed. Both are of the provisioner that was named last.
+// which, like all stored data, are never changed, and the text of an Event. All are of the provisioner that was named last.
 type sharedAnnotations struct {
 	provisioner string
 	named       map[string]string // the two that name it
 	bound       map[string]string // these and those that a bind adds
+	text        string            // of the Event about a claim that waits for it
 }
 
 // naming returns the annotations of a claim with those that name its provisioner.
@@ -123,9 +123,22 @@ func (s *sharedAnnotations) naming(annotations map[string]string, provisioner st
 	named[objects.AnnStorageProvisioner] = provisioner
 	named[objects.AnnBetaStorageProvisioner] = provisioner
 	if len(annotations) == 0 {
-		*s = sharedAnnotations{provisioner, named, withAnnotations(named, completedKeys...)}
+		*s = sharedAnnotations{provisioner, named, withAnnotations(named, completedKeys...), waitingText(provisioner)}
 	}
 	return named
+}
+
+// waiting returns the text of the Event about a claim that waits for a volume of the provisioner (PROV-032).
+func (s *sharedAnnotations) waiting(provisioner string) string {
+	if s.named != nil && s.provisioner == provisioner {
+		return s.text
+	}
+	return waitingText(provisioner)
+}
+
+func waitingText(provisioner string) string {
+	return "Waiting for a volume to be created either by the external provisioner '" + provisioner + "' or manually by the system " +
+		"administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
 }
 
 // completed returns the annotations of a claim with those that a bind adds.
