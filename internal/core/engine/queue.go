@@ -23,22 +23,10 @@ type Queue struct {
 	failure func(p *Process, key string, delay time.Duration, err error)
 	single  bool
 	keys    fifo[*queued]
-	all     map[string]*queued // keys that are queued or worked on, and some earlier ones
-	busy    int                // number of keys that are queued or worked on
-	unused  []*queued
-	fresh   []queued            // memory for further keys
-	blocks  [][]queued          // all such memory, without the first small pieces
-	used    int                 // number of blocks that are in use
+	busy    keySet              // keys that are queued or worked on
 	waiting map[string]*delayed // pending delays of keys
 	free    int                 // idle workers
 	starts  int                 // number of workers that are about to take a key
-}
-
-// queued is a key in a queue.
-type queued struct {
-	key     string
-	dirty   bool // it needs work, or more work
-	working bool
 }
 
 // delayed is a key that is added later, by its timer.
@@ -128,20 +116,12 @@ func (q *Queue) Add(key string) {
 	if q.single {
 		q.withdraw(key)
 	}
-	item := q.all[key]
-	if item == nil {
-		item = q.item(key)
-		if q.all == nil {
-			q.all = map[string]*queued{}
-		}
-		q.all[key] = item
-	}
+	item := q.busy.add(key)
 	if item.dirty {
 		return
 	}
 	item.dirty = true
 	if !item.working {
-		q.busy++
 		q.push(item)
 	}
 }
@@ -155,48 +135,8 @@ func (q *Queue) syncs(p *Process, key string) error {
 
 // Queued reports whether a key is queued, or will be queued once more after the work on it.
 func (q *Queue) Queued(key string) bool {
-	item := q.all[key]
+	item := q.busy.get(key)
 	return item != nil && item.dirty
-}
-
-func (q *Queue) item(key string) *queued {
-	var item *queued
-	if n := len(q.unused); n > 0 {
-		item, q.unused = q.unused[n-1], q.unused[:n-1]
-	} else {
-		if len(q.fresh) == 0 {
-			q.fresh = q.block()
-		}
-		item, q.fresh = &q.fresh[0], q.fresh[1:]
-	}
-	item.key = key
-	return item
-}
-
-// block returns memory for further keys.
-func (q *Queue) block() []queued {
-	if q.used < len(q.blocks) {
-		q.used++
-		return q.blocks[q.used-1]
-	}
-	block := make([]queued, min(itemsKept, 1+len(q.all)))
-	if len(block) == itemsKept {
-		q.blocks = append(q.blocks, block)
-		q.used++
-	}
-	return block
-}
-
-// reset makes the memory of all keys available, of which none is queued or worked on. It releases that of a burst.
-func (q *Queue) reset() {
-	if len(q.blocks)*itemsKept > itemsCleared {
-		q.blocks, q.used = nil, 0
-	}
-	for _, block := range q.blocks[:q.used] {
-		clear(block)
-	}
-	clear(q.unused)
-	q.unused, q.fresh, q.used = q.unused[:0], nil, 0
 }
 
 func (q *Queue) push(item *queued) {
@@ -250,8 +190,7 @@ func (q *Queue) ends(p *Process, item *queued, err error) {
 		q.push(item)
 		return
 	}
-	q.busy--
-	q.done(item)
+	q.busy.remove(item)
 	q.wake()
 }
 
@@ -269,38 +208,6 @@ func (q *Queue) retry(p *Process, key string, err error) {
 	}
 	q.addAfter(key, delay, isRetry && how.Background)
 }
-
-// done removes a key that is neither queued nor worked on. It retains some of many keys: removing them together is cheaper, and the keys
-// of a burst often come again.
-func (q *Queue) done(item *queued) {
-	switch n := len(q.all); {
-	case n <= itemsKept:
-		delete(q.all, item.key)
-		item.key = ""
-		q.unused = append(q.unused, item)
-	case q.busy == 0 && n <= itemsCleared:
-		clear(q.all)
-		q.reset()
-	case q.busy == 0:
-		q.all = nil
-		q.reset()
-	case n > 8*(q.busy+itemsKept):
-		busy := make(map[string]*queued, 2*q.busy)
-		for key, item := range q.all {
-			if item.dirty || item.working {
-				busy[key] = item
-			}
-		}
-		q.all = busy
-		q.blocks, q.used = nil, 0
-	}
-}
-
-// itemsKept is the number of unused keys that a queue retains.
-const itemsKept = 64
-
-// itemsCleared is the number of keys up to which a queue retains the memory of its map.
-const itemsCleared = 4096
 
 // String names the queue.
 func (q *Queue) String() string {

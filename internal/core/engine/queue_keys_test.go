@@ -2,13 +2,14 @@ package engine
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
 
-// A queue drops its records of finished keys; until then they do not prevent a key from being added again.
+// A queue drops its records of finished keys, and releases most of the memory of a burst.
 func TestQueueDropsKeys(t *testing.T) {
-	const keys, rounds = 3000, 3
+	const keys, rounds = 5000, 3
 	tests := []struct {
 		name  string
 		pause time.Duration // between the keys
@@ -24,17 +25,17 @@ func TestQueueDropsKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			synced, most := map[string]int{}, 0
+			synced := map[string]int{}
 			var queue *Queue
 			actor, err := e.NewActor("a", func(a *Actor) {
 				queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 4, Sync: func(p *Process, key string) error {
 					synced[key]++
 					p.Sleep(tt.takes)
-					if busy := queue.keys.len() + 4; len(queue.all) > 8*(busy+itemsKept)+1 {
-						most = max(most, len(queue.all))
+					if n := queue.busy.len; n < 1 || n > queue.keys.len()+4 {
+						t.Errorf("%d keys are busy, and %d of them wait for 4 workers", n, queue.keys.len())
 					}
-					if memory := itemsKept * len(queue.blocks); memory > keys+itemsKept || tt.pause > 0 && memory > keys/2 {
-						t.Errorf("memory for %d keys is kept", memory)
+					if n := queue.busy.idle; tt.pause > 0 && n > recordsAtOnce {
+						t.Errorf("%d unused records of keys are kept", n)
 					}
 					return nil
 				}})
@@ -54,12 +55,12 @@ func TestQueueDropsKeys(t *testing.T) {
 				if err := e.Settle(time.Hour); err != nil {
 					t.Fatal(err)
 				}
-				if len(queue.all) > itemsKept || queue.busy != 0 || len(queue.unused) > itemsKept {
-					t.Fatalf("%d keys in a queue with nothing to do, %d of them busy, and room for %d", len(queue.all), queue.busy, len(queue.unused))
+				if n := queue.busy.len; n != 0 || len(queue.busy.all()) != 0 {
+					t.Fatalf("%d keys are busy in a queue with nothing to do: %v", n, queue.busy.all())
 				}
-			}
-			if most > 0 {
-				t.Errorf("%d keys at once, most of them done", most)
+				if idle, chains := queue.busy.idle, len(queue.busy.chains); idle > recordsIdle || chains > recordsIdle {
+					t.Fatalf("%d records and %d chains are kept, want at most %d", idle, chains, recordsIdle)
+				}
 			}
 			for i := range keys {
 				if n := synced[fmt.Sprint(i)]; n != rounds {
@@ -67,5 +68,38 @@ func TestQueueDropsKeys(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A set of keys has each key that was added and not removed, and records that were removed serve again.
+func TestKeySet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var set keySet
+	model := map[string]*queued{}
+	for range 20_000 {
+		key := fmt.Sprint(rng.IntN(300))
+		item := set.get(key)
+		if item != model[key] {
+			t.Fatalf("get(%s) = %v, want %v", key, item, model[key])
+		}
+		switch {
+		case item == nil:
+			item = set.add(key)
+			if item.key != key || item.dirty || item.working {
+				t.Fatalf("add(%s) = %+v, want a new record", key, item)
+			}
+			item.dirty = true
+			model[key] = item
+		case rng.IntN(2) == 0:
+			if again := set.add(key); again != item {
+				t.Fatalf("add(%s) = %v, want the record that the key has, %v", key, again, item)
+			}
+		default:
+			set.remove(item)
+			delete(model, key)
+		}
+		if set.len != len(model) || len(set.all()) != len(model) {
+			t.Fatalf("the set has %d keys and lists %d, want %d", set.len, len(set.all()), len(model))
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Index is the position of the queue among those of its actor.
@@ -24,10 +25,12 @@ func (q *Queue) AppendState(text []byte) []byte {
 	for _, item := range q.keys.all() {
 		text = strconv.AppendQuote(append(text, ' '), item.key)
 	}
-	if q.busy > q.keys.len() {
-		for _, key := range slices.Sorted(maps.Keys(q.all)) {
-			if item := q.all[key]; item.working {
-				text = strconv.AppendQuote(append(text, ' '), key)
+	if q.busy.len > q.keys.len() {
+		all := q.busy.all()
+		slices.SortFunc(all, func(a, b *queued) int { return strings.Compare(a.key, b.key) })
+		for _, item := range all {
+			if item.working {
+				text = strconv.AppendQuote(append(text, ' '), item.key)
 				text = strconv.AppendBool(append(text, '='), item.dirty)
 			}
 		}
