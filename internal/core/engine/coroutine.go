@@ -14,14 +14,13 @@ type coroutine struct {
 	engine  *Engine // nil while it is idle
 }
 
-// carry runs the events that more returns, until it returns none. more runs on a coroutine, except for the first event.
-func (e *Engine) carry(more func() (event, bool)) {
-	first, ok := more()
-	if !ok {
+// carry runs the events that more takes, until there are none. more runs on a coroutine, except for the first event.
+func (e *Engine) carry(more func() bool) {
+	if !more() {
 		return
 	}
 	outer := e.more
-	e.more, e.ahead, e.isAhead = more, first, true
+	e.more, e.isTaken = more, true
 	// A panic in an event surfaces here; the engine can continue after it.
 	defer e.carried(outer)
 	for co := e.coroutine(); co != nil; co = e.onto {
@@ -31,16 +30,16 @@ func (e *Engine) carry(more func() (event, bool)) {
 }
 
 // carried restores what was before carry.
-func (e *Engine) carried(outer func() (event, bool)) {
+func (e *Engine) carried(outer func() bool) {
 	e.more, e.open, e.resumed, e.running, e.cause = outer, false, nil, nil, 0
-	e.ahead, e.isAhead = event{}, false
+	e.taken, e.isTaken = event{}, false
 }
 
-// nextEvent returns the event that carry found, and then those that more returns.
-func (e *Engine) nextEvent() (event, bool) {
-	if e.isAhead {
-		e.isAhead = false
-		return e.ahead, true
+// takes reports whether there is a next event, which is in taken then.
+func (e *Engine) takes() bool {
+	if e.isTaken {
+		e.isTaken = false
+		return true
 	}
 	return e.more()
 }
@@ -101,13 +100,12 @@ func (co *coroutine) carries() bool {
 		if e.open {
 			e.ends()
 		}
-		ev, ok := e.nextEvent()
-		if !ok {
+		if !e.takes() {
 			return co.rest(nil)
 		}
 		e.host = co
-		e.begins(ev)
-		ev.task.run()
+		e.begins()
+		e.taken.task.run()
 		if co.stopped {
 			co.stopped = false
 			return co.rest(nil) // the process that waited in this event was killed
@@ -155,10 +153,10 @@ func (e *Engine) release() {
 func (e *Engine) KeepCoroutine() { e.kept = 1 }
 
 // begins marks the beginning of an event.
-func (e *Engine) begins(ev event) {
+func (e *Engine) begins() {
 	e.open = true
 	if e.observer != nil {
-		e.beginObserved(ev)
+		e.beginObserved(e.taken)
 	}
 }
 

@@ -79,14 +79,14 @@ type Engine struct {
 	actors        []*Actor
 	memory        memory
 	// See coroutine.
-	more     func() (event, bool) // gives the next event
-	open     bool                 // an event is under way
-	host     *coroutine           // coroutine of the event's task
-	resumed  *Process             // process that continues at the end of the task
-	onto     *coroutine           // that goes on next
-	ahead    event                // the first event, until it begins
-	isAhead  bool
-	panicked any // value of a panic on a coroutine, on its way to the one who resumed it
+	more     func() bool // takes the next event; see next
+	taken    event       // the event that next took, until it begins
+	isTaken  bool        // more need not be called for it
+	open     bool        // an event is under way
+	host     *coroutine  // coroutine of the event's task
+	resumed  *Process    // process that continues at the end of the task
+	onto     *coroutine  // that goes on next
+	panicked any         // value of a panic on a coroutine, on its way to the one who resumed it
 	left     *Remains
 	lent     bool       // left serves other engines, too
 	kept     int        // how many of them outlast a run
@@ -294,14 +294,14 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// next removes and returns the next event up to limit, and moves the clock to it.
-func (e *Engine) next(limit time.Duration) (event, bool) {
+// next removes the next event up to limit, puts it into taken, and moves the clock to it. It reports whether there is one.
+func (e *Engine) next(limit time.Duration) bool {
+	ev := &e.taken
 	for {
 		if e.ready.len() == 0 && len(e.passes.events) == 0 && !e.move(limit) {
-			return event{}, false
+			return false
 		}
-		ev, ok := e.first()
-		if !ok {
+		if !e.first(ev) {
 			continue
 		}
 		if t, ok := ev.task.(*Timer); ok && t.stopped {
@@ -310,24 +310,25 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 		if !ev.background {
 			e.waiting--
 		}
-		return ev, true
+		return true
 	}
 }
 
 // first removes an event that is due now.
-func (e *Engine) first() (ev event, ok bool) {
+func (e *Engine) first(ev *event) bool {
 	switch n := e.ready.len(); {
 	case n > 0 && e.choices != nil:
 		// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.
-		return e.ready.take(e.choices.pick(n)), true
+		*ev = e.ready.take(e.choices.pick(n))
 	case n > 0:
-		return e.ready.take(0), true
+		e.ready.popTo(ev)
 	case len(e.passes.events) > 0:
-		ev = e.passes.pop()
+		*ev = e.passes.pop()
 		e.turn = ev.turn()
-		return ev, true
+	default:
+		return false
 	}
-	return event{}, false
+	return true
 }
 
 // move moves the clock to the next event up to limit. It reports whether there is one.

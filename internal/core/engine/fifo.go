@@ -31,16 +31,21 @@ func (f *fifo[T]) push(item T) {
 }
 
 // pop removes the first element. The list must not be empty.
-func (f *fifo[T]) pop() T {
+func (f *fifo[T]) pop() (item T) {
+	f.popTo(&item)
+	return item
+}
+
+// popTo is pop into the memory of the caller.
+func (f *fifo[T]) popTo(item *T) {
 	var none T
-	item := f.items[f.head]
+	*item = f.items[f.head]
 	f.items[f.head] = none
 	f.head++
 	if f.head == len(f.items) && cap(f.items) > fifoKept {
 		// The memory of a burst is released.
 		f.items, f.head = nil, 0
 	}
-	return item
 }
 
 // all lists the elements, oldest first.

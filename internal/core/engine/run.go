@@ -16,12 +16,12 @@ func (e *Engine) Step() bool {
 
 // single runs the next event up to limit, and reports whether there was one.
 func (e *Engine) single(limit time.Duration) (ran bool) {
-	e.carry(func() (ev event, ok bool) {
+	e.carry(func() bool {
 		if ran {
-			return event{}, false
+			return false
 		}
-		ev, ran = e.next(limit)
-		return ev, ran
+		ran = e.next(limit)
+		return ran
 	})
 	return ran
 }
@@ -35,7 +35,7 @@ func (e *Engine) Advance(d time.Duration) {
 	}
 	end := e.in(d)
 	e.beginRun(Advancing, end)
-	e.carry(func() (event, bool) { return e.next(end) })
+	e.carry(func() bool { return e.next(end) })
 	e.endsAt(end)
 	e.release()
 	e.returns()
@@ -45,9 +45,9 @@ func (e *Engine) Advance(d time.Duration) {
 // of virtual time has passed, or when too many events run at one instant.
 func (e *Engine) Settle(limit time.Duration) error {
 	return e.drain(Settling, limit, func(d *drain) {
-		e.carry(func() (event, bool) {
+		e.carry(func() bool {
 			if e.waiting == 0 {
-				return event{}, false
+				return false
 			}
 			return d.next()
 		})
@@ -58,9 +58,9 @@ func (e *Engine) Settle(limit time.Duration) error {
 func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 	return e.drain(Awaiting, limit, func(d *drain) {
 		given := false
-		one := func() (event, bool) {
+		one := func() bool {
 			if given {
-				return event{}, false
+				return false
 			}
 			given = true
 			return d.next()
@@ -77,9 +77,9 @@ func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 // for each event.
 func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
 	return e.drain(Awaiting, limit, func(d *drain) {
-		e.carry(func() (event, bool) {
+		e.carry(func() bool {
 			if cond() {
-				return event{}, false
+				return false
 			}
 			return d.next()
 		})
@@ -91,7 +91,7 @@ func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
 func (e *Engine) PassInside(each func(), d time.Duration) error {
 	return e.drain(Awaiting, d, func(d *drain) {
 		d.passes = true
-		e.carry(func() (event, bool) {
+		e.carry(func() bool {
 			each()
 			return d.next()
 		})
@@ -120,16 +120,15 @@ type drain struct {
 	err        *StuckError
 }
 
-// next returns the next event, or sets err at the limit.
-func (d *drain) next() (event, bool) {
+// next takes the next event, or sets err at the limit. It reports whether there is one.
+func (d *drain) next() bool {
 	e := d.engine
 	// One instant may have many events for each object, but a bounded number.
 	if d.count > maxEventsAtOnce && d.count > maxEventsPerObject*e.store.Len() {
 		d.err = &StuckError{Cause: Livelock, Events: d.count, Pending: e.Pending()}
-		return event{}, false
+		return false
 	}
-	ev, ok := e.next(d.end)
-	if !ok {
+	if !e.next(d.end) {
 		if !d.passes {
 			d.err = &StuckError{Cause: TimeLimit, Limit: d.limit, Pending: e.Pending()}
 			if len(d.err.Pending) == 0 {
@@ -137,13 +136,13 @@ func (d *drain) next() (event, bool) {
 			}
 		}
 		e.endsAt(max(e.now, d.end))
-		return event{}, false
+		return false
 	}
 	if e.now != d.instant {
 		d.instant, d.count = e.now, 0
 	}
 	d.count++
-	return ev, true
+	return true
 }
 
 const (
