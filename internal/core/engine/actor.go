@@ -22,9 +22,6 @@ type Actor struct {
 	views  []View
 	queues []*Queue
 	memory []any // see Keeps
-	// firstViews and firstQueues are the memory of these lists in the first life. Most actors have no more.
-	firstViews  [10]View
-	firstQueues [2]*Queue
 	// crashes is the number of crashes by faults at crashedAt; see restartPause.
 	crashes   int
 	crashedAt time.Duration
@@ -44,9 +41,12 @@ func (e *Engine) NewActor(name string, start func(*Actor)) (*Actor, error) {
 	}
 	a := e.memory.actors.next()
 	*a = Actor{engine: e, name: name, index: len(e.actors), start: start}
-	a.views, a.queues = a.firstViews[:0], a.firstQueues[:0]
 	e.actors = append(e.actors, a)
+	e.memory.viewLists.lend(&a.views)
+	e.memory.queueLists.lend(&a.queues)
 	a.Start()
+	e.memory.viewLists.settle(&a.views)
+	e.memory.queueLists.settle(&a.queues)
 	return a, nil
 }
 

@@ -26,9 +26,6 @@ type dispatcher[T api.Object] struct {
 	concerned []concerned[T]
 	keys      []string
 	informers slab[informer[T]]
-	// firstInformers and firstPrompt are the memory of the first informers, and of prompt.
-	firstInformers [4]informer[T]
-	firstPrompt    [8]*informer[T]
 }
 
 // keyed groups the informers on the objects that an index finds under one value.
@@ -45,15 +42,15 @@ type concerned[T api.Object] struct {
 
 func newDispatcher[T api.Object](e *Engine, table store.Table[T]) *dispatcher[T] {
 	h := &dispatcher[T]{}
-	h.follow(e, table)
+	h.follow(e, table, nil, nil)
 	return h
 }
 
-// follow makes h the dispatcher of a table.
-func (h *dispatcher[T]) follow(e *Engine, table store.Table[T]) {
+// follow makes h the dispatcher of a table. informers and prompt are memory for the first informers.
+func (h *dispatcher[T]) follow(e *Engine, table store.Table[T], informers []informer[T], prompt []*informer[T]) {
 	h.engine, h.table = e, table
 	h.shared.first = 1
-	h.prompt, h.informers.unused = h.firstPrompt[:0], h.firstInformers[:]
+	h.prompt, h.informers.unused = prompt[:0], informers
 	table.Track(h)
 }
 
@@ -164,10 +161,10 @@ func (h *dispatcher[T]) join(inf *informer[T]) {
 	h.started++
 	inf.order = h.started
 	switch {
-	case inf.index != nil:
+	case inf.place != nil:
 		inf.deltas = newDeltaQueue[T]()
-		k := h.keyedBy(inf.index)
-		k.byValue[inf.value] = append(k.byValue[inf.value], inf)
+		k, value := h.keyedBy(inf.place.index), inf.place.value
+		k.byValue[value] = append(k.byValue[value], inf)
 	case inf.match != nil:
 		inf.deltas = newDeltaQueue[T]()
 		h.open = append(h.open, inf)
@@ -198,10 +195,10 @@ func (h *dispatcher[T]) leave(inf *informer[T]) {
 	without := func(list []*informer[T]) []*informer[T] {
 		return slices.DeleteFunc(slices.Clone(list), func(other *informer[T]) bool { return other == inf })
 	}
-	if inf.index != nil {
-		k := h.keyedBy(inf.index)
-		if k.byValue[inf.value] = without(k.byValue[inf.value]); len(k.byValue[inf.value]) == 0 {
-			delete(k.byValue, inf.value)
+	if inf.place != nil {
+		k, value := h.keyedBy(inf.place.index), inf.place.value
+		if k.byValue[value] = without(k.byValue[value]); len(k.byValue[value]) == 0 {
+			delete(k.byValue, value)
 		}
 		return
 	}

@@ -95,12 +95,16 @@ type informer[T api.Object] struct {
 	offset   uint64 // in the queue: number of the next change to deliver
 }
 
-// selection holds the parameters of an informer: the actor, the table, and which of its objects.
+// selection holds the parameters of an informer: the actor, and which objects of the table.
 type selection[T api.Object] struct {
 	actor *Actor
-	table store.Table[T]
-	match func(T) bool   // nil for all
-	index store.Index[T] // with a value: only the objects that the index finds under it
+	match func(T) bool // nil for all
+	place *place[T]    // not nil: only the objects that an index finds there
+}
+
+// place is a value of an index.
+type place[T api.Object] struct {
+	index store.Index[T]
 	value string
 }
 
@@ -111,13 +115,13 @@ func NewInformer[T api.Object](a *Actor, table store.Table[T]) Informer[T] {
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, like a watch with a field selector (API-073).
 func NewSelectiveInformer[T api.Object](a *Actor, table store.Table[T], match func(T) bool) Informer[T] {
-	return homeOf(a.engine, table).start(selection[T]{actor: a, table: table, match: match})
+	return homeOf(a.engine, table).start(selection[T]{actor: a, match: match})
 }
 
 // NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. Writes to other objects cost it nothing.
 func NewKeyedInformer[T api.Object](a *Actor, table store.Table[T], index store.Index[T], value string) Informer[T] {
 	match := func(obj T) bool { return index.Has(obj, value) }
-	return homeOf(a.engine, table).start(selection[T]{actor: a, table: table, match: match, index: index, value: value})
+	return homeOf(a.engine, table).start(selection[T]{actor: a, match: match, place: &place[T]{index, value}})
 }
 
 func (h *dispatcher[T]) start(with selection[T]) Informer[T] {
@@ -201,11 +205,11 @@ func (inf *informer[T]) KeyOf(obj T) string {
 	if home := inf.home; home.key != "" && any(obj) == any(home.obj) {
 		return home.key
 	}
-	return inf.table.KeyOf(obj)
+	return inf.home.table.KeyOf(obj)
 }
 
 // String names the kind whose changes the informer delivers.
-func (inf *informer[T]) String() string { return "watch of " + string(inf.table.Kind()) }
+func (inf *informer[T]) String() string { return "watch of " + string(inf.home.table.Kind()) }
 
 // Get returns the object as the cache has it.
 func (inf *informer[T]) Get(key string) (T, bool) {
@@ -223,7 +227,7 @@ func (inf *informer[T]) Get(key string) (T, bool) {
 // GetNamed is Get for the key namespace/name. It seldom allocates that string.
 func (inf *informer[T]) GetNamed(namespace, name string) (T, bool) {
 	if inf.match == nil && inf.actor.engine.footprint == nil {
-		obj, newest, ok := inf.table.LookupLatestNamed(namespace, name)
+		obj, newest, ok := inf.home.table.LookupLatestNamed(namespace, name)
 		if ok {
 			return inf.seen(obj, newest)
 		}
@@ -246,7 +250,7 @@ func (inf *informer[T]) seen(obj T, newest uint64) (T, bool) {
 
 // get is Get; undelivered reports whether the object has undelivered changes.
 func (inf *informer[T]) get(key string) (obj T, ok, late bool) {
-	obj, newest, ok := inf.table.LookupLatest(key)
+	obj, newest, ok := inf.home.table.LookupLatest(key)
 	if inf.offset < inf.deltas.end() {
 		if !ok || inf.match != nil {
 			newest = inf.deltas.latest[key]
@@ -303,10 +307,10 @@ func (inf *informer[T]) list() []T {
 
 // stored lists the objects of the store that the informer selects, in the order of keys.
 func (inf *informer[T]) stored() []T {
-	if inf.index != nil {
-		return inf.index.Objects(inf.value)
+	if at := inf.place; at != nil {
+		return at.index.Objects(at.value)
 	}
-	objs := inf.table.List()
+	objs := inf.home.table.List()
 	if inf.match != nil {
 		objs = slices.DeleteFunc(objs, func(obj T) bool { return !inf.match(obj) })
 	}

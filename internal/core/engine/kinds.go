@@ -25,6 +25,50 @@ type kinds struct {
 	csiNodes          kind[*storagev1.CSINode]
 	capacities        kind[*storagev1.CSIStorageCapacity]
 	events            client[*corev1.Event]
+
+	// first is the memory of the informers that a cluster has without CSI drivers and nodes, and of lists of these and some more.
+	first struct {
+		volumes struct {
+			informers [5]informer[*corev1.PersistentVolume]
+			prompt    [8]*informer[*corev1.PersistentVolume]
+		}
+		claims struct {
+			informers [7]informer[*corev1.PersistentVolumeClaim]
+			prompt    [12]*informer[*corev1.PersistentVolumeClaim]
+		}
+		classes struct {
+			informers [3]informer[*storagev1.StorageClass]
+			prompt    [6]*informer[*storagev1.StorageClass]
+		}
+		attributesClasses struct {
+			informers [2]informer[*storagev1.VolumeAttributesClass]
+			prompt    [4]*informer[*storagev1.VolumeAttributesClass]
+		}
+		pods struct {
+			informers [9]informer[*corev1.Pod]
+			prompt    [10]*informer[*corev1.Pod]
+		}
+		nodes struct {
+			informers [6]informer[*corev1.Node]
+			prompt    [8]*informer[*corev1.Node]
+		}
+		attachments struct {
+			informers [2]informer[*storagev1.VolumeAttachment]
+			prompt    [6]*informer[*storagev1.VolumeAttachment]
+		}
+		csiDrivers struct {
+			informers [2]informer[*storagev1.CSIDriver]
+			prompt    [4]*informer[*storagev1.CSIDriver]
+		}
+		csiNodes struct {
+			informers [2]informer[*storagev1.CSINode]
+			prompt    [6]*informer[*storagev1.CSINode]
+		}
+		capacities struct {
+			informers [2]informer[*storagev1.CSIStorageCapacity]
+			prompt    [4]*informer[*storagev1.CSIStorageCapacity]
+		}
+	}
 }
 
 // kind has the dispatcher and the client of an engine for one kind of object.
@@ -33,8 +77,8 @@ type kind[T api.Object] struct {
 	client     client[T]
 }
 
-func (k *kind[T]) prepare(e *Engine, table store.Table[T]) *client[T] {
-	k.dispatcher.follow(e, table)
+func (k *kind[T]) prepare(e *Engine, table store.Table[T], informers []informer[T], prompt []*informer[T]) *client[T] {
+	k.dispatcher.follow(e, table, informers, prompt)
 	k.client.table = table
 	return &k.client
 }
@@ -45,16 +89,16 @@ func (k *kinds) prepare(e *Engine) {
 	k.events.table = s.Events
 	e.memory.api = API{
 		engine:            e,
-		Volumes:           k.volumes.prepare(e, s.Volumes),
-		Claims:            k.claims.prepare(e, s.Claims),
-		Classes:           k.classes.prepare(e, s.Classes),
-		AttributesClasses: k.attributesClasses.prepare(e, s.AttributesClasses),
-		Pods:              k.pods.prepare(e, s.Pods),
-		Nodes:             k.nodes.prepare(e, s.Nodes),
-		Attachments:       k.attachments.prepare(e, s.Attachments),
-		CSIDrivers:        k.csiDrivers.prepare(e, s.CSIDrivers),
-		CSINodes:          k.csiNodes.prepare(e, s.CSINodes),
-		Capacities:        k.capacities.prepare(e, s.Capacities),
+		Volumes:           k.volumes.prepare(e, s.Volumes, k.first.volumes.informers[:], k.first.volumes.prompt[:]),
+		Claims:            k.claims.prepare(e, s.Claims, k.first.claims.informers[:], k.first.claims.prompt[:]),
+		Classes:           k.classes.prepare(e, s.Classes, k.first.classes.informers[:], k.first.classes.prompt[:]),
+		AttributesClasses: k.attributesClasses.prepare(e, s.AttributesClasses, k.first.attributesClasses.informers[:], k.first.attributesClasses.prompt[:]),
+		Pods:              k.pods.prepare(e, s.Pods, k.first.pods.informers[:], k.first.pods.prompt[:]),
+		Nodes:             k.nodes.prepare(e, s.Nodes, k.first.nodes.informers[:], k.first.nodes.prompt[:]),
+		Attachments:       k.attachments.prepare(e, s.Attachments, k.first.attachments.informers[:], k.first.attachments.prompt[:]),
+		CSIDrivers:        k.csiDrivers.prepare(e, s.CSIDrivers, k.first.csiDrivers.informers[:], k.first.csiDrivers.prompt[:]),
+		CSINodes:          k.csiNodes.prepare(e, s.CSINodes, k.first.csiNodes.informers[:], k.first.csiNodes.prompt[:]),
+		Capacities:        k.capacities.prepare(e, s.Capacities, k.first.capacities.informers[:], k.first.capacities.prompt[:]),
 		Events:            &k.events,
 	}
 	e.api = &e.memory.api

@@ -266,7 +266,7 @@ type UndeliveredChange struct {
 }
 
 // Kind is the kind of the informer's objects.
-func (inf *informer[T]) Kind() api.Kind { return inf.table.Kind() }
+func (inf *informer[T]) Kind() api.Kind { return inf.home.table.Kind() }
 
 // Current reports whether the informer has delivered all changes.
 func (inf *informer[T]) Current() bool { return inf.offset >= inf.deltas.end() }

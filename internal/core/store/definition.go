@@ -192,7 +192,8 @@ func followDefinitions(s *Store, t *table[*plain.Object]) {
 		s.others.custom[name] = kind
 		if custom, ok := s.others.tables[name]; ok {
 			t := own(custom)
-			t.resource, t.strategy = otherResource(kind), otherStrategy(kind)
+			rules := otherStrategy(kind)
+			t.resource, t.strategy = otherResource(kind), &rules
 		}
 	}})
 }

@@ -37,10 +37,8 @@ func (t *table[T]) NewIndex(values func(obj T, list []string) []string) Index[T]
 // NewIndexWith is NewIndex with a cheap function that reports that two versions of an object have the same values. It may return false
 // for versions that have.
 func (t *table[T]) NewIndexWith(values func(obj T, list []string) []string, same func(a, b T) bool) Index[T] {
-	var ix *index[T]
-	if n := len(t.indexes); n < len(t.firstIndexes) {
-		ix = &t.firstIndexes[n]
-	} else {
+	ix := &t.firstIndex
+	if ix.table != nil {
 		ix = &index[T]{}
 	}
 	ix.table, ix.index.values, ix.index.same = t, values, same

@@ -133,14 +133,14 @@ func (s *Store) emptyTable(kind api.Kind) (anyTable, error) {
 
 // newOther returns a table that is not one of the store's yet.
 func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
-	strategy := otherStrategy(kind)
+	rules := otherStrategy(kind)
 	if api.Kind(kind.Name()) == ServiceKind {
-		strategy = serviceStrategy(s, strategy)
+		rules = serviceStrategy(s, rules)
 	}
+	t := &table[*plain.Object]{store: s, resource: otherResource(kind), strategy: &rules}
 	if s.asGiven {
-		strategy = strategy.withoutRules()
+		t.strategy = rules.withoutRules()
 	}
-	t := &table[*plain.Object]{store: s, resource: otherResource(kind), strategy: strategy}
 	t.history.limit = max(s.others.history, 0)
 	return t
 }

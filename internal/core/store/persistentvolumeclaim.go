@@ -29,12 +29,13 @@ var claimStrategy = strategy[*corePVC]{
 }
 
 // claimStrategyFor returns the strategy for claims in a cluster with these feature gates.
-func claimStrategyFor(enabled gates.Set) strategy[*corePVC] {
-	s := claimStrategy
-	if enabled.CrossNamespaceVolumeDataSource {
-		s.prepareCreate, s.prepareUpdate = prepareClaimAcross, prepareClaimUpdateAcross
+func claimStrategyFor(enabled gates.Set) *strategy[*corePVC] {
+	if !enabled.CrossNamespaceVolumeDataSource {
+		return &claimStrategy
 	}
-	return s
+	s := claimStrategy
+	s.prepareCreate, s.prepareUpdate = prepareClaimAcross, prepareClaimUpdateAcross
+	return &s
 }
 
 // defaultClaim sets the defaults of a claim, on updates too (API-092, API-101). Admission sets the storage class (API-251).

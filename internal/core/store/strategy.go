@@ -71,8 +71,8 @@ type strategy[T api.Object] struct {
 
 // withoutRules returns the strategy for Config.AsGiven. It still separates the status from the rest, and detects writes that change
 // nothing.
-func (s strategy[T]) withoutRules() strategy[T] {
-	return strategy[T]{
+func (s *strategy[T]) withoutRules() *strategy[T] {
+	return &strategy[T]{
 		shallow:       s.shallow,
 		prepareUpdate: s.prepareUpdate,
 		prepareStatus: s.prepareStatus,

@@ -15,7 +15,7 @@ import (
 type table[T api.Object] struct {
 	store    *Store
 	resource resource
-	strategy strategy[T]
+	strategy *strategy[T]
 	cells    seqmap.Map[cell[T], *cell[T]]
 	order    btree.Map[string, *cell[T]] // the cells by key, except for the new ones
 	fresh    []*cell[T]                  // that order does not have yet, and some that were removed since
@@ -33,8 +33,8 @@ type table[T api.Object] struct {
 	deferrer        Deferrer
 	// unread: admission of other kinds does not read the objects.
 	unread bool
-	// These are the memory of the first indexes and watches. Most tables have no more.
-	firstIndexes  [2]index[T]
+	// These are the memory of the first index, of the first watch, and of their lists. Most tables have no more.
+	firstIndex    index[T]
 	firstWatch    watch[T]
 	listedIndexes [2]*indexState[T]
 	listedWatches [2]*watch[T]
@@ -54,7 +54,7 @@ type cell[T api.Object] struct {
 }
 
 // prepare makes a zero table that of a kind.
-func (t *table[T]) prepare(s *Store, kind api.Kind, strategy strategy[T], history int) *table[T] {
+func (t *table[T]) prepare(s *Store, kind api.Kind, strategy *strategy[T], history int) *table[T] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
