@@ -34,7 +34,9 @@ type Process struct {
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
-	rests  bool                  // it waits without a stack; see WaitThen
+	// outcome takes the place of next and fn of a worker; see EndWhen.
+	outcome Outcome
+	rests   bool // it waits without a stack; see WaitThen
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -51,7 +53,10 @@ func (p *Process) main() {
 	}()
 	p.step()
 	for p.rests && p.observed() {
-		next := p.next
+		next, s := p.next, p.waits.signal
+		if p.outcome != nil {
+			next = func(bool) bool { return p.known(s) }
+		}
 		p.rests, p.next = false, nil
 		p.WaitSteps(next)
 		p.step()
@@ -62,6 +67,8 @@ func (p *Process) step() {
 	switch {
 	case p.fn != nil:
 		p.fn(p)
+	case p.outcome != nil:
+		p.queue.ends(p, p.item, p.outcome.Result())
 	case p.queue != nil:
 		p.queue.turn(p, p.item)
 	default:
@@ -105,7 +112,7 @@ const processesKept = 1024
 // reuse retains an ended process.
 func (e *Engine) reuse(p *Process) {
 	if e.observer == nil && !p.dead && len(e.ended) < processesKept {
-		p.fn, p.item, p.operation, p.of, p.code = nil, nil, nil, nil, nil
+		p.fn, p.item, p.operation, p.of, p.code, p.outcome = nil, nil, nil, nil, nil, nil
 		e.ended = append(e.ended, p)
 	}
 }
@@ -142,12 +149,19 @@ func (p *Process) continues() {
 
 // run makes a waiting process continue at the end of this task.
 func (p *Process) run() {
-	if p.next != nil {
+	switch s := p.waits.signal; {
+	case p.next != nil:
 		p.continues()
 		if !p.next(p.waits.end()) {
 			return
 		}
 		p.next = nil
+	case p.outcome != nil:
+		p.continues()
+		p.waits.end()
+		if !p.known(s) {
+			return
+		}
 	}
 	if p.rests {
 		p.goesOn()

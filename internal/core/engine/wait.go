@@ -13,6 +13,7 @@ type waiter struct {
 	next   *waiter // of the signal, in the order in which they began to wait
 	signal *Signal
 	timer  *Timer // nil without a timeout
+	spent  *Timer // of an earlier wait, which has fired: it serves again
 }
 
 func (w *waiter) run() { w.proc.run() }
@@ -33,8 +34,11 @@ func (w *waiter) end() (woken bool) {
 		return false
 	}
 	w.signal.drop(w)
-	if w.timer != nil {
-		w.timer.Stop()
+	if t := w.timer; t != nil {
+		t.Stop()
+		if t.fired {
+			w.spent = t
+		}
 	}
 	w.signal, w.timer = nil, nil
 	return w.woken
@@ -98,8 +102,19 @@ func (p *Process) EndWhen(s *Signal, o Outcome) error {
 		s.WaitUntil(p, o.Known)
 		return o.Result()
 	}
-	s.ThenWhen(p, o.Known, func(p *Process) { p.queue.ends(p, p.item, o.Result()) })
+	// This is ThenWhen without functions of its own.
+	p.Expect(s, 0)
+	p.outcome, p.rests = o, true
 	return nil
+}
+
+// known is what p.next is for a worker whose outcome comes later: it waits for the signal again until the outcome is known.
+func (p *Process) known(s *Signal) bool {
+	if p.outcome.Known() {
+		return true
+	}
+	p.Expect(s, 0)
+	return false
 }
 
 // observed reports whether an observer sees which processes run in an event.
@@ -108,15 +123,21 @@ func (p *Process) observed() bool { return p.engine.Observed() }
 // Expect begins a wait as Wait does, for WaitSteps.
 func (p *Process) Expect(s *Signal, timeout time.Duration) {
 	w := &p.waits
-	*w = waiter{proc: p, signal: s}
+	*w = waiter{proc: p, signal: s, spent: w.spent}
 	last := &s.first
 	for *last != nil {
 		last = &(*last).next
 	}
 	*last = w
-	if timeout > 0 {
-		w.timer = p.actor.arm(timeout, &Timer{wait: w})
+	if timeout <= 0 {
+		return
 	}
+	t := w.spent
+	if w.spent = nil; t == nil {
+		t = &Timer{}
+	}
+	*t = Timer{wait: w}
+	w.timer = p.actor.arm(timeout, t)
 }
 
 // ExpectPasses begins a wait as AfterPasses does, for WaitSteps.
