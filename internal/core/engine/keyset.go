@@ -21,7 +21,7 @@ type queued struct {
 	next    *queued // in its chain
 }
 
-// keySeed affects only which keys share a chain, which nobody can observe.
+// keySeed affects only which keys share a chain. No result depends on it: all has no order, and its callers sort.
 var keySeed = maphash.MakeSeed()
 
 // recordsAtOnce is the number of records of a block of memory, of all but the first ones.

@@ -108,7 +108,7 @@ func (p *Process) EndWhen(s *Signal, o Outcome) error {
 	return nil
 }
 
-// known is what p.next is for a worker whose outcome comes later: it waits for the signal again until the outcome is known.
+// known takes the place of p.next for a worker whose outcome comes later. It waits for the signal again until the outcome is known.
 func (p *Process) known(s *Signal) bool {
 	if p.outcome.Known() {
 		return true

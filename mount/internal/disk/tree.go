@@ -2,14 +2,16 @@ package disk
 
 // entry is a directory, a file or a link. What is in a directory has no order; lists are sorted.
 type entry struct {
-	path                      string
-	parent, first, prev, next *entry    // first is what is in it, prev and next are beside it
-	data                      *Metadata // of a file, unless it is a device
-	target                    *string   // of a link
-	mount                     *Mount
-	at                        int32 // in Disk.mounted, if it is mounted
-	kind                      entryKind
-	locked                    bool // only a mounted device
+	path   string
+	parent *entry
+	// first is the newest entry of a directory. prev and next are other entries of the same parent.
+	first, prev, next *entry
+	data              *Metadata // of a file, unless it is a device
+	target            *string   // of a link
+	mount             *Mount
+	at                int32 // position in Disk.mounted, if it is mounted
+	kind              entryKind
+	locked            bool // only a mounted device
 }
 
 type entryKind uint8
