@@ -202,8 +202,8 @@ func (c *collector) insert(obj api.Object) *node {
 		deletingDependents: deleted && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents),
 	}
 	c.nodes[n.uid] = n
-	n.sort = sortOf(obj)
-	c.numbers.observed[n.sort]++
+	n.counted = countedKindOf(obj)
+	c.numbers.observed[n.counted]++
 	return n
 }
 
@@ -228,9 +228,9 @@ func (c *collector) observe(n *node, obj api.Object) {
 		}
 		n.identity = id
 	}
-	n.virtual, n.sort = false, sortOf(obj)
+	n.virtual, n.counted = false, countedKindOf(obj)
 	c.numbers.virtual--
-	c.numbers.observed[n.sort]++
+	c.numbers.observed[n.counted]++
 }
 
 // link adds n to the dependents of these owners. An owner without a node gets one: an observed one if the informers know it, else a virtual
@@ -338,7 +338,7 @@ func (c *collector) remove(n *node, id identity) {
 	if n.virtual {
 		c.numbers.virtual--
 	} else {
-		c.numbers.observed[n.sort]--
+		c.numbers.observed[n.counted]--
 	}
 	c.unlink(n, n.owners)
 	if len(n.dependents) > 0 {

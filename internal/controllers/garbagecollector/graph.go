@@ -56,47 +56,49 @@ type node struct {
 	dependents map[types.UID]*node
 	// virtual: dependents refer to the object, and the informers have not delivered it.
 	virtual bool
-	// sort is the sort of the observed object.
-	sort sort
+	// counted is the kind of the observed object, by which it is counted.
+	counted countedKind
 	// beingDeleted and deletingDependents say that the object has a deletionTimestamp, and then the finalizer foregroundDeletion.
 	beingDeleted, deletingDependents bool
 }
 
-// sort is the kind of an object, as far as nodes are counted by it.
-type sort uint8
+// countedKind is the kind of an object, as far as nodes are counted by it.
+type countedKind uint8
 
 const (
-	sortOther sort = iota
-	sortPod
-	sortClaim
-	sortVolume
-	sortAttachment
-	sorts // their number
+	kindOther countedKind = iota
+	kindPod
+	kindClaim
+	kindVolume
+	kindAttachment
+	countedKinds // their number
 )
 
-func sortOf(obj api.Object) sort {
+func countedKindOf(obj api.Object) countedKind {
 	switch obj.(type) {
 	case *corev1.Pod:
-		return sortPod
+		return kindPod
 	case *corev1.PersistentVolumeClaim:
-		return sortClaim
+		return kindClaim
 	case *corev1.PersistentVolume:
-		return sortVolume
+		return kindVolume
 	case *storagev1.VolumeAttachment:
-		return sortAttachment
+		return kindAttachment
 	}
-	return sortOther
+	return kindOther
 }
 
 // numbers count the nodes. Of the kinds that change most often, few objects have an owner or dependents, and often none has: then a change
 // needs no search by uid.
 type numbers struct {
 	virtual  int
-	observed [sorts]int // by sort
+	observed [countedKinds]int // by kind
 }
 
 // mayHave reports whether the graph may have a node of the object. A virtual node may be that of an object of any kind.
-func (n *numbers) mayHave(obj api.Object) bool { return n.virtual > 0 || n.observed[sortOf(obj)] > 0 }
+func (n *numbers) mayHave(obj api.Object) bool {
+	return n.virtual > 0 || n.observed[countedKindOf(obj)] > 0
+}
 
 // sorted lists the dependents by identity.
 func (n *node) sorted() []*node {

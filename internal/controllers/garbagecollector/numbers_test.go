@@ -20,7 +20,7 @@ import (
 // TestNumbers makes random changes of objects that refer to each other, under right and wrong kinds, and to absent ones. After each, the
 // numbers of nodes are those of the graph, and every object with a node may have one.
 func TestNumbers(t *testing.T) {
-	sortsSeen, virtualSeen := map[sort]bool{}, false
+	kindsSeen, virtualSeen := map[countedKind]bool{}, false
 	for seed := range uint64(40) {
 		r := rig.New(t, engine.Config{})
 		var c *collector
@@ -46,8 +46,8 @@ func TestNumbers(t *testing.T) {
 					want.virtual++
 					virtualSeen = true
 				} else {
-					want.observed[n.sort]++
-					sortsSeen[n.sort] = true
+					want.observed[n.counted]++
+					kindsSeen[n.counted] = true
 				}
 			}
 			require.Equal(t, want, c.numbers, "seed %d, change %d", seed, i)
@@ -55,7 +55,7 @@ func TestNumbers(t *testing.T) {
 				c.view(kind).Find(func(obj api.Object) bool {
 					if n := c.nodes[obj.GetUID()]; n != nil {
 						require.True(t, c.numbers.mayHave(obj), "seed %d, change %d: %s has a node", seed, i, api.RefTo(obj))
-						require.True(t, n.virtual || n.sort == sortOf(obj), "seed %d, change %d: the sort of %s is %d", seed, i, api.RefTo(obj), n.sort)
+						require.True(t, n.virtual || n.counted == countedKindOf(obj), "seed %d, change %d: the kind of %s is %d", seed, i, api.RefTo(obj), n.counted)
 					}
 					return false
 				})
@@ -63,7 +63,7 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	require.True(t, virtualSeen, "no graph had a virtual node")
-	require.Equal(t, map[sort]bool{sortOther: true, sortPod: true, sortClaim: true, sortVolume: true}, sortsSeen)
+	require.Equal(t, map[countedKind]bool{kindOther: true, kindPod: true, kindClaim: true, kindVolume: true}, kindsSeen)
 }
 
 // create creates an object, most often with an owner.

@@ -39,7 +39,7 @@ const (
 type Actual struct {
 	volumes btree.Map[corev1.UniqueVolumeName, *ActualVolume]
 	// pods has the first volume of each pod, which leads to the others.
-	pods map[types.UID]*ActualPod
+	pods chains[ActualPod, *ActualPod]
 	// Reconstructed are the volumes found on the disk, with the pods they were found for (MNT-106).
 	Reconstructed map[corev1.UniqueVolumeName]map[types.UID]bool
 	// FailedExpansions are the volumes for which an expansion has failed with a final error (MNT-425).
@@ -82,7 +82,7 @@ type newActual struct {
 // NewActual returns an empty state.
 func NewActual() *Actual {
 	return &Actual{
-		pods:             map[types.UID]*ActualPod{},
+		pods:             chains[ActualPod, *ActualPod]{},
 		Reconstructed:    map[corev1.UniqueVolumeName]map[types.UID]bool{},
 		FailedExpansions: map[corev1.UniqueVolumeName]bool{},
 	}
@@ -147,11 +147,11 @@ func (a *Actual) SetPodState(name corev1.UniqueVolumeName, uid types.UID, spec *
 	if !known || ap.State == MountUncertain {
 		// MNT-105: the latest data replaces an uncertain record.
 		if known {
-			a.unlink(ap)
+			a.pods.unlink(uid, ap)
 		}
 		ap = &ActualPod{UID: uid, Spec: spec, volume: v}
 		v.Pods.set(uid, ap)
-		a.link(ap)
+		a.pods.link(uid, ap)
 	}
 	ap.State = state
 	if v.Label == nil {
@@ -170,37 +170,12 @@ func (a *Actual) SetPodState(name corev1.UniqueVolumeName, uid types.UID, spec *
 func (a *Actual) RemovePodVolume(name corev1.UniqueVolumeName, uid types.UID) {
 	if ap, ok := a.PodVolume(name, uid); ok {
 		ap.volume.Pods.remove(uid)
-		a.unlink(ap)
+		a.pods.unlink(uid, ap)
 	}
 }
 
-// link adds a volume to those of its pod.
-func (a *Actual) link(ap *ActualPod) {
-	first := a.pods[ap.UID]
-	if first == nil || ap.volume.Name < first.volume.Name {
-		ap.next, a.pods[ap.UID] = first, ap
-		return
-	}
-	for first.next != nil && first.next.volume.Name < ap.volume.Name {
-		first = first.next
-	}
-	ap.next, first.next = first.next, ap
-}
-
-// unlink removes a volume from those of its pod.
-func (a *Actual) unlink(ap *ActualPod) {
-	switch first := a.pods[ap.UID]; {
-	case first != ap:
-		for first.next != ap {
-			first = first.next
-		}
-		first.next = ap.next
-	case ap.next != nil:
-		a.pods[ap.UID] = ap.next
-	default:
-		delete(a.pods, ap.UID)
-	}
-}
+func (r *ActualPod) volumeName() corev1.UniqueVolumeName { return r.volume.Name }
+func (r *ActualPod) following() **ActualPod              { return &r.next }
 
 // Forget drops the record of a volume, unless pods still have it. It reports whether the volume is gone.
 func (a *Actual) Forget(name corev1.UniqueVolumeName) bool {

@@ -15,7 +15,7 @@ import (
 type Desired struct {
 	volumes btree.Map[corev1.UniqueVolumeName, *DesiredVolume]
 	// pods has the first volume of each pod, which leads to the others.
-	pods map[types.UID]*DesiredPod
+	pods chains[DesiredPod, *DesiredPod]
 	// errors per pod: why volumes could not be resolved yet.
 	errors map[types.UID]map[string]struct{}
 }
@@ -53,7 +53,7 @@ type newDesired struct {
 
 // NewDesired returns an empty state.
 func NewDesired() *Desired {
-	return &Desired{pods: map[types.UID]*DesiredPod{}, errors: map[types.UID]map[string]struct{}{}}
+	return &Desired{pods: chains[DesiredPod, *DesiredPod]{}, errors: map[types.UID]map[string]struct{}{}}
 }
 
 // maxErrors limits the different errors stored per pod to maxErrors+1 (MNT-007).
@@ -82,7 +82,7 @@ func (d *Desired) AddPodVolume(id Identity, pod *corev1.Pod, spec *Spec) (added 
 	if !known {
 		dp.volume = v
 		v.Pods.set(pod.UID, dp)
-		d.link(pod.UID, dp)
+		d.pods.link(pod.UID, dp)
 	}
 	// MNT-041: the latest pod and spec count.
 	dp.Pod, dp.Spec = pod, spec
@@ -102,7 +102,7 @@ func (d *Desired) RemovePodVolume(name corev1.UniqueVolumeName, pod types.UID) {
 		return
 	}
 	if dp := v.Pods.remove(pod); dp != nil {
-		d.unlink(pod, dp)
+		d.pods.unlink(pod, dp)
 	}
 	if v.Pods.Len() == 0 {
 		// MNT-043: with the last pod, size and ReportedInUse are lost.
@@ -110,33 +110,8 @@ func (d *Desired) RemovePodVolume(name corev1.UniqueVolumeName, pod types.UID) {
 	}
 }
 
-// link adds a volume to those of its pod.
-func (d *Desired) link(pod types.UID, dp *DesiredPod) {
-	first := d.pods[pod]
-	if first == nil || dp.volume.Name < first.volume.Name {
-		dp.next, d.pods[pod] = first, dp
-		return
-	}
-	for first.next != nil && first.next.volume.Name < dp.volume.Name {
-		first = first.next
-	}
-	dp.next, first.next = first.next, dp
-}
-
-// unlink removes a volume from those of its pod.
-func (d *Desired) unlink(pod types.UID, dp *DesiredPod) {
-	switch first := d.pods[pod]; {
-	case first != dp:
-		for first.next != dp {
-			first = first.next
-		}
-		first.next = dp.next
-	case dp.next != nil:
-		d.pods[pod] = dp.next
-	default:
-		delete(d.pods, pod)
-	}
-}
+func (r *DesiredPod) volumeName() corev1.UniqueVolumeName { return r.volume.Name }
+func (r *DesiredPod) following() **DesiredPod             { return &r.next }
 
 // Volume returns a desired volume by name.
 func (d *Desired) Volume(name corev1.UniqueVolumeName) (*DesiredVolume, bool) {
