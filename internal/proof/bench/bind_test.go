@@ -18,8 +18,9 @@ import (
 type bindCase struct {
 	name  string
 	sizes []int
-	// pair returns the ith volume and the ith claim of n.
-	pair func(i, n int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim)
+	// volume and claim return the ith volume and the ith claim of n.
+	volume func(i, n int) *corev1.PersistentVolume
+	claim  func(i, n int) *corev1.PersistentVolumeClaim
 	// bound is how many claims find a volume.
 	bound func(n int) int
 }
@@ -29,31 +30,41 @@ func none(int) int  { return 0 }
 
 var bindCases = []bindCase{
 	// Distinct sizes, one class, ReadWriteOnce.
-	{"", []int{100, 1_000, 10_000, 100_000, 1_000_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
-		size := fmt.Sprintf("%dMi", i+1)
-		return fake.Volume(volumeName(i), size, fake.InClass("disk")), fake.Claim(claimName(i), size, fake.InClass("disk"))
+	{"", []int{100, 1_000, 10_000, 100_000, 1_000_000}, func(i, _ int) *corev1.PersistentVolume {
+		return fake.Volume(volumeName(i), mebibytes(i+1), fake.InClass("disk"))
+	}, func(i, _ int) *corev1.PersistentVolumeClaim {
+		return fake.Claim(claimName(i), mebibytes(i+1), fake.InClass("disk"))
 	}, all},
 	// All of one size: only names distinguish the volumes.
-	{"equal/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
-		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "1Gi")
+	{"equal/", []int{100, 1_000, 10_000, 100_000}, gibibyteVolume, func(i, _ int) *corev1.PersistentVolumeClaim {
+		return fake.Claim(claimName(i), "1Gi")
 	}, all},
 	// Each claim has a selector that one volume in a hundred matches.
-	{"selector/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
-		rack := fmt.Sprint(i % 100)
-		claim := fake.Claim(claimName(i), "1Gi")
-		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}
-		return fake.Volume(volumeName(i), "1Gi", fake.Labels("rack", rack)), claim
+	{"selector/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) *corev1.PersistentVolume {
+		return fake.Volume(volumeName(i), "1Gi", fake.Labels("rack", fmt.Sprint(i%100)))
+	}, func(i, _ int) *corev1.PersistentVolumeClaim {
+		return selectingClaim(i, "rack", fmt.Sprint(i%100))
 	}, all},
 	// Each claim has a selector that a single volume matches, the last of the remaining ones.
-	{"selector-one/", []int{100, 1_000, 10_000}, func(i, n int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
-		claim := fake.Claim(claimName(i), "1Gi")
-		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": fmt.Sprint(n - 1 - i)}}
-		return fake.Volume(volumeName(i), "1Gi", fake.Labels("disk", fmt.Sprint(i))), claim
+	{"selector-one/", []int{100, 1_000, 10_000}, func(i, _ int) *corev1.PersistentVolume {
+		return fake.Volume(volumeName(i), "1Gi", fake.Labels("disk", fmt.Sprint(i)))
+	}, func(i, n int) *corev1.PersistentVolumeClaim {
+		return selectingClaim(i, "disk", fmt.Sprint(n-1-i))
 	}, all},
 	// Every claim requests more than any volume has.
-	{"none-fits/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
-		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "2Gi")
+	{"none-fits/", []int{100, 1_000, 10_000, 100_000}, gibibyteVolume, func(i, _ int) *corev1.PersistentVolumeClaim {
+		return fake.Claim(claimName(i), "2Gi")
 	}, none},
+}
+
+func mebibytes(n int) string { return fmt.Sprintf("%dMi", n) }
+
+func gibibyteVolume(i, _ int) *corev1.PersistentVolume { return fake.Volume(volumeName(i), "1Gi") }
+
+func selectingClaim(i int, label, value string) *corev1.PersistentVolumeClaim {
+	claim := fake.Claim(claimName(i), "1Gi")
+	claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}
+	return claim
 }
 
 func volumeName(i int) string { return fmt.Sprintf("pv-%07d", i) }
@@ -78,9 +89,9 @@ func (c bindCase) run(b *testing.B, n int) {
 		before := heap()
 		start, startCPU := time.Now(), cpuTime()
 		cluster := newCluster(b, volsim.Config{TraceLimit: -1})
-		create(b, cluster, n, func(i int) api.Object { pv, _ := c.pair(i, n); return pv })
+		create(b, cluster, n, func(i int) api.Object { return c.volume(i, n) })
 		must(b, cluster.Settle())
-		create(b, cluster, n, func(i int) api.Object { _, claim := c.pair(i, n); return claim })
+		create(b, cluster, n, func(i int) api.Object { return c.claim(i, n) })
 		began := cpuTime()
 		b.StartTimer()
 		must(b, cluster.Settle())
