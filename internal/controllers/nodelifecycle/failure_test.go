@@ -202,6 +202,23 @@ func TestFaults(t *testing.T) {
 	)
 }
 
+func TestExchangeOfTaintFails(t *testing.T) {
+	f := newFixture(t, "nodes")
+	f.node("", "n1", "n2")
+	f.until(12)
+	f.ready("n2", "False")
+	f.until(17)
+	f.ready("n2", "Unknown")
+	f.until(18)
+	f.Mark()
+	f.Faults.Fail(fake.Match{Verb: "get", Kind: "Node"}, errors.New("broken")).Times(3)
+	f.until(60)
+	f.log("NODE-037: a taint that could not be exchanged at 20, 25 and 30 s is exchanged by the next pass",
+		"35 n2 Unknown not-ready:NoExecute unreachable:NoSchedule unreachable:NoExecute",
+		"35 n2 Unknown unreachable:NoSchedule unreachable:NoExecute",
+	)
+}
+
 func TestPodsOfMissingNode(t *testing.T) {
 	f := newFixture(t, "nodes")
 	f.node("", "n1", "n2")

@@ -29,7 +29,9 @@ func (c *controller) updateNoExecuteTaint(p *engine.Process, node *corev1.Node, 
 	case hasTaint(node.Spec.Taints, remove):
 		// NODE-037: the taint of the other kind is exchanged at once.
 		p.Decide("NODE-037", node, "Ready is %s: taint %s replaces %s", ready, add.Key, remove.Key)
-		c.swapTaints(p, node, []corev1.Taint{add}, []corev1.Taint{remove})
+		if !c.swapTaints(p, node, []corev1.Taint{add}, []corev1.Taint{remove}) {
+			c.changed = true // the next pass tries again
+		}
 	default:
 		if !hasTaint(node.Spec.Taints, add) {
 			// NODE-046: a node without the taint goes to the end of the queue, in each pass.
@@ -47,6 +49,7 @@ func (c *controller) updateNoExecuteTaint(p *engine.Process, node *corev1.Node, 
 func (c *controller) markReachable(p *engine.Process, node *corev1.Node) {
 	for _, taint := range []corev1.Taint{unreachableTaint, notReadyTaint} {
 		if c.removeTaints(p, node, []corev1.Taint{taint}) != nil {
+			c.changed = true // the next pass tries again
 			return
 		}
 	}
@@ -122,7 +125,6 @@ func (c *controller) removeTaints(p *engine.Process, node *corev1.Node, remove [
 	err := writeTaints(p, node.Name, func(taints []corev1.Taint) ([]corev1.Taint, bool) { return withoutTaints(taints, remove) })
 	if err != nil {
 		p.Decide("NODE-051", node, "the taints could not be removed: %v", err)
-		c.changed = true
 	}
 	return err
 }
