@@ -6,7 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
@@ -165,8 +167,17 @@ func TestGarbageCollectorConflict(t *testing.T) {
 
 // API-271, API-272: a failure is retried.
 func TestGarbageCollectorRetry(t *testing.T) {
-	for _, verb := range []string{"get", "patch", "delete"} {
-		t.Run("API-271 "+verb, func(t *testing.T) {
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		verb string
+		err  error
+	}{
+		{"get", broken}, {"patch", broken}, {"delete", broken},
+		// A conflict although the version is the same: it is not deleted at once without the version.
+		{"delete", apierrors.NewConflict(schema.GroupResource{Resource: "persistentvolumeclaims"}, "c1", broken)},
+	} {
+		verb := test.verb
+		t.Run("API-271 "+verb+" "+test.err.Error(), func(t *testing.T) {
 			w := newFixture(t)
 			w.must(garbagecollector.New(w.Engine))
 			w.settle()
@@ -174,7 +185,7 @@ func TestGarbageCollectorRetry(t *testing.T) {
 			w.faults = append(w.faults, func(c api.Call) api.Fault {
 				if c.Verb == verb && failures > 0 {
 					failures--
-					return api.Fault{Err: errors.New("broken")}
+					return api.Fault{Err: test.err}
 				}
 				return api.Fault{}
 			})

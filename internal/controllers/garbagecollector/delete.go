@@ -295,8 +295,9 @@ func (c *collector) delete(p *engine.Process, n *node, obj api.Object, policy me
 	_, err := p.API().Delete(p, ref, opts)
 	if apierrors.IsConflict(err) {
 		live, liveErr := p.API().Get(p, ref)
-		if liveErr == nil && live.GetUID() == n.uid && reflect.DeepEqual(live.GetOwnerReferences(), obj.GetOwnerReferences()) {
-			// API-271: after a conflict it is deleted if the owners are the same.
+		if liveErr == nil && live.GetUID() == n.uid && live.GetResourceVersion() != opts.ResourceVersion &&
+			reflect.DeepEqual(live.GetOwnerReferences(), obj.GetOwnerReferences()) {
+			// API-271: after a conflict it is deleted if it has changed, but not its owners.
 			opts.ResourceVersion = ""
 			_, err = p.API().Delete(p, ref, opts)
 		} else if apierrors.IsNotFound(liveErr) {
