@@ -501,7 +501,7 @@ func TestContainersNeedVolumes(t *testing.T) {
 // MNT-384: the status of a pod that waits.
 func TestPodStatus(t *testing.T) {
 	pod := fake.Pod("p")
-	status := kubeletstatus.Waiting(pod)
+	status := kubeletstatus.Waiting(nil, pod)
 	conditions := map[corev1.PodConditionType]string{}
 	for _, c := range status.Conditions {
 		conditions[c.Type] = string(c.Status) + " " + c.Reason
@@ -512,12 +512,12 @@ func TestPodStatus(t *testing.T) {
 		corev1.PodReadyToStartContainers: "False ", corev1.PodInitialized: "True ",
 		corev1.PodReady: "False ContainersNotReady", corev1.ContainersReady: "False ContainersNotReady"})
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
-	status = kubeletstatus.Waiting(pod)
+	status = kubeletstatus.Waiting(nil, pod)
 	want(t, "MNT-384: with init containers", status.ContainerStatuses[0].State.Waiting.Reason, "PodInitializing")
-	running := kubeletstatus.Running(pod)
+	running := kubeletstatus.Running(nil, pod)
 	want(t, "MNT-380: running", []any{running.Phase, running.ContainerStatuses[0].State.Running != nil}, []any{corev1.PodRunning, true})
 	pod.Status = running
-	ended := kubeletstatus.Terminated(pod, corev1.PodFailed, "Evicted", "text")
+	ended := kubeletstatus.Terminated(nil, pod, corev1.PodFailed, "Evicted", "text")
 	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode},
 		[]any{corev1.PodFailed, "Evicted", int32(1)})
 }

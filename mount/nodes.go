@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
@@ -34,6 +35,8 @@ type Nodes struct {
 	attachments map[string]map[string]*storagev1.VolumeAttachment
 	// reportsLimit are the drivers whose backend reports changes of a node's limit.
 	reportsLimit map[string]bool
+	// lists are those of the conditions of pods.
+	lists kubeletstatus.Lists
 	// owners are the groups that own the files of volumes.
 	owners *plugin.Owners
 }

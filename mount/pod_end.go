@@ -66,8 +66,8 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 		}
 	}
 	if w.started || w.reason != "" {
-		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
+		w.persist(p, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(l, pod, w.exit, w.reason, w.message)
 		})
 	}
 }
@@ -120,7 +120,9 @@ func (w *podWorker) mayHaveMounts() bool {
 // finish is the last step of the end: nothing of the pod is left, so it may be deleted from the API (MNT-387).
 func (w *podWorker) finish(p *engine.Process) {
 	if !w.started && w.reason == "" && !w.deleted && !terminal(w.pod.Status.Phase) {
-		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
+		w.persist(p, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
+		})
 	}
 	w.state = w.state.after(volumesUnmounted)
 	w.k.housekeeping.ticker.ArmBackground()

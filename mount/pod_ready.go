@@ -46,7 +46,7 @@ func (w *podWorker) reconcileGates() {
 
 // gatesChanged reports whether the pod has readiness gates, and another status than its conditions require.
 func (w *podWorker) gatesChanged() bool {
-	return len(w.pod.Spec.ReadinessGates) > 0 && w.started && !w.state.ending() && w.k.node.runtime.runs(w.uid) && !hasStatus(w.pod, w.currentStatus)
+	return len(w.pod.Spec.ReadinessGates) > 0 && w.started && !w.state.ending() && w.k.node.runtime.runs(w.uid) && !w.hasStatus(w.pod, w.currentStatus)
 }
 
 // needsRestoring reports whether the containers of the pod run, and another writer marked it as not ready since this kubelet wrote that it

@@ -20,7 +20,7 @@ type podStatusWriter struct {
 }
 
 // computeStatus computes a status from the stored pod. If it returns the same status, nothing is written.
-type computeStatus func(pod *corev1.Pod) corev1.PodStatus
+type computeStatus func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus
 
 // errOtherPod is the error of a write when the API has another pod of that name.
 var errOtherPod = fmt.Errorf("the pod is gone")
@@ -45,12 +45,13 @@ func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) err
 	if pod.UID != w.uid {
 		return errOtherPod
 	}
-	status := compute(pod)
+	lists := &w.k.node.nodes.lists
+	status := compute(lists, pod)
 	if kubeletstatus.Same(&status, &pod.Status) {
 		w.status.written = pod
 		return nil
 	}
-	kubeletstatus.Complete(&status, pod, p.Now())
+	kubeletstatus.Complete(lists, &status, pod, p.Now())
 	changed := *pod
 	changed.Status = status
 	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.ReplaceStatus(p, &changed) })
@@ -61,8 +62,8 @@ func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) err
 }
 
 // hasStatus reports whether the pod has the status already.
-func hasStatus(pod *corev1.Pod, compute computeStatus) bool {
-	status := compute(pod)
+func (w *podWorker) hasStatus(pod *corev1.Pod, compute computeStatus) bool {
+	status := compute(&w.k.node.nodes.lists, pod)
 	return kubeletstatus.Same(&status, &pod.Status)
 }
 
@@ -70,7 +71,7 @@ func hasStatus(pod *corev1.Pod, compute computeStatus) bool {
 // phase that compute returns, "" if that depends on the pod.
 func (w *podWorker) publish(p *engine.Process, phase corev1.PodPhase, compute computeStatus) {
 	if written := w.status.written; written != nil && !w.status.failed && (phase == "" || phase == written.Status.Phase) &&
-		hasStatus(written, compute) && (w.pod == written || hasStatus(w.pod, compute)) {
+		w.hasStatus(written, compute) && (w.pod == written || w.hasStatus(w.pod, compute)) {
 		// MNT-380: neither the last write nor the watch shows another status, so no request is made.
 		return
 	}
@@ -93,22 +94,22 @@ func (w *podWorker) publish(p *engine.Process, phase corev1.PodPhase, compute co
 }
 
 // currentStatus is the status of a pod whose containers run, or do not run yet. A pod that ends keeps the status it has.
-func (w *podWorker) currentStatus(pod *corev1.Pod) corev1.PodStatus {
+func (w *podWorker) currentStatus(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
 	switch {
 	case w.state.ending():
 		return pod.Status
 	case w.k.node.runtime.runs(w.uid):
-		return w.withReadiness(pod, kubeletstatus.Running(pod))
+		return w.withReadiness(l, pod, kubeletstatus.Running(l, pod))
 	}
-	return kubeletstatus.Waiting(pod)
+	return kubeletstatus.Waiting(l, pod)
 }
 
 // withReadiness returns the status of a pod whose containers run and are ready: the kubelet knows that, whatever the API says (NODE-091).
-func (w *podWorker) withReadiness(pod *corev1.Pod, status corev1.PodStatus) corev1.PodStatus {
+func (w *podWorker) withReadiness(l *kubeletstatus.Lists, pod *corev1.Pod, status corev1.PodStatus) corev1.PodStatus {
 	if w.unready {
 		return status
 	}
-	return kubeletstatus.AsReady(pod, status)
+	return kubeletstatus.AsReady(l, pod, status)
 }
 
 // persist repeats writeStatus until it succeeds, or until the pod is gone.

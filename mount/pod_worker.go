@@ -133,7 +133,9 @@ func (w *podWorker) waited(p *engine.Process) {
 // startContainers starts the containers unless they run, and publishes the status.
 func (w *podWorker) startContainers(p *engine.Process) error {
 	k := w.k
-	status := func(pod *corev1.Pod) corev1.PodStatus { return w.withReadiness(pod, kubeletstatus.StillRunning(pod)) }
+	status := func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		return w.withReadiness(l, pod, kubeletstatus.StillRunning(l, pod))
+	}
 	if !k.node.runtime.runs(w.uid) {
 		if w.held() {
 			return nil

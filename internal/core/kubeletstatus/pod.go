@@ -28,7 +28,7 @@ var (
 )
 
 // Waiting returns the status of a pod whose containers do not run yet (MNT-384). A pod that has statuses of containers keeps them.
-func Waiting(pod *corev1.Pod) corev1.PodStatus {
+func Waiting(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	status := pod.Status
 	if len(status.ContainerStatuses) > 0 {
 		return status
@@ -44,7 +44,7 @@ func Waiting(pod *corev1.Pod) corev1.PodStatus {
 	state := corev1.ContainerState{Waiting: why}
 	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, state, false)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
-	status.Conditions = withConditions(status.Conditions,
+	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
 		initialized,
 		condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady"),
@@ -54,7 +54,7 @@ func Waiting(pod *corev1.Pod) corev1.PodStatus {
 }
 
 // Running returns the status of a pod whose containers run.
-func Running(pod *corev1.Pod) corev1.PodStatus {
+func Running(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	status := pod.Status
 	if status.Phase == corev1.PodRunning && len(status.ContainerStatuses) > 0 && status.ContainerStatuses[0].State.Running != nil {
 		return status
@@ -62,7 +62,7 @@ func Running(pod *corev1.Pod) corev1.PodStatus {
 	status.Phase = corev1.PodRunning
 	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: completed}, true)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: started}, true)
-	status.Conditions = withConditions(status.Conditions,
+	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
 		condition(corev1.PodInitialized, corev1.ConditionTrue, ""),
 		gatedReady(pod, status.Conditions),
@@ -72,15 +72,15 @@ func Running(pod *corev1.Pod) corev1.PodStatus {
 }
 
 // StillRunning returns the status of a pod whose containers ran when the kubelet last saw them. A status that says so already stays.
-func StillRunning(pod *corev1.Pod) corev1.PodStatus {
+func StillRunning(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	if pod.Status.Phase == corev1.PodRunning {
 		return pod.Status
 	}
-	return Running(pod)
+	return Running(l, pod)
 }
 
 // Terminated returns the status of a pod whose containers will not run again. A pod that has ended keeps its phase.
-func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
+func Terminated(l *Lists, pod *corev1.Pod, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
 	status := pod.Status
 	if Terminal(status.Phase) {
 		phase = status.Phase
@@ -94,7 +94,7 @@ func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) 
 		why, state = "PodFailed", failed
 	}
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Terminated: state}, false)
-	status.Conditions = withConditions(status.Conditions,
+	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
 		condition(corev1.PodReady, corev1.ConditionFalse, why),
 		condition(corev1.ContainersReady, corev1.ConditionFalse, why),
@@ -120,33 +120,6 @@ func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reas
 // kubeletConditions are the conditions that a kubelet reports, in its order. Those of other components come before them.
 var kubeletConditions = []corev1.PodConditionType{
 	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
-}
-
-// withConditions returns a copy of the conditions, in the order of a kubelet, in which the new ones are added, or replace those of their type
-// with another status.
-func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
-	added := 0
-	for i := range new {
-		if find(conditions, new[i].Type) < 0 {
-			added++
-		}
-	}
-	conditions = append(make([]corev1.PodCondition, 0, len(conditions)+added), conditions...)
-	for i := range new {
-		switch at := find(conditions, new[i].Type); {
-		case at < 0:
-			conditions = append(conditions, new[i])
-		case conditions[at].Status != new[i].Status:
-			conditions[at] = new[i]
-		}
-	}
-	for i := 1; i < len(conditions); i++ {
-		if place(&conditions[i]) < place(&conditions[i-1]) {
-			slices.SortStableFunc(conditions, func(a, b corev1.PodCondition) int { return place(&a) - place(&b) })
-			break
-		}
-	}
-	return conditions
 }
 
 // find returns the position of a condition in a list, -1 if it is not there.
@@ -175,13 +148,13 @@ const (
 )
 
 // Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers.
-func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
+func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	if status.StartTime == nil {
 		status.StartTime = new(at)
 	}
 	status.ObservedGeneration = pod.Generation
-	status.Conditions = unshared(status.Conditions, pod.Status.Conditions)
+	status.Conditions = l.own(status.Conditions, pod.Status.Conditions)
 	status.InitContainerStatuses = unshared(status.InitContainerStatuses, pod.Status.InitContainerStatuses)
 	status.ContainerStatuses = unshared(status.ContainerStatuses, pod.Status.ContainerStatuses)
 	for i := range status.Conditions {
@@ -193,6 +166,7 @@ func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 			c.ObservedGeneration = pod.Generation
 		}
 	}
+	status.Conditions = l.share(status.Conditions)
 	status.HostIP, status.HostIPs = nodeAddress, nodeIPs
 	if pod.Spec.HostNetwork && status.PodIP == "" {
 		status.PodIP, status.PodIPs = nodeAddress, []corev1.PodIP{{IP: nodeAddress}}
@@ -210,11 +184,14 @@ func Complete(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 
 // unshared returns a list that may be written to: a copy of one that a stored pod has.
 func unshared[E any](list, stored []E) []E {
-	if len(list) > 0 && len(stored) > 0 && &list[0] == &stored[0] {
+	if same(list, stored) {
 		return slices.Clone(list)
 	}
 	return list
 }
+
+// same reports whether two lists have the same memory.
+func same[E any](a, b []E) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
 func running(status corev1.ContainerStatus) bool { return status.State.Running != nil }
 

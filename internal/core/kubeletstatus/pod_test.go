@@ -12,6 +12,11 @@ import (
 // A pod of a node, from its arrival to its end: what a kubelet reports of its containers (MNT-384, MNT-387), with the parts of the stored status
 // that do not change used again, and nothing of the stored pod changed.
 func TestPodStatuses(t *testing.T) {
+	t.Run("lists of their own", func(t *testing.T) { testPodStatuses(t, nil) })
+	t.Run("shared lists", func(t *testing.T) { testPodStatuses(t, &Lists{}) })
+}
+
+func testPodStatuses(t *testing.T, lists *Lists) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	at := metav1.NewTime(now.Truncate(time.Second))
 	pod := &corev1.Pod{
@@ -21,7 +26,7 @@ func TestPodStatuses(t *testing.T) {
 	}
 	complete := func(status corev1.PodStatus, now time.Time) *corev1.Pod {
 		before := pod.DeepCopy()
-		Complete(&status, pod, now)
+		Complete(lists, &status, pod, now)
 		next := *pod
 		next.Status = status
 		if !reflect.DeepEqual(pod, before) {
@@ -39,7 +44,7 @@ func TestPodStatuses(t *testing.T) {
 		{Name: "config", MountPath: "/config", ReadOnly: true, RecursiveReadOnly: new(corev1.RecursiveReadOnlyDisabled)}}
 	steps := []struct {
 		rule       string
-		status     func(*corev1.Pod) corev1.PodStatus
+		status     func(*Lists, *corev1.Pod) corev1.PodStatus
 		phase      corev1.PodPhase
 		conditions string
 		container  corev1.ContainerStatus
@@ -49,13 +54,13 @@ func TestPodStatuses(t *testing.T) {
 		{"MNT-380", Running, corev1.PodRunning, "PodReadyToStartContainers=True Initialized=True Ready=True ContainersReady=True ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0", Ready: true,
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}},
-		{"MNT-387", func(pod *corev1.Pod) corev1.PodStatus { return Terminated(pod, corev1.PodFailed, "", "") }, corev1.PodFailed,
+		{"MNT-387", func(l *Lists, pod *corev1.Pod) corev1.PodStatus { return Terminated(l, pod, corev1.PodFailed, "", "") }, corev1.PodFailed,
 			"PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0",
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}}},
 	}
 	for i, step := range steps {
-		next := complete(step.status(pod), now)
+		next := complete(step.status(lists, pod), now)
 		step.container.Name, step.container.VolumeMounts = "main", mounts
 		if got := next.Status.ContainerStatuses[0]; !reflect.DeepEqual(got, step.container) {
 			t.Errorf("%s: container %+v, want %+v", step.rule, got, step.container)
@@ -74,7 +79,7 @@ func TestPodStatuses(t *testing.T) {
 	// What others wrote into the status is replaced.
 	pod.Status.ContainerStatuses[0].VolumeMounts = []corev1.VolumeMountStatus{mounts[1], mounts[0]}
 	pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].Image = "other", "registry/application"
-	got := complete(Terminated(pod, corev1.PodFailed, "", ""), now).Status.ContainerStatuses[0]
+	got := complete(Terminated(lists, pod, corev1.PodFailed, "", ""), now).Status.ContainerStatuses[0]
 	want := steps[2].container
 	want.Name, want.VolumeMounts = "main", mounts
 	if !reflect.DeepEqual(got, want) {

@@ -29,7 +29,7 @@ func gatedReady(pod *corev1.Pod, conditions []corev1.PodCondition) corev1.PodCon
 
 // AsReady returns the status of a pod whose containers run, with the conditions of a pod whose containers are ready: it is ready itself unless a
 // readiness gate holds it back (MNT-389).
-func AsReady(pod *corev1.Pod, status corev1.PodStatus) corev1.PodStatus {
+func AsReady(l *Lists, pod *corev1.Pod, status corev1.PodStatus) corev1.PodStatus {
 	ready := gatedReady(pod, status.Conditions)
 	differs := func(c corev1.PodCondition) bool {
 		switch c.Type {
@@ -43,7 +43,7 @@ func AsReady(pod *corev1.Pod, status corev1.PodStatus) corev1.PodStatus {
 	if !slices.ContainsFunc(status.Conditions, differs) {
 		return status
 	}
-	status.Conditions = withConditions(status.Conditions, ready, condition(corev1.ContainersReady, corev1.ConditionTrue, ""))
+	status.Conditions = l.with(status.Conditions, ready, condition(corev1.ContainersReady, corev1.ConditionTrue, ""))
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == corev1.PodReady {
 			c.Reason, c.Message = ready.Reason, ready.Message

@@ -34,14 +34,14 @@ func TestReadinessGates(t *testing.T) {
 			for kind, status := range tt.conditions {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status})
 			}
-			pod.Status = kubeletstatus.AsReady(pod, kubeletstatus.Running(pod))
+			pod.Status = kubeletstatus.AsReady(nil, pod, kubeletstatus.Running(nil, pod))
 			got := map[corev1.PodConditionType]string{}
 			for _, c := range pod.Status.Conditions {
 				got[c.Type] = string(c.Status) + " " + c.Reason + " " + c.Message
 			}
 			require.Equal(t, tt.want, got[corev1.PodReady])
 			require.Equal(t, "True  ", got[corev1.ContainersReady])
-			require.Equal(t, pod.Status, kubeletstatus.AsReady(pod, kubeletstatus.Running(pod)), "a status that is right stays")
+			require.Equal(t, pod.Status, kubeletstatus.AsReady(nil, pod, kubeletstatus.Running(nil, pod)), "a status that is right stays")
 		})
 	}
 }

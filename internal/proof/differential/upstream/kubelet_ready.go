@@ -38,8 +38,8 @@ func (w *podWorker) needsRestoring() bool {
 }
 
 // stillReady is the status of a pod whose containers run: it is ready, whatever the API server says.
-func stillReady(pod *corev1.Pod) corev1.PodStatus {
-	return kubeletstatus.AsReady(pod, kubeletstatus.StillRunning(pod))
+func stillReady(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+	return kubeletstatus.AsReady(l, pod, kubeletstatus.StillRunning(l, pod))
 }
 
 func version(pod *corev1.Pod) uint64 {

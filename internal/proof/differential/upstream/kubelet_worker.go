@@ -187,8 +187,8 @@ func (w *podWorker) stopContainers(ctx context.Context) {
 		report = w.ran || w.reason != ""
 	})
 	if report {
-		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
+		w.persist(ctx, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(l, pod, w.exit, w.reason, w.message)
 		})
 	}
 }
@@ -233,7 +233,9 @@ func (w *podWorker) finish(ctx context.Context) {
 	report := false
 	w.locked(func() { report = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
 	if report {
-		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
+		w.persist(ctx, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
+		})
 	}
 	w.locked(func() { w.finished = true })
 	if !w.wait(func() bool { return w.gone || w.pod.DeletionTimestamp != nil }) {
@@ -261,7 +263,7 @@ func (w *podWorker) isGone() (gone bool) {
 }
 
 // computed returns the status computed from the pod.
-type computed func(*corev1.Pod) corev1.PodStatus
+type computed func(*kubeletstatus.Lists, *corev1.Pod) corev1.PodStatus
 
 var errOtherPod = errors.New("the pod is gone")
 
@@ -286,8 +288,8 @@ func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
 		return errOtherPod
 	}
 	if !same(pod, compute) {
-		status := compute(pod)
-		kubeletstatus.Complete(&status, pod, time.Now())
+		status := compute(nil, pod)
+		kubeletstatus.Complete(nil, &status, pod, time.Now())
 		pod.Status = status
 		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 			return err
@@ -299,7 +301,7 @@ func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
 
 // same reports whether the pod already has the status.
 func same(pod *corev1.Pod, compute computed) bool {
-	status := compute(pod)
+	status := compute(nil, pod)
 	return kubeletstatus.Same(&status, &pod.Status)
 }
 
