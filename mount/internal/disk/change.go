@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 // Errors of Remove.
@@ -93,16 +94,36 @@ func (d *Disk) mkdir(dir string) *entry {
 	if dir == "/" || dir == "." {
 		return &d.root
 	}
-	return d.add(dir, d.mkdir(Parent(dir)))
+	above := d.above(dir)
+	if above == nil {
+		above = d.mkdir(Parent(dir))
+	}
+	return d.add(dir, above)
+}
+
+// above returns the entry of the directory of a path, if that is a clean one. Then the path up to its last slash is what path.Dir returns. Nil
+// means that Parent has to find out.
+func (d *Disk) above(path string) *entry {
+	if at := strings.LastIndexByte(path, '/'); at > 0 {
+		if e := d.entries[path[:at]]; e != nil && e.clean {
+			return e
+		}
+	}
+	return nil
 }
 
 // create returns the entry at a path, after it has created its directory, and the entry itself unless it exists.
 func (d *Disk) create(path string, kind entryKind) (*entry, error) {
-	dir := Parent(path)
-	if err := d.broken[dir]; err != nil {
+	parent := d.above(path)
+	if parent == nil {
+		dir := Parent(path)
+		if err := d.broken[dir]; err != nil {
+			return nil, err
+		}
+		parent = d.mkdir(dir)
+	} else if err := d.broken[parent.path]; err != nil {
 		return nil, err
 	}
-	parent := d.mkdir(dir)
 	d.notify()
 	e := d.entries[path]
 	if e == nil {

@@ -46,7 +46,9 @@ type Metadata struct {
 }
 
 // New returns an empty disk.
-func New() *Disk { return &Disk{entries: map[string]*entry{}, broken: map[string]error{}} }
+func New() *Disk {
+	return &Disk{entries: map[string]*entry{}, root: entry{clean: true}, broken: map[string]error{}}
+}
 
 // Mounts lists all mounts, ordered by path.
 func (d *Disk) Mounts() []Mount { return d.MountsUnder("") }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,32 @@ func TestDisk(t *testing.T) {
 	d.Break("/k/pods", nil)
 	if err := d.Remove("/k/pods"); err != nil {
 		t.Errorf("Remove of a mended path = %v", err)
+	}
+}
+
+// A directory is that of path.Dir, also of paths that are not clean and of those in them (MNT-030).
+func TestDirectories(t *testing.T) {
+	paths := []string{"", "a", "a/b", "/", "/a", "/a/", "/a/b", "/a//b", "/a//b/c", "/a/.", "/a/./b", "/a/..", "/a/../b", "/a/../b/c", "/a/...", "/a/.../b",
+		"//a", "//a/b", "/a/b/", "/a/b/c", "/a/b//c", "/a/b/./c"}
+	for _, first := range paths {
+		for _, second := range paths {
+			for _, last := range []string{"", "/x", "/x/y"} {
+				d, plain := New(), map[string]bool{}
+				for i, p := range []string{first, second, second + last} {
+					dir := p
+					if i < 2 {
+						_ = d.Mkdir(p)
+					} else {
+						_ = d.Link(p, "")
+						plain[p], dir = true, path.Dir(p)
+					}
+					for ; dir != "/" && dir != "."; dir = path.Dir(dir) {
+						plain[dir] = true
+					}
+				}
+				want(t, "paths after "+first+", "+second+" and "+last, slices.Sorted(maps.Keys(d.entries)), slices.Sorted(maps.Keys(plain)))
+			}
+		}
 	}
 }
 

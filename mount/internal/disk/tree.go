@@ -1,5 +1,7 @@
 package disk
 
+import "strings"
+
 // entry is a directory, a file or a link. What is in a directory has no order; lists are sorted.
 type entry struct {
 	path   string
@@ -12,6 +14,7 @@ type entry struct {
 	at                int32 // position in Disk.mounted, if it is mounted
 	kind              entryKind
 	locked            bool // only a mounted device
+	clean             bool // the path is clean, see path.Clean
 }
 
 type entryKind uint8
@@ -38,8 +41,15 @@ func (d *Disk) add(path string, parent *entry) *entry {
 		e.next.prev = e
 	}
 	parent.first = e
+	last, below := strings.CutPrefix(path, parent.path)
+	e.clean = parent.clean && below && isElement(last)
 	d.entries[path] = e
 	return e
+}
+
+// isElement reports whether the end of a path is a slash and one name, which path.Clean keeps.
+func isElement(end string) bool {
+	return len(end) > 1 && end[0] == '/' && end != "/." && end != "/.." && strings.IndexByte(end[1:], '/') < 0
 }
 
 // drop removes an entry with nothing in it.
