@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +32,10 @@ func (r NodeRequest) String() string { return fmt.Sprintf("%+v", nodeRequest(r))
 // nodeRequest is NodeRequest without the String method.
 type nodeRequest NodeRequest
 
-// Asked records a request, which Requests formats. The maps of the request must not change after the call.
+// Asked records a request, which Requests formats. It copies the maps: to publish a volume, the real kubelet adds attributes of the pod to
+// the map that it has sent to stage the volume. A driver behind a socket gets a copy, too.
 func (b *Backend) Asked(r NodeRequest) {
+	r.Attach, r.Context = maps.Clone(r.Attach), maps.Clone(r.Context)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.requests = append(b.requests, r)
