@@ -109,8 +109,9 @@ func doNoExecuteTaintingPass(nc *nodelifecycle.Controller, ctx context.Context)
 //go:linkname monitorNodeHealth k8s.io/kubernetes/pkg/controller/nodelifecycle.(*Controller).monitorNodeHealth
 func monitorNodeHealth(nc *nodelifecycle.Controller, ctx context.Context) error
 
-// runNodeLifecycle runs the controller like its method Run, except that its two loops do not begin at the same instant. In a real process
-// their passes are never at the same instant.
+// runNodeLifecycle runs the controller like its method Run, except that passes of its two loops neither begin at the same instant nor overlap. In
+// a real process they are never at the same instant, and one that meets the other waits for its mutex, which is held during requests. Virtual
+// time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time.
 func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface) {
 	fields := reflect.ValueOf(nc).Elem()
 	broadcaster := harness.Unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
@@ -128,13 +129,19 @@ func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client 
 	for range 4 {
 		running.Go(func() { doPodProcessingWorker(nc, ctx) })
 	}
+	pass := make(chan struct{}, 1)
+	alone := func(f func()) {
+		pass <- struct{}{}
+		defer func() { <-pass }()
+		f()
+	}
 	running.Go(func() {
 		if sleepUntil(ctx, differential.TaintOffset) == nil {
-			wait.UntilWithContext(ctx, func(ctx context.Context) { doNoExecuteTaintingPass(nc, ctx) }, scheduler.NodeEvictionPeriod)
+			wait.UntilWithContext(ctx, func(ctx context.Context) { alone(func() { doNoExecuteTaintingPass(nc, ctx) }) }, scheduler.NodeEvictionPeriod)
 		}
 	})
 	running.Go(func() {
-		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = monitorNodeHealth(nc, ctx) }, 5*time.Second)
+		wait.UntilWithContext(ctx, func(ctx context.Context) { alone(func() { _ = monitorNodeHealth(nc, ctx) }) }, 5*time.Second)
 	})
 	<-ctx.Done()
 }
