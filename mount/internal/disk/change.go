@@ -101,8 +101,8 @@ func (d *Disk) mkdir(dir string) *entry {
 	return d.add(dir, above)
 }
 
-// above returns the entry of the directory of a path, if that is a clean one. Then the path up to its last slash is what path.Dir returns. Nil
-// means that Parent has to find out.
+// above returns the entry of the directory of a path, without work on the path itself: what comes before its last slash is the directory if
+// there is an entry of that name, and its name is clean. Otherwise above returns nil, and Parent computes the directory.
 func (d *Disk) above(path string) *entry {
 	if at := strings.LastIndexByte(path, '/'); at > 0 {
 		if e := d.entries[path[:at]]; e != nil && e.clean {
