@@ -55,6 +55,7 @@ type operation struct {
 	name    string
 	about   api.Object // see RunAbout
 	running bool
+	begun   bool          // its code
 	failed  time.Duration // end of the last run, which failed
 	backoff time.Duration
 	alone   [1]*operation // the list of a volume with one record
@@ -98,20 +99,25 @@ func (o *NestedOperations) RunAbout(key OperationKey, name string, about api.Obj
 	}
 	// ATT-083, ATT-085, MNT-155: once the backoff is over the record keeps its name and its backoff, whatever runs under it now.
 	// ATT-082: the new operation takes over the key.
-	op.key, op.about, op.running = key, about, true
+	op.key, op.about, op.running, op.begun = key, about, true, false
 	if p := o.actor.starts(name); p != nil {
 		p.operation, p.of, p.code = op, o, fn
 	}
 	return nil
 }
 
-// runs is the code of the process of an operation.
-func (o *NestedOperations) runs(p *Process, op *operation, fn func(p *Process) error) {
-	if o.Before != nil {
-		o.Before(p, p.name)
+// runs is the code of the process of an operation, or the rest of it.
+func (o *NestedOperations) runs(p *Process, op *operation) {
+	if !op.begun {
+		if o.Before != nil {
+			o.Before(p, p.name)
+		}
+		p.about, op.about, op.begun = op.about, nil, true
 	}
-	p.about, op.about = op.about, nil
-	err := guarded(p, p.name, fn)
+	err := guarded(p, p.name)
+	if p.rests {
+		return // that was not all of its code
+	}
 	if _, panicked := err.(*PanicError); o.After != nil && !panicked {
 		o.After(op.key, op.name)
 	}

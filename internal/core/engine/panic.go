@@ -23,7 +23,7 @@ func (e *PanicError) Unwrap() error {
 }
 
 // guarded runs an operation and turns a panic into a PanicError. The unwinding of a killed process and runtime.Goexit go on.
-func guarded(p *Process, name string, fn func(*Process) error) (err error) {
+func guarded(p *Process, name string) (err error) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:
@@ -34,7 +34,10 @@ func guarded(p *Process, name string, fn func(*Process) error) (err error) {
 			err = &PanicError{Operation: name, Value: value, Stack: guard.Stack(guardName)}
 		}
 	}()
-	return fn(p)
+	if p.rest != nil {
+		return p.goesOnThen()
+	}
+	return p.code(p)
 }
 
 const guardName = "github.com/volsim/volsim/internal/core/engine.guarded"

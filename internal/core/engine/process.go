@@ -17,14 +17,20 @@ type Process struct {
 	fn     func(*Process) // its code, or the rest of it; a worker and an operation have the fields below instead
 	queue  *Queue
 	item   *queued
-	// These three are of an operation.
+	// These are of an operation. rest, called with left, takes the place of code after Then.
 	operation *operation
 	of        *NestedOperations
 	code      func(*Process) error
-	co        *coroutine // on which it runs
-	parked    bool       // it waits
-	inline    bool       // the user's: never waits
-	dead      bool       // its actor crashed: it may only unwind
+	rest      func(*Process, error) error
+	left      error
+	yields    uint8 // see YieldToPasses
+	// delay and look: see YieldUntil.
+	delay  time.Duration
+	look   func(*Process) (time.Duration, error)
+	co     *coroutine // on which it runs
+	parked bool       // it waits
+	inline bool       // the user's: never waits
+	dead   bool       // its actor crashed: it may only unwind
 	// calls counts the beginnings and the ends of calls: it is odd during a call.
 	calls  uint32
 	slot   int        // index in actor.procs
@@ -58,7 +64,11 @@ func (p *Process) main() {
 			next = func(bool) bool { return p.known(s) }
 		}
 		p.rests, p.next = false, nil
-		p.WaitSteps(next)
+		if next != nil {
+			p.WaitSteps(next)
+		} else {
+			p.park()
+		}
 		p.step()
 	}
 }
@@ -72,7 +82,7 @@ func (p *Process) step() {
 	case p.queue != nil:
 		p.queue.turn(p, p.item)
 	default:
-		p.of.runs(p, p.operation, p.code)
+		p.of.runs(p, p.operation)
 	}
 }
 
@@ -112,7 +122,8 @@ const processesKept = 1024
 // reuse retains an ended process.
 func (e *Engine) reuse(p *Process) {
 	if e.observer == nil && !p.dead && len(e.ended) < processesKept {
-		p.fn, p.item, p.operation, p.of, p.code, p.outcome = nil, nil, nil, nil, nil, nil
+		p.fn, p.item, p.operation, p.of, p.code, p.rest, p.left, p.outcome = nil, nil, nil, nil, nil, nil, nil, nil
+		p.yields, p.look = 0, nil
 		e.ended = append(e.ended, p)
 	}
 }

@@ -167,6 +167,60 @@ func (p *Process) WaitThen(next func(woken bool) bool, rest func(*Process)) {
 	p.next, p.fn, p.rests = next, rest, true
 }
 
+// YieldToPasses asks the process to let passes come first, as AfterPasses does, before its next step: at Then or Yield.
+func (p *Process) YieldToPasses(rank uint8) { p.yields = rank }
+
+// YieldUntil asks an operation to wait before its next step: for d, and then for as long as look returns, until that is zero. The next step gets the
+// error that look returned last.
+func (p *Process) YieldUntil(d time.Duration, look func(*Process) (again time.Duration, err error)) {
+	p.delay, p.look = d, look
+}
+
+// Yield lets passes come first if YieldToPasses asked for that.
+func (p *Process) Yield() {
+	if rank := p.yields; rank > 0 {
+		p.yields = 0
+		p.AfterPasses(rank)
+	}
+}
+
+// Then goes on with rest, the next step, which gets err. After YieldToPasses or YieldUntil, it waits before. An operation has no stack meanwhile, as
+// with WaitThen, and Waiting is true. So Then is the last that its code does, and its result is returned: that of rest, or nil if rest is still to come.
+func (p *Process) Then(err error, rest func(*Process, error) error) error {
+	if p.of == nil || p.yields == 0 && p.look == nil {
+		p.Yield()
+		return rest(p, err)
+	}
+	if p.dead {
+		panic(killed{})
+	}
+	p.left, p.rest, p.rests = err, rest, true
+	if p.look != nil {
+		p.engine.schedule(p.delay, p, p.actor, false)
+		return nil
+	}
+	p.ExpectPasses(p.yields)
+	p.yields = 0
+	return nil
+}
+
+// goesOnThen runs the next step of an operation after Then, unless it has to wait longer.
+func (p *Process) goesOnThen() error {
+	if p.look != nil {
+		again, err := p.look(p)
+		if again > 0 {
+			p.rests = true
+			p.engine.schedule(again, p, p.actor, false)
+			return nil
+		}
+		p.look, p.left = nil, err
+	}
+	return p.rest(p, p.left)
+}
+
+// Waiting reports whether the process is an operation that waits for its next step; see Then.
+func (p *Process) Waiting() bool { return p.rests }
+
 // Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which
 // they began to wait.
 func (s *Signal) Broadcast() {

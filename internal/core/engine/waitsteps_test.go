@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -201,6 +202,143 @@ func TestWaitThen(t *testing.T) {
 		if ended != processes || signal.Waiting() != 0 {
 			t.Errorf("observed %v: %d processes ended and %d wait, want %d and none", observed, ended, signal.Waiting(), processes)
 		}
+		e.Close()
+	}
+}
+
+// TestThen: an operation whose next step lets passes come first has no stack meanwhile. It keeps its key, and ends with the result of its last
+// step, when one that waits on its stack would, observed or not.
+func TestThen(t *testing.T) {
+	const count = 20
+	for _, observed := range []bool{false, true} {
+		e := newWaitEngine(t, engine.Config{})
+		if observed {
+			e.Observe(&observer{engine: e})
+		}
+		d := &diary{e: e}
+		var operations *engine.NestedOperations
+		key := func(i int) engine.OperationKey { return engine.OperationKey{Volume: fmt.Sprint(i)} }
+		begun, ended, goroutines, running := 0, 0, 0, 0
+		first, failure := errors.New("first"), errors.New("failed")
+		a := startActor(t, e, "a", func(a *engine.Actor) {
+			operations = a.NewNestedOperations()
+			operations.Before = func(*engine.Process, string) { begun++ }
+			operations.After = func(engine.OperationKey, string) { ended++ }
+			for i := range count {
+				_ = operations.Run(key(i), "op", func(p *engine.Process) error {
+					p.YieldToPasses(1)
+					return p.Then(first, func(p *engine.Process, err error) error {
+						if err != first {
+							t.Errorf("the second step gets %v, want %v", err, first)
+						}
+						// A step may wait on its stack. Then without YieldToPasses goes on at once.
+						p.Sleep(time.Second)
+						return p.Then(nil, func(p *engine.Process, err error) error {
+							p.YieldToPasses(1)
+							return p.Then(err, func(p *engine.Process, err error) error {
+								switch i {
+								case 0:
+									d.note(fmt.Sprint("ends with ", err))
+									return failure
+								case 1:
+									panic("broken")
+								}
+								return err
+							})
+						})
+					})
+				})
+			}
+			before := runtime.NumGoroutine()
+			// This pass comes before the second steps.
+			a.NewTicker(engine.TickerConfig{Name: "pass", Period: time.Hour, Pass: func(p *engine.Process) {
+				goroutines = runtime.NumGoroutine() - before
+				for i := range count {
+					if operations.Running(key(i)) {
+						running++
+					}
+				}
+			}}).Arm()
+			// Events of the same instant come before the last step.
+			a.After(time.Second, "other", func(*engine.Process) { a.Go("event", func(*engine.Process) { d.note("event") }) })
+			a.After(2*time.Second, "no operation", func(p *engine.Process) {
+				p.YieldToPasses(1)
+				err := p.Then(failure, func(_ *engine.Process, err error) error { return err })
+				d.note(fmt.Sprint("no operation: ", err))
+				p.YieldToPasses(1)
+				a.Go("event", func(*engine.Process) { d.note("second event") })
+				p.Yield()
+				d.note("after it")
+				p.Yield()
+			})
+		})
+		e.Advance(time.Second / 2)
+		if (goroutines > count/2) != observed {
+			t.Errorf("observed %v: %d operations wait on %d goroutines", observed, count, goroutines)
+		}
+		if running != count || begun != count || ended != 0 {
+			t.Errorf("observed %v: %d run, %d have begun and %d ended, want %d, all and none", observed, running, begun, ended, count)
+		}
+		e.Advance(time.Second)
+		for i := range count {
+			if operations.Running(key(i)) {
+				t.Errorf("observed %v: operation %d runs", observed, i)
+			}
+		}
+		// After is not called for the one that panicked.
+		if begun != count || ended != count-1 {
+			t.Errorf("observed %v: %d have begun and %d ended, want all %d and all but one", observed, begun, ended, count)
+		}
+		for i, backsOff := range []bool{true, true, false} {
+			if _, got := operations.RetryAfter(key(i), "op"); got != backsOff {
+				t.Errorf("observed %v: operation %d backs off: %v, want %v", observed, i, got, backsOff)
+			}
+		}
+		e.Advance(time.Second)
+		d.want(t, "1s event", "1s ends with <nil>", "2s no operation: failed", "2s second event", "2s after it")
+		// An operation is gone with its actor.
+		_ = operations.Run(key(count), "op", func(p *engine.Process) error {
+			a.Go("crash", func(*engine.Process) { a.Crash() })
+			p.YieldToPasses(1)
+			return p.Then(nil, func(*engine.Process, error) error {
+				t.Errorf("an operation went on after the end of its actor")
+				return nil
+			})
+		})
+		e.Advance(time.Second)
+		e.Close()
+	}
+}
+
+// TestYieldUntil: the wait before the next step ends when look says so, and the step gets its error.
+func TestYieldUntil(t *testing.T) {
+	for _, observed := range []bool{false, true} {
+		e := newWaitEngine(t, engine.Config{})
+		if observed {
+			e.Observe(&observer{engine: e})
+		}
+		d := &diary{e: e}
+		startActor(t, e, "a", func(a *engine.Actor) {
+			operations := a.NewNestedOperations()
+			_ = operations.Run(engine.OperationKey{Volume: "v"}, "op", func(p *engine.Process) error {
+				looks := 0
+				p.YieldUntil(time.Second, func(p *engine.Process) (time.Duration, error) {
+					looks++
+					d.note(fmt.Sprint("look ", looks))
+					if looks == 3 {
+						return 0, errors.New("late")
+					}
+					return time.Duration(looks) * time.Second, nil
+				})
+				defer func() { d.note(fmt.Sprint("left, waiting ", p.Waiting())) }()
+				return p.Then(nil, func(p *engine.Process, err error) error {
+					d.note(fmt.Sprintf("%v, waiting %v", err, p.Waiting()))
+					return err
+				})
+			})
+		})
+		e.Advance(time.Minute)
+		d.want(t, "0s left, waiting true", "1s look 1", "2s look 2", "4s look 3", "4s late, waiting false")
 		e.Close()
 	}
 }
