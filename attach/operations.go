@@ -23,13 +23,20 @@ const (
 // Events (ATT-101).
 func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
 	p.WorksOnObject(spec.PV)
-	defer c.operationEnded(at)
+	defer c.operationEnded(p, at)
 	plugin, ok := c.attachable(spec)
 	if !ok {
 		// ATT-100: the CSIDriver no longer requires attaching; nothing was tried.
 		return c.attachFailed(p, at, spec, pods, "AttachVolume.FindAttachablePluginBySpec failed", nil)
 	}
-	devicePath, err := c.attachWith(p, plugin, spec, at.node)
+	return p.Then(c.attachWith(p, plugin, spec, at.node), func(p *engine.Process, err error) error {
+		return c.attached(p, at, spec, pods, err)
+	})
+}
+
+// attached ends the operation after an attempt to attach the volume.
+func (c *controller) attached(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod, err error) error {
+	defer c.operationEnded(p, at)
 	if err != nil {
 		// ATT-100: after an error the volume may be attached.
 		c.actual.markUncertain(at, spec)
@@ -38,7 +45,8 @@ func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.Volum
 	if c.log.operations.Enabled(0) {
 		c.log.operations.Infof(0, "%s", message("AttachVolume.Attach succeeded", spec, at, "from"))
 	}
-	c.actual.markAttached(at, spec, devicePath)
+	// ATT-006, ATT-201: no volume has a device path.
+	c.actual.markAttached(at, spec, "")
 	for _, pod := range pods {
 		// ATT-101: each pod gets an Event.
 		c.events.Event(p, pod, corev1.EventTypeNormal, reasonAttached, attachText("AttachVolume.Attach succeeded", spec, nil))
@@ -67,8 +75,11 @@ func suffix(err error) string {
 	return ": " + err.Error()
 }
 
-// operationEnded updates the worklist at the end of an operation on a volume. The operation's key is still taken.
-func (c *controller) operationEnded(at pair) {
+// operationEnded updates the worklist at the end of an operation on a volume, unless another step follows. The operation's key is still taken.
+func (c *controller) operationEnded(p *engine.Process, at pair) {
+	if p.Waiting() {
+		return
+	}
 	c.updateWork(at)
 	c.scheduleVerification()
 	// ATT-213: operations that wait for the key can start at the next tick.
@@ -113,15 +124,19 @@ func (c *controller) detachablePlugin(u undesired) (objects.Plugin, string, erro
 // detachVolume is the operation that detaches a volume (ATT-102). It has no Event (ATT-101).
 func (c *controller) detachVolume(p *engine.Process, plugin objects.Plugin, name string, u undesired, verify bool) error {
 	p.WorksOnObject(u.spec.PV)
-	defer c.operationEnded(u.at)
-	var err error
+	defer c.operationEnded(p, u.at)
 	if verify {
-		err = c.verifySafe(p, u)
+		if err := c.verifySafe(p, u); err != nil {
+			// ATT-102: the plugin is not called if the check fails.
+			return c.detached(p, u, err)
+		}
 	}
-	// ATT-102: the plugin is not called if the check fails.
-	if err == nil {
-		err = c.detachWith(p, plugin, name, u.at.node)
-	}
+	return p.Then(c.detachWith(p, plugin, name, u.at.node), func(p *engine.Process, err error) error { return c.detached(p, u, err) })
+}
+
+// detached ends the operation after an attempt to detach the volume.
+func (c *controller) detached(p *engine.Process, u undesired, err error) error {
+	defer c.operationEnded(p, u.at)
 	if err != nil {
 		// ATT-067, ATT-102, ATT-104: the volume does not return to the node's status, even if nothing was tried.
 		c.actual.markUncertain(u.at, u.spec)

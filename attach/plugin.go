@@ -27,25 +27,24 @@ const (
 	maxPollStretch = 1
 )
 
-// attachWith attaches the volume with a plugin and returns the device path.
-func (c *controller) attachWith(p *engine.Process, plugin objects.Plugin, spec objects.VolumeSpec, node string) (string, error) {
+// attachWith attaches the volume with a plugin. The operation has to wait, with Process.Then, until that is done.
+func (c *controller) attachWith(p *engine.Process, plugin objects.Plugin, spec objects.VolumeSpec, node string) error {
 	if plugin.Name == objects.CSIPluginName {
-		// ATT-006: a CSI volume has no device path.
-		return "", c.attachCSI(p, spec, node)
+		return c.attachCSI(p, spec, node)
 	}
 	// ATT-201: an in-tree plugin attaches by itself, without a VolumeAttachment.
 	attacher, ok := plugin.Backend.(storage.Attacher)
 	if !ok {
-		return "", fmt.Errorf("plugin %s does not attach", plugin.Name)
+		return fmt.Errorf("plugin %s does not attach", plugin.Name)
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: node, ReadOnly: spec.ReadOnly}
 	if modes := spec.PV.Spec.AccessModes; len(modes) > 0 {
 		req.Mode = modes[0]
 	}
-	return "", callBackend(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
+	return callBackend(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
 }
 
-// detachWith detaches the volume of that name with a plugin.
+// detachWith detaches the volume of that name with a plugin. The operation has to wait, with Process.Then, until that is done.
 func (c *controller) detachWith(p *engine.Process, plugin objects.Plugin, name, node string) error {
 	if plugin.Name == objects.CSIPluginName {
 		return c.detachCSI(p, name, node)
@@ -77,7 +76,7 @@ func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node 
 			return fmt.Errorf("%s: attacher.Attach failed: %w", objects.CSIPluginName, err)
 		}
 	}
-	return c.waitFor(p, source.Driver, "attach", source.VolumeHandle, func() (bool, error) {
+	c.waitFor(p, source.Driver, "attach", source.VolumeHandle, func() (bool, error) {
 		va, ok := c.infAttachments.Get(name)
 		if !ok {
 			// ATT-141, ATT-147: the cache lags, or it is gone; it is not created again here.
@@ -85,6 +84,7 @@ func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node 
 		}
 		return isAttached(va)
 	})
+	return nil
 }
 
 // newAttachment returns a VolumeAttachment without status, which the API server would drop (ATT-160).
@@ -136,7 +136,7 @@ func (c *controller) detachCSI(p *engine.Process, name, node string) error {
 		return fmt.Errorf("%s: detacher.Detach failed to delete VolumeAttachment [%s]: %w", objects.CSIPluginName, attachment, err)
 	}
 	// ATT-145: the message for a timeout has no driver name.
-	return c.waitFor(p, unknownDriver, "detach", handle, func() (bool, error) {
+	c.waitFor(p, unknownDriver, "detach", handle, func() (bool, error) {
 		va, ok := c.infAttachments.Get(attachment)
 		switch {
 		case !ok:
@@ -148,22 +148,26 @@ func (c *controller) detachCSI(p *engine.Process, name, node string) error {
 		// ATT-143: status.attached = false is not enough; the object must be gone.
 		return false, nil
 	})
+	return nil
 }
 
-// waitFor calls done at growing intervals until it returns true or an error, for 2 minutes at most (ATT-145).
-func (c *controller) waitFor(p *engine.Process, driver, verb, handle string, done func() (bool, error)) error {
-	deadline := p.Now().Add(waitLimit)
-	for delay := firstPoll; ; delay = min(time.Duration(float64(delay)*pollGrowth), longestPoll) {
+// waitFor lets the operation call done at growing intervals until it returns true or an error, for 2 minutes at most (ATT-145).
+func (c *controller) waitFor(p *engine.Process, driver, verb, handle string, done func() (bool, error)) {
+	deadline, delay, last := p.Now().Add(waitLimit), firstPoll, false
+	wait := func(p *engine.Process) time.Duration {
 		// ATT-145: upstream lengthens each wait at random. SIM: by a fixed fraction, which does not accumulate.
-		wait := delay + time.Duration(float64(delay)*c.opts.PollStretch)
-		if left := deadline.Sub(p.Now()); wait >= left {
-			p.Sleep(left)
-			return fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
-		}
-		// ATT-145: there is a wait before the first call.
-		p.Sleep(wait)
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
+		wait, left := delay+time.Duration(float64(delay)*c.opts.PollStretch), deadline.Sub(p.Now())
+		delay, last = min(time.Duration(float64(delay)*pollGrowth), longestPoll), wait >= left
+		return min(wait, left)
 	}
+	// ATT-145: there is a wait before the first call.
+	p.YieldUntil(wait(p), func(p *engine.Process) (time.Duration, error) {
+		if last {
+			return 0, fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
+		}
+		if ok, err := done(); ok || err != nil {
+			return 0, err
+		}
+		return wait(p), nil
+	})
 }
