@@ -90,8 +90,8 @@ func (ad *adopter) adoptVolume(p *engine.Process, pod *corev1.Pod, r resolved) e
 	snapshot := *desired
 	snapshot.Attachable = false
 	if !spec.Block() {
-		_, err := ad.k.operations.mount(p, snapshot, spec, pod)
-		return err
+		m := &mounting{op: ad.k.operations, v: snapshot, spec: spec, pod: pod}
+		return m.mount(p)
 	}
 	volumePlugin := ad.k.plugins.For(spec.Plugin.Name)
 	if err := volumePlugin.PrepareMap(spec); err != nil {
@@ -149,7 +149,8 @@ func (ad *adopter) takeBack(p *engine.Process, pr volumes.ActualPair) {
 		return
 	}
 	if tearDown, err := volumePlugin.NewUnmounter(uid, spec.Name()); err == nil {
-		_ = ad.k.operations.unmountFrom(p, name, uid, spec, tearDown)
+		u := &unmounting{op: ad.k.operations, name: name, uid: uid, spec: spec, tearDown: tearDown}
+		_ = u.unmount(p)
 	}
 }
 
@@ -174,7 +175,8 @@ func (ad *adopter) disown(p *engine.Process, pod *corev1.Pod) {
 		case v.Spec.Block():
 			_ = ad.k.operations.unmapDeviceFromNode(p, v)
 		default:
-			_ = ad.k.operations.unmountDeviceFromNode(p, v)
+			d := &deviceUnmounting{op: ad.k.operations, v: v}
+			_ = d.unmount(p)
 		}
 		if v.Device == volumes.DeviceNotMounted {
 			ad.k.actual.Forget(v.Name)

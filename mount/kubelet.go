@@ -77,11 +77,6 @@ const (
 	rankPoll      = 4
 )
 
-// afterPasses lets the passes of this instant come first (MNT-014).
-func afterPasses(p *engine.Process) {
-	p.AfterPasses(rankPoll)
-}
-
 // start begins a life of the kubelet.
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
@@ -118,7 +113,7 @@ func (n *Node) newKubelet() *kubelet {
 	k.plugins = &plugin.Host{
 		Node: n.name, Layout: k.layout, Disk: n.disk, Backends: n.nodes.backends, Unregistered: n.unregistered,
 		Failed: map[string]bool{},
-		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, AfterPasses: afterPasses,
+		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, Rank: rankPoll,
 	}
 	k.populator = &populator{k: k, processed: map[types.UID]bool{}}
 	k.reconciler = &reconciler{k: k}

@@ -20,103 +20,136 @@ var errOnePod = errors.New("volume uses the ReadWriteOncePod access mode and is 
 // errNodeAffinity is the error of a volume whose node affinity excludes this node (MNT-191).
 var errNodeAffinity = errors.New("no matching NodeSelectorTerms")
 
+// mounting is an operation that mounts a file system for a pod. After a step that calls the driver, passes come first (MNT-014). Many operations
+// wait for them at the same time, so they wait without a stack, and go on in another function.
+type mounting struct {
+	op *operations
+	// MNT-159: the operation uses the desired state as it was at its start, even if that changes.
+	v    volumes.DesiredVolume
+	spec *volumes.Spec
+	pod  *corev1.Pod
+
+	plugin                plugin.Plugin
+	devicePath, mountPath string
+	device                *volumes.ActualVolume // while it is mounted
+	how                   plugin.SetUpOptions
+}
+
 // mountVolume starts to mount a file system for a pod.
 func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
-	// MNT-159: the operation uses the desired state as it is now, even if that changes.
-	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
+	m := &mounting{op: op, v: *pr.Volume, spec: pr.Pod.Spec, pod: pr.Pod.Pod}
 	// MNT-151: volumes that are mounted once per node share a key.
-	op.start(mountKey(pr.Volume, pod.UID), opMount, pod, func(p *engine.Process) error {
-		ap, known := op.k.actual.PodVolume(desired.Name, pod.UID)
-		op.k.log.mountStarted(desired.Name, spec, pod, known && ap.State == volumes.Mounted)
-		prefix, err := op.mount(p, desired, spec, pod)
-		if err == nil {
-			// MNT-200: success emits no Event.
-			if p.Tracing() {
-				p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.Name, spec.PodName)
-			}
-			return nil
-		}
-		if is[panicError](err) {
-			return err
-		}
-		err = fmt.Errorf("%s for volume %q : %w", prefix, spec.Name(), err)
-		// MNT-390: each failed operation emits an Event.
-		op.k.Event(p, pod, corev1.EventTypeWarning, "FailedMount", "%s", err.Error())
-		return err
+	op.start(mountKey(pr.Volume, m.pod.UID), opMount, m.pod, func(p *engine.Process) error {
+		ap, known := op.k.actual.PodVolume(m.v.Name, m.pod.UID)
+		op.k.log.mountStarted(m.v.Name, m.spec, m.pod, known && ap.State == volumes.Mounted)
+		return m.mount(p)
 	})
 }
 
-// mount runs the operation step by step (MNT-203). With an error, failed names the step.
-func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) (failed string, err error) {
+// mount runs the operation step by step (MNT-203).
+func (m *mounting) mount(p *engine.Process) (err error) {
+	op, v, spec, pod := m.op, &m.v, m.spec, m.pod
 	// MNT-190: step 1: a plugin supports the volume.
 	if _, err := objects.PluginOf(op.k.node.nodes.backends, spec.VolumeSpec); err != nil {
-		return "MountVolume.FindPluginBySpec failed", err
+		return m.fails(p, "MountVolume.FindPluginBySpec failed", err)
 	}
 	if err := op.checkAffinity(spec); err != nil {
-		return "MountVolume.NodeAffinity check failed", err
+		return m.fails(p, "MountVolume.NodeAffinity check failed", err)
 	}
 	// MNT-192: step 3: the plugin creates a mounter.
-	volumePlugin := op.k.plugins.For(spec.Plugin.Name)
+	m.plugin = op.k.plugins.For(spec.Plugin.Name)
 	if err := op.checkMounter(spec); err != nil {
-		return "MountVolume.NewMounter initialization failed", err
+		return m.fails(p, "MountVolume.NewMounter initialization failed", err)
 	}
 	// MNT-193: step 4: the plugin supports the mount options.
 	if spec.PV != nil && len(spec.PV.Spec.MountOptions) > 0 && !takesMountOptions(spec.Plugin) {
-		return "MountVolume.MountOptionSupport check failed", fmt.Errorf("mount options are not supported for this volume type")
+		return m.fails(p, "MountVolume.MountOptionSupport check failed", fmt.Errorf("mount options are not supported for this volume type"))
 	}
 	// MNT-194, MNT-922: step 5: a ReadWriteOncePod volume has one pod; the storage is not called otherwise.
 	if spec.SinglePod() && op.usedByOther(v.Name, pod.UID) {
-		return "MountVolume.SetUp failed", errOnePod
+		return m.fails(p, "MountVolume.SetUp failed", errOnePod)
 	}
-	devicePath := ""
 	if av, ok := op.k.actual.Volume(v.Name); ok {
-		devicePath = av.DevicePath
+		m.devicePath = av.DevicePath
 	}
-	if op.mustAttach(v, spec) {
+	if op.mustAttach(*v, spec) {
 		// MNT-195, MNT-177: step 6: the volume must be attached. CSI checks that again at each mount.
-		op.k.log.waitForAttach("entering", v.Name, spec, pod, devicePath)
-		if devicePath, err = volumePlugin.WaitForAttach(p, spec, devicePath); err != nil {
-			return "MountVolume.WaitForAttach failed", err
+		op.k.log.waitForAttach("entering", v.Name, spec, pod, m.devicePath)
+		if m.devicePath, err = m.plugin.WaitForAttach(p, spec, m.devicePath); err != nil {
+			return m.fails(p, "MountVolume.WaitForAttach failed", err)
 		}
-		op.k.log.waitForAttach("succeeded", v.Name, spec, pod, devicePath)
+		op.k.log.waitForAttach("succeeded", v.Name, spec, pod, m.devicePath)
 	}
 	// MNT-196, MNT-201, MNT-916: step 7: the device is mounted on the node, also if its state is uncertain.
 	if av, ok := op.k.actual.Volume(v.Name); ok && v.DeviceMountable && av.Device != volumes.DeviceMounted {
-		mountPath, err := volumePlugin.DeviceMountPath(spec)
-		if err != nil {
-			return "MountVolume.GetDeviceMountPath failed", err
+		m.device = av
+		if m.mountPath, err = m.plugin.DeviceMountPath(spec); err != nil {
+			return m.fails(p, "MountVolume.GetDeviceMountPath failed", err)
 		}
-		if err := volumePlugin.MountDevice(p, spec, pod, mountPath); err != nil {
-			op.reportMismatch(p, spec, err)
-			op.deviceFailed(av, spec, err, devicePath, mountPath)
-			return "MountVolume.MountDevice failed", err
-		}
-		// MNT-203: other operations see the mounted device before the next step.
-		av.SetDevice(volumes.DeviceMounted, devicePath, mountPath)
-		av.SetLabel(spec)
-		op.k.log.deviceMounted(v.Name, spec, pod, mountPath)
+		return p.Then(m.plugin.MountDevice(p, spec, pod, m.mountPath), m.deviceMounted)
 	}
-	// MNT-197: step 8: the volume is mounted for the pod.
-	ap, known := op.k.actual.PodVolume(v.Name, pod.UID)
-	how := plugin.SetUpOptions{Reconstructed: op.k.actual.PodReconstructed(v.Name, pod.UID), Remount: known && ap.State == volumes.Mounted}
-	if err := volumePlugin.SetUp(p, spec, pod, how); err != nil {
+	return m.setUp(p)
+}
+
+// deviceMounted is the end of step 7.
+func (m *mounting) deviceMounted(p *engine.Process, err error) error {
+	op, spec := m.op, m.spec
+	if err != nil {
+		op.reportMismatch(p, spec, err)
+		op.deviceFailed(m.device, spec, err, m.devicePath, m.mountPath)
+		return m.fails(p, "MountVolume.MountDevice failed", err)
+	}
+	// MNT-203: other operations see the mounted device before the next step.
+	m.device.SetDevice(volumes.DeviceMounted, m.devicePath, m.mountPath)
+	m.device.SetLabel(spec)
+	op.k.log.deviceMounted(m.v.Name, spec, m.pod, m.mountPath)
+	return m.setUp(p)
+}
+
+// setUp is step 8: the volume is mounted for the pod (MNT-197).
+func (m *mounting) setUp(p *engine.Process) error {
+	actual, name, uid := m.op.k.actual, m.v.Name, m.pod.UID
+	ap, known := actual.PodVolume(name, uid)
+	m.how = plugin.SetUpOptions{Reconstructed: actual.PodReconstructed(name, uid), Remount: known && ap.State == volumes.Mounted}
+	return p.Then(m.plugin.SetUp(p, m.spec, m.pod, m.how), m.isSetUp)
+}
+
+// isSetUp is the end of step 8, and what follows it.
+func (m *mounting) isSetUp(p *engine.Process, err error) error {
+	op, name, spec, pod := m.op, m.v.Name, m.spec, m.pod
+	if err != nil {
 		op.reportMismatch(p, spec, err)
 		// MNT-912: the state of the device stays.
-		op.podFailed(v.Name, pod.UID, spec, err)
-		return "MountVolume.SetUp failed", err
+		op.podFailed(name, pod.UID, spec, err)
+		return m.fails(p, "MountVolume.SetUp failed", err)
 	}
-	op.k.log.mounted(v.Name, spec, pod, how.Remount)
-	if err := op.k.expansion.expandAtMount(p, v.Name, spec, pod, ""); is[panicError](err) {
+	op.k.log.mounted(name, spec, pod, m.how.Remount)
+	if err := op.k.expansion.expandAtMount(p, name, spec, pod, ""); is[panicError](err) {
 		// MNT-430: the volume is mounted for the pod, but the kubelet does not record it.
-		return "", err
+		return err
 	} else if err != nil {
 		// MNT-198, MNT-923: step 9: the volume is mounted, but the pod must not use it, even if it did before.
-		op.setPodState(v.Name, pod.UID, spec, volumes.MountUncertain)
-		return "MountVolume.Setup failed while expanding volume", err
+		op.setPodState(name, pod.UID, spec, volumes.MountUncertain)
+		return m.fails(p, "MountVolume.Setup failed while expanding volume", err)
 	}
 	// MNT-199: step 10: the volume is mounted for the pod.
-	op.setPodState(v.Name, pod.UID, spec, volumes.Mounted)
-	return "", nil
+	op.setPodState(name, pod.UID, spec, volumes.Mounted)
+	// MNT-200: success emits no Event.
+	if p.Tracing() && !op.k.plugins.Silent {
+		p.Decide("MNT-199", pod, "volume %s is mounted as %s", name, spec.PodName)
+	}
+	return nil
+}
+
+// fails ends the operation with the error of a step.
+func (m *mounting) fails(p *engine.Process, step string, err error) error {
+	if m.op.k.plugins.Silent || is[panicError](err) {
+		return err
+	}
+	err = fmt.Errorf("%s for volume %q : %w", step, m.spec.Name(), err)
+	// MNT-390: each failed operation emits an Event.
+	m.op.k.Event(p, m.pod, corev1.EventTypeWarning, "FailedMount", "%s", err.Error())
+	return err
 }
 
 // errFilesystemMismatch is the error of an in-tree plugin that finds another file system on the volume than it should have. Only a broken

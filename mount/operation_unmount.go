@@ -12,43 +12,56 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
+// unmounting is an operation that unmounts a file system from a pod.
+type unmounting struct {
+	op       *operations
+	name     corev1.UniqueVolumeName
+	uid      types.UID
+	spec     *volumes.Spec
+	tearDown func(*engine.Process) error
+}
+
 // unmountVolume starts to unmount a file system from a pod. It emits no Events (MNT-264, MNT-398).
 func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, ap *volumes.ActualPod) {
-	name, uid, spec := v.Name, ap.UID, ap.Spec
-	tearDown, err := op.k.plugins.For(spec.Plugin.Name).NewUnmounter(uid, spec.Name())
-	if err != nil {
+	u := &unmounting{op: op, name: v.Name, uid: ap.UID, spec: ap.Spec}
+	var err error
+	if u.tearDown, err = op.k.plugins.For(u.spec.Plugin.Name).NewUnmounter(u.uid, u.spec.Name()); err != nil {
 		// MNT-260, MNT-140, MNT-921: the next pass fails in the same way, until the disk changes.
-		p.Decide("MNT-260", op.k.podRef(uid), "cannot unmount %s: %v", name, err)
+		p.Decide("MNT-260", op.k.podRef(u.uid), "cannot unmount %s: %v", u.name, err)
 		op.k.reconciler.diskBlocked = true
 		return
 	}
 	// MNT-152, MNT-154, MNT-908: unmounts of different pods run in parallel, and do not wait for the backoff of a mount.
-	op.start(podKey(name, uid), opUnmount, op.k.podRef(uid), func(p *engine.Process) error {
-		op.k.log.unmountStarted(name, uid)
-		err := op.unmountFrom(p, v.Name, uid, spec, tearDown)
-		if err == nil && p.Tracing() {
-			p.Decide("MNT-263", op.k.podRef(uid), "volume %s is unmounted", name)
-		}
-		return err
+	op.start(podKey(u.name, u.uid), opUnmount, op.k.podRef(u.uid), func(p *engine.Process) error {
+		op.k.log.unmountStarted(u.name, u.uid)
+		return u.unmount(p)
 	})
 }
 
-// unmountFrom runs the operation.
-func (op *operations) unmountFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec,
-	tearDown func(*engine.Process) error) error {
+// unmount runs the operation.
+func (u *unmounting) unmount(p *engine.Process) error {
 	// MNT-261, MNT-915: step 1: subPath mounts are removed first; an error there changes no state.
-	if err := op.removeSubpaths(uid, spec.Name()); err != nil {
-		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
+	if err := u.op.removeSubpaths(u.uid, u.spec.Name()); err != nil {
+		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", u.spec.Name(), err)
 	}
-	if err := tearDown(p); err != nil {
+	return p.Then(u.tearDown(p), u.tornDown)
+}
+
+// tornDown is the rest of the operation.
+func (u *unmounting) tornDown(p *engine.Process, err error) error {
+	k := u.op.k
+	if err != nil {
 		// MNT-262, MNT-264, MNT-915: step 2: after any error, the mount may be partly gone.
-		op.setPodState(name, uid, spec, volumes.MountUncertain)
-		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
+		u.op.setPodState(u.name, u.uid, u.spec, volumes.MountUncertain)
+		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", u.spec.Name(), err)
 	}
-	op.k.log.unmounted(name, spec, uid)
+	k.log.unmounted(u.name, u.spec, u.uid)
 	// MNT-263: step 3: the pod no longer has the volume.
-	op.k.actual.RemovePodVolume(name, uid)
-	op.k.podVolumesChanged(uid)
+	k.actual.RemovePodVolume(u.name, u.uid)
+	k.podVolumesChanged(u.uid)
+	if p.Tracing() && !k.plugins.Silent {
+		p.Decide("MNT-263", k.podRef(u.uid), "volume %s is unmounted", u.name)
+	}
 	return nil
 }
 

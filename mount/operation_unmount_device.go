@@ -9,45 +9,60 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
+// deviceUnmounting is an operation that unmounts a device from the node.
+type deviceUnmounting struct {
+	op        *operations
+	v         *volumes.ActualVolume
+	spec      *volumes.Spec // of v at the start of the operation
+	mountPath string
+}
+
 // unmountDevice starts to unmount a device from the node.
 func (op *operations) unmountDevice(p *engine.Process, v *volumes.ActualVolume) {
+	d := &deviceUnmounting{op: op, v: v}
 	// MNT-153: the operation is on the volume as a whole.
 	op.start(volumeKey(v.Name), opUnmountDevice, op.k.nodeRef(), func(p *engine.Process) error {
 		op.k.log.unmountDeviceStarted(v, op.k.node.name)
-		err := op.unmountDeviceFromNode(p, v)
-		if err == nil && p.Tracing() {
-			p.Decide("MNT-284", op.k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
-		}
-		return err
+		return d.unmount(p)
 	})
 }
 
-// unmountDeviceFromNode runs the operation.
-func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.ActualVolume) error {
-	spec, volumePlugin := v.Spec, op.k.plugins.For(v.Spec.Plugin.Name)
+// unmount runs the operation.
+func (d *deviceUnmounting) unmount(p *engine.Process) (err error) {
+	d.spec = d.v.Spec
+	op, spec := d.op, d.spec
+	volumePlugin := op.k.plugins.For(spec.Plugin.Name)
 	// MNT-280: step 1: the path follows from the spec.
-	mountPath, err := volumePlugin.DeviceMountPath(spec)
-	if err != nil {
+	if d.mountPath, err = volumePlugin.DeviceMountPath(spec); err != nil {
 		return fmt.Errorf("GetDeviceMountPath failed for volume %q : %w", spec.Name(), err)
 	}
 	// MNT-281: step 2: a device that other mounts come from stays mounted.
-	if refs := op.otherRefs(mountPath); len(refs) > 0 {
+	if refs := op.otherRefs(d.mountPath); len(refs) > 0 {
 		return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(),
-			mountPath, refs)
+			d.mountPath, refs)
 	}
-	if err := volumePlugin.UnmountDevice(p, spec, mountPath); err != nil {
+	return p.Then(volumePlugin.UnmountDevice(p, spec, d.mountPath), d.unmounted)
+}
+
+// unmounted is the rest of the operation.
+func (d *deviceUnmounting) unmounted(p *engine.Process, err error) error {
+	op, v, spec := d.op, d.v, d.spec
+	if err != nil {
 		// MNT-282, MNT-916: step 3: after an error the state is uncertain, so that a new pod stages the volume again.
-		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
+		v.SetDevice(volumes.DeviceUncertain, "", d.mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
 	// MNT-283, MNT-288: step 4: a device that is still open makes the operation fail.
 	if err := op.checkOpened(v.DevicePath); err != nil {
-		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
+		v.SetDevice(volumes.DeviceUncertain, "", d.mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
 	op.k.log.deviceUnmounted(v, op.k.node.name)
 	// MNT-284, MNT-289: the device path stays recorded.
 	v.SetDevice(volumes.DeviceNotMounted, "", "")
+	if p.Tracing() && !op.k.plugins.Silent {
+		p.Decide("MNT-284", op.k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
+	}
 	return nil
 }
 

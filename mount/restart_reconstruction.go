@@ -118,12 +118,13 @@ func (rc *reconciler) cleanUpUnreconstructed(p *engine.Process) {
 			if err := rc.k.operations.removeSubpaths(l.Pod, l.Name); err != nil {
 				return err
 			}
-			if err := tearDown(p); err != nil {
+			return p.Then(tearDown(p), func(_ *engine.Process, err error) error {
+				if err == nil {
+					// MNT-387, MNT-461: a pod that ends waits for mounts on the disk, too.
+					rc.k.podVolumesChanged(l.Pod)
+				}
 				return err
-			}
-			// MNT-387, MNT-461: a pod that ends waits for mounts on the disk, too.
-			rc.k.podVolumesChanged(l.Pod)
-			return nil
+			})
 		})
 	}
 }

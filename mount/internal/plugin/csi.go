@@ -132,7 +132,7 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, label), AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 		Secrets: secrets,
 	}
-	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
+	err = c.h.lastCall(p, driver, storage.Stage, req.ID, "", func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID, Label: label})
 	})
 	err = volumes.ClassifyRPC(storage.Stage, err)
@@ -163,7 +163,7 @@ func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath s
 		return c.h.removeMountDir(mountPath)
 	}
 	req := storage.NodeRequest{ID: data.Handle, Node: c.h.Node, StagingPath: mountPath}
-	err = c.h.call(p, driver, storage.Unstage, data.Handle, func() error { return driver.(storage.Stager).Unstage(req) },
+	err = c.h.lastCall(p, driver, storage.Unstage, data.Handle, "", func() error { return driver.(storage.Stager).Unstage(req) },
 		func() error { return fs.Unmount(mountPath) })
 	if err != nil {
 		return fmt.Errorf("kubernetes.io/csi: attacher.UnmountDevice failed: %w", err)

@@ -134,7 +134,9 @@ func (c csiPlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Process
 		}
 		target := c.h.Layout.CSIPublish(name, pod)
 		// MNT-307: unpublish even if nothing is published, because an earlier call may have timed out.
-		if err := c.unpublish(p, driver, data.Handle, pod, target); err != nil {
+		err = c.unpublish(p, driver, data.Handle, pod, target)
+		p.Yield()
+		if err != nil {
 			return fmt.Errorf("kubernetes.io/csi: blockMapper.unpublishVolumeForBlock failed: %w", err)
 		}
 		return c.h.Disk.RemoveIfExists(target)

@@ -111,7 +111,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	if publisher, ok := driver.(storage.Publisher); !ok {
 		err = unimplemented(storage.Publish)
 	} else {
-		err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+		err = c.h.lastCall(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
 			func() error { return c.h.MountFiles(mount) })
 	}
 	err = volumes.ClassifyRPC(storage.Publish, err)
@@ -173,6 +173,6 @@ func (c csiPlugin) unpublish(p *engine.Process, driver storage.Backend, handle s
 		return unimplemented(storage.Unpublish)
 	}
 	req := storage.NodeRequest{ID: handle, Node: c.h.Node, TargetPath: target}
-	return c.h.callForPod(p, driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
+	return c.h.lastCall(p, driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
 		func() error { return c.h.Disk.Unmount(target) })
 }

@@ -141,7 +141,7 @@ func (h *Host) changeGroup(p *engine.Process, spec *volumes.Spec, pod *corev1.Po
 	p.Sleep(end.Sub(p.Now()))
 	// The group of the root changes last, so an interrupted change starts again.
 	h.Owners.set(files, group)
-	h.AfterPasses(p)
+	p.YieldToPasses(h.Rank)
 }
 
 const groupChangeHelp = "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods"

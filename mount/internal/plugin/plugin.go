@@ -34,8 +34,8 @@ type Host struct {
 	Silent bool
 	// API gives access to the API server.
 	API API
-	// AfterPasses lets the passes of the kubelet that are due at this instant run first (MNT-014: the order at one instant).
-	AfterPasses func(p *engine.Process)
+	// Rank is that of the ends of calls among the passes of one instant: the passes of the kubelet come first (MNT-014).
+	Rank uint8
 }
 
 // API is the part of the API server that plugins use.
@@ -52,7 +52,8 @@ type API interface {
 	Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any)
 }
 
-// Plugin is the node part of a volume plugin. Methods with a Process may take time.
+// Plugin is the node part of a volume plugin. Methods with a Process may take time. After MountDevice, SetUp, the function of NewUnmounter, and
+// UnmountDevice the operation must let passes come first, if they ask for that: with Process.Then.
 type Plugin interface {
 	// WaitForAttach returns the device path of an attached volume, and an error for any other. It does not wait.
 	WaitForAttach(p *engine.Process, spec *volumes.Spec, devicePath string) (string, error)
@@ -115,6 +116,12 @@ func (h *Host) call(p *engine.Process, b storage.Backend, op storage.Op, id stri
 
 // callForPod is like call, for a volume of a pod.
 func (h *Host) callForPod(p *engine.Process, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
+	defer p.Yield()
+	return h.lastCall(p, b, op, id, pod, call, effect)
+}
+
+// lastCall is like callForPod, and leaves it to the operation to let passes come first, before its next step.
+func (h *Host) lastCall(p *engine.Process, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
 	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: h.Node, Pod: string(pod)}
 	do := func() error {
 		if err := backends.Safely(b.Name(), op, call); err != nil {
@@ -126,7 +133,7 @@ func (h *Host) callForPod(p *engine.Process, b storage.Backend, op storage.Op, i
 		return do()
 	}
 	// MNT-014: a pass that is due at the instant at which the call ends does not see its result yet.
-	defer h.AfterPasses(p)
+	p.YieldToPasses(h.Rank)
 	delay := backends.Delay(b, op, id)
 	if backends.IsInTree(b) {
 		return p.Backend(what, delay, do)
