@@ -129,6 +129,27 @@ func TestNamespaceDeletion(t *testing.T) {
 	require.NotContains(t, c.StoredOnly(), kind)
 }
 
+// TestNamespaceAtResync: a resync at the instant of a sync requests the next one after 5 s, although the sync itself asked for 8 s.
+func TestNamespaceAtResync(t *testing.T) {
+	c, err := volsim.New(volsim.Config{})
+	require.NoError(t, err)
+	require.NoError(t, c.Create(namespace("shop"), configMap("shop", "keep", "example.com/keep")))
+	require.NoError(t, c.Crash("namespace-controller"))
+	require.NoError(t, c.Restart("namespace-controller"))
+	resync := c.Now().Add(5 * time.Minute)
+	// The syncs are 5 s and, because the first one writes the conditions, 10 s after the deletion, then every 8 s.
+	require.NoError(t, c.Advance(5*time.Minute-26*time.Second))
+	require.NoError(t, c.Delete(namespace("shop")))
+	require.NoError(t, c.Advance(resync.Sub(c.Now())+time.Second))
+	require.NoError(t, c.Patch(configMap("shop", "keep"), `{"metadata":{"finalizers":null}}`))
+	require.NoError(t, c.Advance(3*time.Second))
+	_, err = volsim.Get[*corev1.Namespace](c, "shop")
+	require.NoError(t, err, "NS-020")
+	require.NoError(t, c.Advance(time.Second))
+	_, err = volsim.Get[*corev1.Namespace](c, "shop")
+	require.True(t, apierrors.IsNotFound(err), "NS-020")
+}
+
 // TestNamespaceInAnotherPhase: a namespace as an old server left it is deleted like any other, and its conditions are written at once.
 func TestNamespaceInAnotherPhase(t *testing.T) {
 	c, err := volsim.New(volsim.Config{})

@@ -60,7 +60,9 @@ func New(e *engine.Engine, table store.Table[*plain.Object]) (*engine.Actor, err
 		c.queue = a.NewQueue(engine.QueueConfig{
 			Name: "namespace", Workers: workers, Limiter: engine.NewLimiter(retryStart, retryMax, 10, 100), Sync: c.sync,
 		})
-		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, First: a.UntilResync(resyncPeriod), Fixed: true,
+		// NS-020: a resync reaches the queue last of all at its instant, through store, reflector and handler. So it does not fall to a delay that
+		// ends then.
+		c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: resyncPeriod, First: a.UntilResync(resyncPeriod), Fixed: true, Rank: 1,
 			Pass: func(*engine.Process) {
 				for _, ns := range c.namespaces.List() {
 					c.enqueue(ns)
