@@ -170,7 +170,7 @@ func (p *Process) WaitThen(next func(woken bool) bool, rest func(*Process)) {
 // YieldToPasses asks the process to let passes come first, as AfterPasses does, before its next step: at Then or Yield.
 func (p *Process) YieldToPasses(rank uint8) { p.yields = rank }
 
-// YieldUntil asks an operation to wait before its next step: for d, and then for as long as look returns, until that is zero. The next step gets the
+// YieldUntil asks the process to wait before its next step, at Then: for d, and then for as long as look returns, until that is zero. The next step gets the
 // error that look returned last.
 func (p *Process) YieldUntil(d time.Duration, look func(*Process) (again time.Duration, err error)) {
 	p.delay, p.look = d, look
@@ -188,6 +188,12 @@ func (p *Process) Yield() {
 // with WaitThen, and Waiting is true. So Then is the last that its code does, and its result is returned: that of rest, or nil if rest is still to come.
 func (p *Process) Then(err error, rest func(*Process, error) error) error {
 	if p.of == nil || p.yields == 0 && p.look == nil {
+		for p.look != nil {
+			p.Sleep(p.delay)
+			if p.delay, err = p.look(p); p.delay <= 0 {
+				p.look = nil
+			}
+		}
 		p.Yield()
 		return rest(p, err)
 	}

@@ -320,7 +320,7 @@ func TestYieldUntil(t *testing.T) {
 		d := &diary{e: e}
 		startActor(t, e, "a", func(a *engine.Actor) {
 			operations := a.NewNestedOperations()
-			_ = operations.Run(engine.OperationKey{Volume: "v"}, "op", func(p *engine.Process) error {
+			steps := func(p *engine.Process) error {
 				looks := 0
 				p.YieldUntil(time.Second, func(p *engine.Process) (time.Duration, error) {
 					looks++
@@ -335,10 +335,13 @@ func TestYieldUntil(t *testing.T) {
 					d.note(fmt.Sprintf("%v, waiting %v", err, p.Waiting()))
 					return err
 				})
-			})
+			}
+			_ = operations.Run(engine.OperationKey{Volume: "v"}, "op", steps)
+			a.After(10*time.Second, "no operation", func(p *engine.Process) { _ = steps(p) })
 		})
 		e.Advance(time.Minute)
-		d.want(t, "0s left, waiting true", "1s look 1", "2s look 2", "4s look 3", "4s late, waiting false")
+		d.want(t, "0s left, waiting true", "1s look 1", "2s look 2", "4s look 3", "4s late, waiting false",
+			"11s look 1", "12s look 2", "14s look 3", "14s late, waiting false", "14s left, waiting false")
 		e.Close()
 	}
 }
