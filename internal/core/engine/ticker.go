@@ -204,7 +204,9 @@ func (t *Ticker) run(p *Process) {
 	}
 	t.ArmIdle()
 	t.state = tickerIdle
-	if !t.cfg.Fixed {
+	if t.cfg.Fixed {
+		t.base = t.next(t.begun)
+	} else {
 		t.base = later(e.now, t.cfg.Period)
 	}
 	if !t.again.set {

@@ -243,6 +243,34 @@ func TestTicker(t *testing.T) {
 	}
 }
 
+// A ticker that is armed during its pass, or after it at the same instant, runs at the next tick, whatever the order of events.
+func TestTickerOnePassPerTick(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		for _, rank := range []uint8{0, 1} {
+			for seed := range int64(10) {
+				t.Run(fmt.Sprintf("fixed=%v rank=%d seed=%d", fixed, rank, seed), func(t *testing.T) {
+					e := newEngine(t, engine.Config{Seed: seed})
+					var got []time.Duration
+					var ticker *engine.Ticker
+					ticker = newTicker(t, e, engine.TickerConfig{Fixed: fixed, Rank: rank, First: 100 * ms, Pass: func(p *engine.Process) {
+						if got = append(got, since(e)); len(got) >= 10 {
+							return
+						}
+						ticker.Arm()
+						a, _ := e.Actor("actor")
+						a.After(0, "request", func(*engine.Process) { ticker.Arm() })
+					}})
+					ticker.Arm()
+					e.Advance(350 * ms)
+					if want := []time.Duration{100 * ms, 200 * ms, 300 * ms}; !slices.Equal(got, want) {
+						t.Errorf("passes at %v, want %v", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
 // Settle waits for the requests in the foreground, also if one in the background brings the pass, and for passes that have begun.
 func TestTickerSettle(t *testing.T) {
 	e := newEngine(t, engine.Config{})
