@@ -2,6 +2,7 @@ package mount
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -429,6 +430,23 @@ func TestUnskippedReports(t *testing.T) {
 		}
 	}
 	want(t, "MNT-008: every 5 min 10 s", n, 11)
+}
+
+// MNT-172, MNT-008: an unchanged report whose answers are all lost is made again in the next round, although it was stored.
+func TestLostReports(t *testing.T) {
+	w := newFixture(t, func(s *setup) { s.engine.NoSkipping = true })
+	reports := func() []string {
+		var times []string
+		for e := range w.Since() {
+			if e.Type == trace.Write && e.Verb == "patch-status" && e.Object.Kind == api.Node {
+				times = append(times, e.Time.Sub(engine.DefaultStart).Round(time.Second).String())
+			}
+		}
+		return slices.Compact(times)
+	}
+	w.Faults.Lose(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Times(8)
+	w.Advance(11 * time.Minute)
+	want(t, "MNT-172", reports(), []string{"5m10s", "5m20s", "10m30s"})
 }
 
 // MNT-350, MNT-351, MNT-904: a pod that has all it uses does not fail, and one that uses nothing does not wait.

@@ -33,6 +33,8 @@ type report struct {
 	known    bool
 	// due says that a report is due even if nothing has changed.
 	due bool
+	// failed says that the last round failed, or that there was no Node for one.
+	failed bool
 	// until is when unchanged reports end after the last change of a pod or an attachment.
 	until time.Time
 }
@@ -115,6 +117,7 @@ func (sr *statusReporter) pass(p *engine.Process) {
 	var err error
 	for try := range statusTries {
 		if err = sr.tryReport(p, try > 0); err == nil {
+			sr.last.failed = false
 			sr.scheduleReport()
 			if !sr.last.registered {
 				sr.ticker.ArmBackground()
@@ -122,6 +125,7 @@ func (sr *statusReporter) pass(p *engine.Process) {
 			return
 		}
 	}
+	sr.last.failed = true
 	if !apierrors.IsNotFound(err) {
 		// MNT-160: the next round tries again.
 		sr.ticker.ArmBackground()
@@ -232,11 +236,12 @@ func (sr *statusReporter) scheduleReport() {
 
 // nextReport returns when the next unchanged report is due.
 func (sr *statusReporter) nextReport() time.Time {
-	now := sr.k.actor.Engine().Now()
-	// Skipped reports would have come every so many rounds.
-	every := (kubeletdefs.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
-	if late := now.Sub(sr.last.sent) / every; late > 0 {
-		sr.last.sent = sr.last.sent.Add(late * every)
+	if !sr.last.failed {
+		// Skipped reports would have come every so many rounds. One that failed is still due.
+		every := (kubeletdefs.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
+		if late := sr.k.actor.Engine().Now().Sub(sr.last.sent) / every; late > 0 {
+			sr.last.sent = sr.last.sent.Add(late * every)
+		}
 	}
 	return sr.last.sent.Add(kubeletdefs.ReportPeriod + 1)
 }
