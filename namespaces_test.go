@@ -1,6 +1,8 @@
 package volsim_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -148,6 +150,31 @@ func TestNamespaceAtResync(t *testing.T) {
 	require.NoError(t, c.Advance(time.Second))
 	_, err = volsim.Get[*corev1.Namespace](c, "shop")
 	require.True(t, apierrors.IsNotFound(err), "NS-020")
+}
+
+// TestNamespaceRequests: NS-021, one request deletes all objects of a kind.
+func TestNamespaceRequests(t *testing.T) {
+	c, err := volsim.New(volsim.Config{Latency: time.Second})
+	require.NoError(t, err)
+	require.NoError(t, c.Create(namespace("shop"), configMap("shop", "a"), configMap("shop", "b"), configMap("shop", "c")))
+	c.Faults.Fail(fake.Match{Verb: "deletecollection", Kind: "ConfigMap", Key: "shop"}, errors.New("no")).Once()
+	c.Faults.Fail(fake.Match{Verb: "delete", Kind: "ConfigMap", Key: "shop/b"}, errors.New("no")).Once()
+	c.Faults.Fail(fake.Match{Verb: "deletecollection", Kind: "Ingress.networking.k8s.io", Key: "shop"}, errors.New("no")).Once()
+	require.NoError(t, c.Delete(namespace("shop")))
+	require.NoError(t, c.Advance(5*time.Minute))
+	require.Empty(t, c.Faults.Unused(), "NS-021: also for kinds without objects")
+	var deletes []string
+	times := map[time.Time]bool{}
+	for e := range c.Trace().Entries() {
+		if e.Object.Kind == "ConfigMap" && e.Verb == "delete" {
+			deletes = append(deletes, e.Object.Key+" "+fmt.Sprint(e.Err))
+			times[e.Time] = true
+		}
+	}
+	require.Equal(t, []string{"shop/a <nil>", "shop/b no", "shop/b <nil>", "shop/c <nil>"}, deletes, "NS-021")
+	require.Len(t, times, 2, "NS-021")
+	_, err = volsim.Get[*corev1.Namespace](c, "shop")
+	require.True(t, apierrors.IsNotFound(err), "NS-014")
 }
 
 // TestNamespaceInAnotherPhase: a namespace as an old server left it is deleted like any other, and its conditions are written at once.

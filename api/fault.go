@@ -8,12 +8,12 @@ type Call struct {
 	Actor string
 	// Target is APIServer, or the name of a backend.
 	Target string
-	// Verb of the API is create, update, update-status, patch, patch-status, delete, get, list or bind. For backends it is the operation, as
-	// in storage.Op.
+	// Verb of the API is create, update, update-status, update-finalize, patch, patch-status, delete, deletecollection, get, list or bind. For
+	// backends it is the operation, as in storage.Op.
 	Verb string
 	// Kind is the kind of the object; "" for backends.
 	Kind string
-	// Key is namespace/name or name of the object. For backends it is the handle of the volume, or its name when it is created;
+	// Key is namespace/name or name of the object; for list and deletecollection the namespace, "" for all. For backends it is the handle of the volume, or its name when it is created;
 	// for GetCapacity the class and the segment, such as "fast topology.example.com/zone=a".
 	Key string
 	// Node is the node for which a backend is called; "" for other calls.

@@ -37,7 +37,7 @@ func covers(m Match, call api.Call) bool {
 func matches(pattern, value string) bool { return pattern == "" || pattern == value }
 
 // apiVerbs are the verbs of calls to the API server.
-var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-status", "delete", "get", "list", "bind"}
+var apiVerbs = []string{"create", "update", "update-status", "update-finalize", "patch", "patch-status", "delete", "deletecollection", "get", "list", "bind"}
 
 // isBackend reports whether a match selects calls to backends only.
 func isBackend(m Match) bool {

@@ -17,7 +17,7 @@ type Transition struct {
 	Component string
 	// Verb of the request, as in api.Call, or "list"; "" for a watch event.
 	Verb string
-	// Object of the request or event. A list has no key. The name of an object that is created may be its generateName.
+	// Object of the request or event. A list has no key, a deletecollection that of the namespace. The name of an object that is created may be its generateName.
 	Object api.Ref
 	// Number of the change that a watch event reports, among all changes of its kind, from 1.
 	Number int
@@ -49,9 +49,9 @@ type Permit struct {
 	Until int
 }
 
-// awaitPermit waits until the request may take effect. Writes of Events and the beginnings of watches need no permit.
+// awaitPermit waits until the request may take effect. Writes of single Events and the beginnings of watches need no permit.
 func (s *Server) awaitPermit(req *http.Request, r *request) {
-	if s.cfg.Hooks.Await == nil || r.resource.kind == api.Event {
+	if s.cfg.Hooks.Await == nil || r.resource.kind == api.Event && r.verb != verbList && r.verb != verbDeleteCollection {
 		return
 	}
 	s.cfg.Hooks.Await(r.transition(), req.Context().Done())
@@ -60,8 +60,11 @@ func (s *Server) awaitPermit(req *http.Request, r *request) {
 // transition returns the request as a transition.
 func (r *request) transition() Transition {
 	t := Transition{Component: r.actor, Verb: r.callVerb(), Object: r.ref()}
-	if r.verb == verbList {
+	switch r.verb {
+	case verbList:
 		t.Object.Key = ""
+	case verbDeleteCollection:
+		t.Object.Key = r.namespace
 	}
 	if t.Verb == verbCreate {
 		t.Body = r.body

@@ -4,7 +4,7 @@
 // As long as objects remain it tries again; a finalizer of one object can keep the whole namespace (NS-023). At the end it removes its own
 // finalizer from the spec of the namespace (NS-025).
 //
-// Discovery of kinds cannot fail here. Kinds are deleted in the order of store.Store.Kinds; upstream has no order.
+// Discovery of kinds cannot fail here. Kinds are deleted in the order of store.Store.NamespacedKinds; upstream has no order.
 package namespace
 
 import (
@@ -200,8 +200,9 @@ func (c *controller) deleteContent(p *engine.Process, ns *corev1.Namespace) (est
 		left = rest.describe()
 		rest.byKind, rest.finalizers = nil, nil
 	} else {
-		for _, kind := range c.store.Kinds() {
-			if known := c.store.Describe(kind); kind != api.Pod && known != nil && known.Namespaced {
+		// NS-021: all kinds that the server knows, whether they have objects or not.
+		for _, known := range c.store.NamespacedKinds() {
+			if kind := api.Kind(known.Name()); kind != api.Pod {
 				c.deleteKind(p, ns, kind, rest)
 			}
 		}
@@ -226,14 +227,9 @@ func (c *controller) deleteKind(p *engine.Process, ns *corev1.Namespace, kind ap
 		fail(err)
 		return
 	}
-	objs, err := p.API().List(p, kind, ns.Name)
-	for _, obj := range objs {
-		// NS-021: the objects of one kind are deleted with their own grace period; dependents are left to the garbage collector.
-		if _, failed := p.API().Delete(p, api.RefTo(obj), background); failed != nil && !apierrors.IsNotFound(failed) {
-			err = failed
-			break
-		}
-	}
+	// NS-021: the objects of one kind are deleted with their own grace period; dependents are left to the garbage collector.
+	err = p.API().DeleteCollection(p, kind, ns.Name, background)
+	var objs []api.Object
 	if err == nil {
 		objs, err = p.API().List(p, kind, ns.Name)
 	}

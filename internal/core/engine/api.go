@@ -3,9 +3,11 @@ package engine
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
@@ -183,9 +185,14 @@ func (c *client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T
 
 // write makes an API write in the name of p: a fault or a delay may come first, then fn takes effect, and the write is traced.
 func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
+	return server.writeAfter(p, server.engine.latency, verb, ref, fn)
+}
+
+// writeAfter is write with the time until fn takes effect.
+func (server *API) writeAfter(p *Process, latency time.Duration, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
 	e := server.engine
 	e.effects++
-	fault, err := p.before(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, e.latency)
+	fault, err := p.before(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, latency)
 	if err != nil {
 		p.traceWrite(verb, ref, nil, nil, err)
 		return nil, err
@@ -250,15 +257,44 @@ func (server *API) Patch(p *Process, ref api.Ref, patch []byte, sub api.Subresou
 
 // Delete deletes an object of any kind in the name of p.
 func (server *API) Delete(p *Process, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
-	return server.write(p, "delete", ref, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
+	return server.delete(p, server.engine.latency, ref, opts)
+}
+
+func (server *API) delete(p *Process, latency time.Duration, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
+	return server.writeAfter(p, latency, "delete", ref, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
+}
+
+// DeleteCollection deletes the objects of a kind in the namespace with one request. The server deletes one after the other, until one cannot
+// be deleted. A fault may hit the request, or, as a delete, one of the objects.
+func (server *API) DeleteCollection(p *Process, kind api.Kind, namespace string, opts api.DeleteOptions) error {
+	return server.collect(p, "deletecollection", kind, namespace, func(objs []api.Object) error {
+		for _, obj := range objs {
+			if _, err := server.delete(p, 0, api.RefTo(obj), opts); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // List reads all objects of a kind in the namespace from the server; "" is all namespaces.
-func (server *API) List(p *Process, kind api.Kind, namespace string) ([]api.Object, error) {
-	call := api.Call{Target: api.APIServer, Verb: "list", Kind: string(kind), Key: namespace}
-	fault, err := p.before(call, p.engine.latency)
+func (server *API) List(p *Process, kind api.Kind, namespace string) (objs []api.Object, err error) {
+	err = server.collect(p, "list", kind, namespace, func(found []api.Object) error {
+		objs = found
+		return nil
+	})
 	if err != nil {
 		return nil, err
+	}
+	return objs, nil
+}
+
+// collect makes a request for all objects of a kind in the namespace. fn carries it out.
+func (server *API) collect(p *Process, verb string, kind api.Kind, namespace string, fn func(objs []api.Object) error) error {
+	call := api.Call{Target: api.APIServer, Verb: verb, Kind: string(kind), Key: namespace}
+	fault, err := p.before(call, p.engine.latency)
+	if err != nil {
+		return err
 	}
 	objs := slices.DeleteFunc(server.engine.store.List(kind), func(obj api.Object) bool {
 		return namespace != "" && obj.GetNamespace() != namespace
@@ -266,10 +302,11 @@ func (server *API) List(p *Process, kind api.Kind, namespace string) ([]api.Obje
 	if p.engine.footprint != nil {
 		noteList(p, call, objs)
 	}
+	err = fn(objs)
 	if lost := p.after(fault); lost != nil {
-		return nil, lost
+		return lost
 	}
-	return objs, nil
+	return err
 }
 
 // Get reads the newest version of an object of any kind from the server.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +58,23 @@ func (s *Store) Kinds() []api.Kind {
 		}
 	}
 	return kinds
+}
+
+// NamespacedKinds lists every namespaced kind that the server knows: the simulated ones in the order of Kinds, then the others by name.
+func (s *Store) NamespacedKinds() []*objkinds.Kind {
+	var kinds, others []*objkinds.Kind
+	for _, kind := range Kinds() {
+		if known := s.Describe(kind); known.Namespaced {
+			kinds = append(kinds, known)
+		}
+	}
+	for _, known := range slices.Concat(objkinds.All(), s.CustomKinds()) {
+		if known.Namespaced && !Simulated(api.Kind(known.Name())) {
+			others = append(others, known)
+		}
+	}
+	slices.SortFunc(others, func(a, b *objkinds.Kind) int { return strings.Compare(a.Name(), b.Name()) })
+	return append(kinds, others...)
 }
 
 // CustomKinds lists the kinds that CustomResourceDefinitions define, by name.

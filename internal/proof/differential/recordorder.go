@@ -123,7 +123,10 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 	t.noted = t.engine.Trace().Seq()
 	for _, effect := range f.Calls {
 		who := askerOf(effect.Call)
-		if who.actor = effect.Process.Actor().Name(); who.verb == "get" || who.verb == "list" {
+		if who.actor = effect.Process.Actor().Name(); inCollection(who) {
+			continue
+		}
+		if who.verb == "get" || who.verb == "list" || who.verb == "deletecollection" {
 			t.add(t.engine.Now(), who)
 			t.note(effect.Process)
 			continue
@@ -292,6 +295,8 @@ func (t *orderRecorder) entry(e trace.Entry) asker {
 		// A fault rule made this call fail before the injector of the configuration was asked.
 		t.ask(e.Call)
 		return asker{}
+	case inCollection(who):
+		return asker{}
 	case e.Type == trace.Write && e.Object.Kind != api.Event:
 	case e.Type == trace.Storage && e.Verb == "begin":
 		t.begun[e.Call]++
@@ -318,6 +323,9 @@ func (t *orderRecorder) entry(e trace.Entry) asker {
 	t.add(e.Time, who)
 	return who
 }
+
+// inCollection reports whether a deletion is part of a deletecollection, which is the request: all of those by the namespace controller are.
+func inCollection(who asker) bool { return who.actor == actors.Namespace && who.verb == "delete" }
 
 // add records that a request takes effect.
 func (t *orderRecorder) add(at time.Time, who asker) {

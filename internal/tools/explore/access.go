@@ -113,7 +113,7 @@ func (a *access) note(t *tracker, f *engine.Footprint, independent bool) {
 		switch {
 		case call.Target != api.APIServer:
 			a.changes(storageCell.named(call.Target))
-		case call.Verb == "list":
+		case call.Verb == "list" || call.Verb == "deletecollection":
 			a.reads(kindCell.named(call.Kind))
 		default:
 			a.reads(objectCell.named(call.Kind, call.Key))
