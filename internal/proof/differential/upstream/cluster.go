@@ -136,6 +136,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return factories[len(factories)-1]
 	}
 	from := shared(actors.PersistentVolume)
+	volumes := from
 	logged := klog.NewContext(ctx, c.EventLogger(actors.PersistentVolume))
 	pv, err := persistentvolume.NewController(logged, persistentvolume.ControllerParameters{
 		KubeClient:                clients[actors.PersistentVolume],
@@ -187,7 +188,11 @@ func (c *Cluster) start(ctx context.Context) error {
 		factory.StartWithContext(quiet)
 		c.Running.Go(factory.Shutdown)
 	}
-	c.Running.Go(func() { pv.Run(logged) })
+	c.Running.Go(func() {
+		// The resyncs count from the start. The controller itself would ask every 100 ms whether its informers have synced.
+		volumes.WaitForCacheSyncWithContext(ctx)
+		pv.Run(logged)
+	})
 	c.Running.Go(func() { pvProtection.Run(klog.NewContext(ctx, c.Logger(actors.PVProtection)), 1) })
 	c.Running.Go(func() { pvcProtection.Run(klog.NewContext(ctx, c.Logger(actors.PVCProtection)), 1) })
 	c.Running.Go(expanding)

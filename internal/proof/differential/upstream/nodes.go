@@ -63,7 +63,7 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c, zones} })
 			setField(fields, "computeZoneStateFunc", zones.beforeStates)
 			setField(fields, "getPodsAssignedToNode", sortedPods)
-			run = func() { runNodeLifecycle(logged, real, client) }
+			run = func() { runNodeLifecycle(logged, real, client, c.cfg.Latency > 0) }
 		case actors.TaintEviction:
 			if err := controller.AddPodNodeNameIndexer(pods.Informer()); err != nil {
 				return fmt.Errorf("taint eviction controller: %w", err)
@@ -109,10 +109,10 @@ func doNoExecuteTaintingPass(nc *nodelifecycle.Controller, ctx context.Context)
 //go:linkname monitorNodeHealth k8s.io/kubernetes/pkg/controller/nodelifecycle.(*Controller).monitorNodeHealth
 func monitorNodeHealth(nc *nodelifecycle.Controller, ctx context.Context) error
 
-// runNodeLifecycle runs the controller like its method Run, except that passes of its two loops neither begin at the same instant nor overlap. In
-// a real process they are never at the same instant, and one that meets the other waits for its mutex, which is held during requests. Virtual
-// time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time.
-func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface) {
+// runNodeLifecycle runs the controller like its method Run, except that passes of its two loops do not begin at the same instant: in a real
+// process they never do. With apart, for requests that take time, they do not overlap either: one that meets the other waits for its mutex,
+// which is held during requests. Virtual time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time.
+func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface, apart bool) {
 	fields := reflect.ValueOf(nc).Elem()
 	broadcaster := harness.Unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
 	broadcaster.StartStructuredLogging(3)
@@ -131,8 +131,10 @@ func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client 
 	}
 	pass := make(chan struct{}, 1)
 	alone := func(f func()) {
-		pass <- struct{}{}
-		defer func() { <-pass }()
+		if apart {
+			pass <- struct{}{}
+			defer func() { <-pass }()
+		}
 		f()
 	}
 	running.Go(func() {
