@@ -32,6 +32,7 @@ const (
 
 // controller is one life of the Deployment controller.
 type controller struct {
+	actor       *engine.Actor
 	deployments engine.Informer[*plain.Object]
 	sets        engine.Informer[*plain.Object]
 	setTable    store.Table[*plain.Object]
@@ -40,6 +41,8 @@ type controller struct {
 	queue       *engine.Queue
 	recorder    *engine.Recorder
 	failed      engine.Repeats
+	// deleted are the deleted pods that the controller still has to handle, the first of them now (DEP-041).
+	deleted []*corev1.Pod
 }
 
 // New adds the controller. deployments contains the Deployments.
@@ -51,10 +54,10 @@ func New(e *engine.Engine, deployments store.Table[*plain.Object]) (*engine.Acto
 	byOwner := workload.IndexPods(e.Store())
 	return e.NewActor(actors.Deployment, func(a *engine.Actor) {
 		c := &controller{
-			deployments: engine.NewInformer(a, deployments), sets: engine.NewInformer(a, sets), setTable: sets, pods: engine.NewInformer(a, e.Store().Pods),
+			actor: a, deployments: engine.NewInformer(a, deployments), sets: engine.NewInformer(a, sets), setTable: sets, pods: engine.NewInformer(a, e.Store().Pods),
 			byOwner: byOwner, recorder: a.NewRecorder("deployment-controller"), failed: engine.Repeats{},
 		}
-		a.Keeps(&c.failed)
+		a.Keeps(&c.failed, &c.deleted)
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "deployment", Kind: Kind, Workers: workers, Sync: c.work})
 		enqueue := func(d *plain.Object) { c.queue.Add(api.KeyOf(d)) }
 		c.deployments.Handle(engine.Handler[*plain.Object]{Add: enqueue, Update: func(_, d *plain.Object) { enqueue(d) }, Delete: enqueue})
@@ -110,37 +113,65 @@ func (c *controller) setDeleted(set *plain.Object) {
 	}
 }
 
-// podDeleted queues a Deployment with strategy Recreate when its last pod is gone (DEP-041).
+// podDeleted handles the deletion of a pod, after the deletions before it.
 func (c *controller) podDeleted(pod *corev1.Pod) {
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind != "ReplicaSet" {
+	if len(c.deleted) == 0 && c.recreated(pod) == nil {
 		return
 	}
-	set, ok := c.sets.Get(api.Key(pod.Namespace, ref.Name))
-	if !ok || set.UID != ref.UID {
+	if c.deleted = append(c.deleted, pod); len(c.deleted) == 1 {
+		c.actor.Go("deleted pods", func(p *engine.Process) {
+			for len(c.deleted) > 0 {
+				c.enqueueWithoutPods(p, c.deleted[0])
+				c.deleted = c.deleted[1:]
+			}
+		})
+	}
+}
+
+// enqueueWithoutPods queues the Deployment of a deleted pod if its strategy is Recreate and its last pod is gone (DEP-041).
+func (c *controller) enqueueWithoutPods(p *engine.Process, pod *corev1.Pod) {
+	d := c.recreated(pod)
+	if d == nil {
 		return
 	}
-	ref = metav1.GetControllerOfNoCopy(set)
-	if ref == nil {
-		return
-	}
-	obj, ok := c.owner(pod.Namespace, ref)
-	if !ok {
-		return
-	}
-	d := plain.Shared[*appsv1.Deployment](obj)
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
-	if err != nil || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+	if err != nil {
 		return
 	}
-	// DEP-041: while pods are left, their deletion is not of interest. SIM: the sets are those of the informer.
-	for _, set := range c.sets.List() {
-		if owner := metav1.GetControllerOfNoCopy(set); owner != nil && owner.UID == d.UID && selector.Matches(labels.Set(set.Labels)) &&
-			len(c.pods.ByIndex(c.byOwner, string(set.UID))) > 0 {
+	// DEP-041: the sets are read from the API server. If that fails, the Deployment is not queued.
+	sets, err := p.API().List(p, setKind, d.Namespace)
+	if err != nil {
+		return
+	}
+	for _, set := range sets {
+		if metav1.IsControlledBy(set, d) && selector.Matches(labels.Set(set.GetLabels())) && len(c.pods.ByIndex(c.byOwner, string(set.GetUID()))) > 0 {
 			return
 		}
 	}
-	c.queue.Add(api.KeyOf(obj))
+	c.queue.Add(api.KeyOf(d))
+}
+
+// recreated returns the Deployment of a pod if its strategy is Recreate, or nil.
+func (c *controller) recreated(pod *corev1.Pod) *appsv1.Deployment {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != "ReplicaSet" {
+		return nil
+	}
+	set, ok := c.sets.Get(api.Key(pod.Namespace, ref.Name))
+	if !ok || set.UID != ref.UID {
+		return nil
+	}
+	if ref = metav1.GetControllerOfNoCopy(set); ref == nil {
+		return nil
+	}
+	obj, ok := c.owner(pod.Namespace, ref)
+	if !ok {
+		return nil
+	}
+	if d := plain.Shared[*appsv1.Deployment](obj); d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return d
+	}
+	return nil
 }
 
 // owner returns the Deployment that a controller reference names.

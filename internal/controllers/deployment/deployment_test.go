@@ -251,8 +251,18 @@ func TestRecreate(t *testing.T) {
 	f.want("DEP-070", "status", f.counts(), "0 0 0 0 0 2")
 	f.Advance(time.Minute)
 	f.want("DEP-040", "sizes", f.sizes(), "1:0/0")
+	f.Faults.Slow(fake.Match{Actor: "deployment-controller", Verb: "list", Kind: string(replicaset.Kind)}, 10*time.Second).Times(2)
+	purged := f.Now()
 	f.purge()
+	f.Advance(20 * time.Second)
 	f.want("DEP-041", "sizes", f.sizes(), "1:0/0 2:2/2")
+	var lists []string
+	for e := range f.Trace().Entries() {
+		if e.Actor == "deployment-controller" && e.Type == trace.Injected {
+			lists = append(lists, e.Time.Sub(purged).String())
+		}
+	}
+	f.want("DEP-041", "a list for each pod, one after the other", strings.Join(lists, " "), "0s 10s")
 }
 
 // DEP-020 to DEP-023: scaling is no rollout.
