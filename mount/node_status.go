@@ -33,7 +33,7 @@ type report struct {
 	known    bool
 	// due says that a report is due even if nothing has changed.
 	due bool
-	// failed says that the last round failed, or that there was no Node for one.
+	// failed says that the last round failed.
 	failed bool
 	// until is when unchanged reports end after the last change of a pod or an attachment.
 	until time.Time

@@ -68,8 +68,6 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 	}
 	k.object = node
 	if node == nil {
-		// MNT-172: the rounds until it comes back fail.
-		k.status.last.failed = true
 		return
 	}
 	// MNT-174: a volume may be attached now.
