@@ -236,8 +236,9 @@ func (a *attacher) saveAttachError(p *engine.Process, va *storagev1.VolumeAttach
 	if isStatus(failure) {
 		code = new(int32(backends.CodeNumber(storage.CodeOf(failure))))
 	}
+	at := p.Now()
 	a.saveError(p, va, func(status *storagev1.VolumeAttachmentStatus) {
-		status.AttachError = withError(status.AttachError, p.Now(), failure)
+		status.AttachError = withError(status.AttachError, at, failure)
 		if code != nil {
 			status.AttachError.ErrorCode = code
 		}
@@ -246,8 +247,9 @@ func (a *attacher) saveAttachError(p *engine.Process, va *storagev1.VolumeAttach
 
 // saveDetachError writes an error into the status of a VolumeAttachment.
 func (a *attacher) saveDetachError(p *engine.Process, va *storagev1.VolumeAttachment, failure error) {
+	at := p.Now()
 	a.saveError(p, va, func(status *storagev1.VolumeAttachmentStatus) {
-		status.DetachError = withError(status.DetachError, p.Now(), failure)
+		status.DetachError = withError(status.DetachError, at, failure)
 	})
 }
 

@@ -228,6 +228,32 @@ func TestErrorTooLong(t *testing.T) {
 	}
 }
 
+// The time of an error is that of the failure, however long its write takes (ATT-172, ATT-175).
+func TestErrorTimes(t *testing.T) {
+	slow := func(w *fixture) {
+		w.Faults.Add(fake.Match{Verb: "patch-status", Kind: "VolumeAttachment"}, api.Fault{Delay: 20 * sec}).Once()
+	}
+	w := attacherOnly(t)
+	slow(w)
+	failed := w.Engine.Now()
+	w.request("va", "missing")
+	w.Advance(20 * sec)
+	if e := w.stored("va").Status.AttachError; e == nil || !e.Time.Time.Equal(failed) {
+		t.Errorf("ATT-172: the error is %v, want one of %v", e, failed)
+	}
+	w = attacherOnly(t)
+	w.request("va", "pv1")
+	w.Advance(sec)
+	w.Faults.Fail(matchDetach, fakeInternal)
+	slow(w)
+	failed = w.Engine.Now()
+	w.delete(w.stored("va"))
+	w.Advance(20 * sec)
+	if e := w.stored("va").Status.DetachError; e == nil || !e.Time.Time.Equal(failed) {
+		t.Errorf("ATT-175: the error is %v, want one of %v", e, failed)
+	}
+}
+
 // Detaching goes on for ever without the PersistentVolume (ATT-177), and by the annotation without the CSINode (ATT-175).
 func TestDetachWithout(t *testing.T) {
 	w := attacherOnly(t)
