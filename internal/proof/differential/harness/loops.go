@@ -15,7 +15,7 @@ const (
 	Report Loop = iota
 	Populator
 	Reconciler
-	// Ends are the ends of driver calls that took time. A pass at the same instant does not see them (MNT-014).
+	// Ends are the ends of driver calls, and of requests of operations, that took time. A pass at the same instant does not see them (MNT-014).
 	Ends
 	// Looks are the checks of pods that wait until volumes are mounted or unmounted.
 	Looks
