@@ -2,6 +2,7 @@ package mount
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +286,37 @@ func TestCallBudget(t *testing.T) {
 	w.Mark()
 	w.Advance(4 * time.Minute)
 	want(t, "MNT-006", w.timed()[:2], []string{"2m0.1s Stage h1 = DeadlineExceeded", "2m0.7s Stage h1"})
+}
+
+// MNT-006: the requests that a method of the plugin makes before its call take part of the two minutes. The first read of the VolumeAttachment
+// comes before the method.
+func TestCallBudgetWithRequests(t *testing.T) {
+	const unknown = `FailedMount default/p1: MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to ` +
+		`determine if the node service has VOLUME_MOUNT_GROUP capability: rpc error: code = DeadlineExceeded desc = context deadline exceeded`
+	for _, tt := range []struct {
+		rule, name string
+		read       time.Duration
+		calls      []string
+		event      string
+	}{
+		{"MNT-006", "half a minute", 30 * time.Second, []string{"2m30.1s Stage h1 = DeadlineExceeded", "2m30.7s Stage h1"}, ""},
+		{"MNT-006", "all of them", 2 * time.Minute, []string{"4m0.7s Stage h1", "4m0.7s Publish h1"}, unknown},
+	} {
+		w := newFixture(t)
+		w.Faults.Slow(fake.Match{Verb: "get", Kind: "VolumeAttachment"}, tt.read).Times(2)
+		if tt.event == "" {
+			w.Faults.Slow(fake.Match{Target: driverName, Verb: "Stage"}, 3*time.Minute).Once()
+		}
+		w.pod("p1")
+		w.Advance(11 * time.Second)
+		w.attach(handle)
+		w.Mark()
+		w.Advance(5 * time.Minute)
+		want(t, tt.rule+" "+tt.name, w.timed()[:2], tt.calls)
+		if tt.event != "" && !slices.Contains(w.events(), tt.event) {
+			t.Errorf("%s %s: events %q, want %q", tt.rule, tt.name, w.events(), tt.event)
+		}
+	}
 }
 
 // MNT-301, MNT-306, MNT-920: a driver without staging goes through the states, and its directory stays.

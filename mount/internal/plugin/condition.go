@@ -32,7 +32,7 @@ func (h *Host) Condition(p *engine.Process, spec *volumes.Spec, pod types.UID, p
 	if spec.Inline != nil {
 		req.ID = InlineHandle(pod, spec.Name())
 	}
-	err = h.callForPod(p, driver, storage.NodeCondition, req.ID, pod, func() error {
+	err = h.callForPod(p, p.Now(), driver, storage.NodeCondition, req.ID, pod, func() error {
 		problem, err = driver.(storage.ConditionReporter).NodeCondition(req)
 		return err
 	}, func() error { return nil })

@@ -95,7 +95,7 @@ func (c csiPlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
 }
 
 func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
-	source, fs := spec.CSI(), c.h.Disk
+	source, fs, begun := spec.CSI(), c.h.Disk, p.Now()
 	// MNT-301: the driver must be registered.
 	driver, err := c.client(source.Driver, "attacher.MountDevice")
 	if err != nil {
@@ -120,6 +120,9 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		// MNT-301, MNT-920: without staging, only an empty directory is left, and no metadata.
 		return nil
 	}
+	if timeLeft(p, begun) <= 0 {
+		return mountGroupUnknown("attacher.MountDevice")
+	}
 	label := c.label(spec)
 	if err := fs.WriteMetadata(disk.Parent(mountPath)+"/"+disk.MetadataFile,
 		disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle, Label: label}); err != nil {
@@ -132,7 +135,7 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, label), AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 		Secrets: secrets,
 	}
-	err = c.h.lastCall(p, driver, storage.Stage, req.ID, "", func() error { return driver.(storage.Stager).Stage(req) }, func() error {
+	err = c.h.lastCall(p, begun, driver, storage.Stage, req.ID, "", func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID, Label: label})
 	})
 	err = volumes.ClassifyRPC(storage.Stage, err)
@@ -141,6 +144,12 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		_ = c.h.removeMountDir(mountPath)
 	}
 	return err
+}
+
+// mountGroupUnknown is the error of a method whose time was over when it asked the driver for VOLUME_MOUNT_GROUP (MNT-006).
+func mountGroupUnknown(method string) error {
+	return volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to determine if the node service has VOLUME_MOUNT_GROUP capability: %w",
+		method, errLate)}
 }
 
 func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath string) error {
@@ -163,7 +172,7 @@ func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath s
 		return c.h.removeMountDir(mountPath)
 	}
 	req := storage.NodeRequest{ID: data.Handle, Node: c.h.Node, StagingPath: mountPath}
-	err = c.h.lastCall(p, driver, storage.Unstage, data.Handle, "", func() error { return driver.(storage.Stager).Unstage(req) },
+	err = c.h.lastCall(p, p.Now(), driver, storage.Unstage, data.Handle, "", func() error { return driver.(storage.Stager).Unstage(req) },
 		func() error { return fs.Unmount(mountPath) })
 	if err != nil {
 		return fmt.Errorf("kubernetes.io/csi: attacher.UnmountDevice failed: %w", err)

@@ -67,7 +67,7 @@ func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) 
 }
 
 func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
-	source, fs := csiSourceOf(spec, pod), c.h.Disk
+	source, fs, begun := csiSourceOf(spec, pod), c.h.Disk, p.Now()
 	target := c.h.Layout.CSIMount(pod.UID, spec.Name())
 	// MNT-302, MNT-303: the driver must be registered, and support the lifecycle mode.
 	driver, err := c.client(source.driver, "mounter.SetUpAt")
@@ -103,6 +103,9 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	if err := c.addTokens(p, source.driver, pod, &req); err != nil {
 		return err
 	}
+	if timeLeft(p, begun) <= 0 {
+		return mountGroupUnknown("mounter.SetUpAt")
+	}
 	data := disk.Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil, Label: c.label(spec)}
 	if err := fs.WriteMetadata(disk.Parent(target)+"/"+disk.MetadataFile, data); err != nil {
 		return err
@@ -111,7 +114,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	if publisher, ok := driver.(storage.Publisher); !ok {
 		err = unimplemented(storage.Publish)
 	} else {
-		err = c.h.lastCall(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+		err = c.h.lastCall(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
 			func() error { return c.h.MountFiles(mount) })
 	}
 	err = volumes.ClassifyRPC(storage.Publish, err)
@@ -173,6 +176,6 @@ func (c csiPlugin) unpublish(p *engine.Process, driver storage.Backend, handle s
 		return unimplemented(storage.Unpublish)
 	}
 	req := storage.NodeRequest{ID: handle, Node: c.h.Node, TargetPath: target}
-	return c.h.lastCall(p, driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
+	return c.h.lastCall(p, p.Now(), driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
 		func() error { return c.h.Disk.Unmount(target) })
 }

@@ -26,7 +26,7 @@ type (
 
 // NodeExpand calls the driver to expand the volume on the node (MNT-424).
 func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
-	source := spec.CSI()
+	source, begun := spec.CSI(), p.Now()
 	driver, ok := c.h.Backends.Driver(source.Driver)
 	if !ok || !c.h.registered(source.Driver) {
 		// MNT-420, MNT-422: the only transient error: nothing is known, and nothing is recorded.
@@ -43,7 +43,7 @@ func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandR
 			source.NodeExpandSecretRef.Name, err)
 	}
 	call := c.h.nodeExpandCall(driver, spec, req, secrets)
-	err = c.h.call(p, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
+	err = c.h.call(p, begun, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
 	switch {
 	case err == nil:
 		return nil
@@ -75,7 +75,7 @@ func (t inTreePlugin) StagingPath(spec *volumes.Spec) string {
 
 func (t inTreePlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
 	call := t.h.nodeExpandCall(t.backend(), spec, req, nil)
-	return t.h.call(p, t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
+	return t.h.call(p, p.Now(), t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
 }
 
 // nodeExpandCall returns the call to a backend.

@@ -88,7 +88,7 @@ const (
 	// MNT-012: when a slow change of the group of files is reported first, and how often after that.
 	firstGroupWarning  = 30 * time.Second
 	groupWarningPeriod = time.Minute
-	// MNT-006: the timeout of calls to CSI drivers.
+	// MNT-006: the time that a method of the CSI plugin has for its calls, and for the requests before them.
 	csiTimeout = 2 * time.Minute
 )
 
@@ -109,19 +109,22 @@ func (h *Host) For(name string) Plugin {
 	return inTreePlugin{h, name}
 }
 
-// call makes a call to a backend about a volume on the node. effect changes the node when the call takes effect.
-func (h *Host) call(p *engine.Process, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
-	return h.callForPod(p, b, op, id, "", call, effect)
+// call makes a call to a backend about a volume on the node. effect changes the node when the call takes effect. begun is when the method of
+// the plugin began that makes the call.
+func (h *Host) call(p *engine.Process, begun time.Time, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
+	return h.callForPod(p, begun, b, op, id, "", call, effect)
 }
 
 // callForPod is like call, for a volume of a pod.
-func (h *Host) callForPod(p *engine.Process, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
+func (h *Host) callForPod(p *engine.Process, begun time.Time, b storage.Backend, op storage.Op, id string, pod types.UID,
+	call, effect func() error) error {
 	defer p.Yield()
-	return h.lastCall(p, b, op, id, pod, call, effect)
+	return h.lastCall(p, begun, b, op, id, pod, call, effect)
 }
 
 // lastCall is like callForPod, and leaves it to the operation to let passes come first, before its next step.
-func (h *Host) lastCall(p *engine.Process, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
+func (h *Host) lastCall(p *engine.Process, begun time.Time, b storage.Backend, op storage.Op, id string, pod types.UID,
+	call, effect func() error) error {
 	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: h.Node, Pod: string(pod)}
 	do := func() error {
 		if err := backends.Safely(b.Name(), op, call); err != nil {
@@ -138,9 +141,16 @@ func (h *Host) lastCall(p *engine.Process, b storage.Backend, op storage.Op, id 
 	if backends.IsInTree(b) {
 		return p.Backend(what, delay, do)
 	}
-	// MNT-006: CSI calls time out after two minutes; here, a call that takes longer has no effect.
-	return p.BackendWithin(what, delay, csiTimeout, errLate, do)
+	left := timeLeft(p, begun)
+	if left <= 0 {
+		return errLate // the driver is not called
+	}
+	// MNT-006: here, a call that takes longer has no effect.
+	return p.BackendWithin(what, delay, left, errLate, do)
 }
+
+// timeLeft returns how long a method of the CSI plugin that began then may take (MNT-006).
+func timeLeft(p *engine.Process, begun time.Time) time.Duration { return begun.Add(csiTimeout).Sub(p.Now()) }
 
 var errLate = storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 
