@@ -51,7 +51,7 @@ func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) err
 		w.status.written = pod
 		return nil
 	}
-	kubeletstatus.Complete(lists, &status, pod, p.Now())
+	kubeletstatus.Complete(lists, &status, pod, w.status.written, p.Now())
 	changed := *pod
 	changed.Status = status
 	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.ReplaceStatus(p, &changed) })

@@ -147,8 +147,9 @@ const (
 	podAddress  = "192.168.192.168"
 )
 
-// Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers.
-func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
+// Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers. written
+// is the pod as this kubelet last wrote it, nil if it has not.
+func Complete(l *Lists, status *corev1.PodStatus, pod, written *corev1.Pod, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	if status.StartTime == nil {
 		status.StartTime = new(at)
@@ -160,7 +161,7 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if c.LastTransitionTime.IsZero() {
-			c.LastTransitionTime = at
+			c.LastTransitionTime = since(c, written, at)
 		}
 		if slices.Contains(kubeletConditions, c.Type) {
 			c.ObservedGeneration = pod.Generation
@@ -180,6 +181,17 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 	ran := status.PodIP != ""
 	completeContainers(status.InitContainerStatuses, pod.Status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)
 	completeContainers(status.ContainerStatuses, pod.Status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
+}
+
+// since returns since when the kubelet reports a condition with that status. NODE-091: another writer does not change that.
+func since(c *corev1.PodCondition, written *corev1.Pod, now metav1.Time) metav1.Time {
+	if written == nil {
+		return now
+	}
+	if at := find(written.Status.Conditions, c.Type); at >= 0 && written.Status.Conditions[at].Status == c.Status {
+		return written.Status.Conditions[at].LastTransitionTime
+	}
+	return now
 }
 
 // unshared returns a list that may be written to: a copy of one that a stored pod has.

@@ -210,28 +210,31 @@ func TestShortFailure(t *testing.T) {
 	for _, act := range []struct {
 		name         string
 		fail, repair func(c *volsim.Cluster)
+		again        bool // the pod becomes ready again, rather than being ready still
 	}{
-		{"the kubelet restarts", func(c *volsim.Cluster) { must(c.Node("n2")).Stop() }, func(c *volsim.Cluster) { must(c.Node("n2")).Start() }},
+		{"the kubelet restarts", func(c *volsim.Cluster) { must(c.Node("n2")).Stop() }, func(c *volsim.Cluster) { must(c.Node("n2")).Start() }, true},
 		{"the network comes back", func(c *volsim.Cluster) { must(c.Node("n2")).Partition(true) },
-			func(c *volsim.Cluster) { must(c.Node("n2")).Partition(false) }},
+			func(c *volsim.Cluster) { must(c.Node("n2")).Partition(false) }, false},
 	} {
 		c := must(volsim.New(volsim.Config{}))
 		require.NoError(t, c.Create(fake.Node("n1"), fake.Node("n2"), fake.Pod("db", fake.OnNode("n2"))))
 		require.NoError(t, c.Advance(time.Minute))
-		act.fail(c)
-		require.NoError(t, c.Advance(2*time.Minute))
-		isReady := func() corev1.ConditionStatus {
+		ready := func() (ready corev1.PodCondition) {
 			for _, condition := range must(c.Pods.Get("db")).Status.Conditions {
 				if condition.Type == corev1.PodReady {
-					return condition.Status
+					ready = condition
 				}
 			}
-			return ""
+			return ready
 		}
-		require.Equal(t, corev1.ConditionFalse, isReady(), "NODE-035, %s", act.name)
+		first := ready().LastTransitionTime.Time
+		act.fail(c)
+		require.NoError(t, c.Advance(2*time.Minute))
+		require.Equal(t, corev1.ConditionFalse, ready().Status, "NODE-035, %s", act.name)
 		act.repair(c)
 		require.NoError(t, c.Advance(11*time.Second))
-		require.Equal(t, corev1.ConditionTrue, isReady(), "NODE-091, %s", act.name)
+		require.Equal(t, corev1.ConditionTrue, ready().Status, "NODE-091, %s", act.name)
+		require.Equal(t, act.again, ready().LastTransitionTime.After(first), "NODE-091: the time of the condition is another, %s", act.name)
 		require.NoError(t, c.Advance(10*time.Minute))
 		require.Nil(t, must(c.Pods.Get("db")).DeletionTimestamp, "NODE-065, %s", act.name)
 	}

@@ -150,7 +150,9 @@ func (h *Host) lastCall(p *engine.Process, begun time.Time, b storage.Backend, o
 }
 
 // timeLeft returns how long a method of the CSI plugin that began then may take (MNT-006).
-func timeLeft(p *engine.Process, begun time.Time) time.Duration { return begun.Add(csiTimeout).Sub(p.Now()) }
+func timeLeft(p *engine.Process, begun time.Time) time.Duration {
+	return begun.Add(csiTimeout).Sub(p.Now())
+}
 
 var errLate = storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 

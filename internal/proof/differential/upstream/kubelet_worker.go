@@ -288,8 +288,10 @@ func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
 		return errOtherPod
 	}
 	if !same(pod, compute) {
+		var written *corev1.Pod
+		w.locked(func() { written = w.written })
 		status := compute(nil, pod)
-		kubeletstatus.Complete(nil, &status, pod, time.Now())
+		kubeletstatus.Complete(nil, &status, pod, written, time.Now())
 		pod.Status = status
 		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 			return err
