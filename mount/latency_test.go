@@ -81,6 +81,55 @@ func TestSyncsThatFindNothing(t *testing.T) {
 	}
 }
 
+// TestRoundsWithoutNode: MNT-172, while there is no Node each round asks for it four times. The time that this takes delays the next rounds, whether
+// they are skipped or not.
+func TestRoundsWithoutNode(t *testing.T) {
+	const rounds = 6
+	for _, tt := range []struct {
+		rule, name   string
+		latency      time.Duration
+		every        bool
+		reads        int
+		pause, write time.Duration // between rounds; from the round in which the Node is back
+	}{
+		{"MNT-172", "all rounds", 0, true, 4 * rounds, 10 * time.Second, 0},
+		{"MNT-172", "skipped", 0, false, 0, 10 * time.Second, 0},
+		{"MNT-172", "all rounds, slow", 150 * time.Millisecond, true, 4 * rounds, 10600 * time.Millisecond, 150 * time.Millisecond},
+		{"MNT-172", "skipped, slow", 150 * time.Millisecond, false, 4 * rounds, 10600 * time.Millisecond, 150 * time.Millisecond},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			seen := &counting{}
+			w := newFixture(t, func(s *setup) {
+				s.engine.Latency, s.engine.NoSkipping = tt.latency, tt.every
+				if tt.every {
+					s.engine.Injector = seen
+				} else {
+					predicts := &predicting{}
+					s.engine.Injector, seen = predicts, &predicts.counting
+				}
+			})
+			w.Advance(time.Minute)
+			_, err := w.Store().Nodes.Delete(nodeName, deleteNow)
+			w.OK(err)
+			w.Advance(time.Millisecond)
+			first := w.node.kubelet.status.ticker.TickAfter(w.Now())
+			seen.reads = 0
+			w.Advance(first.Add(rounds*tt.pause - time.Second).Sub(w.Now()))
+			want(t, tt.rule+": reads", seen.reads, tt.reads)
+			w.Create(fake.Node(nodeName))
+			w.Mark()
+			w.Advance(5 * time.Second)
+			for e := range w.Since() {
+				if e.Type == trace.Write && e.Verb == "patch-status" && e.Object.Kind == api.Node {
+					want(t, tt.rule+": written", e.Time.Sub(first), rounds*tt.pause+tt.write)
+					return
+				}
+			}
+			t.Errorf("%s: no report", tt.rule)
+		})
+	}
+}
+
 // twoVolumes makes a pod with a volume that is mounted on the node and one that is not.
 func (w *fixture) twoVolumes(name string) {
 	pod := fake.Pod(name, fake.OnNode(nodeName))

@@ -126,12 +126,22 @@ func (sr *statusReporter) pass(p *engine.Process) {
 		}
 	}
 	sr.last.failed = true
-	if !apierrors.IsNotFound(err) {
-		// MNT-160: the next round tries again.
-		sr.ticker.ArmBackground()
+	if apierrors.IsNotFound(err) {
+		sr.awaitNode()
 		return
 	}
-	// When the Node object comes back, the watch requests the next round.
+	// MNT-160: the next round tries again.
+	sr.ticker.ArmBackground()
+}
+
+// awaitNode is called while there is no Node object. When it comes back, the watch requests a round. The rounds until then fail, so they are
+// skipped, unless their requests take time: then they delay the rounds after them (MNT-172).
+func (sr *statusReporter) awaitNode() {
+	if sr.k.actor.Engine().Latency() > 0 {
+		sr.ticker.ArmBackground()
+	} else {
+		sr.ticker.ArmIdle()
+	}
 }
 
 // nextIdleRound returns when the next round is due that makes requests although nothing has changed.

@@ -68,6 +68,7 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 	}
 	k.object = node
 	if node == nil {
+		k.status.awaitNode()
 		return
 	}
 	// MNT-174: a volume may be attached now.

@@ -193,6 +193,9 @@ func (e *Engine) Now() time.Time { return e.start.Add(e.now) }
 // Elapsed returns the time that has passed since the start.
 func (e *Engine) Elapsed() time.Duration { return e.now }
 
+// Latency is that of the configuration.
+func (e *Engine) Latency() time.Duration { return e.latency }
+
 // Store is the API server's storage. Reading it has no effect on the run; actors write through API.
 func (e *Engine) Store() *store.Store { return e.store }
 
