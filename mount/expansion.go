@@ -65,8 +65,9 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 	}) != volumes.Expand {
 		return false
 	}
-	// MNT-406, MNT-925: until the claim changes, another attempt would find the same, so it is skipped.
-	return !ex.undecided[claimKey(spec)] || ex.recheck || ex.everyPass
+	// MNT-406, MNT-925: until the claim changes, another attempt would find the same, so it is skipped. MNT-155: unless it ends the backoff of
+	// another operation on the volume.
+	return !ex.undecided[claimKey(spec)] || ex.recheck || ex.everyPass || ex.k.operations.pending.TakesOver(volumeKey(v.Name), opExpand)
 }
 
 // nextRecheck returns when a pass checks undecided claims and deferrals again: MNT-406, MNT-925: each pass does.
@@ -85,6 +86,8 @@ func claimKey(spec *volumes.Spec) string {
 // expandInUse starts to expand a mounted volume, for all of its pods (MNT-429).
 func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 	snapshot, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
+	// MNT-155: another operation on the volume need not back off any more.
+	frees := ex.k.operations.pending.TakesOver(volumeKey(snapshot.Name), opExpand)
 	// MNT-153, MNT-406: the operation is on the volume as a whole, and has a backoff only after an error.
 	ex.k.operations.start(volumeKey(snapshot.Name), opExpand, pod, func(p *engine.Process) error {
 		err := ex.expandMounted(p, snapshot, spec, pod)
@@ -93,17 +96,17 @@ func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 			// MNT-393: each failed operation emits an Event.
 			ex.k.Event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
 		}
-		ex.afterExpansion(snapshot.Name, claimKey(spec))
+		ex.afterExpansion(snapshot.Name, claimKey(spec), frees)
 		return err
 	})
 }
 
-// afterExpansion requests the next pass after an attempt to expand a mounted volume.
-func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim string) {
+// afterExpansion requests the next pass after an attempt to expand a mounted volume. frees says that another operation may start after it.
+func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim string, frees bool) {
 	ticker, deferral := ex.k.reconciler.ticker, ex.deferrals[name]
 	next := ex.k.actor.Engine().Now().Add(1)
 	switch {
-	case ex.k.operations.blocked[name]:
+	case ex.k.operations.blocked[name], frees:
 		ticker.ArmNext()
 	case (deferral != nil || ex.undecided[claim]) && (ex.everyPass || ticker.ArmIdle()):
 		// MNT-406, MNT-925: each pass repeats the attempt, in the background, because it is likely to find the same.

@@ -140,12 +140,13 @@ func (w *podWorker) startContainers(p *engine.Process) error {
 		if w.held() {
 			return nil
 		}
-		status = kubeletstatus.Running
 		c, err := k.newContainer(w.pod)
 		if err != nil {
 			return err
 		}
 		k.node.runtime.start(c)
+		// NODE-091: its containers are ready now, whatever was before.
+		w.unready, status = false, w.currentStatus
 		p.Decide("MNT-380", w.pod, "containers run")
 	}
 	w.started = true

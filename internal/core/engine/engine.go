@@ -29,7 +29,7 @@ type Config struct {
 	Lag map[string]time.Duration
 	// Injector injects faults into API calls of actors and backend calls; nil injects none.
 	Injector api.Injector
-	// NoSkipping runs all periodic work, also work that would find nothing new; see skipping.go. The outcome is the same.
+	// NoSkipping runs all periodic work, also work that would find nothing new; see skipping.go. Without Latency the outcome is the same.
 	NoSkipping bool
 	// StrictNamespaces is that of store.Config.
 	StrictNamespaces bool

@@ -244,6 +244,12 @@ func (o *NestedOperations) Startable(key OperationKey, name string) bool {
 	return op == nil || !op.running && !(op.name == name && o.backsOff(op))
 }
 
+// TakesOver reports whether the operation, if Run started it now, would end the backoff of another one (ATT-083).
+func (o *NestedOperations) TakesOver(key OperationKey, name string) bool {
+	op := o.find(key)
+	return op != nil && !op.running && op.name != name && o.backsOff(op)
+}
+
 // RetryAfter returns how long the operation backs off from now, and whether it does: Run returns ErrBackoff up to and including that
 // moment, unless its key changes hands before. A running operation does not back off.
 func (o *NestedOperations) RetryAfter(key OperationKey, name string) (wait time.Duration, backsOff bool) {

@@ -7,7 +7,8 @@ import (
 
 // Skipping is decided here, and only here. Periodic work that would find nothing new is skipped: a ticker has a pass only at the ticks for
 // which its controller armed it, because something changed. That saves nearly all of the time of an idle cluster, and has no effect, with
-// one exception: a skipped pass makes no requests, so an injected fault cannot hit them and would hit a later request instead.
+// two exceptions: a skipped pass makes no requests, so an injected fault cannot hit them and would hit a later request instead; and with
+// Config.Latency its requests take no time, so the passes after it may come that much earlier.
 //
 // A ticker whose skipped passes would make requests has a TickerConfig.Idle, which returns when the next of them is due. While a fault that
 // is armed may hit a request of the actor, or with Config.NoSkipping, the actor may not skip: the engine then requests these passes too, in

@@ -42,6 +42,11 @@ func stillReady(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
 	return kubeletstatus.AsReady(l, pod, kubeletstatus.StillRunning(l, pod))
 }
 
+// nowReady is the status of a pod whose containers have just been started.
+func nowReady(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+	return kubeletstatus.AsReady(l, pod, kubeletstatus.Running(l, pod))
+}
+
 func version(pod *corev1.Pod) uint64 {
 	v, _ := strconv.ParseUint(pod.ResourceVersion, 10, 64) // ours is a number
 	return v

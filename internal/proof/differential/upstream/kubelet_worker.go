@@ -143,7 +143,7 @@ func (w *podWorker) syncPod() error {
 	}
 	compute := stillReady
 	if !k.runs(w.uid) {
-		compute = kubeletstatus.Running
+		compute = nowReady
 		if err := w.checkContainers(pod); err != nil {
 			return err
 		}
