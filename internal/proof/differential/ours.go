@@ -37,6 +37,8 @@ type Options struct {
 	Log io.Writer
 	// NoTrace disables the trace. Then only objects can be observed.
 	NoTrace bool
+	// Skips lets the cluster skip work that would find nothing new, as users' clusters do. Upstream skips nothing.
+	Skips bool
 	// Attach, Kubelets and Nodes are those of the scenario.
 	Attach, Kubelets, Nodes bool
 	// Controllers and Volumes are those of the scenario.
@@ -90,7 +92,7 @@ func NewOurs(opts Options) (*Ours, error) {
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
 		// Reports are compared with their times, and if requests take time, skipped reads would not. No loop of a kubelet starts at the instant of a step, so the order at one instant does
 		// not matter. A benchmark, which compares nothing, skips as a cluster does.
-		internals.Options(&cfg).NoSkipping, cfg.Kubelet.GroupChange = !opts.NoTrace, opts.GroupChange
+		internals.Options(&cfg).NoSkipping, cfg.Kubelet.GroupChange = !opts.NoTrace && !opts.Skips, opts.GroupChange
 		internals.Options(&cfg).Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}

@@ -101,13 +101,18 @@ func (c *comparison) divergence(t *testing.T, s differential.Scenario) string {
 // many is the number of runs above which a scenario is logged.
 const many = 10
 
+// Number is the number of scenarios: what -seeds says, or a default.
+func Number(modest int) int {
+	if *Seeds > 0 {
+		return *Seeds
+	}
+	return modest
+}
+
 // Scenarios compares as many scenarios as -seeds says, or a default number.
 func Scenarios(t *testing.T, real Real, generate func(uint64) differential.Scenario, modest int) {
 	c := comparison{real: real}
-	number := modest
-	if *Seeds > 0 {
-		number = *Seeds
-	}
+	number := Number(modest)
 	var events, writes, calls int
 	for i := range number {
 		seed := *First + uint64(i)
