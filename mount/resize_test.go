@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
@@ -104,6 +105,27 @@ func each(lines []string) (different []string) {
 		}
 	}
 	return different
+}
+
+// A local volume whose PersistentVolume got another capacity by hand counts as expanded, at the mount and in use (MNT-405, MNT-410).
+func TestLocalVolumeIsExpanded(t *testing.T) {
+	w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.LocalSource("/mnt/x", nodeName)} })
+	enlarge := func(size string) {
+		w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
+			pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+		})
+	}
+	size := func() string {
+		claim, _ := w.Store().Claims.Get("default/c1")
+		return claim.Status.Capacity.Storage().String()
+	}
+	enlarge("2Gi")
+	w.run("p1")
+	want(t, "MNT-410: capacity", size(), "2Gi")
+	enlarge("3Gi")
+	w.Advance(2 * time.Minute)
+	want(t, "MNT-405: capacity", size(), "3Gi")
+	want(t, "MNT-424: calls", w.calls(), nil)
 }
 
 // A volume that pods may only read is not expanded (MNT-395, MNT-406, MNT-410, EXP-042).

@@ -63,8 +63,17 @@ func (c csiPlugin) CanExpandOnNode(spec *volumes.Spec) bool { return spec.CSI() 
 
 func (c csiPlugin) StagingPath(spec *volumes.Spec) string { return c.h.Layout.CSIStaging(spec.Name()) }
 
-// CanExpandOnNode reports whether the backend of the plugin expands volumes on nodes.
+// isLocal reports whether the volume is a directory or a device of the node.
+func isLocal(spec *volumes.Spec) bool {
+	source := spec.Source()
+	return source != nil && source.Local != nil
+}
+
+// CanExpandOnNode reports whether the backend of the plugin expands volumes on nodes. A local volume always counts as expandable (MNT-405).
 func (t inTreePlugin) CanExpandOnNode(spec *volumes.Spec) bool {
+	if isLocal(spec) {
+		return true
+	}
 	b := t.backend()
 	return spec.PV != nil && b != nil && backends.Can(b, storage.NodeExpand)
 }
@@ -74,6 +83,10 @@ func (t inTreePlugin) StagingPath(spec *volumes.Spec) string {
 }
 
 func (t inTreePlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
+	if isLocal(spec) {
+		// MNT-424: a directory is as large as it is; the file system of a device fills it.
+		return nil
+	}
 	call := t.h.nodeExpandCall(t.backend(), spec, req, nil)
 	return t.h.call(p, p.Now(), t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
 }
