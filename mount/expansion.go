@@ -57,17 +57,23 @@ func (ex *volumeExpansion) newExpandRequest(spec *volumes.Spec, pod *corev1.Pod,
 // needsExpansion reports whether a pass has to expand the volume, which is mounted for a pod (MNT-405).
 func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volumes.Spec) bool {
 	av, ok := ex.k.actual.Volume(v.Name)
+	pending := ex.k.operations.pending
+	busy := ok && v.Size > av.Size && pending.RunningAtTick(volumeKey(v.Name))
+	if busy && !pending.Running(volumeKey(v.Name)) {
+		// MNT-014: it ended at this instant, so the pass that it requested is this one.
+		ex.k.reconciler.ticker.ArmNext()
+	}
 	if !ok || volumes.PlanExpansion(volumes.Usage{
 		DesiredSize: v.Size, ActualSize: av.Size, RefusesInUse: av.RefusesExpansionInUse,
 		// MNT-405: whether it can be expanded depends on the driver, not on the volume.
 		Expandable: ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec),
-		Busy:       v.Size > av.Size && ex.k.operations.pending.RunningAtTick(volumeKey(v.Name)),
+		Busy:       busy,
 	}) != volumes.Expand {
 		return false
 	}
 	// MNT-406, MNT-925: until the claim changes, another attempt would find the same, so it is skipped. MNT-155: unless it ends the backoff of
 	// another operation on the volume.
-	return !ex.undecided[claimKey(spec)] || ex.recheck || ex.everyPass || ex.k.operations.pending.TakesOver(volumeKey(v.Name), opExpand)
+	return !ex.undecided[claimKey(spec)] || ex.recheck || ex.everyPass || pending.TakesOver(volumeKey(v.Name), opExpand)
 }
 
 // nextRecheck returns when a pass checks undecided claims and deferrals again: MNT-406, MNT-925: each pass does.

@@ -2,6 +2,7 @@ package mount
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,20 @@ func each(lines []string) (different []string) {
 		}
 	}
 	return different
+}
+
+// A failed expansion is tried again after its backoff, also if it ends at the instant of a pass (MNT-014, MNT-406).
+func TestExpansionEndsAtPass(t *testing.T) {
+	for _, write := range []time.Duration{0, 50 * time.Millisecond, passPeriod} {
+		w := newFixture(t)
+		w.run("p1")
+		w.Faults.Slow(fake.Match{Verb: "patch-status", Kind: "PersistentVolumeClaim"}, write)
+		w.Faults.Fail(fake.Match{Target: driverName, Verb: "NodeExpand"}, storage.Errorf(storage.Internal, "no")).Once()
+		w.grow("2Gi")
+		w.Advance(70 * time.Second)
+		want(t, fmt.Sprintf("MNT-406: calls, if a write takes %v", write), w.calls(),
+			[]string{"NodeExpand h1 = Internal", "NodeExpand h1"})
+	}
 }
 
 // A local volume whose PersistentVolume got another capacity by hand counts as expanded, at the mount and in use (MNT-405, MNT-410).
