@@ -23,7 +23,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
-// onlyPod is what the status manager of a kubelet asks about pods, of a kubelet with one pod.
+// onlyPod tells the status manager of a kubelet about its pods: there is one.
 type onlyPod struct{ client *fake.Clientset }
 
 func (o onlyPod) GetPodByUID(types.UID) (*corev1.Pod, bool) {
