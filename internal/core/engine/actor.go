@@ -27,7 +27,6 @@ type Actor struct {
 	crashedAt time.Duration
 	// See skipping.go.
 	idle     []*Ticker // those with idle passes
-	skipped  bool      // the actor was allowed to skip at the last check
 	isolated bool
 }
 

@@ -80,9 +80,6 @@ func (a *Actor) Faulty() bool {
 
 // addIdle adds a ticker with idle passes.
 func (a *Actor) addIdle(t *Ticker) {
-	if len(a.idle) == 0 {
-		a.skipped = a.maySkip()
-	}
 	a.idle = append(a.idle, t)
 	t.ArmIdle()
 }
@@ -92,18 +89,14 @@ func (a *Actor) dropIdle(t *Ticker) {
 	a.idle = slices.DeleteFunc(a.idle, func(other *Ticker) bool { return other == t })
 }
 
-// resume requests the idle passes of an actor that may not skip any more.
+// resume requests the idle passes of an actor that may not skip. Those that are requested already stay.
 func (a *Actor) resume() {
-	if !a.alive || len(a.idle) == 0 {
+	if !a.alive || len(a.idle) == 0 || a.maySkip() {
 		return
 	}
-	skips := a.maySkip()
-	if a.skipped && !skips {
-		for _, t := range slices.Clone(a.idle) {
-			t.armIdle()
-		}
+	for _, t := range slices.Clone(a.idle) {
+		t.armIdle()
 	}
-	a.skipped = skips
 }
 
 // resumeIdle runs at the beginning of a run of the engine: a fault may have been armed since the last one.

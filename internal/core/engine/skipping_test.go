@@ -95,6 +95,17 @@ func TestIdlePasses(t *testing.T) {
 			want: []string{"11s", "12s", "13s", "18s"},
 		},
 		{
+			name: "also for the next fault after one was used up during a run",
+			do: func(e *engine.Engine, a *engine.Actor, _ *engine.Ticker, faults *predictor) {
+				faults.actor = "a"
+				a.After(1500*ms, "request", func(*engine.Process) { faults.actor = "" })
+				e.Advance(5500 * ms)
+				faults.actor = "a"
+				e.Advance(time.Second)
+			},
+			want: []string{"0s", "1s", "2s", "6s"},
+		},
+		{
 			name: "what was due at this instant is over",
 			do: func(e *engine.Engine, _ *engine.Actor, _ *engine.Ticker, faults *predictor) {
 				e.Advance(10 * time.Second)

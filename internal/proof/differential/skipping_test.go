@@ -34,12 +34,12 @@ func TestSkipping(t *testing.T) {
 		{"block", differential.GenerateBlock, nil},
 		{"inline", differential.GenerateInline, nil},
 		{"node expand", differential.GenerateNodeExpand, nil},
-		{"faults", differential.GenerateKubeletFaults, []uint64{90}},
+		{"faults", differential.GenerateKubeletFaults, []uint64{90, 124}},
 		{"own claims", differential.GenerateOwnClaims, nil},
 		{"pod volumes", differential.GeneratePodVolumes, nil},
 		{"limit", differential.GenerateAttachLimit, nil},
 		{"groups", differential.GenerateFSGroup, nil},
-		{"node volumes", differential.GenerateNodeVolumes, []uint64{4}},
+		{"node volumes", differential.GenerateNodeVolumes, []uint64{4, 649}},
 		{"everything", differential.GenerateEverything, []uint64{4, 38, 113, 140}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
