@@ -63,6 +63,7 @@ type kubelet struct {
 	operations   *operations
 	expansion    *volumeExpansion
 	status       *statusReporter
+	statuses     *statusManager
 	registrar    *driverRegistrar
 	housekeeping *housekeeper
 	adoption     *adopter
@@ -119,7 +120,7 @@ func (n *Node) newKubelet() *kubelet {
 	k.reconciler = &reconciler{k: k}
 	k.operations = &operations{k: k, blocked: map[corev1.UniqueVolumeName]bool{}}
 	k.expansion = &volumeExpansion{k: k, undecided: map[string]bool{}, deferrals: map[corev1.UniqueVolumeName]*expansionDeferral{}}
-	k.status = &statusReporter{k: k}
+	k.status, k.statuses = &statusReporter{k: k}, &statusManager{k: k}
 	k.registrar = &driverRegistrar{k: k, limits: map[string]*limitWatch{}}
 	k.housekeeping = &housekeeper{k: k}
 	k.adoption = &adopter{k: k, pods: map[types.UID]bool{}}
@@ -145,6 +146,7 @@ func (k *kubelet) run(p *engine.Process) {
 	k.reconciler.reconstruct(p)
 	k.makeTickers()
 	k.began = p.Now()
+	k.statuses.start()
 	k.startLease()
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
 		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },

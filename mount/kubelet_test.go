@@ -540,7 +540,12 @@ func TestPodStatus(t *testing.T) {
 		[]any{corev1.PodFailed, "Evicted", int32(1)})
 }
 
-// MNT-380: a status that could not be written is written later, though nothing else happens to the pod.
+// toTick advances to the next tick of the status manager.
+func (w *fixture) toTick() {
+	w.Advance(statusSyncPeriod - w.Now().Sub(w.node.kubelet.began)%statusSyncPeriod)
+}
+
+// MNT-465: a status that could not be written is written at the next tick, though nothing else happens to the pod.
 func TestStatusIsTriedAgain(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -549,15 +554,16 @@ func TestStatusIsTriedAgain(t *testing.T) {
 		want  corev1.PodPhase
 	}{
 		{"fails once, reported already", 1, 0, corev1.PodPending},
-		{"fails once, and is repeated", 1, 10 * time.Second, corev1.PodRunning},
-		{"fails twice", 2, 10 * time.Second, corev1.PodPending},
-		{"fails twice, and is repeated", 2, 20 * time.Second, corev1.PodRunning},
+		{"fails once, before the tick", 1, 8800 * time.Millisecond, corev1.PodPending},
+		{"fails once, and is repeated", 1, 9 * time.Second, corev1.PodRunning},
+		{"fails twice", 2, 18800 * time.Millisecond, corev1.PodPending},
+		{"fails twice, and is repeated", 2, 19 * time.Second, corev1.PodRunning},
 	}
 	for _, tc := range tests {
 		w := newFixture(t)
 		w.pod("p1")
-		w.Advance(11 * time.Second)
-		w.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
+		w.toTick()
+		w.Faults.Fail(fake.Match{Verb: "patch-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
 		w.attach(handle)
 		w.Advance(time.Second)
 		want(t, tc.name+": containers", len(internals.Node(w.node).Containers()), 1)
@@ -566,12 +572,74 @@ func TestStatusIsTriedAgain(t *testing.T) {
 	}
 }
 
+// MNT-465: a status that could not be written is also written with the next one of the kubelet, and has the times of its changes.
+func TestStatusIsSentWithTheNext(t *testing.T) {
+	w := newFixture(t)
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.Faults.Fail(fake.Match{Verb: "patch-status", Kind: "Pod"}, errors.New("no")).Times(1)
+	w.attach(handle)
+	w.Advance(2 * time.Second)
+	want(t, "MNT-465: phase", w.phase("p1"), corev1.PodPending)
+	began := w.Now()
+	w.Create(fake.Pod("p2", fake.OnNode("n1")))
+	w.Advance(time.Second)
+	want(t, "MNT-465: phase", w.phase("p1"), corev1.PodRunning)
+	pod, err := w.Store().Pods.Get("default/p1")
+	w.OK(err)
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && !c.LastTransitionTime.Time.Before(began) {
+			t.Errorf("MNT-465: ready since %v, want a time before %v", c.LastTransitionTime, began)
+		}
+	}
+}
+
+// MNT-465: a pod that ends does not wait until its status is written, and a deletion that fails is repeated at the next tick.
+func TestEndWithoutStatus(t *testing.T) {
+	for _, tt := range []struct {
+		name, verb    string
+		times         int
+		phase, later  corev1.PodPhase
+		before, after time.Duration // since the deletion
+	}{
+		{"MNT-465: no status is written", "patch-status", 3, corev1.PodRunning, "gone", 17 * time.Second, 20 * time.Second},
+		{"MNT-387: the pod cannot be read", "get", 3, corev1.PodRunning, "gone", 17 * time.Second, 20 * time.Second},
+		{"MNT-387: the pod cannot be deleted", "delete", 2, corev1.PodSucceeded, "gone", 17 * time.Second, 20 * time.Second},
+	} {
+		w := newFixture(t)
+		w.run("p1")
+		w.toTick()
+		w.Faults.Fail(fake.Match{Actor: "kubelet/n1", Verb: tt.verb, Kind: "Pod"}, errors.New("no")).Times(tt.times)
+		w.deletePod("p1")
+		w.Advance(2 * time.Second)
+		want(t, tt.name+": calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+		w.Advance(tt.before - 2*time.Second)
+		want(t, tt.name, w.phase("p1"), tt.phase)
+		w.Advance(tt.after - tt.before)
+		want(t, tt.name+": later", w.phase("p1"), tt.later)
+	}
+}
+
+// MNT-465: the next tick repairs a status that another writer has changed.
+func TestStatusIsRepaired(t *testing.T) {
+	w := newFixture(t)
+	w.run("p1")
+	w.toTick()
+	w.Advance(time.Second)
+	_, err := w.Store().Pods.PatchWith("default/p1", func(pod *corev1.Pod) error { pod.Status.Phase = corev1.PodUnknown; return nil }, api.Status)
+	w.OK(err)
+	w.Advance(8900 * time.Millisecond)
+	want(t, "MNT-465: phase", w.phase("p1"), corev1.PodUnknown)
+	w.Advance(200 * time.Millisecond)
+	want(t, "MNT-465: phase", w.phase("p1"), corev1.PodRunning)
+}
+
 // A status that is tried again does not take back the end of the pod.
 func TestStatusIsTriedAgainTooLate(t *testing.T) {
 	w := newFixture(t)
 	w.pod("p1")
 	w.Advance(11 * time.Second)
-	w.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(1)
+	w.Faults.Fail(fake.Match{Verb: "patch-status", Kind: "Pod"}, errors.New("no")).Times(1)
 	w.attach(handle)
 	w.Advance(time.Second)
 	w.OK(w.node.Exit("default/p1", corev1.PodFailed))

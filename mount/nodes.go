@@ -37,6 +37,8 @@ type Nodes struct {
 	reportsLimit map[string]bool
 	// lists are those of the conditions of pods.
 	lists kubeletstatus.Lists
+	// podRoom is the pod that a status is computed for.
+	podRoom corev1.Pod
 	// owners are the groups that own the files of volumes.
 	owners *plugin.Owners
 }

@@ -4,9 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
@@ -66,7 +64,7 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 		}
 	}
 	if w.started || w.reason != "" {
-		w.persist(p, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
 			return kubeletstatus.Terminated(l, pod, w.exit, w.reason, w.message)
 		})
 	}
@@ -117,32 +115,14 @@ func (w *podWorker) mayHaveMounts() bool {
 	return w.k.actual.HasMounts(w.uid, true) || w.k.node.disk.MountedUnder(w.volumesDir)
 }
 
-// finish is the last step of the end: nothing of the pod is left, so it may be deleted from the API (MNT-387).
+// finish is the last step of the end: nothing of the pod is left on the node, so its object may be deleted (MNT-387).
 func (w *podWorker) finish(p *engine.Process) {
-	if !w.started && w.reason == "" && !w.deleted && !terminal(w.pod.Status.Phase) {
-		w.persist(p, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
-		})
-	}
+	k := w.k
 	w.state = w.state.after(volumesUnmounted)
-	w.k.housekeeping.ticker.ArmBackground()
+	k.housekeeping.ticker.ArmBackground()
 	// MNT-388: a pod that ended by itself stays in the API until a user or a controller deletes it.
-	w.signal.ThenWhen(p, func() bool { return w.deleted || w.pod.DeletionTimestamp != nil }, w.delete)
-}
-
-// delete deletes the pod from the API.
-func (w *podWorker) delete(p *engine.Process) {
-	now := int64(0)
-	for !w.deleted {
-		_, err := reach(w.k, func() (*corev1.Pod, error) {
-			return p.API().Pods.Delete(p, w.key, api.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
-		})
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			break
-		}
-		w.k.retryLater(p)
-	}
-	if _, managed := w.k.pods[w.uid]; !managed {
-		w.k.forgetWorker(w)
+	k.statuses.finish(w)
+	if _, managed := k.pods[w.uid]; !managed {
+		k.forgetWorker(w)
 	}
 }

@@ -1,96 +1,221 @@
 package mount
 
 import (
-	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
-// podStatusWriter keeps the status of a pod that was written last.
-type podStatusWriter struct {
-	// written is the pod when its status was last written, or last found up to date.
-	written *corev1.Pod
-	// failed says that the last write failed, retrying that a timer is set to write the status again.
-	failed, retrying bool
+// statusManager writes the statuses of a kubelet's pods, one after the other, and deletes pods that have ended from the API. No worker waits
+// for it. A status that cannot be written is written with the next one that changes, at the latest at the next tick (MNT-465).
+type statusManager struct {
+	k *kubelet
+	// unsent are the pods whose status is to be written, in the order in which it changed; unchecked are those that the next tick looks at.
+	unsent, unchecked []*podWorker
+	// wanted says that a batch is wanted.
+	wanted bool
+	signal engine.Signal
+	ticker *engine.Ticker
+	// isWanted and next are functions for wait; sent is the memory of the last batch.
+	isWanted func() bool
+	next     func(*engine.Process)
+	sent     []*podWorker
+	// read is the pod that is being written, and status the one that it gets.
+	read   *corev1.Pod
+	status corev1.PodStatus
+	patch  func(*corev1.Pod) error
 }
 
-// computeStatus computes a status from the stored pod. If it returns the same status, nothing is written.
+// statusSyncPeriod is the time between two ticks of the status manager (MNT-465, NODE-091).
+const statusSyncPeriod = 10 * time.Second
+
+// podStatus is what the status manager knows of a pod.
+type podStatus struct {
+	// known is the status that the kubelet knows, if there is one. version counts its changes.
+	known   corev1.PodStatus
+	exists  bool
+	version int
+	// written is the version of the pod in the API that has the status.
+	written uint64
+	// unsent and unchecked say that the manager's lists have the pod.
+	unsent, unchecked bool
+	// deleted says that the kubelet has deleted the pod from the API.
+	deleted bool
+}
+
+// computeStatus computes a status from the one that the pod has.
 type computeStatus func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus
 
-// errOtherPod is the error of a write when the API has another pod of that name.
-var errOtherPod = fmt.Errorf("the pod is gone")
-
-// writeStatus reads the pod and writes its status. It repeats a write that conflicts.
-func (w *podWorker) writeStatus(p *engine.Process, compute computeStatus) error {
-	var err error
-	for range statusTries {
-		err = w.tryWriteStatus(p, compute)
-		if err == nil || !apierrors.IsConflict(err) {
-			break
-		}
-	}
-	return err
+func (m *statusManager) start() {
+	m.ticker = m.k.actor.NewTicker(engine.TickerConfig{
+		Name: "statuses of pods", First: statusSyncPeriod, Period: statusSyncPeriod, Pass: func(*engine.Process) { m.tick() },
+	})
+	m.isWanted, m.next, m.patch = func() bool { return m.wanted }, m.batch, m.apply
+	m.k.actor.Go("statuses of pods", m.wait)
 }
 
-func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) error {
-	pod, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, w.key) })
-	if err != nil {
+// wait waits until a batch is wanted.
+func (m *statusManager) wait(p *engine.Process) {
+	m.signal.ThenWhen(p, m.isWanted, m.next)
+}
+
+// batch writes all statuses that are not written yet.
+func (m *statusManager) batch(p *engine.Process) {
+	m.wanted = false
+	all := m.unsent
+	m.unsent, m.sent = m.sent[:0], all
+	for i, w := range all {
+		all[i] = nil
+		version := w.status.version
+		if err := m.write(p, w); err == nil && version == w.status.version {
+			w.status.unsent = false
+		} else {
+			m.unsent = append(m.unsent, w)
+		}
+	}
+	if len(m.unsent) > 0 {
+		m.arm()
+	}
+	m.wait(p)
+}
+
+// arm requests the next tick. While the API server cannot be reached, Settle does not wait for it.
+func (m *statusManager) arm() {
+	if m.k.node.partitioned {
+		m.ticker.ArmBackground()
+	} else {
+		m.ticker.Arm()
+	}
+}
+
+// tick looks at the pods that were changed by others.
+func (m *statusManager) tick() {
+	all := m.unchecked
+	m.unchecked = nil
+	for _, w := range all {
+		w.status.unchecked = false
+		if w.overwritten() || w.deletable(w.pod) {
+			m.send(w)
+		}
+	}
+	m.request()
+}
+
+// check lets the next tick look at a pod.
+func (m *statusManager) check(w *podWorker) {
+	if !w.status.unchecked {
+		w.status.unchecked = true
+		m.unchecked = append(m.unchecked, w)
+	}
+	m.arm()
+}
+
+// send requests that the status of a pod is written.
+func (m *statusManager) send(w *podWorker) {
+	w.status.version++
+	if !w.status.unsent {
+		w.status.unsent = true
+		m.unsent = append(m.unsent, w)
+	}
+	m.request()
+}
+
+func (m *statusManager) request() {
+	m.wanted = true
+	m.signal.Broadcast()
+}
+
+// write writes the status of a pod, and deletes the pod if it has ended. An error says that the status is not written.
+func (m *statusManager) write(p *engine.Process, w *podWorker) error {
+	st, lists := &w.status, &m.k.node.nodes.lists
+	pod, err := reach(m.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, w.key) })
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && pod.UID != w.uid:
+		// MNT-465: nothing is left to write.
+		return nil
+	case err != nil:
 		return err
 	}
-	if pod.UID != w.uid {
-		return errOtherPod
-	}
-	lists := &w.k.node.nodes.lists
-	status := compute(lists, pod)
-	if kubeletstatus.Same(&status, &pod.Status) {
-		w.status.written = pod
-		return nil
-	}
-	kubeletstatus.Complete(lists, &status, pod, w.status.written, p.Now())
-	changed := *pod
-	changed.Status = status
-	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.ReplaceStatus(p, &changed) })
-	if err == nil {
-		w.status.written = written
-	}
-	return err
-}
-
-// hasStatus reports whether the pod has the status already.
-func (w *podWorker) hasStatus(pod *corev1.Pod, compute computeStatus) bool {
-	status := compute(&w.k.node.nodes.lists, pod)
-	return kubeletstatus.Same(&status, &pod.Status)
-}
-
-// publish writes the status of a pod that is not ending. A failed write is repeated later, independently of the next sync. phase is the
-// phase that compute returns, "" if that depends on the pod.
-func (w *podWorker) publish(p *engine.Process, phase corev1.PodPhase, compute computeStatus) {
-	if written := w.status.written; written != nil && !w.status.failed && (phase == "" || phase == written.Status.Phase) &&
-		w.hasStatus(written, compute) && (w.pod == written || w.hasStatus(w.pod, compute)) {
-		// MNT-380: neither the last write nor the watch shows another status, so no request is made.
-		return
-	}
-	err := w.writeStatus(p, compute)
-	w.status.failed = err != nil && err != errOtherPod && !apierrors.IsNotFound(err)
-	if !w.status.failed || w.status.retrying {
-		return
-	}
-	w.status.retrying = true
-	again, name := w.k.actor.After, "status of pod "+w.key
-	if w.k.node.partitioned {
-		again = w.k.actor.Background
-	}
-	again(kubeletdefs.RetryPeriod, name, func(p *engine.Process) {
-		w.status.retrying = false
-		if w.status.failed && !w.state.ending() {
-			w.publish(p, "", w.currentStatus)
+	m.read, m.status = pod, kubeletstatus.Merge(lists, &pod.Status, &st.known)
+	if !kubeletstatus.Equal(&m.status, &pod.Status) {
+		pod, err = reach(m.k, func() (*corev1.Pod, error) { return p.API().Pods.PatchWith(p, w.key, m.patch, api.Status) })
+		if err != nil {
+			return err
 		}
+	}
+	st.written = version(pod)
+	if w.deletable(pod) {
+		m.delete(p, w)
+	}
+	return nil
+}
+
+// apply patches the newest version of a pod: with what differs from the version that was read, for this uid only (MNT-465).
+func (m *statusManager) apply(newest *corev1.Pod) error {
+	newest.UID = m.read.UID
+	if newest.ResourceVersion == m.read.ResourceVersion {
+		newest.Status = m.status
+	} else {
+		newest.Status = kubeletstatus.Patched(newest.Status, m.read.Status, m.status)
+	}
+	return nil
+}
+
+// finish writes the last status of a pod of which nothing is left on the node. Even if that does not change, the pod is read, and then deleted
+// if it is marked for deletion (MNT-387).
+func (m *statusManager) finish(w *podWorker) {
+	if !w.started && w.reason == "" && !terminal(w.pod.Status.Phase) {
+		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
+		})
+	}
+	if !w.status.exists {
+		w.status.known, w.status.exists = w.pod.Status, true
+	}
+	m.send(w)
+}
+
+// delete deletes a pod from the API, for this uid only. If that fails, the next tick tries again (MNT-387).
+func (m *statusManager) delete(p *engine.Process, w *podWorker) {
+	now := int64(0)
+	_, err := reach(m.k, func() (*corev1.Pod, error) {
+		return p.API().Pods.Delete(p, w.key, api.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
 	})
+	if err != nil {
+		m.check(w)
+		return
+	}
+	w.status.deleted = true
+}
+
+// deletable reports whether nothing is left of a pod but its object, which is marked for deletion (MNT-387).
+func (w *podWorker) deletable(pod *corev1.Pod) bool {
+	return w.state == podFinished && pod.DeletionTimestamp != nil && terminal(pod.Status.Phase) && !w.status.deleted && !w.deleted
+}
+
+// report takes over a new status of the pod, which is then written.
+func (w *podWorker) report(compute computeStatus) {
+	st, nodes := &w.status, w.k.node.nodes
+	lists, pod := &nodes.lists, &nodes.podRoom
+	*pod = *w.pod
+	if st.exists {
+		pod.Status = kubeletstatus.Merge(lists, &w.pod.Status, &st.known)
+	}
+	status := compute(lists, pod)
+	if st.exists && kubeletstatus.Same(&status, &pod.Status) {
+		// MNT-380: the status is the same, so no request is made.
+		return
+	}
+	kubeletstatus.Complete(lists, &status, pod, w.k.actor.Engine().Now())
+	st.known, st.exists = status, true
+	w.k.statuses.send(w)
 }
 
 // currentStatus is the status of a pod whose containers run, or do not run yet. A pod that ends keeps the status it has.
@@ -112,13 +237,36 @@ func (w *podWorker) withReadiness(l *kubeletstatus.Lists, pod *corev1.Pod, statu
 	return kubeletstatus.AsReady(l, pod, status)
 }
 
-// persist repeats writeStatus until it succeeds, or until the pod is gone.
-func (w *podWorker) persist(p *engine.Process, compute computeStatus) {
-	for !w.deleted {
-		err := w.writeStatus(p, compute)
-		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) {
-			return
-		}
-		w.k.retryLater(p)
+// repair requests that the next tick writes the status again if another writer, such as the node lifecycle controller, has changed it (NODE-091),
+// and deletes a pod that ended before it was marked for deletion.
+func (w *podWorker) repair() {
+	if w.overwritten() || w.deletable(w.pod) {
+		w.k.statuses.check(w)
 	}
+}
+
+// overwritten reports whether the status of the pod is another than the kubelet wrote. The watch may show a version that is older than its write.
+func (w *podWorker) overwritten() bool {
+	st := &w.status
+	return st.written > 0 && !st.unsent && !w.deleted && version(w.pod) > st.written && !kubeletstatus.Same(&w.pod.Status, &st.known)
+}
+
+// reconcileGates reports a new status at once if a change of the pod's other conditions changes whether it is ready (MNT-389).
+func (w *podWorker) reconcileGates() {
+	if len(w.pod.Spec.ReadinessGates) > 0 && w.started && !w.state.ending() && w.k.node.runtime.runs(w.uid) {
+		w.report(w.currentStatus)
+	}
+}
+
+// version returns the version of a pod as a number.
+func version(pod *corev1.Pod) uint64 {
+	v, _ := strconv.ParseUint(pod.ResourceVersion, 10, 64)
+	return v
+}
+
+// markedNotReady reports whether a pod has the condition Ready with status False.
+func markedNotReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse
+	})
 }

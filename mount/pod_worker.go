@@ -31,13 +31,13 @@ type podWorker struct {
 	deleted bool
 	// started says that containers of the pod were started at some time, by this kubelet or an earlier one.
 	started bool
-	// unready: the pod was not ready when the kubelet resumed. restoring: restoreReady has set its timer; reconciling: reconcileGates has.
-	unready, restoring, reconciling bool
+	// unready says that the pod was not ready when the kubelet resumed.
+	unready bool
 	// exit is the phase in which the containers ended by themselves, or Failed for a rejected pod; "" otherwise.
 	exit corev1.PodPhase
 	// reason and message are those of a rejection or a node shutdown.
 	reason, message string
-	status          podStatusWriter
+	status          podStatus
 	// wait is the current wait for the volumes, or the last one.
 	wait *poll
 
@@ -78,8 +78,8 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 // each of the following functions is the next step of the worker, and the last thing it does is to begin the wait for the one after it.
 func (w *podWorker) run(p *engine.Process) {
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
-		// MNT-380: the status is written first.
-		w.publish(p, "", kubeletstatus.Waiting)
+		// MNT-380: the status comes first.
+		w.report(kubeletstatus.Waiting)
 	}
 	w.sync(p)
 }
@@ -150,6 +150,6 @@ func (w *podWorker) startContainers(p *engine.Process) error {
 		p.Decide("MNT-380", w.pod, "containers run")
 	}
 	w.started = true
-	w.publish(p, corev1.PodRunning, status)
+	w.report(status)
 	return nil
 }

@@ -21,7 +21,7 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 		w.unready = k.resumed && markedNotReady(pod)
 	}
 	w.pod = pod
-	w.restoreReady()
+	w.repair()
 	w.reconcileGates()
 	switch {
 	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):

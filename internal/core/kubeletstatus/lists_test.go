@@ -40,7 +40,7 @@ func TestLists(t *testing.T) {
 				into  []*corev1.Pod
 			}{{nil, alone}, {lists, written}} {
 				status := compute(how.lists, pod)
-				Complete(how.lists, &status, pod, nil, now.Add(time.Duration(at)*time.Minute))
+				Complete(how.lists, &status, pod, now.Add(time.Duration(at)*time.Minute))
 				next := *pod
 				next.Status = status
 				how.into[i] = &next

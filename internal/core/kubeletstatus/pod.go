@@ -135,21 +135,15 @@ func find(conditions []corev1.PodCondition, kind corev1.PodConditionType) int {
 // place returns the place of a condition in the order of a kubelet.
 func place(c *corev1.PodCondition) int { return slices.Index(kubeletConditions, c.Type) }
 
-// Same reports whether a kubelet that has stored one of the statuses need not write the other: conditions, phase and the number of
-// containers are equal.
-func Same(a, b *corev1.PodStatus) bool {
-	return slices.Equal(a.Conditions, b.Conditions) && a.Phase == b.Phase && len(a.ContainerStatuses) == len(b.ContainerStatuses)
-}
-
 // The addresses of all nodes and pods: there is no network.
 const (
 	nodeAddress = "192.0.2.2"
 	podAddress  = "192.168.192.168"
 )
 
-// Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers. written
-// is the pod as this kubelet last wrote it, nil if it has not.
-func Complete(l *Lists, status *corev1.PodStatus, pod, written *corev1.Pod, now time.Time) {
+// Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers. What did
+// not change since the status of the pod has the times of that one.
+func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	if status.StartTime == nil {
 		status.StartTime = new(at)
@@ -161,7 +155,7 @@ func Complete(l *Lists, status *corev1.PodStatus, pod, written *corev1.Pod, now 
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if c.LastTransitionTime.IsZero() {
-			c.LastTransitionTime = since(c, written, at)
+			c.LastTransitionTime = at
 		}
 		if slices.Contains(kubeletConditions, c.Type) {
 			c.ObservedGeneration = pod.Generation
@@ -181,17 +175,6 @@ func Complete(l *Lists, status *corev1.PodStatus, pod, written *corev1.Pod, now 
 	ran := status.PodIP != ""
 	completeContainers(status.InitContainerStatuses, pod.Status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)
 	completeContainers(status.ContainerStatuses, pod.Status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
-}
-
-// since returns since when the kubelet reports a condition with that status. NODE-091: another writer does not change that.
-func since(c *corev1.PodCondition, written *corev1.Pod, now metav1.Time) metav1.Time {
-	if written == nil {
-		return now
-	}
-	if at := find(written.Status.Conditions, c.Type); at >= 0 && written.Status.Conditions[at].Status == c.Status {
-		return written.Status.Conditions[at].LastTransitionTime
-	}
-	return now
 }
 
 // unshared returns a list that may be written to: a copy of one that a stored pod has.

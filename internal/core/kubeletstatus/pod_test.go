@@ -26,7 +26,7 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 	}
 	complete := func(status corev1.PodStatus, now time.Time) *corev1.Pod {
 		before := pod.DeepCopy()
-		Complete(lists, &status, pod, nil, now)
+		Complete(lists, &status, pod, now)
 		next := *pod
 		next.Status = status
 		if !reflect.DeepEqual(pod, before) {

@@ -111,6 +111,8 @@ type kubeletGenerator struct {
 	blocks map[string]bool
 	// growing: volumes grow; inline: pods have inline CSI volumes; failing: kubelet requests fail.
 	growing, inline, failing bool
+	// reporting: the failing requests are about pods, and others write their statuses.
+	reporting bool
 	// own: pods have generic ephemeral volumes; attributes: volumes have attributes, file system types and mount options.
 	own, attributes bool
 	// plain: pods have volumes without a driver, such as emptyDirs.

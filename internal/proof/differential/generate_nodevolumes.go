@@ -89,6 +89,9 @@ func GenerateKubeletFaults(seed uint64) Scenario {
 // kubeletFault lets requests of a kubelet about one object fail. One object only, because the order of requests about several is random
 // upstream.
 func (g *kubeletGenerator) kubeletFault() Step {
+	if g.reporting {
+		return g.statusFault()
+	}
 	node, i := pick(g.generator, g.first...), 1+g.IntN(2)
 	claim := fmt.Sprintf("default/c%d", i)
 	attachment := objects.AttachmentName(fmt.Sprintf("handle%d", i), Driver, node)
@@ -203,4 +206,27 @@ func (g *kubeletGenerator) setAttributes(pv *corev1.PersistentVolume) {
 	if pv.Spec.VolumeMode != nil && *pv.Spec.VolumeMode == corev1.PersistentVolumeFilesystem && g.chance(2) {
 		pv.Spec.CSI.FSType, pv.Spec.MountOptions = pick(g.generator, "xfs", "ext4"), []string{"noatime"}
 	}
+}
+
+// GeneratePodStatus returns the scenario of a seed in which a kubelet's requests about pods fail, and in which another writer changes their
+// statuses.
+func GeneratePodStatus(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 15)
+	g.failing, g.reporting = true, true
+	return g.scenario()
+}
+
+// statusFault lets requests of a kubelet about one pod fail, or changes the status of a pod.
+func (g *kubeletGenerator) statusFault() Step {
+	ref := api.Ref{Kind: api.Pod, Key: g.existing(api.Pod, "default/p0")}
+	if g.chance(3) {
+		return Step{Op: Patch, Ref: ref, Sub: api.Status, Patch: pick(g.generator, `{"status":{"phase":"Unknown"}}`, `{"status":{"phase":"Pending"}}`,
+			`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, `{"status":{"conditions":null}}`)}
+	}
+	asked := Rule{Actor: actors.Kubelet(pick(g.generator, g.first...)), Verb: pick(g.generator, "get", "patch-status", "patch-status", "delete"),
+		Kind: api.Pod, Key: ref.Key, Times: pick(g.generator, 1, 1, 2, 3, 8)}
+	if asked.Verb != "get" {
+		asked.Lost, asked.Conflict = g.chance(4), g.chance(3)
+	}
+	return Step{Op: Fault, Rule: asked}
 }

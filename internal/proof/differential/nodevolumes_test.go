@@ -21,6 +21,11 @@ func TestDifferentialNodeExpand(t *testing.T) {
 // TestDifferentialInline compares scenarios with inline CSI volumes.
 func TestDifferentialInline(t *testing.T) { compareScenarios(t, differential.GenerateInline, 3) }
 
+// TestDifferentialPodStatus compares scenarios in which a kubelet cannot write the statuses of its pods.
+func TestDifferentialPodStatus(t *testing.T) {
+	compareScenarios(t, differential.GeneratePodStatus, 3)
+}
+
 // TestDifferentialKubeletFaults compares scenarios with failing kubelet requests.
 func TestDifferentialKubeletFaults(t *testing.T) {
 	compareScenarios(t, differential.GenerateKubeletFaults, 3)

@@ -13,7 +13,7 @@ import (
 func TestScripts(t *testing.T) {
 	for _, generate := range []func(uint64) differential.Scenario{differential.Generate, differential.GenerateAttach,
 		differential.GenerateKubelet, differential.GenerateBlock, differential.GenerateNodeExpand,
-		differential.GenerateInline, differential.GenerateKubeletFaults, differential.GenerateOwnClaims, differential.GeneratePodVolumes,
+		differential.GenerateInline, differential.GenerateKubeletFaults, differential.GeneratePodStatus, differential.GenerateOwnClaims, differential.GeneratePodVolumes,
 		differential.GenerateFSGroup,
 		differential.GenerateAttachLimit, differential.GenerateNodeVolumes} {
 		for seed := range uint64(100) {

@@ -35,6 +35,7 @@ func TestSkipping(t *testing.T) {
 		{"inline", differential.GenerateInline, nil},
 		{"node expand", differential.GenerateNodeExpand, nil},
 		{"faults", differential.GenerateKubeletFaults, []uint64{90, 124}},
+		{"pod status", differential.GeneratePodStatus, nil},
 		{"own claims", differential.GenerateOwnClaims, nil},
 		{"pod volumes", differential.GeneratePodVolumes, nil},
 		{"limit", differential.GenerateAttachLimit, nil},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
+	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // keepHouse periodically ends containers of deleted pods, and removes what pods left behind (MNT-480).
@@ -18,6 +19,7 @@ func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
 		if !ready() {
 			continue
 		}
+		k.statuses.RemoveOrphanedStatuses(harness.Discard, k.pods.uids())
 		for _, pod := range k.Containers() {
 			if !k.pods.knows(pod) {
 				k.removeContainers(pod)

@@ -67,6 +67,7 @@ type kubelet struct {
 	volumes  volumemanager.VolumeManager
 	nodes    corelisters.NodeLister
 	pods     *podManager
+	statuses *podStatuses
 	// began is when the loops began.
 	began time.Time
 	// registered is set when the API server has the Node.
@@ -171,6 +172,9 @@ func (k *kubelet) run(ctx context.Context) error {
 	}
 	k.watchLoops(k.volumes)
 	k.registered = k.register(ctx) == nil
+	if err := k.startStatuses(); err != nil {
+		return err
+	}
 	own.StartWithContext(quiet)
 	k.cluster.Running.Go(func() {
 		// The first pods arrive when the loops run, like later ones. No loop that waits for permits has made a pass by then.

@@ -95,7 +95,6 @@ func (m *podManager) changed(pod *corev1.Pod) {
 		m.workers[pod.UID] = w
 	}
 	w.pod = pod
-	w.restoreReady()
 	if pod.DeletionTimestamp != nil || !known && kubeletstatus.Terminal(pod.Status.Phase) {
 		w.end("")
 	}
@@ -131,4 +130,15 @@ func (m *podManager) knows(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.pods[uid] != nil || m.workers[uid] != nil
+}
+
+// uids are those of the pods that the API server has.
+func (m *podManager) uids() map[types.UID]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	uids := map[types.UID]bool{}
+	for uid := range m.pods {
+		uids[uid] = true
+	}
+	return uids
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
@@ -39,11 +37,7 @@ type podWorker struct {
 	runtimeGone            bool
 	exit                   corev1.PodPhase
 	ran, mayRun            bool
-	// started: this kubelet found or started the containers. restoring: restoreReady waits.
-	started, restoring bool
-	reason, message    string // of a rejection
-	// written is the pod when its status was last written, or found to be right.
-	written *corev1.Pod
+	reason, message        string // of a rejection
 }
 
 func newPodWorker(k *kubelet, pod *corev1.Pod) *podWorker {
@@ -98,7 +92,7 @@ func (w *podWorker) wait(cond func() bool) bool {
 func (w *podWorker) run() {
 	ctx := w.k.ctx
 	if w.sync.Err() == nil && !w.k.runs(w.uid) {
-		w.publish(ctx, kubeletstatus.Waiting)
+		w.report(kubeletstatus.Waiting)
 	}
 	for w.sync.Err() == nil {
 		pause := kubeletdefs.SyncPeriod
@@ -111,9 +105,9 @@ func (w *podWorker) run() {
 	if w.k.dead() {
 		return
 	}
-	w.stopContainers(ctx)
+	w.stopContainers()
 	w.waitForVolumes(ctx)
-	w.finish(ctx)
+	w.finish()
 }
 
 // syncPod syncs the pod (MNT-380).
@@ -152,8 +146,8 @@ func (w *podWorker) syncPod() error {
 		}
 		k.startContainers(w.uid, k.volumes.GetExtraSupplementalGroupsForPod(pod), kubeletdefs.WorkloadOf(pod))
 	}
-	w.locked(func() { w.ran, w.started = true, true })
-	w.publish(k.ctx, compute)
+	w.locked(func() { w.ran = true })
+	w.report(compute)
 	return nil
 }
 
@@ -176,7 +170,7 @@ func (w *podWorker) checkContainers(pod *corev1.Pod) error {
 }
 
 // stopContainers is the first phase of the end (MNT-387).
-func (w *podWorker) stopContainers(ctx context.Context) {
+func (w *podWorker) stopContainers() {
 	ran := w.k.removeContainers(w.uid)
 	report := false
 	w.locked(func() {
@@ -187,7 +181,7 @@ func (w *podWorker) stopContainers(ctx context.Context) {
 		report = w.ran || w.reason != ""
 	})
 	if report {
-		w.persist(ctx, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
 			return kubeletstatus.Terminated(l, pod, w.exit, w.reason, w.message)
 		})
 	}
@@ -228,103 +222,22 @@ func (w *podWorker) latest() (pod *corev1.Pod) {
 	return pod
 }
 
-// finish is the last phase: nothing of the pod remains, so it may be deleted from the API.
-func (w *podWorker) finish(ctx context.Context) {
+// finish is the last phase: nothing of the pod remains, so the status manager may delete it from the API.
+func (w *podWorker) finish() {
 	report := false
-	w.locked(func() { report = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
+	w.locked(func() { report = !w.ran && w.reason == "" && !kubeletstatus.Terminal(w.pod.Status.Phase) })
 	if report {
-		w.persist(ctx, func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
 			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
 		})
 	}
-	w.locked(func() { w.finished = true })
-	if !w.wait(func() bool { return w.gone || w.pod.DeletionTimestamp != nil }) {
-		return
-	}
-	now := int64(0)
-	for !w.isGone() {
-		pod := w.latest()
-		err := w.k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name,
-			metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(w.uid))})
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
-			break
-		}
-	}
 	w.locked(func() {
+		w.finished = true
 		if _, managed := w.k.pods.pods[w.uid]; !managed {
 			delete(w.k.pods.workers, w.uid)
 		}
 	})
-}
-
-func (w *podWorker) isGone() (gone bool) {
-	w.locked(func() { gone = w.gone })
-	return gone
-}
-
-// computed returns the status computed from the pod.
-type computed func(*kubeletstatus.Lists, *corev1.Pod) corev1.PodStatus
-
-var errOtherPod = errors.New("the pod is gone")
-
-// writeStatus writes a status of the pod.
-func (w *podWorker) writeStatus(ctx context.Context, compute computed) (err error) {
-	for range statusTries {
-		if err = w.tryStatus(ctx, compute); !apierrors.IsConflict(err) {
-			break
-		}
-	}
-	return err
-}
-
-func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
-	pod := w.latest()
-	pods := w.k.client.CoreV1().Pods(pod.Namespace)
-	pod, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if pod.UID != w.uid {
-		return errOtherPod
-	}
-	if !same(pod, compute) {
-		var written *corev1.Pod
-		w.locked(func() { written = w.written })
-		status := compute(nil, pod)
-		kubeletstatus.Complete(nil, &status, pod, written, time.Now())
-		pod.Status = status
-		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-	}
-	w.locked(func() { w.written = pod })
-	return nil
-}
-
-// same reports whether the pod already has the status.
-func same(pod *corev1.Pod, compute computed) bool {
-	status := compute(nil, pod)
-	return kubeletstatus.Same(&status, &pod.Status)
-}
-
-// publish writes the status of a running pod unless it is right. Such requests never fail here, except for a deleted pod.
-func (w *podWorker) publish(ctx context.Context, compute computed) {
-	known := false
-	w.locked(func() { known = w.written != nil && same(w.written, compute) && same(w.pod, compute) })
-	if known {
-		return
-	}
-	_ = w.writeStatus(ctx, compute)
-}
-
-// persist repeats writeStatus until it succeeds or the pod is deleted.
-func (w *podWorker) persist(ctx context.Context, compute computed) {
-	for !w.isGone() {
-		err := w.writeStatus(ctx, compute)
-		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) || sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
-			return
-		}
-	}
+	w.k.statuses.TerminatePod(harness.Discard, w.latest())
 }
 
 // startContainers starts the containers of a pod. If their workload says so, they exit by themselves.
