@@ -182,7 +182,7 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	name := objkinds.Name(version.Group, kind)
 	known := objkinds.Get(name)
 	switch {
-	case known == nil && objkinds.IsGroup(version.Group), known != nil && !known.Serves(version.Version):
+	case known == nil && objkinds.IsGroup(version.Group), known != nil && (known.Group != version.Group || !known.Serves(version.Version)):
 		return nil, errNoMatch(version.WithKind(kind))
 	case known == nil || !Simulated(api.Kind(name)):
 		if t := scheme.TypeOf(version.WithKind(kind)); t != nil {
