@@ -30,6 +30,20 @@ func Hint(word string, candidates []string) string {
 	return ""
 }
 
+// Misspelt returns the candidate from which the word differs in case only, or by one letter; "" if there is none, or if the word is one.
+func Misspelt(word string, candidates []string) string {
+	found := ""
+	for _, candidate := range candidates {
+		if candidate == word {
+			return ""
+		}
+		if found == "" && distance(strings.ToLower(word), strings.ToLower(candidate)) <= 1 {
+			found = candidate
+		}
+	}
+	return found
+}
+
 // distance returns how many letters must be inserted, removed, replaced or swapped with their neighbour to get from a to b.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)

@@ -27,3 +27,21 @@ func TestTo(t *testing.T) {
 	require.Equal(t, `; did you mean "resources"`, similar.Hint("resource", fields))
 	require.Empty(t, similar.Hint("nonsense", fields))
 }
+
+func TestMisspelt(t *testing.T) {
+	ops := []string{"Create", "Attach", "Detach", "Stage", "Unstage"}
+	for _, row := range []struct{ word, want string }{
+		{"attach", "Attach"},
+		{"Creat", "Create"},
+		{"Dettach", "Detach"},
+		{"Atatch", "Attach"},
+		{"Stege", "Stage"},
+		{"Create", ""},
+		{"Created1", ""},
+		{"stag-1", ""},
+		{"pvc-1", ""},
+		{"", ""},
+	} {
+		require.Equal(t, row.want, similar.Misspelt(row.word, ops), row.word)
+	}
+}

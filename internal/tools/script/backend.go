@@ -63,7 +63,7 @@ func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) 
 		var ops []storage.Op
 		for op := range strings.SplitSeq(value, ",") {
 			if !backends.IsOp(storage.Op(op)) {
-				return nil, fmt.Errorf("unknown operation %q: want one of %v", op, backends.Ops())
+				return nil, unknownWord("operation", op, opNames())
 			}
 			ops = append(ops, storage.Op(op))
 		}
@@ -99,7 +99,7 @@ var backendOptions = []backendOption{
 	{"latency.OP=DURATION", "duration of each call of the operation", func(key, value string, _ bool) (fake.MemoryOption, error) {
 		op := storage.Op(strings.TrimPrefix(key, "latency."))
 		if !backends.IsOp(op) {
-			return nil, fmt.Errorf("unknown operation %q: want one of %v", op, backends.Ops())
+			return nil, unknownWord("operation", string(op), opNames())
 		}
 		d, err := time.ParseDuration(value)
 		if err != nil {

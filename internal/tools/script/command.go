@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/volsim/volsim/internal/core/similar"
 )
 
 // command is a row of the table of commands.
@@ -72,6 +74,14 @@ func unknownCommand(name string) error {
 	}
 	slices.Sort(names)
 	return fmt.Errorf("unknown command %q: want one of %s", name, strings.Join(names, ", "))
+}
+
+// unknownWord returns the error for a word that is none of the known ones, with the one that was probably meant or else all of them.
+func unknownWord(what, word string, known []string) error {
+	if hint := similar.Hint(word, known); hint != "" {
+		return fmt.Errorf("unknown %s %q%s", what, word, hint)
+	}
+	return fmt.Errorf("unknown %s %q: want one of %s", what, word, strings.Join(known, ", "))
 }
 
 // usageOf returns the error for wrong arguments, with the usage of the command.

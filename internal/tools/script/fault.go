@@ -14,7 +14,7 @@ func faultCommands() []*command {
 			usage: []string{"api [VERB] [KIND[/NAME]] [WHO] EFFECT [LIMIT]", "backend NAME|any [OP] [VOLUME] [WHO] EFFECT [LIMIT]",
 				"node NODE WHAT", "clear [VERB...]"},
 			help: "Injects faults from now on. `fault api` matches calls of controllers to the API server, and those of `request` that write: VERB is one of `get`, `list`, `create`, `update`, `update-status`, `update-finalize`, `patch`, `patch-status`, `delete`, `deletecollection`, `bind`. " +
-				"`fault backend` matches calls to storage: OP is an operation (see `backend`), VOLUME the handle of a volume or, for `Create`, its name. WHO is `actor=CONTROLLER` (or `actor=user/CLIENT` for writes of `request`), and for backends `node=NODE` and `pod=NAME`.\n\n" +
+				"`fault backend` matches calls to storage: OP is an operation (see `backend`), VOLUME the handle of a volume or, for `Create`, its name. A word that almost is an operation is an error; a volume with such a handle needs an operation before it. WHO is `actor=CONTROLLER` (or `actor=user/CLIENT` for writes of `request`), and for backends `node=NODE` and `pod=NAME`.\n\n" +
 				"EFFECT is one or more of:\n\n" +
 				"- `error=CODE[:MESSAGE]`: the call fails and has no effect. For the API server, CODE is one of " + apiCodeNames() +
 				"; for backends a gRPC code such as `Internal`, `Unavailable`, `ResourceExhausted`.\n" +

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -131,12 +132,24 @@ func (f *faultRule) setPosition(position int, w string) error {
 	switch {
 	case position == 0 && backends.IsOp(storage.Op(w)):
 		f.match.Verb = w
+	case position == 0 && similar.Misspelt(w, opNames()) != "":
+		// Taken as a handle, it would make a rule that never applies.
+		return fmt.Errorf("unknown operation %q; did you mean %q; a volume with this handle needs an operation before it", w, similar.Misspelt(w, opNames()))
 	case position <= 1 && f.match.Key == "":
 		f.match.Key = w
 	default:
 		return fmt.Errorf("unexpected argument %q: want [OP] [VOLUME], then the effect", w)
 	}
 	return nil
+}
+
+// opNames lists the operations of backends.
+func opNames() []string {
+	var names []string
+	for _, op := range backends.Ops() {
+		names = append(names, string(op))
+	}
+	return names
 }
 
 func (f *faultRule) setError(v string) error {
