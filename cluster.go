@@ -48,6 +48,8 @@ type Cluster struct {
 	nodes    *mount.Nodes   // nil without kubelets
 	leases   *leases.Book   // nil without kubelets
 	checker  *check.Checker // nil without Config.Check
+
+	populators map[api.Kind]string // added controllers that fill volumes, by the kind of their data sources
 }
 
 // New returns an empty cluster with running controllers. An error names the field of the configuration that is wrong, and the remedy.
@@ -63,7 +65,7 @@ func New(cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
 	}
-	c := &Cluster{cfg: cfg, backends: backends, Faults: fake.NewFaults()}
+	c := &Cluster{cfg: cfg, backends: backends, Faults: fake.NewFaults(), populators: map[api.Kind]string{}}
 	trace, err := c.newTrace()
 	if err != nil {
 		return nil, err
@@ -208,7 +210,13 @@ func (c *Cluster) Restart(controller string) error {
 // AddController adds a controller of your own and starts it. Seeds, virtual time, faults and crashes apply to it as to the others. Its
 // lag is a field of Controller; Config.Lag and Config.Without name the controllers of Kubernetes only.
 func (c *Cluster) AddController(ctl controller.Controller) error {
-	return internals.AddController(c.engine, ctl)
+	if err := internals.AddController(c.engine, ctl); err != nil {
+		return err
+	}
+	if kind := internals.Populates(ctl); kind != "" {
+		c.populators[kind] = ctl.Name
+	}
+	return nil
 }
 
 // AddNode adds a node of that name and starts its kubelet, which creates the Node object unless it exists. By default every Node object

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objname"
@@ -32,7 +33,18 @@ func (c *Cluster) snapshot() snapshot.Snapshot {
 	s.DisableProvisioning = c.cfg.DisableProvisioning
 	s.DetachPendingSince = c.detachPendingSince
 	s.Unreachable = c.unreachable
+	s.Populator = c.populator
 	return s
+}
+
+// populator returns the controller that fills volumes from data sources of a kind, and whether the data source with this key exists.
+func (c *Cluster) populator(kind api.Kind, key string) (actor string, exists bool) {
+	actor = c.populators[kind]
+	if actor != "" {
+		_, err := c.Objects(kind).Get(key)
+		exists = err == nil
+	}
+	return actor, exists
 }
 
 // unreachable reports whether a node's kubelet is down or cut off. For a Node object without a kubelet the status decides.

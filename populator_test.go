@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/controller"
+	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
@@ -73,6 +74,9 @@ func TestPopulator(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, claim.Spec.VolumeName, "SNAP-071: the data source does not exist yet")
 	require.NotContains(t, eventsOf(c, "data"), "Populator", "SNAP-071")
+	x, err := c.Explain("pvc/data")
+	require.NoError(t, err)
+	require.Equal(t, []explain.Step{{Does: "create Hello.example.com world"}}, x.Next, x.String())
 
 	require.NoError(t, c.Apply([]byte(hello)))
 	require.NoError(t, c.Advance(5*time.Second))
@@ -81,6 +85,11 @@ func TestPopulator(t *testing.T) {
 	prime, err := c.Claims.Get("populator/prime-" + string(claim.UID))
 	require.NoError(t, err, "SNAP-072")
 	require.Nil(t, prime.Spec.DataSourceRef, "SNAP-072")
+	x, err = c.Explain("pvc/data")
+	require.NoError(t, err)
+	require.Equal(t, "XPROV-026", x.Rule, x.String())
+	require.Equal(t, []explain.Step{{Actor: "example.com-populator", Does: "fills a volume, and gives it to the claim"}}, x.Next, x.String())
+	require.Equal(t, explain.Automatic, x.Changes.When, x.String())
 	require.NoError(t, c.Advance(2*time.Minute))
 
 	claim, err = c.Claims.Get("default/data")

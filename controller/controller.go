@@ -19,10 +19,13 @@ type Controller struct {
 	// Start creates the caches, queues and periodic work of one life of the controller. It is required. It runs again after each crash. It
 	// must not call the API server itself; queue a key instead.
 	Start func(*Setup)
+
+	populates api.Kind // of a Populator
 }
 
 func init() {
 	internals.AddController = func(e *engine.Engine, controller any) error { return run(e, controller.(Controller)) }
+	internals.Populates = func(controller any) api.Kind { return controller.(Controller).populates }
 }
 
 // run adds the controller to the engine of a cluster and starts it.

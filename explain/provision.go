@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -47,25 +49,65 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.Notes = append(e.Notes, fmt.Sprintf("last failure of the provisioner (XPROV-026, %s): %s", stamp(timeOf(failed)), failed.Message))
 	}
 	backend, known := x.backends().Get(driver)
+	runs := known || x.drivers[driver] != nil
 	switch {
+	case known && !backends.Can(backend, storage.Create):
+		e.todo("create a volume that fits")
+		e.manual(driver + " cannot create volumes")
+	case runs && x.sourceRefused(e, claim):
+	case runs && x.populated(e, claim, driver):
 	case claim.Spec.Selector != nil:
 		// XPROV-031: a provisioner does not serve claims with a selector.
 		e.because("XPROV-031", fmt.Sprintf("no volume fits, and %s creates none for a claim with a selector", driver))
 		e.todo("create a volume that fits, or a claim without a selector")
 		e.manual("each retry of the provisioner fails the same way")
-	case known && !backends.Can(backend, storage.Create):
-		e.todo("create a volume that fits")
-		e.manual(driver + " cannot create volumes")
-	case !known && x.drivers[driver] == nil:
+	case !runs:
 		// PROV-032: the controller waits; it cannot know whether such a provisioner runs.
 		e.next("provisioner of "+driver, "creates a volume, if it runs: there is no CSIDriver object of that name")
 		e.automatic(x.Now, "PROV-032", "when the provisioner has created a volume; no other component creates one")
-	case x.sourceRefused(e, claim):
 	case x.createFails(e, claim, driver):
 	default:
 		e.next(actors.Provisioner(driver), "creates a volume")
 		e.automatic(x.Now, "XPROV-025", "when the provisioner has created a volume; failures are retried")
 	}
+}
+
+// populated explains a claim that the provisioner leaves to a volume populator. It reports whether that is so.
+func (x *explainer) populated(e *Explanation, claim *corev1.PersistentVolumeClaim, driver string) bool {
+	source := objects.DataSourceOf(claim)
+	if source == nil || source.Kind == string(api.PersistentVolumeClaim) || source.Kind == "VolumeSnapshot" {
+		return false
+	}
+	kind := objkinds.Name(objects.ValueOf(source.APIGroup), source.Kind)
+	populator, exists := "", true
+	if x.Populator != nil {
+		namespace := claim.Namespace
+		if other, across := grants.Namespace(claim); across {
+			namespace = other
+		}
+		populator, exists = x.Populator(api.Kind(kind), api.Key(namespace, source.Name))
+	}
+	// XPROV-031, XPROV-026: the provisioner ignores such a claim, and does not retry.
+	e.because("XPROV-026", fmt.Sprintf("no volume fits, and %s leaves the claim to a volume populator, because its dataSourceRef names %s %s",
+		driver, source.Kind, source.Name))
+	// SNAP-072: the finalizer shows that a populator is at work.
+	working := slices.ContainsFunc(claim.Finalizers, func(f string) bool { return strings.HasSuffix(f, "/populate-target-protection") })
+	switch {
+	case populator != "" && !exists && !working:
+		// SNAP-071: the populator begins when the data source exists.
+		e.todo(fmt.Sprintf("create %s %s", kind, source.Name))
+		e.manual(populator + " waits for the data source")
+	case populator != "" || working:
+		if populator == "" {
+			populator = "populator for " + kind
+		}
+		e.next(populator, "fills a volume, and gives it to the claim")
+		e.automatic(x.Now, "SNAP-073", "when the populator has filled a volume")
+	default:
+		e.next("populator for "+kind, "creates a volume, if one runs")
+		e.manual("only a populator creates this volume, and none is known")
+	}
+	return true
 }
 
 // sourceRefused explains a claim whose source is in a namespace that it may not use. It reports whether that is so.

@@ -33,6 +33,8 @@ var (
 	Snapshot func(cluster any) snapshot.Snapshot
 	// AddController adds a controller.Controller to an engine and starts it.
 	AddController func(e *engine.Engine, controller any) error
+	// Populates returns the kind of the data sources of a controller.Controller that is a volume populator; "" for any other.
+	Populates func(controller any) api.Kind
 	// Options returns the internal settings of a *volsim.Config, which are part of the configuration and copied with it.
 	Options func(config any) *options.Options
 	// Node returns what tools need of a *mount.Node beyond its methods.

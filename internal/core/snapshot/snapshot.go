@@ -52,6 +52,9 @@ type Snapshot struct {
 	DisableProvisioning bool
 	// Unreachable reports whether the kubelet of a node is down or cut off, whatever the Node object says. Nil: the Node object decides.
 	Unreachable func(node string) bool
+	// Populator returns the controller that fills volumes from data sources of a kind, "" if there is none, and whether the data source with
+	// this key exists. Nil: unknown.
+	Populator func(kind api.Kind, key string) (actor string, exists bool)
 	// DetachPendingSince reports since when the attach/detach controller has been waiting to detach a volume from a node. Nil, and
 	// false: unknown, so the wait is counted from Now, as after a restart of that controller (ATT-134).
 	DetachPendingSince func(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool)

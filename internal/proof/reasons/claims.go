@@ -26,6 +26,12 @@ func Claims() []Row {
 			c.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "seed", Namespace: &namespace}
 		})
 	}
+	populated := func(finalizers ...string) *corev1.PersistentVolumeClaim {
+		return With(fake.Claim("data", "10Gi", fake.InClass("fast")), func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: new("example.com"), Kind: "Hello", Name: "x"}
+			c.Finalizers = finalizers
+		})
+	}
 	late := fake.Class("late", Driver, fake.WaitForFirstConsumer())
 	pinned := fake.Pod("p", fake.Claims("data"), fake.OnNode("n1"))
 	loose := fake.Pod("p", fake.Claims("data"))
@@ -71,6 +77,11 @@ func Claims() []Row {
 		{Rule: "SNAP-034", Name: "its source has a namespace, its own, and the gate is off",
 			Objs: []api.Object{sourceIn("default"), fake.Class("fast", Driver), CSIDriver()}, Actor: Admin,
 			Dumped: &Dumped{Rule: "BIND-057", When: explain.Automatic, Actor: "external-provisioner/" + Driver}},
+		{Rule: "XPROV-026", Name: "a populator has to fill it",
+			Objs: []api.Object{populated(), fake.Class("fast", Driver), CSIDriver()}, Actor: "populator for Hello.example.com"},
+		{Rule: "XPROV-026", Name: "SNAP-072: a populator fills it",
+			Objs: []api.Object{populated("example.com/populate-target-protection"), fake.Class("fast", Driver), CSIDriver()},
+			When: explain.Automatic, Actor: "populator for Hello.example.com"},
 		{Rule: "PROV-023", Name: "the controller provisions",
 			Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree)}, Backends: plugins,
 			When: explain.Automatic, Actor: controller, Dumped: unknown},
