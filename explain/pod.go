@@ -28,6 +28,13 @@ func (x *explainer) pod(pod *corev1.Pod) Explanation {
 func (x *explainer) podState(pod *corev1.Pod) Explanation {
 	e := x.begin(pod, string(pod.Status.Phase))
 	switch {
+	case x.nodeGone(pod) && (pod.DeletionTimestamp == nil || len(pod.Finalizers) == 0):
+		// NODE-074: pods are deleted in any phase.
+		e.because("NODE-074", fmt.Sprintf("its node %s does not exist, so the pod garbage collector deletes it", pod.Spec.NodeName))
+		e.next(actors.PodGC, "deletes it")
+		// NODE-072, NODE-073: a pass that misses the node begins the wait.
+		e.automatic(x.Now, "NODE-072", fmt.Sprintf("%v after a pass of PodGC first missed the node, unless node %s exists by then; a pass comes every %v",
+			missingNodeWait, pod.Spec.NodeName, podGCPeriod))
 	case pod.DeletionTimestamp != nil:
 		x.terminatingPod(&e, pod)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
@@ -48,6 +55,14 @@ func (x *explainer) podState(pod *corev1.Pod) Explanation {
 		x.scheduledPod(&e, pod)
 	}
 	return e
+}
+
+// missingNodeWait is how long PodGC waits for a node that is missing (NODE-072).
+const missingNodeWait = 40 * time.Second
+
+// nodeGone reports whether the pod is on a node that does not exist. A dump without nodes does not tell.
+func (x *explainer) nodeGone(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && x.nodes[pod.Spec.NodeName] == nil && (x.Evidence == nil || len(x.nodes) > 0)
 }
 
 // unscheduledPod explains a pod without a node.
