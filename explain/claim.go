@@ -167,16 +167,16 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 	case len(e.Related) > 0:
 		e.next(actors.Scheduler, "places a pod that uses the claim")
 		e.follow()
+	case x.cycle(claim):
+		// The pod that it waits for is explained above.
+		e.next(actors.Scheduler, "places a pod that uses the claim")
+		e.Changes = Change{When: Follows, Text: "when the pod is placed"}
 	case len(running) > 0:
 		// SCHED-020: the scheduler skips pods that were created with a node, and no other component selects a node for their claims.
 		e.because("SCHED-020",
 			fmt.Sprintf("it waits for the scheduler, which skips pod %s because its nodeName is set", strings.Join(running, ", ")))
 		e.todo("delete the pod, and create it again without nodeName")
 		e.manual("the scheduler skips pods with a nodeName")
-	case x.cycle(claim):
-		// The pod that it waits for is explained above.
-		e.next(actors.Scheduler, "places a pod that uses the claim")
-		e.Changes = Change{When: Follows, Text: "when the pod is placed"}
 	default:
 		e.todo("create a pod that uses it, without nodeName")
 		e.manual("no pod uses it")

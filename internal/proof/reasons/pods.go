@@ -61,6 +61,10 @@ func PodsWithoutANode() []Row {
 		}), fake.Node("n1"), claim, pv}
 	}
 	return asking("pod/p", []Row{
+		{Rule: "SCHED-024", Name: "its claim is also that of a pod with a node",
+			Objs: []api.Object{With(User("p", ""), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} }), fake.Node("n1"),
+				fake.Claim("data", "10Gi", fake.InClass("late")), fake.Class("late", Driver, fake.WaitForFirstConsumer()), CSIDriver(),
+				fake.Pod("other", fake.Claims("data"), fake.OnNode("n1"))}, Actor: Admin, Candidate: "SCHED-024"},
 		{Rule: "SCHED-020", Name: "a gate blocks it",
 			Objs: []api.Object{With(User("p", ""),
 				func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })}, Actor: Admin},
