@@ -33,6 +33,11 @@ const (
 	VACProtection       = "volumeattributesclass-protection-controller"
 )
 
+// Named are the controllers whose names do not depend on a driver or a node.
+var Named = []string{PersistentVolume, PVProtection, PVCProtection, Ephemeral, GarbageCollector, AttachDetach, PodGC, NodeLifecycle, TaintEviction, Expander,
+	Namespace, ResourceQuota, StatefulSet, ReplicaSet, Deployment, DaemonSet, Job, TTLAfterFinished, CronJob, DataSourceValidator, Disruption, VACProtection,
+	Scheduler, RecyclerPodRunner, Snapshot}
+
 // NodeFailure are the controllers that act on failing nodes: clusters without them are as if no node ever failed.
 var NodeFailure = []string{NodeLifecycle, TaintEviction}
 

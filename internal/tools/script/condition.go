@@ -106,6 +106,22 @@ func (c condition) isOneOf(values []string) error {
 	return nil
 }
 
+// isKnown rejects a comparison with a word that is none of the known ones. The empty string stands for a missing value.
+func (c condition) isKnown(known []string) error {
+	if c.pattern != nil || c.value == "" || slices.Contains(known, c.value) {
+		return nil
+	}
+	return fmt.Errorf("invalid condition %s: %w", c.text, unknownWord(c.field, c.value, known))
+}
+
+// isQuantity rejects a comparison with what is no quantity.
+func (c condition) isQuantity() error {
+	if _, ok := quantity(c.value); ok || c.pattern != nil || c.value == "" {
+		return nil
+	}
+	return fmt.Errorf("invalid condition %s: %q is no quantity such as 10Gi", c.text, c.value)
+}
+
 // want returns the required value for messages: "Bound" for phase=Bound, ">=2" for count>=2.
 func (c condition) want() string {
 	if c.op == "=" {

@@ -1,9 +1,15 @@
 package script
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/similar"
+	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -26,19 +32,21 @@ type entryField struct {
 	name, help string
 	read       func(r *runner, e trace.Entry) string
 	values     []string // possible values; nil allows any
+	// check rejects a value that no entry of the type has; nil allows any.
+	check func(entryType string, c condition) error
 }
 
 var outcomes = []string{"created", "changed", "unchanged", "gone", "refused", "done", "failed", "begun", ""}
 
 var entryFields = []entryField{
-	{name: "actor", help: "the controller, kubelet or user; `user` is the script",
+	{name: "actor", help: "the controller, kubelet or user; `user` is the script", check: checkActor,
 		read: func(_ *runner, e trace.Entry) string { return e.Actor }},
 	{name: "at", help: "time since the start", read: func(r *runner, e trace.Entry) string { return e.Time.Sub(r.start).String() }},
-	{name: "rule", help: "ID of the rule of a decision", read: func(_ *runner, e trace.Entry) string { return e.Rule }},
+	{name: "rule", help: "ID of the rule of a decision", check: checkRule, read: func(_ *runner, e trace.Entry) string { return e.Rule }},
 	{name: "text", help: "text of a decision, Event or fault", read: func(_ *runner, e trace.Entry) string { return e.Text }},
 	{name: "verb",
 		help: "of a write (`create`, `update`, `update-status`, `patch`, `patch-status`, `delete`) or call (`Create`, `Attach`, …)",
-		read: entryVerb},
+		read: entryVerb, check: checkVerb},
 	{name: "target", help: "the backend of a call, or `api`", read: func(_ *runner, e trace.Entry) string { return e.Call.Target }},
 	{name: "volume", help: "the volume of a call: its handle, or for `Create` its name",
 		read: func(_ *runner, e trace.Entry) string { return e.Call.Key }},
@@ -59,6 +67,48 @@ var entryFields = []entryField{
 		return e.Verb
 	}},
 	{name: "changes", help: "what a write changed: `path old -> new`, separated by commas", read: entryChanges},
+}
+
+// checkActor rejects an actor that does not exist. Names with a slash, of sidecars, kubelets and clients, depend on the cluster.
+func checkActor(_ string, c condition) error {
+	if strings.Contains(c.value, "/") {
+		return nil
+	}
+	return c.isKnown(append([]string{api.User}, actors.Named...))
+}
+
+// checkRule rejects a rule that docs/rules does not define, itself or without the letter of a case.
+func checkRule(_ string, c condition) error {
+	if c.pattern != nil || c.value == "" {
+		return nil
+	}
+	for _, id := range []string{c.value, strings.TrimRight(c.value, "abcdefghijklmnopqrstuvwxyz")} {
+		if _, ok := rules.Get(id); ok {
+			return nil
+		}
+	}
+	var ids []string
+	for _, rule := range rules.All() {
+		ids = append(ids, rule.ID)
+	}
+	if similar.To(c.value, ids) == "" {
+		return fmt.Errorf("invalid condition %s: unknown rule %q; docs/rules defines the rules, such as %s", c.text, c.value, ids[0])
+	}
+	return c.isKnown(ids)
+}
+
+// apiVerbs are the verbs of calls to the API server.
+var apiVerbs = []string{"create", "update", "update-status", "update-finalize", "patch", "patch-status", "delete", "deletecollection", "get", "list", "bind", "evict"}
+
+// checkVerb rejects a verb that entries of the type do not have.
+func checkVerb(entryType string, c condition) error {
+	switch entryType {
+	case "write":
+		return c.isKnown(apiVerbs)
+	case "call":
+		return c.isKnown(opNames())
+	}
+	return c.isKnown(slices.Concat(apiVerbs, opNames()))
 }
 
 func entryFieldHelp() string {

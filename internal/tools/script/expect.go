@@ -43,7 +43,8 @@ func expectHelp() string {
 		"(numbers, quantities, durations and times are compared by value), `~` and `!~` (regular expressions). Put a value with blanks in single quotes. " +
 		"A field is a name below, `condition.TYPE`, or a jsonpath of kubectl (`.metadata.labels[app]`, `.spec.finalizers[*]`, " +
 		"`.status.conditions[?(@.type==\"Ready\")].status`). A missing field is the empty string; several values are joined with commas. " +
-		"Comparing a boolean field, or the status of a condition (`True`, `False`, `Unknown`), with any other value is an error.\n\n" +
+		"Comparing a field with a value that it never has is an error: a boolean, the status of a condition (`True`, `False`, `Unknown`), a phase, a quantity, " +
+		"a verb, the ID of a rule, the name of an invariant or of a controller.\n\n" +
 		"With a name, the object must exist and meet every condition; with `gone` it must not exist. " +
 		"Without a name, at least one object must meet the conditions, or the number given by `count`.\n\n" +
 		kinds.String() +
@@ -310,6 +311,11 @@ func readConditions(what string, fields, words []string) ([]condition, error) {
 		}
 		if slices.Contains(booleanFields, c.field) {
 			if err := c.isOneOf(booleans); err != nil {
+				return nil, err
+			}
+		}
+		if c.field == "size" {
+			if err := c.isQuantity(); err != nil {
 				return nil, err
 			}
 		}

@@ -50,6 +50,11 @@ func readFilter(s *Script, sort string, words []string, namespace string) (f ent
 		if err := c.isOneOf(entryFields[i].values); err != nil {
 			return f, err
 		}
+		if check := entryFields[i].check; check != nil {
+			if err := check(sort, c); err != nil {
+				return f, err
+			}
+		}
 		f.begun = f.begun || c.field == "outcome"
 		f.conditions, f.reads = append(f.conditions, c), append(f.reads, entryFields[i].read)
 	}

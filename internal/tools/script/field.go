@@ -18,6 +18,8 @@ type shorthand struct {
 	path   string // alternative to read
 	read   field
 	values []string // possible values; nil allows any
+
+	isQuantity bool
 }
 
 // Values of fields that have few. A missing field is empty.
@@ -25,6 +27,10 @@ var (
 	booleans   = []string{"false", "true"}
 	statuses   = []string{"True", "False", "Unknown", ""}
 	eventTypes = []string{"Normal", "Warning", ""}
+
+	volumePhases = []string{"Pending", "Available", "Bound", "Released", "Failed", ""}
+	claimPhases  = []string{"Pending", "Bound", "Lost", ""}
+	podPhases    = []string{"Pending", "Running", "Succeeded", "Failed", "Unknown", ""}
 )
 
 // common holds the shorthands of all kinds.
@@ -42,7 +48,7 @@ var common = []shorthand{
 // shorthands holds the additional shorthands of each kind.
 var shorthands = map[api.Kind][]shorthand{
 	api.PersistentVolume: {
-		{name: "phase", path: ".status.phase"},
+		{name: "phase", path: ".status.phase", values: volumePhases},
 		{name: "claim", read: func(doc *document) string {
 			if name := at(doc, ".spec.claimRef.name"); name != "" {
 				return at(doc, ".spec.claimRef.namespace") + "/" + name
@@ -51,24 +57,24 @@ var shorthands = map[api.Kind][]shorthand{
 		}},
 		{name: "class", path: ".spec.storageClassName"},
 		{name: "policy", path: ".spec.persistentVolumeReclaimPolicy"},
-		{name: "capacity", path: ".spec.capacity.storage"},
+		{name: "capacity", path: ".spec.capacity.storage", isQuantity: true},
 		{name: "modes", path: ".spec.accessModes[*]"},
 		{name: "handle", path: ".spec.csi.volumeHandle"},
 		{name: "reason", path: ".status.reason"},
 		{name: "message", path: ".status.message"},
 	},
 	api.PersistentVolumeClaim: {
-		{name: "phase", path: ".status.phase"},
+		{name: "phase", path: ".status.phase", values: claimPhases},
 		{name: "volume", path: ".spec.volumeName"},
 		{name: "class", path: ".spec.storageClassName"},
-		{name: "request", path: ".spec.resources.requests.storage"},
-		{name: "capacity", path: ".status.capacity.storage"},
+		{name: "request", path: ".spec.resources.requests.storage", isQuantity: true},
+		{name: "capacity", path: ".status.capacity.storage", isQuantity: true},
 		{name: "modes", path: ".spec.accessModes[*]"},
 		{name: "resize", path: ".status.allocatedResourceStatuses.storage"},
 		{name: "node", path: ".metadata.annotations[volume.kubernetes.io/selected-node]"},
 	},
 	api.Pod: {
-		{name: "phase", path: ".status.phase"},
+		{name: "phase", path: ".status.phase", values: podPhases},
 		{name: "node", path: ".spec.nodeName"},
 		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
 		{name: "reason", path: ".status.reason"},
@@ -149,14 +155,18 @@ func fieldOf(kind api.Kind, name string) (field, error) {
 		strings.Join(fieldNames(kind), ", "))
 }
 
-// valuesOf returns the possible values of a field; nil if it can have any.
-func valuesOf(kind api.Kind, name string) []string {
-	if strings.HasPrefix(name, conditionPrefix) {
-		return statuses
+// checkValue rejects a comparison of a field with a value that it cannot have.
+func checkValue(kind api.Kind, c condition) error {
+	if strings.HasPrefix(c.field, conditionPrefix) {
+		return c.isOneOf(statuses)
 	}
 	for _, s := range slices.Concat(shorthands[kind], common) {
-		if s.name == name {
-			return s.values
+		switch {
+		case s.name != c.field:
+		case s.isQuantity:
+			return c.isQuantity()
+		default:
+			return c.isOneOf(s.values)
 		}
 	}
 	return nil
@@ -211,7 +221,7 @@ func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.isOneOf(valuesOf(kind, c.field)); err != nil {
+		if err := checkValue(kind, c); err != nil {
 			return nil, err
 		}
 		checks[i] = fieldCheck{c, read}

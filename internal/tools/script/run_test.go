@@ -196,3 +196,15 @@ func TestAdvance(t *testing.T) {
 		require.Equal(t, want.String(), got.String())
 	}
 }
+
+// An expectation accepts the controllers of a cluster as actors.
+func TestActorsOfExpectations(t *testing.T) {
+	s, err := script.Parse("x.txtar", []byte("backend disk.example.com\nnode add n1\nsettle\n"))
+	require.NoError(t, err)
+	result, err := script.Run(s, script.Options{})
+	require.NoError(t, err)
+	for _, name := range append(result.Cluster.Controllers(), "user", "kubelet/n1", "machine/n1") {
+		_, err := script.Parse("x.txtar", []byte("expect write count=0 actor="+name))
+		require.NoError(t, err, name)
+	}
+}

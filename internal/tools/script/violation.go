@@ -50,6 +50,13 @@ func readExpectViolation(words []string) (step, error) {
 			return nil, err
 		}
 	}
+	for _, c := range conditions {
+		if c.field == "name" {
+			if err := c.isKnown(invariantNames()); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return func(r *runner) error {
 		if !r.watches {
 			return errors.New("no invariant is checked; begin the script with config check=all, or config watch=all if violations are allowed")
@@ -68,6 +75,14 @@ func readExpectViolation(words []string) (step, error) {
 		}
 		return countError(count, n, "violations", others)
 	}, nil
+}
+
+func invariantNames() []string {
+	names := make([]string, len(allInvariants))
+	for i, inv := range allInvariants {
+		names[i] = inv.Name
+	}
+	return names
 }
 
 func (r *runner) violationField(v check.Violation, field string) string {
