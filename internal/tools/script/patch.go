@@ -14,10 +14,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/scheme"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategic"
 )
 
@@ -72,12 +75,26 @@ func readPatch(s *Script, args []string) (step, error) {
 			if err != nil {
 				return fmt.Errorf("patch %s: %w", displayName(ref), err)
 			}
+			r.warnUnknown(ref.Kind, same)
 			if err := r.patch(ref, string(same), status, "patched"); err != nil {
 				return err
 			}
 		}
 		return nil
 	}, nil
+}
+
+// warnUnknown warns of the fields of a merge patch that the kind does not have, as the API server does for kubectl.
+func (r *runner) warnUnknown(kind api.Kind, patch []byte) {
+	t := scheme.TypeOf(store.GroupVersionKind(kind))
+	if t == nil {
+		return
+	}
+	// A value of a wrong type is the error of the request.
+	problems, _ := kjson.UnmarshalStrict(patch, reflect.New(t).Interface())
+	for _, problem := range problems {
+		r.warnf("Warning: %s\n", problem)
+	}
 }
 
 // readPatchText converts a patch in YAML or JSON to JSON. A patch of the type json is a list of operations, others are objects.
