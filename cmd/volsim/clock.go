@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 func newClock() *cobra.Command {
@@ -22,8 +23,8 @@ time.`,
 			query := url.Values{"do": {args[0]}}
 			switch {
 			case args[0] == "advance" && len(args) == 2:
-				if _, err := time.ParseDuration(args[1]); err != nil {
-					return usageError{fmt.Errorf("invalid DURATION %q: want 5s or 10m, for example", args[1])}
+				if _, err := script.ParseDuration(args[1]); err != nil {
+					return usageError{err}
 				}
 				query.Set("by", args[1])
 			case len(args) == 1 && (args[0] == "settle" || args[0] == "now"):

@@ -68,7 +68,7 @@ The exit status is 0 if nothing differs, 1 if something does, 2 on an error.`,
 	f.StringArrayVarP(&flags.dumps, "filename", "f", nil, "dump of a cluster, as for volsim explain; give it twice")
 	f.Int64Var(&flags.seedA, "seed-a", 0, "seed of the first run")
 	f.Int64Var(&flags.seedB, "seed-b", 0, "seed of the second run")
-	f.DurationVar(&flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
+	durationVar(f, &flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
 	f.StringSliceVar(&flags.only, "only", nil, "compare only these: objects, events, calls, trace")
 	f.StringVarP(&flags.output, "output", "o", "text", "output format: text or json")
 	return cmd

@@ -79,6 +79,6 @@ func newExplain() *cobra.Command {
 	flags.register(cmd)
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of objects that are named without one; without OBJECT, the only one to explain")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "objects of a kind in all namespaces; the default without OBJECT")
-	cmd.Flags().DurationVar(&ahead, "ahead", ahead, "virtual time to simulate ahead; 0 skips it. The default is shorter for large clusters")
+	durationVar(cmd.Flags(), &ahead, "ahead", ahead, "virtual time to simulate ahead; 0 skips it. The default is shorter for large clusters")
 	return cmd
 }

@@ -70,7 +70,7 @@ func newPredict() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "virtual time to simulate after the last step")
+	durationVar(cmd.Flags(), &opts.For, "for", opts.For, "virtual time to simulate after the last step")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of claims and pods that are written without one")
 	cmd.Flags().BoolVar(&opts.NoReplacements, "no-replacements", false, "do not replace deleted pods of ReplicaSets and StatefulSets")
 	return cmd

@@ -62,7 +62,7 @@ The exit status is 0 if everything passed, 1 if an expectation failed or a file 
 	f := cmd.Flags()
 	f.Int64Var(&flags.seed, "seed", 0,
 		"run with this seed only; 0 runs events due at the same time first in, first out, other seeds shuffle them")
-	f.DurationVar(&flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
+	durationVar(f, &flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
 	f.StringVarP(&flags.output, "output", "o", "text", "output format: text, json or yaml")
 	f.StringVar(&flags.html, "html", "", "write a picture of the run (HTML) to this file")
 	f.StringVar(&flags.log, "log", "", "write the log of the components to this file, as the real ones write it; - is standard output")

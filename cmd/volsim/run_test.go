@@ -173,6 +173,8 @@ func TestRunUsage(t *testing.T) {
 		{"a flag that does not exist", []string{"run", "--colour", script}, exitUsage, "unknown flag: --colour"},
 		{"a format that does not exist", []string{"run", "-o", "xml", script}, exitUsage, `invalid -o "xml": want text, json or yaml`},
 		{"a seed that is no number", []string{"run", "--seed", "x", script}, exitUsage, "--seed"},
+		{"time in days", []string{"run", "--until", "1d", script}, exitUsage,
+			`invalid argument "1d" for "--until" flag: invalid duration "1d": the largest unit is h; write 24h`},
 		{"time that runs backwards", []string{"run", "--until", "-5m", script}, exitUsage, "invalid --until -5m0s: must not be negative"},
 		{"nodes in a script", []string{"run", "--nodes", "2", script}, exitUsage, `add the line "node add NAME..." to it`},
 		{"too many nodes", []string{"run", "--nodes", "5001", script}, exitUsage, "invalid --nodes 5001: want a number from 0 to 5000"},

@@ -10,10 +10,11 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 func newDo() *cobra.Command {
@@ -84,8 +85,11 @@ func checkClient(args []string) error {
 	case !given:
 		return nil
 	}
-	d, err := time.ParseDuration(args[2])
-	if err != nil || d < 0 || d == 0 && action == "crash" {
+	d, err := script.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	if d < 0 || d == 0 && action == "crash" {
 		return fmt.Errorf("invalid DURATION %q: want a duration such as 2s", args[2])
 	}
 	return nil

@@ -14,7 +14,7 @@ func TestClientUsage(t *testing.T) {
 		{"an unknown action", "stop m", `unknown action "stop": want lag, crash or restart`},
 		{"no name", "crash ", "empty NAME: want the name of the client in User-Agent"},
 		{"a lag without a duration", "lag m", "missing DURATION"},
-		{"no duration", "lag m soon", `invalid DURATION "soon": want a duration such as 2s`},
+		{"no duration", "lag m soon", `invalid duration "soon": want a number with a unit, such as 15s`},
 		{"a negative duration", "crash m -1s", `invalid DURATION "-1s": want a duration such as 2s`},
 		{"a crash of no time", "crash m 0s", `invalid DURATION "0s": want a duration such as 2s`},
 		{"a restart with a duration", "restart m 2s", `restart takes no DURATION, got "2s"`},

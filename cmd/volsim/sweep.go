@@ -72,7 +72,7 @@ itself failed.`,
 	fs.IntVar(&f.maxChoices, "max-choices", 0, "with --exhaustive: maximum number of explored choices per run; 0 is unlimited")
 	fs.StringSliceVar(&f.without, "without", nil,
 		"with --exhaustive or --choices and a manifest: controllers that do not run; kubelet means the kubelets of all nodes")
-	fs.DurationVar(&f.until, "until", 0,
+	durationVar(fs, &f.until, "until", 0,
 		"with --exhaustive or --choices: advance virtual time by this after a manifest has settled, or to this long after the start of a script")
 	fs.BoolVar(&f.starting, "starting", false,
 		"with --exhaustive or --choices and a manifest: controllers start while the objects are created, not before")

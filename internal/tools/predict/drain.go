@@ -71,9 +71,12 @@ func parseDrain(args []string) (func(*run) error, error) {
 func (d *drainStep) set(option, value string) (err error) {
 	switch option {
 	case "--timeout":
-		timeout, err := time.ParseDuration(value)
-		if err != nil || timeout < 0 {
-			return fmt.Errorf("invalid --timeout %q: want a duration such as 30s", value)
+		timeout, err := script.ParseDuration(value)
+		if err == nil && timeout < 0 {
+			err = errors.New("must not be negative")
+		}
+		if err != nil {
+			return fmt.Errorf("invalid --timeout %s: %w", value, err)
 		}
 		if timeout > 0 {
 			d.timeout = min(timeout, maxWait)

@@ -21,7 +21,7 @@ func parseWait(namespace string, args []string) (func(*run) error, error) {
 	if len(args) != 1 {
 		return nil, errors.New("want one duration, or --for=CONDITION and an object")
 	}
-	d, err := time.ParseDuration(args[0])
+	d, err := script.ParseDuration(args[0])
 	switch {
 	case err != nil:
 		return nil, err

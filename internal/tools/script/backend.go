@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -101,7 +100,7 @@ var backendOptions = []backendOption{
 		if !backends.IsOp(op) {
 			return nil, unknownWord("operation", string(op), opNames())
 		}
-		d, err := time.ParseDuration(value)
+		d, err := ParseDuration(value)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ type setting struct {
 
 func durationSetting(key, help string, field func(*volsim.Config) *time.Duration) setting {
 	return setting{key, help, func(u *setup, value string) (err error) {
-		*field(&u.config), err = time.ParseDuration(value)
+		*field(&u.config), err = ParseDuration(value)
 		return err
 	}}
 }
@@ -207,7 +207,7 @@ func (u *setup) set(key, value string) error {
 		key = current
 	}
 	if actor, ok := strings.CutPrefix(key, lagPrefix); ok {
-		d, err := time.ParseDuration(value)
+		d, err := ParseDuration(value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}

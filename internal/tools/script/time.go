@@ -1,9 +1,13 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/volsim/volsim/internal/core/engine"
@@ -77,10 +81,39 @@ func readDuration(name string, args []string) (time.Duration, error) {
 	return positiveDuration(args[0])
 }
 
-func positiveDuration(text string) (time.Duration, error) {
+var (
+	wellFormed = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+	inDays     = regexp.MustCompile(`^([0-9]{1,5})d(.*)$`)
+)
+
+// ParseDuration reads a duration of a script or an option. The error says what would be right.
+func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
+	if err == nil {
+		return d, nil
+	}
+	if days := inDays.FindStringSubmatch(text); days != nil {
+		n, _ := strconv.Atoi(days[1])
+		if rest, err := time.ParseDuration(cmp.Or(days[2], "0")); err == nil {
+			hours := (time.Duration(n)*24*time.Hour + rest).String()
+			for _, zeros := range []string{"m0s", "h0m"} {
+				if strings.HasSuffix(hours, zeros) {
+					hours = hours[:len(hours)-2]
+				}
+			}
+			return 0, fmt.Errorf("invalid duration %q: the largest unit is h; write %s", text, hours)
+		}
+	}
+	if wellFormed.MatchString(text) {
+		return 0, fmt.Errorf("invalid duration %q: too large; at most %dh", text, math.MaxInt64/int64(time.Hour))
+	}
+	return 0, fmt.Errorf("invalid duration %q: want a number with a unit, such as 15s, 5m or 1h30m", text)
+}
+
+func positiveDuration(text string) (time.Duration, error) {
+	d, err := ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("invalid duration %q: want a number with a unit, such as 15s, 5m or 1h30m", text)
+		return 0, err
 	}
 	if d < 0 {
 		return 0, fmt.Errorf("invalid duration %s: must not be negative", text)
