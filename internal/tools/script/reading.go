@@ -9,8 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -245,6 +247,12 @@ func readExplain(s *Script, args []string) (step, error) {
 	refs, err := s.refsOf(a.rest, a.get("namespace", ""))
 	if err != nil {
 		return nil, err
+	}
+	for _, ref := range refs {
+		// Without objects, the error is that there is none, unless the kind is wrong.
+		if _, err := explain.New(snapshot.Snapshot{}).Object(ref); !apierrors.IsNotFound(err) {
+			return nil, err
+		}
 	}
 	return func(r *runner) error {
 		for _, ref := range refs {
