@@ -108,7 +108,7 @@ func supportedHint(message string) string {
 
 // unknownKind returns the error for an object of a kind that Kubernetes does not have, with a similar one.
 func (o *Object) unknownKind(gvk schema.GroupVersionKind, err error) error {
-	if gvk.Kind == "" || gvk.Version == "" {
+	if gvk.Kind == "" {
 		return err
 	}
 	var kinds, versions []string

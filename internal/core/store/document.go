@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,9 +124,21 @@ func (d document) read() []Manifest {
 	}
 	data, err := d.toJSON(maxExpansion)
 	if err != nil {
-		return []Manifest{{Err: d.absolute(err)}}
+		return []Manifest{{Err: cmp.Or(d.tab(err), d.absolute(err))}}
 	}
 	return decodeManifests(data, 0)
+}
+
+// indentation matches the blanks and tabs before the text of a line that has a tab among them.
+var indentation = regexp.MustCompile(`(?m)^ *\t[ \t]*[^ \t\r\n#]`)
+
+// tab returns the error about a tab with which a line is indented; nil if the error of the YAML library is about something else.
+func (d document) tab(err error) error {
+	at := indentation.FindIndex(d.data)
+	if text := err.Error(); at == nil || !strings.Contains(text, "cannot start any token") && !strings.Contains(text, "tab character") {
+		return nil
+	}
+	return fmt.Errorf("yaml: line %d: a tab in the indentation; YAML is indented with blanks", d.line+bytes.Count(d.data[:at[0]], []byte("\n")))
 }
 
 func (d document) notUTF8() error {

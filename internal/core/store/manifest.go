@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,6 +84,9 @@ func decodeManifests(data []byte, depth int) []Manifest {
 			return []Manifest{{Err: fmt.Errorf("lists are nested more than %d deep", maxListDepth)}}
 		}
 		return decodeList(data, depth+1)
+	}
+	if err := cmp.Or(missing(head.APIVersion, head.Kind), isText("apiVersion", head.APIVersion), isText("kind", head.Kind)); err != nil {
+		return []Manifest{{Err: err}}
 	}
 	obj, err := decodeManifest(text(head.APIVersion), kind, data)
 	return []Manifest{{Object: obj, Err: err, Namespace: namespaceIn(head.Metadata)}}
@@ -171,10 +175,32 @@ func text(data json.RawMessage) string {
 	return s
 }
 
-func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
-	if kind == "" || apiVersion == "" {
-		return nil, fmt.Errorf("apiVersion or kind is missing")
+// missing returns an error if an object has no apiVersion or no kind.
+func missing(apiVersion, kind json.RawMessage) error {
+	switch noVersion, noKind := isEmpty(apiVersion), isEmpty(kind); {
+	case noVersion && noKind:
+		return errors.New("apiVersion and kind are missing")
+	case noVersion:
+		return errors.New("apiVersion is missing")
+	case noKind:
+		return errors.New("kind is missing")
 	}
+	return nil
+}
+
+func isEmpty(value json.RawMessage) bool {
+	return len(value) == 0 || string(value) == "null" || string(value) == `""`
+}
+
+// isText returns an error if the value of a field is not a string.
+func isText(field string, value json.RawMessage) error {
+	if text(value) == "" {
+		return fmt.Errorf("%s is not a string", field)
+	}
+	return nil
+}
+
+func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)

@@ -112,6 +112,8 @@ func TestManifests(t *testing.T) {
 		{"empty", "", 1, "manifest contains no object"},
 		{"no YAML", "a: b: c", 1, "x.yaml:1: "},
 		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Daemon\nmetadata: {name: a}\n", 10, `did you mean DaemonSet (apps/v1)`},
+		{"no apiVersion", claim + "---\nkind: StorageClass\nmetadata: {name: a}\n", 9, "apiVersion is missing; did you mean apiVersion storage.k8s.io/v1"},
+		{"a tab", claim + "---\napiVersion: v1\nkind: Pod\nmetadata:\n\tname: a\n", 12, "a tab in the indentation"},
 		{"a kind of another group", claim + "---\napiVersion: v1\nkind: StorageClass\nmetadata: {name: a}\n", 9,
 			`no matches for kind "StorageClass" in version "v1"; did you mean apiVersion storage.k8s.io/v1`},
 		{"an unknown field", claim + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\ncolour: red\n", 12, "colour: unknown field"},
