@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/controller"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/gates"
@@ -191,7 +192,7 @@ func (c *Cluster) Controllers() []string {
 func (c *Cluster) Crash(controller string) error {
 	a, ok := c.engine.Actor(controller)
 	if !ok {
-		return fmt.Errorf("crash %q: there is no such controller; there are %q", controller, c.Controllers())
+		return fmt.Errorf("crash %q: %s", controller, actors.Unknown(controller, c.Controllers()))
 	}
 	a.Crash()
 	return nil
@@ -201,7 +202,7 @@ func (c *Cluster) Crash(controller string) error {
 func (c *Cluster) Restart(controller string) error {
 	a, ok := c.engine.Actor(controller)
 	if !ok {
-		return fmt.Errorf("restart %q: there is no such controller; there are %q", controller, c.Controllers())
+		return fmt.Errorf("restart %q: %s", controller, actors.Unknown(controller, c.Controllers()))
 	}
 	a.Start()
 	return nil

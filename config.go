@@ -197,7 +197,7 @@ func (cfg *Config) checkNames(sidecars []component) error {
 	}
 	for _, name := range cfg.Without {
 		if !slices.Contains(controllers, name) {
-			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller; there are %q", name, controllers)
+			return fmt.Errorf("volsim: Config.Without names %q: %s", name, actors.Unknown(name, controllers))
 		}
 	}
 	for _, name := range cfg.lagging() {
@@ -206,8 +206,7 @@ func (cfg *Config) checkNames(sidecars []component) error {
 		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {
 			continue
 		}
-		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller; there are %q, and one per node, such as %q",
-			name, controllers, actors.Kubelet("n1"))
+		return fmt.Errorf("volsim: Config.Lag names %q: %s; there is one per node, such as %q", name, actors.Unknown(name, controllers), actors.Kubelet("n1"))
 	}
 	return nil
 }

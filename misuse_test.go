@@ -79,6 +79,7 @@ func TestMisuse(t *testing.T) {
 		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards; give zero or more"},
 		{"until nothing", c.Until(nil, time.Second), "until: the condition is nil"},
 		{"a crash of an unknown controller", c.Crash("nobody"), `crash "nobody": there is no such controller; there are [`},
+		{"a crash of a misspelt kubelet", c.Crash("kubelets/n1"), `crash "kubelets/n1": there is no such controller; did you mean "kubelet/n1"`},
 		{"a restart of an unknown controller", c.Restart("nobody"), `restart "nobody": there is no such controller; there are [`},
 		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
 		{"a manifest of an unknown kind", c.Apply([]byte("apiVersion: v1\nkind: Vault")), `apply: line 1: no matches for kind "Vault" in version "v1"`},

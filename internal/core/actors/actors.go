@@ -4,7 +4,12 @@
 // package and not the controller's.
 package actors
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/volsim/volsim/internal/core/similar"
+)
 
 // Controllers of kube-controller-manager, under the names that they have there.
 const (
@@ -37,6 +42,18 @@ const (
 var Named = []string{PersistentVolume, PVProtection, PVCProtection, Ephemeral, GarbageCollector, AttachDetach, PodGC, NodeLifecycle, TaintEviction, Expander,
 	Namespace, ResourceQuota, StatefulSet, ReplicaSet, Deployment, DaemonSet, Job, TTLAfterFinished, CronJob, DataSourceValidator, Disruption, VACProtection,
 	Scheduler, RecyclerPodRunner, Snapshot}
+
+// Unknown says that there is no controller of that name, and which one was probably meant or else which there are.
+func Unknown(name string, known []string) string {
+	meant := similar.To(name, known)
+	if rest, ok := strings.CutPrefix(name, "pv-"); ok && meant == "" {
+		meant = similar.To("persistentvolume-"+rest, known)
+	}
+	if meant != "" {
+		return fmt.Sprintf("there is no such controller; did you mean %q", meant)
+	}
+	return fmt.Sprintf("there is no such controller; there are %q", known)
+}
 
 // NodeFailure are the controllers that act on failing nodes: clusters without them are as if no node ever failed.
 var NodeFailure = []string{NodeLifecycle, TaintEviction}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -193,13 +194,16 @@ func readBackendOptions(words []string) ([]fake.MemoryOption, error) {
 }
 
 func backendOptionNamed(key string) (backendOption, error) {
-	forms := make([]string, len(backendOptions))
+	forms, names := make([]string, len(backendOptions)), make([]string, len(backendOptions))
 	for i, o := range backendOptions {
-		forms[i] = o.form
 		name, _, _ := strings.Cut(o.form, "=")
+		forms[i], names[i] = o.form, name
 		if name == key || name == "latency.OP" && strings.HasPrefix(key, "latency.") {
 			return o, nil
 		}
+	}
+	if similar.To(key, names) != "" {
+		return backendOption{}, unknownWord("option", key, names)
 	}
 	return backendOption{}, fmt.Errorf("unknown option %q: want one of %s", key, strings.Join(forms, ", "))
 }

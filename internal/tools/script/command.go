@@ -73,7 +73,7 @@ func unknownCommand(name string) error {
 		names[i] = c.name
 	}
 	slices.Sort(names)
-	return fmt.Errorf("unknown command %q: want one of %s", name, strings.Join(names, ", "))
+	return unknownWord("command", name, names)
 }
 
 // unknownWord returns the error for a word that is none of the known ones, with the one that was probably meant or else all of them.

@@ -42,7 +42,7 @@ func readCondition(word string) (c condition, ok bool, err error) {
 			}
 			c = condition{text: word, field: word[:i], op: op, value: word[i+len(op):]}
 			if c.field == "" {
-				return c, true, fmt.Errorf("invalid condition %q: missing field", word)
+				return c, true, fmt.Errorf("invalid condition %q: missing field; write FIELD=VALUE without blanks", word)
 			}
 			if op == "~" || op == "!~" {
 				if c.pattern, err = regexp.Compile(c.value); err != nil {

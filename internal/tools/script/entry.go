@@ -74,7 +74,11 @@ func checkActor(_ string, c condition) error {
 	if strings.Contains(c.value, "/") {
 		return nil
 	}
-	return c.isKnown(append([]string{api.User}, actors.Named...))
+	known := append([]string{api.User}, actors.Named...)
+	if c.pattern != nil || c.value == "" || slices.Contains(known, c.value) {
+		return nil
+	}
+	return fmt.Errorf("invalid condition %s: %s", c.text, actors.Unknown(c.value, known))
 }
 
 // checkRule rejects a rule that docs/rules does not define, itself or without the letter of a case.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/storage"
@@ -185,7 +186,7 @@ func (f faultRule) run(r *runner) error {
 	}
 	isClient := f.api && r.server != nil && strings.HasPrefix(f.match.Actor, api.User+"/")
 	if actor := f.match.Actor; actor != "" && !isClient && !slices.Contains(r.cluster.Controllers(), actor) {
-		return fmt.Errorf("unknown controller %q: want one of %q", actor, r.cluster.Controllers())
+		return fmt.Errorf("unknown controller %q: %s", actor, actors.Unknown(actor, r.cluster.Controllers()))
 	}
 	rule := r.cluster.Faults.Add(f.match, f.fault)
 	if f.times > 0 {

@@ -78,6 +78,8 @@ var failing = []struct {
 	{"writes", "expect write count=3", 1, "0 matching entries of the trace, want 3"},
 	{"a backend", "backend a.example.com\nexpect backend a.example.com volumes=1", 2, "volumes is 0, want 1"},
 	{"the time", "advance 5s\nexpect now=6s", 2, "now is 5s, want 6s"},
+	{"a controller that does not exist", "crash pv-controller", 1,
+		`crash "pv-controller": there is no such controller; did you mean "persistentvolume-controller"`},
 	{"no invariant", "expect violation count=0", 1, "no invariant is checked"},
 	{"no match", "get pv\nstdout Bound", 2, "no match in:\nNo resources found"},
 	{"another output", "get pv\ncmp stdout want\n-- want --\nsomething\n", 2, "stdout and want differ:\n- something\n+ No resources found"},

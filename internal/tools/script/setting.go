@@ -227,5 +227,5 @@ func (u *setup) set(key, value string) error {
 	for i, s := range settings {
 		keys[i] = s.key
 	}
-	return fmt.Errorf("unknown key %q: want one of %s", key, strings.Join(keys, ", "))
+	return unknownWord("key", key, keys)
 }
