@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsim/volsim"
@@ -58,7 +59,7 @@ type Config struct {
 	Attributes map[string]string
 	// Size is the size of volumes in GiB. Zero is 1.
 	Size int
-	// Unsupported lists access modes that the driver does not support, such as "ReadWriteMany", and "Block".
+	// Unsupported lists what the driver does not support: "ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod", and "Block".
 	Unsupported []string
 
 	// Stories are the names of the stories to run; default all.
@@ -123,6 +124,17 @@ func (c *Config) check() error {
 	if _, _, err := c.shard(); err != nil {
 		return err
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.Nodes)) {
+		if c.Nodes[name] == nil {
+			return fmt.Errorf("test a CSI driver: Config.Nodes[%q] is nil; set the connection to the driver on each node", name)
+		}
+	}
+	for _, mode := range c.Unsupported {
+		if !slices.Contains(modes, mode) {
+			last := len(modes) - 1
+			return fmt.Errorf("test a CSI driver: Config.Unsupported %q; want %s or %s", mode, strings.Join(modes[:last], ", "), modes[last])
+		}
+	}
 	for _, name := range c.Stories {
 		if find(name) == nil {
 			return fmt.Errorf("test a CSI driver: there is no story %q; Stories lists them", name)
@@ -130,6 +142,9 @@ func (c *Config) check() error {
 	}
 	return nil
 }
+
+// modes are the words of Config.Unsupported: what the needs of a story name.
+var modes = []string{"ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod", "Block"}
 
 // nodes returns the names of the nodes, those with another topology than the first one last.
 func (c *Config) nodes() []string {

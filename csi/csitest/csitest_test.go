@@ -209,6 +209,14 @@ func TestConfigErrors(t *testing.T) {
 	cfg.Stories = []string{"nonsense"}
 	_, err = Check(cfg)
 	require.EqualError(t, err, `test a CSI driver: there is no story "nonsense"; Stories lists them`)
+	cfg = testConfig()
+	cfg.Stories, cfg.Unsupported = []string{"life"}, []string{"Block", "RWX"}
+	_, err = Check(cfg)
+	require.EqualError(t, err, `test a CSI driver: Config.Unsupported "RWX"; want ReadWriteMany, ReadOnlyMany, ReadWriteOncePod or Block`)
+	cfg = testConfig()
+	cfg.Stories, cfg.Nodes["n3"] = []string{"life"}, nil
+	_, err = Check(cfg)
+	require.EqualError(t, err, `test a CSI driver: Config.Nodes["n3"] is nil; set the connection to the driver on each node`)
 	for _, replay := range []string{"nonsense", "life lost@x", "life odd@1", "life seed=x"} {
 		cfg := testConfig()
 		cfg.Replay = replay
