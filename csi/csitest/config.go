@@ -71,7 +71,8 @@ type Config struct {
 	Seeds int
 	// Pairs is the number of pairs of faults for each story, chosen at random. Zero is 20; negative is none.
 	Pairs int
-	// Replay runs only what its text names, as a report prints it: "story", or "story fault@call … seed=n". Default "": everything.
+	// Replay runs only what its text names, as a report prints it: "story", or "story fault@call … seed=n". Default "": everything. A fault that
+	// was not injected into a run without findings is an error, except with Recorded.
 	Replay string
 	// Recorded are the calls of a finding with their replies: Finding.Recorded, as WriteGoTest writes them. They take the place of the driver if
 	// Controller is nil: the test fails with the finding of Replay. Default "": none.

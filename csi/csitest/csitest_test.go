@@ -201,6 +201,36 @@ func TestRun(t *testing.T) {
 	Run(t, cfg)
 }
 
+// A replay has the result of its story, so that Run reports it.
+func TestReplay(t *testing.T) {
+	for _, tt := range []struct {
+		replay string
+		bugs   []testdriver.Bug
+		failed int
+		err    string
+	}{
+		{replay: "life lost@3"},
+		{replay: "life lost@3", bugs: []testdriver.Bug{testdriver.StageAgainFails}, failed: 1},
+		{replay: "life lost@99", err: `replay "life lost@99": faults can hit 8 calls of the story; lost@99 was not injected`},
+		{replay: "life reboot@1", err: `replay "life reboot@1": call 1 is Create of external-provisioner/test.csi.volsim.dev; reboot@1 was not injected`},
+		// A report prints all faults of a run, also those after its end.
+		{replay: "life lost@3 lost@99", bugs: []testdriver.Bug{testdriver.StageAgainFails}, failed: 1},
+	} {
+		t.Run(tt.replay, func(t *testing.T) {
+			cfg := testConfig(tt.bugs...)
+			cfg.Replay = tt.replay
+			report, err := Check(cfg)
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, report.Findings, tt.failed)
+			require.Equal(t, []StoryResult{{Story: "life", About: About("life"), Runs: 1, Failed: tt.failed}}, report.Stories)
+		})
+	}
+}
+
 // A wrong configuration is an error that names the remedy.
 func TestConfigErrors(t *testing.T) {
 	_, err := Check(Config{})

@@ -32,26 +32,34 @@ func (i injector) Inject(call api.Call) api.Fault {
 			kind = "undelivered"
 		}
 	}
+	if !fits(kind, call) { // with another seed the number may be that of another call
+		kind = ""
+	}
 	switch kind {
 	case "":
 	case crash:
 		p.crash = true
 		return api.Fault{Crash: true, Effect: true, Restart: time.Second}
 	case reboot:
-		if call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/") {
-			r.reboots = append(r.reboots, call.Node)
-		}
+		r.reboots = append(r.reboots, call.Node)
 	case stalled, untilDetached:
 		p.wire = kind
 		r.stalled, r.stalls = call, maxStalls
-	case untilDeleted:
-		if call.Verb == string(storage.Create) { // with another seed the number may be that of another call
-			p.wire = kind
-		}
 	default:
 		p.wire = kind
 	}
 	return api.Fault{}
+}
+
+// fits reports whether a call can have a fault.
+func fits(kind string, call api.Call) bool {
+	switch kind {
+	case reboot:
+		return call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/")
+	case untilDeleted:
+		return call.Verb == string(storage.Create)
+	}
+	return true
 }
 
 // maxStalls is how many repetitions of a stalled call do not reach the driver.
