@@ -43,7 +43,7 @@ type method struct {
 //
 //	csi.Serve(func(s grpc.ServiceRegistrar) { spec.RegisterIdentityServer(s, driver); … })
 //
-// A request is copied, and a panic of the driver is an error of the call with code Internal.
+// A request is copied. A panic of the driver is an error of the call with code Internal, as is a reply that gRPC cannot send.
 func Serve(register func(grpc.ServiceRegistrar)) *Server {
 	s := &Server{}
 	s.Restart(register)
@@ -97,6 +97,9 @@ func (s *Server) Invoke(ctx context.Context, name string, request, reply any, _ 
 	message, ok := out.(proto.Message)
 	if !ok || !message.ProtoReflect().IsValid() {
 		return brokenError{status.New(codes.Internal, "the driver returned neither a reply nor an error")}
+	}
+	if _, err := proto.Marshal(message); err != nil { // a gRPC server cannot send it, for a string that is not UTF-8
+		return brokenError{status.Newf(codes.Internal, "the driver sent garbage: grpc: error while marshaling: %v", err)}
 	}
 	proto.Merge(reply.(proto.Message), message)
 	return nil

@@ -93,7 +93,7 @@ func (e *examiner) leaks() bool {
 		}
 		creates = true
 		for _, reply := range s.Call.Replies {
-			if reply.Status != nil && !slices.Contains(definite, reply.Status.Code()) && !e.tainted[s.Call.Volume] && reply.Met == 0 {
+			if reply.Broken || reply.Status != nil && !slices.Contains(definite, reply.Status.Code()) && !e.tainted[s.Call.Volume] && reply.Met == 0 {
 				return false
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/csi/internal/testdriver"
@@ -168,6 +169,52 @@ func skippedNames(skipped []Skipped) []string {
 		all = append(all, s.Story)
 	}
 	return all
+}
+
+// invalidText is a connection to a driver whose volume_ids are not UTF-8.
+type invalidText struct{ spec.ControllerServer }
+
+func (i invalidText) CreateVolume(ctx context.Context, r *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+	reply, err := i.ControllerServer.CreateVolume(ctx, r)
+	if err == nil {
+		reply = proto.Clone(reply).(*spec.CreateVolumeResponse)
+		reply.Volume.VolumeId += "\xff"
+	}
+	return reply, err
+}
+
+// controllers is a registrar that changes the service of the controller.
+type controllers struct {
+	grpc.ServiceRegistrar
+	change func(spec.ControllerServer) spec.ControllerServer
+}
+
+func (c controllers) RegisterService(desc *grpc.ServiceDesc, service any) {
+	if controller, ok := service.(spec.ControllerServer); ok {
+		service = c.change(controller)
+	}
+	c.ServiceRegistrar.RegisterService(desc, service)
+}
+
+// A reply that gRPC cannot send is the same finding for a driver in the same process.
+func TestInvalidText(t *testing.T) {
+	register := func(s grpc.ServiceRegistrar) {
+		testdriver.New().Register(controllers{s, func(c spec.ControllerServer) spec.ControllerServer { return invalidText{c} }}, "n1")
+	}
+	path := filepath.Join(t.TempDir(), "csi.sock")
+	listener, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	server := grpc.NewServer()
+	register(server)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	configure := func(cfg *Config) { cfg.Stories = []string{"life"} }
+	socket := checkSocket(t, path, configure)
+	here := checkSocket(t, path, func(cfg *Config) { configure(cfg); cfg.Controller = csi.Serve(register) })
+	require.Len(t, socket.Findings, 1)
+	require.Contains(t, socket.Findings[0].Detail, "CreateVolume gets no answer: the driver sent garbage: grpc: error while marshaling: ")
+	require.Len(t, here.Findings, 1)
+	require.Equal(t, socket.Findings[0].Detail, here.Findings[0].Detail)
 }
 
 // A driver that dies and is not restarted ends the test, with what was found until then.
