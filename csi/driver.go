@@ -11,6 +11,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/volsim/volsim/csi/internal/replies"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -149,8 +150,8 @@ func (d *Driver) identify(ctx context.Context, node string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask the driver for its name: %w", err)
-	case info.GetName() == "":
-		return errors.New("ask the driver for its name: the reply to GetPluginInfo has an empty name")
+	case replies.PluginInfo(info) != nil:
+		return fmt.Errorf("ask the driver for its name: %w", replies.PluginInfo(info))
 	}
 	d.name, d.version = info.GetName(), info.GetVendorVersion()
 	plugin, err := ask[*spec.GetPluginCapabilitiesResponse](ctx, d, node, &spec.GetPluginCapabilitiesRequest{})

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/csi/internal/replies"
 )
 
 // capabilities are those of the driver that stories need.
@@ -79,26 +80,86 @@ func ask(cfg *Config) (capabilities, error) {
 	if err != nil {
 		return capabilities{}, err
 	}
-	caps, node := capabilitiesOf(d), cfg.nodes()[0]
-	first, err := d.NodeInfo(node)
-	if err != nil {
-		return capabilities{}, fmt.Errorf("ask the driver about node %s: %w", node, err)
+	caps, names := capabilitiesOf(d), cfg.nodes()
+	var infos []*spec.NodeGetInfoResponse
+	for _, name := range names {
+		info, err := askNode(d, name)
+		if err != nil {
+			return capabilities{}, err
+		}
+		if i := slices.IndexFunc(infos, func(other *spec.NodeGetInfoResponse) bool { return other.GetNodeId() == info.GetNodeId() }); i >= 0 {
+			return capabilities{}, &startError{kind: invalid, method: "NodeGetInfo", calls: []CallText{nodeInfoText(names[i], infos[i]), nodeInfoText(name, info)},
+				text: fmt.Sprintf("the replies to NodeGetInfo of driver %s on nodes %s and %s have the same node_id %q", d.Name(), names[i], name, info.GetNodeId()),
+				required: "node_id MUST contain enough information to uniquely identify this node vs all other nodes; each node of the test needs a Node service of " +
+					"its own (Config.Nodes, --node)"}
+		}
+		infos = append(infos, info)
 	}
-	caps.Limit = d.AttachLimit(node)
+	caps.Limit = d.AttachLimit(names[0])
 	if !caps.Topology {
 		return caps, nil
 	}
-	for _, name := range cfg.nodes()[1:] {
-		other, err := d.NodeInfo(name)
-		if err != nil {
-			return capabilities{}, fmt.Errorf("ask the driver about node %s: %w", name, err)
-		}
-		if !maps.Equal(first.Topology, other.Topology) {
-			cfg.far, cfg.topology = append(cfg.far, name), slices.Sorted(maps.Keys(first.Topology))
+	first := infos[0].GetAccessibleTopology().GetSegments()
+	for i, name := range names {
+		if !maps.Equal(first, infos[i].GetAccessibleTopology().GetSegments()) {
+			cfg.far, cfg.topology = append(cfg.far, name), slices.Sorted(maps.Keys(first))
 		}
 	}
 	return caps, nil
 }
+
+// askNode asks the driver about a node. The error says what is wrong with the reply.
+func askNode(d *csi.Driver, node string) (*spec.NodeGetInfoResponse, error) {
+	_, err := d.NodeInfo(node)
+	calls := d.Calls()
+	reply := calls[len(calls)-1].Replies[0]
+	if unreachable(err) {
+		return nil, fmt.Errorf("%w: node %s: %w", errNoDriver, node, err)
+	}
+	e := &startError{kind: invalid, method: "NodeGetInfo"}
+	switch {
+	case reply.Broken:
+		e.kind, e.text = broken, fmt.Sprintf("the driver does not answer when a run begins: NodeGetInfo on node %s: %v", node, err)
+		_, e.required = requirement(flaw{kind: broken})
+	case err != nil:
+		e.kind, e.required = stuck, registers
+		e.text = fmt.Sprintf("NodeGetInfo answers code %s: %s on node %s", reply.Status.Code(), reply.Status.Message(), node)
+	}
+	info, _ := reply.Message.(*spec.NodeGetInfoResponse)
+	e.calls = []CallText{nodeInfoText(node, info)}
+	if err != nil {
+		e.calls[0].Reply = err.Error()
+		return nil, e
+	}
+	if e.text, e.required = replies.NodeInfo(info); e.text != "" {
+		e.text = invalidNode(d.Name(), node, e.text)
+		return nil, e
+	}
+	return info, nil
+}
+
+// nodeInfoText describes a call of NodeGetInfo.
+func nodeInfoText(node string, info *spec.NodeGetInfoResponse) CallText {
+	return CallText{Actor: kubelet + node, Method: "NodeGetInfo", Request: "{}", Reply: compact(info)}
+}
+
+// invalidNode says what is wrong with a reply to NodeGetInfo.
+func invalidNode(driver, node, text string) string {
+	return fmt.Sprintf("the reply to NodeGetInfo of driver %s on node %s has %s", driver, node, text)
+}
+
+// registers says what happens without NodeGetInfo.
+const registers = "a kubelet calls NodeGetInfo when the driver registers; no pod on a node can use a volume before it succeeds there"
+
+// startError says why no cluster can use the driver, with the calls that show it.
+type startError struct {
+	kind                   flawKind
+	method, text, required string
+	calls                  []CallText
+}
+
+// Error returns what is wrong.
+func (e *startError) Error() string { return e.text }
 
 // maxStart is the real time within which a driver reports its capabilities.
 const maxStart = 30 * time.Second

@@ -125,6 +125,10 @@ func (e *examiner) all(rec *recording, steps []step) []flaw {
 
 // isStuck reports the last error of the driver as the reason why a goal was not reached.
 func (e *examiner) isStuck(rec *recording) {
+	if rec.missed[0] == registration {
+		e.isUnregistered()
+		return
+	}
 	last, volume := rejection{at: -1}, ""
 	for _, v := range slices.Sorted(maps.Keys(e.rejected)) {
 		if r := e.rejected[v]; r.at > last.at {
@@ -145,6 +149,20 @@ func (e *examiner) isStuck(rec *recording) {
 	excused, known := e.excuses(last)
 	e.flaws = append(e.flaws, flaw{kind: stuck, excused: excused, known: known, section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
 		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
+}
+
+// isUnregistered reports the last error of NodeGetInfo as the reason why the driver is not registered on its nodes.
+func (e *examiner) isUnregistered() {
+	for i, s := range slices.Backward(e.steps) {
+		if s.Call == nil || s.Call.Method != "NodeGetInfo" || len(s.Call.Replies) == 0 {
+			continue
+		}
+		if code := s.Call.Replies[0].Status; code != nil {
+			e.flaws = append(e.flaws, flaw{kind: stuck, method: s.Call.Method, section: s.Call.Method, required: registers, steps: e.steps[:i+1],
+				detail: fmt.Sprintf("NodeGetInfo answers code %s: %s on node %s", code.Code(), code.Message(), s.Call.Node)})
+		}
+		return
+	}
 }
 
 // isIdle reports why a goal was not reached although no call fails, if a reply says it.

@@ -2,11 +2,13 @@ package csitest
 
 import (
 	"slices"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/csi/internal/replies"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
@@ -67,7 +69,7 @@ func (e *examiner) same(c *csi.Call, key string, answer proto.Message) {
 func (e *examiner) created(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 	id, req := r.GetVolume().GetVolumeId(), c.Request.(*spec.CreateVolumeRequest)
 	if id == "" {
-		e.flaw(invalid, c, c.Volume, "the reply to CreateVolume has an empty volume_id")
+		e.wrongReply(c, c.Volume, "volume_id is REQUIRED: all other calls refer to the volume by it", "the reply to CreateVolume has an empty volume_id")
 		return false
 	}
 	if name, ok := e.ids[id]; ok && name != req.GetName() {
@@ -98,8 +100,11 @@ func (e *examiner) reachable(c *csi.Call, have []*spec.Topology, want *spec.Topo
 	switch {
 	case len(have) == 0:
 		return true
+	case invalidTopology(have) != nil:
+		e.wrongReply(c, c.Volume, invalidTopology(have)[1], "the reply to CreateVolume has %s", invalidTopology(have)[0])
+		return false
 	case !e.caps.Topology:
-		e.flaw(invalid, c, c.Volume, "the reply to CreateVolume has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
+		e.wrongReply(c, c.Volume, withTopology, "the reply to CreateVolume has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
 		return false
 	case len(want.GetRequisite()) == 0:
 		return true
@@ -107,8 +112,22 @@ func (e *examiner) reachable(c *csi.Call, have []*spec.Topology, want *spec.Topo
 	if e.reaches(have, want.GetRequisite()) {
 		return true
 	}
-	e.flaw(invalid, c, c.Volume, "the volume can be reached from %s, which is none of the requisite topologies", compact(have[0]))
+	e.wrongReply(c, c.Volume, "if requisite is specified, the volume MUST be accessible from at least one of the requisite topologies",
+		"the volume can be reached from %s, which is none of the requisite topologies", compact(have[0]))
 	return false
+}
+
+// withTopology is what a reply with accessible_topology requires.
+const withTopology = "a plugin that returns accessible_topology MUST also set the plugin capability VOLUME_ACCESSIBILITY_CONSTRAINTS"
+
+// invalidTopology returns what is wrong with the topologies of a volume, and what is required; nil for nothing.
+func invalidTopology(all []*spec.Topology) []string {
+	for _, t := range all {
+		if text, required := replies.Topology(t); text != "" {
+			return []string{text, required}
+		}
+	}
+	return nil
 }
 
 // reaches reports whether a volume with this accessible_topology can be reached from one of the topologies.
@@ -139,11 +158,16 @@ func (e *examiner) sized(c *csi.Call, size int64, r *spec.CapacityRange) bool {
 
 // info examines the reply to NodeGetInfo.
 func (e *examiner) info(c *csi.Call, reply csi.Reply) {
-	if r, ok := reply.Message.(*spec.NodeGetInfoResponse); ok && r.GetNodeId() == "" {
-		e.flaw(invalid, c, "", "the reply to NodeGetInfo has an empty node_id")
-	} else if ok {
-		e.nodeInfo(c, r)
+	r, ok := reply.Message.(*spec.NodeGetInfoResponse)
+	if !ok {
+		return
 	}
+	if text, required := replies.NodeInfo(r); text != "" {
+		driver, _, _ := strings.Cut(e.caps.Driver, " ")
+		e.wrongReply(c, "", required, "%s", invalidNode(driver, c.Node, text))
+		return
+	}
+	e.nodeInfo(c, r)
 }
 
 // nodeInfo compares a reply to NodeGetInfo with the one before.
@@ -151,17 +175,15 @@ func (e *examiner) nodeInfo(c *csi.Call, r *spec.NodeGetInfoResponse) {
 	was := e.infos[c.Node]
 	e.infos[c.Node] = r
 	switch {
-	case oversized(r) != "":
-		e.flaw(invalid, c, "", "the reply to NodeGetInfo is too large: %s", oversized(r))
 	case r.GetMaxVolumesPerNode() < 0:
-		e.flaw(invalid, c, "", "the reply to NodeGetInfo has max_volumes_per_node %d", r.GetMaxVolumesPerNode())
+		e.wrongReply(c, "", "max_volumes_per_node MUST NOT be negative; 0 is no limit", "the reply to NodeGetInfo has max_volumes_per_node %d",
+			r.GetMaxVolumesPerNode())
 	case len(e.flaws) == 0 && was.GetMaxVolumesPerNode() > 0 && e.attachedTo(c.Node) > 0 && r.GetMaxVolumesPerNode() < int64(e.attachedTo(c.Node)):
-		e.flaw(invalid, c, "", "the reply to NodeGetInfo has max_volumes_per_node %d, the node has %d volumes, and before the reply had %d",
+		e.wrongReply(c, "", "max_volumes_per_node is how many volumes the node can have, and not how many more; 0 is no limit",
+			"the reply to NodeGetInfo has max_volumes_per_node %d, the node has %d volumes, and before the reply had %d",
 			r.GetMaxVolumesPerNode(), e.attachedTo(c.Node), was.GetMaxVolumesPerNode())
-		f := &e.flaws[len(e.flaws)-1]
-		f.section, f.required = c.Method, "max_volumes_per_node is how many volumes the node can have, and not how many more; 0 is no limit"
 	case r.GetAccessibleTopology() != nil && !e.caps.Topology:
-		e.flaw(invalid, c, "", "the reply to NodeGetInfo has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
+		e.wrongReply(c, "", withTopology, "the reply to NodeGetInfo has accessible_topology, and the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS")
 	case was != nil && !proto.Equal(was.GetAccessibleTopology(), r.GetAccessibleTopology()):
 		e.flaw(differs, c, "", "NodeGetInfo answers accessible_topology %s on node %s, and before it answered %s", compact(r.GetAccessibleTopology()),
 			c.Node, compact(was.GetAccessibleTopology()))

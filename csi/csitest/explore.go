@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/csi/internal/replies"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -69,6 +70,7 @@ type explorer struct {
 	caps    capabilities
 	number  int    // of the run
 	broken  int    // runs in which the driver did not answer
+	lacks   string // what the driver lacks, if the test has ended early
 	retried string // story of which a run was made again
 	// created are the kinds of volumes that the driver created, refusals the runs in which it refused to.
 	created  map[string]bool
@@ -93,6 +95,10 @@ func (x *explorer) run(p plan) *recording {
 	if rec.err == nil {
 		var flaws []flaw
 		flaws = examine(rec, rec.steps)
+		if rec.unsettled != nil && !blames(flaws) {
+			rec.err = rec.unsettled
+			return rec
+		}
 		x.note(rec)
 		if kind, answer := refused(rec); kind != "" && len(flaws) > 0 {
 			x.hold(rec, flaws, kind, answer)
@@ -105,17 +111,27 @@ func (x *explorer) run(p plan) *recording {
 	return rec
 }
 
-// gone ends the test, because the driver does not answer at the start of a run.
+// gone ends the test, because the driver does not answer at the start of a run, or answers what no cluster can use.
 func (x *explorer) gone(err error) {
-	x.broken = maxBroken + 1
+	x.broken, x.lacks = maxBroken+1, "driver that answers"
 	f := flaw{kind: broken, method: "GetPluginInfo"}
 	section, text := requirement(f)
-	detail := "the driver does not answer when a run begins: " + err.Error()
+	detail, calls := "the driver does not answer when a run begins: "+err.Error(), []CallText(nil)
 	if status.Code(err) == codes.Unimplemented {
 		detail = "the driver does not serve csi.v1, so it is for another version of CSI: " + err.Error()
 	}
+	if e, ok := errors.AsType[*replies.Error](err); ok {
+		f.kind, section, text, detail = invalid, f.method, e.Required, e.Text
+		calls = []CallText{{Actor: "node-driver-registrar", Method: f.method, Request: "{}", Reply: compact(e.Reply)}}
+	}
+	if e, ok := errors.AsType[*startError](err); ok {
+		f.kind, f.method, section, text, detail, calls = e.kind, e.method, e.method, e.required, e.text, e.calls
+	}
+	if f.kind != broken {
+		x.lacks = "valid reply to " + f.method
+	}
 	x.report.Findings = append(x.report.Findings, Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: detail,
-		Runs: 1})
+		Calls: calls, Why: firstCall[f.method], Runs: 1})
 }
 
 // list tries ListVolumes. If it does not work, that is a finding, and volumes are not compared.
@@ -135,9 +151,9 @@ func (x *explorer) list() {
 		Calls: []CallText{{Actor: auditor, Method: f.method, Request: "{}", Reply: err.Error()}}})
 }
 
-// skip reports that a story does not run because the driver does not answer.
+// skip reports that a story does not run because the driver does not answer, or answers what no cluster can use.
 func (x *explorer) skip(s *story) {
-	x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: "driver that answers"})
+	x.report.Skipped = append(x.report.Skipped, Skipped{Story: s.name, About: s.about, Missing: orElse(x.lacks, "driver that answers")})
 }
 
 // story runs one story: without faults, with each fault at each call, with pairs of faults, and in other orders.

@@ -70,6 +70,13 @@ func (e *examiner) flaw(kind flawKind, c *csi.Call, volume string, format string
 	e.flaws = append(e.flaws, f)
 }
 
+// wrongReply records that a reply has a wrong field. required is what the section about the RPC says about that field.
+func (e *examiner) wrongReply(c *csi.Call, volume, required, format string, args ...any) {
+	e.flaw(invalid, c, volume, format, args...)
+	f := &e.flaws[len(e.flaws)-1]
+	f.section, f.required = c.Method, required
+}
+
 // mountFlaw records that a mount is wrong.
 func (e *examiner) mountFlaw(volume, path, format string, args ...any) {
 	before := len(e.flaws)

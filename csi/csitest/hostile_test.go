@@ -113,7 +113,7 @@ func TestHostileDrivers(t *testing.T) {
 			detail: `the driver has LIST_VOLUMES, and ListVolumes fails: the list does not end: next_token "again" is returned twice`},
 		{name: "hangs at the start", method: "GetPluginInfo", answer: func(*hostile, any, error) (any, error) { select {} }, kind: broken,
 			detail: "the driver does not answer when a run begins: ask the driver for its name: "},
-		{name: "has no name", method: "GetPluginInfo", kind: broken,
+		{name: "has no name", method: "GetPluginInfo", kind: invalid,
 			answer: func(*hostile, any, error) (any, error) { return &spec.GetPluginInfoResponse{}, nil },
 			detail: "the reply to GetPluginInfo has an empty name"},
 	} {
@@ -169,6 +169,143 @@ func skippedNames(skipped []Skipped) []string {
 		all = append(all, s.Story)
 	}
 	return all
+}
+
+// altered is a connection that changes the replies of the driver.
+type altered struct {
+	csi.Conn
+	change func(reply any)
+}
+
+func (a altered) Invoke(ctx context.Context, method string, request, reply any, opts ...grpc.CallOption) error {
+	err := a.Conn.Invoke(ctx, method, request, reply, opts...)
+	if err == nil {
+		a.change(reply)
+	}
+	return err
+}
+
+// change returns a function that changes replies of one type.
+func change[R any](f func(R)) func(any) {
+	return func(reply any) {
+		if r, ok := reply.(R); ok {
+			f(r)
+		}
+	}
+}
+
+// Without a valid reply to GetPluginInfo and NodeGetInfo no cluster can use the driver: the finding names call, field and driver.
+func TestInvalidStart(t *testing.T) {
+	info := func(f func(*spec.NodeGetInfoResponse)) func(any) { return change(f) }
+	name := func(name string) func(any) { return change(func(r *spec.GetPluginInfoResponse) { r.Name = name }) }
+	segments := func(key, value string) func(any) {
+		return info(func(r *spec.NodeGetInfoResponse) {
+			r.AccessibleTopology = &spec.Topology{Segments: map[string]string{key: value}}
+		})
+	}
+	calls := 0
+	for _, tt := range []struct {
+		name     string
+		change   func(any)
+		detail   string
+		required string
+		asked    bool // the story runs
+	}{
+		{name: "no node ID", change: info(func(r *spec.NodeGetInfoResponse) { r.NodeId = "" }),
+			detail: "the reply to NodeGetInfo of driver test.csi.volsim.dev on node n1 has an empty node_id", required: "node_id is REQUIRED"},
+		{name: "a long node ID", change: info(func(r *spec.NodeGetInfoResponse) { r.NodeId = strings.Repeat("n", 300) }),
+			detail: "the reply to NodeGetInfo of driver test.csi.volsim.dev on node n1 has a node_id of 300 bytes", required: "SHALL NOT exceed 256 bytes"},
+		{name: "one node ID for two nodes", change: info(func(r *spec.NodeGetInfoResponse) { r.NodeId = "same" }),
+			detail: `the replies to NodeGetInfo of driver test.csi.volsim.dev on nodes n1 and n2 have the same node_id "same"`, required: "uniquely identify"},
+		{name: "a wrong key", change: segments("my zone/x/y", "a b"),
+			detail: `on node n1 has accessible_topology with the invalid key "my zone/x/y"`, required: "[prefix/]name"},
+		{name: "a long prefix", change: segments(strings.Repeat("a", 64)+"/zone", "a"), detail: "with the invalid key", required: "[prefix/]name"},
+		{name: "a wrong value", change: segments("zone", "a b"),
+			detail: `on node n1 has accessible_topology with the invalid value "a b" of "zone"`, required: "1 to 63 characters"},
+		{name: "an empty value", change: segments("zone", ""), detail: `with the invalid value "" of "zone"`, required: "1 to 63 characters"},
+		{name: "two keys", change: info(func(r *spec.NodeGetInfoResponse) {
+			r.AccessibleTopology = &spec.Topology{Segments: map[string]string{"Zone": "a", "zone": "a"}}
+		}), detail: `with the keys "Zone" and "zone"`, required: "case-insensitive"},
+		{name: "no name", change: name(""), detail: "the reply to GetPluginInfo has an empty name", required: "name is REQUIRED"},
+		{name: "a wrong name", change: name("My Driver!"), detail: `the reply to GetPluginInfo has name "My Driver!", which is no domain name`, required: "domain name notation"},
+		{name: "a long name", change: name(strings.Repeat("n", 64)), detail: "the reply to GetPluginInfo has a name of 64 characters", required: "at most 63"},
+		{name: "a name with capitals", change: name("Disk.Example.com"), detail: `has name "Disk.Example.com", which has capital letters`, required: "Kubernetes does not"},
+		{name: "the longest node ID", change: info(func(r *spec.NodeGetInfoResponse) { r.NodeId = r.NodeId + strings.Repeat("n", 254) }), asked: true},
+		{name: "an empty node ID later", change: info(func(r *spec.NodeGetInfoResponse) {
+			if calls++; calls > 4 {
+				r.NodeId = ""
+			}
+		}), detail: "the reply to NodeGetInfo of driver test.csi.volsim.dev on node n1 has an empty node_id", required: "node_id is REQUIRED", asked: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := testConfig()
+			cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = []string{"life"}, -1, -1, 1000
+			cfg.Controller = altered{cfg.Controller, tt.change}
+			cfg.Nodes = map[string]csi.Conn{"n1": altered{cfg.Nodes["n1"], tt.change}, "n2": altered{cfg.Nodes["n2"], tt.change}}
+			report, err := Check(cfg)
+			require.NoError(t, err)
+			require.NoError(t, report.WriteText(&strings.Builder{}))
+			if tt.detail == "" {
+				require.Len(t, report.Stories, 1)
+				return
+			}
+			require.Len(t, report.Findings, 1, "%v", report.Findings)
+			f := report.Findings[0]
+			require.Equal(t, string(invalid), f.Kind)
+			require.Contains(t, f.Detail, tt.detail)
+			require.Contains(t, f.Requirement, tt.required)
+			require.Equal(t, f.Method, f.Section)
+			require.NotEmpty(t, f.Calls)
+			require.NotEmpty(t, f.Calls[0].Actor)
+			require.NotEmpty(t, f.Calls[0].Reply)
+			require.NotEmpty(t, f.Why)
+			if !tt.asked {
+				require.Equal(t, []Skipped{{Story: "life", About: About("life"), Missing: "valid reply to " + f.Method}}, report.Skipped)
+			}
+		})
+	}
+}
+
+// A driver that refuses to describe its nodes is a finding about NodeGetInfo.
+func TestNodeInfoFails(t *testing.T) {
+	for _, from := range []int{1, 3} {
+		calls, d := 0, testdriver.New()
+		cfg := configOf(d)
+		d.Zone = "" // with topology the driver is asked once more
+		cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = []string{"life"}, -1, -1, 1000
+		fails := func(c csi.Conn) csi.Conn {
+			return failing{c, "/NodeGetInfo", func() error {
+				if calls++; calls < from {
+					return nil
+				}
+				return status.Error(codes.Internal, "no metadata")
+			}}
+		}
+		cfg.Controller, cfg.Nodes = fails(cfg.Controller), map[string]csi.Conn{"n1": fails(cfg.Nodes["n1"]), "n2": fails(cfg.Nodes["n2"])}
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		require.Len(t, report.Findings, 1)
+		f := report.Findings[0]
+		require.Equal(t, []string{string(stuck), "NodeGetInfo", "NodeGetInfo"}, []string{f.Kind, f.Method, f.Section})
+		require.Contains(t, f.Detail, "NodeGetInfo answers code Internal: no metadata")
+		require.Contains(t, f.Requirement, "no pod on a node can use a volume before")
+	}
+}
+
+// failing is a connection on which a method fails.
+type failing struct {
+	csi.Conn
+	method string
+	err    func() error // nil: the driver answers
+}
+
+func (f failing) Invoke(ctx context.Context, method string, request, reply any, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, f.method) {
+		if err := f.err(); err != nil {
+			return err
+		}
+	}
+	return f.Conn.Invoke(ctx, method, request, reply, opts...)
 }
 
 // invalidText is a connection to a driver whose volume_ids are not UTF-8.

@@ -25,6 +25,8 @@ type recording struct {
 	trace   *trace.Trace // of the cluster
 	gone    error        // the driver did not answer when the run began
 	err     error        // the run could not start or continue
+	// unsettled is the error of a cluster that did not settle before the story began. A wrong reply of the driver may explain it.
+	unsettled error
 }
 
 // step is a call, or something else that happened. Exactly one of the pointers is set.

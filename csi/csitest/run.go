@@ -119,8 +119,17 @@ func (r *run) start() error {
 	if err := r.cluster.Create(objects...); err != nil {
 		return err
 	}
-	return r.cluster.Settle()
+	if err := r.cluster.Settle(); err != nil {
+		r.stopped, r.rec.unsettled, r.rec.cut, r.rec.missed = true, err, err.Error(), []string{registration}
+	}
+	return nil
 }
+
+// registration is the goal that is not reached if the cluster does not settle before the story begins.
+const registration = "the registration of the driver"
+
+// kubelet is the beginning of the actor of a kubelet, before the name of its node.
+const kubelet = "kubelet/"
 
 // broken reports whether the driver did not answer a call. Then the run ends, because a driver that hangs costs real time.
 func (r *run) broken() bool {
@@ -184,6 +193,9 @@ func (r *run) finish() {
 			continue
 		}
 		s.Call, s.Actor, s.Crash = &c, r.callers[c.Seq].call.Actor, r.callers[c.Seq].crash
+		if s.Actor == "" && c.Node != "" {
+			s.Actor = kubelet + c.Node
+		}
 		if c.Method != "NodeGetInfo" {
 			continue
 		}

@@ -55,7 +55,7 @@ func (i injector) Inject(call api.Call) api.Fault {
 func fits(kind string, call api.Call) bool {
 	switch kind {
 	case reboot:
-		return call.Node != "" && strings.HasPrefix(call.Actor, "kubelet/")
+		return call.Node != "" && strings.HasPrefix(call.Actor, kubelet)
 	case untilDeleted:
 		return call.Verb == string(storage.Create)
 	}

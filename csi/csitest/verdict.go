@@ -290,5 +290,6 @@ var firstCall = map[string][]Reason{
 	"CreateVolumeGroupSnapshot": {{"", "a VolumeGroupSnapshot of the volumes has no content in the storage system"}},
 	"DeleteVolumeGroupSnapshot": {{"", "the VolumeGroupSnapshot was deleted, and the policy of its content is Delete"}},
 	"GetCapacity":               {{"XPROV-065", "external-provisioner asks every minute for each class and segment, and no pod is scheduled without an answer"}},
+	"GetPluginInfo":             {{"", "node-driver-registrar asks for the name when the driver starts, and each sidecar when it does"}},
 	"NodeGetInfo":               {{"MNT-362", "a kubelet asks when the driver registers, and after each restart"}},
 }

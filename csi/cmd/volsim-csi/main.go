@@ -121,7 +121,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	limit := fs.Duration("limit", 10*time.Second, "real time that a call may take")
 	replay := fs.String("replay", "", "run only what the replay line of a report names, such as \"life lost@3\"")
 	out := outputFlags(fs)
-	fs.StringVar(&out.html, "html", "", "file for a picture (HTML) of the shortest run that shows a finding; not written without findings")
+	fs.StringVar(&out.html, "html", "", "file for a picture (HTML) of the shortest run that shows a finding; not written without one")
 	if err := fs.Parse(args); err != nil {
 		return failed, err
 	}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
@@ -16,14 +18,34 @@ import (
 // serve serves a test driver on a unix socket and returns its endpoint.
 func serve(t *testing.T, bugs ...testdriver.Bug) string {
 	t.Helper()
+	return serveWith(t, nil, bugs...)
+}
+
+// serveWith is serve with an interceptor of the calls.
+func serveWith(t *testing.T, interceptor grpc.UnaryServerInterceptor, bugs ...testdriver.Bug) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "csi.sock")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if interceptor != nil {
+			return interceptor(ctx, request, info, next)
+		}
+		return next(ctx, request)
+	}))
 	testdriver.New(bugs...).Register(server, "n1")
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)
 	return "unix://" + path
+}
+
+// unnamed is an interceptor for a driver without a name.
+func unnamed(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	reply, err := next(ctx, request)
+	if info, ok := reply.(*spec.GetPluginInfoResponse); ok {
+		info.Name = ""
+	}
+	return reply, err
 }
 
 func TestCommand(t *testing.T) {
@@ -41,6 +63,8 @@ func TestCommand(t *testing.T) {
 		{"a wrong driver", []string{"test", "--endpoint", serve(t, testdriver.StageAgainFails), "--replay", "life lost@3", "--html", picture,
 			"--gotest", goTest}, found,
 			"section NodeStageVolume: the operation MUST be idempotent", ""},
+		{"a wrong start", []string{"test", "--endpoint", serveWith(t, unnamed), "--html", filepath.Join(t.TempDir(), "no.html"),
+			"--gotest", filepath.Join(t.TempDir(), "no_test.go")}, found, "the reply to GetPluginInfo has an empty name", ""},
 		{"no driver", []string{"test", "--endpoint", "unix:///nothing/csi.sock"}, failed, "", "connection error"},
 		{"no endpoint", []string{"test"}, failed, "", "give --endpoint"},
 		{"a wrong node", []string{"test", "--endpoint", serve(t), "--node", "n1"}, failed, "", "name=value"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/volsim/volsim/csi/csitest"
@@ -22,7 +23,7 @@ type output struct {
 func outputFlags(fs *flag.FlagSet) *output {
 	o := &output{}
 	fs.StringVar(&o.junit, "junit", "", "file for the report as JUnit XML")
-	fs.StringVar(&o.gotest, "gotest", "", "file for Go tests that show the findings with the recorded replies; not written without findings")
+	fs.StringVar(&o.gotest, "gotest", "", "file for Go tests that show the findings with the recorded replies; not written without findings that have a run")
 	fs.StringVar(&o.gopackage, "gopackage", "driver_test", "package of the file for --gotest")
 	fs.StringVar(&o.json, "json", "", "file for the report as JSON; - is standard output, without the report as text")
 	return o
@@ -40,7 +41,7 @@ func (o *output) write(report *csitest.Report, stdout io.Writer) error {
 	if err := writeFile(o.junit, report.WriteJUnit); err != nil {
 		return err
 	}
-	if len(report.Findings) > 0 {
+	if slices.ContainsFunc(report.Findings, func(f csitest.Finding) bool { return f.Recorded != "" }) {
 		if err := writeFile(o.html, report.WriteHTML); err != nil {
 			return err
 		}
