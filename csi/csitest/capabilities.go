@@ -26,6 +26,7 @@ type capabilities struct {
 	Snapshot, ListSnapshots, Clone, Group                                                                bool
 	Online, Offline                                                                                      bool // expansion
 	Remote                                                                                               bool `json:",omitempty"` // in another process
+	NoController                                                                                         bool `json:",omitempty"` // no CONTROLLER_SERVICE
 }
 
 func capabilitiesOf(d *csi.Driver) capabilities {
@@ -35,6 +36,7 @@ func capabilitiesOf(d *csi.Driver) capabilities {
 	nodeCondition := spec.NodeServiceCapability_RPC_Type_value["VOLUME_CONDITION"]
 	return capabilities{
 		Driver:        strings.TrimSpace(d.Name() + " " + d.Version()),
+		NoController:  !d.HasPlugin(spec.PluginCapability_Service_CONTROLLER_SERVICE),
 		Create:        controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME),
 		Attach:        controller(spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME),
 		Expand:        controller(spec.ControllerServiceCapability_RPC_EXPAND_VOLUME),

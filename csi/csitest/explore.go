@@ -16,7 +16,7 @@ import (
 )
 
 // Check runs the stories against a driver and returns what it found. It returns an error for a configuration that does not work, and for a
-// driver that does not answer at the start.
+// driver that does not answer at the start. If no story ran, because driver or configuration lack something, it returns the report with an error.
 func Check(cfg Config) (*Report, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Check(cfg Config) (*Report, error) {
 		if err := x.replay(replay); err != nil {
 			return nil, err
 		}
-		return x.report, nil
+		return x.result()
 	}
 	x.report.Shard = cfg.Shard
 	for _, s := range selected {
@@ -60,6 +60,14 @@ func Check(cfg Config) (*Report, error) {
 	}
 	x.release()
 	x.report.finish()
+	return x.result()
+}
+
+// result returns the report, with an error if no story ran.
+func (x *explorer) result() (*Report, error) {
+	if err := x.report.unasked(); err != nil {
+		return x.report, fmt.Errorf("test a CSI driver: %w", err)
+	}
 	return x.report, nil
 }
 
@@ -214,7 +222,7 @@ func (x *explorer) replay(p plan) error {
 	}
 	x.release()
 	x.report.finish()
-	if len(x.report.Findings) == 0 && x.cfg.Recorded == "" {
+	if len(x.report.Findings) == 0 && rec.refused == "" && x.cfg.Recorded == "" {
 		return rec.uninjected()
 	}
 	return nil

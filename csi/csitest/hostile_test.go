@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +265,35 @@ func TestInvalidStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A test in which no story runs is an error, and the report says what is missing. One of several shards may have none.
+func TestNothingAsked(t *testing.T) {
+	cfg := testConfig()
+	node := change(func(r *spec.GetPluginCapabilitiesResponse) {
+		r.Capabilities = slices.DeleteFunc(r.Capabilities, func(c *spec.PluginCapability) bool { return c.GetService() != nil })
+	})
+	cfg.Controller, cfg.Inline = altered{cfg.Controller, node}, nil
+	cfg.Stories = []string{"life", "snapshot", "inline"}
+	report, err := Check(cfg)
+	const missing = "CONTROLLER_SERVICE in GetPluginCapabilities"
+	require.EqualError(t, err, "test a CSI driver: no story was asked: no "+missing+"; no Config.Inline (--inline)")
+	require.Equal(t, []string{missing, missing, "Config.Inline (--inline)"}, []string{report.Skipped[0].Missing, report.Skipped[2].Missing, report.Skipped[1].Missing})
+	var shards []*Report
+	for _, shard := range []string{"0/2", "1/2"} {
+		cfg.Shard = shard
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		shards = append(shards, report)
+	}
+	merged, err := Merge(shards...)
+	require.EqualError(t, err, "merge reports: no story was asked: no "+missing+"; no Config.Inline (--inline)")
+	require.Len(t, merged.Skipped, 3)
+
+	cfg.Inline, cfg.Shard, cfg.Seeds, cfg.Pairs, cfg.every = map[string]string{}, "", -1, -1, 1000
+	report, err = Check(cfg)
+	require.NoError(t, err, "a driver of inline volumes needs no controller")
+	require.Equal(t, []string{"inline"}, names(report.Stories))
 }
 
 // A driver that refuses to describe its nodes is a finding about NodeGetInfo.

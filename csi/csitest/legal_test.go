@@ -103,7 +103,7 @@ func TestRefusedVolumes(t *testing.T) {
 	report := check(specdriver.Options{OneNode: true}, "life", "shared-writers")
 	require.Empty(t, report.Findings)
 	require.Equal(t, "MULTI_NODE_MULTI_WRITER, which the driver refuses: access mode MULTI_NODE_MULTI_WRITER is not supported", report.Skipped[0].Missing)
-	report = check(specdriver.Options{NoMounts: true}, "life")
+	report = check(specdriver.Options{NoMounts: true}, "life", "block")
 	require.Empty(t, report.Findings)
 	require.Contains(t, report.Skipped[0].Missing, "file systems, which the driver refuses")
 	report = check(specdriver.Options{NoMounts: true, NoDevices: true}, "life", "block")

@@ -2,7 +2,9 @@ package csitest
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsim/volsim/trace"
@@ -138,6 +140,20 @@ func newFinding(rec *recording, f flaw) Finding {
 	}
 	return Finding{trace: rec.trace, at: at, Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
 		Why: why(f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Recorded: record(rec, f, steps), Runs: 1}
+}
+
+// unasked returns an error, with what is missing, if no story ran and nothing was found; nil otherwise, and for the report of one shard.
+func (r *Report) unasked() error {
+	if len(r.Stories) > 0 || len(r.Findings) > 0 || r.Shard != "" {
+		return nil
+	}
+	var missing []string
+	for _, s := range r.Skipped {
+		if text := "no " + s.Missing; !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	return errors.New("no story was asked: " + strings.Join(missing, "; "))
 }
 
 func (r *Report) finish() {

@@ -51,7 +51,7 @@ func (c *Config) selected() ([]*story, error) {
 }
 
 // Merge joins the reports of the shards of one test, in any order. A shard that occurs twice counts once. It returns an error if a shard is
-// missing, or if the reports are of different drivers or different tests.
+// missing, or if the reports are of different drivers or different tests; and with the report, if no shard ran a story.
 func Merge(reports ...*Report) (*Report, error) {
 	if len(reports) == 0 {
 		return nil, errors.New("merge reports: no report; give those of all shards")
@@ -84,6 +84,9 @@ func Merge(reports ...*Report) (*Report, error) {
 		return nil, fmt.Errorf("merge reports: missing shards %s; run them and merge again", strings.Join(missing, ", "))
 	}
 	merged.finish()
+	if err := merged.unasked(); err != nil {
+		return merged, fmt.Errorf("merge reports: %w", err)
+	}
 	return merged, nil
 }
 

@@ -14,7 +14,10 @@ func need(conditions ...func(*Config, capabilities) string) func(*Config, capabi
 	}
 }
 
-func creates(_ *Config, c capabilities) string { return lacks(c.Create, "CREATE_DELETE_VOLUME") }
+// creates is for stories with volumes of CreateVolume. Without CONTROLLER_SERVICE nobody asks for the capabilities of the controller.
+func creates(_ *Config, c capabilities) string {
+	return orElse(lacks(!c.NoController, "CONTROLLER_SERVICE in GetPluginCapabilities"), lacks(c.Create, "CREATE_DELETE_VOLUME"))
+}
 
 func attaches(_ *Config, c capabilities) string { return lacks(c.Attach, "PUBLISH_UNPUBLISH_VOLUME") }
 

@@ -35,7 +35,7 @@ func main() {
 const (
 	passed = 0 // the driver does nothing wrong
 	found  = 1 // there are findings
-	failed = 2 // the test could not run
+	failed = 2 // the test could not run, or no story was asked
 )
 
 const usage = `volsim-csi tests a CSI driver against everything that Kubernetes does to it.
@@ -44,8 +44,8 @@ const usage = `volsim-csi tests a CSI driver against everything that Kubernetes 
   volsim-csi merge FILE... [flags]                  joins the reports that shards wrote with --json; - is standard input
   volsim-csi stories                                lists the stories
 
-volsim csi runs this program. Exit status 0: the driver does nothing wrong; 1: there are findings; 2: the test could not run. A shard exits with 0
-if it ran; merge evaluates the findings.
+volsim csi runs this program. Exit status 0: the driver does nothing wrong; 1: there are findings; 2: the test could not run, or no story
+was asked. A shard exits with 0 if it ran; merge evaluates the findings.
 `
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -192,10 +192,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	}
 	cfg.Progress = func(story string, runs int) { fmt.Fprintf(stderr, "%-22s %d runs\n", story, runs) }
 	report, err := csitest.Check(cfg)
-	if err != nil {
-		return failed, err
-	}
-	if err := out.write(report, stdout); err != nil {
+	if err := out.writeOr(err, report, stdout); err != nil {
 		return failed, err
 	}
 	if len(report.Findings) > 0 && part == "" {

@@ -65,6 +65,8 @@ func TestCommand(t *testing.T) {
 			"section NodeStageVolume: the operation MUST be idempotent", ""},
 		{"a wrong start", []string{"test", "--endpoint", serveWith(t, unnamed), "--html", filepath.Join(t.TempDir(), "no.html"),
 			"--gotest", filepath.Join(t.TempDir(), "no_test.go")}, found, "the reply to GetPluginInfo has an empty name", ""},
+		{"a story that needs another flag", []string{"test", "--endpoint", serve(t), "--stories", "node-reboots"}, failed,
+			"not asked: node-reboots", "no story was asked: no Config.Reboot (--reboot)"},
 		{"no driver", []string{"test", "--endpoint", "unix:///nothing/csi.sock"}, failed, "", "connection error"},
 		{"no endpoint", []string{"test"}, failed, "", "give --endpoint"},
 		{"a wrong node", []string{"test", "--endpoint", serve(t), "--node", "n1"}, failed, "", "name=value"},

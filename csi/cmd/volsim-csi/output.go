@@ -29,6 +29,14 @@ func outputFlags(fs *flag.FlagSet) *output {
 	return o
 }
 
+// writeOr writes a report, if there is one, and returns the error of the test, if there is one. A report in which no story ran has both.
+func (o *output) writeOr(err error, report *csitest.Report, stdout io.Writer) error {
+	if report == nil {
+		return err
+	}
+	return errors.Join(o.write(report, stdout), err)
+}
+
 // write writes a report to standard output and to the files.
 func (o *output) write(report *csitest.Report, stdout io.Writer) error {
 	text := report.WriteText
@@ -101,10 +109,7 @@ func merge(args []string, stdout, stderr io.Writer) (int, error) {
 		reports = append(reports, findReports(data)...)
 	}
 	report, err := csitest.Merge(reports...)
-	if err != nil {
-		return failed, err
-	}
-	if err := out.write(report, stdout); err != nil {
+	if err := out.writeOr(err, report, stdout); err != nil {
 		return failed, err
 	}
 	if len(report.Findings) > 0 {
