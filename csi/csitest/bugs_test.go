@@ -134,3 +134,15 @@ func TestBugs(t *testing.T) {
 		})
 	}
 }
+
+// A second volume is one finding: calls about the volume_id that the driver returned are right.
+func TestSecondVolumeOnce(t *testing.T) {
+	for _, bug := range []testdriver.Bug{testdriver.CreateAgainMakesSecond, testdriver.CreateForgetsNames} {
+		cfg := testConfig(bug)
+		cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = []string{"life", "move"}, 1, 5, 2
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		require.Len(t, report.Findings, 1, "%s: %v", bug, report.Findings)
+		require.Equal(t, string(duplicate), report.Findings[0].Kind)
+	}
+}

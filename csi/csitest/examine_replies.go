@@ -75,11 +75,13 @@ func (e *examiner) created(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 	if name, ok := e.ids[id]; ok && name != req.GetName() {
 		if _, exists := e.Volume(name); exists {
 			e.flaw(duplicate, c, c.Volume, "CreateVolume returns volume_id %s, which volume %s has", id, name)
+			e.tainted[name] = true // calls with this volume_id may be about either volume
 			return false
 		}
 	}
 	if was, ok := e.answers["create "+req.GetName()].(*spec.Volume); ok && was.GetVolumeId() != id {
 		e.flaw(duplicate, c, c.Volume, "CreateVolume returns volume_id %s for the name %s, and before it returned %s", id, req.GetName(), was.GetVolumeId())
+		e.ids[id] = req.GetName() // calls with this volume_id are about a volume with a flaw
 		return false
 	}
 	e.ids[id] = req.GetName()
