@@ -191,26 +191,28 @@ func (e *examiner) answer(c *csi.Call, message proto.Message) {
 	switch r := message.(type) {
 	case *spec.ProbeResponse:
 		if r.GetReady() != nil && !r.GetReady().GetValue() {
-			e.flaw(invalid, c, "", "Probe answers that the driver is not ready, and it executes calls")
+			e.wrongReply(c, "", "ready is false only while the plugin is not initialized", "Probe answers that the driver is not ready, and it executes calls")
 		}
 	case *spec.GetCapacityResponse:
 		if r.GetAvailableCapacity() < 0 || r.GetMaximumVolumeSize().GetValue() < 0 || r.GetMinimumVolumeSize().GetValue() < 0 {
-			e.flaw(invalid, c, "", "the reply to GetCapacity is negative: %s", compact(r))
+			e.wrongReply(c, "", "available_capacity, maximum_volume_size and minimum_volume_size MUST NOT be negative", "the reply to GetCapacity is negative: %s", compact(r))
 			return
 		}
 		for _, v := range e.Volumes() {
 			if limit := r.GetMaximumVolumeSize().GetValue(); limit > 0 && v.Size > limit && !e.tainted[v.ID] {
-				e.flaw(invalid, c, "", "the reply to GetCapacity has maximum_volume_size %d, and volume %s with %d bytes exists", limit, v.ID, v.Size)
+				e.wrongReply(c, "", "maximum_volume_size is the largest size that required_bytes of CreateVolume may have",
+					"the reply to GetCapacity has maximum_volume_size %d, and volume %s with %d bytes exists", limit, v.ID, v.Size)
 				return
 			}
 			if least := r.GetMinimumVolumeSize().GetValue(); least > e.reported[v.ID] && e.reported[v.ID] > 0 && !e.tainted[v.ID] {
-				e.flaw(invalid, c, "", "the reply to GetCapacity has minimum_volume_size %d, and volume %s with %d bytes exists", least, v.ID, e.reported[v.ID])
+				e.wrongReply(c, "", "minimum_volume_size is the smallest size that limit_bytes of CreateVolume may have",
+					"the reply to GetCapacity has minimum_volume_size %d, and volume %s with %d bytes exists", least, v.ID, e.reported[v.ID])
 				return
 			}
 		}
 	case *spec.ControllerExpandVolumeResponse:
 		if size := r.GetCapacityBytes(); size > 0 && size < v.Size {
-			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, v.Size)
+			e.wrongReply(c, c.Volume, expandedSize, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, v.Size)
 		}
 	case *spec.ValidateVolumeCapabilitiesResponse:
 		if r.GetConfirmed() == nil {
@@ -220,9 +222,9 @@ func (e *examiner) answer(c *csi.Call, message proto.Message) {
 	case *spec.ControllerGetVolumeResponse:
 		switch id := r.GetVolume().GetVolumeId(); {
 		case id != c.Volume:
-			e.flaw(invalid, c, c.Volume, "the reply to ControllerGetVolume has volume_id %q, and the request has %q", id, c.Volume)
+			e.wrongReply(c, c.Volume, "the reply describes the volume of the request", "the reply to ControllerGetVolume has volume_id %q, and the request has %q", id, c.Volume)
 		case e.caps.Condition && lacksCondition(r.GetStatus()):
-			e.flaw(invalid, c, c.Volume, "the reply to ControllerGetVolume has no volume_condition, and the driver has VOLUME_CONDITION")
+			e.wrongReply(c, c.Volume, withCondition, "the reply to ControllerGetVolume has no volume_condition, and the driver has VOLUME_CONDITION")
 		default:
 			e.described(c, c.Volume, r.GetVolume(), v.Size)
 			if e.caps.ListPublished && !e.tainted[v.ID] {
@@ -289,17 +291,24 @@ func (e *examiner) page(c *csi.Call, r *spec.ListVolumesResponse) {
 // stats examines the reply to NodeGetVolumeStats.
 func (e *examiner) stats(c *csi.Call, r *spec.NodeGetVolumeStatsResponse) {
 	if e.caps.NodeCondition && lacksCondition(r) {
-		e.flaw(invalid, c, c.Volume, "the reply to NodeGetVolumeStats has no volume_condition, and the driver has VOLUME_CONDITION")
+		e.wrongReply(c, c.Volume, withCondition, "the reply to NodeGetVolumeStats has no volume_condition, and the driver has VOLUME_CONDITION")
 		return
 	}
 	for _, u := range r.GetUsage() {
 		if u.GetTotal() < 0 || u.GetUsed() < 0 || u.GetAvailable() < 0 || u.GetTotal() > 0 && max(u.GetUsed(), u.GetAvailable()) > u.GetTotal() ||
 			u.GetUnit() == spec.VolumeUsage_UNKNOWN {
-			e.flaw(invalid, c, c.Volume, "the reply to NodeGetVolumeStats has usage %s", compact(u))
+			e.wrongReply(c, c.Volume, "total and unit are REQUIRED; total, available and used MUST NOT be negative, and no part is larger than the total",
+				"the reply to NodeGetVolumeStats has usage %s", compact(u))
 			return
 		}
 	}
 }
+
+// withCondition is what a reply without volume_condition violates.
+const withCondition = "volume_condition MUST be specified if the plugin has the capability VOLUME_CONDITION"
+
+// sizeLimits is what a reply with a field that is too large violates.
+const sizeLimits = "a string SHALL NOT exceed 128 bytes, and a map 4 KiB (section Size Limits)"
 
 // Limits of fields, in bytes.
 const (

@@ -361,7 +361,7 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok {
 			e.ids[r.GetVolume().GetVolumeId()] = c.Volume
 		}
-		e.flaw(invalid, c, c.Volume, "the reply to %s is too large: %s", c.Method, text)
+		e.wrongReply(c, c.Volume, sizeLimits, "the reply to %s is too large: %s", c.Method, text)
 		return
 	}
 	if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok && !e.created(c, r) {
@@ -396,11 +396,11 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		delete(e.answers, "create "+e.volume(c.Volume))
 	case *spec.ControllerExpandVolumeResponse:
 		if r.GetCapacityBytes() == 0 {
-			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has no capacity_bytes")
+			e.wrongReply(c, c.Volume, expandedSize, "the reply to ControllerExpandVolume has no capacity_bytes")
 			return
 		}
 		if size := r.GetCapacityBytes(); size < before.Size {
-			e.flaw(invalid, c, c.Volume, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, before.Size)
+			e.wrongReply(c, c.Volume, expandedSize, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, before.Size)
 			return
 		}
 		name := e.volume(c.Volume)
@@ -417,6 +417,9 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 		e.sized(c, r.GetCapacityBytes(), c.Request.(*spec.NodeExpandVolumeRequest).GetCapacityRange())
 	}
 }
+
+// expandedSize is what a reply to ControllerExpandVolume with a wrong size violates.
+const expandedSize = "capacity_bytes is REQUIRED: it is the capacity of the volume after the expansion"
 
 // tolerates reports whether a driver may accept what the reference rejects, because it cannot know better.
 func (e *examiner) tolerates(c *csi.Call, code storage.Code) bool {

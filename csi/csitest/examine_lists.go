@@ -104,7 +104,8 @@ func (e *examiner) leaks() bool {
 func (e *examiner) listAttached(id string, published []string) {
 	if slices.Contains(published, "") {
 		e.flaw(invalid, nil, id, "ListVolumes says that volume %s is published to a node with an empty ID", id)
-		e.flaws[len(e.flaws)-1].method = "ListVolumes"
+		f := &e.flaws[len(e.flaws)-1]
+		f.method, f.section, f.required = "ListVolumes", "ListVolumes", "published_node_ids are the node_id of the nodes at which the volume is published"
 		return
 	}
 	v, _ := e.Volume(e.ids[id])

@@ -148,11 +148,16 @@ func (e *examiner) reaches(have, want []*spec.Topology) bool {
 func (e *examiner) sized(c *csi.Call, size int64, r *spec.CapacityRange) bool {
 	switch {
 	case size == 0: // unknown
+	case size < 0:
+		e.wrongReply(c, c.Volume, "capacity_bytes MUST NOT be negative", "the reply to %s has capacity_bytes %d", c.Method, size)
+		return false
 	case size < r.GetRequiredBytes():
-		e.flaw(invalid, c, c.Volume, "the reply to %s has capacity_bytes %d, less than required_bytes %d", c.Method, size, r.GetRequiredBytes())
+		e.wrongReply(c, c.Volume, "the volume MUST be at least as big as required_bytes of capacity_range",
+			"the reply to %s has capacity_bytes %d, less than required_bytes %d", c.Method, size, r.GetRequiredBytes())
 		return false
 	case r.GetLimitBytes() > 0 && size > r.GetLimitBytes():
-		e.flaw(invalid, c, c.Volume, "the reply to %s has capacity_bytes %d, more than limit_bytes %d", c.Method, size, r.GetLimitBytes())
+		e.wrongReply(c, c.Volume, "the volume MUST NOT be bigger than limit_bytes of capacity_range",
+			"the reply to %s has capacity_bytes %d, more than limit_bytes %d", c.Method, size, r.GetLimitBytes())
 		return false
 	}
 	return true

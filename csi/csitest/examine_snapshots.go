@@ -148,6 +148,8 @@ func (e *examiner) snapshotReply(c *csi.Call, message proto.Message) {
 		if large := oversized(r); large != "" {
 			e.snaps[r.GetSnapshot().GetSnapshotId()] = name
 			e.snapshotFlaw(invalid, c, c.Method, name, "the reply to %s is too large: %s", c.Method, large)
+			f := &e.flaws[len(e.flaws)-1]
+			f.section, f.required = c.Method, sizeLimits
 			return
 		}
 		if e.identifies(c, name, r.GetSnapshot()) && e.applySnapshot(c) {
@@ -364,13 +366,14 @@ func (e *examiner) copied(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 	source, name := req.GetVolumeContentSource(), req.GetName()
 	switch {
 	case source == nil && r.GetVolume().GetContentSource() != nil:
-		e.flaw(invalid, c, c.Volume, "the reply to CreateVolume has content_source %s, and the request has none",
+		e.wrongReply(c, c.Volume, "a volume with content_source has the data of that source", "the reply to CreateVolume has content_source %s, and the request has none",
 			compact(r.GetVolume().GetContentSource()))
 		return false
 	case source == nil:
 		return true
 	case !proto.Equal(source, r.GetVolume().GetContentSource()):
-		e.flaw(invalid, c, c.Volume, "the reply to CreateVolume has content_source %s, and the request has volume_content_source %s",
+		e.wrongReply(c, c.Volume, "content_source is the volume_content_source of the request",
+			"the reply to CreateVolume has content_source %s, and the request has volume_content_source %s",
 			text(r.GetVolume().GetContentSource()), compact(source))
 		return false
 	}

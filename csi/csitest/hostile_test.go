@@ -267,6 +267,65 @@ func TestInvalidStart(t *testing.T) {
 	}
 }
 
+// The requirement of a finding is about what is wrong, and each call has its caller.
+func TestRequirements(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		bugs     []testdriver.Bug
+		story    string
+		change   func(any)
+		fails    string // method that fails with FailedPrecondition
+		detail   string
+		required string
+		why      string
+	}{
+		{name: "a negative limit", change: change(func(r *spec.NodeGetInfoResponse) { r.MaxVolumesPerNode = -3 }),
+			detail: "the reply to NodeGetInfo has max_volumes_per_node -3", required: "max_volumes_per_node MUST NOT be negative", why: "a kubelet asks"},
+		{name: "a wrong zone", bugs: []testdriver.Bug{testdriver.CreateIgnoresTopology},
+			detail: "which is none of the requisite topologies", required: "at least one of the requisite topologies", why: "a claim"},
+		{name: "wrong segments", change: change(func(r *spec.CreateVolumeResponse) {
+			r.Volume.AccessibleTopology = []*spec.Topology{{Segments: map[string]string{"my zone/x/y": "a"}}}
+		}), detail: `the reply to CreateVolume has accessible_topology with the invalid key "my zone/x/y"`, required: "[prefix/]name", why: "a claim"},
+		{name: "a long volume_id", bugs: []testdriver.Bug{testdriver.CreateLongID},
+			detail: "the reply to CreateVolume is too large: volume_id has", required: "a string SHALL NOT exceed 128 bytes", why: "a claim"},
+		{name: "a long snapshot_id", bugs: []testdriver.Bug{testdriver.SnapshotLongID}, story: "snapshot",
+			detail: "the reply to CreateSnapshot is too large: snapshot_id has", required: "a string SHALL NOT exceed 128 bytes", why: "a VolumeSnapshot"},
+		{name: "a negative size", change: change(func(r *spec.CreateVolumeResponse) { r.Volume.CapacityBytes = -5 }),
+			detail: "the reply to CreateVolume has capacity_bytes -5", required: "capacity_bytes MUST NOT be negative", why: "a claim"},
+		{name: "no staging", fails: "/NodePublishVolume", change: change(func(r *spec.NodeGetCapabilitiesResponse) { r.Capabilities = nil }),
+			detail: "NodePublishVolume answers code FailedPrecondition", required: "the driver lacks STAGE_UNSTAGE_VOLUME", why: "a pod of the node needs the volume"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := testConfig(tt.bugs...)
+			cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every, cfg.Limit = []string{orElse(tt.story, "life")}, -1, -1, 1000, time.Second
+			on := func(c csi.Conn) csi.Conn {
+				if tt.change != nil {
+					c = altered{c, tt.change}
+				}
+				return failing{c, tt.fails, func() error {
+					if tt.fails == "" {
+						return nil
+					}
+					return status.Error(codes.FailedPrecondition, "not staged")
+				}}
+			}
+			cfg.Controller, cfg.Nodes = on(cfg.Controller), map[string]csi.Conn{"n1": on(cfg.Nodes["n1"])}
+			report, err := Check(cfg)
+			require.NoError(t, err)
+			require.Len(t, report.Findings, 1, "%v", report.Findings)
+			f := report.Findings[0]
+			require.Contains(t, f.Detail, tt.detail)
+			require.Contains(t, f.Requirement, tt.required)
+			for _, c := range f.Calls {
+				require.NotEmpty(t, c.Actor+c.Note)
+			}
+			require.NotEmpty(t, f.Why)
+			require.Contains(t, f.Why[len(f.Why)-1].Text, tt.why)
+			require.NotContains(t, f.String(), "has staged")
+		})
+	}
+}
+
 // A test in which no story runs is an error, and the report says what is missing. One of several shards may have none.
 func TestNothingAsked(t *testing.T) {
 	cfg := testConfig()

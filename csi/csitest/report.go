@@ -139,7 +139,7 @@ func newFinding(rec *recording, f flaw) Finding {
 		}
 	}
 	return Finding{trace: rec.trace, at: at, Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
-		Why: why(f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Recorded: record(rec, f, steps), Runs: 1}
+		Why: why(rec.caps, f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Recorded: record(rec, f, steps), Runs: 1}
 }
 
 // unasked returns an error, with what is missing, if no story ran and nothing was found; nil otherwise, and for the report of one shard.

@@ -68,8 +68,6 @@ func requirement(f flaw) (section, text string) {
 		text = "the operation MUST be idempotent: its repetition has the same effect, so callers may use either reply"
 	case f.kind == duplicate:
 		section, text = "CreateVolume", "the name identifies the volume: a repeated request MUST NOT create a second volume"
-	case f.kind == invalid:
-		text = "required fields MUST be set, capacity_bytes is within capacity_range, and content_source is the volume_content_source of the request"
 	case f.kind == inventories:
 		section, text = "ListVolumes", "the pages have each volume once, and at most max_entries each; the list has every volume that exists, with the nodes at which it is published"
 	case f.kind == mounts && f.method == "NodePublishVolume":
@@ -179,8 +177,21 @@ func nameOf(f flaw, volume string) string {
 	return volume
 }
 
-// why says why Kubernetes makes the call that shows a flaw: that of its method, the one that met an open call, or the last one.
-func why(f flaw, steps []step) []Reason {
+// why says why Kubernetes makes the call that shows a flaw: that of its method, the one that met an open call, or the last one. A
+// driver without NodeStageVolume has staged nothing.
+func why(caps capabilities, f flaw, steps []step) []Reason {
+	reasons := whyCalled(f, steps)
+	for i, r := range reasons {
+		if !caps.Stage && slices.Contains(firstCall["NodePublishVolume"], r) {
+			reasons = slices.Clone(reasons)
+			reasons[i].Text = "a pod of the node needs the volume"
+		}
+	}
+	return reasons
+}
+
+// whyCalled is why for a driver with all capabilities.
+func whyCalled(f flaw, steps []step) []Reason {
 	at := -1
 	for i, s := range steps {
 		switch {

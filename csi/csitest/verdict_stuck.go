@@ -91,6 +91,9 @@ func (e *examiner) unpublished(r rejection, request *spec.NodePublishVolumeReque
 		return r.call.Method, "a volume can be published at several target paths of a node, except with SINGLE_NODE_SINGLE_WRITER"
 	case other:
 		return r.call.Method, "a driver that refuses a second target_path of a SINGLE_NODE_WRITER volume does it with FAILED_PRECONDITION"
+	case !e.caps.Stage && r.code == codes.FailedPrecondition:
+		return r.call.Method + " Errors", "the driver lacks STAGE_UNSTAGE_VOLUME, so nobody calls NodeStageVolume, and staging_target_path is not required; " +
+			"FAILED_PRECONDITION is the code for a missing one of a driver that has the capability"
 	case !staged || r.code == codes.InvalidArgument || r.code == codes.Aborted:
 		return "", ""
 	case e.unpublishedSince(node, r):
