@@ -360,7 +360,7 @@ func TestNodeInfoFails(t *testing.T) {
 	for _, from := range []int{1, 3} {
 		calls, d := 0, testdriver.New()
 		cfg := configOf(d)
-		d.Zone = "" // with topology the driver is asked once more
+		d.Zone, cfg.Limit = "", time.Second // with topology the driver is asked once more
 		cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = []string{"life"}, -1, -1, 1000
 		fails := func(c csi.Conn) csi.Conn {
 			return failing{c, "/NodeGetInfo", func() error {
@@ -513,4 +513,38 @@ func (s stuckList) Invoke(ctx context.Context, method string, request, reply any
 		select {}
 	}
 	return s.Conn.Invoke(ctx, method, request, reply, opts...)
+}
+
+// A driver that needs a parameter of the StorageClass gets a finding that names the setting, if the test has no parameters.
+func TestParameters(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		method     string
+		stories    []string
+		parameters map[string]string
+		required   string
+		hint       bool
+	}{
+		{name: "none", method: "/CreateVolume", stories: []string{"life"}, hint: true,
+			required: "if the driver needs parameters of the StorageClass, set them with Config.Parameters (--parameter NAME=VALUE)"},
+		{name: "others", method: "/CreateVolume", stories: []string{"life"}, parameters: map[string]string{"type": "ssd"}, required: "Config.Parameters"},
+		{name: "none for snapshots", method: "/CreateSnapshot", stories: []string{"snapshot"}, hint: true,
+			required: "if the driver needs parameters of the VolumeSnapshotClass, set them with Config.SnapshotParameters (--snapshot-parameter NAME=VALUE)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := testConfig()
+			cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every, cfg.Limit = tt.stories, -1, -1, 1000, time.Second
+			cfg.Parameters = tt.parameters
+			cfg.Controller = failing{cfg.Controller, tt.method, func() error { return status.Error(codes.InvalidArgument, "parameter pool is required") }}
+			report, err := Check(cfg)
+			require.NoError(t, err)
+			require.NotEmpty(t, report.Findings)
+			require.Contains(t, report.Findings[0].Detail, "parameter pool is required")
+			for _, c := range report.Findings[0].Calls {
+				require.NotEmpty(t, c.Actor)
+				require.NotEqual(t, "NodeGetInfo", c.Method)
+			}
+			require.Equal(t, tt.hint, strings.Contains(report.Findings[0].Requirement, tt.required), "%v", report.Findings[0])
+		})
+	}
 }

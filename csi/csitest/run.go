@@ -193,8 +193,12 @@ func (r *run) finish() {
 			continue
 		}
 		s.Call, s.Actor, s.Crash = &c, r.callers[c.Seq].call.Actor, r.callers[c.Seq].crash
-		if s.Actor == "" && c.Node != "" {
+		switch { // calls that no fault can hit have no caller
+		case s.Actor != "":
+		case c.Node != "":
 			s.Actor = kubelet + c.Node
+		case c.Method == "ListVolumes":
+			s.Actor = "external-attacher"
 		}
 		if c.Method != "NodeGetInfo" {
 			continue

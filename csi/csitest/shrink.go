@@ -107,7 +107,7 @@ func shows(rec *recording, steps []step, f flaw) bool {
 func onlyCalls(steps []step, f flaw, keep map[any]bool) []step {
 	var all []step
 	for i, s := range steps {
-		if s.Call == nil || nameOf(f, s.Call.Volume) != nameOf(f, f.volume) && (f.snapshot == "" || snapshotNameOf(f, s.Call) != f.snapshot) {
+		if s.Call == nil || !about(f, s.Call) {
 			continue
 		}
 		later := slices.ContainsFunc(steps[i+1:], func(t step) bool { return t.Call != nil && t.Call.Method == s.Call.Method })
@@ -116,6 +116,14 @@ func onlyCalls(steps []step, f flaw, keep map[any]bool) []step {
 		}
 	}
 	return all
+}
+
+// about reports whether a call is about the volume or the snapshot of a flaw. A flaw without either is about its method.
+func about(f flaw, c *csi.Call) bool {
+	if f.volume == "" && f.snapshot == "" {
+		return c.Method == f.method
+	}
+	return f.volume != "" && nameOf(f, c.Volume) == nameOf(f, f.volume) || f.snapshot != "" && snapshotNameOf(f, c) == f.snapshot
 }
 
 // maxCalls is the number of calls that a report shows.

@@ -59,9 +59,25 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 		return "Concurrency", "ABORTED means that another call of the volume is in progress; when that has ended, also by an error or a timeout, the call is executed"
 	case codes.InvalidArgument:
 		return c.Method + " Errors", "INVALID_ARGUMENT means that a required field is missing or that a field is invalid; the request has all required " +
-			"fields, and secrets are optional"
+			"fields, and secrets are optional" + parametersFor(c)
 	}
 	return "", ""
+}
+
+// parametersFor says how to set the parameters of a request, if it has none and the driver may need some; "" for others.
+func parametersFor(c *csi.Call) string {
+	const hint = "; if the driver needs parameters of the %s, set them with Config.%s (--%s NAME=VALUE)"
+	switch r := c.Request.(type) {
+	case *spec.CreateVolumeRequest:
+		if len(r.GetParameters()) == 0 {
+			return fmt.Sprintf(hint, "StorageClass", "Parameters", "parameter")
+		}
+	case *spec.CreateSnapshotRequest:
+		if len(r.GetParameters()) == 0 {
+			return fmt.Sprintf(hint, "VolumeSnapshotClass", "SnapshotParameters", "snapshot-parameter")
+		}
+	}
+	return ""
 }
 
 // excuses reports whether the specification allows an error that never goes away, and the fault of Kubernetes that leads to it, "" for none.
