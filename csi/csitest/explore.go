@@ -35,6 +35,9 @@ func Check(cfg Config) (*Report, error) {
 			return nil, err
 		}
 	}
+	if cfg.Replay == "" {
+		x.report.Shard = cfg.Shard
+	}
 	if x.caps, err = ask(&cfg); errors.Is(err, errNoDriver) {
 		return nil, err
 	} else if err != nil {
@@ -52,7 +55,6 @@ func Check(cfg Config) (*Report, error) {
 		}
 		return x.result()
 	}
-	x.report.Shard = cfg.Shard
 	for _, s := range selected {
 		if err := x.story(s); err != nil {
 			return nil, err

@@ -57,6 +57,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		return nil, errors.New("merge reports: no report; give those of all shards")
 	}
 	var shards []*Report
+	driver := "" // a shard whose driver did not start has none
 	for _, r := range reports {
 		index, n, err := parseShard(r.Shard)
 		switch {
@@ -66,12 +67,13 @@ func Merge(reports ...*Report) (*Report, error) {
 			shards = make([]*Report, n)
 		case n != len(shards):
 			return nil, fmt.Errorf("merge reports: shard %s is of another test; the first one has %d shards", r.Shard, len(shards))
-		case r.Driver != reports[0].Driver:
-			return nil, fmt.Errorf("merge reports: shard %s is of driver %q, the first one of %q", r.Shard, r.Driver, reports[0].Driver)
+		case r.Driver != "" && driver != "" && r.Driver != driver:
+			return nil, fmt.Errorf("merge reports: shard %s is of driver %q, the first one of %q", r.Shard, r.Driver, driver)
 		}
+		driver = orElse(driver, r.Driver)
 		shards[index] = r
 	}
-	merged := &Report{Driver: reports[0].Driver}
+	merged := &Report{Driver: driver}
 	var missing []string
 	for i, r := range shards {
 		if r == nil {

@@ -3,6 +3,7 @@ package csitest
 import (
 	"testing"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/csi/internal/testdriver"
@@ -43,6 +44,26 @@ func TestShards(t *testing.T) {
 		cfg.Shard = shard
 		_, err := Check(cfg)
 		require.ErrorContains(t, err, `Config.Shard "`+shard+`"; use I/N`)
+	}
+}
+
+// A shard whose driver does not start is merged with the others.
+func TestShardsOfNoDriver(t *testing.T) {
+	test := func(shard string, change func(any)) *Report {
+		cfg := testConfig()
+		cfg.Controller = altered{cfg.Controller, change}
+		cfg.Shard, cfg.Seeds, cfg.Pairs, cfg.every, cfg.Stories = shard, -1, -1, 1000, []string{"life", "queries"}
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		return report
+	}
+	right, wrong := func(any) {}, change(func(r *spec.GetPluginInfoResponse) { r.Name = "" })
+	for _, reports := range [][]*Report{{test("0/2", wrong), test("1/2", wrong)}, {test("0/2", right), test("1/2", wrong)}, {test("0/2", wrong), test("1/2", right)}} {
+		merged, err := Merge(reports...)
+		require.NoError(t, err)
+		require.Len(t, merged.Findings, 1)
+		require.Equal(t, reports[0].Driver+reports[1].Driver, merged.Driver)
+		require.Len(t, append(names(merged.Stories), skippedNames(merged.Skipped)...), 2)
 	}
 }
 
