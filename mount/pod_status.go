@@ -209,11 +209,16 @@ func (w *podWorker) report(compute computeStatus) {
 		pod.Status = kubeletstatus.Merge(lists, &w.pod.Status, &st.known)
 	}
 	status := compute(lists, pod)
-	if st.exists && kubeletstatus.Same(&status, &pod.Status) {
+	same := kubeletstatus.Same(&status, &pod.Status)
+	switch {
+	case same && st.exists:
 		// MNT-380: the status is the same, so no request is made.
 		return
+	case same:
+		status = pod.Status
+	default:
+		kubeletstatus.Complete(lists, &status, pod, w.k.actor.Engine().Now())
 	}
-	kubeletstatus.Complete(lists, &status, pod, w.k.actor.Engine().Now())
 	st.known, st.exists = status, true
 	w.k.statuses.send(w)
 }
