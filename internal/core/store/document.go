@@ -61,9 +61,12 @@ type Document struct {
 	Data []byte
 	// json is set if Data is known to be valid JSON.
 	json bool
+	// err is set for text after a JSON value that is no JSON value.
+	err error
 }
 
-// Documents splits the text of a file into documents, without those that have no content. A sequence of JSON values is a document each.
+// Documents splits the text of a file into documents, without those that have no content. A sequence of JSON values is a document each, and
+// so is the text after them that is no JSON; JSON returns the error for it.
 func Documents(data []byte) []Document {
 	var docs []Document
 	for _, d := range splitDocuments(data) {
@@ -78,6 +81,9 @@ func Documents(data []byte) []Document {
 
 // JSON converts the document to JSON. Duplicate keys are an error, and so are aliases that expand it beyond limit bytes.
 func (d Document) JSON(limit int) ([]byte, error) {
+	if d.err != nil {
+		return nil, fmt.Errorf("line %d: %w", d.Line, d.err)
+	}
 	doc := document{d.Line, d.Data}
 	if d.json || d.Data[0] == '{' && json.Valid(d.Data) {
 		// Half of what kubectl prints is indentation, which several passes would read.
@@ -164,6 +170,10 @@ func (d document) readJSON() ([]Manifest, bool) {
 	}
 	var found []Manifest
 	for _, value := range values {
+		if value.err != nil {
+			found = append(found, Manifest{Err: value.err, Line: value.Line, Doc: value.Data})
+			continue
+		}
 		for _, m := range decodeManifests(value.Data, 0) {
 			m.Line, m.Doc = value.Line, value.Data
 			found = append(found, m)
@@ -172,28 +182,44 @@ func (d document) readJSON() ([]Manifest, bool) {
 	return found, true
 }
 
-// jsonValues splits a sequence of JSON objects. It returns false if the document is something else.
+// jsonValues splits a sequence of JSON objects, between which comments may stand. The last document may be text that is no JSON value. It
+// returns false if the document does not begin with a JSON object; it may still be YAML.
 func (d document) jsonValues() ([]Document, bool) {
 	if d.data[0] != '{' {
 		return nil, false
 	}
 	if json.Valid(d.data) {
-		return []Document{{d.line, bytes.TrimSpace(d.data), true}}, true
+		return []Document{{Line: d.line, Data: bytes.TrimSpace(d.data), json: true}}, true
 	}
 	var values []Document
-	decoder := json.NewDecoder(bytes.NewReader(d.data))
-	for {
+	for rest := d.trimmed(); len(rest.data) > 0; {
+		decoder := json.NewDecoder(bytes.NewReader(rest.data))
 		var value json.RawMessage
-		err := decoder.Decode(&value)
-		if errors.Is(err, io.EOF) {
-			return values, true
+		if err := decoder.Decode(&value); err != nil {
+			if len(values) == 0 {
+				return nil, false
+			}
+			err = fmt.Errorf("want a JSON object after the one before, got %s", beginOf(rest.data))
+			return append(values, Document{Line: rest.line, Data: rest.data, err: err}), true
 		}
-		if err != nil {
-			return nil, false
-		}
-		begin := int(decoder.InputOffset()) - len(value)
-		values = append(values, Document{d.line + bytes.Count(d.data[:begin], []byte("\n")), d.data[begin : begin+len(value)], true})
+		end := int(decoder.InputOffset())
+		begin := end - len(value)
+		values = append(values, Document{Line: rest.line + bytes.Count(rest.data[:begin], []byte("\n")), Data: rest.data[begin:end], json: true})
+		rest = document{rest.line + bytes.Count(rest.data[:end], []byte("\n")), rest.data[end:]}.trimmed()
 	}
+	return values, true
+}
+
+// shownText is the number of bytes of text that an error quotes.
+const shownText = 60
+
+// beginOf quotes the begin of the first line of a text.
+func beginOf(text []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	if len(line) > shownText {
+		return fmt.Sprintf("%q...", line[:shownText])
+	}
+	return fmt.Sprintf("%q", bytes.TrimSpace(line))
 }
 
 // toJSON converts YAML to JSON. Duplicate keys are an error, and so are aliases that expand it beyond limit bytes.
@@ -206,7 +232,36 @@ func (d document) toJSON(limit int) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if err := d.endsAfterValue(); err != nil {
+		return nil, err
+	}
 	return yaml.YAMLToJSONStrict(d.data)
+}
+
+// endsAfterValue returns an error for text after the value of a YAML document. The YAML library reads one value and skips the rest. Only
+// after a value in flow style, or one whose first line is indented, the text is no part of it.
+func (d document) endsAfterValue() error {
+	if c := d.data[0]; c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+		return nil
+	}
+	decoder := goyaml.NewDecoder(bytes.NewReader(d.data))
+	var value, next any
+	if decoder.Decode(&value) != nil {
+		return nil // what is wrong with it is found elsewhere
+	}
+	err := decoder.Decode(&next)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	line := 0
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		// The error leaves the line 0.
+		line, _ = strconv.Atoi(m[2])
+	}
+	// The library counts lines from 0 in this error.
+	line = min(line, bytes.Count(d.data, []byte("\n")))
+	text := bytes.SplitAfterN(d.data, []byte("\n"), line+1)[line]
+	return fmt.Errorf("line %d: want the end of the document after its object, got %s", line+1, beginOf(text))
 }
 
 // CheckAliases returns an error if expanding the aliases of a YAML document makes it larger than limit bytes. The YAML library bounds the

@@ -165,6 +165,27 @@ func TestBombs(t *testing.T) {
 	assert.ErrorContains(t, err, "lists are nested more than 8 deep")
 }
 
+// TestTextAfterObjects: what follows an object in its document is read, or is an error in its line.
+func TestTextAfterObjects(t *testing.T) {
+	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"%s"}}`
+	one, two := fmt.Sprintf(node, "n1"), fmt.Sprintf(node, "n2")
+	for _, text := range []string{one + two, one + "\n\n" + two, one + " # first\n# second\n" + two + "\n#\n"} {
+		objs, err := store.ReadManifests([]byte(text))
+		require.NoError(t, err, text)
+		assert.Len(t, objs, 2, text)
+	}
+	for text, want := range map[string]string{
+		one + "\nhello: world\n" + two: `line 2: want a JSON object after the one before, got "hello: world"`,
+		one + "\n\n" + two[:20]:        `line 3: want a JSON object after the one before, got "{\"apiVersion\":\"v1\",\"`,
+		"{apiVersion: v1, kind: Node, metadata: {name: n1}}\n" + two: `line 2: want the end of the document after its object, got ` +
+			`"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n2\"}}"`,
+		" apiVersion: v1\n kind: Node\n metadata: {name: n1}\nhello: world\n": `line 4: want the end of the document after its object, got "hello: world"`,
+	} {
+		_, err := store.ReadManifests([]byte(text))
+		assert.ErrorContains(t, err, want)
+	}
+}
+
 func TestManyDocuments(t *testing.T) {
 	var data strings.Builder
 	for i := range 5000 {

@@ -32,6 +32,8 @@ type Dump struct {
 	Ignored map[string]int
 	// Dropped lists unknown fields, such as "Pod spec.workloadRef", sorted and without duplicates.
 	Dropped []string
+	// Logs is the number of logs of containers, which kubectl cluster-info dump prints between objects. They are skipped.
+	Logs int
 	// sources are where the objects were read, in the order of the input.
 	sources []source
 	newest  time.Time
@@ -80,7 +82,12 @@ func Read(data []byte) (*Dump, error) { return ReadFiles(File{Data: data}) }
 func ReadFiles(files ...File) (*Dump, error) {
 	r := &reader{dump: &Dump{Ignored: map[string]int{}}, dropped: map[string]bool{}, seen: map[api.Ref]int{}}
 	for _, file := range files {
-		for _, doc := range store.Documents(file.Data) {
+		text, logs, err := withoutLogs(file)
+		if err != nil {
+			return nil, err
+		}
+		r.dump.Logs += logs
+		for _, doc := range store.Documents(text) {
 			r.place = &place{file.Name, doc}
 			data, err := doc.JSON(maxSize)
 			if err == nil {

@@ -1,6 +1,7 @@
 package dump_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,12 +101,48 @@ func TestReadRejects(t *testing.T) {
 		{"a quantity with a wrong unit",
 			"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec:\n  capacity:\n    storage: 10GB\n",
 			`line 6: read dump: PersistentVolume pv: spec.capacity[storage]: invalid quantity "10GB": want a number with a unit such as 10Gi or 500m; did you mean "10G"`},
+		{"text after JSON", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}` + "\nerror: the server doesn't have a resource type\n",
+			`line 2: read dump: want a JSON object after the one before, got "error: the server doesn't have a resource type"`},
+		{"text between JSON values", "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\n\"metadata\":{\"name\":\"n1\"}}\nhello: world\n" +
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"n2"}}`, `line 3: read dump: want a JSON object after the one before, got "hello: world"`},
+		{"JSON without an end", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}{"apiVersion":"v1","kind":"Nod`,
+			`line 1: read dump: want a JSON object after the one before, got "{\"apiVersion\":\"v1\",\"kind\":\"Nod"`},
+		{"text after YAML in flow style", "#\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n\nhello: world\n",
+			`line 4: read dump: want the end of the document after its object, got "hello: world"`},
+		{"text after indented YAML", "---\n  apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\nhello: world\n",
+			`line 5: read dump: want the end of the document after its object, got "hello: world"`},
+		{"a log without an end", node + "==== START logs for container main of pod shop/x ====\n" + node,
+			`line 4: read dump: log without an end: want the line "==== END logs for container main of pod shop/x ===="`},
 		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20),
 			"read dump: lists nested deeper than 8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := dump.Read([]byte(test.text))
 			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestReadSkipsLogs: kubectl cluster-info dump prints the logs of containers between objects, in JSON and YAML. Errors after them name the right line.
+func TestReadSkipsLogs(t *testing.T) {
+	log := func(of, text string) string {
+		return "==== START logs for container main of pod shop/" + of + " ====\n" + text + "==== END logs for container main of pod shop/" + of + " ====\n"
+	}
+	logs := log("a", "hello: world\n---\n{\"kind\":\n") + log("b", "no end of the line") + log("c", "==== START logs for container main of pod shop/a ====\n")
+	for name, node := range map[string]func(string) string{
+		"JSON": func(name string) string {
+			return `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}` + "\n"
+		},
+		"YAML": func(name string) string { return "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: " + name + "\n" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := node("n1") + logs + node("n2") + node("n3")
+			d, err := dump.Read([]byte(text))
+			require.NoError(t, err)
+			require.Len(t, d.Objects, 3)
+			require.Equal(t, 3, d.Logs)
+			_, err = dump.Read([]byte(text + "---\nnone\n"))
+			require.ErrorContains(t, err, fmt.Sprintf("line %d: read dump: want objects", strings.Count(text, "\n")+2))
 		})
 	}
 }

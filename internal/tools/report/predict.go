@@ -138,7 +138,7 @@ func writeNotes(w io.Writer, notes []string) error {
 	return nil
 }
 
-// Ignored lists the objects and fields of a dump that are not simulated; "" if there are none.
+// Ignored lists the objects, fields and logs of a dump that are not simulated; "" if there are none.
 func Ignored(d *dump.Dump) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(d.Ignored)) {
@@ -147,6 +147,12 @@ func Ignored(d *dump.Dump) string {
 	}
 	for _, field := range d.Dropped {
 		parts = append(parts, "field "+field)
+	}
+	switch {
+	case d.Logs == 1:
+		parts = append(parts, "the log of a container")
+	case d.Logs > 1:
+		parts = append(parts, fmt.Sprintf("the logs of %d containers", d.Logs))
 	}
 	return strings.Join(parts, ", ")
 }
