@@ -38,17 +38,7 @@ func (x *explainer) podState(pod *corev1.Pod) Explanation {
 	case pod.DeletionTimestamp != nil:
 		x.terminatingPod(&e, pod)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		e.because("RECL-066", "its containers have terminated")
-		if pod.Status.Reason == attachmentLimit {
-			e.because("MNT-383", fmt.Sprintf("the kubelet of node %s rejected it, and a rejected pod is not retried", pod.Spec.NodeName))
-		}
-		if pod.Status.Message != "" {
-			e.Notes = append(e.Notes, strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message))
-		}
-		e.settled()
-		if claims := objects.ClaimsOf(pod); len(claims) > 0 {
-			e.Notes = append(e.Notes, "its claims cannot be deleted before it is deleted (PROT-026)")
-		}
+		x.endedPod(&e, pod)
 	case pod.Spec.NodeName == "":
 		x.unscheduledPod(&e, pod)
 	default:

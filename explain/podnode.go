@@ -19,11 +19,7 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		return
 	}
 	if running(pod) {
-		e.because("MNT-380", fmt.Sprintf("it runs on node %s", pod.Spec.NodeName))
-		e.settled()
-		if !x.alive(node) {
-			e.Notes = append(e.Notes, fmt.Sprintf("node %s is not ready, so its containers may have stopped", pod.Spec.NodeName))
-		}
+		x.runningPod(e, pod, node)
 		x.addClaims(e, pod)
 		return
 	}

@@ -147,6 +147,33 @@ func tainted(node *corev1.Node, key string) *corev1.Node {
 	return node
 }
 
+// taintedFor is how long nodes of unreachable have been so.
+const taintedFor = time.Minute
+
+// unreachable returns a node that is not ready and has the taint by which its pods are evicted.
+func unreachable(node *corev1.Node) *corev1.Node {
+	added := metav1.NewTime(Now.Add(-taintedFor))
+	node.Spec.Taints = append(node.Spec.Taints,
+		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &added})
+	return NotReady(node)
+}
+
+// stays returns a pod that tolerates NoExecute taints, for that many seconds unless they are negative.
+func stays(pod *corev1.Pod, seconds int64) *corev1.Pod {
+	all := corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
+	if seconds >= 0 {
+		all.TolerationSeconds = &seconds
+	}
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, all)
+	return pod
+}
+
+// notReady returns a pod whose condition Ready is False for that reason.
+func notReady(pod *corev1.Pod, reason string) *corev1.Pod {
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason})
+	return pod
+}
+
 func labelled(node *corev1.Node, key, value string) *corev1.Node {
 	node.Labels[key] = value
 	return node

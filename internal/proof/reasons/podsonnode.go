@@ -142,7 +142,7 @@ func PodsOnANode() []Row {
 		{Rule: "MNT-160", Name: "an Event with an unknown message", Objs: mountFailed(`something else`), When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-383", Name: "MNT-388: its node can attach no more", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "VolumeAttachmentLimitExceeded", "Pod was rejected: x"
-		}), ready}, When: explain.Settled},
+		}), ready}, Actor: Admin},
 		{Rule: "MNT-385", Name: "a volume went as a container was made", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 				Reason: "CreateContainerConfigError", Message: `cannot find volume "data" to mount into container "main"`}}}}
@@ -171,6 +171,28 @@ func PodsOnANode() []Row {
 			When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-381", Name: "the wait failed", Objs: mountFailed(`Unable to attach or mount volumes: unmounted volumes=[data]`),
 			When: explain.Automatic, Actor: kubelet},
+		{Rule: "RECL-066", Name: "it was evicted, and has no controller", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted"
+		}), ready}, Actor: Admin},
+		{Rule: "RECL-066", Name: "it failed, and its controller makes another one", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
+			p.Status.Phase, p.OwnerReferences = corev1.PodFailed, []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(bool)}}
+			*p.OwnerReferences[0].Controller = true
+		}), ready}, When: explain.Settled},
+		{Rule: "NODE-035", Name: "NODE-063: its node is down, and it tolerates that for a time", Objs: []api.Object{
+			stays(Runs(User("p", "n1")), 300), unreachable(ManagedNode("n1", true, true)), fake.Node("n2")},
+			When: explain.Automatic, After: 5*time.Minute - taintedFor, Actor: actors.TaintEviction},
+		{Rule: "NODE-035", Name: "NODE-062: its node is down, and it tolerates that", Objs: []api.Object{
+			stays(Runs(User("p", "n1")), -1), unreachable(ManagedNode("n1", true, true)), fake.Node("n2")},
+			Actor: Admin},
+		{Rule: "NODE-035", Name: "NODE-037: its node is down, and has no taint yet", Objs: []api.Object{
+			Runs(User("p", "n1")), NotReady(ManagedNode("n1", true, true)), fake.Node("n2")}, When: explain.Automatic, Actor: actors.TaintEviction},
+		{Rule: "NODE-035", Name: "NODE-043: all nodes are down", Objs: []api.Object{Runs(User("p", "n1")), NotReady(ManagedNode("n1", true, true))},
+			Actor: Admin},
+		{Rule: "MNT-380", Name: "it runs, and is not ready", Objs: []api.Object{notReady(Runs(User("p", "n1")), "ContainersNotReady"), ready},
+			When: explain.Automatic, Actor: kubelet, Dumped: &Dumped{When: explain.Manual, Actor: Admin}},
+		{Rule: "MNT-389", Name: "a readiness gate holds it back", Objs: []api.Object{
+			notReady(Runs(User("p", "n1")), "ReadinessGatesNotReady"), ready}, Actor: Admin},
 		{Rule: "RECL-066", Name: "it has terminated",
 			Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), ready}, When: explain.Settled},
 		{Rule: "MNT-387", Name: "it is being deleted", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), ready}, When: explain.Automatic,

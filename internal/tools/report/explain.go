@@ -83,8 +83,8 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 		if err != nil {
 			return nil, err
 		}
-		// The pods of a workload have explanations of their own.
-		ofPods := len(asked.kinds) == 0 && runsPods(ref.Kind) && len(x.Related) > 0
+		// What a workload waits for has an explanation of its own.
+		ofPods := len(asked.kinds) == 0 && runsPods(ref.Kind) && x.Root().Object != x.Object
 		if all && (ofPods || x.Changes.When == explain.Settled) {
 			continue
 		}

@@ -53,6 +53,10 @@ func TestExplainOnCall(t *testing.T) {
 		{"MNT-197", "secret-missing", []string{`secret "creds" not found`, "create what the volume needs", "within 10m: no change"}, "automatically"},
 		{"XPROV-053", "delete-refused", []string{"has refused to delete volume pv1 200 times since 09:12 with PermissionDenied", "only when you act"},
 			"automatically"},
+		{"NODE-063", "node-lost", []string{"pod/shop/app-1-x is Running", "node n1 is NotReady since 2026-03-01T11:57:00Z",
+			"automatically at 2026-03-01T12:02:05Z", "pod/shop/app-1-x  is being deleted"}, "desired state"},
+		{"RECL-066", "unready", []string{"pod/shop/app is Running", "it runs on node n1, but is not ready since 2026-03-01T11:57:00Z",
+			"pod/shop/evicted is Failed", "The node was low on resource: memory", "only when you act"}, "automatically"},
 		{"SCHED-020", "custom-scheduler", []string{`only scheduler "volcano" may place it`, "within 10m: no change"}, "automatically"},
 	} {
 		t.Run(tt.dump, func(t *testing.T) {
