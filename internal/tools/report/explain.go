@@ -32,6 +32,8 @@ type Answer struct {
 
 	// all: the user named no object.
 	all bool
+	// subject are the objects that the user asked for: "All claims in namespace shop"; "" if there are none.
+	subject string
 }
 
 // waysOut are the ways after which one object reaches its desired state.
@@ -72,6 +74,11 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	a := &Answer{Now: c.Now(), Notes: c.Notes}
 	all := len(asked.named) == 0
 	a.all = all
+	if all {
+		var missing []string
+		a.subject, missing = asked.subject(d)
+		a.Notes = append(slices.Clip(a.Notes), missing...)
+	}
 	explainer := explain.New(c.Snapshot())
 	known := map[string]bool{} // already explained as part of another object
 	for i, ref := range refs {
@@ -302,8 +309,12 @@ func mark(shown map[string]bool, x *explain.Explanation) {
 // WriteText writes the answer as the command prints it.
 func (a *Answer) WriteText(w io.Writer) error {
 	if len(a.Explanations) == 0 {
-		_, err := fmt.Fprintln(w, "All claims, pods, volumes, attachments and workloads are in their desired state.")
-		return err
+		if a.subject == "" {
+			_, err := fmt.Fprintln(w, strings.Join(a.Notes, "\n"))
+			return err
+		}
+		fmt.Fprintln(w, a.subject+" are in their desired state.")
+		return writeNotes(w, a.Notes)
 	}
 	for i, group := range groupAlike(a.Explanations) {
 		if i > 0 {

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"testing"
@@ -117,10 +118,17 @@ func TestPredictOnCall(t *testing.T) {
 func TestSelectOnCall(t *testing.T) {
 	for _, tt := range []struct {
 		name, namespace string
+		dump            string // "" is quota
 		args            []string
 		says, fails     string
+		never           string
 	}{
-		{name: "kinds with commas", namespace: "default", args: []string{"pvc,pods"}, says: "All claims"},
+		{name: "kinds with commas", namespace: "default", args: []string{"pods,sts,rs"}, says: "db is 2/3 ready"},
+		{name: "a kind of which all is well", namespace: "default", args: []string{"pods"}, says: "All pods in namespace default are in their desired state.\n"},
+		{name: "a kind that the dump lacks", namespace: "default", args: []string{"ds"}, says: "The dump has no DaemonSets.\n", never: "desired"},
+		{name: "a kind that the dump lacks, among others", namespace: "default", args: []string{"pods,ds"}, says: "All pods in namespace default are", never: "DaemonSets are"},
+		{name: "objects in another namespace", dump: "unready", namespace: "default", args: []string{"pods"},
+			says: "No pods in namespace default; 2 in namespace shop: add -n shop or -A.\n", never: "desired"},
 		{name: "a workload that lacks pods", namespace: "default", args: []string{"sts/db"}, says: "db is 2/3 ready"},
 		{name: "workloads of a kind", namespace: "default", args: []string{"sts"}, says: "db is 2/3 ready"},
 		{name: "an unknown kind among others", namespace: "default", args: []string{"pvc,colour"}, fails: `unknown kind "colour"`},
@@ -131,7 +139,7 @@ func TestSelectOnCall(t *testing.T) {
 			asked, err := report.Select(tt.namespace, true, false, tt.args)
 			var answer *report.Answer
 			if err == nil {
-				answer, err = report.Explain(onCall(t, "quota"), asked, dump.Options{Now: noon}, 0, 0, nil)
+				answer, err = report.Explain(onCall(t, cmp.Or(tt.dump, "quota")), asked, dump.Options{Now: noon}, 0, 0, nil)
 			}
 			if tt.fails != "" {
 				require.ErrorContains(t, err, tt.fails)
@@ -141,6 +149,9 @@ func TestSelectOnCall(t *testing.T) {
 			var text strings.Builder
 			require.NoError(t, answer.WriteText(&text))
 			require.Contains(t, text.String(), tt.says)
+			if tt.never != "" {
+				require.NotContains(t, text.String(), tt.never)
+			}
 		})
 	}
 }

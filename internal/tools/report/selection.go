@@ -73,7 +73,9 @@ func (s *Selection) selects(obj api.Object) bool {
 
 // find returns the objects of the dump that are asked for. An object that does not exist is an error, which names what may be meant.
 func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
-	if len(s.named) == 0 && s.namespace != "" && !mentions(d, s.namespace) {
+	// Every cluster has the namespace default, and it is that of a kind without -n.
+	unknown := len(s.named) == 0 && s.namespace != "" && !mentions(d, s.namespace)
+	if unknown && (len(s.kinds) == 0 || s.namespace != corev1.NamespaceDefault) {
 		return nil, fmt.Errorf("the dump has no namespace %q%s", s.namespace, similar.Hint(s.namespace, namespacesOf(d)))
 	}
 	for _, kind := range s.kinds {
@@ -95,6 +97,96 @@ func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
 		refs = append(refs, ref)
 	}
 	return unique(refs), nil
+}
+
+// kindWords are the words of users for kinds; that of another kind is its name.
+var kindWords = map[api.Kind]string{api.PersistentVolumeClaim: "claims", api.Pod: "pods", api.PersistentVolume: "volumes",
+	api.VolumeAttachment: "attachments"}
+
+func wordOf(kind api.Kind) string {
+	if word, ok := kindWords[kind]; ok {
+		return word
+	}
+	return store.GroupVersionKind(kind).Kind + "s"
+}
+
+// subject returns what the selection asks for, for a sentence about all of it, and a sentence for each kind of which it has no objects. subject
+// is "" if all kinds are such.
+func (s *Selection) subject(d *dump.Dump) (subject string, missing []string) {
+	in := ""
+	if s.namespace != "" {
+		in = " in namespace " + s.namespace
+	}
+	if len(s.kinds) == 0 {
+		return "All claims, pods, volumes, attachments and workloads" + in, nil
+	}
+	var words []string
+	inAll := ""
+	for i, kind := range s.kinds {
+		if slices.Contains(s.kinds[:i], kind) {
+			continue
+		}
+		selected, elsewhere := 0, map[string]int{}
+		for _, obj := range d.Objects {
+			switch {
+			case api.KindOf(obj) != kind:
+			case s.selects(obj):
+				selected++
+			default:
+				elsewhere[obj.GetNamespace()]++
+			}
+		}
+		switch names := slices.Sorted(maps.Keys(elsewhere)); {
+		case selected > 0:
+			words = append(words, wordOf(kind))
+			// Volumes and attachments have no namespace.
+			if kind != api.PersistentVolume && kind != api.VolumeAttachment {
+				inAll = in
+			}
+		case len(names) == 0 && d.Ignored[ignoredKind(kind)] > 0:
+			missing = append(missing, fmt.Sprintf("The %s of the dump are ignored, because it lacks what they own.", wordOf(kind)))
+		case len(names) == 0:
+			missing = append(missing, fmt.Sprintf("The dump has no %s.", wordOf(kind)))
+		case len(names) == 1:
+			missing = append(missing, fmt.Sprintf("No %s%s; %d in namespace %s: add -n %[4]s or -A.", wordOf(kind), in, elsewhere[names[0]], names[0]))
+		default:
+			total := 0
+			for _, n := range elsewhere {
+				total += n
+			}
+			missing = append(missing, fmt.Sprintf("No %s%s; %d in other namespaces (%s): add -n NAMESPACE or -A.", wordOf(kind), in, total,
+				strings.Join(firstOf(names), ", ")))
+		}
+	}
+	if len(words) == 0 {
+		return "", missing
+	}
+	return "All " + sentenceList(words) + inAll, missing
+}
+
+// ignoredKind returns the key of a kind in dump.Dump.Ignored.
+func ignoredKind(kind api.Kind) string {
+	gvk := store.GroupVersionKind(kind)
+	return gvk.GroupVersion().String() + " " + gvk.Kind
+}
+
+// shownNamespaces is the number of namespaces that a sentence lists.
+const shownNamespaces = 5
+
+func firstOf(names []string) []string {
+	if len(names) <= shownNamespaces {
+		return names
+	}
+	return append(slices.Clone(names[:shownNamespaces]), fmt.Sprintf("and %d more", len(names)-shownNamespaces))
+}
+
+// sentenceList joins words with commas and "and".
+func sentenceList(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 func notExplained(what string) error {
