@@ -50,7 +50,7 @@ func TestMountSteps(t *testing.T) {
 		{"MNT-197", "publishing fails", nil, func(w *fixture) { w.failing(storage.Publish, storage.Internal) },
 			`MountVolume.SetUp failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1", "Publish h1 = Internal"}},
 		{"MNT-241", "no driver", nil, func(w *fixture) { w.node.Unregister(driverName) },
-			`MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to get CSI client: driver name d not found in the list of registered CSI drivers`, nil},
+			`MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name d not found in the list of registered CSI drivers`, nil},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			w := newFixture(t, func(s *setup) { s.volume = tc.volume })

@@ -16,13 +16,19 @@ import (
 // csiPlugin calls CSI drivers (MNT-300 to MNT-309).
 type csiPlugin struct{ h *Host }
 
-// client returns a driver that is registered with the kubelet.
-func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
+// What the methods of the plugin call the lookup of a driver in their errors.
+const (
+	getClient    = "failed to get CSI client"
+	createClient = "failed to create newCsiDriverClient"
+)
+
+// client returns a driver that is registered with the kubelet. who and does begin the error of the method that asks.
+func (c csiPlugin) client(driver, who, does string) (storage.Backend, error) {
 	b, ok := c.h.Backends.Driver(driver)
 	if !ok || !c.h.registered(driver) {
 		// MNT-241, MNT-913: a missing driver may be restarting; the error reveals nothing about the volume.
 		return nil,
-			volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
+			volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s %s: driver name %s not found in the list of registered CSI drivers", who, does, driver)}
 	}
 	return b, nil
 }
@@ -97,7 +103,7 @@ func (c csiPlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
 func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
 	source, fs, begun := spec.CSI(), c.h.Disk, p.Now()
 	// MNT-301: the driver must be registered.
-	driver, err := c.client(source.Driver, "attacher.MountDevice")
+	driver, err := c.client(source.Driver, "attacher.MountDevice", createClient)
 	if err != nil {
 		return err
 	}
@@ -163,7 +169,7 @@ func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath s
 	if err != nil {
 		return err
 	}
-	driver, err := c.client(data.Driver, "attacher.UnmountDevice")
+	driver, err := c.client(data.Driver, "attacher.UnmountDevice", createClient)
 	if err != nil {
 		return err
 	}

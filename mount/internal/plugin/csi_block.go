@@ -49,7 +49,7 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 		return "", err
 	}
 	begun := p.Now() // MNT-006: the read of the VolumeAttachment does not count
-	driver, err := c.client(source.Driver, "blockMapper.SetUpDevice")
+	driver, err := c.client(source.Driver, "blockMapper.SetUpDevice", getClient)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +91,7 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 		return "", err
 	}
 	begun := p.Now() // MNT-006: the read of the VolumeAttachment does not count
-	driver, err := c.client(source.driver, "blockMapper.MapPodDevice")
+	driver, err := c.client(source.driver, "blockMapper.MapPodDevice", getClient)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func (c csiPlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Process
 		return nil, err
 	}
 	return func(p *engine.Process) error {
-		driver, err := c.client(data.Driver, "blockMapper.UnmapPodDevice")
+		driver, err := c.client(data.Driver, "blockMapper.UnmapPodDevice", getClient)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (c csiPlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Process
 
 func (c csiPlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) error {
 	source, fs := spec.CSI(), c.h.Disk
-	driver, err := c.client(source.Driver, "blockMapper.TearDownDevice")
+	driver, err := c.client(source.Driver, "blockMapper.TearDownDevice", getClient)
 	if err != nil {
 		return err
 	}

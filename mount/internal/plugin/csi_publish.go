@@ -70,7 +70,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	source, fs, begun := csiSourceOf(spec, pod), c.h.Disk, p.Now()
 	target := c.h.Layout.CSIMount(pod.UID, spec.Name())
 	// MNT-302, MNT-303: the driver must be registered, and support the lifecycle mode.
-	driver, err := c.client(source.driver, "mounter.SetUpAt")
+	driver, err := c.client(source.driver, "mounter.SetUpAt", getClient)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (c csiPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Proces
 	}
 	return func(p *engine.Process) error {
 		// MNT-305: the driver named in the metadata unpublishes.
-		driver, err := c.client(data.Driver, "Unmounter.TearDownAt")
+		driver, err := c.client(data.Driver, "Unmounter.TearDownAt", getClient)
 		if err != nil {
 			return err
 		}
