@@ -81,6 +81,10 @@ func (x *explainer) syncOf(claim *corev1.PersistentVolumeClaim) claimSync {
 		x.provisioning(&s, claim)
 	case claim.Spec.VolumeName == "":
 		s.unbound(claim, d)
+		// PROV-001, API-219: a claim that names no class, not even the empty one, can still get one.
+		if _, annotated := claim.Annotations[objects.AnnStorageClass]; s.rule == "BIND-058" && claim.Spec.StorageClassName == nil && !annotated && len(x.classes) > 0 {
+			s.todo = "set its storageClassName, make a storage class the default, or " + createFitting
+		}
 	default:
 		s.naming(claim, d)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -84,6 +85,9 @@ func (c Command) run(cluster *dump.Cluster) error {
 		key, value, _ := strings.Cut(args[3], "=")
 		return cluster.Patch(obj, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))
 	case "annotate":
+		if key, value, set := strings.Cut(args[3], "="); set {
+			return cluster.Patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
+		}
 		return cluster.Patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, strings.TrimSuffix(args[3], "-")))
 	case "delete":
 		return remove(cluster, obj, ref, options["--force"] != "")
@@ -110,6 +114,8 @@ func empty(ref api.Ref) (api.Object, error) {
 		return &corev1.Node{ObjectMeta: meta(namespace, name)}, nil
 	case api.PersistentVolume:
 		return &corev1.PersistentVolume{ObjectMeta: meta(namespace, name)}, nil
+	case api.StorageClass:
+		return &storagev1.StorageClass{ObjectMeta: meta(namespace, name)}, nil
 	}
 	return nil, fmt.Errorf("%s: cannot change this kind", objname.Of(ref))
 }

@@ -20,7 +20,7 @@ import (
 func TestDumps(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 79)
+	require.GreaterOrEqual(t, len(files), 80)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			data, err := os.ReadFile(file)
@@ -49,6 +49,12 @@ func TestDumps(t *testing.T) {
 			require.NoError(t, err)
 			all, rest := describe(ways), describe(ways)
 			require.NotEmpty(t, ways, x.String())
+			seen := map[string]bool{}
+			for _, way := range ways {
+				same := describe([]advice.Way{way})
+				require.False(t, seen[same], "twice: %s", same)
+				seen[same] = true
+			}
 			for _, text := range want["advice"] {
 				at := strings.Index(rest, text)
 				require.GreaterOrEqual(t, at, 0, "%q is missing or too early in\n%s", text, all)

@@ -27,7 +27,16 @@ type proposer struct {
 	ways     []Way
 }
 
-func (p *proposer) add(way Way) { p.ways = append(p.ways, way) }
+// add adds a way, once: an object may be reached in several ways, such as a pod and its claim from each other.
+func (p *proposer) add(way Way) {
+	same := func(other Way) bool {
+		return other.Does == way.Does && slices.EqualFunc(other.Commands, way.Commands, func(a, b Command) bool { return a.String() == b.String() }) &&
+			slices.Equal(other.assume, way.assume)
+	}
+	if !slices.ContainsFunc(p.ways, same) {
+		p.ways = append(p.ways, way)
+	}
+}
 
 func (p *proposer) propose(ref api.Ref) {
 	for _, a := range p.snapshot.Evidence.All() {
@@ -234,10 +243,28 @@ func (p *proposer) classes(claim *corev1.PersistentVolumeClaim) {
 		if name == objects.ClassOf(claim) {
 			continue
 		}
+		if withoutClass(claim) && claim.Spec.VolumeName == "" {
+			p.firstClass(claim, name)
+			continue
+		}
 		changed := fresh(claim)
 		changed.Spec.StorageClassName = &name
 		p.add(Way{Does: fmt.Sprintf("create the claim again, with storage class %q", name), Commands: p.replace(changed), likely: name == meant})
 	}
+}
+
+// withoutClass reports whether a claim names no class, not even the empty one, which asks for none.
+func withoutClass(claim *corev1.PersistentVolumeClaim) bool {
+	_, annotated := claim.Annotations[objects.AnnStorageClass]
+	return claim.Spec.StorageClassName == nil && !annotated
+}
+
+// firstClass proposes a storage class for a claim that has none: its own, which can still be set (API-219), or as the default of the cluster (PROV-001).
+func (p *proposer) firstClass(claim *corev1.PersistentVolumeClaim, name string) {
+	p.add(Way{Does: fmt.Sprintf("use storage class %q for the claim", name), Commands: []Command{namespaced(claim, "patch", "pvc", claim.Name, "-p",
+		fmt.Sprintf(`{"spec":{"storageClassName":%q}}`, name))}})
+	p.add(Way{Does: fmt.Sprintf("make storage class %q the default, which claims without a class get", name),
+		Commands: []Command{kubectl("annotate", "sc", name, objects.AnnDefaultClass+"=true")}})
 }
 
 // users returns the pods that name a claim.
