@@ -70,7 +70,7 @@ func FromManifests(name string, files ...File) (*Script, error) {
 }
 
 // storedObject matches a field that only the API server writes.
-var storedObject = regexp.MustCompile(`(?m)(?:^|[\s{,])"?resourceVersion"?: *"?[0-9]`)
+var storedObject = regexp.MustCompile(`(?m)(?:^|[\s{,])["']?resourceVersion["']? *: *["']?[0-9]`)
 
 // IsDump reports whether the files have objects as an API server stores them.
 func IsDump(files ...File) bool { return isDump(files) }

@@ -20,3 +20,20 @@ func TestStorageOf(t *testing.T) {
 	require.Equal(t, []string{"pd.csi.storage.gke.io"}, storageOf(pod))
 	require.Empty(t, storageOf(fake.Class("none", noProvisioner)))
 }
+
+// TestIsDump: a dump is known by the resourceVersion of its objects, however its YAML or JSON is written.
+func TestIsDump(t *testing.T) {
+	for text, want := range map[string]bool{
+		"metadata:\n  resourceVersion: \"7\"\n":                  true,
+		"metadata:\n  resourceVersion: '7'\n":                    true,
+		"metadata:\n  'resourceVersion': '7'\n":                  true,
+		"metadata: {name: a, resourceVersion: '7'}":              true,
+		`{"metadata":{"name":"a","resourceVersion":"7"}}`:        true,
+		`{"metadata":{"resourceVersion" : "7"}}`:                 true,
+		"kind: List\nmetadata:\n  resourceVersion: ''\nitems:\n": false,
+		"kind: List\nmetadata:\n  resourceVersion: \"\"\n":       false,
+		"data:\n  text: the resourceVersion is 7\n":              false,
+	} {
+		require.Equal(t, want, isDump([]File{{Name: "a.yaml", Data: []byte(text)}}), text)
+	}
+}
