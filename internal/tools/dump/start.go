@@ -165,6 +165,9 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 			return c.dump.sourceOf(api.RefTo(obj)).locate(err)
 		}
 	}
+	if err := c.checkRequested(controllers); err != nil {
+		return err
+	}
 	stopped := c.Evidence.Stopped()
 	controllers = slices.DeleteFunc(controllers, func(name string) bool { return c.still || slices.Contains(stopped, name) })
 	if !c.acts {
