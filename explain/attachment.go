@@ -42,7 +42,7 @@ func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation 
 	case va.DeletionTimestamp != nil:
 		e.because("ATT-175", fmt.Sprintf("it is being detached from node %s", va.Spec.NodeName))
 		if failed := va.Status.DetachError; failed != nil {
-			e.Notes = append(e.Notes, fmt.Sprintf("last failure of the driver (%s): %s", stamp(failed.Time.Time), failed.Message))
+			e.because("ATT-175", fmt.Sprintf("the driver could not detach it from node %s (%s): %s", va.Spec.NodeName, stamp(failed.Time.Time), failed.Message))
 		}
 		e.next(actors.Attacher(va.Spec.Attacher), "detaches the volume")
 		if known && x.attachFails(&e, pv, va, storage.Detach) {
@@ -161,6 +161,12 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 	// ATT-064: the same decision as the controller's.
 	e.because("ATT-064", decision.Why)
 	switch {
+	case node == nil:
+		// ATT-044: without the Node object nothing shows that the volume is unmounted. A taint would have no node.
+		e.because("ATT-064", fmt.Sprintf("node %s does not exist, so nothing shows that the volume is no longer mounted there: waiting for 6 minutes at "+
+			"most, unless forced detaching is disabled", name))
+		e.next(actors.AttachDetach, fmt.Sprintf("detaches it from node %s after 6 minutes, mounted or not", name))
+		e.automatic(x.forceDetachAt(pv, name), "ATT-064", fmt.Sprintf("forced detach from node %s, mounted or not", name))
 	case !decision.Waiting:
 		e.next(actors.AttachDetach, "detaches it from node "+name)
 		e.automatic(x.Now, "ATT-064", "with the next pass of the controller")

@@ -122,6 +122,16 @@ func (x *explainer) triedElsewhere(e *Explanation, volume *corev1.Volume, pv *co
 
 // awaitRelease explains a pod that waits for a detach which no pod blocks.
 func (x *explainer) awaitRelease(e *Explanation, pv *corev1.PersistentVolume, holder string) {
+	for _, va := range x.byVolume[pv.Name] {
+		if va.Spec.NodeName != holder || va.DeletionTimestamp == nil || x.seen[api.RefTo(va)] {
+			continue
+		}
+		// ATT-175: the detach is under way, and may fail.
+		e.next(actors.AttachDetach, fmt.Sprintf("waits until it is detached from node %s", holder))
+		e.Related = append(e.Related, x.attachment(va))
+		e.follow()
+		return
+	}
 	rule, why := e.Rule, e.Why
 	x.release(e, pv, holder)
 	e.Notes = append(e.Notes, withRule(e.Why, e.Rule))

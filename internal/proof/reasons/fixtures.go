@@ -147,6 +147,12 @@ func tainted(node *corev1.Node, key string) *corev1.Node {
 	return node
 }
 
+// notDetached returns an attachment that is being deleted, and that the driver could not detach.
+func notDetached(va *storagev1.VolumeAttachment) *storagev1.VolumeAttachment {
+	va.Status.DetachError = &storagev1.VolumeError{Time: metav1.NewTime(Now), Message: "rpc error: code = Internal desc = not permitted"}
+	return Deleting(va, objects.AttacherFinalizerPrefix+"disk-example-com")
+}
+
 // taintedFor is how long nodes of unreachable have been so.
 const taintedFor = time.Minute
 

@@ -179,6 +179,11 @@ func PodsOnANode() []Row {
 				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(bool)}}
 			*p.OwnerReferences[0].Controller = true
 		}), ready}, When: explain.Settled},
+		{Rule: "ATT-070", Name: "ATT-175: the detach from another node fails", Objs: []api.Object{p, ManagedNode("n1", false, false),
+			ManagedNode("n2", true, false), claim, pv, notDetached(Attachment("n2", true))}, Root: "ATT-175", When: explain.Automatic, Actor: adc,
+			Dumped: &Dumped{When: explain.Manual}},
+		{Rule: "ATT-070", Name: "ATT-044: the other node is gone", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, Attachment("n2", true)},
+			When: explain.Automatic, After: 6 * time.Minute, Actor: adc},
 		{Rule: "NODE-035", Name: "NODE-063: its node is down, and it tolerates that for a time", Objs: []api.Object{
 			stays(Runs(User("p", "n1")), 300), unreachable(ManagedNode("n1", true, true)), fake.Node("n2")},
 			When: explain.Automatic, After: 5*time.Minute - taintedFor, Actor: actors.TaintEviction},

@@ -100,7 +100,7 @@ func Attachments() []Row {
 		{Rule: "ATT-064", Name: "no pod uses it", Objs: []api.Object{Attachment("n1", true), claim, pv, ManagedNode("n1", true, false)},
 			When: explain.Automatic, Actor: "attachdetach-controller"},
 		{Rule: "ATT-064", Name: "the node is gone", Objs: []api.Object{Attachment("n1", true), claim, pv}, When: explain.Automatic,
-			After: 6 * time.Minute, Actor: Admin},
+			After: 6 * time.Minute, Actor: actors.AttachDetach},
 		{Rule: "ATT-132", Name: "its volume is gone", Objs: []api.Object{Attachment("n1", true)}, Actor: Admin},
 		{Rule: "ATT-172", Name: "it is being attached",
 			Objs: []api.Object{Attachment("n1", false), claim, pv, ManagedNode("n1", false, false)}, When: explain.Automatic,
