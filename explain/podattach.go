@@ -3,8 +3,10 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -90,8 +92,7 @@ func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.Pe
 	}
 	switch {
 	case len(staying) > 0:
-		e.todo(fmt.Sprintf("delete pod %s, which uses the volume on node %s", api.KeyOf(staying[0]), holder))
-		e.manual(fmt.Sprintf("the volume stays on node %[2]s until pod %[1]s is deleted", api.KeyOf(staying[0]), holder))
+		x.usedElsewhere(e, staying[0], x.wantedBy(pv, node))
 	case len(leaving) > 0:
 		for _, other := range leaving {
 			x.addPod(e, other)
@@ -102,6 +103,40 @@ func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.Pe
 		x.awaitRelease(e, pv, holder)
 	}
 	return true
+}
+
+// usedElsewhere explains a volume that stays on another node, because a pod uses it there. waiting are the pods that want it here.
+func (x *explainer) usedElsewhere(e *Explanation, user *corev1.Pod, waiting []*corev1.Pod) {
+	e.manual(fmt.Sprintf("the volume stays on node %[2]s until pod %[1]s is deleted", api.KeyOf(user), user.Spec.NodeName))
+	uses := fmt.Sprintf("pod %s, which uses the volume on node %s", api.KeyOf(user), user.Spec.NodeName)
+	owner := metav1.GetControllerOfNoCopy(user)
+	switch rollout := x.deploymentOf(user); {
+	case owner == nil:
+		e.todo("delete " + uses)
+		return
+	case rollout != "" && slices.ContainsFunc(waiting, func(pod *corev1.Pod) bool { return x.deploymentOf(pod) == rollout }):
+		// DEP-040: with Recreate the old pods go before the new ones come.
+		e.todo(fmt.Sprintf("set the strategy of deployment %s to Recreate, or scale it to 0 and back: a rolling update keeps %s", rollout, uses))
+	default:
+		e.todo(fmt.Sprintf("scale down %s %s: it owns %s", strings.ToLower(owner.Kind), owner.Name, uses))
+	}
+	// RS-020, STS-020: the controller makes a pod again.
+	e.Notes = append(e.Notes, fmt.Sprintf("if you only delete pod %s, %s %s creates it again, and that may get the volume first", api.KeyOf(user),
+		strings.ToLower(owner.Kind), owner.Name))
+}
+
+// deploymentOf returns the key of the Deployment whose ReplicaSet owns a pod; "" if there is none.
+func (x *explainer) deploymentOf(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return ""
+	}
+	for _, set := range x.Workloads {
+		if of := metav1.GetControllerOfNoCopy(set); set.UID == owner.UID && of != nil && of.Kind == "Deployment" {
+			return api.Key(set.Namespace, of.Name)
+		}
+	}
+	return ""
 }
 
 // triedElsewhere reports whether the volume is being attached to or detached from another node. A volume that allows one node only has one

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -114,6 +116,8 @@ func empty(ref api.Ref) (api.Object, error) {
 		return &corev1.Node{ObjectMeta: meta(namespace, name)}, nil
 	case api.PersistentVolume:
 		return &corev1.PersistentVolume{ObjectMeta: meta(namespace, name)}, nil
+	case snapshot.Deployments:
+		return &appsv1.Deployment{ObjectMeta: meta(namespace, name)}, nil
 	case api.StorageClass:
 		return &storagev1.StorageClass{ObjectMeta: meta(namespace, name)}, nil
 	}

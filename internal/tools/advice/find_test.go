@@ -16,11 +16,11 @@ import (
 )
 
 // TestDumps: each dump has one reason, or two that interact. The comments at its top are the object to ask about, the rule of the root cause,
-// and texts of the assumptions and of the ways out, in this order. Find returns simulated ways only.
+// texts of the explanation, and texts of the assumptions and of the ways out, in this order. Find returns simulated ways only.
 func TestDumps(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 80)
+	require.GreaterOrEqual(t, len(files), 81)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			data, err := os.ReadFile(file)
@@ -37,6 +37,9 @@ func TestDumps(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want["cause"], []string{x.Root().Rule}, x.String())
 			require.NotEqual(t, explain.Settled, x.Changes.When, x.String())
+			for _, text := range want["says"] {
+				require.Contains(t, x.String(), text)
+			}
 			var assumed strings.Builder
 			for _, a := range c.Evidence.All() {
 				assumed.WriteString(a.String() + "\n")

@@ -8,12 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/dump"
@@ -297,6 +299,7 @@ func (p *proposer) pod(pod *corev1.Pod) {
 		p.claim(claim)
 		for _, other := range p.users(key) {
 			if other.UID != pod.UID && other.DeletionTimestamp == nil {
+				p.recreate(pod, other, key)
 				p.deletePod(other, fmt.Sprintf("delete pod %s, which uses claim %s", api.KeyOf(other), key))
 			} else if other.DeletionTimestamp != nil {
 				p.deadNode(other)
@@ -315,6 +318,34 @@ func (p *proposer) pod(pod *corev1.Pod) {
 		p.add(Way{Does: "move the pod to another node", Risk: "node " + pod.Spec.NodeName + " takes no pods until kubectl uncordon",
 			Commands: []Command{kubectl("cordon", pod.Spec.NodeName), namespaced(pod, "delete", "pod", pod.Name)}})
 	}
+}
+
+// recreate proposes the strategy Recreate for a Deployment whose old pod keeps a claim that its new pod waits for: a rolling update never ends.
+func (p *proposer) recreate(waiting, old *corev1.Pod, claim string) {
+	deployment := p.deploymentOf(waiting)
+	if deployment == nil || p.deploymentOf(old) != deployment || metav1.GetControllerOfNoCopy(waiting).UID == metav1.GetControllerOfNoCopy(old).UID {
+		return
+	}
+	p.add(Way{Does: fmt.Sprintf("set the strategy of deployment %s to Recreate, so that pod %s frees claim %s first", api.KeyOf(deployment), api.KeyOf(old),
+		claim), Danger: Stops, Risk: "pod " + api.KeyOf(old) + " stops", Commands: []Command{namespaced(deployment, "patch", "deployment", deployment.Name,
+		"-p", `{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`)}})
+}
+
+// deploymentOf returns the Deployment whose ReplicaSet owns a pod; nil if there is none.
+func (p *proposer) deploymentOf(pod *corev1.Pod) *plain.Object {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	for range 2 {
+		at := slices.IndexFunc(p.snapshot.Workloads, func(obj *plain.Object) bool { return owner != nil && obj.UID == owner.UID })
+		if at < 0 {
+			return nil
+		}
+		obj := p.snapshot.Workloads[at]
+		if api.KindOf(obj) == snapshot.Deployments {
+			return obj
+		}
+		owner = metav1.GetControllerOfNoCopy(obj)
+	}
+	return nil
 }
 
 // registration proposes that the drivers of a pod's volumes register on its node.
