@@ -70,7 +70,11 @@ func modifyError(claim *corev1.PersistentVolumeClaim) (text string, final bool) 
 	for _, c := range claim.Status.Conditions {
 		if c.Type == corev1.PersistentVolumeClaimVolumeModifyVolumeError && c.Status == corev1.ConditionTrue {
 			// VAC-012, VAC-013: the reason is the code of the driver's error.
-			return fmt.Sprintf(": %s: %s", c.Reason, c.Message),
+			text = ": " + c.Message
+			if c.Reason != "" {
+				text = ": " + c.Reason + text
+			}
+			return text,
 				!backends.UnknownOutcome(storage.Modify, storage.Errorf(storage.Code(c.Reason), "%s", c.Message))
 		}
 	}

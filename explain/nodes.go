@@ -70,11 +70,14 @@ func nodeConstraint(pod *corev1.Pod, node *corev1.Node, r schedule.NodeResult) (
 	return strings.Join(r.Reasons, ", "), ""
 }
 
-// untolerated returns the taints of a node that exclude the pod.
+// untolerated returns the taints of a node that exclude the pod, without the one that says again that the node is cordoned.
 func untolerated(pod *corev1.Pod, node *corev1.Node) []string {
 	var taints []string
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
+		if taint.Key == corev1.TaintNodeUnschedulable && node.Spec.Unschedulable {
+			continue
+		}
 		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !objects.Tolerated(pod, taint) {
 			taints = append(taints, taint.ToString())
 		}

@@ -195,7 +195,7 @@ func (x *explainer) nodeCandidates(pod *corev1.Pod, d schedule.Decision) []Candi
 func (x *explainer) furtherReasons(pod *corev1.Pod, first schedule.NodeResult) []Candidate {
 	var also []Candidate
 	for _, n := range x.scheduler.Refusals(pod, first.Node) {
-		if n.Plugin == first.Plugin {
+		if n.Plugin == first.Plugin || n.Plugin == "TaintToleration" && len(untolerated(pod, x.nodes[n.Node])) == 0 {
 			continue
 		}
 		c := Candidate{Rule: n.Rule}

@@ -25,7 +25,15 @@ type printer struct {
 const labelWidth = len("root cause ")
 
 func (p *printer) line(indent, label, text string) {
-	fmt.Fprintf(&p.b, "%s%-*s%s\n", indent, labelWidth, label, text)
+	fmt.Fprintf(&p.b, "%s%-*s%s\n", indent, labelWidth, label, oneLine(text))
+}
+
+// oneLine joins the lines of a text, such as the message of an Event.
+func oneLine(text string) string {
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 func (p *printer) explanation(x *Explanation, indent string) {
@@ -215,5 +223,5 @@ func withRule(text, rule string) string {
 	if rule == "" {
 		return text
 	}
-	return text + " (" + rule + ")"
+	return strings.TrimRight(text, "\r\n") + " (" + rule + ")"
 }

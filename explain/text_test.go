@@ -46,6 +46,16 @@ root cause pvc/shop/data: no volume fits (BIND-058)`, x.String())
 	require.Contains(t, x.String(), "changes    automatically at 2026-03-01T12:01:30Z: it is detached (ATT-064)\n")
 }
 
+// A message of several lines stays in its line.
+func TestOneLine(t *testing.T) {
+	x := Explanation{Object: "pod/shop/p", Phase: "Pending", Rule: "MNT-197", Why: "mount failed: exit status 32\nOutput: timed out\n",
+		Changes: Change{When: Manual}, Notes: []string{"a\r\nb"}}
+	require.Equal(t, `pod/shop/p is Pending
+  because    mount failed: exit status 32; Output: timed out (MNT-197)
+  changes    only when you act
+  note       a; b`, x.String())
+}
+
 // A rule that rejects many candidates with different texts gets a few lines and a count.
 func TestManyLines(t *testing.T) {
 	x := Explanation{Object: "pvc/shop/data", Phase: "Pending", Rule: "BIND-058", Why: "no volume fits",

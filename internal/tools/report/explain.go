@@ -273,7 +273,7 @@ func writeWay(w io.Writer, i int, way *advice.Way, commands bool) {
 	if way.Risk != "" {
 		risk += ": " + way.Risk
 	}
-	fmt.Fprintf(w, "  %d. %s (%s)\n", i+1, way.Does, risk)
+	fmt.Fprintf(w, "  %d. %s (%s)\n", i+1, oneLine(way.Does), oneLine(risk))
 	for _, command := range way.Commands {
 		indent := "       "
 		if command.Manifest != "" {

@@ -122,8 +122,13 @@ func writeOutcomes(w io.Writer, outcomes []predict.Outcome) {
 		case o.Kind == predict.Loses || o.Kind == predict.Stops:
 			mark = "!"
 		}
-		fmt.Fprintf(w, "%8s %s %-*s  %s\n", o.After, mark, width, o.Object, o.What)
+		fmt.Fprintf(w, "%8s %s %-*s  %s\n", o.After, mark, width, o.Object, oneLine(o.What))
 	}
+}
+
+// oneLine joins the lines of a text, such as the message of an Event.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 func writeNotes(w io.Writer, notes []string) error {
@@ -131,7 +136,7 @@ func writeNotes(w io.Writer, notes []string) error {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		if _, err := fmt.Fprintln(w, note); err != nil {
+		if _, err := fmt.Fprintln(w, oneLine(note)); err != nil {
 			return err
 		}
 	}
