@@ -181,7 +181,11 @@ func (p *proposer) volumes(claim *corev1.PersistentVolumeClaim) {
 		}
 		return
 	}
-	p.add(Way{Does: "create a volume for the claim; replace SERVER and PATH by its storage", Danger: Safe,
+	danger, risk := Safe, ""
+	if source := claim.Spec.DataSource; source != nil {
+		danger, risk = Reuses, fmt.Sprintf("the volume does not have the data of %s %q", source.Kind, source.Name)
+	}
+	p.add(Way{Does: "create a volume for the claim; replace SERVER and PATH by its storage", Danger: danger, Risk: risk,
 		Commands: []Command{{Args: []string{"apply", "-f", "-"}, Manifest: volumeFor(claim, name)}}})
 }
 
