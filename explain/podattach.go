@@ -31,6 +31,15 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 				x.kubeletGone(e, pod)
 				return false
 			}
+			// MNT-241: a kubelet without the driver may report it as in use, but mounts nothing.
+			if failed := x.lastEvent(pod, isMountFailure); failed != nil {
+				rule := e.Rule
+				e.Rule = mountRule(failed.Message)
+				if x.notRegistered(e, pod, failed.Message) {
+					return false
+				}
+				e.Rule = rule
+			}
 			e.next(actors.Kubelet(node.Name), "reports the volume as in use")
 			e.automatic(x.Now, "MNT-172", "with the next node status report, within 10s")
 			return false
