@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/volsim/volsim"
@@ -88,4 +90,26 @@ func TestDynamic(t *testing.T) {
 		event := <-w.ResultChan()
 		require.Contains(t, []string{"ADDED", "MODIFIED"}, string(event.Type))
 	}
+}
+
+// TestFaults: a fault rule that names the user agent of a client hits its writes.
+func TestFaults(t *testing.T) {
+	c := volsimtest.New(t)
+	cfg := kube.Config(c.Cluster)
+	cfg.UserAgent = "mine"
+	volumes := kubernetes.NewForConfigOrDie(cfg).CoreV1().PersistentVolumes()
+	failed, lost := errors.New("refused by the test"), errors.New("lost by the test")
+	c.Faults.Fail(fake.Match{Actor: "user/mine", Kind: "PersistentVolume", Verb: "create"}, failed).Once()
+	c.Faults.Lose(fake.Match{Actor: "user/mine", Kind: "PersistentVolume", Verb: "update"}, lost).Once()
+	volume := fake.Volume("v", "1Gi")
+	_, err := volumes.Create(t.Context(), volume, metav1.CreateOptions{})
+	require.ErrorContains(t, err, failed.Error())
+	require.Empty(t, volsim.List[*corev1.PersistentVolume](c.Cluster), "a request that fails has no effect")
+	// The rule is used up, and does not name other clients.
+	volume, err = kube.Clientset(c.Cluster).CoreV1().PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{})
+	require.NoError(t, err)
+	volume.Labels = map[string]string{"seen": "yes"}
+	_, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{})
+	require.ErrorContains(t, err, lost.Error())
+	require.Equal(t, "yes", c.Volume("v").Labels["seen"], "a request whose answer is lost has an effect")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Config returns the configuration of a client of the cluster. There is no rate limit. Set UserAgent to the name under which the
-// requests shall appear in the trace.
+// requests shall appear in the trace. A rule of Cluster.Faults with the actor user/NAME hits the writes of that client, except for its delay.
 func Config(c *volsim.Cluster) *rest.Config {
 	return &rest.Config{
 		Host:      "http://volsim.invalid",
@@ -55,5 +55,7 @@ type serverKey struct{}
 // server returns the server of the cluster. There is one, because its lock serializes the requests of all clients.
 func server(c *volsim.Cluster) *apiserver.Server {
 	e := internals.Engine(c)
-	return e.Attached(serverKey{}, func() any { return apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(e)}) }).(*apiserver.Server)
+	return e.Attached(serverKey{}, func() any {
+		return apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(e), Inject: c.Faults.Inject})
+	}).(*apiserver.Server)
 }

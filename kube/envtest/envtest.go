@@ -91,8 +91,8 @@ func (env *Environment) Start() (*rest.Config, error) {
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
 	server, clock := apiserver.NewWithClock(
-		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true}, internals.Engine(c),
-		apiserver.Pace{Settle: true, Factor: 1},
+		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject},
+		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
 	)
 	ctx, cancel := context.WithCancel(context.Background())
 	env.cluster, env.server, env.cancel = c, server, cancel

@@ -1,6 +1,7 @@
 package envtest_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -116,4 +117,21 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestFaults: a fault rule that Do adds hits the requests of a client.
+func TestFaults(t *testing.T) {
+	env := &envtest.Environment{}
+	cfg, err := env.Start()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, env.Stop()) }()
+	env.Do(func(c *volsim.Cluster) {
+		c.Faults.Fail(fake.Match{Actor: "user/mine", Kind: "ConfigMap", Verb: "create"}, errors.New("refused by the test")).Once()
+	})
+	cfg.UserAgent = "mine"
+	settings := kubernetes.NewForConfigOrDie(cfg).CoreV1().ConfigMaps("default")
+	_, err = settings.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	require.ErrorContains(t, err, "refused by the test")
+	_, err = settings.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
