@@ -101,13 +101,14 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 		return fixed(metav1.RootPaths{Paths: s.paths()}), nothingConvertible
 	}
 	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
-		for _, gv := range s.groupVersions() {
-			switch group {
-			case "":
-			case gv.Group:
-				return fixed(groupOf(gv)), nothingConvertible
-			case gv.String():
-				return fixed(s.resourceList(gv)), nothingConvertible
+		for _, g := range s.groups() {
+			if group == g.name && group != "" {
+				return fixed(g.document()), nothingConvertible
+			}
+			for _, gv := range g.versions {
+				if group == gv.String() {
+					return fixed(s.resourceList(gv)), nothingConvertible
+				}
 			}
 		}
 	}
@@ -124,13 +125,41 @@ var serverVersion = version.Info{
 	GoVersion: "go1.26.0", Compiler: "gc", Platform: "linux/amd64",
 }
 
-// groupVersions lists the groups that have resources, core first, then by name.
+// group is an API group with the versions in which it has resources, the preferred one first.
+type group struct {
+	name     string
+	versions []schema.GroupVersion
+}
+
+// groups lists the groups that have resources, core first, then by name.
+func (s *Server) groups() []*group {
+	var found []*group
+	byName := map[string]*group{}
+	for _, r := range s.allResources() {
+		g := byName[r.Group]
+		if g == nil {
+			g = &group{name: r.Group}
+			byName[r.Group] = g
+			found = append(found, g)
+		}
+		if gv := r.GroupVersion(); !slices.Contains(g.versions, gv) {
+			g.versions = append(g.versions, gv)
+		}
+	}
+	for _, g := range found {
+		// API-304: the preferred version of a group is the newest stable one, whichever of its kinds has it.
+		slices.SortFunc(g.versions, func(a, b schema.GroupVersion) int {
+			return -version.CompareKubeAwareVersionStrings(a.Version, b.Version)
+		})
+	}
+	return found
+}
+
+// groupVersions lists the versions of all groups.
 func (s *Server) groupVersions() []schema.GroupVersion {
 	var found []schema.GroupVersion
-	for _, r := range s.allResources() {
-		if gv := r.GroupVersion(); !slices.Contains(found, gv) {
-			found = append(found, gv)
-		}
+	for _, g := range s.groups() {
+		found = append(found, g.versions...)
 	}
 	return found
 }
@@ -138,9 +167,13 @@ func (s *Server) groupVersions() []schema.GroupVersion {
 // paths lists the paths of the root document.
 func (s *Server) paths() []string {
 	paths := []string{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"}
-	for _, gv := range s.groupVersions() {
-		if gv.Group != "" {
-			paths = append(paths, "/apis/"+gv.Group, "/apis/"+gv.String())
+	for _, g := range s.groups() {
+		if g.name == "" {
+			continue
+		}
+		paths = append(paths, "/apis/"+g.name)
+		for _, gv := range g.versions {
+			paths = append(paths, "/apis/"+gv.String())
 		}
 	}
 	slices.Sort(paths)
@@ -156,22 +189,23 @@ func (s *Server) coreVersions() metav1.APIVersions {
 
 func (s *Server) groupList() metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-	for _, gv := range s.groupVersions() {
-		if gv.Group != "" {
-			group := groupOf(gv)
-			group.TypeMeta = metav1.TypeMeta{}
-			list.Groups = append(list.Groups, group)
+	for _, g := range s.groups() {
+		if g.name != "" {
+			document := g.document()
+			document.TypeMeta = metav1.TypeMeta{}
+			list.Groups = append(list.Groups, document)
 		}
 	}
 	return list
 }
 
-func groupOf(gv schema.GroupVersion) metav1.APIGroup {
-	v := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
-	return metav1.APIGroup{
-		TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: gv.Group,
-		Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v,
+func (g *group) document() metav1.APIGroup {
+	document := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: g.name}
+	for _, gv := range g.versions {
+		document.Versions = append(document.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version})
 	}
+	document.PreferredVersion = document.Versions[0]
+	return document
 }
 
 // resourceList lists the resources and subresources of a group.
@@ -232,19 +266,21 @@ func (s *Server) groupDiscovery(wanted func(group string) bool) apidiscoveryv2.A
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: discoveryGroup.String()},
 		Items:    []apidiscoveryv2.APIGroupDiscovery{},
 	}
-	for _, gv := range s.groupVersions() {
-		if !wanted(gv.Group) {
+	for _, g := range s.groups() {
+		if !wanted(g.name) {
 			continue
 		}
 		group := apidiscoveryv2.APIGroupDiscovery{}
-		group.Name = gv.Group
-		v := apidiscoveryv2.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
-		for _, r := range s.allResources() {
-			if r.GroupVersion() == gv {
-				v.Resources = append(v.Resources, r.discovery())
+		group.Name = g.name
+		for _, gv := range g.versions {
+			v := apidiscoveryv2.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
+			for _, r := range s.allResources() {
+				if r.GroupVersion() == gv {
+					v.Resources = append(v.Resources, r.discovery())
+				}
 			}
+			group.Versions = append(group.Versions, v)
 		}
-		group.Versions = []apidiscoveryv2.APIVersionDiscovery{v}
 		list.Items = append(list.Items, group)
 	}
 	return list
