@@ -51,6 +51,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource}, r.name,
 				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
+		obj.SetResourceVersion("") // whatever it is, there is no object to compare it with
 		code = http.StatusCreated
 		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
 	})

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/apiserver"
 )
 
 const (
@@ -99,4 +101,71 @@ func TestGroupVersions(t *testing.T) {
 	f.must("PATCH "+definitions+"/widgets.example.com", `[{"op":"add","path":"/spec/versions/-","value":`+version("v2", false, anything)+`}]`,
 		"Content-Type: application/json-patch+json")
 	check("v2", "v1", "v1beta1", "v1alpha1")
+}
+
+// TestCustomFinalizers: finalizers of custom objects need no domain (API-037), and a warning recommends one (API-327).
+func TestCustomFinalizers(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+definitions, definitionOf(version("v1", true, anything, `"subresources":{"status":{}}`)))
+	warned := func(name string) []string {
+		return []string{`299 - "metadata.finalizers: \"` + name + `\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"`}
+	}
+	warnings := func(line, body string, headers ...string) []string {
+		t.Helper()
+		resp, got := f.request(line, body, headers...)
+		require.Less(t, resp.StatusCode, 300, got)
+		return resp.Header.Values("Warning")
+	}
+	require.Equal(t, warned("cleanup"), warnings("POST "+widgetList, widget("w", `"finalizers":["cleanup"]`, "")), "API-037, API-327")
+	one := widgetList + "/w"
+	require.Equal(t, warned("more"), warnings("PATCH "+one, `{"metadata":{"finalizers":["cleanup","orphan","example.com/a","more"]}}`, mergePatch), "API-327: new ones only")
+	require.Empty(t, warnings("PATCH "+one, `{"metadata":{"labels":{"a":"b"}}}`, mergePatch), "API-327")
+	require.Empty(t, warnings("PATCH "+one+"/status", `{"metadata":{"finalizers":["other"]}}`, mergePatch), "API-327: an update of the status keeps them")
+	require.Empty(t, warnings("POST /apis/coordination.k8s.io/v1/namespaces/default/leases", `{"metadata":{"name":"l","finalizers":["cleanup"]}}`), "API-037")
+	f.fails("POST "+claims, strings.Replace(claim, `"name":"data"`, `"name":"data","finalizers":["cleanup"]`, 1), 422, `PersistentVolumeClaim "data" is invalid: `+
+		`metadata.finalizers[0]: Invalid value: "cleanup": name is neither a standard finalizer name nor is it fully qualified`)
+}
+
+// TestCreatesOnUpdate: a PUT of an absent object creates it for some kinds (API-004).
+func TestCreatesOnUpdate(t *testing.T) {
+	f := newFixture(t)
+	leases := "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
+	resp, got := f.request("PUT "+leases+"a", `{"metadata":{"name":"a","resourceVersion":"7"}}`)
+	require.Equal(t, 201, resp.StatusCode, "API-004: %s", got)
+	require.Contains(t, got, `"resourceVersion":"1"`)
+	resp, _ = f.request("PUT "+leases+"b?dryRun=All", `{"metadata":{"name":"b"}}`)
+	require.Equal(t, 201, resp.StatusCode, "API-004")
+	f.fails("GET "+leases+"b", "", 404, `leases.coordination.k8s.io "b" not found`)
+	f.fails("PUT "+leases+"a", `{"metadata":{"name":"a"}}`, 422,
+		`leases.coordination.k8s.io "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
+	f.fails("PUT "+leases+"c", `{"metadata":{"name":"c","uid":"u"}}`, 409, `Operation cannot be fulfilled on leases.coordination.k8s.io "c": StorageError: `+
+		`invalid object, Code: 4, Key: /registry/leases/default/c, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: `)
+	f.fails("PUT "+claims+"/data", claim, 404, `persistentvolumeclaims "data" not found`)
+	f.must("PUT /apis/rbac.authorization.k8s.io/v1/clusterroles/r", `{"metadata":{"name":"r"}}`)
+	f.must("PUT /api/v1/namespaces/default/services/s", `{"metadata":{"name":"s"},"spec":{"ports":[{"port":1}]}}`)
+}
+
+// TestVersionsInRequests: what the server answers to a resourceVersion that cannot be one.
+func TestVersionsInRequests(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	syntax := `resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax`
+	f.fails("GET "+claims+"?resourceVersion=abc", "", 400, "invalid resource version: "+syntax)
+	f.fails("DELETE "+claims+"?resourceVersion=abc", "", 400, "invalid resource version: "+syntax)
+	f.fails("GET "+claims+"?resourceVersion=-1", "", 400, "invalid resource version: "+strings.ReplaceAll(syntax, "abc", "-1"))
+	f.fails("GET "+claims+"/data?resourceVersion=abc", "", 500, syntax)
+	f.fails("GET "+claims+"?resourceVersion=abc&watch=1", "", 500, syntax)
+	// An apply that creates an object ignores its version.
+	settings := "PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=m"
+	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"99"}}`
+	resp, got := f.request(settings, body, applyPatch)
+	require.Equal(t, 201, resp.StatusCode, got)
+	f.fails(settings, body, 409, `Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`, applyPatch)
+}
+
+// TestDeleteNamespaces: a request cannot delete all namespaces.
+func TestDeleteNamespaces(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST /api/v1/namespaces", `{"metadata":{"name":"a"}}`)
+	f.fails("DELETE /api/v1/namespaces", "", 405, "the server does not allow this method on the requested resource")
+	require.Contains(t, f.must("GET /api/v1/namespaces/a", ""), `"phase":"Active"`)
 }

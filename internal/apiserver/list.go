@@ -32,7 +32,7 @@ func parseVersion(text string) (uint64, error) {
 	return v, nil
 }
 
-// versionError is the error for a resourceVersion that is no number. The answer has code 500.
+// versionError is the error for a resourceVersion that is no number. The answer of a get or a watch has code 500.
 type versionError struct{ field *field.Error }
 
 func (err versionError) Error() string { return err.field.Error() }
@@ -113,7 +113,7 @@ func (s *Server) page(r *request) (page, error) {
 func (s *Server) listFrom(r *request) (version uint64, start string, err error) {
 	asked, err := parseVersion(r.list.ResourceVersion)
 	if err != nil {
-		return 0, "", err
+		return 0, "", apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 	}
 	if current := s.store.Version(); asked > current {
 		return 0, "", tooLarge(asked, current)

@@ -121,20 +121,26 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	if err := r.checkIdentity(obj); err != nil {
 		return nil, 0, err
 	}
-	updated, err := s.write(r, r.ref(), len(opts.DryRun) > 0, func() (api.Object, error) {
-		// A missing object is the store's error.
-		if old, err := s.store.Get(r.resource.kind, r.key()); err == nil {
+	dryRun, code := len(opts.DryRun) > 0, http.StatusOK
+	updated, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
+		old, err := s.store.Get(r.resource.kind, r.key())
+		if err == nil {
 			if err := s.checkSchema(r, obj, old); err != nil {
 				return nil, err
 			}
 		}
-		return s.replace(r, obj, store.UpdateOptions{Owned: true})
+		how := store.UpdateOptions{Owned: true}
+		if apierrors.IsNotFound(err) && r.resource.createsOnUpdate && r.subresource == "" {
+			how.Absent, code = &store.CreateOptions{DryRun: dryRun, Owned: true, Admit: s.admit}, http.StatusCreated
+		}
+		// Any other missing object is the store's error.
+		return s.replace(r, obj, how)
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	data, err := s.represent(r, updated)
-	return data, http.StatusOK, err
+	return data, code, err
 }
 
 // success is the answer to a write that returns no object.

@@ -216,6 +216,9 @@ func (r *request) setVerb(req *http.Request, p route) error {
 	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
 		r.verb = verbWatch
 	}
+	if r.verb == verbDeleteCollection && !slices.Contains(r.resource.verbs(), r.verb) {
+		return errMethod() // each namespace is deleted on its own
+	}
 	if r.verb == "" || r.resource.review && r.verb != verbCreate {
 		return errMethod()
 	}

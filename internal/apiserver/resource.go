@@ -37,6 +37,8 @@ type resource struct {
 	review bool
 	// keepsDeleted reports that the answer to a delete is the deleted object, and not a Status.
 	keepsDeleted bool
+	// createsOnUpdate reports that an update of an absent object creates it.
+	createsOnUpdate bool
 	// sample is an object without fields of the Go type of a typed kind, to read only; nil if objects are not stored.
 	sample api.Object
 	// empty returns an object to decode into.
@@ -165,6 +167,12 @@ func (r *resource) complete(c *codec) {
 		r.subresources = append(r.subresources, scaleSubresource())
 	}
 	r.keepsDeleted = r.keepsDeleted || r.Group == "resource.k8s.io"
+	switch r.kind {
+	case api.Event, "Endpoints", "Lease.coordination.k8s.io", "LimitRange", "RuntimeClass.node.k8s.io", "Service":
+		r.createsOnUpdate = true
+	default:
+		r.createsOnUpdate = r.Group == "rbac.authorization.k8s.io"
+	}
 }
 
 // refused are the subresources that discovery lists and the server does not carry out, by resource, with the reason.

@@ -44,6 +44,7 @@ type resource struct {
 	graceful      bool // deletion has a grace period (API-062)
 	other         bool // is not simulated
 	custom        bool // is that of a CustomResourceDefinition
+	anyFinalizers bool // finalizers need no domain (API-037)
 	names         nameRule
 }
 

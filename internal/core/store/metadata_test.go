@@ -151,7 +151,7 @@ func TestMetadataOnUpdate(t *testing.T) {
 			meta := old.DeepCopy()
 			test.after(meta)
 			carryOver(meta, old)
-			if got := faults(validateMetaUpdate(meta, old, false, nil)); got != test.want {
+			if got := faults(validateMetaUpdate(meta, old, resource{}, false, nil)); got != test.want {
 				t.Errorf("validateMetaUpdate: %q, want %q", got, test.want)
 			}
 			if meta.Generation != old.Generation || !meta.CreationTimestamp.Equal(&old.CreationTimestamp) {
@@ -205,7 +205,7 @@ func TestGoodMetadataCostsNothing(t *testing.T) {
 	pods := resourceOf(api.Pod)
 	allocs := testing.AllocsPerRun(100, func() {
 		carryOver(meta, old)
-		if len(validateMetaCreate(meta, pods)) > 0 || len(validateMetaUpdate(meta, old, false, nil)) > 0 || !sameMeta(meta, old) {
+		if len(validateMetaCreate(meta, pods)) > 0 || len(validateMetaUpdate(meta, old, resource{}, false, nil)) > 0 || !sameMeta(meta, old) {
 			t.Fatal("good metadata was refused")
 		}
 	})
@@ -253,7 +253,7 @@ func BenchmarkValidateMeta(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		carryOver(meta, old)
-		if len(validateMetaUpdate(meta, old, false, nil)) > 0 {
+		if len(validateMetaUpdate(meta, old, resource{}, false, nil)) > 0 {
 			b.Fatal("good metadata was refused")
 		}
 	}

@@ -35,4 +35,6 @@ type UpdateOptions struct {
 	Patched bool
 	// Owned: the object was made for this call alone; default false. The store owns it from then on, whatever the result is.
 	Owned bool
+	// Absent, if set, creates the object with these options if there is none; by default, nil, that is the error NotFound.
+	Absent *CreateOptions
 }

@@ -175,6 +175,13 @@ func otherResource(kind *objkinds.Kind) resource {
 		other:         true,
 		custom:        kind.Custom,
 	}
+	switch kind.Group {
+	// API-037: the metadata of these groups is validated without the rules of the core group.
+	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy":
+		r.anyFinalizers = true
+	default:
+		r.anyFinalizers = kind.Custom
+	}
 	switch {
 	case kind.Group == "rbac.authorization.k8s.io", kind.Kind == "IPAddress" && kind.Group == "networking.k8s.io":
 		r.names = segmentNames

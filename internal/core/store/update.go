@@ -50,6 +50,9 @@ func (t *table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (
 		meta.Namespace = ""
 	}
 	c := t.cellOf(meta)
+	if c == nil && opts.Absent != nil {
+		return t.createAbsent(obj, *opts.Absent)
+	}
 	if c == nil {
 		// API-004, API-246: an update does not create objects.
 		return none, t.notFound(api.Key(meta.Namespace, meta.Name))
@@ -59,6 +62,18 @@ func (t *table[T]) updateOwned(obj T, sub api.Subresource, opts UpdateOptions) (
 		return none, t.conflict(meta.Name, errUID(t.resource.etcdKey(api.Key(meta.Namespace, meta.Name)), meta.UID, stored))
 	}
 	return t.replace(c, obj, sub, opts.SkipValidation)
+}
+
+// createAbsent creates the object of an update of which there is none (API-004).
+func (t *table[T]) createAbsent(obj T, opts CreateOptions) (T, error) {
+	meta := metaOf(obj)
+	if meta.UID != "" {
+		var none T
+		return none, t.conflict(meta.Name, errUID(t.resource.etcdKey(api.Key(meta.Namespace, meta.Name)), meta.UID, ""))
+	}
+	// API-004: there is nothing to compare the version with.
+	meta.ResourceVersion = ""
+	return t.CreateWith(obj, opts)
 }
 
 // replace carries out an update or a patch whose target is known (API-002, API-246): it compares versions, then completes, validates,
@@ -142,7 +157,7 @@ func (t *table[T]) complete(obj, old T, sub api.Subresource) {
 
 // validateReplacement validates the metadata and the part of the object that the update is about.
 func (t *table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
-	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), c.validMeta, t.validAnnotations)
+	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), t.resource, c.validMeta, t.validAnnotations)
 	validate := t.strategy.validateUpdate
 	switch {
 	case sub == api.Status:

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"fmt"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/warnings"
@@ -29,5 +32,23 @@ func (t *table[T]) warnOf(obj T, old api.Object) {
 	}
 	for _, text := range warnings.For(obj, old) {
 		t.store.warn(text)
+	}
+	if t.resource.custom {
+		t.warnOfFinalizers(obj, old)
+	}
+}
+
+// warnOfFinalizers reports new finalizers of a custom object that have no domain (API-327).
+func (t *table[T]) warnOfFinalizers(obj, old api.Object) {
+	var known []string
+	if old != nil {
+		known = old.GetFinalizers()
+	}
+	for _, name := range addedFinalizers(obj.GetFinalizers(), known) {
+		// API-327: another writer could use the same name.
+		if name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents && !hasDomain(name) {
+			t.store.warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other "+
+				"finalizer writers", name))
+		}
 	}
 }
