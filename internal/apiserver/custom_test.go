@@ -169,3 +169,65 @@ func TestDeleteNamespaces(t *testing.T) {
 	f.fails("DELETE /api/v1/namespaces", "", 405, "the server does not allow this method on the requested resource")
 	require.Contains(t, f.must("GET /api/v1/namespaces/a", ""), `"phase":"Active"`)
 }
+
+// typedLists are the properties of a spec with lists of each type.
+const typedLists = `"set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+	"map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","required":["k"],
+		"properties":{"k":{"type":"string"},"v":{"type":"integer"},"sub":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"integer"}}}}},
+	"ob":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"string"},"b":{"type":"string"}}},
+	"list":{"type":"array","items":{"type":"string"}}`
+
+func specOf(properties string) string {
+	return `{"type":"object","properties":{"spec":{"type":"object","properties":{` + properties + `}},"status":{"type":"object","properties":{"conditions":
+		{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],"items":{"type":"object","required":["type"],
+		"properties":{"type":{"type":"string"}}}}}}}}`
+}
+
+// TestListTypes: items of sets and maps are unique (API-328).
+func TestListTypes(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+definitions, definitionOf(version("v1", true, specOf(typedLists), `"subresources":{"status":{}}`)))
+	for _, test := range []struct{ id, spec, want string }{
+		{"API-328", `{"set":["a","b","a","a","b"]}`, `[spec.set[2]: Duplicate value: "a", spec.set[4]: Duplicate value: "b"]`},
+		{"API-328", `{"map":[{"k":"a"},{"k":"a","v":3}]}`, `spec.map[1]: Duplicate value: {"k":"a"}`},
+		{"API-328", `{"map":[{"k":"a"},{"k":"b","sub":[1,2,1]}]}`, `spec.map[1].sub[2]: Duplicate value: 1`},
+	} {
+		f.fails("POST "+widgetList, widget("w", "", `"spec":`+test.spec), 422, `Widget.example.com "w" is invalid: `+test.want)
+	}
+	f.must("POST "+widgetList, widget("w", "", `"spec":{"set":["a"],"list":["a","a"],"map":[{"k":"a"},{"k":"b"}]}`))
+	f.fails("PATCH "+widgetList+"/w", `{"spec":{"set":["a","a"]}}`, 422, `Widget.example.com "w" is invalid: spec.set[1]: Duplicate value: "a"`, mergePatch)
+	f.fails("PATCH "+widgetList+"/w/status", `{"status":{"conditions":[{"type":"R"},{"type":"R"}]}}`, 422,
+		`Widget.example.com "w" is invalid: status.conditions[1]: Duplicate value: {"type":"R"}`, mergePatch)
+}
+
+// TestRatcheting: what a schema forbids may stay as it was, but not change to something else that it forbids (API-329).
+func TestRatcheting(t *testing.T) {
+	f := newFixture(t)
+	loose := typedLists + `,"s":{"type":"string"},"arr":{"type":"array","items":{"type":"string"}},"mp":{"type":"object","additionalProperties":{"type":"string"}},
+		"rq":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c.d":{"type":"string"}}}`
+	tight := strings.NewReplacer(`"s":{`, `"s":{"maxLength":2,`, `"arr":{`, `"arr":{"maxItems":1,`, `"mp":{`, `"mp":{"maxProperties":1,`,
+		`"rq":{`, `"rq":{"required":["b"],`, `"v":{`, `"v":{"maximum":1,`, `"c.d":{`, `"c.d":{"maxLength":1,`).Replace(loose)
+	f.must("POST "+definitions, definitionOf(version("v1", true, specOf(loose))))
+	f.must("POST "+widgetList, widget("w", "", `"spec":{"s":"hello","arr":["1","2","3"],"mp":{"a":"1","b":"2"},"rq":{"a":"1","c.d":"xx"},"map":[{"k":"a","v":5},{"k":"b"}]}`))
+	f.must("PATCH "+definitions+"/widgets.example.com", `[{"op":"replace","path":"/spec/versions/0","value":`+version("v1", true, specOf(tight))+`}]`,
+		"Content-Type: application/json-patch+json")
+	for _, test := range []struct{ id, patch, want string }{
+		{"API-329", `{"spec":{"s":"world"}}`, `spec.s: Too long: may not be more than 2 bytes`},
+		{"API-329", `{"spec":{"arr":["1","2","4"]}}`, `spec.arr: Too many: 3: must have at most 1 item`},
+		{"API-329", `{"spec":{"mp":{"b":"3"}}}`, `spec.mp: Too many: 2: must have at most 1 item`},
+		{"API-329", `{"spec":{"rq":{"a":"2"}}}`, `spec.rq.b: Required value`},
+		{"API-329", `{"spec":{"rq":{"b":"2","c.d":"yy"}}}`, `spec.rq.c.d: Too long: may not be more than 1 byte`},
+		{"API-329", `{"spec":{"map":[{"k":"b"},{"k":"a","v":6}]}}`,
+			`spec.map[1].v: Invalid value: 6: spec.map[1].v in body should be less than or equal to 1`},
+		{"API-329", `{"metadata":{"labels":{"a":"b"}}}`, ""},
+		{"API-329", `{"spec":{"set":["x"]}}`, ""},
+		{"API-329", `{"spec":{"map":[{"k":"c"},{"k":"a","v":5}]}}`, ""},
+		{"API-329", `{"spec":{"rq":{"b":"2"}}}`, ""},
+	} {
+		if test.want == "" {
+			f.must("PATCH "+widgetList+"/w", test.patch, mergePatch)
+			continue
+		}
+		f.fails("PATCH "+widgetList+"/w", test.patch, 422, `Widget.example.com "w" is invalid: `+test.want, mergePatch)
+	}
+}

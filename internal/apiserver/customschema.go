@@ -23,7 +23,7 @@ import (
 )
 
 // Schemas of custom objects: unknown fields are dropped, defaults are set, and what the schema forbids is refused. Rules in CEL
-// (x-kubernetes-validations) and the types of lists are not evaluated.
+// (x-kubernetes-validations) are not evaluated.
 
 const definitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
 
@@ -250,7 +250,8 @@ func (s *Server) conform(r *resource, obj api.Object) []error {
 	return unknown
 }
 
-// checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay.
+// checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay as it
+// is.
 func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	v := s.customVersion(r.resource)
 	if v == nil || v.validator == nil {
@@ -268,13 +269,16 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	case v.status:
 		written.SetContent(withField(written.Content(), previous.Content(), "status"))
 	}
-	errs := append(v.validate(written), v.checkScale(r.subresource, written.Content())...)
-	if previous != nil && len(errs) > 0 {
-		before := append(v.validate(previous), v.checkScale(r.subresource, previous.Content())...)
-		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
-			return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == err.Error() })
-		})
+	errs := v.validate(written)
+	// API-328: duplicates are new ones if there were none before.
+	duplicates := v.schema.duplicates(written.Content(), nil)
+	if previous != nil {
+		errs = v.schema.ratcheted(errs, written.Content(), previous.Content())
+		if len(duplicates) > 0 && len(v.schema.duplicates(previous.Content(), nil)) > 0 {
+			duplicates = nil
+		}
 	}
+	errs = append(append(errs, duplicates...), v.checkScale(r.subresource, written.Content())...)
 	if len(errs) == 0 {
 		return nil
 	}
