@@ -231,3 +231,42 @@ func TestRatcheting(t *testing.T) {
 		f.fails("PATCH "+widgetList+"/w", test.patch, 422, `Widget.example.com "w" is invalid: `+test.want, mergePatch)
 	}
 }
+
+// TestCustomApply: server-side apply merges custom objects as their schema says (API-330).
+func TestCustomApply(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	f.must("POST "+definitions, definitionOf(version("v1", true, specOf(typedLists)), version("v1beta1", false, specOf(typedLists))))
+	at := func(manager string) string { return "PATCH " + widgetList + "/w?fieldManager=" + manager }
+	apply := func(manager, spec string) string {
+		t.Helper()
+		var obj struct{ Spec json.RawMessage }
+		require.NoError(t, json.Unmarshal([]byte(f.must(at(manager), widget("w", "", `"spec":`+spec), applyPatch)), &obj))
+		return string(obj.Spec)
+	}
+	apply("m1", `{"set":["a"],"map":[{"k":"a","v":1}],"ob":{"a":"1"},"list":["1"]}`)
+	require.JSONEq(t, `{"set":["a","b"],"map":[{"k":"a","v":1},{"k":"b","v":1}],"ob":{"a":"1"},"list":["1"]}`,
+		apply("m2", `{"set":["b"],"map":[{"k":"b","v":1}]}`), "API-330")
+	require.JSONEq(t, `{"set":["a","b"],"map":[{"k":"b","v":1}]}`, apply("m1", `{"set":["a"]}`), "API-330: what m1 owned alone is gone")
+	require.Contains(t, f.must("GET "+widgetList+"/w", ""), `"fieldsV1":{"f:spec":{"f:set":{"v:\"a\"":{}}}}`, "API-330")
+	apply("m1", `{"ob":{"a":"1"},"list":["1"]}`)
+	for _, test := range []struct{ id, spec, want string }{
+		{"API-330", `{"ob":{"b":"2"}}`, `.spec.ob`},
+		{"API-330", `{"list":["2"]}`, `.spec.list`},
+		{"API-330", `{"map":[{"k":"b","v":2}]}`, `.spec.map[k="b"].v`},
+	} {
+		manager := "m1"
+		if strings.Contains(test.want, "map") {
+			manager = "m2"
+		}
+		f.fails(at("m3"), widget("w", "", `"spec":`+test.spec), 409, `Apply failed with 1 conflict: conflict with "`+manager+`": `+test.want, applyPatch)
+	}
+	const failed = "failed to create typed patch object (/w; example.com/v1, Kind=Widget): "
+	f.fails(at("m3"), widget("w", "", `"spec":{"bogus":1}`), 500, failed+".spec.bogus: field not declared in schema", applyPatch)
+	f.fails(at("m3"), widget("w", "", `"spec":{"set":["x","x"]}`), 500, failed+`.spec.set: duplicate entries for key [="x"]`, applyPatch)
+	// Managers of other versions of the kind count, and a change of the schema takes effect.
+	beta := strings.ReplaceAll(widget("w", "", `"spec":{"set":["c"]}`), "example.com/v1", "example.com/v1beta1")
+	require.Contains(t, f.must("PATCH /apis/example.com/v1beta1/namespaces/default/widgets/w?fieldManager=m4", beta, applyPatch), `"set":["b","c"]`)
+	more := specOf(typedLists + `,"bogus":{"type":"integer"}`)
+	f.must("PATCH "+definitions+"/widgets.example.com", `{"spec":{"versions":[`+version("v1", true, more)+","+version("v1beta1", false, more)+`]}}`, mergePatch)
+	require.Contains(t, apply("m3", `{"bogus":1}`), `"bogus":1`)
+}

@@ -25,7 +25,7 @@ type fieldTracker struct {
 	server   *Server
 	request  *request // whose write takes effect; nil for none
 	applying bool     // the object to store has its managedFields already
-	managers map[managerKey]*managedfields.FieldManager
+	managers map[managerKey]cachedManager
 	types    map[schema.GroupVersion]managedfields.TypeConverter
 	known    ownerships
 	shape    []byte // of the write before, to use its memory again
@@ -37,9 +37,15 @@ type managerKey struct {
 	subresource string
 }
 
+// cachedManager is a field manager, made for one version of the definition of a custom kind.
+type cachedManager struct {
+	*managedfields.FieldManager
+	definition *customVersion
+}
+
 func newFieldTracker(s *Server) *fieldTracker {
 	return &fieldTracker{
-		server: s, managers: map[managerKey]*managedfields.FieldManager{}, types: map[schema.GroupVersion]managedfields.TypeConverter{},
+		server: s, managers: map[managerKey]cachedManager{}, types: map[schema.GroupVersion]managedfields.TypeConverter{},
 	}
 }
 
@@ -242,9 +248,9 @@ func seconds(t *metav1.Time) int64 {
 
 // manager returns the field manager of a resource or a subresource.
 func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldManager, error) {
-	key := managerKey{r, sub}
-	if fm, ok := f.managers[key]; ok {
-		return fm, nil
+	key, definition := managerKey{r, sub}, f.server.customVersion(r)
+	if known, ok := f.managers[key]; ok && known.definition == definition {
+		return known.FieldManager, nil
 	}
 	converter, err := f.typeConverter(r)
 	if err != nil {
@@ -257,7 +263,7 @@ func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldMan
 	}
 	fm, err := create(converter, types, types, types, r.gvk(), r.GroupVersion(), sub, r.resetFields(sub))
 	if err == nil {
-		f.managers[key] = fm
+		f.managers[key] = cachedManager{fm, definition}
 	}
 	return fm, err
 }

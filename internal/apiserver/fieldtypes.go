@@ -17,7 +17,10 @@ import (
 // typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
 // fields.
 func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, error) {
-	if !r.typed {
+	switch {
+	case r.custom && f.server.customVersion(r) != nil:
+		return f.customTypes(r), nil
+	case !r.typed:
 		return managedfields.NewDeducedTypeConverter(), nil
 	}
 	if known, ok := f.types[r.GroupVersion()]; ok {

@@ -1,0 +1,65 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// customTypes returns the types of the fields of a custom kind in all of its versions, as its definition describes them: server-side apply merges
+// lists and maps as they say (API-330). Fields of a kind without a schema have no types, and their lists are atomic.
+func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
+	d := document{codec: f.server.codec, schemas: object{}}
+	meta := d.reference(reflect.TypeFor[metav1.ObjectMeta]())
+	for _, version := range f.server.allResources() {
+		v := f.server.customVersion(version)
+		if version.kind != r.kind || v == nil || v.schema == nil {
+			continue
+		}
+		model := v.schema.withMeta(meta, true)
+		gvk := version.gvk()
+		model["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
+		d.schemas[gvk.GroupVersion().String()+"."+gvk.Kind] = model
+	}
+	data, err := json.Marshal(d.schemas)
+	if err != nil {
+		return managedfields.NewDeducedTypeConverter()
+	}
+	var schemas map[string]*spec.Schema
+	if err := json.Unmarshal(data, &schemas); err != nil {
+		return managedfields.NewDeducedTypeConverter()
+	}
+	converter, err := managedfields.NewTypeConverter(schemas, false)
+	if err != nil {
+		return managedfields.NewDeducedTypeConverter()
+	}
+	return converter
+}
+
+// withMeta returns a schema in which objects of Kubernetes have the fields that all of them have: the root, and embedded ones.
+func (n schemaNode) withMeta(meta object, isObject bool) object {
+	out := object{}
+	maps.Copy(out, n)
+	for _, name := range []string{"items", "additionalProperties"} {
+		if child := n.child(name); child != nil {
+			out[name] = child.withMeta(meta, false)
+		}
+	}
+	properties := object{}
+	for name := range n.child("properties") {
+		if child := n.property(name); child != nil {
+			properties[name] = child.withMeta(meta, false)
+		}
+	}
+	if isObject || n.flag("x-kubernetes-embedded-resource") {
+		properties["apiVersion"], properties["kind"], properties["metadata"] = object{"type": "string"}, object{"type": "string"}, meta
+	}
+	if len(properties) > 0 {
+		out["properties"] = properties
+	}
+	return out
+}
