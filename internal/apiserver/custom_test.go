@@ -270,3 +270,52 @@ func TestCustomApply(t *testing.T) {
 	f.must("PATCH "+definitions+"/widgets.example.com", `{"spec":{"versions":[`+version("v1", true, more)+","+version("v1beta1", false, more)+`]}}`, mergePatch)
 	require.Contains(t, apply("m3", `{"bogus":1}`), `"bogus":1`)
 }
+
+// TestCustomScale: the scale of a custom object (API-331).
+func TestCustomScale(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+definitions, definitionOf(version("v1", true, anything, `"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n"}}`)))
+	f.must("POST "+widgetList, widget("w", "", ""))
+	scale := widgetList + "/w/scale"
+	body := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w"},"spec":{"replicas":5}}`
+	f.fails("GET "+scale, "", 500, `Internal error occurred: the spec replicas field ".spec.n" does not exist`)
+	require.Contains(t, f.must("PUT "+scale, body), `"spec":{"replicas":5}`, "API-331")
+	require.Contains(t, f.must("GET "+scale, ""), `"spec":{"replicas":5}`, "API-331")
+	f.fails("PUT "+scale, strings.Replace(body, `"name":"w"`, `"name":"w","resourceVersion":"1"`, 1), 409, `Operation cannot be fulfilled on widgets.example.com "w": `+
+		`the object has been modified; please apply your changes to the latest version and try again`)
+}
+
+// TestKindOfCustomBody: the body of a custom object names its kind (API-332).
+func TestKindOfCustomBody(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+definitions, definitionOf(version("v1", true, anything)))
+	f.must("POST "+widgetList, widget("w", "", ""))
+	for _, test := range []struct {
+		id, line, body string
+		code           int
+		want           string
+	}{
+		{"API-332", "POST " + widgetList, `{"kind":"Widget","metadata":{"name":"a"}}`, 400,
+			"the API version in the data () does not match the expected API version (example.com/v1)"},
+		{"API-332", "POST " + widgetList, `{"apiVersion":"example.com/v1","metadata":{"name":"a"}}`, 400, `the object provided is unrecognized (must be of type Widget): ` +
+			`Object 'Kind' is missing in '{"apiVersion":"example.com/v1","metadata":{"name":"a"}}' ({"apiVersion":"example.com/v1" ...)`},
+		{"API-332", "POST " + widgetList, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`, 422,
+			`Gadget.example.com "a" is invalid: kind: Invalid value: "Gadget": must be Widget`},
+		{"API-332", "PUT " + widgetList + "/w", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"w","resourceVersion":"9"}}`, 409,
+			`Operation cannot be fulfilled on widgets.example.com "w": the object has been modified; please apply your changes to the latest version and try again`},
+		{"API-332", "PATCH " + widgetList + "/w", `{"kind":"Gadget"}`, 422, `Gadget.example.com "w" is invalid: kind: Invalid value: "Gadget": must be Widget`},
+		{"API-332", "PATCH " + widgetList + "/w", `{"apiVersion":"example.com/v2"}`, 422,
+			`Widget.example.com "w" is invalid: apiVersion: Invalid value: "example.com/v2": must be example.com/v1`},
+		{"API-332", "PATCH " + widgetList + "/w", `{"apiVersion":null}`, 500,
+			`Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'`},
+	} {
+		var headers []string
+		if strings.HasPrefix(test.line, "PATCH") {
+			headers = []string{mergePatch}
+		}
+		f.fails(test.line, test.body, test.code, test.want, headers...)
+	}
+	resp, got := f.request("PATCH "+widgetList+"/w", `{"kind":null}`, mergePatch)
+	require.Equal(t, 422, resp.StatusCode)
+	require.Contains(t, got, "Object 'Kind' is missing in", "API-332")
+}

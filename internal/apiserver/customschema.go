@@ -253,6 +253,9 @@ func (s *Server) conform(r *resource, obj api.Object) []error {
 // checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay as it
 // is.
 func (s *Server) checkSchema(r *request, obj, old api.Object) error {
+	if err := r.checkKind(obj.GetName()); err != nil && (old == nil || obj.GetResourceVersion() == old.GetResourceVersion()) {
+		return err
+	}
 	v := s.customVersion(r.resource)
 	if v == nil || v.validator == nil {
 		return nil

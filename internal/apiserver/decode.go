@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -110,7 +111,8 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && b.validation != metav1.FieldValidationStrict {
 		warnings, err = fieldWarnings(strict.Errors()), nil
 	}
-	if err == nil && actual.GroupKind() != gvk.GroupKind() && actual.GroupVersion() == gvk.GroupVersion() {
+	_, custom := obj.(*plain.Object)
+	if err == nil && !custom && actual.GroupKind() != gvk.GroupKind() && actual.GroupVersion() == gvk.GroupVersion() {
 		err = fmt.Errorf("converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"),
 			internalPackage(gvk.Group), gvk.Kind)
 	}
@@ -151,7 +153,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 	}
 	into, err := c.scheme.New(gvk)
 	if err != nil {
-		return readPlain(data, gvk)
+		return readPlain(data)
 	}
 	if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
 		return nil, &gvk, err
@@ -185,25 +187,37 @@ func (c *codec) readOnce(b body, gvk schema.GroupVersionKind) runtime.Object {
 	return into
 }
 
-// readPlain decodes an object of a kind without a Go type, whose default kind is gvk.
-func readPlain(data []byte, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
-	actual := gvk
+// readPlain decodes an object of a kind without a Go type. It has no default kind (API-332).
+func readPlain(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 	given, err := json.DefaultMetaFactory.Interpret(data)
 	if err != nil {
 		return nil, nil, err
 	}
-	if given.Kind != "" {
-		actual.Kind = given.Kind
-	}
-	if given.Version != "" {
-		actual.Group, actual.Version = given.Group, given.Version
+	if given.Kind == "" {
+		return nil, nil, runtime.NewMissingKindErr(string(data))
 	}
 	obj := &plain.Object{}
 	if err := obj.UnmarshalJSON(data); err != nil {
-		return nil, &actual, err
+		return nil, given, err
 	}
-	obj.SetGroupVersionKind(actual)
-	return obj, &actual, nil
+	obj.SetGroupVersionKind(*given)
+	return obj, given, nil
+}
+
+// checkKind refuses a custom object whose body names another kind than the path (API-332). The server finds out when it validates the object.
+func (r *request) checkKind(name string) error {
+	given, want := r.kindOfBody, r.resource.gvk()
+	var errs fieldErrors
+	if given.Kind != want.Kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), given.Kind, "must be "+want.Kind))
+	}
+	if given.GroupVersion() != want.GroupVersion() {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), given.GroupVersion().String(), "must be "+want.GroupVersion().String()))
+	}
+	if !r.resource.custom || given.Empty() || len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(given.GroupKind(), name, errs)
 }
 
 // named names kube-apiserver's scheme in the error for an unknown kind.
@@ -276,6 +290,7 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.kindOfBody = obj.GetObjectKind().GroupVersionKind()
 	r.warnings = append(r.warnings, warnings...)
 	unknown := s.conform(r.resource, obj.(api.Object))
 	switch gvk := r.resource.gvk(); {

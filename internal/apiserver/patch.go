@@ -162,6 +162,13 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
 	}
+	if custom, ok := decoded.(*plain.Object); ok {
+		r.kindOfBody = custom.GroupVersionKind()
+		if custom.APIVersion == "" {
+			// API-332: the server converts the object before it validates it.
+			return nil, apierrors.NewInternalError(runtime.NewMissingVersionErr("object has no apiVersion field"))
+		}
+	}
 	strict = append(strict, p.server.conform(r.resource, decoded)...)
 	return decoded, p.report(string(patched), strict)
 }

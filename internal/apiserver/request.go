@@ -51,8 +51,9 @@ type request struct {
 	contentType string // header Content-Type
 	sent        Sent
 	body        []byte
-	decoded     api.Object     // the body of a create or an update in a Go type, nil if it has not been decoded
-	changes     map[string]any // the body of a JSON merge patch, nil if it has not been decoded
+	kindOfBody  schema.GroupVersionKind // of a custom object, as it was sent
+	decoded     api.Object              // the body of a create or an update in a Go type, nil if it has not been decoded
+	changes     map[string]any          // the body of a JSON merge patch, nil if it has not been decoded
 	format      format
 	list        internalversion.ListOptions // of a list, a watch and a deletecollection
 	selector    selector                    // of a list, a watch and a deletecollection

@@ -1,8 +1,10 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +41,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 	var err error
 	switch r.verb {
 	case verbGet:
-		obj, err = s.call(r, r.ref(), func() (api.Object, error) { return s.store.Get(r.resource.kind, r.key()) })
+		obj, err = s.call(r, r.ref(), func() (api.Object, error) { return s.scalable(r) })
 	case verbUpdate:
 		var opts metav1.UpdateOptions
 		if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
@@ -68,6 +70,20 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 	data, err := s.represent(&body, scale)
 	r.shown = body.shown
 	return data, http.StatusOK, err
+}
+
+// scalable returns the object whose scale is read. A custom object without replicas has none.
+func (s *Server) scalable(r *request) (api.Object, error) {
+	obj, err := s.store.Get(r.resource.kind, r.key())
+	if err != nil || !r.resource.custom {
+		return obj, err
+	}
+	at, _ := s.scalePaths(r.resource)
+	if _, found, err := unstructured.NestedFieldNoCopy(obj.(*plain.Object).Content(), at.spec...); !found || err != nil {
+		// API-331: nothing defaults the field.
+		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", "."+strings.Join(at.spec, ".")))
+	}
+	return obj, nil
 }
 
 func bodyOf(r *request, validation string) body { return body{r.body, r.contentType, validation} }
@@ -160,7 +176,8 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 		if err := unstructured.SetNestedField(changed.Content(), int64(scale.Spec.Replicas), at.spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		changed.ResourceVersion = scale.ResourceVersion
+		// API-331: a scale without a version is that of the newest object, also of kinds whose updates need one.
+		changed.ResourceVersion = cmp.Or(scale.ResourceVersion, changed.ResourceVersion)
 		if scale.UID != "" {
 			changed.UID = scale.UID
 		}
