@@ -319,3 +319,19 @@ func TestKindOfCustomBody(t *testing.T) {
 	require.Equal(t, 422, resp.StatusCode)
 	require.Contains(t, got, "Object 'Kind' is missing in", "API-332")
 }
+
+// TestDeprecatedVersions: requests for deprecated versions are answered with a warning (API-336).
+func TestDeprecatedVersions(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+definitions, definitionOf(version("v2", false, anything, `"deprecated":true`), version("v1", true, anything),
+		version("v1beta1", false, anything, `"deprecated":true,"deprecationWarning":"gone soon"`)))
+	for _, test := range []struct{ id, line, want string }{
+		{"API-336", "GET /apis/example.com/v2/namespaces/default/widgets", `299 - "example.com/v2 Widget is deprecated"`},
+		{"API-336", "GET /apis/example.com/v2/widgets", `299 - "example.com/v2 Widget is deprecated"`},
+		{"API-336", "GET /apis/example.com/v1beta1/namespaces/default/widgets/absent", `299 - "gone soon"`},
+		{"API-336", "GET /apis/example.com/v1/namespaces/default/widgets", ""},
+	} {
+		resp, _ := f.request(test.line, "")
+		require.Equal(t, test.want, resp.Header.Get("Warning"), "%s: %s", test.id, test.line)
+	}
+}

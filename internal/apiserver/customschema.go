@@ -34,6 +34,7 @@ type customVersion struct {
 	validator *validate.SchemaValidator // nil without a schema
 	columns   []kubectl.PrinterColumn
 	status    bool
+	warning   string      // about a deprecated version; "" for none
 	scale     scaleFields // empty without the subresource
 }
 
@@ -53,13 +54,32 @@ func (s *Server) customVersion(r *resource) *customVersion {
 	return r.definition
 }
 
+// deprecation returns the warning of a deprecated version of a custom resource, "" for none.
+func (s *Server) deprecation(r *resource) string {
+	if !r.custom {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.customVersion(r); v != nil {
+		return v.warning
+	}
+	return ""
+}
+
 func readCustomVersion(obj api.Object, name string) *customVersion {
 	v := &customVersion{version: obj.GetResourceVersion()}
 	var definition struct {
 		Spec struct {
+			Group string `json:"group"`
+			Names struct {
+				Kind string `json:"kind"`
+			} `json:"names"`
 			Versions []struct {
-				Name   string `json:"name"`
-				Schema struct {
+				Name       string  `json:"name"`
+				Deprecated bool    `json:"deprecated"`
+				Warning    *string `json:"deprecationWarning"`
+				Schema     struct {
 					Structure json.RawMessage `json:"openAPIV3Schema"`
 				} `json:"schema"`
 				Subresources struct {
@@ -86,6 +106,13 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 			continue
 		}
 		v.columns, v.status = version.Columns, version.Subresources.Status != nil
+		if version.Deprecated {
+			// API-336: kubectl shows it.
+			v.warning = fmt.Sprintf("%s/%s %s is deprecated", definition.Spec.Group, name, definition.Spec.Names.Kind)
+			if version.Warning != nil {
+				v.warning = *version.Warning
+			}
+		}
 		if scale := version.Subresources.Scale; scale != nil {
 			v.scale = scaleFields{spec: simplePath(scale.Spec), status: simplePath(scale.Status), selector: simplePath(scale.Selector)}
 		}

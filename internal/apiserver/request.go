@@ -148,6 +148,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	if res.Group == "" && res.Resource == "endpoints" {
 		r.warnings = append(r.warnings, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 	}
+	if text := s.deprecation(res); text != "" {
+		r.warnings = append(r.warnings, text)
+	}
 	r.client = managerOf(req.UserAgent())
 	r.manager = cmp.Or(r.query.Get("fieldManager"), r.client)
 	r.actor = s.cfg.Actor(req, r.manager)

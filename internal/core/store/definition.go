@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,10 +33,12 @@ type definition struct {
 			Strategy string `json:"strategy"`
 		} `json:"conversion"`
 		Versions []struct {
-			Name         string `json:"name"`
-			Served       bool   `json:"served"`
-			Storage      bool   `json:"storage"`
-			Subresources struct {
+			Name               string  `json:"name"`
+			Served             bool    `json:"served"`
+			Storage            bool    `json:"storage"`
+			Deprecated         bool    `json:"deprecated"`
+			DeprecationWarning *string `json:"deprecationWarning"`
+			Subresources       struct {
 				Status *struct{} `json:"status"`
 				Scale  *struct{} `json:"scale"`
 			} `json:"subresources"`
@@ -87,12 +90,13 @@ func (d definition) kind() *objkinds.Kind {
 	return k
 }
 
-// validateDefinition validates the fields of a CustomResourceDefinition that define its kind (API-305). It does not validate schemas.
-func validateDefinition(obj *plain.Object) field.ErrorList {
+// validateDefinition validates the fields of a CustomResourceDefinition that define its kind (API-305). old is nil for a new one. It does not
+// validate schemas.
+func validateDefinition(obj, old *plain.Object) field.ErrorList {
 	d := readDefinition(obj)
 	spec := field.NewPath("spec")
 	var errs field.ErrorList
-	if obj.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
+	if old == nil && obj.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
 		errs = append(errs, field.Invalid(metaPath("name"), obj.Name, `must be spec.names.plural+"."+spec.group`))
 	}
 	switch {
@@ -110,18 +114,80 @@ func validateDefinition(obj *plain.Object) field.ErrorList {
 	case !slices.Contains(scopes, d.Spec.Scope):
 		errs = append(errs, field.NotSupported(spec.Child("scope"), d.Spec.Scope, scopes))
 	}
-	storage := 0
+	storage, names := 0, map[string]bool{}
 	for i, v := range d.Spec.Versions {
 		if v.Storage {
 			storage++
 		}
+		names[v.Name] = true
 		errs = appendInvalid(errs, spec.Child("versions").Index(i).Child("name"), v.Name, validation.IsDNS1035Label(v.Name))
 	}
+	if len(names) != len(d.Spec.Versions) {
+		errs = append(errs, field.Invalid(spec.Child("versions"), d.shownVersions(), "must contain unique version names"))
+	}
 	if storage != 1 {
-		errs = append(errs, field.Invalid(spec.Child("versions"), d.Spec.Versions, "must have exactly one version marked as storage version"))
+		errs = append(errs, field.Invalid(spec.Child("versions"), d.shownVersions(), "must have exactly one version marked as storage version"))
 	}
 	errs = append(errs, required(spec.Child("names"), "plural", d.Spec.Names.Plural, "kind", d.Spec.Names.Kind)...)
+	errs = append(errs, validateStoredVersions(obj, names)...)
+	if old != nil {
+		errs = append(errs, validateDefinitionUpdate(d, old)...)
+	}
 	return errs
+}
+
+// validateStoredVersions requires that no version goes in which objects may be stored (API-334).
+func validateStoredVersions(obj *plain.Object, names map[string]bool) field.ErrorList {
+	var errs field.ErrorList
+	path := field.NewPath("status", "storedVersions")
+	stored := readDefinitionStatus(obj).Status.StoredVersions
+	for i, name := range stored {
+		if !names[name] {
+			errs = append(errs, field.Invalid(path.Index(i), name, fmt.Sprintf("missing from spec.versions; %s was previously a storage version, and must remain "+
+				"in spec.versions until a storage migration ensures no data remains persisted in %s and removes %s from status.storedVersions", name, name, name)))
+		}
+	}
+	if len(stored) == 0 {
+		errs = append(errs, field.Invalid(path, nil, "must have at least one stored version"))
+	}
+	return errs
+}
+
+// validateDefinitionUpdate requires that what names a kind stays: its group and plural name always, the rest once the kind has been served
+// (API-305).
+func validateDefinitionUpdate(d definition, old *plain.Object) field.ErrorList {
+	was, spec := readDefinition(old), field.NewPath("spec")
+	var errs field.ErrorList
+	same := func(path *field.Path, now, before string) {
+		if now != before {
+			errs = append(errs, field.Invalid(path, now, immutable))
+		}
+	}
+	same(spec.Child("group"), d.Spec.Group, was.Spec.Group)
+	same(spec.Child("names", "plural"), d.Spec.Names.Plural, was.Spec.Names.Plural)
+	if readDefinitionStatus(old).established() {
+		same(spec.Child("scope"), d.Spec.Scope, was.Spec.Scope)
+		same(spec.Child("names", "kind"), d.Spec.Names.Kind, was.Spec.Names.Kind)
+	}
+	return errs
+}
+
+// shownVersions returns the versions as errors of the API server show them. Schemas that all versions have in common are not among them.
+func (d definition) shownVersions() any {
+	type shown struct {
+		Name                     string
+		Served, Storage          bool
+		Deprecated               bool
+		DeprecationWarning       *string
+		Schema, Subresources     any
+		AdditionalPrinterColumns any
+		SelectableFields         any
+	}
+	list := make([]shown, len(d.Spec.Versions))
+	for i, v := range d.Spec.Versions {
+		list[i] = shown{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, DeprecationWarning: v.DeprecationWarning}
+	}
+	return list
 }
 
 // completeDefinition sets the defaults of the names in a CustomResourceDefinition.
@@ -147,27 +213,6 @@ func completeDefinition(obj *plain.Object) {
 	obj.Content()["spec"] = spec
 }
 
-// acceptDefinition sets the status that the controllers of the API server give a new CustomResourceDefinition.
-func acceptDefinition(obj *plain.Object, now metav1.Time) {
-	d := readDefinition(obj)
-	var stored []any
-	for _, v := range d.Spec.Versions {
-		if v.Storage {
-			stored = append(stored, v.Name)
-		}
-	}
-	spec, _ := obj.Content()["spec"].(map[string]any)
-	// API-306: the names are accepted and the kind is served at once.
-	obj.SetContent(withStatus(obj.Content(), map[string]any{"status": map[string]any{
-		"acceptedNames": spec["names"],
-		"conditions": []any{
-			definitionCondition("NamesAccepted", "NoConflicts", "no conflicts found", now),
-			definitionCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
-		},
-		"storedVersions": stored,
-	}}))
-}
-
 func definitionCondition(name, reason, message string, now metav1.Time) map[string]any {
 	return map[string]any{
 		"type": name, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.UTC().Format(time.RFC3339),
@@ -177,10 +222,14 @@ func definitionCondition(name, reason, message string, now metav1.Time) map[stri
 // followDefinitions keeps the kinds of CustomResourceDefinitions. t is their table.
 func followDefinitions(s *Store, t *table[*plain.Object]) {
 	t.watchers = append(t.watchers, &watch[*plain.Object]{table: t, fn: func(c api.Change[*plain.Object]) {
-		kind := readDefinition(c.Object).kind()
+		d, served := servedDefinition(c.Object)
+		kind := d.kind()
 		name := api.Kind(kind.Name())
-		if c.Type == api.Deleted {
-			delete(s.others.custom, name)
+		if c.Type == api.Deleted || !served {
+			// API-333: another definition may have the kind.
+			if known := s.others.custom[name]; known != nil && known.Plural == kind.Plural {
+				delete(s.others.custom, name)
+			}
 			return
 		}
 		if Simulated(name) || kind.Kind == "" {
@@ -200,8 +249,9 @@ func followDefinitions(s *Store, t *table[*plain.Object]) {
 
 // deleteDefinition deletes a CustomResourceDefinition: first its objects (API-307), then, when the last of them is gone, itself.
 func deleteDefinition(s *Store, t *table[*plain.Object], c *cell[*plain.Object]) *plain.Object {
-	objects := s.others.tables[api.Kind(readDefinition(c.obj).kind().Name())]
-	if objects == nil || objects.Len() == 0 {
+	d, served := servedDefinition(c.obj)
+	objects := s.others.tables[api.Kind(d.kind().Name())]
+	if objects == nil || objects.Len() == 0 || !served {
 		return t.deleteNow(c, c.obj.Finalizers)
 	}
 	custom := own(objects)
@@ -250,11 +300,16 @@ func withCondition(content map[string]any, condition map[string]any) map[string]
 		status = map[string]any{}
 	}
 	old, _ := status["conditions"].([]any)
-	conditions := slices.DeleteFunc(slices.Clone(old), func(c any) bool {
+	conditions := slices.Clone(old)
+	at := slices.IndexFunc(conditions, func(c any) bool {
 		fields, _ := c.(map[string]any)
 		return fields["type"] == condition["type"]
 	})
-	status["conditions"] = append(conditions, condition)
+	if at < 0 {
+		at, conditions = len(conditions), append(conditions, nil)
+	}
+	conditions[at] = condition
+	status["conditions"] = conditions
 	return withStatus(content, map[string]any{"status": status})
 }
 

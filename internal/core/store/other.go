@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
@@ -155,6 +154,9 @@ func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 	if api.Kind(kind.Name()) == ServiceKind {
 		rules = serviceStrategy(s, rules)
 	}
+	if api.Kind(kind.Name()) == definitionKind && !s.asGiven {
+		rules = definitionStrategy(s, rules)
+	}
 	t := &table[*plain.Object]{store: s, resource: otherResource(kind), strategy: &rules}
 	if s.asGiven {
 		t.strategy = rules.withoutRules()
@@ -259,15 +261,6 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s.defaults = defaultPriorityClass
 	case string(NamespaceKind):
 		s = namespaceStrategy(s)
-	case string(definitionKind):
-		s.validateCreate = validateDefinition
-		s.validateUpdate = func(obj, _ *plain.Object) field.ErrorList { return validateDefinition(obj) }
-		s.defaults = completeDefinition
-		prepare := s.prepareCreate
-		s.prepareCreate = func(obj *plain.Object, now metav1.Time) {
-			prepare(obj, now)
-			acceptDefinition(obj, now)
-		}
 	}
 	return s
 }

@@ -62,6 +62,8 @@ type strategy[T api.Object] struct {
 
 	// keeps reports whether an object that is being deleted stays although it has no finalizers in its metadata.
 	keeps func(obj T) bool
+	// removed, if set, is called after an object was removed and watchers know.
+	removed func(obj T)
 	// equal reports whether both would be stored as the same bytes, except for metadata (API-014). Equal quantities in different
 	// notations are different bytes (API-083); nil and empty are the same.
 	equal func(a, b T) bool

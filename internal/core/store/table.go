@@ -263,6 +263,9 @@ func (t *table[T]) remove(c *cell[T]) T {
 	t.removed[c.Key]++
 	t.store.objects--
 	t.notify(c, &api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
+	if t.strategy.removed != nil {
+		t.strategy.removed(last)
+	}
 	return last
 }
 
