@@ -315,6 +315,7 @@ func TestKindOfCustomBody(t *testing.T) {
 		}
 		f.fails(test.line, test.body, test.code, test.want, headers...)
 	}
+	f.must("POST "+definitions+"?dryRun=All", `{`+strings.SplitN(strings.ReplaceAll(definitionOf(version("v1", true, anything)), "idget", "adget"), `Definition",`, 2)[1])
 	resp, got := f.request("PATCH "+widgetList+"/w", `{"kind":null}`, mergePatch)
 	require.Equal(t, 422, resp.StatusCode)
 	require.Contains(t, got, "Object 'Kind' is missing in", "API-332")

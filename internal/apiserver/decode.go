@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
@@ -111,8 +112,8 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && b.validation != metav1.FieldValidationStrict {
 		warnings, err = fieldWarnings(strict.Errors()), nil
 	}
-	_, custom := obj.(*plain.Object)
-	if err == nil && !custom && actual.GroupKind() != gvk.GroupKind() && actual.GroupVersion() == gvk.GroupVersion() {
+	_, untyped := obj.(*plain.Object)
+	if err == nil && (!untyped || isBuiltin(gvk)) && actual.GroupKind() != gvk.GroupKind() && actual.GroupVersion() == gvk.GroupVersion() {
 		err = fmt.Errorf("converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"),
 			internalPackage(gvk.Group), gvk.Kind)
 	}
@@ -153,7 +154,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 	}
 	into, err := c.scheme.New(gvk)
 	if err != nil {
-		return readPlain(data)
+		return readPlain(data, gvk)
 	}
 	if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
 		return nil, &gvk, err
@@ -187,11 +188,25 @@ func (c *codec) readOnce(b body, gvk schema.GroupVersionKind) runtime.Object {
 	return into
 }
 
-// readPlain decodes an object of a kind without a Go type. It has no default kind (API-332).
-func readPlain(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
+// isBuiltin reports whether Kubernetes serves a kind without a definition.
+func isBuiltin(gvk schema.GroupVersionKind) bool {
+	kind := objkinds.Get(objkinds.Name(gvk.Group, gvk.Kind))
+	return kind != nil && !kind.Custom
+}
+
+// readPlain decodes an object of a kind without a Go type. A custom object has no default kind (API-332), the others have gvk.
+func readPlain(data []byte, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
 	given, err := json.DefaultMetaFactory.Interpret(data)
 	if err != nil {
 		return nil, nil, err
+	}
+	if isBuiltin(gvk) {
+		if given.Kind == "" {
+			given.Kind = gvk.Kind
+		}
+		if given.Version == "" {
+			given.Group, given.Version = gvk.Group, gvk.Version
+		}
 	}
 	if given.Kind == "" {
 		return nil, nil, runtime.NewMissingKindErr(string(data))

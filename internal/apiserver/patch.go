@@ -164,7 +164,7 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 	}
 	if custom, ok := decoded.(*plain.Object); ok {
 		r.kindOfBody = custom.GroupVersionKind()
-		if custom.APIVersion == "" {
+		if custom.APIVersion == "" && r.resource.custom {
 			// API-332: the server converts the object before it validates it.
 			return nil, apierrors.NewInternalError(runtime.NewMissingVersionErr("object has no apiVersion field"))
 		}
