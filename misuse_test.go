@@ -74,6 +74,10 @@ func TestMisuse(t *testing.T) {
 	}{
 		{"twice in one call", c.Create(goodVolume("new"), goodVolume("new")), "create PersistentVolume/new: the object is given twice"},
 		{"twice, a namespace aside", c.Create(goodVolume("new"), inNamespace), "create PersistentVolume/new: the object is given twice"},
+		{"an int among labels", c.Create(untyped(map[string]any{"metadata": map[string]any{"name": "a", "labels": map[string]any{"a": 1}}})),
+			"create ConfigMap: metadata.labels.a is of type int; use string, bool, int64, float64, []any or map[string]any"},
+		{"an int64 among labels", c.Create(untyped(map[string]any{"metadata": map[string]any{"name": "a", "labels": map[string]any{"a": int64(1)}}})), "labels"},
+		{"an int in a list", c.Update(untyped(map[string]any{"metadata": map[string]any{"name": "a"}, "x": []any{"y", 5}})), "update ConfigMap: x[1] is of type int; use"},
 		{"a good one before a nil", c.Create(goodVolume("new"), nil), "the object is nil"},
 		{"loading a good one before a nil", c.Load(goodVolume("new"), missing), "the object is nil"},
 		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards; give zero or more"},
@@ -102,6 +106,12 @@ func TestMisuse(t *testing.T) {
 	require.NoError(t, c.Apply(nil), "nothing to do")
 	assert.Zero(t, *changes)
 	assert.Equal(t, before, everything(c))
+}
+
+// untyped returns an unstructured ConfigMap with these fields.
+func untyped(fields map[string]any) *unstructured.Unstructured {
+	fields["apiVersion"], fields["kind"] = "v1", "ConfigMap"
+	return &unstructured.Unstructured{Object: fields}
 }
 
 // TestApply: what is there is replaced, of whatever kind; what is not is created.

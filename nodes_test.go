@@ -37,6 +37,8 @@ func TestAddNode(t *testing.T) {
 
 	_, err = c.AddNode("n1")
 	require.ErrorContains(t, err, `"n1"`)
+	_, err = c.AddNode("A b")
+	require.EqualError(t, err, `add node: mount: a node cannot have the name "A b": use lower case letters, digits, '-' and '.'`)
 	_, err = c.AddNode("")
 	require.ErrorContains(t, err, "without a name")
 	none := newCluster(t, volsim.Config{Without: []string{volsim.Kubelets}})

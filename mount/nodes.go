@@ -79,6 +79,9 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 	if name == "" {
 		return nil, fmt.Errorf("mount: a node without a name: give it one")
 	}
+	if !store.IsSubdomain(name) {
+		return nil, fmt.Errorf("mount: a node cannot have the name %q: use lower case letters, digits, '-' and '.'", name)
+	}
 	if _, taken := ns.byName[name]; taken {
 		return nil, fmt.Errorf("mount: there is a node %q already", name)
 	}
