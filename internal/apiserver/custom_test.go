@@ -101,6 +101,8 @@ func TestGroupVersions(t *testing.T) {
 	f.must("PATCH "+definitions+"/widgets.example.com", `[{"op":"add","path":"/spec/versions/-","value":`+version("v2", false, anything)+`}]`,
 		"Content-Type: application/json-patch+json")
 	check("v2", "v1", "v1beta1", "v1alpha1")
+	f.must("PATCH "+definitions+"/widgets.example.com", `{"spec":{"names":{"shortNames":["wd"],"categories":["all"]}}}`, mergePatch)
+	require.Contains(t, f.must("GET /apis/example.com/v1", ""), `"shortNames":["wd"],"categories":["all"]`, "names that are added later show")
 }
 
 // TestCustomFinalizers: finalizers of custom objects need no domain (API-037), and a warning recommends one (API-327).

@@ -205,7 +205,8 @@ func (s *Server) allResources() []*resource {
 		for _, version := range kind.Versions {
 			r := newResource(kind, version)
 			if known := s.custom[r.GroupVersionResource]; known != nil && known.namespaced == r.namespaced && known.kind == r.kind && known.status == r.status &&
-				len(known.subresources) == len(r.subresources) {
+				len(known.subresources) == len(r.subresources) && known.singular == r.singular && slices.Equal(known.shortNames, r.shortNames) &&
+				slices.Equal(known.categories, r.categories) {
 				all = append(all[:len(all):len(all)], known)
 				continue
 			}
