@@ -22,8 +22,10 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		obj = t.strategy.shallow(obj)
 	}
 	meta := metaOf(obj)
-	if err := t.store.terminating(t.resource, meta.Name); err != nil {
-		return none, err
+	if t.resource.custom {
+		if err := t.store.terminating(t.resource, meta.Name); err != nil {
+			return none, err
+		}
 	}
 	// API-009: a namespace on a cluster-scoped object is cleared.
 	if !t.resource.namespaced {

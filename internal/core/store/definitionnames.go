@@ -251,7 +251,7 @@ func definitionStrategy(s *Store, rules strategy[*plain.Object]) strategy[*plain
 // terminating returns an error for a new object of a kind whose definition is being deleted (API-335).
 func (s *Store) terminating(r resource, name string) error {
 	t := s.others.tables[definitionKind]
-	if t == nil || !r.custom || s.asGiven {
+	if t == nil || s.asGiven {
 		return nil
 	}
 	d, err := t.Get(api.Key("", r.plural+"."+r.group))
