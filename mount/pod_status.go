@@ -46,8 +46,8 @@ type podStatus struct {
 	written uint64
 	// unsent and unchecked say that the manager's lists have the pod.
 	unsent, unchecked bool
-	// deleted says that the kubelet has deleted the pod from the API.
-	deleted bool
+	// failed says that the last attempt to write failed; deleted, that the kubelet has deleted the pod from the API.
+	failed, deleted bool
 }
 
 // computeStatus computes a status from the one that the pod has.
@@ -74,7 +74,9 @@ func (m *statusManager) batch(p *engine.Process) {
 	for i, w := range all {
 		all[i] = nil
 		version := w.status.version
-		if err := m.write(p, w); err == nil && version == w.status.version {
+		err := m.write(p, w)
+		w.status.failed = err != nil
+		if err == nil && version == w.status.version {
 			w.status.unsent = false
 		} else {
 			m.unsent = append(m.unsent, w)
@@ -144,14 +146,20 @@ func (m *statusManager) write(p *engine.Process, w *podWorker) error {
 		return err
 	}
 	m.read, m.status = pod, kubeletstatus.Merge(lists, &pod.Status, &st.known)
-	if !kubeletstatus.Equal(&m.status, &pod.Status) {
+	changed := !kubeletstatus.Equal(&m.status, &pod.Status)
+	if changed {
 		pod, err = reach(m.k, func() (*corev1.Pod, error) { return p.API().Pods.PatchWith(p, w.key, m.patch, api.Status) })
 		if err != nil {
 			return err
 		}
 	}
 	st.written = version(pod)
-	if w.deletable(pod) {
+	switch {
+	case !w.deletable(pod):
+	case changed && !st.failed:
+		// MNT-465: the status came before the end of the pod, so the manager wakes once for each.
+		m.send(w)
+	default:
 		m.delete(p, w)
 	}
 	return nil
