@@ -634,6 +634,20 @@ func TestStatusIsRepaired(t *testing.T) {
 	want(t, "MNT-465: phase", w.phase("p1"), corev1.PodRunning)
 }
 
+// Settle does not wait for a tick if every status is written (MNT-465).
+func TestSettleWithoutTick(t *testing.T) {
+	w := newFixture(t)
+	w.Create(fake.Pod("p1", fake.OnNode("n1")))
+	w.OK(w.Settle(time.Hour))
+	began := w.Now()
+	w.deletePod("p1")
+	w.OK(w.Settle(time.Hour))
+	want(t, "MNT-465: pod", w.phase("p1"), "gone")
+	if passed := w.Now().Sub(began); passed > 5*time.Second {
+		t.Errorf("MNT-465: Settle took %v", passed)
+	}
+}
+
 // A status that is tried again does not take back the end of the pod.
 func TestStatusIsTriedAgainTooLate(t *testing.T) {
 	w := newFixture(t)

@@ -71,18 +71,19 @@ func (m *statusManager) batch(p *engine.Process) {
 	m.wanted = false
 	all := m.unsent
 	m.unsent, m.sent = m.sent[:0], all
+	failed := false
 	for i, w := range all {
 		all[i] = nil
 		version := w.status.version
 		err := m.write(p, w)
-		w.status.failed = err != nil
+		w.status.failed, failed = err != nil, failed || err != nil
 		if err == nil && version == w.status.version {
 			w.status.unsent = false
 		} else {
 			m.unsent = append(m.unsent, w)
 		}
 	}
-	if len(m.unsent) > 0 {
+	if failed {
 		m.arm()
 	}
 	m.wait(p)
