@@ -46,8 +46,8 @@ type podStatus struct {
 	written uint64
 	// unsent and unchecked say that the manager's lists have the pod.
 	unsent, unchecked bool
-	// failed says that the last attempt to write failed; deleted, that the kubelet has deleted the pod from the API.
-	failed, deleted bool
+	// fresh says that nobody has tried to write the status yet; deleted, that the kubelet has deleted the pod from the API.
+	fresh, deleted bool
 }
 
 // computeStatus computes a status from the one that the pod has.
@@ -76,7 +76,7 @@ func (m *statusManager) batch(p *engine.Process) {
 		all[i] = nil
 		version := w.status.version
 		err := m.write(p, w)
-		w.status.failed, failed = err != nil, failed || err != nil
+		w.status.fresh, failed = false, failed || err != nil
 		if err == nil && version == w.status.version {
 			w.status.unsent = false
 		} else {
@@ -157,7 +157,7 @@ func (m *statusManager) write(p *engine.Process, w *podWorker) error {
 	st.written = version(pod)
 	switch {
 	case !w.deletable(pod):
-	case changed && !st.failed:
+	case changed && st.fresh:
 		// MNT-465: the status came before the end of the pod, so the manager wakes once for each.
 		m.send(w)
 	default:
@@ -228,7 +228,7 @@ func (w *podWorker) report(compute computeStatus) {
 	default:
 		kubeletstatus.Complete(lists, &status, pod, w.k.actor.Engine().Now())
 	}
-	st.known, st.exists = status, true
+	st.known, st.exists, st.fresh = status, true, true
 	w.k.statuses.send(w)
 }
 
