@@ -36,7 +36,7 @@ type statusManager struct {
 // statusSyncPeriod is the time between two ticks of the status manager (MNT-465, NODE-091).
 const statusSyncPeriod = 10 * time.Second
 
-// podStatus is what the status manager knows of a pod.
+// podStatus is the record of the status manager about a pod.
 type podStatus struct {
 	// known is the status that the kubelet knows, if there is one. version counts its changes.
 	known   corev1.PodStatus
@@ -46,7 +46,7 @@ type podStatus struct {
 	written uint64
 	// unsent and unchecked say that the manager's lists have the pod.
 	unsent, unchecked bool
-	// fresh says that nobody has tried to write the status yet; deleted, that the kubelet has deleted the pod from the API.
+	// fresh is true until the first attempt to write the status; deleted is true after the kubelet has deleted the pod from the API.
 	fresh, deleted bool
 }
 

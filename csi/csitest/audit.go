@@ -304,10 +304,10 @@ func (e *examiner) stats(c *csi.Call, r *spec.NodeGetVolumeStatsResponse) {
 	}
 }
 
-// withCondition is what a reply without volume_condition violates.
+// withCondition is the requirement that a reply has volume_condition.
 const withCondition = "volume_condition MUST be specified if the plugin has the capability VOLUME_CONDITION"
 
-// sizeLimits is what a reply with a field that is too large violates.
+// sizeLimits is the requirement about the largest size of a field.
 const sizeLimits = "a string SHALL NOT exceed 128 bytes, and a map 4 KiB (section Size Limits)"
 
 // Limits of fields, in bytes.

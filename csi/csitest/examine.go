@@ -418,7 +418,7 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 	}
 }
 
-// expandedSize is what a reply to ControllerExpandVolume with a wrong size violates.
+// expandedSize is the requirement about the size in a reply to ControllerExpandVolume.
 const expandedSize = "capacity_bytes is REQUIRED: it is the capacity of the volume after the expansion"
 
 // tolerates reports whether a driver may accept what the reference rejects, because it cannot know better.

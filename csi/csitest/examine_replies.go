@@ -119,7 +119,7 @@ func (e *examiner) reachable(c *csi.Call, have []*spec.Topology, want *spec.Topo
 	return false
 }
 
-// withTopology is what a reply with accessible_topology requires.
+// withTopology is the requirement about accessible_topology in a reply.
 const withTopology = "a plugin that returns accessible_topology MUST also set the plugin capability VOLUME_ACCESSIBILITY_CONSTRAINTS"
 
 // invalidTopology returns what is wrong with the topologies of a volume, and what is required; nil for nothing.
