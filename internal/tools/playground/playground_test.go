@@ -2,6 +2,7 @@ package playground_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -113,6 +114,23 @@ func TestRun(t *testing.T) {
 		}
 	}
 	require.Contains(t, ask[string](t, s, "object", map[string]any{"run": "a", "tick": end, "object": "pv/pv1"}), "kind: PersistentVolume")
+}
+
+// The page reads lists. A list without members is [], not null.
+func TestEmptyLists(t *testing.T) {
+	s := playground.New()
+	for _, text := range []string{"settle\n", "# nothing\n", claim} {
+		for _, call := range []struct{ method, args string }{
+			{"check", fmt.Sprintf(`{"text":%q}`, text)},
+			{"load", fmt.Sprintf(`{"run":"a","text":%q}`, text)},
+			{"view", `{"run":"a","tick":0}`},
+			{"complete", fmt.Sprintf(`{"text":%q,"offset":0}`, text)},
+		} {
+			out, err := s.Handle(call.method, []byte(call.args))
+			require.NoError(t, err, call.method)
+			require.NotContains(t, string(out), "null", "%q: %s", text, call.method)
+		}
+	}
 }
 
 // One more line at the end gives the same run as a script that has it.

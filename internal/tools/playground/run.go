@@ -192,7 +192,7 @@ func (s *Server) next(a runArgs) (any, error) {
 
 func (r *Run) names() names {
 	c := r.session.Cluster()
-	n := names{Nodes: []string{}, Drivers: r.session.Backends(), Controllers: c.Controllers()}
+	n := names{Nodes: []string{}, Drivers: append([]string{}, r.session.Backends()...), Controllers: c.Controllers()}
 	for _, node := range c.Nodes.List() {
 		n.Nodes = append(n.Nodes, node.Name)
 	}
