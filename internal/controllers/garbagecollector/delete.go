@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/parallel"
 )
 
 // errUnobserved is the error of a check of a virtual node whose object exists: it is repeated until the informers deliver the object.
@@ -161,12 +162,14 @@ func (c *collector) attemptToOrphan(p *engine.Process, key string) error {
 		return nil
 	}
 	var errs []string
-	for _, dependent := range n.sorted() {
-		err := c.orphan(p, dependent, n.uid)
+	dependents := n.sorted()
+	// GC-030: all dependents at the same time.
+	parallel.Do(p, "orphans", len(dependents), len(dependents), func(p *engine.Process, i int) {
+		err := c.orphan(p, dependents[i], n.uid)
 		if err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Sprintf("orphaning %s failed, %v", dependent.key(), err))
+			errs = append(errs, fmt.Sprintf("orphaning %s failed, %v", dependents[i].key(), err))
 		}
-	}
+	})
 	if len(errs) > 0 {
 		return fmt.Errorf("failed to orphan dependents of owner %s, got errors: %s", n.key(), strings.Join(errs, ", "))
 	}

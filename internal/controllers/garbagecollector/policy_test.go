@@ -1,6 +1,7 @@
 package garbagecollector_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -81,6 +82,40 @@ func TestPropagation(t *testing.T) {
 			_, err := w.Store().Delete("ConfigMap", "default/a", api.DeleteOptions{PropagationPolicy: test.policy})
 			w.OK(err)
 			w.settle()
+			equal(t, "writes", w.writes(since), test.want)
+		})
+	}
+}
+
+// GC-030: the dependents lose their owner at the same time, and the owner its finalizer after the slowest of them. A failure concerns one of them.
+func TestOrphansAtTheSameTime(t *testing.T) {
+	tests := []struct {
+		rule, name string
+		fault      api.Fault
+		want       []string // writes within two seconds
+	}{
+		{"GC-030", "slow requests", api.Fault{}, []string{"patch ConfigMap/default/b", "patch ConfigMap/default/c", "patch ConfigMap/default/d", "patch ConfigMap/default/a"}},
+		{"GC-030", "one fails for good", api.Fault{Err: errors.New("no")}, []string{"patch ConfigMap/default/b", "patch ConfigMap/default/d"}},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			w := newFixture(t)
+			w.must(garbagecollector.New(w.Engine))
+			w.Load(config("a"), config("b", by("a", true)), config("c", by("a", true)), config("d", by("a", true)))
+			w.settle()
+			w.faults = append(w.faults, func(c api.Call) api.Fault {
+				switch {
+				case c.Verb == "patch" && c.Key == "default/c" && test.fault != (api.Fault{}):
+					return test.fault
+				case c.Verb == "patch":
+					return api.Fault{Delay: 600 * time.Millisecond}
+				}
+				return api.Fault{}
+			})
+			since := w.Trace().Seq()
+			_, err := w.Store().Delete("ConfigMap", "default/a", api.DeleteOptions{PropagationPolicy: metav1.DeletePropagationOrphan})
+			w.OK(err)
+			w.Advance(2 * time.Second)
 			equal(t, "writes", w.writes(since), test.want)
 		})
 	}
