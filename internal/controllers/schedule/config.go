@@ -17,6 +17,7 @@ const (
 	DefaultRetryStart           = 1 * time.Second   // SCHED-007
 	DefaultRetryMax             = 10 * time.Second  // SCHED-007
 	DefaultUnschedulableTimeout = 5 * time.Minute   // SCHED-009
+	DefaultParallelism          = 16                // SCHED-243
 )
 
 // Constants of kube-scheduler that cannot be configured.
@@ -40,6 +41,8 @@ type Config struct {
 	// UnschedulableTimeout is the time after which a pod that fits on no node is tried again although nothing has changed; zero is 5 minutes
 	// (SCHED-009).
 	UnschedulableTimeout time.Duration
+	// Parallelism is the number of victims of a preemption that are evicted at the same time; zero is 16 (SCHED-243).
+	Parallelism int
 	// Score rates a node that a pod fits on. The highest score wins, ties are decided by name (SCHED-026). It must depend on its arguments
 	// alone. Nil is the sum of the scores of the default plugins (SCHED-121).
 	Score func(pod *corev1.Pod, node *corev1.Node) int64
@@ -65,6 +68,12 @@ func (cfg *Config) complete() error {
 	}
 	if cfg.RetryStart > cfg.RetryMax {
 		return fmt.Errorf("schedule: RetryStart is %v and RetryMax %v: set a maximum that is not less", cfg.RetryStart, cfg.RetryMax)
+	}
+	if cfg.Parallelism < 0 {
+		return fmt.Errorf("schedule: Parallelism is %d: set zero for the default of %d, or more", cfg.Parallelism, DefaultParallelism)
+	}
+	if cfg.Parallelism == 0 {
+		cfg.Parallelism = DefaultParallelism
 	}
 	if slices.Contains(cfg.Profiles, "") {
 		return fmt.Errorf("schedule: Profiles has an empty name: remove it, or name a scheduler")

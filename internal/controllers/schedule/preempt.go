@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,13 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -59,7 +56,7 @@ func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 		return new("")
 	default:
 		// SCHED-234: the victims are deleted in the background, and the message does not mention it.
-		s.actor.Go("preemption for "+api.KeyOf(c.pod), func(p *engine.Process) { s.evict(p, c.pod, best) })
+		s.startEviction(c.pod, best)
 		return new(best.node)
 	}
 }
@@ -244,62 +241,6 @@ func (e *eviction) before(other *eviction) bool {
 		other.started.Compare(e.started),
 		strings.Compare(e.node, other.node),
 	) < 0
-}
-
-// evict deletes the victims. After an error it stops, and the pod is tried again (SCHED-243).
-func (s *scheduler) evict(p *engine.Process, pod *corev1.Pod, e *eviction) {
-	for _, key := range objects.SortedKeys(s.nominated) {
-		other := s.nominated[key]
-		if other.Status.NominatedNodeName != e.node || priorityOf(other) >= priorityOf(pod) || !s.evicts(e) {
-			continue
-		}
-		// SCHED-314: they look for another node now. An error does not matter.
-		_, _ = s.patchStatus(p, other, nil, new(""))
-	}
-	for _, victim := range e.victims {
-		if victim.DeletionTimestamp != nil {
-			continue
-		}
-		if err := s.evictPod(p, pod, victim, e.node); err != nil && !apierrors.IsNotFound(err) {
-			// SCHED-243: the remaining victims stay.
-			s.queue.activate(api.KeyOf(pod))
-			return
-		}
-	}
-}
-
-// evicts reports whether a victim is not terminating yet.
-func (*scheduler) evicts(e *eviction) bool {
-	return slices.ContainsFunc(e.victims, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil })
-}
-
-// evictPod deletes a victim, or cancels its binding cycle. It returns the error of the API server.
-func (s *scheduler) evictPod(p *engine.Process, pod, victim *corev1.Pod, node string) error {
-	where := node
-	if r := s.preBinding[api.KeyOf(victim)]; r != nil && r.pod.UID == victim.UID {
-		// SCHED-242: a victim that is not bound yet is not deleted, its binding is canceled.
-		r.cancel(errPreempted)
-		where += " (in kube-scheduler memory)."
-	} else if err := s.deleteVictim(p, pod, victim); err != nil {
-		return err
-	}
-	s.events.Event(p, victim, corev1.EventTypeNormal, "Preempted", "Preempted by pod %s on node %s", pod.UID, where)
-	return nil
-}
-
-// deleteVictim adds a condition with the reason to a pod and deletes it.
-func (s *scheduler) deleteVictim(p *engine.Process, pod, victim *corev1.Pod) error {
-	_, err := s.patchStatus(p, victim, &corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
-		Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority pod", pod.Spec.SchedulerName),
-		ObservedGeneration: victim.Generation,
-	}, nil)
-	if err != nil {
-		return err
-	}
-	// SCHED-234: the uid keeps it from deleting another pod of that name.
-	_, err = s.api.Pods.Delete(p, api.KeyOf(victim), api.DeleteOptions{UID: victim.UID})
-	return err
 }
 
 // nominate records the stored nomination of a waiting pod.

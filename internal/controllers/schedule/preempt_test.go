@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -79,5 +80,45 @@ func TestVictims(t *testing.T) {
 		})
 		f.engine.Advance(0)
 		require.Equal(t, tc.want, got, "%s: %s", tc.rule, tc.name)
+	}
+}
+
+// TestIsEvicting: when a pod is not tried because others are being evicted for it.
+func TestIsEvicting(t *testing.T) {
+	leaving := onNode(fake.Pod("leaving"), "n1")
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	leaving.Finalizers = []string{"example.com/x"}
+	f := newFixture(t, Config{}, onNode(fake.Pod("victim"), "n1"), leaving)
+	for _, tc := range []struct {
+		rule, name, uid, last string
+		want                  bool
+	}{
+		{"SCHED-315", "nothing is evicted for it", "another", "", false},
+		{"SCHED-315", "several victims are left", "p", "", true},
+		{"SCHED-315", "the last victim is there", "p", "default/victim", true},
+		{"SCHED-315", "the last victim is being deleted", "p", "default/leaving", false},
+		{"SCHED-315", "the last victim is gone", "p", "default/gone", false},
+	} {
+		f.evicting = map[types.UID]string{types.UID(tc.uid): tc.last}
+		pod := fake.Pod("p")
+		pod.UID = "p"
+		require.Equal(t, tc.want, f.isEvicting(pod), "%s: %s", tc.rule, tc.name)
+	}
+}
+
+// TestChunkSize: how many victims a worker takes at a time.
+func TestChunkSize(t *testing.T) {
+	for _, tc := range []struct {
+		rule                   string
+		victims, workers, want int
+	}{
+		{"SCHED-243", 0, 16, 1},
+		{"SCHED-243", 1, 16, 1},
+		{"SCHED-243", 15, 16, 1},
+		{"SCHED-243", 16, 16, 2},
+		{"SCHED-243", 100, 16, 7},
+		{"SCHED-243", 100, 1, 10},
+	} {
+		require.Equal(t, tc.want, chunkSize(tc.victims, tc.workers), "%s: %d victims, %d workers", tc.rule, tc.victims, tc.workers)
 	}
 }

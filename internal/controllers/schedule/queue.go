@@ -28,6 +28,7 @@ type queuedPod struct {
 	since              time.Time // when it was put into its part of the queue
 	expiry             time.Time // of its backoff; zero for none
 	noNodes            bool      // its last attempt found no nodes
+	held               bool      // when it was to be tried again, pods were being evicted for it
 	timer              *engine.Timer
 }
 
@@ -38,6 +39,8 @@ type queue struct {
 	cfg   *Config
 	// ready is called when next may have a pod.
 	ready func()
+	// held reports whether a pod may not be tried yet, because pods are being evicted for it.
+	held func(*corev1.Pod) bool
 
 	pods          map[string]*queuedPod // all but those being tried
 	active        *podList
@@ -77,9 +80,9 @@ func (c claimants) without(item *queuedPod) claimants {
 	return c
 }
 
-func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
+func newQueue(a *engine.Actor, cfg *Config, ready func(), held func(*corev1.Pod) bool) *queue {
 	q := &queue{
-		actor: a, cfg: cfg, ready: ready, pods: map[string]*queuedPod{}, byClaim: map[string]claimants{},
+		actor: a, cfg: cfg, ready: ready, held: held, pods: map[string]*queuedPod{}, byClaim: map[string]claimants{},
 		active: &podList{less: before}, backoff: &podList{less: byExpiry}, errors: &podList{}, unschedulable: &podList{}, gated: &podList{},
 	}
 	// SCHED-009: the periods count from the start of the scheduler.
@@ -296,6 +299,9 @@ func (q *queue) move(c change, among func(*corev1.Pod) bool) {
 	}
 	helped := q.moving[:0]
 	consider := func(item *queuedPod) {
+		if item.held && (c.kind != api.Pod || c.what != deleted) {
+			return
+		}
 		if (among == nil || among(item.pod)) && worthRetry(item, c) {
 			helped = append(helped, item)
 		}
@@ -324,6 +330,10 @@ func (q *queue) move(c change, among func(*corev1.Pod) bool) {
 
 // requeue ends the wait of a pod.
 func (q *queue) requeue(item *queuedPod) {
+	// SCHED-315: a pod for which others are being evicted goes on waiting, and from now on only the deletion of a pod helps it.
+	if item.held = q.held(item.pod); item.held {
+		return
+	}
 	// SCHED-252: a pod in backoff waits until it is over.
 	if item.expiry.Before(q.now().Truncate(backoffWindow)) {
 		q.put(q.active, item)
@@ -347,6 +357,9 @@ func (q *queue) flushUnschedulable() {
 		// SCHED-009, SCHED-253: strictly longer.
 		if age := q.now().Sub(item.since); age > q.cfg.UnschedulableTimeout {
 			q.requeue(item)
+			if item.held {
+				q.flush.ArmBackgroundAt(q.now().Add(1))
+			}
 		} else {
 			q.flush.ArmBackgroundAt(item.since.Add(q.cfg.UnschedulableTimeout))
 		}

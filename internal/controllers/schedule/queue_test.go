@@ -18,6 +18,8 @@ type queueTest struct {
 	t      *testing.T
 	engine *engine.Engine
 	calls  int // of ready
+	// evicting is the name of a pod for which others are being evicted.
+	evicting string
 }
 
 func newQueueTest(t *testing.T) *queueTest {
@@ -26,7 +28,9 @@ func newQueueTest(t *testing.T) *queueTest {
 	q := &queueTest{t: t, engine: e}
 	cfg := &Config{}
 	require.NoError(t, cfg.complete())
-	_, err = e.NewActor("queue", func(a *engine.Actor) { q.queue = newQueue(a, cfg, func() { q.calls++ }) })
+	_, err = e.NewActor("queue", func(a *engine.Actor) {
+		q.queue = newQueue(a, cfg, func() { q.calls++ }, func(pod *corev1.Pod) bool { return q.evicting == pod.Name })
+	})
 	require.NoError(t, err)
 	return q
 }
@@ -72,6 +76,48 @@ func TestQueueOrder(t *testing.T) {
 	q.pop("first", "SCHED-252")
 	q.pop("second", "SCHED-252")
 	q.pop("", "SCHED-252")
+}
+
+// TestHeldPods: a pod for which others are being evicted waits until a pod is deleted, or for the flush, after that has ended.
+func TestHeldPods(t *testing.T) {
+	gone := change{kind: api.Pod, what: deleted, old: fake.Pod("gone", fake.OnNode("n1"))}
+	for _, tc := range []struct {
+		rule, name string
+		ends       bool // the eviction, before the second change
+		first      []change
+		second     change
+		want       string // the pod that is tried
+	}{
+		{"SCHED-315", "the eviction goes on", false, []change{gone}, gone, ""},
+		{"SCHED-315", "a pod is deleted after it has ended", true, []change{gone}, gone, "p"},
+		{"SCHED-315", "another change after it has ended", true, []change{gone}, anyVolume, ""},
+		{"SCHED-315", "no change while it went on", true, nil, anyVolume, "p"},
+	} {
+		q := newQueueTest(t)
+		q.add("default/p", fake.Pod("p"))
+		item := q.pop("p", tc.name)
+		item.plugins = []string{volumeBinding, nodeResourcesFit}
+		q.requeueFailed(item)
+		q.evicting = "p"
+		for _, c := range tc.first {
+			q.move(c, nil)
+			q.pop("", tc.rule+": "+tc.name)
+		}
+		if tc.ends {
+			q.evicting = ""
+		}
+		q.move(tc.second, nil)
+		q.pop(tc.want, tc.rule+": "+tc.name)
+	}
+	q := newQueueTest(t)
+	q.add("default/p", fake.Pod("p"))
+	q.rejected(q.pop("p", "new"))
+	q.evicting = "p"
+	q.engine.Advance(5*time.Minute + flushPeriod)
+	q.pop("", "SCHED-315: the flush comes too early")
+	q.evicting = ""
+	q.engine.Advance(flushPeriod)
+	q.pop("p", "SCHED-315: the next flush")
 }
 
 func TestRejectedPodsWait(t *testing.T) {

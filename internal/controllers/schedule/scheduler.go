@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -35,7 +36,9 @@ type scheduler struct {
 	volumes   assumeCache[*corev1.PersistentVolume]
 	claims    assumeCache[*corev1.PersistentVolumeClaim]
 	nominated map[string]*corev1.Pod // waiting pods for which pods are evicted from a node, by key
-	watching  watching
+	// evicting are the pods for which others are being evicted, with the key of the last victim once that is the only one left (SCHED-315).
+	evicting map[types.UID]string
+	watching watching
 	// preBinding are the pods whose volumes are being bound, by key.
 	preBinding map[string]*reservation
 	// busy is set while an attempt runs or is queued.
@@ -109,7 +112,7 @@ func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 		ix:     ix,
 	}
 	s.volumes.informer, s.claims.informer = s.inf.volumes, s.inf.claims
-	s.queue, s.attempt = newQueue(a, &s.cfg, s.wake), s.tryNext
+	s.queue, s.attempt = newQueue(a, &s.cfg, s.wake, s.isEvicting), s.tryNext
 	return s
 }
 

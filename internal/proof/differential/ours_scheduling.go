@@ -36,7 +36,7 @@ func NewOurScheduler(objects []api.Object) (*OurScheduler, error) {
 			return nil, err
 		}
 	}
-	_, err = schedule.New(s.engine, schedule.Config{})
+	_, err = schedule.New(s.engine, schedule.Config{Parallelism: 1}) // as the real one in package upstream
 	return s, err
 }
 
