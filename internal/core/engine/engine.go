@@ -241,6 +241,13 @@ func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool
 	return e.enqueue(d, event{task: t, owner: owner, background: background})
 }
 
+// scheduleFirst makes t due now, before whatever else is due.
+func (e *Engine) scheduleFirst(t task, owner *Actor) {
+	if e.schedule(0, t, owner, false) {
+		e.ready.lastFirst()
+	}
+}
+
 // enqueue makes an event due after d, in the order of its rank; see schedule.
 func (e *Engine) enqueue(d time.Duration, ev event) bool {
 	if ev.owner != nil && !ev.owner.alive {

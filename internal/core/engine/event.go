@@ -48,6 +48,20 @@ func (r *readyList) take(i int) event {
 	return ev
 }
 
+// lastFirst moves the last event before all others.
+func (r *readyList) lastFirst() {
+	last := len(r.items) - 1
+	ev := r.items[last]
+	r.items[last] = event{}
+	r.items = r.items[:last]
+	if r.head > 0 {
+		r.head--
+		r.items[r.head] = ev
+		return
+	}
+	r.items = slices.Insert(r.items, 0, ev)
+}
+
 // drop removes the events that match and keeps the order of the rest.
 func (r *readyList) drop(match func(event) bool) {
 	n := copy(r.items, slices.DeleteFunc(r.all(), match))

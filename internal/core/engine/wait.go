@@ -238,6 +238,19 @@ func (s *Signal) Broadcast() {
 	}
 }
 
+// Release is Broadcast for processes that go on before whatever else is due now: goroutines of one program go on before the network brings
+// them anything.
+func (s *Signal) Release() {
+	w := s.first
+	if w == nil {
+		return
+	}
+	s.first, w.next = w.next, nil
+	s.Release() // what is released last goes on first
+	w.woken = true
+	w.proc.engine.scheduleFirst(w, w.proc.actor)
+}
+
 // Waiting is the number of processes that wait.
 func (s *Signal) Waiting() int {
 	n := 0

@@ -54,6 +54,42 @@ func TestSignalWakesAllInOrder(t *testing.T) {
 	}
 }
 
+// TestRelease: released processes go on in the order in which they began to wait, before whatever else is due; those that are woken by a broadcast
+// go on after it.
+func TestRelease(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		release func(*engine.Signal)
+		want    []string
+	}{
+		{"released", (*engine.Signal).Release, []string{"first", "second", "before"}},
+		{"broadcast", (*engine.Signal).Broadcast, []string{"before", "first", "second"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := newWaitEngine(t, engine.Config{})
+			var signal engine.Signal
+			var done []string
+			startActor(t, e, "waiters", func(a *engine.Actor) {
+				for _, name := range []string{"first", "second"} {
+					a.Go(name, func(p *engine.Process) {
+						if signal.Wait(p, 0) {
+							done = append(done, name)
+						}
+					})
+				}
+				a.After(time.Second, "sender", func(*engine.Process) {
+					a.Go("before", func(*engine.Process) { done = append(done, "before") })
+					tc.release(&signal)
+				})
+			})
+			e.Advance(time.Second)
+			if !slices.Equal(done, tc.want) {
+				t.Errorf("done = %q, want %q", done, tc.want)
+			}
+		})
+	}
+}
+
 func TestSignalTimeout(t *testing.T) {
 	tests := []struct {
 		name      string
