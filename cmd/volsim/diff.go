@@ -175,6 +175,7 @@ func (f *diffFlags) runScript(cmd *cobra.Command, name string, seed *int64) (run
 		return run, nil, fmt.Errorf("%s: directory contains %d scripts; name one", name, len(scripts))
 	}
 	s := scripts[0]
+	s.noteUnsimulated(cmd.ErrOrStderr())
 	result, err := script.Run(s.Script,
 		script.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
 	if result.Cluster == nil {

@@ -158,10 +158,7 @@ func (f *runFlags) check(args []string) error {
 
 // runScript runs one script and writes its outputs. The error is the first failure, in one line.
 func (f *runFlags) runScript(cmd *cobra.Command, s input, opts script.Options) error {
-	if kinds := s.StoredOnly(); s.manifest && s.Dump() == nil && len(kinds) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: no controllers are simulated for %s: their objects are stored, and have no effect\n",
-			strings.Join(kinds, ", "))
-	}
+	s.noteUnsimulated(cmd.ErrOrStderr())
 	if d := s.Dump(); d != nil {
 		if ignored := report.Ignored(d); ignored != "" {
 			fmt.Fprintf(cmd.ErrOrStderr(), "volsim: ignored: %s\n", ignored)

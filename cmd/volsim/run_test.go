@@ -284,6 +284,29 @@ func TestRunManifest(t *testing.T) {
 	require.Regexp(t, "persistentvolumeclaim/data   Bound    pvc-", out)
 }
 
+// TestRunCustomObjects: a chart has objects of custom kinds without their CustomResourceDefinitions. They are left out, and the rest runs.
+func TestRunCustomObjects(t *testing.T) {
+	const monitor = "---\napiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: mon}\n"
+	const definition = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: servicemonitors.monitoring.coreos.com}\n" +
+		"spec:\n  group: monitoring.coreos.com\n  scope: Namespaced\n  names: {plural: servicemonitors, kind: ServiceMonitor}\n" +
+		"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]\n"
+	for _, tt := range []struct{ name, manifest, errOut string }{
+		{"without the definition", runClaim + monitor, "volsim: left out: ServiceMonitor mon (stdin:9): the files have no CustomResourceDefinition of that kind; " +
+			"everything else is simulated\n"},
+		{"many", runClaim + strings.Repeat(monitor, 12), "(stdin:37) and 4 more: the files have no"},
+		{"nothing else", monitor, "volsim: left out: ServiceMonitor mon (stdin:2)"},
+		{"with the definition", runClaim + definition + monitor, "volsim: no controllers are simulated for ServiceMonitor.monitoring.coreos.com"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, out, errOut := shell(tt.manifest, "run", "-")
+			require.Zero(t, status, errOut)
+			oneLine(t, errOut)
+			require.Contains(t, errOut, tt.errOut)
+			require.Equal(t, strings.Contains(tt.manifest, "PersistentVolumeClaim"), strings.Contains(out, "persistentvolumeclaim/data created"))
+		})
+	}
+}
+
 func TestRunDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.txtar", "now\n")

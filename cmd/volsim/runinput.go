@@ -23,6 +23,27 @@ type input struct {
 	manifest bool
 }
 
+// shownLeftOut is the number of objects that a note about objects that are left out lists.
+const shownLeftOut = 8
+
+// noteUnsimulated writes which objects of manifests are left out, and which are stored without effect.
+func (s *input) noteUnsimulated(w io.Writer) {
+	if !s.manifest || s.Dump() != nil {
+		return
+	}
+	if left := s.LeftOut(); len(left) > 0 {
+		more := ""
+		if n := len(left) - shownLeftOut; n > 1 {
+			left, more = left[:shownLeftOut], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(w, "volsim: left out: %s%s: the files have no CustomResourceDefinition of that kind; everything else is simulated\n",
+			strings.Join(left, ", "), more)
+	}
+	if kinds := s.StoredOnly(); len(kinds) > 0 {
+		fmt.Fprintf(w, "volsim: no controllers are simulated for %s: their objects are stored, and have no effect\n", strings.Join(kinds, ", "))
+	}
+}
+
 // readOptions control how scripts are read.
 type readOptions struct {
 	// update accepts scripts whose expected outputs do not exist yet.

@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -175,11 +176,32 @@ func (s *Script) StoredOnly() []string {
 			if m.Err != nil || store.Simulated(kind) {
 				continue
 			}
-			if known := s.describe(kind); known == nil || !known.Passive {
+			if known := s.describe(kind); known != nil && !known.Passive {
 				kinds = append(kinds, string(kind))
 			}
 		}
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
+}
+
+// LeftOut lists the objects that a script made from manifests leaves out, because no CustomResourceDefinition in the files defines their kind:
+// "ServiceMonitor web (chart.yaml:15)".
+func (s *Script) LeftOut() []string {
+	var all []string
+	for _, f := range s.archive.Files {
+		for _, m := range store.ScanManifests(f.Data) {
+			if m.Err == nil && s.leavesOut(api.KindOf(m.Object)) {
+				kind, _ := objkinds.Split(string(api.KindOf(m.Object)))
+				all = append(all, fmt.Sprintf("%s %s (%s:%d)", kind, m.Object.GetName(), f.Name, m.Line))
+			}
+		}
+	}
+	return all
+}
+
+// leavesOut reports whether the script leaves objects of a kind out. An unknown kind in a group of Kubernetes is not one of them: it is a mistake.
+func (s *Script) leavesOut(kind api.Kind) bool {
+	_, group := objkinds.Split(string(kind))
+	return s.manifest && s.dump == nil && !objkinds.IsGroup(group) && s.describe(kind) == nil
 }

@@ -118,7 +118,7 @@ func (e *fileErrorAt) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e
 func (e *fileErrorAt) Unwrap() error { return e.err }
 
 // manifests reads the objects of files. Those without a namespace are in the given one, or in that of the script if it is "". As in kubectl,
-// an object of another namespace than the given one is an error.
+// an object of another namespace than the given one is an error. Objects that [Script.LeftOut] lists are skipped.
 func (s *Script) manifests(files []string, namespace string) ([]locatedObject, error) {
 	var objs []locatedObject
 	for _, name := range files {
@@ -134,6 +134,9 @@ func (s *Script) manifests(files []string, namespace string) ([]locatedObject, e
 			located := locatedObject{name, m.Object, fieldpos.Source{Doc: m.Doc, Line: m.Line, Items: m.Items}}
 			if m.Err != nil {
 				return nil, located.explain(m.Err)
+			}
+			if s.leavesOut(api.KindOf(m.Object)) {
+				continue
 			}
 			switch {
 			case !s.namespaced(api.KindOf(m.Object)):
