@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
@@ -21,6 +23,8 @@ func (r Row) Dump(t testing.TB) []byte {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind})
 		items = append(items, obj)
 	}
+	// Without it, the objects could be manifests that were never applied.
+	items = append(items, &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "ns"}})
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	require.NoError(t, err)
 	return data

@@ -37,6 +37,16 @@ type Dump struct {
 	// sources are where the objects were read, in the order of the input.
 	sources []source
 	newest  time.Time
+	// stored is set if an object has something that only a cluster writes.
+	stored bool
+}
+
+// CheckApplied returns an error if the dump consists of manifests that were never applied: there is no state to explain, or to change.
+func (d *Dump) CheckApplied() error {
+	if d.stored {
+		return nil
+	}
+	return errors.New("these are manifests that were never applied: no object has a uid or a status. Simulate them with volsim run FILE, or dump the cluster with " + Command)
 }
 
 // source is the place of an object in a file: a document, and the indexes in nested Lists.
@@ -245,6 +255,7 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 		}
 	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	r.dump.stored = r.dump.stored || isStored(obj, data)
 	ref := api.RefTo(obj)
 	if at, ok := r.seen[ref]; ok {
 		if sameVersion(obj, r.dump.sources[at].obj) {
@@ -256,6 +267,19 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	r.dump.Objects = append(r.dump.Objects, obj)
 	r.dump.sources = append(r.dump.sources, source{obj, r.place, slices.Clone(r.items)})
 	return nil
+}
+
+// isStored reports whether an object, read from data, has something that only a cluster writes.
+func isStored(obj api.Object, data []byte) bool {
+	if created := obj.GetCreationTimestamp(); obj.GetUID() != "" || obj.GetResourceVersion() != "" || !created.IsZero() {
+		return true
+	}
+	for key, value := range jsonscan.Fields(data) {
+		if string(key) == "status" && string(value) != "null" && string(value) != "{}" {
+			return true
+		}
+	}
+	return false
 }
 
 // sameVersion reports whether two objects are one version of one object; not if neither a uid nor a resourceVersion says so.

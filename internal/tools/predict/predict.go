@@ -133,6 +133,9 @@ func Predict(d *dump.Dump, steps []Step, opts Options) (*Prediction, error) {
 	if opts.For < 0 || opts.For > maxWait {
 		return nil, fmt.Errorf("invalid duration %v: want 0 to %v", opts.For, maxWait)
 	}
+	if err := d.CheckApplied(); err != nil {
+		return nil, err
+	}
 	if opts.Now.IsZero() {
 		// Both runs share it, and computing it visits every object.
 		opts.Now = d.Newest()

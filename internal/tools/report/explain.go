@@ -58,6 +58,9 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if progress == nil {
 		progress = func(int, int) {}
 	}
+	if err := d.CheckApplied(); err != nil {
+		return nil, err
+	}
 	refs, err := asked.find(d)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,97 @@
+package dump
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
+)
+
+// lacking returns the kinds, as kubectl names them, of which the dump has no objects although an answer about the others depends on them.
+func (d *Dump) lacking() []string {
+	pods, volumes := objectsOf[*corev1.Pod](d), objectsOf[*corev1.PersistentVolume](d)
+	csi := slices.ContainsFunc(volumes, func(pv *corev1.PersistentVolume) bool { return objects.CSIOf(pv) != nil })
+	nodes := len(objectsOf[*corev1.Node](d))
+	var kinds []string
+	for _, k := range []struct {
+		name   string
+		has    int
+		needed bool
+	}{
+		{"pods", len(pods), slices.ContainsFunc(d.Objects, isProtectedAndDeleted)},
+		{"nodes", nodes, len(pods) > 0},
+		{"storageclasses", len(objectsOf[*storagev1.StorageClass](d)), slices.ContainsFunc(d.Objects, needsClass)},
+		{"csidrivers", len(objectsOf[*storagev1.CSIDriver](d)), csi},
+		{"csinodes", len(objectsOf[*storagev1.CSINode](d)), csi && nodes > 0},
+		{"volumeattachments", len(objectsOf[*storagev1.VolumeAttachment](d)), slices.ContainsFunc(pods, d.needsAttachment)},
+		{"events", len(objectsOf[*corev1.Event](d)), slices.ContainsFunc(d.Objects, isTroubled)},
+	} {
+		if k.has == 0 && k.needed {
+			kinds = append(kinds, k.name)
+		}
+	}
+	return kinds
+}
+
+// noteLacking returns a sentence about the kinds that are lacking, with the command that adds them; none if there are none.
+func (d *Dump) noteLacking() []string {
+	kinds := d.lacking()
+	if len(kinds) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The dump has no %s, and the answer depends on them. If the cluster has some, dump them and add -f more.yaml: "+
+		"kubectl get %s -A -o yaml > more.yaml", strings.Join(kinds, ", "), strings.Join(kinds, ","))}
+}
+
+// isProtectedAndDeleted reports whether an object is a claim that stays until no pod uses it (PROT-026).
+func isProtectedAndDeleted(obj api.Object) bool {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	return ok && claim.DeletionTimestamp != nil && slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer)
+}
+
+// needsClass reports whether an object is a claim whose volume its class creates (PROV-021), or a volume that a class created.
+func needsClass(obj api.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return obj.Spec.VolumeName == "" && objects.ClassOf(obj) != ""
+	case *corev1.PersistentVolume:
+		return obj.Annotations[objects.AnnProvisionedBy] != ""
+	}
+	return false
+}
+
+// needsAttachment reports whether a pod runs with a volume that must be attached (ATT-068).
+func (d *Dump) needsAttachment(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" || objects.Terminated(pod) {
+		return false
+	}
+	unattached := map[string]bool{}
+	for _, driver := range objectsOf[*storagev1.CSIDriver](d) {
+		unattached[driver.Name] = driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired
+	}
+	claims := objects.ClaimsOf(pod)
+	return slices.ContainsFunc(objectsOf[*corev1.PersistentVolume](d), func(pv *corev1.PersistentVolume) bool {
+		csi, ref := objects.CSIOf(pv), pv.Spec.ClaimRef
+		return csi != nil && ref != nil && !unattached[csi.Driver] && slices.Contains(claims, api.Key(ref.Namespace, ref.Name))
+	})
+}
+
+// isTroubled reports whether only Events say why an object is in its state: a claim that is not bound, a pod that has a node and does not run,
+// and a volume that failed or that a driver deletes.
+func isTroubled(obj api.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return obj.Status.Phase != corev1.ClaimBound
+	case *corev1.Pod:
+		return obj.Status.Phase == corev1.PodPending && obj.Spec.NodeName != ""
+	case *corev1.PersistentVolume:
+		return obj.Status.Phase == corev1.VolumeFailed ||
+			obj.Status.Phase == corev1.VolumeReleased && obj.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+	}
+	return false
+}
