@@ -16,10 +16,10 @@ func (n nodeInternals) Resume() error {
 	s := n.nodes.engine.Store()
 	node, ok := s.Nodes.Lookup(n.name)
 	if !ok {
-		return fmt.Errorf("resume node %s: the API has no such Node: load it first", n.name)
+		return fmt.Errorf("node %s does not exist", n.name)
 	}
 	if n.kubelet != nil && n.kubelet.working() {
-		return fmt.Errorf("resume node %s: its kubelet works already: do it before time goes on, or stop the kubelet first", n.name)
+		return fmt.Errorf("node %s: its kubelet works already", n.name)
 	}
 	n.bootID = node.Status.NodeInfo.BootID
 	if csiNode, ok := s.CSINodes.Lookup(n.name); ok {
@@ -63,12 +63,12 @@ func (n nodeInternals) Adopt(pod *corev1.Pod) error {
 		}
 		r, err := k.adoption.resolveAdopted(stored, v)
 		if err != nil {
-			return fmt.Errorf("adopt pod %s: volume %s: %w", key, v.Name, err)
+			return fmt.Errorf("pod %s: volume %s: %w", key, v.Name, err)
 		}
 		found = append(found, r)
 	}
 	if err := n.Resume(); err != nil {
-		return fmt.Errorf("adopt pod %s: %w", key, err)
+		return fmt.Errorf("pod %s: %w", key, err)
 	}
 	k.object, _ = n.nodes.engine.Store().Nodes.Lookup(n.name)
 	p := n.nodes.engine.User()
@@ -76,7 +76,7 @@ func (n nodeInternals) Adopt(pod *corev1.Pod) error {
 	defer func() { k.plugins.Silent = false }()
 	if err := k.adoption.adoptPod(p, stored, found); err != nil {
 		k.adoption.disown(p, stored)
-		return fmt.Errorf("adopt pod %s: %w", key, err)
+		return fmt.Errorf("pod %s: %w", key, err)
 	}
 	p.Decide("", stored, "runs on node %s", n.name)
 	return nil
@@ -85,20 +85,20 @@ func (n nodeInternals) Adopt(pod *corev1.Pod) error {
 // adoptable returns the pod as stored in the API, or an error if it cannot be adopted.
 func (n nodeInternals) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 	if pod == nil {
-		return nil, fmt.Errorf("adopt: the pod is nil")
+		return nil, fmt.Errorf("the pod is nil")
 	}
 	key := api.KeyOf(pod)
 	stored, ok := n.nodes.engine.Store().Pods.Lookup(key)
 	switch {
 	case !ok || pod.UID != "" && pod.UID != stored.UID:
-		return nil, fmt.Errorf("adopt pod %s: the API has no such pod: load it first", key)
+		return nil, fmt.Errorf("pod %s does not exist", key)
 	case stored.Spec.NodeName != n.name:
-		return nil, fmt.Errorf("adopt pod %s: its node is %q and not %s: adopt it on that node", key, stored.Spec.NodeName, n.name)
+		return nil, fmt.Errorf("pod %s: its node is %q and not %s", key, stored.Spec.NodeName, n.name)
 	case terminal(stored.Status.Phase):
-		return nil, fmt.Errorf("adopt pod %s: it has ended (%s): only pods that run are adopted", key, stored.Status.Phase)
+		return nil, fmt.Errorf("pod %s: it has ended (%s)", key, stored.Status.Phase)
 	}
 	if _, here := n.runtime.running[stored.UID]; here {
-		return nil, fmt.Errorf("adopt pod %s: it runs here already", key)
+		return nil, fmt.Errorf("pod %s: it runs here already", key)
 	}
 	return stored, nil
 }

@@ -271,8 +271,8 @@ func TestAdoptErrors(t *testing.T) {
 	}{
 		{"nil", func(*loaded, *corev1.Pod) *corev1.Pod { return nil }, "the pod is nil"},
 		{"unknown", func(_ *loaded, pod *corev1.Pod) *corev1.Pod { pod.Name = "other"; return pod },
-			"adopt pod default/other: the API has no such pod: load it first"},
-		{"another of that name", func(_ *loaded, pod *corev1.Pod) *corev1.Pod { pod.UID = "other"; return pod }, "the API has no such pod"},
+			"pod default/other does not exist"},
+		{"another of that name", func(_ *loaded, pod *corev1.Pod) *corev1.Pod { pod.UID = "other"; return pod }, "pod default/db does not exist"},
 		{"on another node", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			pod.Spec.NodeName = "n2"
 			require.NoError(l.t, l.Load(pod))
@@ -295,12 +295,12 @@ func TestAdoptErrors(t *testing.T) {
 			pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "none"
 			require.NoError(l.t, l.Load(pod))
 			return pod
-		}, "volume data: the PersistentVolume of claim default/none is not in the API"},
+		}, "volume data: the PersistentVolume of claim default/none does not exist"},
 		{"a volume without a plugin", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}}
 			require.NoError(l.t, l.Load(pod))
 			return pod
-		}, "adopt pod default/db: volume data: failed to get Plugin"},
+		}, "pod default/db: volume data: failed to get Plugin"},
 		{"a backend that fails", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			claim, err := l.Claims.Get("default/raw")
 			require.NoError(l.t, err)
@@ -329,7 +329,7 @@ func TestAdoptErrors(t *testing.T) {
 	t.Run("no Node", func(t *testing.T) {
 		l := load(t)
 		require.NoError(t, l.Delete(fake.Node("n1")))
-		require.ErrorContains(t, internals.Node(l.node).Resume(), "resume node n1: the API has no such Node")
+		require.ErrorContains(t, internals.Node(l.node).Resume(), "node n1 does not exist")
 	})
 }
 

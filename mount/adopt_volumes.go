@@ -39,7 +39,7 @@ func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resol
 			return ad.k.populator.withPlugin(pod, resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}
 	}
-	return resolved{}, fmt.Errorf("the PersistentVolume of claim %s/%s is not in the API: load it first", pod.Namespace, name)
+	return resolved{}, fmt.Errorf("the PersistentVolume of claim %s/%s does not exist", pod.Namespace, name)
 }
 
 // adoptPod mounts the volumes for the pod, without trace and faults, and adds its running containers.

@@ -3,6 +3,7 @@ package dump
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -294,6 +295,7 @@ func (c *Cluster) resume() {
 		}
 	}
 	cut := c.Evidence.Cut()
+	var again []string
 	for _, node := range c.Nodes.List() {
 		kubelet, err := c.Node(node.Name)
 		if err != nil {
@@ -305,7 +307,7 @@ func (c *Cluster) resume() {
 		}
 		for _, pod := range pods[node.Name] {
 			if err := internals.Node(kubelet).Adopt(pod); err != nil {
-				c.note("%v; it is started again.", err)
+				again = append(again, err.Error())
 			}
 		}
 		if slices.Contains(cut, node.Name) {
@@ -313,7 +315,17 @@ func (c *Cluster) resume() {
 			kubelet.Partition(true)
 		}
 	}
+	if len(again) > 0 {
+		more := ""
+		if n := len(again) - shownAgain; n > 0 {
+			again, more = again[:shownAgain], fmt.Sprintf("; and %d more", n)
+		}
+		c.note("In the simulation, running pods start again whose volumes in the dump do not fit: %s%s.", strings.Join(again, "; "), more)
+	}
 }
+
+// shownAgain is the number of pods that a note about pods that start again lists.
+const shownAgain = 3
 
 func (c *Cluster) note(format string, args ...any) {
 	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))

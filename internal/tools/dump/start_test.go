@@ -232,3 +232,21 @@ spec: {from: [{group: "", kind: PersistentVolumeClaim, namespace: shop}], to: [{
 	require.Equal(t, "BIND-057", x.Rule)
 	require.Equal(t, corev1.ClaimBound, phase, "SNAP-033")
 }
+
+// A pod that runs although its volume is missing in the dump starts again. The note names pod and reason, not what the simulator does inside.
+func TestPodsThatStartAgain(t *testing.T) {
+	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","uid":"n1"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
+	text := node
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		text += `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `","namespace":"shop","uid":"` + name + `"},"spec":{"nodeName":"n1","containers":
+[{"name":"c","image":"i","volumeMounts":[{"name":"d","mountPath":"/d"}]}],"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"gone"}}]},"status":{"phase":"Running"}}`
+	}
+	d, err := dump.Read([]byte(text))
+	require.NoError(t, err)
+	c, err := d.Start(dump.Options{})
+	require.NoError(t, err)
+	defer c.Close()
+	require.Equal(t, []string{"In the simulation, running pods start again whose volumes in the dump do not fit: " +
+		"pod shop/a: volume d: the PersistentVolume of claim shop/gone does not exist; pod shop/b: volume d: the PersistentVolume of claim shop/gone does not exist; " +
+		"pod shop/c: volume d: the PersistentVolume of claim shop/gone does not exist; and 2 more."}, c.Notes)
+}
