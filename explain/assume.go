@@ -62,12 +62,15 @@ func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeCl
 	// XPROV-026: the provisioner reports failures as Events.
 	e.because("XPROV-026", "no volume fits, and "+a.Evidence+": "+a.Message)
 	e.Next = nil
-	e.todo(x.remedyOf(a, driver, claim))
+	if remedy := x.remedyOf(a, driver, claim); remedy != "" {
+		e.todo(remedy)
+	}
+	x.explainError(e, a, driver)
 	e.manual("each retry of the provisioner fails the same way")
 	return true
 }
 
-// remedyOf returns what the user can do about an error of a driver: the code says whether the request or the driver is at fault.
+// remedyOf returns what the user can do about an error of a driver if the code says what is at fault; "" if only the log does.
 func (x *explainer) remedyOf(a evidence.Assumption, driver string, claim *corev1.PersistentVolumeClaim) string {
 	class := objects.ClassOf(claim)
 	if limit := x.Evidence.SizeLimit(driver); limit != "" && a.Code == storage.OutOfRange {
@@ -84,9 +87,9 @@ func (x *explainer) remedyOf(a evidence.Assumption, driver string, claim *corev1
 		return "free capacity in the storage system of driver " + driver
 	}
 	if source := claim.Spec.DataSource; source != nil && a.Code == storage.Internal {
-		return fmt.Sprintf("check that %s %q exists and is ready, and driver %s", source.Kind, source.Name, driver)
+		return fmt.Sprintf("check that %s %q exists and is ready", source.Kind, source.Name)
 	}
-	return fmt.Sprintf("repair driver %s", driver)
+	return ""
 }
 
 // attachFails explains an attachment that the driver is assumed not to make, or not to end. It reports whether there is such an assumption.
@@ -99,7 +102,7 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 	if a.Actor() != "" {
 		e.todo("start the attacher of driver " + va.Spec.Attacher)
 	} else {
-		e.todo("repair driver " + va.Spec.Attacher)
+		x.explainError(e, a, va.Spec.Attacher)
 	}
 	e.Next = e.Next[len(e.Next)-1:]
 	e.manual("each retry has the same result")
@@ -128,8 +131,8 @@ func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
 				e.Why += ": " + a.Message
 			}
 			e.Next = nil
-			e.todo(fmt.Sprintf("repair driver %s on node %s, or delete the pod and create it again, for another node", csi.Driver,
-				pod.Spec.NodeName))
+			x.explainError(e, a, csi.Driver)
+			e.todo("or delete the pod and create it again, for another node")
 			e.manual("each retry of the kubelet fails the same way")
 			return true
 		}

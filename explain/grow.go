@@ -143,6 +143,11 @@ func (x *explainer) expandedInStorage(e *Explanation, g *growth) {
 		e.because("EXP-025", g.text("%s failed%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
 		e.next(g.actor, fmt.Sprintf("retries the expansion of volume %s to %s", g.pv.Name, step.Size.String()))
 		e.automatic(x.Now, "EXP-020", "retried within 5m")
+		if driver, ok := actors.DriverOf(g.actor); ok {
+			if a, known := x.Evidence.Call(driver, backends.Handle(g.pv), "", storage.Expand); known {
+				x.explainError(e, a, driver)
+			}
+		}
 	case begun:
 		e.because(rule, g.text("volume %s is being expanded to %s", g.pv.Name, step.Size.String()))
 		e.next(g.actor, "expands volume "+g.pv.Name)

@@ -55,6 +55,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.todo("create a volume that fits")
 		e.manual(driver + " cannot create volumes")
 	case runs && x.sourceRefused(e, claim):
+	case runs && x.restored(e, claim, driver):
 	case runs && x.populated(e, claim, driver):
 	case claim.Spec.Selector != nil:
 		// XPROV-031: a provisioner does not serve claims with a selector.
@@ -75,7 +76,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 // populated explains a claim that the provisioner leaves to a volume populator. It reports whether that is so.
 func (x *explainer) populated(e *Explanation, claim *corev1.PersistentVolumeClaim, driver string) bool {
 	source := objects.DataSourceOf(claim)
-	if source == nil || source.Kind == string(api.PersistentVolumeClaim) || source.Kind == "VolumeSnapshot" {
+	if source == nil || source.Kind == string(api.PersistentVolumeClaim) || source.Kind == snapshotWord {
 		return false
 	}
 	kind := objkinds.Name(objects.ValueOf(source.APIGroup), source.Kind)

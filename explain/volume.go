@@ -306,7 +306,7 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		if a, ok := x.Evidence.Call(driver, backends.Handle(pv), "", storage.Delete); ok {
 			e.assume(a)
 			e.because("XPROV-053", fmt.Sprintf("%s is gone, and %s: %s", claim, a.Evidence, a.Message))
-			e.todo("repair driver " + driver + ", or its permissions")
+			x.explainError(e, a, driver)
 			e.manual("each retry of the provisioner fails the same way")
 			return
 		}

@@ -39,7 +39,9 @@ type reader struct {
 	lastWord map[string]time.Time
 	// largest is the size of the largest volume of a driver.
 	largest map[string]resource.Quantity
-	found   []Assumption
+	// snapshots are the VolumeSnapshots and their contents.
+	snapshots []api.Object
+	found     []Assumption
 	// full has the drivers without room: an error about one claim that counts for all.
 	full []Assumption
 }
@@ -89,6 +91,8 @@ func newReader(objs []api.Object, now time.Time) *reader {
 					r.lastWord[driver] = at
 				}
 			}
+		default:
+			r.keepSnapshot(obj)
 		}
 	}
 	return r

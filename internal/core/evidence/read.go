@@ -34,6 +34,7 @@ func Read(objs []api.Object, now time.Time) *Set {
 	r.readSizes()
 	r.readVolumes()
 	r.readAttachments()
+	r.readSnapshots()
 	r.readPods()
 	r.readContainers()
 	slices.SortStableFunc(r.found, func(a, b Assumption) int {
@@ -97,6 +98,9 @@ func (r *reader) refused(claim *corev1.PersistentVolumeClaim, driver string, fai
 	count, since, last := total(failed)
 	message := failed[len(failed)-1].Message
 	code, desc, ok := errorOf(message)
+	if !ok && r.ofSnapshot(claim) {
+		return
+	}
 	if !ok {
 		code, desc = storage.Internal, message
 	}

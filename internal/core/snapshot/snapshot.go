@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/grants"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -37,6 +38,8 @@ type Snapshot struct {
 	Workloads []*plain.Object
 	// Grants are the ReferenceGrants.
 	Grants []*plain.Object
+	// Snapshots are the VolumeSnapshots and their VolumeSnapshotContents.
+	Snapshots []*plain.Object
 	// Events include the last errors that components reported. Without them, explanations are less exact.
 	Events []*corev1.Event
 
@@ -101,6 +104,7 @@ func Of(s *store.Store, now time.Time) Snapshot {
 	all.Gates = s.Gates()
 	all.Namespaces = others(s, store.NamespaceKind)
 	all.Grants = others(s, grants.Kind)
+	all.Snapshots = append(others(s, snapshots.SnapshotKind), others(s, snapshots.ContentKind)...)
 	for _, kind := range Grouping {
 		all.Groups = append(all.Groups, others(s, kind)...)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/core/snapshot"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/storage"
 )
@@ -73,22 +74,23 @@ func (p *proposer) repair(a evidence.Assumption) {
 	case a.Operation == storage.Recycle:
 		does = "make the recycler pod run"
 	case a.Behaviour == evidence.Refuses:
-		does = repairOf(name, a.Code)
+		does = repairOf(name, a)
 	}
 	p.add(Way{Does: does, assume: []string{override}})
 }
 
 // repairOf returns what ends the error of a driver.
-func repairOf(driver string, code storage.Code) string {
-	switch code {
+func repairOf(driver string, a evidence.Assumption) string {
+	read := ": read " + evidence.Log(a.Operation, driver, a.Node)
+	switch a.Code {
 	case storage.InvalidArgument, storage.OutOfRange:
-		return fmt.Sprintf("correct the request that driver %s refuses with %s", driver, code)
+		return fmt.Sprintf("correct the request that driver %s refuses with %s", driver, a.Code)
 	case storage.ResourceExhausted:
 		return fmt.Sprintf("give driver %s more capacity", driver)
 	case "PermissionDenied", "Unauthenticated":
-		return fmt.Sprintf("give driver %s the permission that it lacks", driver)
+		return fmt.Sprintf("give driver %s the permission that it lacks", driver) + read
 	}
-	return "repair or start driver " + driver
+	return "repair or start driver " + driver + read
 }
 
 // claim proposes changes for a claim that is not bound, or that is being deleted.
@@ -111,6 +113,7 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	}
 	p.volumes(claim)
 	p.classes(claim)
+	p.largeEnough(claim)
 	if source := claim.Spec.DataSource; source != nil {
 		changed := fresh(claim)
 		changed.Spec.DataSource, changed.Spec.DataSourceRef = nil, nil
@@ -125,6 +128,25 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	if node := claim.Annotations[objects.AnnSelectedNode]; node != "" {
 		p.add(Way{Does: fmt.Sprintf("let the scheduler choose another node than %s", node),
 			Commands: []Command{namespaced(claim, "annotate", "pvc", claim.Name, objects.AnnSelectedNode+"-")}})
+	}
+}
+
+// largeEnough proposes to create a claim again that is smaller than the snapshot that it is made from (SNAP-030).
+func (p *proposer) largeEnough(claim *corev1.PersistentVolumeClaim) {
+	source := objects.DataSourceOf(claim)
+	for _, obj := range p.snapshot.Snapshots {
+		if source == nil || api.KindOf(obj) != snapshots.SnapshotKind || source.Kind != "VolumeSnapshot" ||
+			api.KeyOf(obj) != api.Key(objects.ValueOf(source.Namespace), source.Name) {
+			continue
+		}
+		snap, request := snapshots.Of[snapshots.Snapshot](obj), claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		if snap.Status == nil || snap.Status.RestoreSize == nil || request.Cmp(*snap.Status.RestoreSize) >= 0 {
+			return
+		}
+		changed := fresh(claim)
+		changed.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *snap.Status.RestoreSize}
+		p.add(Way{Does: fmt.Sprintf("create the claim again, with the %s of VolumeSnapshot %q", snap.Status.RestoreSize, snap.Name), likely: true,
+			Commands: p.replace(changed)})
 	}
 }
 

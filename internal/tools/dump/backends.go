@@ -10,11 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -95,7 +97,27 @@ func (d *Dump) driver(name string, object *storagev1.CSIDriver, assumed *evidenc
 		}
 	}
 	d.attach(b)
+	d.takeSnapshots(b)
 	return b
+}
+
+// takeSnapshots gives the driver the snapshots whose contents have a handle. The name of a request becomes the handle.
+func (d *Dump) takeSnapshots(b *fake.Memory) {
+	for _, obj := range d.Objects {
+		if api.KindOf(obj) != snapshots.ContentKind {
+			continue
+		}
+		content := snapshots.Of[snapshots.Content](obj)
+		if content.Spec.Driver != b.Name() || content.Status == nil || content.Status.Handle == nil {
+			continue
+		}
+		volume := objects.ValueOf(content.Spec.Source.Volume)
+		if volume == "" {
+			volume = "source of " + *content.Status.Handle // a snapshot that was there before its content
+		}
+		// The driver may reject what the real one allowed.
+		_, _ = b.CreateSnapshot(storage.SnapshotRequest{Name: *content.Status.Handle, VolumeID: volume})
+	}
 }
 
 // segments returns the topology segments of a driver: the labels of its nodes under its topology keys.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshots"
 )
 
 // lacking returns the kinds, as kubectl names them, of which the dump has no objects although an answer about the others depends on them.
@@ -29,6 +30,8 @@ func (d *Dump) lacking() []string {
 		{"csidrivers", len(objectsOf[*storagev1.CSIDriver](d)), csi},
 		{"csinodes", len(objectsOf[*storagev1.CSINode](d)), csi && nodes > 0},
 		{"volumeattachments", len(objectsOf[*storagev1.VolumeAttachment](d)), slices.ContainsFunc(pods, d.needsAttachment)},
+		{"volumesnapshots", d.count(snapshots.SnapshotKind), slices.ContainsFunc(d.Objects, isRestored)},
+		{"volumesnapshotcontents", d.count(snapshots.ContentKind), slices.ContainsFunc(d.Objects, isRestored)},
 		{"events", len(objectsOf[*corev1.Event](d)), slices.ContainsFunc(d.Objects, isTroubled)},
 	} {
 		if k.has == 0 && k.needed {
@@ -46,6 +49,27 @@ func (d *Dump) noteLacking() []string {
 	}
 	return []string{fmt.Sprintf("The dump has no %s, and the answer depends on them. If the cluster has some, dump them and add -f more.yaml: "+
 		"kubectl get %s -A -o yaml > more.yaml", strings.Join(kinds, ", "), strings.Join(kinds, ","))}
+}
+
+// count returns the number of objects of a kind.
+func (d *Dump) count(kind api.Kind) int {
+	n := 0
+	for _, obj := range d.Objects {
+		if api.KindOf(obj) == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// isRestored reports whether an object is a claim whose volume is made from a snapshot (SNAP-030).
+func isRestored(obj api.Object) bool {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	if !ok || claim.Spec.VolumeName != "" {
+		return false
+	}
+	source := objects.DataSourceOf(claim)
+	return source != nil && source.Kind == "VolumeSnapshot"
 }
 
 // isProtectedAndDeleted reports whether an object is a claim that stays until no pod uses it (PROT-026).

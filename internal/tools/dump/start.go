@@ -121,6 +121,7 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 			cfg.Backends = append(cfg.Backends, b)
 		} else if given, ok := cfg.Backends[at].(*fake.Memory); ok {
 			d.attach(given)
+			d.takeSnapshots(given)
 		}
 	}
 	c.Backends, cfg.Injector = cfg.Backends, c.Evidence

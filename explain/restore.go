@@ -1,0 +1,118 @@
+package explain
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshots"
+	"github.com/volsim/volsim/storage"
+)
+
+// snapshotWord is the kind of a snapshot in the source of a claim.
+const snapshotWord = "VolumeSnapshot"
+
+// restored explains a claim from whose VolumeSnapshot its driver cannot create a volume now. It reports whether that is so. A dump without
+// VolumeSnapshots does not tell.
+func (x *explainer) restored(e *Explanation, claim *corev1.PersistentVolumeClaim, driver string) bool {
+	source := objects.DataSourceOf(claim)
+	if source == nil || source.Kind != snapshotWord || x.Evidence != nil && len(x.Snapshots) == 0 {
+		return false
+	}
+	key := api.Key(objects.ValueOf(source.Namespace), source.Name)
+	snap, ok := snapshotOf[snapshots.Snapshot](x, snapshots.SnapshotKind, key)
+	name := snapshotWord + " " + key
+	// SNAP-030: the checks of the provisioner, each retried with backoff.
+	switch {
+	case !ok:
+		e.because("SNAP-030", fmt.Sprintf("its source %s does not exist", name))
+		e.todo(fmt.Sprintf("create %s, or create the claim again with another source", name))
+		e.manual("the provisioner retries within 5m, and succeeds once the snapshot is ready")
+		return true
+	case snap.DeletionTimestamp != nil && !isOneOf(snapshots.RestoreFinalizer, snap.Finalizers):
+		e.because("SNAP-030", fmt.Sprintf("its source %s is being deleted", name))
+		e.todo("create the claim again with another source")
+		e.manual("each retry of the provisioner fails the same way")
+		return true
+	}
+	content, ok := snapshotOf[snapshots.Content](x, snapshots.ContentKind, snap.Bound())
+	switch {
+	case !snap.IsReady() || !ok:
+		x.awaitSnapshot(e, snap, content, driver)
+		return true
+	case content.Spec.Driver != driver:
+		e.because("SNAP-030", fmt.Sprintf("%s is in driver %s, and storage class %q has driver %s", name, content.Spec.Driver, objects.ClassOf(claim), driver))
+		e.todo(fmt.Sprintf("create the claim again, with a storage class of driver %s", content.Spec.Driver))
+		e.manual("each retry of the provisioner fails the same way")
+		return true
+	}
+	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if size := snap.Status.RestoreSize; size != nil && request.Cmp(*size) < 0 {
+		e.because("SNAP-030", fmt.Sprintf("it requests %s, and %s has %s", &request, name, size))
+		// API-221: the request of a claim that is not bound cannot be changed.
+		e.todo(fmt.Sprintf("create the claim again, with at least %s", size))
+		e.manual("each retry of the provisioner fails the same way, and the request of a claim can be changed only once it is bound")
+		return true
+	}
+	return false
+}
+
+// snapshotOf returns an object of external-snapshotter; ok is false, and the object empty, if it does not exist.
+func snapshotOf[T any](x *explainer, kind api.Kind, key string) (obj *T, ok bool) {
+	for _, other := range x.Snapshots {
+		if api.KindOf(other) == kind && api.KeyOf(other) == key {
+			return snapshots.Of[T](other), true
+		}
+	}
+	return new(T), false
+}
+
+// awaitSnapshot explains a claim that waits until a snapshot is ready. content is that of the snapshot, empty if there is none.
+func (x *explainer) awaitSnapshot(e *Explanation, snap *snapshots.Snapshot, content *snapshots.Content, driver string) {
+	waits := fmt.Sprintf("it waits for %s %s, which is not ready: ", snapshotWord, api.KeyOf(snap))
+	// SNAP-023, SNAP-009: the sidecar reports its error in the content, from which it is copied to the snapshot.
+	todo := ""
+	failed := content.Status != nil && content.Status.Error != nil
+	switch {
+	case failed:
+		e.because("SNAP-030", waits+"the driver could not take it"+messageOf(content.Status.Error))
+		e.next(actors.Snapshotter(content.Spec.Driver), "takes the snapshot again")
+		todo = x.readLog(storage.CreateSnapshot, content.Spec.Driver, "")
+		e.manual("each attempt to take the snapshot fails the same way")
+		if a, ok := x.Evidence.Call(content.Spec.Driver, evidence.SnapshotName(content), "", storage.CreateSnapshot); ok {
+			e.assume(a)
+			e.Notes = append(e.Notes, a.Meaning())
+		}
+	case content.Name != "":
+		e.because("SNAP-030", waits+fmt.Sprintf("the driver still takes it, since %s", stamp(content.CreationTimestamp.Time)))
+		e.next(actors.Snapshotter(content.Spec.Driver), "asks the driver until the snapshot is ready")
+		e.automatic(x.Now, "SNAP-022", "when the snapshot is ready; the provisioner then retries within 5m")
+	case snap.Status != nil && snap.Status.Error != nil:
+		e.because("SNAP-030", waits+"snapshot-controller reports an error"+messageOf(snap.Status.Error))
+		e.next(actors.Snapshot, "tries again")
+		todo = "remove the cause that the error names"
+		e.manual("each attempt of snapshot-controller fails the same way")
+	default:
+		// SNAP-006: the controller makes the content, or binds one that exists (SNAP-010).
+		e.because("SNAP-030", waits+"snapshot-controller has not made its VolumeSnapshotContent yet")
+		e.next(actors.Snapshot, "makes the VolumeSnapshotContent")
+		e.automatic(x.Now, "SNAP-006", "when the snapshot is ready; if nothing happens for minutes, check that snapshot-controller runs")
+	}
+	e.next(actors.Provisioner(driver), "creates the volume once the snapshot is ready")
+	if todo != "" {
+		e.todo(todo)
+	}
+}
+
+// messageOf renders an error in the status of a snapshot.
+func messageOf(failed *snapshots.Error) string {
+	text := ""
+	if failed.Time != nil {
+		text = " (" + stamp(failed.Time.Time) + ")"
+	}
+	return text + ": " + objects.ValueOf(failed.Message)
+}

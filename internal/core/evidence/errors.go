@@ -1,0 +1,68 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// meanings say what the codes of gRPC mean in a reply of a CSI driver.
+var meanings = map[storage.Code]string{
+	storage.InvalidArgument:   "the driver refuses the request: a parameter of the class, the size, or the mode",
+	storage.NotFound:          "the storage system has no such volume, node or snapshot",
+	storage.AlreadyExists:     "the storage system has a volume of that name with other properties",
+	"PermissionDenied":        "the credentials of the driver lack a permission",
+	"Unauthenticated":         "the storage system does not accept the credentials of the driver",
+	storage.ResourceExhausted: "the storage system has no room, or a quota or limit is used up",
+	// The volume is in a state in which the call is impossible.
+	storage.FailedPrecondition: "the state of the volume does not allow the call: it may be in use or attached to another node",
+	storage.Aborted:            "another call for this volume is still under way",
+	storage.OutOfRange:         "the storage system has no volumes of that size",
+	storage.Unimplemented:      "the driver does not have this call",
+	storage.Internal:           "the driver failed, and its own log says why",
+	storage.Unavailable:        "the driver or the API of its storage system cannot be reached",
+	storage.DeadlineExceeded:   "the driver did not answer in time, and may still have done it",
+}
+
+// Meaning says what the error of a failing driver means, and when the call is made again; "" for an error without a code.
+func (a Assumption) Meaning() string {
+	meaning := meanings[a.Code]
+	if meaning == "" {
+		return ""
+	}
+	// XPROV-001, ATT-171, EXP-020, MNT-005: the longest waits between two attempts.
+	wait := 5 * time.Minute
+	if Sidecar(a.Operation) == "" {
+		wait = 122 * time.Second
+	}
+	text := fmt.Sprintf("%s means that %s; it is retried at most %s apart", a.Code, meaning, strings.TrimSuffix(wait.String(), "0s"))
+	if !a.Last.IsZero() {
+		text += ", next by " + a.Last.Add(wait).UTC().Format(time.TimeOnly)
+	}
+	return text
+}
+
+// Sidecar returns the container of a driver's controller plugin that makes a call; "" for the calls of a kubelet to the node plugin.
+func Sidecar(op storage.Op) string {
+	switch op {
+	case storage.Create, storage.Delete:
+		return "csi-provisioner"
+	case storage.Attach, storage.Detach:
+		return "csi-attacher"
+	case storage.Expand, storage.Modify:
+		return "csi-resizer"
+	case storage.CreateSnapshot, storage.DeleteSnapshot, storage.GetSnapshot:
+		return "csi-snapshotter"
+	}
+	return ""
+}
+
+// Log says which log tells why a call of a driver fails; node is that of the kubelet that makes the call.
+func Log(op storage.Op, driver, node string) string {
+	if sidecar := Sidecar(op); sidecar != "" {
+		return fmt.Sprintf("the log of container %s, and of the driver's own container, in the controller plugin of driver %s", sidecar, driver)
+	}
+	return fmt.Sprintf("the log of the node plugin of driver %s on node %s", driver, node)
+}
