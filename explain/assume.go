@@ -43,6 +43,12 @@ func (x *explainer) withAssumptions(e Explanation) Explanation {
 	return e
 }
 
+// stopped reports whether a controller is assumed not to run.
+func (x *explainer) stopped(actor string) bool {
+	_, stopped := x.Evidence.Controller(actor)
+	return stopped
+}
+
 // createFails explains a claim for which the driver is assumed to create no volume. It reports whether there is such an assumption.
 func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeClaim, driver string) bool {
 	a, ok := x.Evidence.Create(driver, claim)

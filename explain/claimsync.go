@@ -126,6 +126,10 @@ func (x *explainer) provisioning(s *claimSync, claim *corev1.PersistentVolumeCla
 	case d.Rule == "PROV-021":
 		s.set(d.Rule, fmt.Sprintf("no volume fits, and its storage class %q does not exist", name),
 			fmt.Sprintf("create storage class %q, or a volume that fits", name))
+	case d.Rule == "PROV-024" && class.Provisioner == noProvisioner && claim.Annotations[objects.AnnSelectedNode] != "":
+		// PROV-011, SCHED-070: with the annotation neither the controller nor the scheduler matches the claim with a free volume.
+		s.set("PROV-011", fmt.Sprintf("storage class %q does not create volumes, and because of annotation %s (node %s) the scheduler chooses none", name,
+			objects.AnnSelectedNode, claim.Annotations[objects.AnnSelectedNode]), "remove the annotation: "+unselect(claim))
 	case d.Rule == "PROV-024" && class.Provisioner == noProvisioner:
 		s.set(d.Rule, fmt.Sprintf("no volume fits, and storage class %q does not create volumes", name), createFitting)
 	case d.Rule == "PROV-024" && x.Backends != nil:
@@ -133,6 +137,11 @@ func (x *explainer) provisioning(s *claimSync, claim *corev1.PersistentVolumeCla
 	default:
 		s.set("BIND-057", fmt.Sprintf("no volume fits, so %s creates one", class.Provisioner), "")
 	}
+}
+
+// unselect returns the command that lets the scheduler choose another node for a claim.
+func unselect(claim *corev1.PersistentVolumeClaim) string {
+	return fmt.Sprintf("kubectl annotate pvc %s %s- -n %s", claim.Name, objects.AnnSelectedNode, claim.Namespace)
 }
 
 // noProvisioner is the provisioner of classes whose volumes an administrator creates.

@@ -275,8 +275,9 @@ func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 	}
 }
 
-// pinned explains a pod with a claim that is being provisioned for one node (SCHED-070, SCHED-071).
+// pinned explains a pod with a claim that is being provisioned for one node (SCHED-070, SCHED-071). It changes with that claim.
 func (x *explainer) pinned(e *Explanation, pod *corev1.Pod) {
+	x.addClaims(e, pod)
 	for _, key := range objects.ClaimsOf(pod) {
 		claim, ok := x.claims[key]
 		if !ok {
@@ -286,18 +287,17 @@ func (x *explainer) pinned(e *Explanation, pod *corev1.Pod) {
 		if selected == "" || claim.Annotations[objects.AnnBindCompleted] != "" {
 			continue
 		}
-		if x.nodes[selected] == nil {
+		e.next(actors.Scheduler, "places it once the claim has another node or a volume")
+		e.follow()
+		switch {
+		case x.nodes[selected] == nil:
 			e.because("SCHED-071", fmt.Sprintf("claim %s is being provisioned for node %q, which does not exist", key, selected))
-			if driver, ok := x.csiProvisioner(claim); ok {
-				// XPROV-031, XPROV-026: for a missing node, the provisioner asks the scheduler for another one.
-				e.next(actors.Provisioner(driver), fmt.Sprintf("removes annotation %s from claim %s", objects.AnnSelectedNode, key))
-				e.automatic(x.Now, "XPROV-026", "with the next sync of the provisioner")
-				return
-			}
-			e.todo(fmt.Sprintf("remove annotation %s from claim %s", objects.AnnSelectedNode, key))
-			return
+		case e.Changes.When == Automatic:
+			e.Notes = append(e.Notes, fmt.Sprintf("if node %s does not take the pod, and the volume can be reached from there only, uncordon or free that node", selected))
+		default:
+			e.todo("end what keeps the claim from its volume, or let the scheduler choose another node: " + unselect(claim))
 		}
-		e.todo(fmt.Sprintf("make node %q fit for the pod, or remove annotation %s from claim %s", selected, objects.AnnSelectedNode, key))
+		return
 	}
 }
 

@@ -49,6 +49,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.Notes = append(e.Notes, fmt.Sprintf("last failure of the provisioner (XPROV-026, %s): %s", stamp(timeOf(failed)), failed.Message))
 	}
 	backend, known := x.backends().Get(driver)
+	node := claim.Annotations[objects.AnnSelectedNode]
 	runs := known || x.drivers[driver] != nil
 	switch {
 	case known && !backends.Can(backend, storage.Create):
@@ -66,6 +67,11 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		// PROV-032: the controller waits; it cannot know whether such a provisioner runs.
 		e.next("provisioner of "+driver, "creates a volume, if it runs: there is no CSIDriver object of that name")
 		e.automatic(x.Now, "PROV-032", "when the provisioner has created a volume; no other component creates one")
+	case node != "" && x.nodes[node] == nil && (x.Evidence == nil || len(x.nodes) > 0) && !x.stopped(actors.Provisioner(driver)):
+		// XPROV-026: the provisioner looks at the node before it asks the driver.
+		e.because("XPROV-026", fmt.Sprintf("annotation %s names node %q, which does not exist", objects.AnnSelectedNode, node))
+		e.next(actors.Provisioner(driver), "removes the annotation; then the scheduler chooses another node")
+		e.automatic(x.Now, "XPROV-026", "with the next sync of the provisioner")
 	case x.createFails(e, claim, driver):
 	default:
 		e.next(actors.Provisioner(driver), "creates a volume")
@@ -170,15 +176,4 @@ func (x *explainer) pluginProvisions(e *Explanation, claim *corev1.PersistentVol
 		// PROV-046, PROV-048: failures are retried with backoff, by a resync.
 		e.automatic(x.Now, "PROV-048", "when the plugin has created a volume; failures are retried within 2m2s, with a resync")
 	}
-}
-
-// csiProvisioner returns the CSI driver of the claim's class; ok is false unless it is known to run.
-func (x *explainer) csiProvisioner(claim *corev1.PersistentVolumeClaim) (string, bool) {
-	class, ok := x.classes[objects.ClassOf(claim)]
-	if !ok {
-		return "", false
-	}
-	driver, _ := provisionerOf(class)
-	backend, known := x.backends().Driver(driver)
-	return driver, known && backends.Can(backend, storage.Create) || !known && x.drivers[driver] != nil
 }
