@@ -76,7 +76,7 @@ var components = []component{
 		return err
 	}},
 	{name: actors.NodeLifecycle, start: func(c *Cluster) error {
-		cfg := nodelifecycle.Config{}
+		cfg := nodelifecycle.Config{Continues: c.cfg.internal.Continues}
 		// NODE-023: without kubelets the user stands for them.
 		if c.leases != nil {
 			cfg.Leases = c.leases
@@ -85,7 +85,7 @@ var components = []component{
 		return err
 	}},
 	{name: actors.TaintEviction, start: func(c *Cluster) error {
-		_, err := tainteviction.New(c.engine)
+		_, err := tainteviction.New(c.engine, c.cfg.internal.Continues)
 		return err
 	}},
 	{name: actors.Expander, start: func(c *Cluster) error {

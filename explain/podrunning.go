@@ -104,10 +104,8 @@ func (x *explainer) onDeadNode(e *Explanation, pod *corev1.Pod, node *corev1.Nod
 	}
 	// NODE-063: the time counts from the taint.
 	at, rule := x.Now, "NODE-063"
-	for i := range taints {
-		if added := taints[i].TimeAdded; added != nil && added.Add(stays).After(at) {
-			at = added.Add(stays)
-		}
+	if begun := tainteviction.Begun(pod, taints); begun.Add(stays).After(at) {
+		at = begun.Add(stays)
 	}
 	text := fmt.Sprintf("%s deletes it, %v after the NoExecute taint of the node", actors.TaintEviction, stays)
 	if !tainted {
@@ -116,9 +114,6 @@ func (x *explainer) onDeadNode(e *Explanation, pod *corev1.Pod, node *corev1.Nod
 	e.next(actors.TaintEviction, fmt.Sprintf("evicts it at %s", stamp(at)))
 	e.todo(back + "; it stops the eviction")
 	e.automatic(at, rule, text)
-	if tainted && x.Evidence != nil && stays > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("what is simulated ahead begins with a restart of the controllers, after which the %v count anew", stays))
-	}
 	e.Notes = append(e.Notes, "once deleted it stays Terminating until the node is back or it is deleted by force (ATT-195)")
 }
 

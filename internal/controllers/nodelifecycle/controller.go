@@ -38,6 +38,8 @@ type Leases interface {
 type Config struct {
 	// Leases are the leases of nodes. Nil: there are no kubelets, and every lease counts as renewed (NODE-023).
 	Leases Leases
+	// Continues: it goes on as one that has run all the time, also before its start: the NoExecute taints of nodes that are not ready stay.
+	Continues bool
 	// everyPass runs every pass, for tests of those that are skipped.
 	everyPass bool
 }
@@ -47,6 +49,7 @@ type controller struct {
 	actor      *engine.Actor
 	events     *engine.Recorder
 	leases     Leases
+	continues  bool
 	nodes      engine.Informer[*corev1.Node]
 	pods       engine.Informer[*corev1.Pod]
 	podsByNode store.Index[*corev1.Pod]
@@ -86,7 +89,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	}
 	return e.NewActor(actors.NodeLifecycle, func(a *engine.Actor) {
 		c = &controller{
-			actor: a, events: a.NewRecorder(component), leases: cfg.Leases, podsByNode: s.PodsByNode,
+			actor: a, events: a.NewRecorder(component), leases: cfg.Leases, continues: cfg.Continues, podsByNode: s.PodsByNode,
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
 			known: map[string]types.UID{}, health: map[string]*nodeHealth{}, retry: map[string]bool{},
 			zones: map[string]ZoneState{}, queues: map[string]*taintQueue{},

@@ -41,7 +41,7 @@ func (f *fixture) controllers(names []string) {
 		f.OK(err)
 	}
 	if runs("taints") {
-		_, err := tainteviction.New(f.Engine)
+		_, err := tainteviction.New(f.Engine, false)
 		f.OK(err)
 	}
 	if runs("pods") {

@@ -36,6 +36,8 @@ func (c *controller) monitorNodes(p *engine.Process) {
 // register compares the nodes with those of the last pass (NODE-030).
 func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
 	listed := map[string]bool{}
+	// A controller that goes on knows the nodes, and that their NoExecute taints are its own.
+	first := c.continues && len(c.known) == 0
 	for _, node := range nodes {
 		listed[node.Name] = true
 		if _, known := c.known[node.Name]; known {
@@ -46,7 +48,9 @@ func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
 			node.Name, node.Name)
 		c.known[node.Name] = node.UID
 		c.addZone(ZoneOf(node))
-		c.markReachable(p, node)
+		if !first {
+			c.markReachable(p, node)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.known)) {
 		if listed[name] {

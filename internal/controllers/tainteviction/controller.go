@@ -32,14 +32,17 @@ type controller struct {
 	// tainted are the NoExecute taints of nodes that have some, as the controller has last worked on them (NODE-061).
 	tainted map[string][]corev1.Taint
 	timers  timers
+	// continues: the time that a taint is tolerated counts from the taint, not from when the controller sees it.
+	continues bool
+	start     time.Time
 }
 
-// New adds the controller.
-func New(e *engine.Engine) (*engine.Actor, error) {
+// New adds the controller. With continues it goes on as one that has run all the time, also before its start.
+func New(e *engine.Engine, continues bool) (*engine.Actor, error) {
 	s := e.Store()
 	return e.NewActor(actors.TaintEviction, func(a *engine.Actor) {
 		c := &controller{
-			events: a.NewRecorder(actors.TaintEviction), podsByNode: s.PodsByNode,
+			events: a.NewRecorder(actors.TaintEviction), podsByNode: s.PodsByNode, continues: continues, start: e.Now(),
 			nodes: engine.NewInformer(a, s.Nodes), pods: engine.NewInformer(a, s.Pods),
 		}
 		c.timers = timers{actor: a, fire: c.evict}
@@ -154,8 +157,17 @@ func (c *controller) decide(p *engine.Process, pod *corev1.Pod, taints []corev1.
 		if c.timers.byPod[key] == nil {
 			p.Decide("NODE-063", pod, "it tolerates the NoExecute taints of its node for %v", stays)
 		}
-		c.timers.add(key, stays)
+		c.timers.add(key, stays-c.waited(p, pod, taints))
 	}
+}
+
+// waited returns how long a pod has waited for its eviction before the controller started.
+func (c *controller) waited(p *engine.Process, pod *corev1.Pod, taints []corev1.Taint) time.Duration {
+	begun := Begun(pod, taints)
+	if !c.continues || begun.IsZero() || begun.After(c.start) {
+		return 0
+	}
+	return p.Now().Sub(begun)
 }
 
 // tolerated reports whether every taint has a toleration, with or without a limit in time.

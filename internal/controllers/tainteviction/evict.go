@@ -38,6 +38,26 @@ func Evict(tolerations []corev1.Toleration, taints []corev1.Taint) time.Duration
 	return stays
 }
 
+// Begun returns when a pod with these tolerations began to wait for its eviction: when the first NoExecute taint was added that it tolerates for a
+// limited time, or when it was created if that was later; zero if the taints do not tell. A controller that runs all the time counts from
+// there (NODE-063, NODE-064).
+func Begun(pod *corev1.Pod, taints []corev1.Taint) time.Time {
+	var begun time.Time
+	for i := range taints {
+		added := taints[i].TimeAdded
+		if added == nil || Evict(pod.Spec.Tolerations, taints[i:i+1]) <= 0 {
+			continue
+		}
+		if begun.IsZero() || added.Time.Before(begun) {
+			begun = added.Time
+		}
+	}
+	if created := pod.CreationTimestamp.Time; !begun.IsZero() && created.After(begun) {
+		return created
+	}
+	return begun
+}
+
 // NoExecute returns the taints with effect NoExecute.
 func NoExecute(taints []corev1.Taint) []corev1.Taint {
 	var some []corev1.Taint

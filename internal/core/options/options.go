@@ -20,6 +20,9 @@ type Options struct {
 	NoSkipping bool
 	// AssumeSecrets is engine.Config.AssumeSecrets, for dumps, which have no Secrets.
 	AssumeSecrets bool
+	// Continues: the cluster goes on from a dump, whose controllers ran before. The NoExecute taints of
+	// nodes that are not ready stay, and tolerations count from the taint.
+	Continues bool
 	// CountedNames is store.Config.CountedNames.
 	CountedNames bool
 	// NoControllers is a cluster without controllers and kubelets: a bare API server.

@@ -37,7 +37,7 @@ func (w *Ours) startNodes(e *engine.Engine) error {
 	if _, err := nodelifecycle.New(e, nodelifecycle.Config{Leases: w.leases}); err != nil {
 		return err
 	}
-	if _, err := tainteviction.New(e); err != nil {
+	if _, err := tainteviction.New(e, false); err != nil {
 		return err
 	}
 	e.Advance(CollectorStart - NodesStart)

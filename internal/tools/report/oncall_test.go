@@ -55,7 +55,7 @@ func TestExplainOnCall(t *testing.T) {
 		{"XPROV-053", "delete-refused", []string{"has refused to delete volume pv1 200 times since 09:12 with PermissionDenied", "only when you act"},
 			"automatically"},
 		{"NODE-063", "node-lost", []string{"pod/shop/app-1-x is Running", "node n1 is NotReady since 2026-03-01T11:57:00Z",
-			"automatically at 2026-03-01T12:02:05Z", "pod/shop/app-1-x  is being deleted"}, "desired state"},
+			"automatically at 2026-03-01T12:02:05Z", "2m5s   pod/shop/app-1-x  is being deleted"}, "desired state"},
 		{"RECL-066", "unready", []string{"pod/shop/app is Running", "it runs on node n1, but is not ready since 2026-03-01T11:57:00Z",
 			"pod/shop/evicted is Failed", "The node was low on resource: memory", "only when you act"}, "automatically"},
 		{"SCHED-020", "custom-scheduler", []string{`only scheduler "volcano" may place it`, "within 10m: no change"}, "automatically"},
@@ -95,6 +95,7 @@ func TestPredictOnCall(t *testing.T) {
 		{"SIM", "hpa", "scale rs web --replicas=3", []string{"is scaled from 1 to 3", "15s   replicaset.apps/default/web  is scaled from 3 to 1",
 			"default/web asks for 1 replicas, within 1 to 5; assumed to work"}, ""},
 		{"SIM", "hpa", "scale rs web --replicas=0", []string{"is scaled from 1 to 0"}, "from 0"},
+		{"NODE-063", "node-lost", "nothing", []string{"2m5s ~ pod/shop/app-1-x      is being deleted"}, ""},
 		{"RECL-065", "recycle-failed", "nothing", []string{"the recycler pod of volume nfs1 has failed"}, "Available"},
 	} {
 		t.Run(tt.dump+" "+tt.steps, func(t *testing.T) {
