@@ -202,3 +202,12 @@ func TestDumpMistakes(t *testing.T) {
 		})
 	}
 }
+
+// A step that is refused makes the exit status 1, as with kubectl; the answer is there.
+func TestPredictRefused(t *testing.T) {
+	status, out, errOut := shell("", "predict", "-f", "testdata/running.yaml", "--", "create", "ns", "shop!", "then", "cordon", "ip-10-0-1-20")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, out, "Refused: create ns shop!: ")
+	require.Contains(t, out, "is cordoned")
+	require.Contains(t, errOut, "volsim: refused: create ns shop!: ")
+}

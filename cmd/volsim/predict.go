@@ -19,6 +19,7 @@ import (
 
 const predictLong = `Simulate a change of a real cluster and report its effects: which volumes are deleted with their data, which pods stop, what gets
 stuck, and when. The cluster is also simulated without the change; effects that occur in both are marked with ~.
+The exit status is 1 if the API server or kubectl refuses a step, or a drain does not end.
 
 Steps, separated by the word then:
 `
@@ -64,9 +65,14 @@ func newPredict() *cobra.Command {
 				return err
 			}
 			if flags.output == "yaml" {
-				return writeList(cmd.OutOrStdout(), p.Objects())
+				err = writeList(cmd.OutOrStdout(), p.Objects())
+			} else {
+				err = flags.print(cmd.OutOrStdout(), p, func(w io.Writer) error { return report.WritePrediction(w, p) })
 			}
-			return flags.print(cmd.OutOrStdout(), p, func(w io.Writer) error { return report.WritePrediction(w, p) })
+			if err == nil && len(p.Refused) > 0 {
+				err = fmt.Errorf("refused: %s: %s", p.Refused[0].Step, p.Refused[0].Reason)
+			}
+			return err
 		},
 	}
 	flags.register(cmd)

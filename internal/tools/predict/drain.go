@@ -122,7 +122,7 @@ func (r *run) cordon(node string) error {
 	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), `{"spec":{"unschedulable":true}}`)
 }
 
-// drain evicts the pods of a node, and waits until they are gone. A drain that does not end is a note.
+// drain evicts the pods of a node, and waits until they are gone. A drain that does not end is a refusal, as it is an error of kubectl.
 func (d *drainStep) drain(r *run, node string) error {
 	timeout := d.timeout
 	if r.opts.For < timeout && timeout == maxWait {
@@ -141,11 +141,30 @@ func (d *drainStep) drain(r *run, node string) error {
 		failed = append(failed, err)
 	}
 	if len(failed) > 0 {
-		text, blocked := drain.Text(failed[:1]), drain.Blocked{}
-		if errors.As(failed[0], &blocked) && blocked.Reason != nil {
-			text += ": " + blocked.Reason.Error()
-		}
-		r.note("The drain of node %s does not end: %s.", node, strings.TrimSuffix(text, "."))
+		return script.Refusal{Err: fmt.Errorf("the drain of node %s does not end: %s", node, whyBlocked(failed))}
 	}
 	return nil
+}
+
+// shownBlocked is the number of pods that the reason of a drain lists.
+const shownBlocked = 3
+
+// whyBlocked says which pods stay, and the PodDisruptionBudget of each that forbids its eviction (PDB-023).
+func whyBlocked(failed []error) string {
+	var texts []string
+	for _, err := range failed[:min(len(failed), shownBlocked)] {
+		text := err.Error()
+		blocked, refused := drain.Blocked{}, (*apierrors.StatusError)(nil)
+		if errors.As(err, &blocked) && errors.As(blocked.Reason, &refused) {
+			text += ": " + strings.TrimSuffix(refused.Error(), ".")
+			for _, cause := range refused.ErrStatus.Details.Causes {
+				text += ": " + strings.TrimSuffix(cause.Message, ".")
+			}
+		}
+		texts = append(texts, text)
+	}
+	if more := len(failed) - shownBlocked; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more pods", more))
+	}
+	return strings.Join(texts, "; ")
 }

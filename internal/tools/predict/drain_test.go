@@ -20,15 +20,15 @@ func TestDrain(t *testing.T) {
 		name, steps string
 		happens     string
 		never       string
-		note        string
+		refused     string
 		total       time.Duration
 	}{
 		{name: "without a budget", steps: "drain n1 --ignore-daemonsets then nothing", happens: "pod/default/db-1 is scheduled to node n2",
 			total: 62 * time.Second},
 		{name: "with a budget that forbids it", steps: "apply -f testdata/budget.yaml then drain n1 --timeout=30s then cordon n2",
 			happens: "node/n2 is cordoned", never: "db-1",
-			note: `The drain of node n1 does not end: error when evicting pods/"db-1" -n "default": global timeout reached: 30s: ` +
-				"Cannot evict pod as it would violate the pod's disruption budget.",
+			refused: `the drain of node n1 does not end: error when evicting pods/"db-1" -n "default": global timeout reached: 30s: ` +
+				"Cannot evict pod as it would violate the pod's disruption budget: The disruption budget db needs 2 healthy pods and has 2 currently",
 			total: 91 * time.Second},
 		{name: "with a budget, until a third pod runs", steps: "apply -f testdata/budget.yaml then scale sts db --replicas=3 then drain n1",
 			happens: "pod/default/db-1 is scheduled to node n2", total: 67 * time.Second},
@@ -47,10 +47,12 @@ func TestDrain(t *testing.T) {
 			if test.never != "" {
 				require.NotContains(t, text, test.never)
 			}
-			if test.note != "" {
-				require.Contains(t, p.Notes, test.note)
+			require.Empty(t, p.Notes)
+			if test.refused != "" {
+				require.Len(t, p.Refused, 1)
+				require.Equal(t, test.refused, p.Refused[0].Reason)
 			} else {
-				require.Empty(t, p.Notes)
+				require.Empty(t, p.Refused)
 			}
 			require.Equal(t, test.total, p.Until.Sub(p.From).Round(time.Second))
 		})

@@ -89,7 +89,7 @@ func TestPredictOnCall(t *testing.T) {
 			[]string{"VolumeResizeFailed", "code = OutOfRange", "assumed to accept at most 1Ti"}, "pv/pv1           grows"},
 		{"EXP-021", "limit", `patch pvc ok -p {"spec":{"resources":{"requests":{"storage":"500Gi"}}}}`, []string{"grows from 10Gi to 500Gi",
 			"nothing shows whether it accepts volumes of 500Gi (its largest has 10Gi)"}, "VolumeResizeFailed"},
-		{"MNT-387", "unmount-stuck", "drain n1 --force --timeout=20s", []string{"The drain of node n1 does not end"}, "is deleted"},
+		{"MNT-387", "unmount-stuck", "drain n1 --force --timeout=20s", []string{"Refused: drain n1 --force --timeout=20s: the drain of node n1 does not end"}, "is deleted"},
 		{"XPROV-054", "pv-stuck-detach", `patch pv pv1 --type=merge -p {"metadata":{"finalizers":null}}`,
 			[]string{"pv/pv1  is deleted", "nothing deletes the storage: volume h-pv1 in disk.example.com stays"}, ""},
 		{"SIM", "hpa", "scale rs web --replicas=3", []string{"is scaled from 1 to 3", "15s   replicaset.apps/default/web  is scaled from 3 to 1",
