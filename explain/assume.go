@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -61,7 +63,14 @@ func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeCl
 		// PROV-032: the controller waits for the provisioner.
 		e.because("PROV-032", "no volume fits, and "+a.Evidence)
 		e.Next = nil
-		e.todo(fmt.Sprintf("start the provisioner of driver %s", driver))
+		start := "start the provisioner of driver " + driver
+		if meant := x.similarDriver(driver); meant != "" {
+			// API-230: the provisioner of a class cannot be changed.
+			e.todo(fmt.Sprintf("driver %q is installed: if storage class %q means that one, delete the class and create it again with this provisioner", meant,
+				objects.ClassOf(claim)))
+			start = "or " + start
+		}
+		e.todo(start)
 		e.manual("no other component creates a volume")
 		return true
 	}
@@ -74,6 +83,23 @@ func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeCl
 	x.explainError(e, a, driver)
 	e.manual("each retry of the provisioner fails the same way")
 	return true
+}
+
+// similarDriver returns the installed driver that the name of another one probably means; "" if there is none, or if that driver is installed.
+func (x *explainer) similarDriver(name string) string {
+	var names []string
+	for _, driver := range sorted(x.Drivers) {
+		names = append(names, driver.Name)
+	}
+	for _, node := range sorted(x.CSINodes) {
+		for i := range node.Spec.Drivers {
+			names = append(names, node.Spec.Drivers[i].Name)
+		}
+	}
+	if slices.Contains(names, name) {
+		return ""
+	}
+	return similar.To(name, names)
 }
 
 // remedyOf returns what the user can do about an error of a driver if the code says what is at fault; "" if only the log does.

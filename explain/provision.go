@@ -67,6 +67,9 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		// PROV-032: the controller waits; it cannot know whether such a provisioner runs.
 		e.next("provisioner of "+driver, "creates a volume, if it runs: there is no CSIDriver object of that name")
 		e.automatic(x.Now, "PROV-032", "when the provisioner has created a volume; no other component creates one")
+		if meant := x.similarDriver(driver); meant != "" {
+			e.Notes = append(e.Notes, fmt.Sprintf("driver %q is installed: storage class %q may mean that one", meant, objects.ClassOf(claim)))
+		}
 	case node != "" && x.nodes[node] == nil && (x.Evidence == nil || len(x.nodes) > 0) && !x.stopped(actors.Provisioner(driver)):
 		// XPROV-026: the provisioner looks at the node before it asks the driver.
 		e.because("XPROV-026", fmt.Sprintf("annotation %s names node %q, which does not exist", objects.AnnSelectedNode, node))
