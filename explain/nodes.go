@@ -21,22 +21,22 @@ func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (got, nee
 	case "":
 		return "", ""
 	case "SCHED-024":
-		return nodeConstraint(pod, node, r)
+		return x.nodeConstraint(pod, node, r)
 	case "SCHED-070":
 		return fmt.Sprintf("claim %s is being provisioned for node %s", r.Claim, x.claims[r.Claim].Annotations[objects.AnnSelectedNode]), ""
 	case "SCHED-102":
 		return fmt.Sprintf("no free volume for claim %s is reachable, and storage class %q does not create volumes",
 			r.Claim, objects.ClassOf(x.claims[r.Claim])), ""
 	case "SCHED-103":
-		return "labels " + describeLabels(node.Labels),
-			fmt.Sprintf("labels in the allowedTopologies of storage class %q", objects.ClassOf(x.claims[r.Claim]))
+		class := objects.ClassOf(x.claims[r.Claim])
+		return "labels " + describeLabels(node.Labels), fmt.Sprintf("%s, the allowedTopologies of storage class %q", describeTopologies(x.classes[class]), class)
 	case "SCHED-110":
 		if pv := x.volumes[r.Volume]; pv != nil {
 			return describeLabels(affinityLabels(node.Labels, pv)), fmt.Sprintf("%s to reach volume %s", match.DescribeAffinity(pv), pv.Name)
 		}
 		return reasons, "labels that the node affinity of the volume accepts"
 	case "SCHED-112":
-		return "no CSIStorageCapacity for this node has room for the claim", ""
+		return x.describeCapacity(node, x.claims[r.Claim])
 	case "SCHED-113":
 		if r.Claim != "" {
 			return fmt.Sprintf("claim %s is bound to volume %s, which does not exist", r.Claim, r.Volume), ""
@@ -58,14 +58,16 @@ func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (got, nee
 }
 
 // nodeConstraint renders a rejection by a filter that checks the node itself (SCHED-024).
-func nodeConstraint(pod *corev1.Pod, node *corev1.Node, r schedule.NodeResult) (got, needed string) {
+func (x *explainer) nodeConstraint(pod *corev1.Pod, node *corev1.Node, r schedule.NodeResult) (got, needed string) {
 	switch r.Plugin {
 	case "NodeUnschedulable":
 		return "cordoned (spec.unschedulable is true)", ""
 	case "TaintToleration":
 		return fmt.Sprintf("the pod does not tolerate taint %s", strings.Join(untolerated(pod, node), ", ")), ""
 	case "NodeAffinity":
-		return "labels " + describeLabels(node.Labels), "labels that match the node selector and node affinity of the pod"
+		return "labels " + describeLabels(node.Labels), describeSelection(pod)
+	case "NodeResourcesFit":
+		return describeShortages(x.scheduler.Shortages(pod, node.Name))
 	}
 	return strings.Join(r.Reasons, ", "), ""
 }

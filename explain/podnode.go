@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -125,7 +126,8 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 		return false
 	}
 	if node != nil && !objects.AdmitsNode(pv, node.Labels) {
-		e.because("MNT-191", fmt.Sprintf("volume %s: node %[3]s cannot reach volume %[2]q", volume.Name, pv.Name, node.Name))
+		e.because("MNT-191", fmt.Sprintf("volume %s: node %[3]s cannot reach volume %[2]q: it has %[4]s, needs %[5]s", volume.Name, pv.Name, node.Name,
+			describeLabels(affinityLabels(node.Labels, pv)), match.DescribeAffinity(pv)))
 		e.todo("delete the pod and create it again, for another node")
 		e.manual("each retry of the kubelet fails the same way")
 		return false

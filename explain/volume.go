@@ -88,7 +88,8 @@ func (x *explainer) claimedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 		e.Notes = append(e.Notes, "when the claim is deleted: "+x.fate(pv))
 	case claim.Spec.VolumeName == "":
 		if objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode) {
-			e.because("BIND-065a", fmt.Sprintf("its claim %s has another volumeMode", key))
+			e.because("BIND-065a", fmt.Sprintf("its claim %s has another volumeMode: %s, not %s", key, objects.VolumeModeOf(claim.Spec.VolumeMode),
+				objects.VolumeModeOf(pv.Spec.VolumeMode)))
 			e.todo("create another claim or another volume")
 			e.manual("volumeMode cannot be changed")
 			return

@@ -42,7 +42,7 @@ func TestQuestionsOnCall(t *testing.T) {
 			want: []string{"Retained: volume vol", "claim team/data", "Pods that stop:", "pod/team/web-", "namespace/team"}},
 		{name: "the node of the zone is cordoned, and another node is full",
 			args: []string{"explain", "-f", dumps + "zone-b-cordoned-zone-a-full.yaml", "pod/p"},
-			want: []string{"n1  Insufficient cpu (SCHED-024); also topology.kubernetes.io/zone=a", "n2  cordoned", "1. uncordon node n2",
+			want: []string{"n1  Insufficient cpu: 0 free of 4, needs 1 (SCHED-024); also topology.kubernetes.io/zone=a", "n2  cordoned", "1. uncordon node n2",
 				"kubectl uncordon n2", "is Running"}, not: []string{"make room", "node.kubernetes.io/unschedulable"}},
 		{name: "a Released volume of the claim's name", args: []string{"explain", "-f", dumps + "released-of-this-name.yaml", "pvc/data"},
 			want: []string{"1. free volume old, which an earlier claim of this name had", "kubectl patch pv old", "is Bound"}},

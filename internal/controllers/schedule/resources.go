@@ -106,14 +106,27 @@ func (a amounts) most(b amounts) amounts {
 	return a
 }
 
+// The reasons of the filter NodeResourcesFit.
+const reasonPods, reasonInsufficient = "Too many pods", "Insufficient "
+
 // lacking returns the resources of which a node has too little for a pod, as reasons, and whether an empty node would have enough. A node
 // has enough of a resource that its status does not list.
 func lacking(requests, used, allocatable amounts, pods int) (reasons []string, resolvable bool) {
-	resolvable = true
-	if limit, ok := allocatable[corev1.ResourcePods]; ok && int64(pods)+1 > limit {
-		reasons = append(reasons, "Too many pods")
+	names, tooMany, resolvable := lackingNames(requests, used, allocatable, pods)
+	if tooMany {
+		reasons = append(reasons, reasonPods)
 	}
-	var names []corev1.ResourceName
+	for _, name := range names {
+		reasons = append(reasons, reasonInsufficient+string(name))
+	}
+	return reasons, resolvable
+}
+
+// lackingNames returns these resources, whether the node has too many pods, and whether an empty node would have enough.
+func lackingNames(requests, used, allocatable amounts, pods int) (names []corev1.ResourceName, tooMany, resolvable bool) {
+	resolvable = true
+	limit, limited := allocatable[corev1.ResourcePods]
+	tooMany = limited && int64(pods)+1 > limit
 	for name, want := range requests {
 		have, ok := allocatable[name]
 		if !ok || want == 0 || want <= have-used[name] {
@@ -123,10 +136,7 @@ func lacking(requests, used, allocatable amounts, pods int) (reasons []string, r
 		resolvable = resolvable && want <= have
 	}
 	slices.SortFunc(names, compareResources)
-	for _, name := range names {
-		reasons = append(reasons, "Insufficient "+string(name))
-	}
-	return reasons, resolvable
+	return names, tooMany, resolvable
 }
 
 // compareResources orders cpu first, then memory, then ephemeral storage, then all others by name.

@@ -19,8 +19,13 @@ func DescribeAffinity(pv *corev1.PersistentVolume) string {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
 		return "none"
 	}
-	terms := make([]string, 0, len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms))
-	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+	return DescribeTerms(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
+}
+
+// DescribeTerms renders the terms of a node selector: "zone in (a, b) and disk exists, or zone in (c)".
+func DescribeTerms(all []corev1.NodeSelectorTerm) string {
+	terms := make([]string, 0, len(all))
+	for _, term := range all {
 		var parts []string
 		for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
 			part := r.Key + " " + strings.ToLower(string(r.Operator))

@@ -45,7 +45,7 @@ func TestExplainOnCall(t *testing.T) {
 			`kubectl patch pod app --type=merge -p '{"metadata":{"finalizers":null}}' -n old`, "then pvc/old/d is deleted"}, ""},
 		{"QUO-020", "quota", []string{"statefulset.apps/default/db is 2/3 ready", "pod db-2 does not exist", "exceeded quota: q", "raise the ResourceQuota"},
 			"desired state"},
-		{"SCHED-112", "capacity", []string{"free capacity in the storage of a node"}, "free up a node"},
+		{"SCHED-112", "capacity", []string{"CSIStorageCapacity 5Gi, needs 50Gi (SCHED-112)", "free capacity in the storage of a node"}, "free up a node"},
 		{"RECL-065", "recycle-failed", []string{"the recycler pod of volume nfs1 has failed 30 times since 09:12", "only when you act"}, "automatically"},
 		{"MNT-387", "unmount-stuck", []string{"the kubelet of node n1 has not ended pod default/a, which had to stop until 10:00",
 			"restart kubelet and container runtime of node n1", "within 10m: no change"}, "automatically"},
