@@ -168,6 +168,9 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 			return c.dump.sourceOf(api.RefTo(obj)).locate(err)
 		}
 	}
+	if err := c.loadRevisions(); err != nil {
+		return err
+	}
 	if err := c.checkRequested(controllers); err != nil {
 		return err
 	}
