@@ -131,12 +131,17 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 		return false
 	}
 	e.assume(a)
+	e.Next = nil
 	if a.Actor() != "" {
 		e.todo("start the attacher of driver " + va.Spec.Attacher)
 	} else {
 		x.explainError(e, a, va.Spec.Attacher)
+		if op == storage.Detach {
+			// ATT-177: without the finalizer the detach counts as done.
+			e.todo(fmt.Sprintf("if that does not help, detach volume %s from node %s in the storage system, and then remove the finalizer: "+
+				`kubectl patch volumeattachment %s --type=merge -p '{"metadata":{"finalizers":null}}'`, backends.Handle(pv), va.Spec.NodeName, va.Name))
+		}
 	}
-	e.Next = e.Next[len(e.Next)-1:]
 	e.manual("each retry has the same result")
 	return true
 }

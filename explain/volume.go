@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
@@ -34,12 +35,24 @@ func (x *explainer) volumeState(pv *corev1.PersistentVolume) Explanation {
 	default:
 		x.claimedVolume(&e, pv)
 	}
-	for _, va := range x.byVolume[pv.Name] {
+	x.addAttachments(&e, x.byVolume[pv.Name])
+	return e
+}
+
+// addAttachments adds those attachments as related objects that are not explained yet.
+func (x *explainer) addAttachments(e *Explanation, vas []*storagev1.VolumeAttachment) {
+	for _, va := range vas {
 		if !x.seen[api.RefTo(va)] {
 			e.Related = append(e.Related, x.attachment(va))
 		}
 	}
-	return e
+}
+
+// attachedToUsers reports whether pods keep the volume attached where it is (ATT-025).
+func (x *explainer) attachedToUsers(pv *corev1.PersistentVolume) bool {
+	return slices.ContainsFunc(x.byVolume[pv.Name], func(va *storagev1.VolumeAttachment) bool {
+		return va.DeletionTimestamp == nil && len(x.wantedBy(pv, va.Spec.NodeName)) > 0
+	})
 }
 
 func (x *explainer) freeVolume(e *Explanation, pv *corev1.PersistentVolume) {
@@ -180,9 +193,14 @@ func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolum
 // blockedByAttacher explains a volume with the finalizer of its external attacher (ATT-178).
 func (x *explainer) blockedByAttacher(e *Explanation, pv *corev1.PersistentVolume, finalizer string) {
 	if vas := x.byVolume[pv.Name]; len(vas) > 0 {
-		e.because("ATT-178", fmt.Sprintf("it is being deleted, but is still attached to node %s", vas[0].Spec.NodeName))
-		e.next(actors.AttachDetach, "detaches it when no pod uses it")
-		e.manual("it stays attached until its pods are deleted")
+		e.because("ATT-178", fmt.Sprintf("it is being deleted, but VolumeAttachment %s still attaches it to node %s", vas[0].Name, vas[0].Spec.NodeName))
+		e.next(actors.Attacher(vas[0].Spec.Attacher), "removes its finalizer after the detach")
+		x.addAttachments(e, vas)
+		e.follow()
+		if e.Changes.When == Manual && x.attachedToUsers(pv) {
+			e.todo("delete the pods that use it")
+			e.manual("it stays attached until its pods are deleted")
+		}
 		return
 	}
 	e.because("ATT-178", "it is being deleted and is no longer attached")
@@ -292,14 +310,10 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		e.todo("delete the storage, then the volume")
 		e.manual("no other component deletes it")
 	case len(vas) > 0 && (!known || backends.Can(backend, storage.Attach)):
-		e.because("XPROV-054",
-			fmt.Sprintf("%s is gone, but the volume is still attached to node %s; it is deleted after the detach", claim, vas[0].Spec.NodeName))
+		e.because("XPROV-054", fmt.Sprintf("%s is gone, but the volume is still attached to node %s (VolumeAttachment %s); it is deleted after the detach", claim,
+			vas[0].Spec.NodeName, vas[0].Name))
 		e.next(actors.AttachDetach, "detaches it from node "+vas[0].Spec.NodeName)
-		for _, va := range vas {
-			if !x.seen[api.RefTo(va)] {
-				e.Related = append(e.Related, x.attachment(va))
-			}
-		}
+		x.addAttachments(e, vas)
 		e.follow()
 	default:
 		e.because("XPROV-052",

@@ -80,7 +80,7 @@ func Volumes() []Row {
 			When: explain.Automatic},
 		{Rule: "ATT-178", Name: "it is not detached yet",
 			Objs: []api.Object{marked("Available", keep, attacher), Attachment("n1", true), ManagedNode("n1", true, false)},
-			Root: "ATT-064", Actor: "attachdetach-controller"},
+			Root: "ATT-064", When: explain.Automatic, Actor: actors.Attacher(Driver)},
 		{Rule: "ATT-178", Name: "it was detached", Objs: []api.Object{marked("Available", keep, attacher)}, When: explain.Automatic,
 			Actor: attacher},
 		{Rule: "BIND-016", Name: "a finalizer blocks its deletion", Objs: []api.Object{marked("Available", keep, "x/y")}, Actor: Admin},

@@ -171,6 +171,16 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 			now, err := c.Claims.Get(ref.Key)
 			return err == nil && now.Status.Phase == corev1.ClaimBound
 		}}, true
+	case api.PersistentVolume:
+		pv, err := c.Volumes.Get(ref.Key)
+		if err != nil || pv.DeletionTimestamp == nil && pv.Status.Phase != corev1.VolumeReleased ||
+			pv.DeletionTimestamp == nil && pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+			return goal{}, false
+		}
+		return goal{"deleted", func(c *dump.Cluster) bool {
+			now, err := c.Volumes.Get(ref.Key)
+			return err != nil || now.UID != pv.UID
+		}}, true
 	}
 	return goal{}, false
 }
