@@ -105,7 +105,7 @@ func TestEqualReasonsAreWrittenOnce(t *testing.T) {
 	require.NoError(t, a.WriteText(&text))
 	require.Equal(t, 1, strings.Count(text.String(), " is Pending"), text.String())
 	require.Contains(t, text.String(), "pvc/shop/data-0 is Pending")
-	require.Contains(t, text.String(), "\n  the same   for pvc/shop/data-1, pvc/shop/data-2, pvc/shop/data-3 and 5 more\n")
+	require.Contains(t, text.String(), "\n  the same   for 8 others: pvc/shop/data-1, pvc/shop/data-2, pvc/shop/data-3 and 5 more\n")
 
 	data, err := json.Marshal(a)
 	require.NoError(t, err)

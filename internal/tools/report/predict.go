@@ -114,7 +114,8 @@ func writeOutcomes(w io.Writer, outcomes []predict.Outcome) {
 	for _, o := range outcomes {
 		width = max(width, len(o.Object))
 	}
-	for _, o := range outcomes {
+	for i := 0; i < len(outcomes); i++ {
+		o, same := outcomes[i], sameOutcomes(outcomes[i:])
 		mark := " "
 		switch {
 		case o.Anyway:
@@ -123,7 +124,25 @@ func writeOutcomes(w io.Writer, outcomes []predict.Outcome) {
 			mark = "!"
 		}
 		fmt.Fprintf(w, "%8s %s %-*s  %s\n", o.After, mark, width, o.Object, oneLine(o.What))
+		if same >= manyAlike {
+			fmt.Fprintf(w, "%8s %s %-*s  the same for %d others\n", "", mark, width, "", same-1)
+			i += same - 1
+		}
 	}
+}
+
+// sameOutcomes returns how many of the outcomes, from the first on, are the same one of several objects at one time.
+func sameOutcomes(outcomes []predict.Outcome) int {
+	sign := func(o *predict.Outcome) string {
+		kind, _, _ := strings.Cut(o.Object, "/")
+		name := o.Object[strings.LastIndex(o.Object, "/")+1:]
+		return fmt.Sprint(kind, o.Kind, o.After, o.Anyway, strings.ReplaceAll(o.What, name, "<name>"))
+	}
+	n := 1
+	for n < len(outcomes) && sign(&outcomes[n]) == sign(&outcomes[0]) {
+		n++
+	}
+	return n
 }
 
 // oneLine joins the lines of a text, such as the message of an Event.
