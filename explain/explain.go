@@ -32,7 +32,7 @@ func (ex *Explainer) Brief() *Explainer {
 	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 
-// Object explains a claim, pod, volume, attachment or workload (StatefulSet, Deployment and so on). Other kinds are an error. If the object does not exist, apierrors.IsNotFound holds
+// Object explains a claim, pod, volume, attachment, namespace or workload (StatefulSet, Deployment and so on). Other kinds are an error. If the object does not exist, apierrors.IsNotFound holds
 // for the error.
 func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 	x := &explainer{Snapshot: ex.snapshot, index: ex.ix, seen: map[api.Ref]bool{}}
@@ -52,6 +52,12 @@ func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 	case api.VolumeAttachment:
 		if va, ok := x.attachments[ref.Key]; ok {
 			return x.attachment(va), nil
+		}
+	case store.NamespaceKind:
+		for _, obj := range x.Namespaces {
+			if obj.Name == ref.Key {
+				return x.namespace(obj), nil
+			}
 		}
 	default:
 		if _, ok := makers[ref.Kind]; !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/report"
 )
 
-const explainLong = `Explain why claims, pods, volumes, attachments and workloads of a real cluster are in their state: the rule that decides, every candidate with
+const explainLong = `Explain why claims, pods, volumes, attachments, namespaces and workloads of a real cluster are in their state: the rule that decides, every candidate with
 the rules that reject it, who has to act next, and when the state can change without action. Without OBJECT it explains
 everything that is not in its desired state.
 

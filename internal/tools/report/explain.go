@@ -185,7 +185,7 @@ func (a *Answer) manual() []api.Ref {
 	return refs
 }
 
-// withPods returns the references with the pods that workloads among them wait for in place of those.
+// withPods returns the references with the objects that workloads and namespaces among them wait for in place of those.
 func (a *Answer) withPods(refs []api.Ref) []api.Ref {
 	var all []api.Ref
 	var add func(x *explain.Explanation)
@@ -193,7 +193,7 @@ func (a *Answer) withPods(refs []api.Ref) []api.Ref {
 		ref, err := objname.Parse(x.Object)
 		switch {
 		case err != nil || x.Changes.When == explain.Settled:
-		case !runsPods(ref.Kind):
+		case hasWays(ref.Kind):
 			all = append(all, ref)
 		default:
 			for i := range x.Related {
@@ -202,7 +202,7 @@ func (a *Answer) withPods(refs []api.Ref) []api.Ref {
 		}
 	}
 	for _, ref := range refs {
-		if !runsPods(ref.Kind) {
+		if hasWays(ref.Kind) {
 			all = append(all, ref)
 			continue
 		}

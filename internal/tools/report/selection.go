@@ -65,6 +65,8 @@ func (s *Selection) selects(obj api.Object) bool {
 		return true
 	case obj.GetNamespace() != "":
 		return false
+	case api.KindOf(obj) == store.NamespaceKind:
+		return len(s.kinds) > 0 || obj.GetName() == s.namespace
 	}
 	pv, ok := obj.(*corev1.PersistentVolume)
 	// A volume belongs to the namespace of its claim.
@@ -101,7 +103,7 @@ func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
 
 // kindWords are the words of users for kinds; that of another kind is its name.
 var kindWords = map[api.Kind]string{api.PersistentVolumeClaim: "claims", api.Pod: "pods", api.PersistentVolume: "volumes",
-	api.VolumeAttachment: "attachments"}
+	api.VolumeAttachment: "attachments", store.NamespaceKind: "namespaces"}
 
 func wordOf(kind api.Kind) string {
 	if word, ok := kindWords[kind]; ok {
@@ -196,6 +198,9 @@ func notExplained(what string) error {
 // runsPods reports whether the objects of a kind own pods, themselves or through others.
 func runsPods(kind api.Kind) bool { return slices.Contains(snapshot.Running, kind) }
 
+// hasWays reports whether ways out are found for objects of a kind itself. Those of other kinds wait for objects that have ways.
+func hasWays(kind api.Kind) bool { return !runsPods(kind) && kind != store.NamespaceKind }
+
 // unique returns the references without repetitions, in their order.
 func unique(refs []api.Ref) []api.Ref {
 	seen := map[api.Ref]bool{}
@@ -255,7 +260,7 @@ func mentions(d *dump.Dump, namespace string) bool {
 }
 
 // explained lists the kinds that have explanations: pods before others, because they lead to them, and workloads last.
-var explained = slices.Concat([]api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment}, snapshot.Running)
+var explained = slices.Concat([]api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment, store.NamespaceKind}, snapshot.Running)
 
 // refsOf returns the objects of a dump that can be explained and that the function selects, by kind.
 func refsOf(d *dump.Dump, selects func(api.Object) bool) []api.Ref {
