@@ -134,7 +134,7 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 			predict.Span(ahead)))
 	}
 	for _, o := range p.Outcomes {
-		if o.Anyway = false; shown[o.Object] {
+		if o.Anyway = false; shown[o.Object] && !a.lacksContent(o.Object) {
 			a.Outcomes = append(a.Outcomes, o)
 		}
 	}
@@ -183,6 +183,14 @@ func (a *Answer) manual() []api.Ref {
 		}
 	}
 	return refs
+}
+
+// lacksContent reports whether an object is a namespace with objects that the dump does not have: the simulation deletes it, and the real
+// controller does not.
+func (a *Answer) lacksContent(object string) bool {
+	return slices.ContainsFunc(a.Explanations, func(x explain.Explanation) bool {
+		return x.Object == object && strings.HasPrefix(object, "namespace/") && x.Changes.When == explain.Manual && len(x.Related) == 0
+	})
 }
 
 // withPods returns the references with the objects that workloads and namespaces among them wait for in place of those.
