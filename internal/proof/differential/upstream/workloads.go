@@ -67,7 +67,6 @@ func prepareDaemonSet(ctx context.Context, c *harness.Cluster, client kubernetes
 
 // jobWorkers are more than the 5 of kube-controller-manager. Jobs that end together are due at one instant here, and the queue, a heap, hands
 // out such keys in an order of its own; in a cluster their instants differ. With a worker for each key the sequencer can choose any order.
-// With -latency, more than 5 Jobs that end at one instant are therefore synced earlier there than here.
 const jobWorkers = 50
 
 func prepareJob(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
