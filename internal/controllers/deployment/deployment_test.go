@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -263,6 +264,32 @@ func TestRecreate(t *testing.T) {
 		}
 	}
 	f.want("DEP-041", "a list for each pod, one after the other", strings.Join(lists, " "), "0s 10s")
+}
+
+// TestRecreateQueues: when the deletion of pods queues their Deployment. The status of the set, whose change would also queue it, cannot be written.
+func TestRecreateQueues(t *testing.T) {
+	for _, tc := range []struct {
+		rule, name string
+		fails      int // so many of the lists
+		want       string
+	}{
+		{"DEP-041", "the list after the last pod", 1, "1:0/0 2:2/0"},
+		{"DEP-041", "a failed list does not queue", 2, "1:0/0"},
+	} {
+		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.Create(newDeployment(2, recreate))
+			f.Advance(time.Second)
+			f.ready(2, "")
+			f.image("i:2")
+			f.Advance(time.Minute)
+			f.Faults.Fail(fake.Match{Actor: "deployment-controller", Verb: "list", Kind: string(replicaset.Kind)}, errors.New("no")).Times(tc.fails)
+			f.Faults.Fail(fake.Match{Actor: "replicaset-controller", Kind: string(replicaset.Kind)}, errors.New("no")).Times(100)
+			f.purge()
+			f.Advance(time.Second)
+			f.want(tc.rule, "sizes", f.sizes(), tc.want)
+		})
+	}
 }
 
 // DEP-020 to DEP-023: scaling is no rollout.
