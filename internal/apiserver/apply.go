@@ -78,7 +78,9 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	if obj, err = r.resource.storable(obj); err != nil {
 		return nil, err
 	}
-	s.conform(r.resource, obj)
+	if _, err := s.conform(r.resource, obj); err != nil {
+		return nil, err
+	}
 	return obj, nil
 }
 

@@ -35,6 +35,7 @@ type customVersion struct {
 	columns   []kubectl.PrinterColumn
 	status    bool
 	warning   string      // about a deprecated version; "" for none
+	fields    []string    // paths of selectable fields
 	scale     scaleFields // empty without the subresource
 }
 
@@ -67,6 +68,19 @@ func (s *Server) deprecation(r *resource) string {
 	return ""
 }
 
+// selectable returns the paths of the fields that the definition of a custom resource makes selectable.
+func (s *Server) selectable(r *resource) []string {
+	if !r.custom {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.customVersion(r); v != nil {
+		return v.fields
+	}
+	return nil
+}
+
 func readCustomVersion(obj api.Object, name string) *customVersion {
 	v := &customVersion{version: obj.GetResourceVersion()}
 	var definition struct {
@@ -90,7 +104,10 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 						Selector string `json:"labelSelectorPath"`
 					} `json:"scale"`
 				} `json:"subresources"`
-				Columns []kubectl.PrinterColumn `json:"additionalPrinterColumns"`
+				Columns    []kubectl.PrinterColumn `json:"additionalPrinterColumns"`
+				Selectable []struct {
+					Path string `json:"jsonPath"`
+				} `json:"selectableFields"`
 			} `json:"versions"`
 		} `json:"spec"`
 	}
@@ -113,21 +130,30 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 				v.warning = *version.Warning
 			}
 		}
+		for _, f := range version.Selectable {
+			v.fields = append(v.fields, strings.TrimPrefix(f.Path, "."))
+		}
 		if scale := version.Subresources.Scale; scale != nil {
 			v.scale = scaleFields{spec: simplePath(scale.Spec), status: simplePath(scale.Status), selector: simplePath(scale.Selector)}
 		}
 		var node map[string]any
-		typed := &spec.Schema{}
 		if json.Unmarshal(version.Schema.Structure, &node) != nil || node == nil {
 			continue
 		}
 		v.schema = node
-		data, err := json.Marshal(withIntOrString(node))
-		if err == nil && json.Unmarshal(data, typed) == nil {
-			v.validator = validate.NewSchemaValidator(typed, nil, "", strfmt.Default)
-		}
+		v.validator = schemaNode(withIntOrString(node).(map[string]any)).validator()
 	}
 	return v
+}
+
+// validator returns a validator of values, nil if the schema cannot be read.
+func (n schemaNode) validator() *validate.SchemaValidator {
+	typed := &spec.Schema{}
+	data, err := json.Marshal(n)
+	if err != nil || json.Unmarshal(data, typed) != nil {
+		return nil
+	}
+	return validate.NewSchemaValidator(typed, nil, "", strfmt.Default)
 }
 
 // simplePath splits a path such as .spec.replicas.
@@ -259,22 +285,25 @@ func integers(value any) any {
 }
 
 // conform drops the unknown fields of a custom object and sets its defaults. It returns an error for each unknown field, for
-// fieldValidation.
-func (s *Server) conform(r *resource, obj api.Object) []error {
+// fieldValidation, or one for a value that cannot be read.
+func (s *Server) conform(r *resource, obj api.Object) (unknown []error, err error) {
 	v := s.customVersion(r)
 	custom, ok := obj.(*plain.Object)
 	if v == nil || v.schema == nil || !ok {
-		return nil
+		return nil, nil
 	}
 	if custom.Content() == nil {
 		custom.SetContent(map[string]any{})
 	}
-	var unknown []error
-	for _, path := range v.schema.prune(custom.Content(), "", true) {
-		unknown = append(unknown, fmt.Errorf("unknown field %q", path))
+	names := v.schema.prune(custom.Content(), "", true)
+	if wrong := v.schema.malformed(custom.Content(), nil, false); wrong != nil {
+		return nil, wrong
+	}
+	for _, name := range append(names, v.schema.readMetadata(custom.Content())...) {
+		unknown = append(unknown, fmt.Errorf("unknown field %q", name))
 	}
 	v.schema.setDefaults(custom.Content())
-	return unknown
+	return unknown, nil
 }
 
 // checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay as it
@@ -300,6 +329,10 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 		written.SetContent(withField(written.Content(), previous.Content(), "status"))
 	}
 	errs := v.validate(written)
+	var embedded field.ErrorList
+	if r.subresource != string(api.Status) {
+		embedded = v.schema.checkEmbedded(written.Content(), nil, false)
+	}
 	// API-328: duplicates are new ones if there were none before.
 	duplicates := v.schema.duplicates(written.Content(), nil)
 	if previous != nil {
@@ -308,6 +341,7 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 			duplicates = nil
 		}
 	}
+	errs = append(errs, embedded...)
 	errs = append(append(errs, duplicates...), v.checkScale(r.subresource, written.Content())...)
 	if len(errs) == 0 {
 		return nil
@@ -355,23 +389,27 @@ func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(nil, "", err.Error())}
 	}
+	return violations(v.validator, document.Object, nil)
+}
+
+// violations returns what is wrong with a value at a path, in the order of the fields.
+func violations(validator *validate.SchemaValidator, value any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, err := range v.validator.Validate(document.Object).Errors {
-		errs = append(errs, schemaError(err))
+	for _, err := range validator.Validate(value).Errors {
+		errs = append(errs, schemaError(err, at))
 	}
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs
 }
 
-// schemaError returns an error of the validator as the API server reports it.
-func schemaError(err error) *field.Error {
+// schemaError returns an error of the validator of the value at a path as the API server reports it.
+func schemaError(err error, path *field.Path) *field.Error {
 	violation, ok := err.(*openapierrors.Validation)
 	if !ok {
-		return field.Invalid(nil, "", err.Error())
+		return field.Invalid(path, "", err.Error())
 	}
-	var path *field.Path
 	if name := strings.TrimPrefix(violation.Name, "."); name != "" {
-		path = field.NewPath(name)
+		path = child(path, name)
 	}
 	number := func(value any) int {
 		if n, ok := value.(int64); ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -154,7 +155,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 	}
 	into, err := c.scheme.New(gvk)
 	if err != nil {
-		return readPlain(data, gvk)
+		return readPlain(data, gvk, b.strict())
 	}
 	if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
 		return nil, &gvk, err
@@ -195,7 +196,7 @@ func isBuiltin(gvk schema.GroupVersionKind) bool {
 }
 
 // readPlain decodes an object of a kind without a Go type. A custom object has no default kind (API-332), the others have gvk.
-func readPlain(data []byte, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
+func readPlain(data []byte, gvk schema.GroupVersionKind, strict bool) (runtime.Object, *schema.GroupVersionKind, error) {
 	given, err := json.DefaultMetaFactory.Interpret(data)
 	if err != nil {
 		return nil, nil, err
@@ -216,7 +217,33 @@ func readPlain(data []byte, gvk schema.GroupVersionKind) (runtime.Object, *schem
 		return nil, given, err
 	}
 	obj.SetGroupVersionKind(*given)
-	return obj, given, nil
+	switch {
+	case *given == definitionGVK:
+		err = asDefinition(obj, data, strict)
+	case strict:
+		err = duplicateFields(data)
+	}
+	return obj, given, err
+}
+
+// duplicateFields returns a strict decoding error for the fields of an object that come twice, and for those that its metadata cannot have
+// (API-349).
+func duplicateFields(data []byte) error {
+	var document map[string]any
+	found, err := kjson.UnmarshalStrict(data, &document)
+	if err != nil {
+		return err
+	}
+	if metadata, ok := document["metadata"]; ok {
+		for _, name := range unknownMetadata(metadata, field.NewPath("metadata")) {
+			found = append(found, fmt.Errorf("unknown field %q", name))
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	// API-349: only one of two equal fields counts.
+	return runtime.NewStrictDecodingError(found)
 }
 
 // checkKind refuses a custom object whose body names another kind than the path (API-332). The server finds out when it validates the object.
@@ -301,14 +328,28 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 	if r.decoded != nil {
 		return r.resource.storable(r.decoded)
 	}
-	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, validation}, r.resource.gvk())
+	lookFor := validation
+	if r.resource.custom && validation == metav1.FieldValidationStrict {
+		lookFor = metav1.FieldValidationWarn // one error names these fields and those that the schema does not know
+	}
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, lookFor}, r.resource.gvk())
 	if err != nil {
 		return nil, err
 	}
 	r.kindOfBody = obj.GetObjectKind().GroupVersionKind()
+	gvk := r.resource.gvk()
+	unknown, err := s.conform(r.resource, obj.(api.Object))
+	if err != nil {
+		return nil, decodeError(err, &gvk, gvk, r.body)
+	}
+	if lookFor != validation {
+		for i := range slices.Backward(warnings) {
+			unknown = slices.Insert(unknown, 0, errors.New(warnings[i]))
+		}
+		warnings = nil
+	}
 	r.warnings = append(r.warnings, warnings...)
-	unknown := s.conform(r.resource, obj.(api.Object))
-	switch gvk := r.resource.gvk(); {
+	switch {
 	case len(unknown) == 0:
 	case validation == metav1.FieldValidationStrict:
 		return nil, decodeError(runtime.NewStrictDecodingError(unknown), &gvk, gvk, r.body)

@@ -169,8 +169,11 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 			return nil, apierrors.NewInternalError(runtime.NewMissingVersionErr("object has no apiVersion field"))
 		}
 	}
-	strict = append(strict, p.server.conform(r.resource, decoded)...)
-	return decoded, p.report(string(patched), strict)
+	fields, err := p.server.conform(r.resource, decoded)
+	if err != nil {
+		return nil, p.invalid(string(patched), err)
+	}
+	return decoded, p.report(string(patched), append(strict, fields...))
 }
 
 // merged applies a JSON merge patch to the fields of an object of a Go type. ok is false if the patch needs the document, for example for its error.

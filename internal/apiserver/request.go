@@ -52,6 +52,7 @@ type request struct {
 	sent        Sent
 	body        []byte
 	kindOfBody  schema.GroupVersionKind // of a custom object, as it was sent
+	selectable  []string                // fields that the definition of a custom kind makes selectable, for lists and watches
 	decoded     api.Object              // the body of a create or an update in a Go type, nil if it has not been decoded
 	changes     map[string]any          // the body of a JSON merge patch, nil if it has not been decoded
 	format      format
@@ -159,6 +160,7 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 		return nil, err
 	}
 	if r.verb == verbList || r.verb == verbWatch || r.verb == verbDeleteCollection {
+		r.selectable = s.selectable(r.resource)
 		if err := r.parseListOptions(); err != nil {
 			return nil, err
 		}

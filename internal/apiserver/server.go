@@ -143,6 +143,7 @@ func New(cfg Config) *Server {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
 	}
+	s.store.UseDefinitionRules(store.DefinitionRules{Check: checkDefinition, Warn: warnAboutDefinition})
 	if cfg.PodPriority {
 		s.store.CompletePriorities()
 	}

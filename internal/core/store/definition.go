@@ -2,15 +2,12 @@ package store
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/volsim/volsim/api"
@@ -88,106 +85,6 @@ func (d definition) kind() *objkinds.Kind {
 	// API-304: the newest stable version is preferred, then beta, then alpha.
 	slices.SortFunc(k.Versions, func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	return k
-}
-
-// validateDefinition validates the fields of a CustomResourceDefinition that define its kind (API-305). old is nil for a new one. It does not
-// validate schemas.
-func validateDefinition(obj, old *plain.Object) field.ErrorList {
-	d := readDefinition(obj)
-	spec := field.NewPath("spec")
-	var errs field.ErrorList
-	if old == nil && obj.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
-		errs = append(errs, field.Invalid(metaPath("name"), obj.Name, `must be spec.names.plural+"."+spec.group`))
-	}
-	switch {
-	case d.Spec.Group == "":
-		errs = append(errs, field.Required(spec.Child("group"), ""))
-	case !IsSubdomain(d.Spec.Group):
-		errs = appendInvalid(errs, spec.Child("group"), d.Spec.Group, validation.IsDNS1123Subdomain(d.Spec.Group))
-	case !strings.Contains(d.Spec.Group, "."):
-		errs = append(errs, field.Invalid(spec.Child("group"), d.Spec.Group, "should be a domain with at least one dot"))
-	}
-	scopes := []string{"Cluster", "Namespaced"}
-	switch {
-	case d.Spec.Scope == "":
-		errs = append(errs, field.Required(spec.Child("scope"), ""))
-	case !slices.Contains(scopes, d.Spec.Scope):
-		errs = append(errs, field.NotSupported(spec.Child("scope"), d.Spec.Scope, scopes))
-	}
-	storage, names := 0, map[string]bool{}
-	for i, v := range d.Spec.Versions {
-		if v.Storage {
-			storage++
-		}
-		names[v.Name] = true
-		errs = appendInvalid(errs, spec.Child("versions").Index(i).Child("name"), v.Name, validation.IsDNS1035Label(v.Name))
-	}
-	if len(names) != len(d.Spec.Versions) {
-		errs = append(errs, field.Invalid(spec.Child("versions"), d.shownVersions(), "must contain unique version names"))
-	}
-	if storage != 1 {
-		errs = append(errs, field.Invalid(spec.Child("versions"), d.shownVersions(), "must have exactly one version marked as storage version"))
-	}
-	errs = append(errs, required(spec.Child("names"), "plural", d.Spec.Names.Plural, "kind", d.Spec.Names.Kind)...)
-	errs = append(errs, validateStoredVersions(obj, names)...)
-	if old != nil {
-		errs = append(errs, validateDefinitionUpdate(d, old)...)
-	}
-	return errs
-}
-
-// validateStoredVersions requires that no version goes in which objects may be stored (API-334).
-func validateStoredVersions(obj *plain.Object, names map[string]bool) field.ErrorList {
-	var errs field.ErrorList
-	path := field.NewPath("status", "storedVersions")
-	stored := readDefinitionStatus(obj).Status.StoredVersions
-	for i, name := range stored {
-		if !names[name] {
-			errs = append(errs, field.Invalid(path.Index(i), name, fmt.Sprintf("missing from spec.versions; %s was previously a storage version, and must remain "+
-				"in spec.versions until a storage migration ensures no data remains persisted in %s and removes %s from status.storedVersions", name, name, name)))
-		}
-	}
-	if len(stored) == 0 {
-		errs = append(errs, field.Invalid(path, nil, "must have at least one stored version"))
-	}
-	return errs
-}
-
-// validateDefinitionUpdate requires that what names a kind stays: its group and plural name always, the rest once the kind has been served
-// (API-305).
-func validateDefinitionUpdate(d definition, old *plain.Object) field.ErrorList {
-	was, spec := readDefinition(old), field.NewPath("spec")
-	var errs field.ErrorList
-	same := func(path *field.Path, now, before string) {
-		if now != before {
-			errs = append(errs, field.Invalid(path, now, immutable))
-		}
-	}
-	same(spec.Child("group"), d.Spec.Group, was.Spec.Group)
-	same(spec.Child("names", "plural"), d.Spec.Names.Plural, was.Spec.Names.Plural)
-	if readDefinitionStatus(old).established() {
-		same(spec.Child("scope"), d.Spec.Scope, was.Spec.Scope)
-		same(spec.Child("names", "kind"), d.Spec.Names.Kind, was.Spec.Names.Kind)
-	}
-	return errs
-}
-
-// shownVersions returns the versions as errors of the API server show them. Schemas that all versions have in common are not among them.
-func (d definition) shownVersions() any {
-	type shown struct {
-		Name                     string
-		Served, Storage          bool
-		Deprecated               bool
-		DeprecationWarning       *string
-		Schema, Subresources     any
-		AdditionalPrinterColumns any
-		SelectableFields         any
-	}
-	list := make([]shown, len(d.Spec.Versions))
-	for i, v := range d.Spec.Versions {
-		list[i] = shown{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, DeprecationWarning: v.DeprecationWarning}
-	}
-	return list
 }
 
 // completeDefinition sets the defaults of the names in a CustomResourceDefinition.

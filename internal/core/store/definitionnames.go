@@ -228,8 +228,8 @@ func keepStoredVersions(obj *plain.Object) {
 
 // definitionStrategy adds the rules of CustomResourceDefinitions to those of any object.
 func definitionStrategy(s *Store, rules strategy[*plain.Object]) strategy[*plain.Object] {
-	rules.validateCreate = func(obj *plain.Object) field.ErrorList { return validateDefinition(obj, nil) }
-	rules.validateUpdate = func(obj, old *plain.Object) field.ErrorList { return validateDefinition(obj, old) }
+	rules.validateCreate = func(obj *plain.Object) field.ErrorList { return s.validateDefinition(obj, nil) }
+	rules.validateUpdate = func(obj, old *plain.Object) field.ErrorList { return s.validateDefinition(obj, old) }
 	rules.defaults = completeDefinition
 	create := rules.prepareCreate
 	rules.prepareCreate = func(obj *plain.Object, now metav1.Time) {

@@ -24,11 +24,11 @@ func defined(t *testing.T, plural, kind, names string, versions ...string) *unst
 }
 
 func storedIn(name string) string {
-	return "{name: " + name + ", served: true, storage: true, schema: {}}"
+	return "{name: " + name + ", served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}"
 }
 
 func served(name string) string {
-	return "{name: " + name + ", served: true, storage: false, schema: {}}"
+	return "{name: " + name + ", served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}"
 }
 
 // conditions lists the conditions of a definition.

@@ -24,6 +24,8 @@ type others struct {
 	// custom are the kinds that CustomResourceDefinitions define.
 	custom map[api.Kind]*objkinds.Kind
 	tables map[api.Kind]Table[*plain.Object]
+	// definitions are further rules of CustomResourceDefinitions.
+	definitions DefinitionRules
 	// added is called with each new table.
 	added []func(Table[*plain.Object])
 }

@@ -154,9 +154,9 @@ spec:
   scope: Namespaced
   names: {plural: vaults, kind: Vault, shortNames: [vt]}
   versions:
-  - {name: v1beta1, served: true, storage: false, schema: {}, subresources: {status: {}}}
-  - {name: v1, served: true, storage: true, schema: {}, subresources: {status: {}}}
-  - {name: v1alpha1, served: false, storage: false, schema: {}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}, subresources: {status: {}}}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}, subresources: {status: {}}}
+  - {name: v1alpha1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}
 `
 
 // TestNullFields: objects of the kinds of external-snapshotter have no fields that are null.

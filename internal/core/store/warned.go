@@ -33,6 +33,9 @@ func (t *table[T]) warnOf(obj T, old api.Object) {
 	for _, text := range warnings.For(obj, old) {
 		t.store.warn(text)
 	}
+	if t.resource.kind == definitionKind {
+		t.store.warnOfDefinition(obj, old)
+	}
 	if t.resource.custom {
 		t.warnOfFinalizers(obj, old)
 	}

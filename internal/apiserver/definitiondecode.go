@@ -1,0 +1,95 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	apiextensions "github.com/volsim/volsim/internal/apiserver/apiextensions/v1"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+var definitionGVK = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// asDefinition drops what a CustomResourceDefinition cannot have from obj, which was decoded from data (API-347). The error is about a field of
+// another type, or a strict decoding error about unknown fields and duplicates.
+func asDefinition(obj *plain.Object, data []byte, strict bool) error {
+	typed := &apiextensions.CustomResourceDefinition{}
+	var unknown []error
+	var err error
+	if strict {
+		unknown, err = kjson.UnmarshalStrict(data, typed)
+	} else {
+		err = unmarshal(data, typed)
+	}
+	if err != nil {
+		return err
+	}
+	var spec map[string]any
+	if data, err = json.Marshal(typed.Spec); err == nil {
+		err = unmarshal(data, &spec)
+	}
+	if err != nil {
+		return err
+	}
+	if _, ok := obj.Content()["spec"]; ok {
+		obj.Content()["spec"] = spec
+	}
+	if len(unknown) > 0 {
+		// API-347: a mistyped field would mean nothing.
+		return runtime.NewStrictDecodingError(unknown)
+	}
+	return nil
+}
+
+// stringFormats are the formats of strings that the server knows, without their dashes.
+var stringFormats = []string{"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10",
+	"isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration", "datetime", "k8sshortname", "k8slongname"}
+
+// unknownFormats returns the formats in a definition that the server does not know, without those that old has.
+func unknownFormats(obj, old *plain.Object) []string {
+	known := []string{}
+	if old != nil {
+		known = unknownFormats(old, nil)
+	}
+	d, err := readDefinition(obj)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for i := range d.spec.Versions {
+		visitSchemas(d.schemaOf(&d.spec.Versions[i]), func(s *jsonSchema) {
+			if s.Format != "" && !knowsFormat(s.Type, s.Format) && !slices.Contains(known, s.Format) {
+				found = append(found, s.Format)
+			}
+		})
+	}
+	return found
+}
+
+func knowsFormat(kind, format string) bool {
+	switch kind {
+	case "", "string":
+		return slices.Contains(stringFormats, strings.ReplaceAll(format, "-", ""))
+	case "integer":
+		return format == "int32" || format == "int64"
+	case "number":
+		return format == "float" || format == "double"
+	}
+	return false
+}
+
+// warnAboutDefinition returns the warnings about a valid CustomResourceDefinition (API-348).
+func warnAboutDefinition(obj, old *plain.Object) []string {
+	var texts []string
+	for _, format := range unknownFormats(obj, old) {
+		// API-348: the server ignores such a format.
+		texts = append(texts, fmt.Sprintf("unrecognized format %q", format))
+	}
+	return texts
+}

@@ -1,0 +1,66 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// unmarshal decodes JSON as the API server does: whole numbers stay integers.
+func unmarshal(data []byte, into any) error { return utiljson.Unmarshal(data, into) }
+
+// nodeOf returns a schema as the validation of objects reads it.
+func nodeOf(s *jsonSchema) schemaNode {
+	var node map[string]any
+	if data, err := json.Marshal(s); err == nil {
+		_ = unmarshal(data, &node) // it was encoded
+	}
+	return node
+}
+
+// checkDefaults requires that the schema allows its own defaults (API-345).
+func checkDefaults(s *jsonSchema, path *field.Path) field.ErrorList {
+	return nodeOf(s).checkDefaults(path, true, false)
+}
+
+// checkDefaults validates the defaults in a schema. insideMeta says that it is one of the metadata or the kind of an object.
+func (n schemaNode) checkDefaults(path *field.Path, isObject, insideMeta bool) field.ErrorList {
+	isObject = isObject || n.flag("x-kubernetes-embedded-resource")
+	var errs field.ErrorList
+	if preset := n["default"]; preset != nil {
+		errs = append(errs, n.checkDefault(preset, path.Child("default"), isObject, insideMeta && !isObject)...)
+	}
+	if items := n.child("items"); items != nil {
+		errs = append(errs, items.checkDefaults(path.Child("items"), false, insideMeta && !isObject)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.child("properties"))) {
+		meta := insideMeta && !isObject || isObject && slices.Contains(metaFields, name)
+		errs = append(errs, n.property(name).checkDefaults(path.Child("properties").Key(name), false, meta)...)
+	}
+	return errs
+}
+
+func (n schemaNode) checkDefault(preset any, path *field.Path, isObject, insideMeta bool) field.ErrorList {
+	var errs field.ErrorList
+	if !insideMeta {
+		if pruned := runtime.DeepCopyJSONValue(preset); len(n.prune(pruned, "", isObject)) > 0 || !reflect.DeepEqual(pruned, preset) {
+			// API-345: they would be dropped.
+			errs = append(errs, field.Invalid(path, preset, "must not have unknown fields"))
+		}
+		if wrong := n.malformed(preset, path, isObject); wrong != nil {
+			return append(errs, wrong)
+		}
+		if wrong := n.checkEmbedded(preset, path, isObject); len(wrong) > 0 {
+			return append(errs, wrong...)
+		}
+	}
+	if validator := n.validator(); validator != nil {
+		errs = append(errs, violations(validator, preset, path)...)
+	}
+	return errs
+}
