@@ -67,9 +67,17 @@ func (s *ruleSet) Inject(call api.Call) api.Fault {
 			r.left--
 		}
 		r.applied++
-		return r.fault
+		return faultOf(r.fault, call)
 	}
 	return api.Fault{}
+}
+
+// faultOf returns the fault of a call: an error about an object gets the name of that of the call.
+func faultOf(fault api.Fault, call api.Call) api.Fault {
+	if about, ok := fault.Err.(interface{ For(call api.Call) error }); ok {
+		fault.Err = about.For(call)
+	}
+	return fault
 }
 
 // Active reports whether a rule that is not used up may match a request of the actor to the API server. While it does, the actor makes

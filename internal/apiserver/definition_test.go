@@ -90,7 +90,9 @@ func TestEmbedded(t *testing.T) {
 		{"API-349", widget("w", `"odd":1`, `"spec":{"color":"a","color":"b","x":1}`), 400,
 			unreadable + `strict decoding error: duplicate field "spec.color", unknown field "metadata.odd", unknown field "spec.x"`},
 	} {
-		t.Run(test.id, func(t *testing.T) { f.fails("POST "+widgetList+"?fieldValidation=Strict", test.body, test.code, test.want) })
+		t.Run(test.id, func(t *testing.T) {
+			f.fails("POST "+widgetList+"?fieldValidation=Strict", test.body, test.code, test.want)
+		})
 	}
 	f.must("POST "+widgetList, widget("red", "", `"spec":{"color":"red","in":{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}}`))
 	f.must("POST "+widgetList, widget("none", "", ""))

@@ -17,7 +17,7 @@ func faultCommands() []*command {
 				"`fault backend` matches calls to storage: OP is an operation (see `backend`), VOLUME the handle of a volume or, for `Create`, its name. A word that almost is an operation is an error; a volume with such a handle needs an operation before it. WHO is `actor=CONTROLLER` (or `actor=user/CLIENT` for writes of `request`), and for backends `node=NODE` and `pod=NAME`.\n\n" +
 				"EFFECT is one or more of:\n\n" +
 				"- `error=CODE[:MESSAGE]`: the call fails and has no effect. For the API server, CODE is one of " + apiCodeNames() +
-				"; for backends a gRPC code such as `Internal`, `Unavailable`, `ResourceExhausted`.\n" +
+				"; for backends a gRPC code such as `Internal`, `Unavailable`, `ResourceExhausted`. Without MESSAGE, the errors about an object (the first four) have the text of kube-apiserver, with resource and name.\n" +
 				"- `lose=CODE[:MESSAGE]`: the call takes effect, but its reply is lost and the caller gets this error.\n" +
 				"- `delay=DURATION`: the call takes longer.\n" +
 				"- `crash`: the caller crashes at the call, before it takes effect, or with `effect` afterwards; it restarts at once, or after `restart=DURATION`.\n\n" +

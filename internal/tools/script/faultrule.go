@@ -162,7 +162,7 @@ func (f *faultRule) setError(v string) error {
 		if !slices.ContainsFunc(apiCodes, func(c apiCode) bool { return c.name == code }) {
 			return fmt.Errorf("unknown API error %q: want one of %s", code, strings.ReplaceAll(apiCodeNames(), "`", ""))
 		}
-		f.err = func() error { return apiError(code, message, f.match) }
+		f.err = func() error { return apiError(code, message) }
 		return nil
 	}
 	if backends.CodeNumber(storage.Code(code)) < 0 || code == "OK" {
