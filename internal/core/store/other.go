@@ -259,6 +259,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s.validateUpdate = validateSecretUpdate
 	case "ConfigMap":
 		s.validateUpdate = validateFrozen
+	case "PodDisruptionBudget.policy":
+		s = budgetStrategy(s)
 	case string(PriorityClassKind):
 		s.defaults = defaultPriorityClass
 	case string(NamespaceKind):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,13 @@ func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Obj
 	prepareCreate, prepareUpdate := base.prepareCreate, base.prepareUpdate
 	base.prepareCreate = func(obj *plain.Object, now metav1.Time) {
 		prepareCreate(obj, now)
-		changeService(obj, func(svc *corev1.Service) { s.allocate(svc) })
+		changeService(obj, func(svc *corev1.Service) {
+			// API-350: clients that know one address only mean it by both fields.
+			if len(svc.Spec.ClusterIPs) == 0 && svc.Spec.ClusterIP != "" {
+				svc.Spec.ClusterIPs = []string{svc.Spec.ClusterIP}
+			}
+			s.allocate(svc)
+		})
 		// API-309: the status has an empty load balancer from the beginning.
 		obj.Content()["status"] = map[string]any{"loadBalancer": map[string]any{}}
 	}
@@ -51,9 +58,11 @@ func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Obj
 		changeService(obj, func(svc *corev1.Service) {
 			keepAllocated(svc, before)
 			s.allocate(svc)
+			dropUnused(svc, before)
 		})
 	}
-	base.validateUpdate = validateServiceUpdate
+	base.validateCreate = func(obj *plain.Object) field.ErrorList { return s.validateService(obj, nil) }
+	base.validateUpdate = s.validateService
 	return base
 }
 
@@ -96,7 +105,7 @@ func defaultService(svc *corev1.Service) {
 			port.TargetPort = intstr.FromInt32(port.Port)
 		}
 	}
-	if external := exposed(spec) || spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0; external {
+	if reachable(spec) {
 		setDefault(&spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
 	if spec.InternalTrafficPolicy == nil && spec.Type != corev1.ServiceTypeExternalName {
@@ -123,7 +132,7 @@ func keepAllocated(svc, old *corev1.Service) {
 	spec, before := &svc.Spec, &old.Spec
 	if before.Type != corev1.ServiceTypeExternalName && spec.Type != corev1.ServiceTypeExternalName {
 		setDefault(&spec.ClusterIP, before.ClusterIP)
-		if len(spec.ClusterIPs) == 0 && spec.ClusterIP == before.ClusterIP {
+		if len(spec.ClusterIPs) == 0 {
 			spec.ClusterIPs = before.ClusterIPs
 		}
 		if spec.IPFamilyPolicy == nil {
@@ -133,15 +142,86 @@ func keepAllocated(svc, old *corev1.Service) {
 			spec.IPFamilies = before.IPFamilies
 		}
 	}
+	if spec.ClusterIP != before.ClusterIP && spec.ClusterIP != "" && slices.Equal(spec.ClusterIPs, before.ClusterIPs) {
+		// API-350: clients that know one address only mean it by both fields.
+		spec.ClusterIPs = []string{spec.ClusterIP}
+	}
+	if checksHealth(spec) && checksHealth(before) && spec.HealthCheckNodePort == 0 {
+		spec.HealthCheckNodePort = before.HealthCheckNodePort
+	}
 	if !exposed(spec) || !exposed(before) {
 		return
 	}
+	kept := keptNodePorts(spec, before)
 	for i := range spec.Ports {
 		for _, p := range before.Ports {
-			if port := &spec.Ports[i]; port.NodePort == 0 && port.Port == p.Port && port.Protocol == p.Protocol {
+			if port := &spec.Ports[i]; port.NodePort == 0 && port.Name == p.Name && !slices.Contains(kept, p.NodePort) {
 				port.NodePort = p.NodePort
 			}
 		}
+	}
+}
+
+// keptNodePorts returns the node ports that both name.
+func keptNodePorts(spec, before *corev1.ServiceSpec) []int32 {
+	was := nodePortsOf(before)
+	return slices.DeleteFunc(nodePortsOf(spec), func(port int32) bool { return !slices.Contains(was, port) })
+}
+
+// nodePortsOf returns the node ports of a Service, without those that it does not have yet.
+func nodePortsOf(spec *corev1.ServiceSpec) []int32 {
+	var ports []int32
+	for _, p := range spec.Ports {
+		if p.NodePort != 0 {
+			ports = append(ports, p.NodePort)
+		}
+	}
+	return ports
+}
+
+// checksHealth reports whether load balancers ask nodes if they have a pod of the Service.
+func checksHealth(spec *corev1.ServiceSpec) bool {
+	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+}
+
+// reachable reports whether a Service is reached from outside of the cluster.
+func reachable(spec *corev1.ServiceSpec) bool {
+	return exposed(spec) || spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
+}
+
+// dropUnused clears the fields that the new type of a Service does not have, if the update left them as they were (API-351).
+func dropUnused(svc, old *corev1.Service) {
+	spec, before := &svc.Spec, &old.Spec
+	if spec.Type == corev1.ServiceTypeExternalName && before.Type != corev1.ServiceTypeExternalName {
+		// API-351: another name in DNS needs no address.
+		if spec.ClusterIP == before.ClusterIP && slices.Equal(spec.ClusterIPs, before.ClusterIPs) {
+			spec.ClusterIP, spec.ClusterIPs = "", nil
+		}
+		if slices.Equal(spec.IPFamilies, before.IPFamilies) {
+			spec.IPFamilies = nil
+		}
+		if reflect.DeepEqual(spec.IPFamilyPolicy, before.IPFamilyPolicy) {
+			spec.IPFamilyPolicy = nil
+		}
+	}
+	if exposed(before) && !exposed(spec) && slices.Equal(slices.Sorted(slices.Values(nodePortsOf(spec))), slices.Sorted(slices.Values(nodePortsOf(before)))) {
+		for i := range spec.Ports {
+			spec.Ports[i].NodePort = 0
+		}
+	}
+	if checksHealth(before) && !checksHealth(spec) && spec.HealthCheckNodePort == before.HealthCheckNodePort {
+		spec.HealthCheckNodePort = 0
+	}
+	if before.Type == corev1.ServiceTypeLoadBalancer && spec.Type != corev1.ServiceTypeLoadBalancer {
+		if reflect.DeepEqual(spec.AllocateLoadBalancerNodePorts, before.AllocateLoadBalancerNodePorts) {
+			spec.AllocateLoadBalancerNodePorts = nil
+		}
+		if reflect.DeepEqual(spec.LoadBalancerClass, before.LoadBalancerClass) {
+			spec.LoadBalancerClass = nil
+		}
+	}
+	if reachable(before) && !reachable(spec) && spec.ExternalTrafficPolicy == before.ExternalTrafficPolicy {
+		spec.ExternalTrafficPolicy = ""
 	}
 }
 
@@ -149,18 +229,9 @@ func keepAllocated(svc, old *corev1.Service) {
 // Service and from what is free, so that it is the same in every run (API-310).
 func (s *Store) allocate(svc *corev1.Service) {
 	spec := &svc.Spec
-	if !exposed(spec) {
-		for i := range spec.Ports {
-			spec.Ports[i].NodePort = 0
-		}
-	}
-	// API-310: another name in DNS needs no address.
-	if spec.Type == corev1.ServiceTypeExternalName {
-		spec.ClusterIP, spec.ClusterIPs, spec.IPFamilies, spec.IPFamilyPolicy = "", nil, nil, nil
+	// API-310: another name in DNS needs no address. What cannot be allocated is refused.
+	if spec.Type == corev1.ServiceTypeExternalName || len(validateAddresses(svc, nil)) > 0 {
 		return
-	}
-	if len(spec.ClusterIPs) > 0 {
-		setDefault(&spec.ClusterIP, spec.ClusterIPs[0])
 	}
 	dual := spec.ClusterIP == noClusterIP && len(spec.Selector) == 0
 	if spec.IPFamilyPolicy == nil {
@@ -184,6 +255,9 @@ func (s *Store) allocate(svc *corev1.Service) {
 	}
 	if exposed(spec) && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts) {
 		s.allocateNodePorts(svc)
+	}
+	if checksHealth(spec) && spec.HealthCheckNodePort == 0 {
+		spec.HealthCheckNodePort = s.freeNodePort(svc, "healthCheck")
 	}
 }
 
@@ -214,43 +288,35 @@ func (s *Store) freeClusterIP(svc *corev1.Service) string {
 }
 
 func (s *Store) allocateNodePorts(svc *corev1.Service) {
+	for i := range svc.Spec.Ports {
+		if p := &svc.Spec.Ports[i]; p.NodePort == 0 {
+			p.NodePort = s.freeNodePort(svc, fmt.Sprint(p.Port))
+		}
+	}
+}
+
+// freeNodePort returns a free node port for what a Service calls by that name, 0 if there is none.
+func (s *Store) freeNodePort(svc *corev1.Service, name string) int32 {
 	used := map[int32]bool{}
 	note := func(other *corev1.Service) {
-		for _, p := range other.Spec.Ports {
-			used[p.NodePort] = true
+		for _, port := range append(nodePortsOf(&other.Spec), other.Spec.HealthCheckNodePort) {
+			used[port] = true
 		}
 	}
 	s.otherServices(api.KeyOf(svc), note)
 	note(svc)
 	const dynamic = nodePorts - reservedPorts
-	for i := range svc.Spec.Ports {
-		start := hashOf(fmt.Sprintf("%s/%d", api.KeyOf(svc), svc.Spec.Ports[i].Port))
-		for n := uint32(0); svc.Spec.Ports[i].NodePort == 0 && n < dynamic; n++ {
-			if port := int32(firstNodePort + reservedPorts + (start+n)%dynamic); !used[port] {
-				svc.Spec.Ports[i].NodePort, used[port] = port, true
-			}
+	start := hashOf(api.KeyOf(svc) + "/" + name)
+	for n := range uint32(dynamic) {
+		if port := int32(firstNodePort + reservedPorts + (start+n)%dynamic); !used[port] {
+			return port
 		}
 	}
+	return 0
 }
 
 func hashOf(text string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text)) // it cannot fail
 	return h.Sum32()
-}
-
-// validateServiceUpdate forbids changes of the address of a Service that stays within the cluster (API-311).
-func validateServiceUpdate(obj, old *plain.Object) field.ErrorList {
-	svc, before := &corev1.Service{}, &corev1.Service{}
-	if plain.Write(obj, svc) != nil || plain.Write(old, before) != nil {
-		return nil
-	}
-	if svc.Spec.Type == corev1.ServiceTypeExternalName || before.Spec.Type == corev1.ServiceTypeExternalName || len(before.Spec.ClusterIPs) == 0 {
-		return nil
-	}
-	// API-311: clients of the Service have resolved the address.
-	if len(svc.Spec.ClusterIPs) > 0 && svc.Spec.ClusterIPs[0] != before.Spec.ClusterIPs[0] {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), svc.Spec.ClusterIPs, "may not change once set")}
-	}
-	return nil
 }

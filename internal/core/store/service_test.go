@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/internal/core/plain"
@@ -51,7 +52,7 @@ func TestServiceUpdate(t *testing.T) {
 		return svc
 	}
 	a := service("a", "{type: NodePort, ports: [{port: 80}]}")
-	b := service("b", "{clusterIP: "+a.Spec.ClusterIP+"1, ports: [{port: 80}]}")
+	b := service("b", "{ports: [{port: 80}]}")
 	assert.NotEqual(t, a.Spec.ClusterIP, b.Spec.ClusterIP)
 	change := a.DeepCopy()
 	change.Spec.ClusterIP, change.Spec.ClusterIPs, change.Spec.Ports[0].NodePort, change.Spec.Selector = "", nil, 0, map[string]string{"app": "a"}
@@ -68,6 +69,63 @@ func TestServiceUpdate(t *testing.T) {
 	got, err = w.Update(after)
 	require.NoError(t, err)
 	assert.NotContains(t, got.(*plain.Object).Content()["spec"], "clusterIP", "API-310")
+}
+
+// TestServiceValidation: what is wrong with a Service or a PodDisruptionBudget. An update is one of the Service up, whose type is LoadBalancer, or
+// of the budget up.
+func TestServiceValidation(t *testing.T) {
+	w := newFixture(t)
+	service := func(name, spec string) *unstructured.Unstructured {
+		return object(t, "{apiVersion: v1, kind: Service, metadata: {name: "+name+"}, spec: "+spec+"}")
+	}
+	budget := func(name, spec string) *unstructured.Unstructured {
+		return object(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: "+name+"}, spec: "+spec+"}")
+	}
+	made(w, service("up", "{type: LoadBalancer, loadBalancerClass: a.b/c, clusterIP: 10.96.0.20, ports: [{port: 80, nodePort: 30005}]}"))
+	for _, tt := range []struct {
+		rule string
+		obj  *unstructured.Unstructured
+		want string
+	}{
+		{"API-350", service("s", "{}"), "spec.ports: Required value"},
+		{"API-350", service("s", "{ports: [{port: 80}, {port: 81}]}"), "spec.ports[0].name: Required value"},
+		{"API-350", service("s", "{ports: [{port: 80, name: a}, {port: 81, name: a}]}"), `spec.ports[1].name: Duplicate value: "a"`},
+		{"API-350", service("s", "{ports: [{port: 80, protocol: HTTP}]}"), `spec.ports[0].protocol: Unsupported value: "HTTP": supported values: "SCTP", "TCP", "UDP"`},
+		{"API-350", service("s", "{ports: [{port: 80, nodePort: 30001}]}"), "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"},
+		{"API-350", service("s", "{type: NodePort, ports: [{port: 80, nodePort: 80}]}"),
+			"spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767"},
+		{"API-350", service("s", "{type: NodePort, ports: [{port: 80, nodePort: 30005}]}"), "spec.ports[0].nodePort: Invalid value: 30005: provided port is already allocated"},
+		{"API-350", service("s", "{clusterIP: 10.96.0.20, ports: [{port: 80}]}"),
+			`spec.clusterIPs: Invalid value: ["10.96.0.20"]: failed to allocate IP 10.96.0.20: provided IP is already allocated`},
+		{"API-350", service("s", "{type: Other, ports: [{port: 80}]}"), `spec.type: Unsupported value: "Other"`},
+		{"API-350", service("s", "{type: ExternalName}"), "spec.externalName: Required value"},
+		{"API-350", service("s", "{sessionAffinity: Cookie, ports: [{port: 80}]}"), `spec.sessionAffinity: Unsupported value: "Cookie": supported values: "ClientIP", "None"`},
+		{"API-350", service("s", "{clusterIP: abc, selector: {'a b': c}}"), `Service "s" is invalid: spec.clusterIPs[0]: Invalid value: "abc": must be a valid IP address`},
+		{"API-350", service("s", "{selector: {a: b c}, ports: [{port: 80}]}"), `spec.selector: Invalid value: "b c"`},
+		{"API-350", service("s", "{externalIPs: [127.0.0.1], ports: [{port: 80}]}"),
+			`spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`},
+		{"API-351", service("up", "{type: LoadBalancer, loadBalancerClass: a.b/d, ports: [{port: 80}]}"), `spec.loadBalancerClass: Invalid value: "a.b/d": may not change once set`},
+		{"API-351", service("up", "{type: ClusterIP, loadBalancerClass: x.y/z, ports: [{port: 80}]}"),
+			"spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"},
+		{"API-351", service("up", "{type: ClusterIP, loadBalancerClass: a.b/c, ports: [{port: 80, nodePort: 30005}]}"), ""},
+		{"API-352", budget("b", "{minAvailable: 1, maxUnavailable: 1}"), `spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,` +
+			`"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set`},
+		{"API-352", budget("b", "{minAvailable: 101%}"), `spec.minAvailable: Invalid value: "101%": must not be greater than 100%`},
+		{"API-352", budget("b", "{maxUnavailable: half}"), `spec.maxUnavailable: Invalid value: "half": a valid percent string`},
+		{"API-352", budget("b", "{selector: {matchLabels: {'a b': c}}}"), `spec.selector.matchLabels: Invalid value: "a b"`},
+		{"API-352", budget("b", "{unhealthyPodEvictionPolicy: Never}"),
+			`spec.unhealthyPodEvictionPolicy: Unsupported value: "Never": supported values: "AlwaysAllow", "IfHealthyBudget"`},
+	} {
+		write := w.Create
+		if tt.obj.GetName() == "up" {
+			write = w.Update
+		}
+		if _, err := write(tt.obj); tt.want == "" {
+			require.NoError(t, err, tt.rule)
+		} else {
+			require.ErrorContains(t, err, tt.want, tt.rule)
+		}
+	}
 }
 
 // TestFrozen: what cannot change of Secrets and ConfigMaps.
