@@ -11,8 +11,19 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// deletion reads the options of a delete, from its body or else its query.
+// deletion returns the options of a delete, and warns about a Job whose pods stay.
 func (s *Server) deletion(r *request) (metav1.DeleteOptions, error) {
+	opts, err := s.readDeletion(r)
+	if err == nil && r.resource.kind == "Job.batch" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { //nolint:staticcheck // deprecated, and still served
+		// API-353: the default for Jobs is that of old clients.
+		r.warnings = append(r.warnings, "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "+
+			"propagationPolicy=Orphan to suppress this warning")
+	}
+	return opts, err
+}
+
+// readDeletion reads the options of a delete, from its body or else its query.
+func (s *Server) readDeletion(r *request) (metav1.DeleteOptions, error) {
 	if len(r.body) == 0 {
 		var opts metav1.DeleteOptions
 		err := parameters(r.query, &opts, metav1validation.ValidateDeleteOptions)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -94,6 +95,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	if err := r.checkNamespace(obj); err != nil {
 		return nil, 0, err
 	}
+	r.warnOfOwners(obj, "")
 	dryRun := len(opts.DryRun) > 0
 	ref := api.Ref{Kind: r.resource.kind, Key: api.Key(r.namespace, obj.GetName())}
 	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {
@@ -121,6 +123,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	if err := r.checkIdentity(obj); err != nil {
 		return nil, 0, err
 	}
+	r.warnOfOwners(obj, "")
 	dryRun, code := len(opts.DryRun) > 0, http.StatusOK
 	updated, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
 		old, err := s.store.Get(r.resource.kind, r.key())
@@ -141,6 +144,15 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	}
 	data, err := s.represent(r, updated)
 	return data, code, err
+}
+
+// warnOfOwners warns about owner references that come twice. The store drops them. when says when they were found, "" for before admission.
+func (r *request) warnOfOwners(obj api.Object, when string) {
+	if _, uids := store.DistinctOwners(obj.GetOwnerReferences()); len(uids) > 0 {
+		// API-353: such requests may be refused one day.
+		r.warnings = append(r.warnings, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such "+
+			"requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s", when, strings.Join(uids, ", ")))
+	}
 }
 
 // success is the answer to a write that returns no object.

@@ -109,6 +109,7 @@ func (p patch) apply() (api.Object, error) {
 	if err := r.checkIdentity(obj); err != nil {
 		return nil, err
 	}
+	r.warnOfOwners(obj, " after mutating admission happens")
 	if err := p.server.checkSchema(r, obj, old); err != nil {
 		return nil, err
 	}

@@ -11,9 +11,12 @@
 package envtest
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -22,6 +25,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 
 	"github.com/volsim/volsim"
@@ -35,7 +40,10 @@ import (
 type Environment struct {
 	// Config is that of clients. Start sets it.
 	Config *rest.Config
-	// CRDDirectoryPaths are files, and folders with files, of CustomResourceDefinitions in YAML or JSON. Start stores their objects.
+	// BinaryAssetsDirectory is ignored: there are no binaries. It is for suites that set it.
+	BinaryAssetsDirectory string
+	// CRDDirectoryPaths are files, and folders with files, of CustomResourceDefinitions in YAML or JSON. Start stores their objects, and leaves out
+	// those of other kinds.
 	CRDDirectoryPaths []string
 	// ErrorIfCRDPathMissing makes Start fail if one of the paths does not exist. By default it is ignored.
 	ErrorIfCRDPathMissing bool
@@ -78,6 +86,11 @@ func (env *Environment) Start() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
+	// The server validates the definitions.
+	server, clock := apiserver.NewWithClock(
+		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject},
+		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
+	)
 	if err := errors.Join(
 		apply(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
 		apply(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
@@ -90,10 +103,6 @@ func (env *Environment) Start() (*rest.Config, error) {
 		c.Close()
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
-	server, clock := apiserver.NewWithClock(
-		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject},
-		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
-	)
 	ctx, cancel := context.WithCancel(context.Background())
 	env.cluster, env.server, env.cancel = c, server, cancel
 	// Streams end with ctx, so that the server can be closed.
@@ -125,7 +134,8 @@ func (env *Environment) Do(fn func(c *volsim.Cluster)) {
 	env.server.Do(func() { fn(env.cluster) })
 }
 
-// apply stores the objects of files, and of the files in folders, in the order of their names.
+// apply stores the CustomResourceDefinitions of files, and of the files in folders, in the order of their names. Other documents are left out, such as
+// a kustomization.yaml.
 func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
 	for _, path := range paths {
 		files, err := manifests(path)
@@ -138,6 +148,9 @@ func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			if err == nil {
+				data, err = definitions(data)
+			}
+			if err == nil {
 				err = c.Apply(data)
 			}
 			if err != nil {
@@ -146,6 +159,28 @@ func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
 		}
 	}
 	return nil
+}
+
+// definitions returns the documents of a manifest that are CustomResourceDefinitions.
+func definitions(manifest []byte) ([]byte, error) {
+	var kept [][]byte
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return bytes.Join(kept, []byte("\n---\n")), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var meta metav1.TypeMeta
+		if err := utilyaml.Unmarshal(document, &meta); err != nil {
+			return nil, err
+		}
+		if meta.Kind == "CustomResourceDefinition" {
+			kept = append(kept, document)
+		}
+	}
 }
 
 // manifests returns the path if it is a file, or the manifests in the folder.

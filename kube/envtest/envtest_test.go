@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,8 @@ spec:
 func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "backups.yaml"), []byte(definition), 0o600))
-	env := &envtest.Environment{CRDDirectoryPaths: []string{dir, "absent"}}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("resources: [backups.yaml]"), 0o600))
+	env := &envtest.Environment{CRDDirectoryPaths: []string{dir, "absent"}, BinaryAssetsDirectory: "bin"}
 	cfg, err := env.Start()
 	require.NoError(t, err)
 	ctx := t.Context()
@@ -96,6 +98,17 @@ func TestAttachments(t *testing.T) {
 	require.NoError(t, client.CoreV1().Pods("default").Delete(ctx, "web", metav1.DeleteOptions{}))
 	env.Do(func(c *volsim.Cluster) { require.NoError(t, c.Advance(time.Minute)) })
 	require.Zero(t, count())
+}
+
+// TestInvalidDefinition: a definition that kube-apiserver would refuse is an error of Start.
+func TestInvalidDefinition(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "backups.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(definition, "type: object", "type: string", 1)), 0o600))
+	env := &envtest.Environment{CRDDirectoryPaths: []string{dir}}
+	_, err := env.Start()
+	require.ErrorContains(t, err, "must be object at the root")
+	require.ErrorContains(t, err, file)
 }
 
 // TestMissingPath: a path that does not exist is an error if the caller wants that.

@@ -86,19 +86,25 @@ func (s *Store) OwnerAssumed(kind api.Kind, uid types.UID) bool {
 
 // distinctOwners returns owners without duplicates, as the API server stores them (API-036). It does not modify owners.
 func distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
+	distinct, _ := DistinctOwners(owners)
+	return distinct
+}
+
+// DistinctOwners returns owners without duplicates, and the uids of those that it left out (API-036, API-353). It does not modify owners.
+func DistinctOwners(owners []metav1.OwnerReference) (distinct []metav1.OwnerReference, uids []string) {
+	distinct = owners
 	for i := 1; i < len(owners); i++ {
-		if !hasOwner(owners[:i], owners[i:i+1]) {
-			continue
-		}
-		distinct := slices.Clone(owners[:i])
-		for j := i + 1; j < len(owners); j++ {
-			if !hasOwner(distinct, owners[j:j+1]) {
-				distinct = append(distinct, owners[j])
+		switch {
+		case hasOwner(distinct[:min(i, len(distinct))], owners[i:i+1]):
+			if len(uids) == 0 {
+				distinct = slices.Clone(owners[:i])
 			}
+			uids = append(uids, string(owners[i].UID))
+		case len(uids) > 0:
+			distinct = append(distinct, owners[i])
 		}
-		return distinct
 	}
-	return owners
+	return distinct, uids
 }
 
 // hasOwner reports whether owners contains the owner in one, a list of length 1.
