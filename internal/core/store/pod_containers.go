@@ -21,6 +21,7 @@ func validateContainers(spec *corev1.PodSpec, volumes podVolumes) field.ErrorLis
 		if hasContainer(spec.Containers[:i], spec.Containers[i].Name) {
 			errs = append(errs, field.Duplicate(at().Index(i).Child("name"), spec.Containers[i].Name))
 		}
+		errs = append(errs, validateHooks(&spec.Containers[i], spec.TerminationGracePeriodSeconds, func() *field.Path { return at().Index(i) })...)
 	}
 	return append(errs, validateHostPorts(spec.Containers, at)...)
 }
@@ -38,6 +39,7 @@ func validateInitContainers(spec *corev1.PodSpec, volumes podVolumes) field.Erro
 		// Init containers run one after another, so each is validated alone, and errors name it as the first.
 		errs = append(errs, validateHostPorts(spec.InitContainers[i:i+1], at)...)
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			errs = append(errs, validateHooks(c, spec.TerminationGracePeriodSeconds, func() *field.Path { return at().Index(i) })...)
 			continue
 		}
 		for _, f := range [...]struct {
@@ -93,14 +95,8 @@ func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field
 	if len(c.Ports) > 0 {
 		errs = append(errs, validatePorts(c.Ports, at().Child("ports"))...)
 	}
-	for i, env := range c.Env {
-		if env.Name == "" {
-			errs = append(errs, field.Required(at().Child("env").Index(i).Child("name"), ""))
-			continue
-		}
-		if messages := validation.IsRelaxedEnvVarName(env.Name); len(messages) > 0 {
-			errs = appendInvalid(errs, at().Child("env").Index(i).Child("name"), env.Name, messages)
-		}
+	if len(c.Env) > 0 || len(c.EnvFrom) > 0 {
+		errs = append(errs, validateEnv(c, at)...)
 	}
 	if len(c.Resources.Limits) > 0 || len(c.Resources.Requests) > 0 {
 		errs = append(errs, validateRequirements(&c.Resources, at().Child("resources"))...)
@@ -110,6 +106,9 @@ func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field
 	}
 	if len(c.VolumeDevices) > 0 {
 		errs = append(errs, validateDevices(c, volumes, func() *field.Path { return at().Child("volumeDevices") })...)
+	}
+	if c.SecurityContext != nil {
+		errs = append(errs, validateSecurity(c.SecurityContext, at().Child("securityContext"))...)
 	}
 	return errs
 }

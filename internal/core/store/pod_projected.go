@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -124,12 +125,12 @@ func validateDownwardFile(file *corev1.DownwardAPIVolumeFile, path *field.Path) 
 	errs := append(required(path, "path", file.Path), validateFileName(file.Path, path, "path")...)
 	switch {
 	case file.FieldRef != nil:
-		errs = append(errs, validateFieldRef(file.FieldRef, path.Child("fieldRef"))...)
+		errs = append(errs, validateFieldRef(file.FieldRef, fileFields, path.Child("fieldRef"))...)
 		if file.ResourceFieldRef != nil {
 			errs = append(errs, field.Invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
 		}
 	case file.ResourceFieldRef != nil:
-		errs = append(errs, validateResourceRef(file.ResourceFieldRef, path.Child("resourceFieldRef"))...)
+		errs = append(errs, validateResourceRef(file.ResourceFieldRef, true, path.Child("resourceFieldRef"))...)
 	default:
 		errs = append(errs, field.Required(path, "one of fieldRef and resourceFieldRef is required"))
 	}
@@ -143,7 +144,7 @@ var (
 		"status.hostIP", "status.hostIPs", "status.phase", "status.podIP", "status.podIPs"}
 )
 
-func validateFieldRef(ref *corev1.ObjectFieldSelector, path *field.Path) field.ErrorList {
+func validateFieldRef(ref *corev1.ObjectFieldSelector, allowed []string, path *field.Path) field.ErrorList {
 	if ref.APIVersion == "" {
 		return field.ErrorList{field.Required(path.Child("apiVersion"), "")}
 	}
@@ -151,13 +152,23 @@ func validateFieldRef(ref *corev1.ObjectFieldSelector, path *field.Path) field.E
 		return field.ErrorList{field.Required(path.Child("fieldPath"), "")}
 	}
 	name, key, hasKey := subscripted(ref.FieldPath)
-	known := hasKey && (name == "metadata.annotations" || name == "metadata.labels") ||
-		!hasKey && (slices.Contains(fileFields, name) || slices.Contains(envFields, name))
+	unknown := ""
 	switch {
-	case ref.APIVersion != "v1" || !known:
-		return field.ErrorList{field.Invalid(path.Child("fieldPath"), ref.FieldPath, "error converting fieldPath: not a field of a pod")}
-	case !hasKey && !slices.Contains(fileFields, name):
-		return field.ErrorList{field.NotSupported(path.Child("fieldPath"), name, fileFields)}
+	case ref.APIVersion != "v1":
+		unknown = "unsupported pod version: " + ref.APIVersion
+	case hasKey && name != "metadata.annotations" && name != "metadata.labels":
+		unknown = "field label does not support subscript: " + ref.FieldPath
+	case !hasKey && !slices.Contains(fileFields, name) && !slices.Contains(envFields, name):
+		unknown = "field label not supported: " + ref.FieldPath
+	}
+	if name == "spec.host" {
+		name = "spec.nodeName" // its name in the past
+	}
+	switch {
+	case unknown != "":
+		return field.ErrorList{field.Invalid(path.Child("fieldPath"), ref.FieldPath, "error converting fieldPath: "+unknown)}
+	case !hasKey && !slices.Contains(allowed, name):
+		return field.ErrorList{field.NotSupported(path.Child("fieldPath"), name, allowed)}
 	case !hasKey:
 		return nil
 	}
@@ -190,11 +201,11 @@ var (
 	byteDivisors = []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
 )
 
-func validateResourceRef(ref *corev1.ResourceFieldSelector, path *field.Path) field.ErrorList {
+func validateResourceRef(ref *corev1.ResourceFieldSelector, ofFile bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	huge := strings.HasPrefix(ref.Resource, "requests.hugepages-") || strings.HasPrefix(ref.Resource, "limits.hugepages-")
 	switch {
-	case ref.ContainerName == "":
+	case ofFile && ref.ContainerName == "":
 		errs = append(errs, field.Required(path.Child("containerName"), ""))
 	case ref.Resource == "":
 		errs = append(errs, field.Required(path.Child("resource"), ""))
@@ -202,20 +213,27 @@ func validateResourceRef(ref *corev1.ResourceFieldSelector, path *field.Path) fi
 		errs = append(errs, oneOf(ref.Resource, path, "resource", resourceFields)...)
 	}
 	divisor := ref.Divisor
-	if divisor.Cmp(apiresource.Quantity{}) == 0 {
+	if divisor.Cmp(apiresource.Quantity{}) == 0 || !huge && !slices.Contains(resourceFields, ref.Resource) {
 		return errs
 	}
-	var allowed []string
-	switch {
-	case ref.Resource == "limits.cpu" || ref.Resource == "requests.cpu":
-		allowed = cpuDivisors
-	case huge || slices.Contains(resourceFields, ref.Resource):
-		allowed = byteDivisors
+	allowed, kind := byteDivisors, ""
+	switch _, resource, _ := strings.Cut(ref.Resource, "."); {
+	case resource == "cpu":
+		allowed, kind = cpuDivisors, "cpu"
+	case resource == "memory":
+		kind = resource
+	case resource == "ephemeral-storage":
+		kind = "local ephemeral storage"
 	default:
+		kind = "hugepages"
+	}
+	if slices.Contains(allowed, divisor.String()) {
 		return errs
 	}
-	if !slices.Contains(allowed, divisor.String()) {
-		errs = append(errs, field.Invalid(path.Child("divisor"), ref.Resource, "only these divisors are supported: "+strings.Join(allowed, ", ")))
+	divisors := strings.Join(allowed, ", ")
+	if kind == "cpu" {
+		divisors = "1m and 1"
 	}
+	errs = append(errs, field.Invalid(path.Child("divisor"), ref.Resource, fmt.Sprintf("only divisor's values %s are supported with the %s resource", divisors, kind)))
 	return errs
 }

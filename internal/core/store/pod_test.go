@@ -176,7 +176,8 @@ func TestPodContainers(t *testing.T) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i", LivenessProbe: &corev1.Probe{}}}
 		}, "spec.initContainers[0].livenessProbe F"},
 		{"API-098", "one beside that is probed", func(p *corePod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i", LivenessProbe: &corev1.Probe{},
+			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i", LivenessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}},
 				RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 		}, ""},
 		{"API-098", "unknown policies", func(p *corePod) {

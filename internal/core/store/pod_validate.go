@@ -29,7 +29,7 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 }
 
 // validatePod validates a pod without regard to allowed changes: its volumes in full (API-196 to API-206), the main fields of containers
-// and scheduling. Security contexts and probes are not validated. A projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in node affinity are
+// and scheduling. A projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in node affinity are
 // accepted if old has such values, too; old is nil for a new pod.
 func validatePod(pod, old *corePod) field.ErrorList {
 	spec := &pod.Spec
@@ -41,6 +41,9 @@ func validatePod(pod, old *corePod) field.ErrorList {
 	errs = append(errs, bad...)
 	errs = append(errs, validateContainers(spec, volumes)...)
 	errs = append(errs, validateInitContainers(spec, volumes)...)
+	if spec.SecurityContext != nil && old == nil {
+		errs = append(errs, validatePodSecurity(spec.SecurityContext, field.NewPath("spec", "securityContext"))...)
+	}
 	errs = append(errs, validatePolicies(spec)...)
 	errs = append(errs, validatePodNames(spec)...)
 	if !labelsValid(spec.NodeSelector) {

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
@@ -264,8 +263,6 @@ func validateServiceType(svc *corev1.Service, path *field.Path) field.ErrorList 
 	return append(errs, subdomain(name, path, "externalName")...)
 }
 
-var portProtocols = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
-
 func validateServicePort(p *corev1.ServicePort, named bool, names map[string]bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -279,12 +276,8 @@ func validateServicePort(p *corev1.ServicePort, named bool, names map[string]boo
 		names[p.Name] = true
 	}
 	errs = appendInvalid(errs, path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))
-	errs = append(errs, oneOf(p.Protocol, path, "protocol", portProtocols)...)
-	if p.TargetPort.Type == intstr.Int {
-		errs = appendInvalid(errs, path.Child("targetPort"), p.TargetPort.IntValue(), validation.IsValidPortNum(p.TargetPort.IntValue()))
-	} else {
-		errs = appendInvalid(errs, path.Child("targetPort"), p.TargetPort.StrVal, validation.IsValidPortName(p.TargetPort.StrVal))
-	}
+	errs = append(errs, oneOf(p.Protocol, path, "protocol", protocols)...)
+	errs = append(errs, portNumberOrName(p.TargetPort, path.Child("targetPort"))...)
 	if p.AppProtocol != nil {
 		errs = append(errs, labelKey(*p.AppProtocol, path, "appProtocol")...)
 	}

@@ -1,0 +1,106 @@
+package store
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateEnv validates the environment of a container (API-355).
+func validateEnv(c *corev1.Container, at func() *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range c.Env {
+		env := &c.Env[i]
+		path := func() *field.Path { return at().Child("env").Index(i) }
+		if env.Name == "" {
+			errs = append(errs, field.Required(path().Child("name"), ""))
+		} else if messages := validation.IsRelaxedEnvVarName(env.Name); len(messages) > 0 {
+			errs = appendInvalid(errs, path().Child("name"), env.Name, messages)
+		}
+		if env.ValueFrom != nil {
+			errs = append(errs, validateEnvSource(env, path().Child("valueFrom"))...)
+		}
+	}
+	if len(c.EnvFrom) > 0 {
+		errs = append(errs, validateEnvFrom(c.EnvFrom, at().Child("envFrom"))...)
+	}
+	return errs
+}
+
+// variableFields are the fields of a pod that a variable can have.
+var variableFields = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
+	"status.hostIPs", "status.podIP", "status.podIPs"}
+
+// validateEnvSource requires exactly one source of the value of a variable.
+func validateEnvSource(env *corev1.EnvVar, path *field.Path) field.ErrorList {
+	from, sources := env.ValueFrom, 0
+	var errs field.ErrorList
+	if from.FieldRef != nil {
+		sources++
+		errs = append(errs, validateFieldRef(from.FieldRef, variableFields, path.Child("fieldRef"))...)
+	}
+	if from.ResourceFieldRef != nil {
+		sources++
+		errs = append(errs, validateResourceRef(from.ResourceFieldRef, false, path.Child("resourceFieldRef"))...)
+	}
+	if ref := from.ConfigMapKeyRef; ref != nil {
+		sources++
+		errs = append(errs, validateKeyRef(ref.Name, ref.Key, path.Child("configMapKeyRef"))...)
+	}
+	if ref := from.SecretKeyRef; ref != nil {
+		sources++
+		errs = append(errs, validateKeyRef(ref.Name, ref.Key, path.Child("secretKeyRef"))...)
+	}
+	if from.FileKeyRef != nil {
+		sources++
+	}
+	switch {
+	case sources == 0:
+		// API-355: a variable without a source has no value.
+		errs = append(errs, field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
+	case env.Value != "":
+		errs = append(errs, field.Invalid(path, "", "may not be specified when `value` is not empty"))
+	case sources > 1:
+		errs = append(errs, field.Invalid(path, "", "may not have more than one field specified at a time"))
+	}
+	return errs
+}
+
+func validateKeyRef(name, key string, path *field.Path) field.ErrorList {
+	errs := subdomain(name, path, "name")
+	if key == "" {
+		return append(errs, field.Required(path.Child("key"), ""))
+	}
+	return appendInvalid(errs, path.Child("key"), key, validation.IsConfigMapKey(key))
+}
+
+// validateEnvFrom validates the ConfigMaps and Secrets whose entries become variables. Errors about their number have the path of the list.
+func validateEnvFrom(sources []corev1.EnvFromSource, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, source := range sources {
+		at := path.Index(i)
+		if source.Prefix != "" {
+			errs = appendInvalid(errs, at.Child("prefix"), source.Prefix, validation.IsRelaxedEnvVarName(source.Prefix))
+		}
+		if ref := source.ConfigMapRef; ref != nil {
+			errs = append(errs, requiredSubdomain(ref.Name, at.Child("configMapRef"))...)
+		}
+		if ref := source.SecretRef; ref != nil {
+			errs = append(errs, requiredSubdomain(ref.Name, at.Child("secretRef"))...)
+		}
+		switch {
+		case source.ConfigMapRef == nil && source.SecretRef == nil:
+			errs = append(errs, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+		case source.ConfigMapRef != nil && source.SecretRef != nil:
+			errs = append(errs, field.Invalid(path, "", "may not have more than one field specified at a time"))
+		}
+	}
+	return errs
+}
+
+func requiredSubdomain(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path.Child("name"), "")}
+	}
+	return subdomain(name, path, "name")
+}
