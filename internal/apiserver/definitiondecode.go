@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	apiextensions "github.com/volsim/volsim/internal/apiserver/apiextensions/v1"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 

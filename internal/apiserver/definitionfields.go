@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	apiextensions "github.com/volsim/volsim/internal/apiserver/apiextensions/v1"
 )
 
 // maxSelectable is how many fields of a kind field selectors may name.

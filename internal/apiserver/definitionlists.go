@@ -98,7 +98,7 @@ func checkListMap(s *jsonSchema, path *field.Path) field.ErrorList {
 	case s.Items == nil:
 		return append(errs, field.Required(items, "must have a schema if x-kubernetes-list-type is map"))
 	case item == nil:
-		return append(errs, field.Invalid(items, shownValue(s.Items), "must only have a single schema if x-kubernetes-list-type is map"))
+		return append(errs, field.Invalid(items, shownItems(s.Items), "must only have a single schema if x-kubernetes-list-type is map"))
 	case item.Type != "object":
 		return append(errs, field.Invalid(items.Child("type"), item.Type, "must be object if parent array's x-kubernetes-list-type is map"))
 	}

@@ -8,10 +8,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	apiextensions "github.com/volsim/volsim/internal/apiserver/apiextensions/v1"
 )
 
 // longestDeprecation is how long the warning about a deprecated version may be, in bytes.

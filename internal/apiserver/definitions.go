@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	apiextensions "github.com/volsim/volsim/internal/apiserver/apiextensions/v1"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -85,7 +85,7 @@ func checkDefinition(obj, old *plain.Object) store.DefinitionErrors {
 	if old != nil {
 		was, _ = readDefinition(old) // an empty one if it cannot be read
 	}
-	result := store.DefinitionErrors{Missing: d.missingSchemas(was, spec), Shown: shownValue(d.spec.Versions)}
+	result := store.DefinitionErrors{Missing: d.missingSchemas(was, spec), Shown: shownVersions(d.spec.Versions)}
 	anyStatus := hasStatus(d.subresources)
 	for i := range d.spec.Versions {
 		v, path := &d.spec.Versions[i], spec.Child("versions").Index(i)

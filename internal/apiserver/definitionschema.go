@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	apiextensions "github.com/volsim/volsim/internal/apiserver/apiextensions/v1"
 )
 
 type jsonSchema = apiextensions.JSONSchemaProps
@@ -57,7 +56,7 @@ func checkRoot(s *jsonSchema, path *field.Path) field.ErrorList {
 				`only "object" is allowed as the type at the root of the schema if the status subresource is enabled`)}
 		case name != "Type" && !slices.Contains(fieldsAtRoot, name):
 			// API-338: such a field may be about the status.
-			return field.ErrorList{field.Invalid(path.Child("openAPIV3Schema"), shownValue(s),
+			return field.ErrorList{field.Invalid(path.Child("openAPIV3Schema"), shownSchema(s),
 				fmt.Sprintf("only %v fields are allowed at the root of the schema if the status subresource is enabled", fieldsAtRoot))}
 		}
 	}

@@ -1,79 +1,63 @@
 package apiserver
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"reflect"
-	"slices"
+
+	internal "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// shownValue returns a value as errors of the API server show those that clients never see in that form: with the names of the fields in Go.
-func shownValue(value any) json.RawMessage {
-	var out bytes.Buffer
-	show(&out, reflect.ValueOf(value))
-	return out.Bytes()
+// Errors of kube-apiserver about whole parts of a definition show them in its internal form, which has the names of the fields in Go.
+
+func shownSchema(s *apiextensions.JSONSchemaProps) json.RawMessage {
+	return marshaled(internalSchema(s))
 }
 
-func show(out *bytes.Buffer, value reflect.Value) {
-	switch kind := value.Kind(); {
-	case kind == reflect.Pointer && !value.IsNil():
-		show(out, value.Elem())
-	case kind == reflect.Struct:
-		out.WriteByte('{')
-		for i := range value.NumField() {
-			separate(out, i)
-			showName(out, value.Type().Field(i).Name)
-			show(out, value.Field(i))
-		}
-		out.WriteByte('}')
-	case kind == reflect.Slice && !value.IsNil() && value.Type().Elem().Kind() == reflect.Struct:
-		out.WriteByte('[')
-		for i := range value.Len() {
-			separate(out, i)
-			show(out, value.Index(i))
-		}
-		out.WriteByte(']')
-	case kind == reflect.Map && !value.IsNil() && value.Type().Elem().Kind() == reflect.Struct:
-		out.WriteByte('{')
-		names := map[string]reflect.Value{}
-		for entry := value.MapRange(); entry.Next(); {
-			names[entry.Key().String()] = entry.Value()
-		}
-		for i, name := range slices.Sorted(maps.Keys(names)) {
-			separate(out, i)
-			showName(out, name)
-			show(out, names[name])
-		}
-		out.WriteByte('}')
-	default:
-		data, err := json.Marshal(value.Interface())
-		if err != nil {
-			data = []byte("null") // it was decoded from JSON
-		}
-		out.Write(data)
+func shownItems(s *apiextensions.JSONSchemaPropsOrArray) json.RawMessage {
+	if s == nil {
+		return json.RawMessage("null")
 	}
-}
-
-func separate(out *bytes.Buffer, i int) {
-	if i > 0 {
-		out.WriteByte(',')
+	var shown internal.JSONSchemaPropsOrArray
+	if err := apiextensions.Convert_v1_JSONSchemaPropsOrArray_To_apiextensions_JSONSchemaPropsOrArray(s, &shown, nil); err != nil {
+		return nil // it was decoded from JSON
 	}
+	return marshaled(shown)
 }
 
-func showName(out *bytes.Buffer, name string) {
-	data, err := json.Marshal(name)
+func shownVersions(versions []apiextensions.CustomResourceDefinitionVersion) json.RawMessage {
+	if versions == nil {
+		return json.RawMessage("null")
+	}
+	shown := make([]internal.CustomResourceDefinitionVersion, len(versions))
+	for i := range versions {
+		if err := apiextensions.Convert_v1_CustomResourceDefinitionVersion_To_apiextensions_CustomResourceDefinitionVersion(&versions[i], &shown[i], nil); err != nil {
+			return nil // it was decoded from JSON
+		}
+	}
+	return marshaled(shown)
+}
+
+func internalSchema(s *apiextensions.JSONSchemaProps) *internal.JSONSchemaProps {
+	var shown internal.JSONSchemaProps
+	if err := apiextensions.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, &shown, nil); err != nil {
+		return &internal.JSONSchemaProps{} // it was decoded from JSON
+	}
+	return &shown
+}
+
+func marshaled(value any) json.RawMessage {
+	data, err := json.Marshal(value)
 	if err != nil {
-		data = []byte(`""`) // a string has JSON
+		return nil // it was decoded from JSON
 	}
-	out.Write(data)
-	out.WriteByte(':')
+	return data
 }
 
-// setFields returns the names in Go of the fields of a struct that are not empty, in order.
-func setFields(value any) []string {
+// setFields returns the names in Go of the fields of a schema that are not empty, in the order of the internal form.
+func setFields(s *apiextensions.JSONSchemaProps) []string {
 	var names []string
-	v := reflect.ValueOf(value).Elem()
+	v := reflect.ValueOf(internalSchema(s)).Elem()
 	for i := range v.NumField() {
 		if !v.Field(i).IsZero() {
 			names = append(names, v.Type().Field(i).Name)
