@@ -174,13 +174,13 @@ func (p *tab) where(step int) place {
 	return *at
 }
 
-// find returns the first step with a lane whose entry e meets the condition.
+// find returns the first step with a lane whose entry e meets the condition. e.pause is the time since the entry before, in nanoseconds.
 func (p *tab) find(condition string) int {
 	p.t.Helper()
 	step := eval[int](p, fmt.Sprintf(`(() => {
 		const d = JSON.parse(document.getElementById("data").textContent), x = d.entries, text = (n) => (n < 0 ? "" : d.texts[n]);
 		return x.type.findIndex((type, i) => {
-			const e = { type, rule: x.rule[i] < 0 ? "" : d.rules[x.rule[i]].id, head: text(x.head[i]), text: text(x.text[i]), lane: x.lane[i] < 0 ? "" : d.lanes[x.lane[i]].kind + " " + d.lanes[x.lane[i]].name };
+			const e = { type, pause: x.time[i], rule: x.rule[i] < 0 ? "" : d.rules[x.rule[i]].id, head: text(x.head[i]), text: text(x.text[i]), lane: x.lane[i] < 0 ? "" : d.lanes[x.lane[i]].kind + " " + d.lanes[x.lane[i]].name };
 			return e.lane !== "" && (%s);
 		});
 	})()`, condition))

@@ -74,7 +74,8 @@ func TestHoverShowsTheDecisionWithItsRule(t *testing.T) {
 
 func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
 	p := open(t, samples.Failover)
-	step := p.find(`e.type === 1 && e.head === "patch-status" && e.lane === "Node n1" && e.text === "changed"`)
+	// A report of the status, which comes after the registration.
+	step := p.find(`e.type === 1 && e.head === "patch-status" && e.lane === "Node n1" && e.text === "changed" && e.pause > 0`)
 	at := p.where(step)
 	if at.Steps > 1 {
 		p.do(chromedp.MouseClickXY(at.X, at.Y)) // zooms in
