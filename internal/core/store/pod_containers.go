@@ -108,7 +108,7 @@ func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field
 		errs = append(errs, validateDevices(c, volumes, func() *field.Path { return at().Child("volumeDevices") })...)
 	}
 	if c.SecurityContext != nil {
-		errs = append(errs, validateSecurity(c.SecurityContext, at().Child("securityContext"))...)
+		errs = append(errs, validateSecurity(c.SecurityContext, func() *field.Path { return at().Child("securityContext") })...)
 	}
 	return errs
 }

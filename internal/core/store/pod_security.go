@@ -9,54 +9,53 @@ import (
 )
 
 // validateSecurity validates the security context of a container (API-356). SIM: privileged containers are allowed.
-func validateSecurity(c *corev1.SecurityContext, path *field.Path) field.ErrorList {
-	errs := userID(c.RunAsUser, path.Child("runAsUser"))
-	errs = append(errs, groupID(c.RunAsGroup, path.Child("runAsGroup"))...)
+func validateSecurity(c *corev1.SecurityContext, at func() *field.Path) field.ErrorList {
+	errs := validateSet(c.RunAsUser, at, "runAsUser", userID)
+	errs = append(errs, validateSet(c.RunAsGroup, at, "runAsGroup", groupID)...)
 	if c.ProcMount != nil {
-		errs = append(errs, oneOf(*c.ProcMount, path, "procMount", []corev1.ProcMountType{corev1.DefaultProcMount, corev1.UnmaskedProcMount})...)
+		errs = append(errs, oneOf(*c.ProcMount, at(), "procMount", []corev1.ProcMountType{corev1.DefaultProcMount, corev1.UnmaskedProcMount})...)
 	}
-	errs = append(errs, validateSeccomp(c.SeccompProfile, path.Child("seccompProfile"))...)
-	return append(errs, validateAppArmor(c.AppArmorProfile, path.Child("appArmorProfile"))...)
+	errs = append(errs, validateSet(c.SeccompProfile, at, "seccompProfile", validateSeccomp)...)
+	return append(errs, validateSet(c.AppArmorProfile, at, "appArmorProfile", validateAppArmor)...)
 }
 
 // validatePodSecurity validates the security context of a pod (API-356).
-func validatePodSecurity(c *corev1.PodSecurityContext, path *field.Path) field.ErrorList {
-	errs := groupID(c.FSGroup, path.Child("fsGroup"))
-	errs = append(errs, userID(c.RunAsUser, path.Child("runAsUser"))...)
-	errs = append(errs, groupID(c.RunAsGroup, path.Child("runAsGroup"))...)
+func validatePodSecurity(c *corev1.PodSecurityContext, at func() *field.Path) field.ErrorList {
+	errs := validateSet(c.FSGroup, at, "fsGroup", groupID)
+	errs = append(errs, validateSet(c.RunAsUser, at, "runAsUser", userID)...)
+	errs = append(errs, validateSet(c.RunAsGroup, at, "runAsGroup", groupID)...)
 	for i := range c.SupplementalGroups {
-		errs = append(errs, groupID(&c.SupplementalGroups[i], path.Child("supplementalGroups").Index(i))...)
+		errs = append(errs, groupID(&c.SupplementalGroups[i], at().Child("supplementalGroups").Index(i))...)
 	}
 	if policy := c.FSGroupChangePolicy; policy != nil {
-		errs = append(errs, oneOf(*policy, path, "fsGroupChangePolicy", []corev1.PodFSGroupChangePolicy{corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch})...)
+		errs = append(errs, oneOf(*policy, at(), "fsGroupChangePolicy", []corev1.PodFSGroupChangePolicy{corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch})...)
 	}
-	errs = append(errs, validateSeccomp(c.SeccompProfile, path.Child("seccompProfile"))...)
-	errs = append(errs, validateAppArmor(c.AppArmorProfile, path.Child("appArmorProfile"))...)
+	errs = append(errs, validateSet(c.SeccompProfile, at, "seccompProfile", validateSeccomp)...)
+	errs = append(errs, validateSet(c.AppArmorProfile, at, "appArmorProfile", validateAppArmor)...)
 	if policy := c.SupplementalGroupsPolicy; policy != nil {
-		errs = append(errs, oneOf(*policy, path, "supplementalGroupsPolicy", []corev1.SupplementalGroupsPolicy{corev1.SupplementalGroupsPolicyMerge,
+		errs = append(errs, oneOf(*policy, at(), "supplementalGroupsPolicy", []corev1.SupplementalGroupsPolicy{corev1.SupplementalGroupsPolicyMerge,
 			corev1.SupplementalGroupsPolicyStrict})...)
 	}
 	return errs
 }
 
-func userID(id *int64, path *field.Path) field.ErrorList {
-	if id == nil {
+// validateSet validates the value of a field, if it is set. Most contexts are empty, and need no paths.
+func validateSet[T any](value *T, at func() *field.Path, child string, validate func(*T, *field.Path) field.ErrorList) field.ErrorList {
+	if value == nil {
 		return nil
 	}
+	return validate(value, at().Child(child))
+}
+
+func userID(id *int64, path *field.Path) field.ErrorList {
 	return appendInvalid(nil, path, *id, validation.IsValidUserID(*id))
 }
 
 func groupID(id *int64, path *field.Path) field.ErrorList {
-	if id == nil {
-		return nil
-	}
 	return appendInvalid(nil, path, *id, validation.IsValidGroupID(*id))
 }
 
 func validateSeccomp(p *corev1.SeccompProfile, path *field.Path) field.ErrorList {
-	if p == nil {
-		return nil
-	}
 	errs := oneOf(p.Type, path, "type", []corev1.SeccompProfileType{corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault,
 		corev1.SeccompProfileTypeUnconfined})
 	switch file := p.LocalhostProfile; {
@@ -76,9 +75,6 @@ func validateSeccomp(p *corev1.SeccompProfile, path *field.Path) field.ErrorList
 }
 
 func validateAppArmor(p *corev1.AppArmorProfile, path *field.Path) field.ErrorList {
-	if p == nil {
-		return nil
-	}
 	file := path.Child("localhostProfile")
 	const missing = "must be set when AppArmor type is Localhost"
 	switch p.Type {

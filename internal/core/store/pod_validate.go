@@ -42,7 +42,7 @@ func validatePod(pod, old *corePod) field.ErrorList {
 	errs = append(errs, validateContainers(spec, volumes)...)
 	errs = append(errs, validateInitContainers(spec, volumes)...)
 	if spec.SecurityContext != nil && old == nil {
-		errs = append(errs, validatePodSecurity(spec.SecurityContext, field.NewPath("spec", "securityContext"))...)
+		errs = append(errs, validatePodSecurity(spec.SecurityContext, func() *field.Path { return field.NewPath("spec", "securityContext") })...)
 	}
 	errs = append(errs, validatePolicies(spec)...)
 	errs = append(errs, validatePodNames(spec)...)
