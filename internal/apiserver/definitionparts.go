@@ -25,7 +25,7 @@ func checkDeprecation(v *definedVersion, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	add := func(detail string) { errs = append(errs, field.Invalid(path, v.DeprecationWarning, detail)) }
 	if !v.Deprecated {
-		// API-342: nobody would see it.
+		// API-342: the warning is sent for deprecated versions only.
 		add("can only be set for deprecated versions")
 		return errs
 	}

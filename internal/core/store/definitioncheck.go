@@ -124,7 +124,7 @@ func (n definitionNames) validate(path *field.Path) field.ErrorList {
 		errs = appendLabel(errs, path.Child("shortNames").Index(i), name, name, "")
 	}
 	if n.Kind != "" && n.Kind == n.ListKind {
-		// API-305: nobody could tell an object from a list.
+		// API-305: the kind of a list has another name than that of an object.
 		errs = append(errs, field.Invalid(path.Child("listKind"), n.ListKind, "kind and listKind may not be the same"))
 	}
 	for i, name := range n.Categories {

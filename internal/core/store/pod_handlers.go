@@ -64,7 +64,7 @@ func validateProbe(p *corev1.Probe, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// handler is what a probe or a hook does: one of these.
+// handler is the action of a probe or a hook. One of the fields is set.
 type handler struct {
 	exec  *corev1.ExecAction
 	http  *corev1.HTTPGetAction
