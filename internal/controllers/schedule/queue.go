@@ -346,6 +346,7 @@ func (q *queue) requeue(item *queuedPod) {
 // activate ends the wait of a pod at once, backoff included.
 func (q *queue) activate(key string) {
 	if item := q.pods[key]; item != nil && item.in != q.gated {
+		item.held = false
 		q.put(q.active, item)
 		q.ready()
 	}

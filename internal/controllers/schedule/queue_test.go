@@ -113,6 +113,13 @@ func TestHeldPods(t *testing.T) {
 	q.add("default/p", fake.Pod("p"))
 	q.rejected(q.pop("p", "new"))
 	q.evicting = "p"
+	q.move(anyVolume, nil)
+	q.evicting = ""
+	q.activate("default/p")
+	q.rejected(q.pop("p", "SCHED-243: the eviction has failed"))
+	q.move(anyVolume, nil)
+	q.rejected(q.pop("p", "SCHED-315: any change helps again"))
+	q.evicting = "p"
 	q.engine.Advance(5*time.Minute + flushPeriod)
 	q.pop("", "SCHED-315: the flush comes too early")
 	q.evicting = ""

@@ -11,7 +11,7 @@ import (
 // Shortage is a resource of which a node has too little for a pod.
 type Shortage struct {
 	Name corev1.ResourceName
-	// Requests is what the pod requests, and Free what the node has left of Allocatable.
+	// Requests is the amount that the pod requests, Free the part of Allocatable that no pod on the node has requested.
 	Requests, Free, Allocatable resource.Quantity
 }
 
