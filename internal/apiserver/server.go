@@ -233,7 +233,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	a.setHeaders(w.Header())
 	w.WriteHeader(a.code)
 	if a.stream != nil {
-		a.stream.copyTo(w)
+		a.stream.copyTo(w, writePatience)
 		return
 	}
 	_, _ = w.Write(a.data) // a client that is gone does not need it

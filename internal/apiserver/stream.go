@@ -246,22 +246,22 @@ func (st *stream) Close() error {
 // writePatience is how long a client may take to accept data.
 const writePatience = time.Minute
 
-// copyTo writes the events to a client until the watch ends or the client is gone.
-func (st *stream) copyTo(w http.ResponseWriter) {
+// copyTo writes the events to a client until the watch ends, the client is gone, or it has not accepted data for as long as patience.
+func (st *stream) copyTo(w http.ResponseWriter, patience time.Duration) {
 	defer st.Close()
-	flusher, _ := w.(http.Flusher)
-	flush := func() {
-		if flusher != nil {
-			flusher.Flush()
-		}
-	}
-	// A client that reads nothing does not hold its watch for ever.
+	control := http.NewResponseController(w)
 	var extended time.Time
 	extend := func() {
-		if now := time.Now(); now.Sub(extended) > writePatience/10 {
+		if now := time.Now(); now.Sub(extended) > patience/10 {
 			extended = now
-			_ = http.NewResponseController(w).SetWriteDeadline(now.Add(writePatience))
+			_ = control.SetWriteDeadline(now.Add(patience)) // a connection without deadlines has none
 		}
+	}
+	// With HTTP/2 a deadline that passes ends the watch even if nothing is left to write, so it has one only while something is.
+	flush := func() {
+		_ = control.Flush() // the next write reports that the client is gone
+		extended = time.Time{}
+		_ = control.SetWriteDeadline(extended)
 	}
 	extend()
 	flush()

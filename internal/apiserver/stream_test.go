@@ -1,7 +1,11 @@
 package apiserver
 
 import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +40,41 @@ func TestMerged(t *testing.T) {
 				got = append(got, string(e.changeType)+" "+string(e.data))
 			}
 			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// TestQuietWatch checks that a watch lasts longer without events than a client may take to accept one.
+func TestQuietWatch(t *testing.T) {
+	const patience = 50 * time.Millisecond
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			st := &stream{lag: func() time.Duration { return 0 }, stop: func() {}, ready: make(chan struct{}, 1), closed: make(chan struct{})}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				st.canceled, st.err = req.Context().Done(), req.Context().Err
+				st.copyTo(w, patience)
+			}))
+			server.EnableHTTP2 = protocol == "HTTP/2.0"
+			server.StartTLS()
+			defer server.Close()
+			resp, err := server.Client().Get(server.URL)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.Equal(t, protocol, resp.Proto)
+			lines := bufio.NewReader(resp.Body)
+			for _, data := range []string{"1", "2"} {
+				time.Sleep(4 * patience)
+				st.mu.Lock()
+				st.events = append(st.events, event{changeType: watch.Added, data: []byte(data)})
+				st.mu.Unlock()
+				st.wake()
+				line, err := lines.ReadString('\n')
+				require.NoError(t, err)
+				require.Equal(t, `{"type":"ADDED","object":`+data+"}\n", line)
+			}
+			st.finish()
+			_, err = lines.ReadByte()
+			require.Equal(t, "EOF", err.Error())
 		})
 	}
 }
