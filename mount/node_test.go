@@ -322,6 +322,37 @@ func TestWorkload(t *testing.T) {
 	want(t, "over", w.phase("job"), corev1.PodSucceeded)
 }
 
+// The annotations of a running pod decide when it ends and how, counted from the start of its containers.
+func TestWorkloadChanges(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		before []string
+		patch  string // of the annotations
+		// passed is how long the containers have run when the annotations change, left is how long they run after that.
+		passed, left time.Duration
+		want         corev1.PodPhase
+	}{
+		{"an end for a pod without one", nil, `{"volsim.dev/run-for":"30s"}`, 10 * time.Second, 20 * time.Second, corev1.PodSucceeded},
+		{"an end in the past", nil, `{"volsim.dev/run-for":"1s","volsim.dev/exit-phase":"Failed"}`, 10 * time.Second, 0, corev1.PodFailed},
+		{"a later end", []string{AnnRunFor, "20s"}, `{"volsim.dev/run-for":"40s"}`, 10 * time.Second, 30 * time.Second, corev1.PodSucceeded},
+		{"another phase", []string{AnnRunFor, "20s"}, `{"volsim.dev/exit-phase":"Failed"}`, 10 * time.Second, 10 * time.Second, corev1.PodFailed},
+		{"no end any more", []string{AnnRunFor, "20s"}, `{"volsim.dev/run-for":null}`, 10 * time.Second, time.Hour, corev1.PodRunning},
+		{"too late", []string{AnnRunFor, "5s"}, `{"volsim.dev/run-for":"1h"}`, 10 * time.Second, 0, corev1.PodSucceeded},
+	} {
+		w := newFixture(t)
+		w.Create(fake.Pod("p", fake.OnNode(nodeName), fake.Annotations(tc.before...)))
+		w.Advance(tc.passed)
+		w.Patch("Pod", "default/p", `{"metadata":{"annotations":`+tc.patch+`}}`)
+		if tc.left > 0 && tc.want != corev1.PodRunning {
+			w.Advance(tc.left - time.Second)
+			want(t, tc.name+": before its end", w.phase("p"), corev1.PodRunning)
+			tc.left = time.Second
+		}
+		w.Advance(tc.left + 100*time.Millisecond)
+		want(t, tc.name, w.phase("p"), tc.want)
+	}
+}
+
 // For every seed pods come and go and leave nothing behind; and the same seed gives the same run.
 func TestSeeds(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {

@@ -3,6 +3,7 @@ package mount
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,9 @@ type container struct {
 	volumes []containerVolume
 	groups  []int64
 	exit    corev1.PodPhase // "" while they run
+	// load is what they do, begin the time from which its RunFor counts.
+	load  kubeletdefs.Workload
+	begin time.Time
 	// stopping says that housekeeping is stopping them, because their pod is gone.
 	stopping bool
 	// ends fires when they exit by themselves, again when they use their volumes next.
@@ -72,30 +76,53 @@ func (r *runtime) runs(uid types.UID) bool {
 
 // start starts the containers of a pod.
 func (r *runtime) start(c *container) {
-	load := r.add(c)
-	if load.Read || load.Write {
-		r.node.nodeActor.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
+	r.add(c)
+	if c.load.Read || c.load.Write {
+		r.node.nodeActor.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c) })
 	}
 }
 
 // resume adds containers that already run: what they do at their start is over.
 func (r *runtime) resume(c *container) {
-	load := r.add(c)
-	r.useLater(c, load)
+	r.add(c)
+	r.useLater(c)
 }
 
 // add adds the containers of a pod and schedules their exit.
-func (r *runtime) add(c *container) kubeletdefs.Workload {
+func (r *runtime) add(c *container) {
 	r.running[c.pod.UID] = c
-	load := kubeletdefs.WorkloadOf(c.pod)
-	if load.RunFor > 0 {
-		c.ends = r.node.nodeActor.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Process) { r.exit(c, load.ExitPhase()) })
+	c.load, c.begin = kubeletdefs.WorkloadOf(c.pod), r.node.nodeActor.Engine().Now()
+	r.exitLater(c)
+}
+
+// exitLater schedules the exit of containers.
+func (r *runtime) exitLater(c *container) {
+	if c.load.RunFor > 0 {
+		left := c.begin.Add(c.load.RunFor).Sub(r.node.nodeActor.Engine().Now())
+		c.ends = r.node.nodeActor.After(max(left, 0), "end of "+c.pod.Name, func(*engine.Process) { r.exit(c, c.load.ExitPhase()) })
 	}
-	return load
+}
+
+// podChanged lets a running pod end at another time or in another way. So a pod that an operator made can end, whose annotations only the
+// operator knew when its containers started.
+func (r *runtime) podChanged(pod *corev1.Pod) {
+	c, ok := r.running[pod.UID]
+	if !ok || c.exit != "" {
+		return
+	}
+	load := kubeletdefs.WorkloadOf(pod)
+	if load.RunFor == c.load.RunFor && load.Phase == c.load.Phase {
+		return
+	}
+	if c.ends != nil {
+		c.ends.Stop()
+	}
+	c.load.RunFor, c.load.Phase = load.RunFor, load.Phase
+	r.exitLater(c)
 }
 
 // use reads and writes the volumes of a pod, and schedules the next access in the background.
-func (r *runtime) use(p *engine.Process, c *container, load kubeletdefs.Workload) {
+func (r *runtime) use(p *engine.Process, c *container) {
 	if r.running[c.pod.UID] != c || c.exit != "" {
 		return
 	}
@@ -103,22 +130,22 @@ func (r *runtime) use(p *engine.Process, c *container, load kubeletdefs.Workload
 		if v.data == nil {
 			continue
 		}
-		if load.Read {
+		if c.load.Read {
 			found, err := v.data.Read(v.id, plugin.PodRef(c.pod), r.node.name)
 			r.recordAccess(p, c, v, false, found, err)
 		}
-		if load.Write && !v.readOnly {
+		if c.load.Write && !v.readOnly {
 			written, err := v.data.Write(v.id, plugin.PodRef(c.pod), r.node.name, p.Now())
 			r.recordAccess(p, c, v, true, written, err)
 		}
 	}
-	r.useLater(c, load)
+	r.useLater(c)
 }
 
 // useLater schedules the next access, if the workload repeats it.
-func (r *runtime) useLater(c *container, load kubeletdefs.Workload) {
-	if load.Every > 0 {
-		c.again = r.node.nodeActor.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
+func (r *runtime) useLater(c *container) {
+	if c.load.Every > 0 {
+		c.again = r.node.nodeActor.Background(c.load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c) })
 	}
 }
 

@@ -21,6 +21,7 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 		w.unready = k.resumed && markedNotReady(pod)
 	}
 	w.pod = pod
+	k.node.runtime.podChanged(pod)
 	w.repair()
 	w.reconcileGates()
 	switch {
