@@ -2,7 +2,8 @@ module github.com/volsim/volsim/internal/proof/operators/descheduler
 
 go 1.26.0
 
-replace k8s.io/kube-openapi v0.31.0 => k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912
+// The version that descheduler itself is built with; the one that it requires does not exist.
+replace k8s.io/kube-openapi => k8s.io/kube-openapi v0.0.0-20260512234627-ef417d054102
 
 tool sigs.k8s.io/descheduler/cmd/descheduler
 
