@@ -58,13 +58,13 @@ func TestForcedDetach(t *testing.T) {
 		require.NoError(t, c.Advance(5*time.Minute))
 		require.Equal(t,
 			`+1m0.1s unmount-before-detach: v of disk.example.com is detached from n1 while published to default/db-0 (forced: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter)
-  +10.2s kubelet/n1: disk.example.com Publish v on n1 for pod 5371f9b1-00b8-4a30-afd3-1a5e2cd12aa4
+  +800ms kubelet/n1: disk.example.com Publish v on n1 for pod 5371f9b1-00b8-4a30-afd3-1a5e2cd12aa4
   +1m0.1s attachdetach-controller: ATT-064 detach kubernetes.io/csi/disk.example.com^v from node n1: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter
   +1m0.1s external-attacher/disk.example.com: disk.example.com Detach v on n1
-+1m10.2s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter)
-  +10.2s kubelet/n1: disk.example.com Publish v on n1 for pod 5371f9b1-00b8-4a30-afd3-1a5e2cd12aa4
++1m1.4s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter)
+  +800ms kubelet/n1: disk.example.com Publish v on n1 for pod 5371f9b1-00b8-4a30-afd3-1a5e2cd12aa4
   +1m0.1s attachdetach-controller: ATT-064 detach kubernetes.io/csi/disk.example.com^v from node n1: no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter
-  +1m10.2s kubelet/n2: disk.example.com Publish v on n2 for pod 17d02589-f929-44dc-9a7c-9bbf9c21256a`, lines(c.Violations()))
+  +1m1.4s kubelet/n2: disk.example.com Publish v on n2 for pod 17d02589-f929-44dc-9a7c-9bbf9c21256a`, lines(c.Violations()))
 		require.Empty(t, check.Unforced(c.Violations()))
 		require.Equal(t, noTrace, c.Trace() == nil)
 	}
@@ -90,7 +90,7 @@ func TestFaultyDriver(t *testing.T) {
 	require.NoError(t, c.Advance(time.Minute))
 	require.Equal(t,
 		`+16m0s nothing-left-behind: v of disk.example.com is still published on n1 for default/p, 15m0s after the last pod needed it
-  +10.2s kubelet/n1: disk.example.com Publish v on n1 for pod 3b5f54af-306c-4c0f-a1a0-0014b60c702e
+  +800ms kubelet/n1: disk.example.com Publish v on n1 for pod 3b5f54af-306c-4c0f-a1a0-0014b60c702e
 +16m30s deleted-pods-go: pod default/p still exists, 15m0s after its grace period
   +1m0s user: delete Pod/default/p: metadata.deletionGracePeriodSeconds none -> 30, metadata.deletionTimestamp none -> 2026-01-01T00:01:30Z, metadata.generation 1 -> 2`, lines(c.Violations()))
 }

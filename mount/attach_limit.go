@@ -1,13 +1,7 @@
 package mount
 
 import (
-	"slices"
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/backends"
@@ -43,13 +37,6 @@ func (dr *driverRegistrar) watchesLimit(driver string) bool {
 	return limitPeriod(dr.k.CSIDriver(driver)) != 0
 }
 
-// limitTries is the number of attempts to write a limit, firstLimitPause the time between the first two. Each further pause is five times
-// as long as the one before (MNT-353, MNT-361).
-const (
-	limitTries      = 4
-	firstLimitPause = 10 * time.Millisecond
-)
-
 // refreshLimit asks the driver how many volumes the node can have, and writes the answer to the CSINode. rule is the reason. If all
 // attempts fail, the CSINode keeps the old limit.
 func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) {
@@ -65,42 +52,8 @@ func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) 
 		return
 	}
 	entry := dr.csiDriver(driver, b, info)
-	err = dr.writeLimit(p, entry)
-	for try, pause := 1, firstLimitPause; err != nil && try < limitTries; try, pause = try+1, 5*pause {
-		p.Sleep(pause)
-		err = dr.writeLimit(p, entry)
-	}
-	if err != nil {
+	if err := dr.repeat(p, func() error { return dr.writeEntry(p, entry) }); err != nil {
 		// MNT-361: the failure is only logged.
 		p.Decide(rule, dr.k.nodeRef(), "the limit of driver %s stays as it was: %v", driver, err)
 	}
-}
-
-// writeLimit writes the driver's current limit to the CSINode (MNT-361). The driver's other fields there stay as they are.
-func (dr *driverRegistrar) writeLimit(p *engine.Process, entry storagev1.CSINodeDriver) error {
-	node, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
-	if apierrors.IsNotFound(err) {
-		// MNT-361: a missing CSINode is created again, first without drivers.
-		node, err = dr.createCSINode(p, []storagev1.CSINodeDriver{})
-	}
-	if err != nil {
-		return err
-	}
-	updated := node.DeepCopy()
-	at := slices.IndexFunc(updated.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == entry.Name })
-	if at >= 0 {
-		old := updated.Spec.Drivers[at]
-		// MNT-361: an unchanged limit is not written.
-		if !dr.describes(entry.Name) {
-			entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
-		}
-		if equality.Semantic.DeepEqual(old, entry) {
-			return nil
-		}
-		updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
-	}
-	// MNT-353, MNT-361: the changed entry moves to the end.
-	updated.Spec.Drivers = append(updated.Spec.Drivers, entry)
-	_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
-	return err
 }

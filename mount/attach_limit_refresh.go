@@ -33,14 +33,6 @@ func limitPeriod(object *storagev1.CSIDriver) time.Duration {
 	return time.Duration(min(*object.Spec.NodeAllocatableUpdatePeriodSeconds, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
-// watchLimits starts the periods of all drivers, once they are registered.
-func (dr *driverRegistrar) watchLimits() {
-	dr.registered = true
-	for name := range dr.k.node.nodes.backends.All() {
-		dr.watchLimit(name)
-	}
-}
-
 // watchLimit restarts the period of the driver, or ends it (MNT-360).
 func (dr *driverRegistrar) watchLimit(driver string) {
 	if old, ok := dr.limits[driver]; ok {
@@ -50,7 +42,7 @@ func (dr *driverRegistrar) watchLimit(driver string) {
 	_, there := dr.k.node.nodes.backends.Driver(driver)
 	period := limitPeriod(dr.k.CSIDriver(driver))
 	// MNT-360: only a registered driver that requests updates has a period.
-	if !dr.registered || !there || dr.k.node.unregistered[driver] || period <= 0 {
+	if !dr.registered[driver] || !there || dr.k.node.unregistered[driver] || period <= 0 {
 		return
 	}
 	u := &limitWatch{k: dr.k, driver: driver}

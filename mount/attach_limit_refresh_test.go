@@ -18,7 +18,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// asked returns a fixture whose kubelet queries the driver every minute. It started a second ago; the first query is due in 59 s.
+// asked returns a fixture whose kubelet queries the driver every minute. The driver registered 0.69 s ago (MNT-366); the first query is due in
+// 59.31 s.
 func asked(t *testing.T, options ...func(*setup)) *fixture {
 	t.Helper()
 	period := int64(60)
@@ -26,7 +27,7 @@ func asked(t *testing.T, options ...func(*setup)) *fixture {
 		s.driver = []fake.MemoryOption{fake.AttachLimit(5)}
 		s.object = func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &period }
 	}}, options...)...)
-	w.Begin = w.Now().Add(-time.Second)
+	w.Begin = w.Now().Add(310*time.Millisecond - time.Second)
 	return w
 }
 
@@ -155,24 +156,40 @@ func TestLimitPeriod(t *testing.T) {
 			w.node.Unregister(driverName)
 		}, nil},
 		{"MNT-360", "it registers again", func(w *fixture) {
+			w.until(30)
+			w.node.Unregister(driverName)
+			w.until(45)
+			w.node.Register(driverName)
+			w.until(46)
+			w.driver.SetAttachLimit("", 3)
+		}, []string{"1m45s update d=3"}},
+		{"MNT-362", "it registers again with another limit", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Unregister(driverName)
 			w.until(45)
 			w.node.Register(driverName)
-		}, []string{"1m45s update d=3"}},
+		}, []string{"45s update d=3"}},
 		{"MNT-360", "the kubelet stops", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Stop()
 		}, nil},
 		{"MNT-360", "it starts again", func(w *fixture) {
+			w.until(30)
+			w.node.Stop()
+			w.until(45)
+			w.node.Start()
+			w.until(46)
+			w.driver.SetAttachLimit("", 3)
+		}, []string{"1m45s update d=3"}},
+		{"MNT-362", "it starts again with another limit", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Stop()
 			w.until(45)
 			w.node.Start()
-		}, []string{"1m45s update d=3"}},
+		}, []string{"45s update d=3"}},
 		{"MNT-360", "what is under way is brought to its end", func(w *fixture) {
 			w.Faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 100*time.Second).Once()
 			w.driver.SetAttachLimit("", 3)

@@ -1,7 +1,7 @@
 package mount
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,89 +20,229 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// The first and the longest pause between two attempts to write a CSINode; each is twice the one before.
+// The first and the longest pause between two attempts to register a driver; each is twice the one before (MNT-362).
 const (
-	firstCSINodePause = 500 * time.Millisecond
-	lastCSINodePause  = 2 * time.Minute
+	firstDriverPause = 500 * time.Millisecond
+	lastDriverPause  = 2 * time.Minute
 )
 
-// driverRegistrar lists the CSI drivers of the node in its CSINode object and keeps their limits up to date.
+// A part of a registration that fails is tried again at once: entryTries is the number of attempts, firstEntryPause the time between the first
+// two. Each further pause is five times as long as the one before (MNT-353, MNT-361, MNT-362, MNT-366).
+const (
+	entryTries      = 4
+	firstEntryPause = 10 * time.Millisecond
+)
+
+// The kubelet tries so many times to make its CSINode. The pause after the first time is firstInitPause, each further one eight times as long.
+// A server that cannot be reached is asked again after serverPause (MNT-366).
+const (
+	initTries      = 6
+	firstInitPause = 30 * time.Millisecond
+	serverPause    = time.Second
+)
+
+// driverRegistrar makes the CSINode object of the node, lists its CSI drivers there, and keeps their limits up to date. The attachers and the
+// scheduler read it.
 type driverRegistrar struct {
 	k *kubelet
 	// nodeUID is the uid of the Node object that owns the CSINode, "" until it is known.
 	nodeUID types.UID
-	// registered says that the CSINode lists the drivers of the node.
-	registered bool
+	// initialized says that the CSINode was made, or found; registered are the drivers that it lists.
+	initialized bool
+	registered  map[string]bool
 	// limits are the watches of drivers that are asked at regular intervals how many volumes the node can have (MNT-359).
 	limits map[string]*limitWatch
 }
 
-// publishDrivers lists the CSI drivers of the node in its CSINode, as the kubelet does when the node plugin of a driver registers. The
-// attachers and the scheduler read it. publishDrivers repeats the write until it succeeds.
-func (dr *driverRegistrar) publishDrivers(p *engine.Process) {
-	for pause := firstCSINodePause; ; pause = min(2*pause, lastCSINodePause) {
-		if dr.writeCSINode(p) == nil {
-			dr.watchLimits()
-			return
+// start makes the CSINode and registers all drivers, as the kubelet does when their node plugins register.
+func (dr *driverRegistrar) start(p *engine.Process) {
+	csiNode := dr.resumedCSINode()
+	if csiNode == nil {
+		dr.initialize(p)
+	}
+	dr.initialized = true
+	var pending []string
+	for name, b := range dr.k.node.nodes.backends.All() {
+		switch {
+		case backends.IsInTree(b):
+		case csiNode != nil && lists(csiNode, name):
+			dr.done(name)
+		default:
+			pending = append(pending, name)
 		}
-		p.Sleep(pause)
+	}
+	// [SIM] MNT-362: by name, one after the other, after the CSINode.
+	dr.register(p, pending...)
+}
+
+// resumedCSINode returns the CSINode of a kubelet that goes on from before a dump was loaded.
+func (dr *driverRegistrar) resumedCSINode() *storagev1.CSINode {
+	if !dr.k.resumed {
+		return nil
+	}
+	csiNode, _ := dr.k.actor.Engine().Store().CSINodes.Lookup(dr.k.node.name)
+	return csiNode
+}
+
+// repeat repeats a part of a registration a few times (MNT-361, MNT-362).
+func (dr *driverRegistrar) repeat(p *engine.Process, part func() error) error {
+	err := part()
+	for try, pause := 1, firstEntryPause; err != nil && try < entryTries; try, pause = try+1, 5*pause {
+		dr.k.rest(p, pause)
+		err = part()
+	}
+	return err
+}
+
+// initialize makes the CSINode, without drivers (MNT-366).
+func (dr *driverRegistrar) initialize(p *engine.Process) {
+	for {
+		if _, err := dr.getCSINode(p); err == nil || apierrors.IsNotFound(err) {
+			break
+		}
+		dr.k.rest(p, serverPause)
+	}
+	for pause, try := firstInitPause, 1; dr.repeat(p, func() error { return dr.tryInitialize(p) }) != nil; pause, try = 8*pause, try+1 {
+		if try == initTries {
+			// [SIM] MNT-366: upstream the process ends here, and is started again.
+			pause, try = firstInitPause, 0
+			continue
+		}
+		dr.k.rest(p, pause)
 	}
 }
 
-func (dr *driverRegistrar) writeCSINode(p *engine.Process) error {
-	drivers, failed := dr.csiDrivers(p)
-	if len(drivers) == 0 {
-		return failed
-	}
-	err := dr.writeEntries(p, drivers)
+// tryInitialize reads the Node, and makes the CSINode if there is none.
+func (dr *driverRegistrar) tryInitialize(p *engine.Process) error {
+	node, err := dr.k.getNode(p)
 	if err != nil {
-		for _, d := range drivers {
-			if dr.describes(d.Name) {
-				// MNT-362: the CSINode is part of the registration.
-				dr.k.plugins.Failed[d.Name] = true
-			}
-		}
+		return err
 	}
-	return errors.Join(err, failed)
-}
-
-// writeEntries writes entries of the CSINode.
-func (dr *driverRegistrar) writeEntries(p *engine.Process, drivers []storagev1.CSINodeDriver) error {
-	old, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
+	dr.nodeUID = node.UID
+	csiNode, err := dr.getCSINode(p)
 	if apierrors.IsNotFound(err) {
-		_, err = dr.createCSINode(p, drivers)
+		_, err = dr.createCSINode(p)
 		return err
+	}
+	if err == nil {
+		err = dr.own(p, csiNode)
 	}
 	if err != nil {
 		return err
 	}
-	for _, owner := range old.OwnerReferences {
-		if owner.Kind == string(api.Node) {
-			dr.nodeUID = owner.UID
-		}
-	}
-	// Existing entries stay as they are; only missing drivers are added.
-	updated := old.DeepCopy()
-	changed := listMigrated(updated, drivers)
-	for _, d := range drivers {
-		at := slices.IndexFunc(updated.Spec.Drivers, func(other storagev1.CSINodeDriver) bool { return other.Name == d.Name })
-		if at >= 0 {
-			if !dr.describes(d.Name) || equality.Semantic.DeepEqual(updated.Spec.Drivers[at], d) {
-				continue
-			}
-			// MNT-362: the entry of a driver that describes the node is replaced, at the end.
-			updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
-		}
-		updated.Spec.Drivers, changed = append(updated.Spec.Drivers, d), true
-	}
-	if changed {
+	if updated := csiNode.DeepCopy(); dr.listMigrated(updated) {
 		_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
 	}
 	return err
 }
 
-// createCSINode creates the CSINode. It reads the uid of the Node once.
-func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
+// register registers drivers. It repeats that for those that fail.
+func (dr *driverRegistrar) register(p *engine.Process, pending ...string) {
+	for pause := firstDriverPause; ; pause = min(2*pause, lastDriverPause) {
+		var failed []string
+		for _, name := range pending {
+			if dr.k.node.unregistered[name] {
+				continue
+			}
+			if err := dr.tryRegister(p, name); err != nil {
+				failed = append(failed, name)
+			}
+		}
+		if pending = failed; len(pending) == 0 {
+			return
+		}
+		dr.k.rest(p, pause)
+	}
+}
+
+// tryRegister asks a driver about the node, and writes the answer into the Node and the CSINode (MNT-362).
+func (dr *driverRegistrar) tryRegister(p *engine.Process, name string) error {
+	b, _ := dr.k.node.nodes.backends.Driver(name)
+	delete(dr.k.plugins.Failed, name)
+	info, described, err := backends.NodeInfo(b, dr.k.node.name)
+	if err == nil {
+		err = dr.repeat(p, func() error { return dr.describe(p, name, info) })
+	}
+	if err == nil {
+		entry := dr.csiDriver(name, b, info)
+		err = dr.repeat(p, func() error { return dr.writeEntry(p, entry) })
+	}
+	if err != nil {
+		// MNT-362: after an error the driver is not registered, until the next attempt.
+		dr.k.plugins.Failed[name] = described
+		p.Decide("MNT-362", dr.k.nodeRef(), "driver %s is not registered: %v", name, err)
+		return err
+	}
+	dr.done(name)
+	return nil
+}
+
+// done notes that a driver is registered.
+func (dr *driverRegistrar) done(name string) {
+	dr.registered[name] = true
+	dr.watchLimit(name)
+}
+
+func (dr *driverRegistrar) getCSINode(p *engine.Process) (*storagev1.CSINode, error) {
+	return reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
+}
+
+// writeEntry writes what a driver says about the node to the CSINode (MNT-361). The driver's other fields there stay as they are.
+func (dr *driverRegistrar) writeEntry(p *engine.Process, entry storagev1.CSINodeDriver) error {
+	node, err := dr.getCSINode(p)
+	if apierrors.IsNotFound(err) {
+		// MNT-361: a missing CSINode is created again, first without drivers.
+		node, err = dr.createCSINode(p)
+	}
+	if err == nil {
+		err = dr.own(p, node)
+	}
+	if err != nil {
+		return err
+	}
+	updated := node.DeepCopy()
+	changed := dr.listMigrated(updated)
+	at := slices.IndexFunc(updated.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == entry.Name })
+	if at >= 0 {
+		old := updated.Spec.Drivers[at]
+		// MNT-361: an unchanged limit is not written.
+		if !dr.describes(entry.Name) {
+			entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
+		}
+		if equality.Semantic.DeepEqual(old, entry) && !changed {
+			return nil
+		}
+		updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
+	}
+	// MNT-353, MNT-361: the changed entry moves to the end.
+	updated.Spec.Drivers = append(updated.Spec.Drivers, entry)
+	_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
+	return err
+}
+
+// own deletes a CSINode that another Node of the same name owns, and returns an error then: the next try creates it again.
+func (dr *driverRegistrar) own(p *engine.Process, csiNode *storagev1.CSINode) error {
+	owner := slices.IndexFunc(csiNode.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == string(api.Node) })
+	// [SIM] MNT-366: one that no Node owns is the node's own, because users load such CSINodes. The uid is not known after a dump was loaded.
+	if owner < 0 || dr.nodeUID == "" || csiNode.OwnerReferences[owner].UID == dr.nodeUID {
+		return nil
+	}
+	if err := dr.deleteCSINode(p); err != nil {
+		return err
+	}
+	return fmt.Errorf("CSINode %q was owned by different node (oldNodeID=%q, newNodeID=%q), deleted it", csiNode.Name,
+		csiNode.OwnerReferences[owner].UID, dr.nodeUID)
+}
+
+func (dr *driverRegistrar) deleteCSINode(p *engine.Process) error {
+	_, err := reach(dr.k, func() (*storagev1.CSINode, error) {
+		return p.API().CSINodes.Delete(p, dr.k.node.name, api.DeleteOptions{})
+	})
+	return err
+}
+
+// createCSINode creates the CSINode, without drivers. It reads the uid of the Node if it is not known.
+func (dr *driverRegistrar) createCSINode(p *engine.Process) (*storagev1.CSINode, error) {
 	if dr.nodeUID == "" {
 		node, err := dr.k.getNode(p)
 		if err != nil {
@@ -115,16 +255,16 @@ func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.
 			Name:            dr.k.node.name,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: string(api.Node), Name: dr.k.node.name, UID: dr.nodeUID}},
 		},
-		Spec: storagev1.CSINodeSpec{Drivers: drivers},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{}},
 	}
-	listMigrated(csiNode, drivers)
+	dr.listMigrated(csiNode)
 	return reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
 }
 
 // listMigrated writes into the CSINode which in-tree plugins CSI drivers replaced. It reports whether that is a change.
-func listMigrated(node *storagev1.CSINode, drivers []storagev1.CSINodeDriver) bool {
+func (dr *driverRegistrar) listMigrated(node *storagev1.CSINode) bool {
 	// [SIM] MIG-008: on nodes with such a driver only; elsewhere the list would change nothing.
-	if !slices.ContainsFunc(drivers, func(d storagev1.CSINodeDriver) bool { _, ok := intree.Plugin(d.Name); return ok }) {
+	if !dr.migrates() {
 		return false
 	}
 	list := strings.Join(intree.Names(), ",")
@@ -135,20 +275,14 @@ func listMigrated(node *storagev1.CSINode, drivers []storagev1.CSINodeDriver) bo
 	return true
 }
 
-// csiDrivers returns the entries of the CSINode for the drivers of the node, by name, without those that could not be registered.
-func (dr *driverRegistrar) csiDrivers(p *engine.Process) (drivers []storagev1.CSINodeDriver, failed error) {
-	for name, b := range dr.k.node.nodes.backends.All() {
-		if backends.IsInTree(b) || dr.k.node.unregistered[name] {
-			continue
+// migrates reports whether a driver of the node has replaced an in-tree plugin.
+func (dr *driverRegistrar) migrates() bool {
+	for name := range dr.k.node.nodes.backends.All() {
+		if _, ok := intree.Plugin(name); ok && !dr.k.node.unregistered[name] {
+			return true
 		}
-		info, err := dr.register(p, name, b)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		drivers = append(drivers, dr.csiDriver(name, b, info))
 	}
-	return drivers, failed
+	return false
 }
 
 // csiDriver returns the entry for one driver.

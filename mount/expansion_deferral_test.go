@@ -66,8 +66,9 @@ func TestDeferredAgain(t *testing.T) {
 		{"MNT-395", "at once", nil, 0, []string{"c1: 2 until 0s", "p1: 2 until 0s"}, 2},
 		{"MNT-406", "in each pass", nil, time.Second, []string{"c1: 12 until 1s", "p1: 12 until 1s"}, 12},
 		{"BIND-004", "until there are too many", nil, time.Minute, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 25},
+		// A report of the node's status is followed by a pass, too.
 		{"BIND-004", "and then one in five minutes, which counts those between", nil, 302 * time.Second,
-			[]string{"c1: 3001 until 5m0s", "p1: 3001 until 5m0s"}, 26},
+			[]string{"c1: 3001 until 5m0s", "p1: 3001 until 5m0s"}, 27},
 		{"MNT-406", "which goes on", nil, 24*time.Hour + time.Second, []string{"c1: 864001 until 24h0m0s", "p1: 864001 until 24h0m0s"},
 			25 + 288 + 4},
 		{"MNT-406", "until the claim has the size", func(w *fixture) {

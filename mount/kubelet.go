@@ -75,7 +75,8 @@ const (
 	rankReport    = 1
 	rankPopulator = 2
 	rankReconcile = 3
-	rankPoll      = 4
+	rankEnd       = 4 // of driver calls, and of requests of operations
+	rankPoll      = 5
 )
 
 // start begins a life of the kubelet.
@@ -114,14 +115,14 @@ func (n *Node) newKubelet() *kubelet {
 	k.plugins = &plugin.Host{
 		Node: n.name, Layout: k.layout, Disk: n.disk, Backends: n.nodes.backends, Unregistered: n.unregistered,
 		Failed: map[string]bool{},
-		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, Rank: rankPoll,
+		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, Rank: rankEnd,
 	}
 	k.populator = &populator{k: k, processed: map[types.UID]bool{}}
 	k.reconciler = &reconciler{k: k}
 	k.operations = &operations{k: k, blocked: map[corev1.UniqueVolumeName]bool{}}
 	k.expansion = &volumeExpansion{k: k, undecided: map[string]bool{}, deferrals: map[corev1.UniqueVolumeName]*expansionDeferral{}}
 	k.status, k.statuses = &statusReporter{k: k}, &statusManager{k: k}
-	k.registrar = &driverRegistrar{k: k, limits: map[string]*limitWatch{}}
+	k.registrar = &driverRegistrar{k: k, registered: map[string]bool{}, limits: map[string]*limitWatch{}}
 	k.housekeeping = &housekeeper{k: k}
 	k.adoption = &adopter{k: k, pods: map[types.UID]bool{}}
 	return k
@@ -133,15 +134,19 @@ func (k *kubelet) working() bool { return k.drivers != nil }
 // component is the source of the kubelet's Events.
 const component = "kubelet"
 
-// run is the start of the process: the node is registered, the disk is read, and then the loops and watches begin.
+// run is the start of the process: the disk is read, and then the loops and watches begin. The first round of the node's status registers a node
+// that is not there yet, while the other loops run (MNT-001, MNT-365).
 func (k *kubelet) run(p *engine.Process) {
 	s := p.Engine().Store()
 	k.drivers = engine.NewInformer(k.actor, s.CSIDrivers)
 	k.infNode = engine.NewKeyedInformer(k.actor, s.Nodes, k.node.nodes.nodesByName, k.node.name)
 	k.infPods = engine.NewKeyedInformer(k.actor, s.Pods, s.PodsByNode, k.node.name)
 
-	k.status.register(p)
-	k.actor.Go("CSI drivers", k.registrar.publishDrivers)
+	if k.resumed {
+		k.status.last.registered, k.status.last.unschedulable = kubeletstatus.Registered(k.object), k.object.Spec.Unschedulable
+	}
+	k.status.registerAtOnce(p)
+	k.actor.Go("CSI drivers", k.registrar.start)
 	// MNT-130: what an earlier kubelet left is read before the first pass.
 	k.reconciler.reconstruct(p)
 	k.makeTickers()
@@ -185,7 +190,7 @@ func (k *kubelet) run(p *engine.Process) {
 // makeTickers creates the loops of a process that begins to work now. The pause between two passes counts from the end of a pass (MNT-001,
 // MNT-002); passes at which nothing could have changed are not armed. MNT-014: the other events of an instant come before the passes.
 func (k *kubelet) makeTickers() {
-	// MNT-001: the first pass runs at once, no matter how long registering took.
+	// MNT-001: the first pass runs at once.
 	k.reconciler.ticker = k.actor.NewTicker(engine.TickerConfig{
 		Name: "reconciler", Period: passPeriod, Rank: rankReconcile, Pass: k.reconciler.pass,
 		Full: k.reconciler.fullPass, Idle: k.expansion.nextRecheck,
@@ -202,8 +207,12 @@ func (k *kubelet) makeTickers() {
 	k.housekeeping.ticker = k.actor.NewTicker(engine.TickerConfig{
 		Name: "housekeeping", First: kubeletdefs.Housekeeping, Period: kubeletdefs.Housekeeping, Rank: rankPoll, Pass: k.housekeeping.pass,
 	})
+	firstReport := kubeletdefs.StatusDelay
+	if k.opts.Recorded {
+		firstReport = kubeletdefs.RecordedDelay
+	}
 	k.status.ticker = k.actor.NewTicker(engine.TickerConfig{
-		Name: "node status", First: kubeletdefs.StatusDelay, Period: k.cfg.StatusPeriod, Rank: rankReport, Pass: k.status.pass,
+		Name: "node status", First: firstReport, Period: k.cfg.StatusPeriod, Rank: rankReport, Pass: k.status.pass,
 		Idle: k.status.nextIdleRound,
 	})
 	k.node.disk.OnChange = k.diskChanged

@@ -118,9 +118,9 @@ func (n *Node) register(driver string, there bool) {
 	if n.kubelet != nil {
 		// MNT-360: registering a driver restarts its period.
 		n.kubelet.registrar.watchLimit(driver)
-		if there && n.kubelet.working() && n.kubelet.registrar.describes(driver) {
+		if there && n.kubelet.registrar.initialized {
 			// MNT-362: a driver that registers again is asked again.
-			n.kubeletActor.Go("CSI drivers", n.kubelet.registrar.publishDrivers)
+			n.kubeletActor.Go("CSI driver "+driver, func(p *engine.Process) { n.kubelet.registrar.register(p, driver) })
 		}
 	}
 }

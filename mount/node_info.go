@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -16,7 +15,8 @@ import (
 // annNodeIDs is on a Node; the value is a JSON object with the ID of the node at each driver that describes it.
 const annNodeIDs = "csi.volume.kubernetes.io/nodeid"
 
-// describe writes what a driver returns about the node into the Node: the ID into an annotation, the topology into labels (MNT-362).
+// describe writes what a driver returns about the node into the Node: the ID into an annotation, the topology into labels (MNT-362). A topology
+// is written even if the Node has it.
 func (dr *driverRegistrar) describe(p *engine.Process, driver string, info storage.NodeInfo) error {
 	node, err := dr.k.getNode(p)
 	if err != nil {
@@ -41,13 +41,11 @@ func (dr *driverRegistrar) describe(p *engine.Process, driver string, info stora
 	labels := map[string]string{}
 	for _, key := range objects.SortedKeys(info.Topology) {
 		value, exists := node.Labels[key]
-		switch {
-		case exists && value != info.Topology[key]:
+		if exists && value != info.Topology[key] {
 			// MNT-362: a label with another value is an error.
 			return fmt.Errorf("detected topology value collision: driver reported %q:%q but existing label is %q:%q", key, info.Topology[key], key, value)
-		case !exists:
-			labels[key] = info.Topology[key]
 		}
+		labels[key] = info.Topology[key]
 	}
 	if len(labels) > 0 {
 		meta["labels"] = labels
@@ -72,20 +70,4 @@ func (dr *driverRegistrar) describes(driver string) bool {
 	}
 	_, described := b.(storage.NodeDescriber)
 	return described
-}
-
-// register registers a driver that describes its nodes: it asks the driver and writes the Node. Until that succeeds, the kubelet does not
-// call the driver.
-func (dr *driverRegistrar) register(p *engine.Process, driver string, b storage.Backend) (storage.NodeInfo, error) {
-	delete(dr.k.plugins.Failed, driver)
-	info, described, err := backends.NodeInfo(b, dr.k.node.name)
-	if err == nil && described {
-		err = dr.describe(p, driver, info)
-	}
-	if err != nil {
-		// MNT-362: after an error the driver is not registered, until the next attempt.
-		dr.k.plugins.Failed[driver] = true
-		p.Decide("MNT-362", dr.k.nodeRef(), "driver %s is not registered: %v", driver, err)
-	}
-	return info, err
 }

@@ -25,6 +25,9 @@ func (d *describing) NodeInfo(string) (storage.NodeInfo, error) {
 	return d.info, d.err
 }
 
+// tried is how long the four tries of an attempt take.
+const tried = 310 * time.Millisecond
+
 // A driver that describes its nodes names the node, labels it, and is callable only after that succeeded (MNT-362).
 func TestNodeInfo(t *testing.T) {
 	driver := &describing{info: storage.NodeInfo{ID: "i-7", Topology: storage.Segment{"zone": "a", "rack": "2"}}}
@@ -50,7 +53,7 @@ func TestNodeInfo(t *testing.T) {
 	driver.info.ID = "i-8"
 	w.node.Unregister(driverName)
 	w.node.Register(driverName)
-	w.Advance(time.Second)
+	w.Advance(tried)
 	want(t, "MNT-362: new annotation", node().Annotations[annNodeIDs], `{"d":"i-8"}`)
 	want(t, "MNT-362: new ID rejected", entry().NodeID == "i-7" && w.node.kubelet.plugins.Failed[driverName], true)
 	w.Delete(api.CSINode, nodeName)
@@ -73,7 +76,7 @@ func TestNodeInfo(t *testing.T) {
 	driver.info.Topology = storage.Segment{"zone": "b"}
 	w.node.Unregister(driverName)
 	w.node.Register(driverName)
-	w.Advance(time.Second)
+	w.Advance(tried)
 	want(t, "MNT-362: label", node().Labels["zone"], "a")
 	want(t, "MNT-362: collision", w.node.kubelet.plugins.Failed[driverName], true)
 	driver.info = storage.NodeInfo{}

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -15,7 +17,7 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// statusReporter registers the node and reports its status: volumes in use, readiness and boot (MNT-172).
+// statusReporter registers the node (registration.go) and reports its status: volumes in use, readiness and boot (MNT-172).
 type statusReporter struct {
 	k      *kubelet
 	ticker *engine.Ticker
@@ -35,27 +37,10 @@ type report struct {
 	due bool
 	// failed says that the last round failed.
 	failed bool
+	// unschedulable is what the last round that saw the Node found.
+	unschedulable bool
 	// until is when unchanged reports end after the last change of a pod or an attachment.
 	until time.Time
-}
-
-// register creates the Node object, or adds to the existing one what a kubelet is responsible for (MNT-363).
-func (sr *statusReporter) register(p *engine.Process) {
-	node, err := sr.k.getNode(p)
-	switch {
-	case apierrors.IsNotFound(err):
-		_, err = reach(sr.k, func() (*corev1.Node, error) {
-			return p.API().Nodes.Create(p, kubeletstatus.NewNode(sr.k.node.name, p.Now()))
-		})
-	case err == nil && !kubeletstatus.Registered(node):
-		_, err = reach(sr.k, func() (*corev1.Node, error) {
-			return p.API().Nodes.PatchWith(p, sr.k.node.name, func(newest *corev1.Node) error {
-				kubeletstatus.Register(newest)
-				return nil
-			}, api.Main)
-		})
-	}
-	sr.last.registered = err == nil
 }
 
 // inUse appends the volumes in use, in order (MNT-170), to an empty list.
@@ -114,14 +99,13 @@ func (sr *statusReporter) awaited() (awaited bool) {
 
 // pass is one round of the node's status (MNT-172). Rounds that would find and write nothing make no requests, and are skipped.
 func (sr *statusReporter) pass(p *engine.Process) {
+	// MNT-365: the first round begins with the registration.
+	sr.register(p)
 	var err error
 	for try := range statusTries {
 		if err = sr.tryReport(p, try > 0); err == nil {
 			sr.last.failed = false
 			sr.scheduleReport()
-			if !sr.last.registered {
-				sr.ticker.ArmBackground()
-			}
 			return
 		}
 	}
@@ -165,9 +149,6 @@ func (sr *statusReporter) seenNode() (*corev1.Node, error) {
 // tryReport computes the status, writes it if needed, and marks the reported volumes as in use. again says that an earlier try of this
 // round has failed.
 func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
-	if !sr.last.registered {
-		sr.register(p)
-	}
 	// MNT-172, MNT-934: the first try uses the watched object, later tries read it from the API server.
 	node, err := sr.seenNode()
 	if again {
@@ -181,10 +162,10 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 		// MNT-171, MNT-462: until then, the list of the previous kubelet is kept.
 		inUse = sr.inUse(nil)
 	}
-	sr.noteReboot(p, node)
+	sr.noteChanges(p, node)
 	now := p.Now()
 	// MNT-008, MNT-172: a changed status is written at once, an unchanged one after ReportPeriod.
-	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) > kubeletdefs.ReportPeriod {
+	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) >= sr.period() {
 		report := kubeletstatus.Report(node, inUse, sr.bootID(), now)
 		// A request during the write asks for another report.
 		due := sr.last.due
@@ -197,7 +178,7 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 			sr.last.due = sr.last.due || due
 			return err
 		}
-		sr.last.sent = now
+		sr.last.sent = p.Now()
 		// MNT-172: the object that the API server returned counts.
 		inUse = node.Status.VolumesInUse
 	}
@@ -208,11 +189,31 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 	return nil
 }
 
-// noteReboot emits an Event if the status still names an earlier boot (MNT-485).
-func (sr *statusReporter) noteReboot(p *engine.Process, node *corev1.Node) {
+// noteChanges emits the Events of a round about the Node as it was before (MNT-368, MNT-485). A try that fails is no reason not to repeat them.
+func (sr *statusReporter) noteChanges(p *engine.Process, node *corev1.Node) {
+	// [SIM] Events of a kubelet name its node also as uid.
+	ref := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.Name)}}
 	// MNT-485: the boot ID in the status is that of an earlier boot.
 	if text := kubeletstatus.Rebooted(node, sr.bootID()); text != "" {
-		sr.k.Event(p, node, corev1.EventTypeWarning, "Rebooted", "%s", text)
+		sr.k.Event(p, ref, corev1.EventTypeWarning, "Rebooted", "%s", text)
+	}
+	note := func(reason string) {
+		sr.k.Event(p, ref, corev1.EventTypeNormal, reason, "Node %s status is now: %s", node.Name, reason)
+	}
+	if sr.k.opts.Recorded {
+		return
+	}
+	// MNT-368: the node was not ready, or may now be used for pods again, or no more.
+	if kubeletstatus.Recovers(node) {
+		note("NodeReady")
+	}
+	if node.Spec.Unschedulable == sr.last.unschedulable {
+		return
+	}
+	if sr.last.unschedulable = node.Spec.Unschedulable; sr.last.unschedulable {
+		note("NodeNotSchedulable")
+	} else {
+		note("NodeSchedulable")
 	}
 }
 
@@ -248,12 +249,20 @@ func (sr *statusReporter) scheduleReport() {
 func (sr *statusReporter) nextReport() time.Time {
 	if !sr.last.failed {
 		// Skipped reports would have come every so many rounds. One that failed is still due.
-		every := (kubeletdefs.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
+		every := (sr.period() + sr.k.cfg.StatusPeriod - 1) / sr.k.cfg.StatusPeriod * sr.k.cfg.StatusPeriod
 		if late := sr.k.actor.Engine().Now().Sub(sr.last.sent) / every; late > 0 {
 			sr.last.sent = sr.last.sent.Add(late * every)
 		}
 	}
-	return sr.last.sent.Add(kubeletdefs.ReportPeriod + 1)
+	return sr.last.sent.Add(sr.period())
+}
+
+// period is how long an unchanged status is not reported (MNT-008).
+func (sr *statusReporter) period() time.Duration {
+	if sr.k.opts.Recorded {
+		return kubeletdefs.ReportPeriod + 1
+	}
+	return kubeletdefs.ReportPeriod
 }
 
 // bootID returns the ID of the node's current boot.

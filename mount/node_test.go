@@ -1,7 +1,6 @@
 package mount
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,20 +41,6 @@ func TestRegister(t *testing.T) {
 	w.Create(fake.Node("n3"))
 	w.Advance(time.Second)
 	want(t, "nodes", len(w.nodes.names), 3)
-}
-
-// A node that could not be marked is marked in the next round of its status.
-func TestRegisterLater(t *testing.T) {
-	w := newFixture(t)
-	w.Faults.Fail(fake.Match{Verb: "patch", Kind: "Node"}, errors.New("no")).Times(2)
-	w.Create(fake.Node("n2"))
-	w.OK(w.nodes.Follow())
-	w.Advance(9 * time.Second)
-	node, _ := w.Store().Nodes.Get("n2")
-	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "")
-	w.Advance(2 * time.Second)
-	node, _ = w.Store().Nodes.Get("n2")
-	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "true")
 }
 
 // A call under way when the kubelet stops has no effect.

@@ -50,6 +50,8 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 	c, runs := k.node.runtime.running[w.uid]
 	if runs && c.exit == "" {
 		if stop := w.stopTime(); stop > 0 {
+			// MNT-372: the status of a pod that is being deleted is written again before its containers are stopped.
+			w.report(w.currentStatus)
 			p.Sleep(stop)
 		}
 	}
@@ -63,11 +65,21 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 			w.exit = corev1.PodFailed // the containers were lost, for example by a reboot
 		}
 	}
-	if w.started || w.reason != "" {
-		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(l, pod, w.exit, w.reason, w.message)
-		})
+	how := w.ending(runs)
+	w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		return kubeletstatus.Terminated(l, pod, how, w.exit, w.reason, w.message)
+	})
+}
+
+// ending returns how the containers of the pod ended (MNT-370, MNT-371). there says that the node had them.
+func (w *podWorker) ending(there bool) kubeletstatus.Ending {
+	switch {
+	case !w.started:
+		return kubeletstatus.NeverStarted
+	case !there:
+		return kubeletstatus.Lost
 	}
+	return kubeletstatus.Exited
 }
 
 // held reports whether the containers of the pod are assumed not to start, or not to stop.

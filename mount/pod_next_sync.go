@@ -122,13 +122,16 @@ func (w *podWorker) remounts() bool {
 	return false
 }
 
-// retryLater waits until the next attempt. While the API server cannot be reached, Settle does not wait for it.
-func (k *kubelet) retryLater(p *engine.Process) {
+// retryLater waits until the next attempt.
+func (k *kubelet) retryLater(p *engine.Process) { k.rest(p, kubeletdefs.RetryPeriod) }
+
+// rest waits until something is tried again. While the API server cannot be reached, Settle does not wait for it.
+func (k *kubelet) rest(p *engine.Process, pause time.Duration) {
 	if !k.node.partitioned {
-		p.Sleep(kubeletdefs.RetryPeriod)
+		p.Sleep(pause)
 		return
 	}
 	var over engine.Signal
-	k.actor.Background(kubeletdefs.RetryPeriod, p.String()+" tries again", func(*engine.Process) { over.Broadcast() })
+	k.actor.Background(pause, p.String()+" tries again", func(*engine.Process) { over.Broadcast() })
 	over.Wait(p, 0)
 }

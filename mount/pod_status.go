@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -177,17 +178,14 @@ func (m *statusManager) apply(newest *corev1.Pod) error {
 	return nil
 }
 
-// finish writes the last status of a pod of which nothing is left on the node. Even if that does not change, the pod is read, and then deleted
-// if it is marked for deletion (MNT-387).
+// finish writes the last status of a pod of which nothing is left on the node (MNT-370). Even if that does not change, the pod is read, and then
+// deleted if it is marked for deletion (MNT-387).
 func (m *statusManager) finish(w *podWorker) {
-	if !w.started && w.reason == "" && !terminal(w.pod.Status.Phase) {
-		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
-		})
+	st := &w.status
+	if !st.exists {
+		st.known, st.exists = w.pod.Status, true
 	}
-	if !w.status.exists {
-		w.status.known, w.status.exists = w.pod.Status, true
-	}
+	st.known = kubeletstatus.Final(w.pod, st.known, metav1.NewTime(m.k.actor.Engine().Now().Truncate(time.Second)))
 	m.send(w)
 }
 
@@ -220,10 +218,10 @@ func (w *podWorker) report(compute computeStatus) {
 	status := compute(lists, pod)
 	same := kubeletstatus.Same(&status, &pod.Status)
 	switch {
-	case same && st.exists:
+	case same && st.exists && w.pod.DeletionTimestamp == nil:
 		// MNT-380: the status is the same, so no request is made.
 		return
-	case same:
+	case same && !st.exists:
 		status = pod.Status
 	default:
 		kubeletstatus.Complete(lists, &status, pod, w.k.actor.Engine().Now())

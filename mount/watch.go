@@ -75,8 +75,12 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 	// MNT-174: a volume may be attached now.
 	k.reconciler.ticker.Arm()
 	k.status.reportIfChanged()
-	if !kubeletstatus.Ready(node) || node.Status.NodeInfo.BootID != k.status.bootID() {
+	switch {
+	case kubeletstatus.Changed(node, node.Status.VolumesInUse, k.status.bootID()):
 		k.status.ticker.Arm()
+	case node.Spec.Unschedulable != k.status.last.unschedulable:
+		// MNT-368: Settle does not wait for the Event.
+		k.status.ticker.ArmBackground()
 	}
 }
 

@@ -45,9 +45,9 @@ func Example() {
 	// == 6. The kubelet mounts it and starts the container
 	// It reports the volume as in use before it stages it on the node and publishes it to the pod.
 	//       5s  kubelet                      Pod web: conditions, containerStatuses, hostIP=192.0.2.2, …
-	//      10s  kubelet                      Node n2: volumesInUse
-	//    11.2s  kubelet                      the driver's Stage at n2
-	//    11.2s  kubelet                      the driver's Publish at n2
+	//    10.1s  kubelet                      Node n2: volumesInUse
+	//    11.3s  kubelet                      the driver's Stage at n2
+	//    11.3s  kubelet                      the driver's Publish at n2
 	//    11.3s  kubelet                      Pod web: phase=Running, conditions[0].status=True, conditions[2].reason is gone, …
 	//
 	// == It grows
@@ -73,11 +73,11 @@ func Example() {
 	//  5m11.6s  kubelet                      Pod web is gone
 	//  5m11.6s  pvc-protection-controller    PersistentVolumeClaim data is gone
 	//  5m11.6s  persistentvolume-controller  PersistentVolume pvc-f2884db9…: phase=Released
-	//    5m20s  kubelet                      Node n2: volumesInUse is gone
-	//  5m20.1s  attachdetach-controller      Node n2: volumesAttached is gone
-	//  5m20.1s  attachdetach-controller      VolumeAttachment csi-77ad40ae…: marked for deletion
-	//  5m20.1s  external-attacher            the driver's Detach at n2
-	//  5m20.1s  external-attacher            VolumeAttachment csi-77ad40ae… is gone
+	//  5m20.1s  kubelet                      Node n2: volumesInUse is gone
+	//  5m20.2s  attachdetach-controller      Node n2: volumesAttached is gone
+	//  5m20.2s  attachdetach-controller      VolumeAttachment csi-77ad40ae…: marked for deletion
+	//  5m20.2s  external-attacher            the driver's Detach at n2
+	//  5m20.2s  external-attacher            VolumeAttachment csi-77ad40ae… is gone
 	//  5m28.6s  external-provisioner         the driver's Delete
 	//  5m28.6s  external-provisioner         PersistentVolume pvc-f2884db9…: marked for deletion
 	//  5m28.6s  external-provisioner         PersistentVolume pvc-f2884db9…: finalizers

@@ -65,9 +65,10 @@ func Example() {
 	//      55s  n1 NodeNotReady: Node n1 status is now: NodeNotReady
 	//      55s  default/db-0 NodeNotReady: Node is not ready
 	//     1m5s  * n1 has power again
-	//     1m5s  n1 Rebooted: Node n1 has been rebooted, boot id: n1-boot-2
 	//   1m5.1s  storage: Stage at n1
 	//   1m5.1s  storage: Publish at n1
+	//   1m5.1s  n1 Rebooted: Node n1 has been rebooted, boot id: n1-boot-2
+	//   1m5.1s  n1 NodeReady: Node n1 status is now: NodeReady
 	//    1m10s  default/db-0 TaintManagerEviction: Cancelling deletion of Pod default/db-0
 	//
 	// What was written since the node stopped:
@@ -94,8 +95,8 @@ func Example() {
 	//  12m6.7s  pod db-1 is Running
 	//
 	// What was written since the node stopped:
-	//   versions 3 to 14 by db-0 on n1, from 10s to 11m10s
-	//   versions 15 to 23 by db-1 on n2, from 12m7s to 20m7s
+	//   versions 3 to 15 by db-0 on n1, from 1s to 12m1s
+	//   versions 16 to 24 by db-1 on n2, from 12m7s to 20m7s
 	// 9 writes on n1 failed and are lost.
 	// Problems that the storage reports:
 	//   DetachedInUse: detached from n1 while published to default/db-0

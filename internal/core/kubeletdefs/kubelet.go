@@ -9,8 +9,10 @@ const Root = "/var/lib/kubelet"
 
 // Periods of a kubelet.
 const (
-	// StatusDelay is the time from the start of a kubelet to its first status report.
-	StatusDelay = 20 * time.Millisecond
+	// StatusDelay is the time from the start of a kubelet to its first status report (MNT-365).
+	StatusDelay = 120 * time.Millisecond
+	// RecordedDelay is that time in recordings, whose nodes are registered before.
+	RecordedDelay = 20 * time.Millisecond
 	// StatusPeriod is the default time between two rounds of the status report (MNT-008).
 	StatusPeriod = 10 * time.Second
 	// ReportPeriod is how long an unchanged status is not reported (MNT-008).

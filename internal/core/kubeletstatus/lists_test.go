@@ -30,7 +30,7 @@ func TestLists(t *testing.T) {
 	steps := []computeStatus{Waiting, Running, func(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 		return AsReady(l, pod, StillRunning(l, pod))
 	}, func(l *Lists, pod *corev1.Pod) corev1.PodStatus {
-		return Terminated(l, pod, corev1.PodSucceeded, "", "")
+		return Terminated(l, pod, Exited, corev1.PodSucceeded, "", "")
 	}}
 	for at, compute := range steps {
 		written, alone := make([]*corev1.Pod, len(pods)), make([]*corev1.Pod, len(pods))

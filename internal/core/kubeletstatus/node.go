@@ -1,7 +1,6 @@
 package kubeletstatus
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,11 +13,12 @@ import (
 )
 
 // NewNode returns the Node object that a kubelet creates when it registers.
-func NewNode(name string, now time.Time) *corev1.Node {
+func NewNode(name, bootID string, now time.Time) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{readyCondition(now)}},
 	}
+	node.Status.NodeInfo = NodeInfo(node, bootID)
 	Register(node)
 	return node
 }
@@ -37,15 +37,6 @@ func Register(node *corev1.Node) {
 	}
 }
 
-// RegisterPatch is Register as a JSON merge patch.
-func RegisterPatch(node *corev1.Node) ([]byte, error) {
-	metadata := map[string]any{"annotations": map[string]string{objects.AnnManagedAttach: "true"}}
-	if missing := missingLabels(node); len(missing) > 0 {
-		metadata["labels"] = missing
-	}
-	return json.Marshal(map[string]any{"metadata": metadata})
-}
-
 // missingLabels returns the default labels that the Node does not have.
 func missingLabels(node *corev1.Node) map[string]string {
 	labels := objects.NodeLabels(node.Name)
@@ -53,10 +44,16 @@ func missingLabels(node *corev1.Node) map[string]string {
 	return labels
 }
 
+// The condition of a node that its kubelet reports as ready.
+const (
+	readyReason  = "KubeletReady"
+	readyMessage = "kubelet is posting ready status"
+)
+
 func readyCondition(now time.Time) corev1.NodeCondition {
 	at := metav1.NewTime(now.Truncate(time.Second))
-	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}
+	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: readyReason,
+		Message: readyMessage, LastHeartbeatTime: at, LastTransitionTime: at}
 }
 
 // Rebooted returns the message of the Event that a kubelet emits when the status of its Node is from another boot, or "" if it is not.
@@ -68,40 +65,89 @@ func Rebooted(node *corev1.Node, bootID string) string {
 }
 
 // Changed reports whether the status of a Node differs from what its kubelet would report: that it is ready, has these volumes in use,
-// and was booted under that ID.
+// and was booted under that ID (MNT-172).
 func Changed(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string) bool {
-	return !slices.Equal(inUse, node.Status.VolumesInUse) || !Ready(node) || node.Status.NodeInfo.BootID != bootID
+	return !slices.Equal(inUse, node.Status.VolumesInUse) || !posted(node) || node.Status.NodeInfo != NodeInfo(node, bootID) || !labeled(node)
 }
 
-// Report returns the patch with which a kubelet reports that. node is the version that the kubelet knows.
+// posted reports whether the conditions are those of a report, but for their times.
+func posted(node *corev1.Node) bool {
+	posted := false
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		switch {
+		case c.Type == corev1.NodeReady:
+			posted = c.Status == corev1.ConditionTrue && c.Reason == readyReason && c.Message == readyMessage
+		case c.Status == corev1.ConditionUnknown && withoutPressure[c.Type].Status != "":
+			return false
+		}
+	}
+	return posted
+}
+
+// labeled reports whether the Node has the labels that each report restores (MNT-367).
+func labeled(node *corev1.Node) bool {
+	return node.Labels[corev1.LabelOSStable] != "" && node.Labels[corev1.LabelArchStable] != ""
+}
+
+// NodeInfo returns what a report says about the machine. MNT-364: a dump says itself which machine it is.
+func NodeInfo(node *corev1.Node, bootID string) corev1.NodeSystemInfo {
+	info := node.Status.NodeInfo
+	info.BootID = bootID
+	if info.KubeletVersion == "" {
+		info.KubeletVersion, info.OperatingSystem, info.Architecture = system.KubeletVersion, system.OperatingSystem, system.Architecture
+	}
+	return info
+}
+
+// Report returns the patch with which a kubelet reports that: what differs from node, the version that the kubelet knows (MNT-172).
 func Report(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) func(newest *corev1.Node) error {
-	volumes, conditions := slices.Clone(inUse), readyConditions(node, now)
+	volumes, conditions, differs := slices.Clone(inUse), readyConditions(node, now), !slices.Equal(inUse, node.Status.VolumesInUse)
+	before := node.Status.Conditions
 	return func(newest *corev1.Node) error {
-		newest.Status.VolumesInUse, newest.Status.Conditions, newest.Status.NodeInfo.BootID = volumes, conditions, bootID
-		// MNT-364: the system, unless a dump says which it is.
-		if newest.Status.NodeInfo.KubeletVersion == "" {
-			newest.Status.NodeInfo.KubeletVersion = system.KubeletVersion
-			newest.Status.NodeInfo.OperatingSystem, newest.Status.NodeInfo.Architecture = system.OperatingSystem, system.Architecture
+		if differs {
+			newest.Status.VolumesInUse = volumes
+		}
+		newest.Status.Conditions = patched(newest.Status.Conditions, before, conditions)
+		newest.Status.NodeInfo = NodeInfo(newest, bootID)
+		if !labeled(newest) {
+			// MNT-367: a report restores these labels.
+			labels := objects.NodeLabels(newest.Name)
+			maps.DeleteFunc(labels, func(key, _ string) bool {
+				return newest.Labels[key] != "" || key != corev1.LabelOSStable && key != corev1.LabelArchStable
+			})
+			newest.Labels = objects.MergeStrings(newest.Labels, labels)
 		}
 		return nil
 	}
 }
 
-// Patch is Report as a JSON merge patch.
-func Patch(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) ([]byte, error) {
-	info := map[string]string{"bootID": bootID}
-	if node.Status.NodeInfo.KubeletVersion == "" {
-		info["kubeletVersion"], info["operatingSystem"], info["architecture"] = system.KubeletVersion, system.OperatingSystem, system.Architecture
+// patched returns the newest conditions with what differs between two lists.
+func patched(newest, before, after []corev1.NodeCondition) []corev1.NodeCondition {
+	if slices.Equal(newest, before) {
+		return after
 	}
-	return json.Marshal(map[string]any{"status": map[string]any{
-		"volumesInUse": inUse,
-		"conditions":   readyConditions(node, now),
-		"nodeInfo":     info,
-	}})
+	merged := slices.Clone(newest)
+	for _, c := range after {
+		if slices.Contains(before, c) {
+			continue
+		}
+		if at := slices.IndexFunc(merged, func(other corev1.NodeCondition) bool { return other.Type == c.Type }); at >= 0 {
+			merged[at] = c
+		} else {
+			merged = append(merged, c)
+		}
+	}
+	return merged
 }
 
 // system describes the machine of a simulated node.
 var system = corev1.NodeSystemInfo{KubeletVersion: "v1.36.3", OperatingSystem: objects.NodeOS, Architecture: objects.NodeArch}
+
+// Recovers reports whether a report changes the condition Ready (MNT-368).
+func Recovers(node *corev1.Node) bool {
+	return !Ready(node) && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+}
 
 // Ready reports whether a Node has the condition Ready with status True.
 func Ready(node *corev1.Node) bool {
@@ -119,18 +165,23 @@ var withoutPressure = map[corev1.NodeConditionType]corev1.NodeCondition{
 		Message: "kubelet has sufficient PID available"},
 }
 
-// readyConditions returns the conditions of the node, with the Ready condition as this kubelet reports it.
-func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
-	ready := readyCondition(now)
-	conditions := slices.Clone(node.Status.Conditions)
+// KnowPressure replaces the conditions of pressure that are not known: that is the mark of a time without reports (NODE-090).
+func KnowPressure(conditions []corev1.NodeCondition, now time.Time) {
+	at := metav1.NewTime(now.Truncate(time.Second))
 	for i := range conditions {
-		// NODE-090: a pressure that is not known is the mark of a time without reports.
 		if state, ok := withoutPressure[conditions[i].Type]; ok && conditions[i].Status == corev1.ConditionUnknown {
-			state.LastHeartbeatTime, state.LastTransitionTime = ready.LastHeartbeatTime, ready.LastHeartbeatTime
+			state.LastHeartbeatTime, state.LastTransitionTime = at, at
 			state.Type = conditions[i].Type
 			conditions[i] = state
 		}
 	}
+}
+
+// readyConditions returns the conditions of the node, with the Ready condition as this kubelet reports it.
+func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
+	ready := readyCondition(now)
+	conditions := slices.Clone(node.Status.Conditions)
+	KnowPressure(conditions, now)
 	i := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
 		return append(conditions, ready)

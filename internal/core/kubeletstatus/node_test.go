@@ -1,15 +1,12 @@
 package kubeletstatus_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
@@ -50,14 +47,9 @@ func TestRegister(t *testing.T) {
 			tt.node.Name = "n1"
 			node := &corev1.Node{ObjectMeta: tt.node}
 			require.Equal(t, tt.registered, kubeletstatus.Registered(node))
-			patch, err := kubeletstatus.RegisterPatch(node)
-			require.NoError(t, err)
-			patched := merge(t, node, patch)
-
 			kubeletstatus.Register(node)
 			require.Equal(t, tt.labels, node.Labels)
 			require.Equal(t, tt.annotations, node.Annotations)
-			require.Equal(t, node, patched, "the patch does the same")
 			require.True(t, kubeletstatus.Registered(node))
 		})
 	}
@@ -77,24 +69,8 @@ func TestNodeInfo(t *testing.T) {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			node := &corev1.Node{Status: corev1.NodeStatus{NodeInfo: tt.before}}
-			patch, err := kubeletstatus.Patch(node, nil, "b2", now)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, merge(t, node, patch).Status.NodeInfo, "the patch")
-
 			require.NoError(t, kubeletstatus.Report(node, nil, "b2", now)(node))
 			require.Equal(t, tt.want, node.Status.NodeInfo)
 		})
 	}
-}
-
-// merge returns the node after a JSON merge patch.
-func merge(t *testing.T, node *corev1.Node, patch []byte) *corev1.Node {
-	t.Helper()
-	before, err := json.Marshal(node)
-	require.NoError(t, err)
-	after, err := jsonpatch.MergePatch(before, patch)
-	require.NoError(t, err)
-	patched := &corev1.Node{}
-	require.NoError(t, json.Unmarshal(after, patched))
-	return patched
 }

@@ -79,29 +79,6 @@ func StillRunning(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	return Running(l, pod)
 }
 
-// Terminated returns the status of a pod whose containers will not run again. A pod that has ended keeps its phase.
-func Terminated(l *Lists, pod *corev1.Pod, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
-	status := pod.Status
-	if Terminal(status.Phase) {
-		phase = status.Phase
-	}
-	status.Phase = phase
-	if reason != "" {
-		status.Reason, status.Message = reason, message
-	}
-	why, state := "PodCompleted", completed
-	if phase == corev1.PodFailed {
-		why, state = "PodFailed", failed
-	}
-	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Terminated: state}, false)
-	status.Conditions = l.with(status.Conditions,
-		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
-		condition(corev1.PodReady, corev1.ConditionFalse, why),
-		condition(corev1.ContainersReady, corev1.ConditionFalse, why),
-	)
-	return status
-}
-
 func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
 	if len(containers) == 0 {
 		return nil

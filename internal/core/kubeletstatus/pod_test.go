@@ -54,7 +54,9 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 		{"MNT-380", Running, corev1.PodRunning, "PodReadyToStartContainers=True Initialized=True Ready=True ContainersReady=True ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0", Ready: true,
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}},
-		{"MNT-387", func(l *Lists, pod *corev1.Pod) corev1.PodStatus { return Terminated(l, pod, corev1.PodFailed, "", "") }, corev1.PodFailed,
+		{"MNT-387", func(l *Lists, pod *corev1.Pod) corev1.PodStatus {
+			return Terminated(l, pod, Exited, corev1.PodFailed, "", "")
+		}, corev1.PodFailed,
 			"PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0",
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}}},
@@ -79,7 +81,7 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 	// What others wrote into the status is replaced.
 	pod.Status.ContainerStatuses[0].VolumeMounts = []corev1.VolumeMountStatus{mounts[1], mounts[0]}
 	pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].Image = "other", "registry/application"
-	got := complete(Terminated(lists, pod, corev1.PodFailed, "", ""), now).Status.ContainerStatuses[0]
+	got := complete(Terminated(lists, pod, Exited, corev1.PodFailed, "", ""), now).Status.ContainerStatuses[0]
 	want := steps[2].container
 	want.Name, want.VolumeMounts = "main", mounts
 	if !reflect.DeepEqual(got, want) {

@@ -107,6 +107,9 @@ type Kubelet struct {
 	Holds func(pod *corev1.Pod) bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
+	// Recorded makes kubelets like those of the recordings, which do not contain that part of a kubelet: their Nodes are registered before they
+	// work, they report soon after that, more than five minutes after an unchanged report, and emit no Events about it.
+	Recorded bool
 	// StatsPeriod returns how long the kubelet waits after so many checks of the volumes of a pod. Kubernetes chooses it at random between one
 	// and two minutes. Nil is one minute (MNT-344).
 	StatsPeriod func(pod *corev1.Pod, checks int) time.Duration

@@ -113,6 +113,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 	internal.Attach = options.Attach{PollStretch: 0.05} // the middle of the random 0 to 10 %
 	internal.Attacher = options.Attacher{Plain: true, Workers: -1}
 	internal.NoSkipping = true
+	internal.Kubelet.Recorded = true
 	if s.Controller.DisableReconcilerSync {
 		cfg.Attach.SyncPeriod = -1
 	}

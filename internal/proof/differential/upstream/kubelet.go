@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/config"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/csi/nodeinfomanager"
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 
 	"github.com/volsim/volsim/api"
@@ -72,8 +74,8 @@ type kubelet struct {
 	began time.Time
 	// registered is set when the API server has the Node.
 	registered bool
-	// uid of the Node, set when the CSINode exists. mu guards it.
-	uid types.UID
+	// csiNode maintains the CSINode.
+	csiNode nodeinfomanager.Interface
 	// ending has, by end time, a channel that is closed when the operation that began last and ends then has ended.
 	ending map[time.Time]chan struct{}
 	// begins contains the pods whose wait for volumes is about to begin.
@@ -171,7 +173,12 @@ func (k *kubelet) run(ctx context.Context) error {
 		return err
 	}
 	k.watchLoops(k.volumes)
-	k.registered = k.register(ctx) == nil
+	k.csiNode = k.newCSINode()
+	status := newNodeStatus(k)
+	// MNT-365: whoever made the Node stands for the kubelet.
+	if slices.ContainsFunc(k.cluster.Objects(api.Node), func(node api.Object) bool { return node.GetName() == k.name }) {
+		k.registered = status.tryRegister(quiet)
+	}
 	if err := k.startStatuses(); err != nil {
 		return err
 	}
@@ -183,7 +190,7 @@ func (k *kubelet) run(ctx context.Context) error {
 		}
 	})
 	k.cluster.Running.Go(func() { k.publishDriver(ctx, limits) })
-	k.cluster.Running.Go(func() { k.reportStatus(ctx) })
+	k.cluster.Running.Go(func() { status.run(quiet) })
 	k.cluster.Running.Go(func() { k.keepHouse(ctx, pods.HasSynced) })
 	k.volumes.Run(quiet, config.NewSourcesReady(func(sets.Set[string]) bool { return pods.HasSynced() }))
 	own.Shutdown()
@@ -244,14 +251,24 @@ type recorder struct{ kubelet *kubelet }
 
 var _ record.EventRecorder = recorder{}
 
+// WithLogger implements record.EventRecorderLogger.
+func (r recorder) WithLogger(klog.Logger) record.EventRecorderLogger { return r }
+
 // Event emits an Event. Paths are rewritten to the usual root directory.
 func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	k := r.kubelet
 	if k.dead() {
 		return
 	}
+	ref, named := api.Ref{}, false
+	if node, ok := obj.(*corev1.ObjectReference); ok {
+		ref, named = api.Ref{Kind: api.Kind(node.Kind), Key: node.Name}, true
+	}
+	if !named {
+		ref = api.RefTo(obj.(api.Object))
+	}
 	k.cluster.Record(trace.Entry{
-		Time: time.Now(), Actor: k.actor, Type: trace.Emitted, Object: api.RefTo(obj.(api.Object)),
+		Time: time.Now(), Actor: k.actor, Type: trace.Emitted, Object: ref,
 		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, kubeletdefs.Root),
 	})
 }

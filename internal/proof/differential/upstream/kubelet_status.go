@@ -2,14 +2,22 @@ package upstream
 
 import (
 	"context"
-	"slices"
+	"reflect"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	kubeletapp "k8s.io/kubernetes/pkg/kubelet"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	"k8s.io/kubernetes/pkg/kubelet/nodestatus"
+	"k8s.io/kubernetes/pkg/kubelet/util"
+	"k8s.io/kubernetes/pkg/volume/csi/nodeinfomanager"
+	"k8s.io/utils/clock"
 
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
@@ -17,75 +25,137 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
-// statusTries is the number of tries per round of node status.
-const statusTries = 5
+//go:linkname initialNode k8s.io/kubernetes/pkg/kubelet.(*Kubelet).initialNode
+func initialNode(kl *kubeletapp.Kubelet, ctx context.Context) (*corev1.Node, error)
 
-// reportStatus periodically reports the node's status (MNT-008, MNT-172).
-func (k *kubelet) reportStatus(ctx context.Context) {
-	var sent time.Time
-	for wait := kubeletdefs.StatusDelay; sleepUntil(ctx, wait) == nil; wait = kubeletdefs.StatusPeriod {
-		k.pass(harness.Report)
-		for try := range statusTries {
-			if k.tryReport(ctx, &sent, try > 0) == nil {
-				break
-			}
-		}
-	}
+//go:linkname tryRegisterWithAPIServer k8s.io/kubernetes/pkg/kubelet.(*Kubelet).tryRegisterWithAPIServer
+func tryRegisterWithAPIServer(kl *kubeletapp.Kubelet, ctx context.Context, node *corev1.Node) bool
+
+//go:linkname updateNodeStatus k8s.io/kubernetes/pkg/kubelet.(*Kubelet).updateNodeStatus
+func updateNodeStatus(kl *kubeletapp.Kubelet, ctx context.Context) error
+
+//go:linkname recordNodeSchedulableEvent k8s.io/kubernetes/pkg/kubelet.(*Kubelet).recordNodeSchedulableEvent
+func recordNodeSchedulableEvent(kl *kubeletapp.Kubelet, ctx context.Context, node *corev1.Node) error
+
+//go:linkname recordNodeStatusEvent k8s.io/kubernetes/pkg/kubelet.(*Kubelet).recordNodeStatusEvent
+func recordNodeStatusEvent(kl *kubeletapp.Kubelet, logger klog.Logger, eventType, event string)
+
+//go:linkname csiNodeBackoff k8s.io/kubernetes/pkg/volume/csi/nodeinfomanager.updateBackoff
+var csiNodeBackoff wait.Backoff
+
+// Tries are not stretched at random.
+func init() { csiNodeBackoff.Jitter = 0 }
+
+// nodeStatus is the part of a real kubelet that registers the Node and reports its status.
+type nodeStatus struct {
+	kubelet *kubelet
+	real    *kubeletapp.Kubelet
 }
 
-// tryReport reads the Node from the watch, and from the API server after a failed try of the round.
-func (k *kubelet) tryReport(ctx context.Context, sent *time.Time, again bool) error {
-	if !k.registered {
-		k.registered = k.register(ctx) == nil
+// newNodeStatus makes a kubelet of which only that part can be used.
+func newNodeStatus(k *kubelet) *nodeStatus {
+	s := &nodeStatus{kubelet: k, real: &kubeletapp.Kubelet{}}
+	for name, value := range map[string]any{
+		"hostname": k.name, "nodeName": types.NodeName(k.name), "kubeClient": k.client, "heartbeatClient": k.client,
+		"nodeLister": k.nodes, "clock": clock.RealClock{}, "nodeStatusReportFrequency": kubeletdefs.ReportPeriod,
+		"volumeManager": k.volumes, "enableControllerAttachDetach": true, "containerManager": cm.NewStubContainerManager(),
+		"nodeStartupLatencyTracker": util.NewNodeStartupLatencyTracker(), "recorder": recorder{k}, "nodeRef": k.nodeRef(),
+		"setNodeStatusFuncs": []func(context.Context, *corev1.Node) error{s.setMachine, s.setReady,
+			nodestatus.VolumesInUse(k.volumes.ReconcilerStatesHasBeenSynced, k.volumes.GetVolumesInUse), s.noteSchedulable},
+	} {
+		s.field(name).Set(reflect.ValueOf(value))
 	}
-	nodes := k.client.CoreV1().Nodes()
-	node, err := k.nodes.Get(k.name)
-	if again {
-		node, err = nodes.Get(ctx, k.name, metav1.GetOptions{})
+	return s
+}
+
+func (s *nodeStatus) field(name string) reflect.Value {
+	return harness.Unexported(reflect.ValueOf(s.real).Elem().FieldByName(name))
+}
+
+// nodeRef names the node in Events.
+func (k *kubelet) nodeRef() *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "Node", Name: k.name, UID: types.UID(k.name)}
+}
+
+// setMachine is the setter of what depends on the machine, which is simulated.
+func (s *nodeStatus) setMachine(_ context.Context, node *corev1.Node) error {
+	boot := s.kubelet.bootID()
+	if text := kubeletstatus.Rebooted(node, boot); text != "" {
+		recorder{s.kubelet}.Eventf(s.kubelet.nodeRef(), corev1.EventTypeWarning, "Rebooted", "%s", text)
 	}
-	if err != nil {
-		return err
-	}
-	inUse, now := node.Status.VolumesInUse, time.Now()
-	if k.volumes.ReconcilerStatesHasBeenSynced() {
-		inUse = k.volumes.GetVolumesInUse()
-	}
-	if text := kubeletstatus.Rebooted(node, k.bootID()); text != "" {
-		recorder{k}.Event(node, corev1.EventTypeWarning, "Rebooted", text)
-	}
-	if kubeletstatus.Changed(node, inUse, k.bootID()) || now.Sub(*sent) > kubeletdefs.ReportPeriod {
-		patch, err := kubeletstatus.Patch(node, inUse, k.bootID(), now)
-		if err != nil {
-			return err
-		}
-		if node, err = nodes.Patch(ctx, k.name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-			return err
-		}
-		*sent, inUse = now, node.Status.VolumesInUse
-	}
-	k.volumes.MarkVolumesAsReportedInUse(inUse)
+	node.Status.NodeInfo = kubeletstatus.NodeInfo(node, boot)
+	kubeletstatus.KnowPressure(node.Status.Conditions, time.Now())
 	return nil
 }
 
-// register creates the Node, or annotates the existing one as managed by the attach/detach controller.
-func (k *kubelet) register(ctx context.Context) error {
-	nodes := k.client.CoreV1().Nodes()
-	node, err := nodes.Get(ctx, k.name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		_, err = nodes.Create(ctx, kubeletstatus.NewNode(k.name, time.Now()), metav1.CreateOptions{})
-	case err == nil && !kubeletstatus.Registered(node):
-		var patch []byte
-		if patch, err = kubeletstatus.RegisterPatch(node); err == nil {
-			_, err = nodes.Patch(ctx, k.name, types.MergePatchType, patch, metav1.PatchOptions{})
-		}
+// setReady is the setter of the condition Ready of a node that has all it needs. Its resources are not simulated.
+func (s *nodeStatus) setReady(ctx context.Context, node *corev1.Node) error {
+	well := func() error { return nil }
+	record := func(logger klog.Logger, eventType, event string) {
+		recordNodeStatusEvent(s.real, logger, eventType, event)
 	}
-	return err
+	set := nodestatus.ReadyCondition(func() time.Time { return time.Now().Truncate(time.Second) }, well, well, well,
+		func() cm.Status { return cm.Status{} }, well, record, false)
+	capacity := node.Status.Capacity
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: {}, corev1.ResourceMemory: {}, corev1.ResourcePods: {}}
+	defer func() { node.Status.Capacity = capacity }()
+	return set(ctx, node)
 }
 
-// publishDriver adds the driver to the CSINode; then it is registered.
+func (s *nodeStatus) noteSchedulable(ctx context.Context, node *corev1.Node) error {
+	return recordNodeSchedulableEvent(s.real, ctx, node)
+}
+
+// tryRegister is one attempt to register the Node.
+func (s *nodeStatus) tryRegister(ctx context.Context) bool {
+	node, err := initialNode(s.real, ctx)
+	return err == nil && tryRegisterWithAPIServer(s.real, ctx, node)
+}
+
+// register registers the Node, if that is still to be done (MNT-365).
+func (s *nodeStatus) register(ctx context.Context) {
+	const longest = 7 * time.Second
+	for pause := 200 * time.Millisecond; !s.kubelet.registered; pause = min(2*pause, longest) {
+		if s.kubelet.registered = s.tryRegister(ctx); s.kubelet.registered || sleepUntil(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// run periodically reports the node's status (MNT-008, MNT-172).
+func (s *nodeStatus) run(ctx context.Context) {
+	for wait := kubeletdefs.StatusDelay; sleepUntil(ctx, wait) == nil; wait = kubeletdefs.StatusPeriod {
+		s.kubelet.pass(harness.Report)
+		s.register(ctx)
+		// A report is not delayed at random.
+		s.field("delayAfterNodeStatusChange").SetInt(0)
+		// The next round tries again.
+		_ = updateNodeStatus(s.real, ctx)
+	}
+}
+
+// publishDriver makes the CSINode and lists the driver there; then it is registered (MNT-362, MNT-366).
 func (k *kubelet) publishDriver(ctx context.Context, limits *limitUpdater) {
-	for pause := 500 * time.Millisecond; k.writeCSINode(ctx) != nil; pause = min(2*pause, 2*time.Minute) {
+	for {
+		_, err := k.client.StorageV1().CSINodes().Get(ctx, k.name, metav1.GetOptions{})
+		if err == nil || apierrors.IsNotFound(err) {
+			break
+		}
+		if sleepUntil(ctx, time.Second) != nil {
+			return
+		}
+	}
+	const tries, factor, longest = 6, 8, 2 * time.Minute
+	for pause, try := 30*time.Millisecond, 1; k.csiNode.InitializeCSINodeWithAnnotation() != nil; pause, try = factor*pause, try+1 {
+		if try == tries {
+			pause, try = 30*time.Millisecond/factor, 0
+			continue
+		}
+		if sleepUntil(ctx, pause) != nil {
+			return
+		}
+	}
+	for pause := 500 * time.Millisecond; k.installDriver() != nil; pause = min(2*pause, longest) {
 		if sleepUntil(ctx, pause) != nil {
 			return
 		}
@@ -93,43 +163,10 @@ func (k *kubelet) publishDriver(ctx context.Context, limits *limitUpdater) {
 	limits.register()
 }
 
-func (k *kubelet) writeCSINode(ctx context.Context) error {
-	csiNodes := k.client.StorageV1().CSINodes()
-	driver := storagev1.CSINodeDriver{Name: differential.Driver, NodeID: k.name}
-	if limit := k.cluster.Backends[differential.Driver].Limit(); limit > 0 {
-		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
-	}
-	csiNode, err := csiNodes.Get(ctx, k.name, metav1.GetOptions{})
-	if err == nil {
-		if len(csiNode.OwnerReferences) > 0 {
-			k.know(csiNode.OwnerReferences[0].UID)
-		}
-		if slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver.Name }) {
-			return nil
-		}
-		csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, driver)
-		_, err = csiNodes.Update(ctx, csiNode, metav1.UpdateOptions{})
-		return err
-	}
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	node, err := k.client.CoreV1().Nodes().Get(ctx, k.name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	k.know(node.UID)
-	_, err = csiNodes.Create(ctx, &storagev1.CSINode{
-		ObjectMeta: metav1.ObjectMeta{Name: k.name,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}},
-		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}},
-	}, metav1.CreateOptions{})
-	return err
+func (k *kubelet) newCSINode() nodeinfomanager.Interface {
+	return nodeinfomanager.NewNodeInfoManager(types.NodeName(k.name), &volumeHost{kubelet: k}, nil)
 }
 
-// know records the uid of the Node.
-func (k *kubelet) know(uid types.UID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.uid = uid
+func (k *kubelet) installDriver() error {
+	return k.csiNode.InstallCSIDriver(differential.Driver, k.name, int64(k.cluster.Backends[differential.Driver].Limit()), nil)
 }

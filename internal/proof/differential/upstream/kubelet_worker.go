@@ -172,19 +172,22 @@ func (w *podWorker) checkContainers(pod *corev1.Pod) error {
 // stopContainers is the first phase of the end (MNT-387).
 func (w *podWorker) stopContainers() {
 	ran := w.k.removeContainers(w.uid)
-	report := false
+	how := kubeletstatus.Exited
 	w.locked(func() {
 		w.runtimeGone = true
 		if w.exit == "" {
 			w.exit = map[bool]corev1.PodPhase{true: corev1.PodSucceeded, false: corev1.PodFailed}[ran]
 		}
-		report = w.ran || w.reason != ""
+		switch {
+		case !w.ran:
+			how = kubeletstatus.NeverStarted
+		case !ran:
+			how = kubeletstatus.Lost
+		}
 	})
-	if report {
-		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(l, pod, w.exit, w.reason, w.message)
-		})
-	}
+	w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		return kubeletstatus.Terminated(l, pod, how, w.exit, w.reason, w.message)
+	})
 }
 
 // waitForVolumes is the second phase.
@@ -222,15 +225,8 @@ func (w *podWorker) latest() (pod *corev1.Pod) {
 	return pod
 }
 
-// finish is the last phase: nothing of the pod remains, so the status manager may delete it from the API.
+// finish is the last phase: nothing of the pod remains, so the status manager computes its last status, and may delete it from the API.
 func (w *podWorker) finish() {
-	report := false
-	w.locked(func() { report = !w.ran && w.reason == "" && !kubeletstatus.Terminal(w.pod.Status.Phase) })
-	if report {
-		w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
-			return kubeletstatus.Terminated(l, pod, corev1.PodFailed, "", "")
-		})
-	}
 	w.locked(func() {
 		w.finished = true
 		if _, managed := w.k.pods.pods[w.uid]; !managed {

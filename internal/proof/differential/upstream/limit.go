@@ -1,16 +1,11 @@
 package upstream
 
 import (
-	"reflect"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/kubernetes/pkg/volume"
-	"k8s.io/kubernetes/pkg/volume/csi/nodeinfomanager"
 
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/internal/proof/differential/harness"
 )
 
 // VerifyExhaustedResource reports whether a volume cannot be attached because the node is full, using the plugin's code. The reaction is
@@ -26,16 +21,7 @@ func (p *csiPlugin) VerifyExhaustedResource(spec *volume.Spec) bool {
 
 // refreshLimit writes the node's attach limit into the CSINode, using the plugin's code.
 func (k *kubelet) refreshLimit() error {
-	manager := nodeinfomanager.NewNodeInfoManager(types.NodeName(k.name), &volumeHost{kubelet: k}, nil)
-	k.mu.Lock()
-	uid := k.uid
-	k.mu.Unlock()
-	if uid == "" {
-		return errNotHere
-	}
-	// By now the kubelet knows the uid of its Node.
-	harness.Unexported(reflect.ValueOf(manager).Elem().FieldByName("nodeID")).Set(reflect.ValueOf(uid))
-	return manager.UpdateCSIDriver(differential.Driver, k.name, int64(k.cluster.Backends[differential.Driver].Limit()), nil)
+	return k.csiNode.UpdateCSIDriver(differential.Driver, k.name, int64(k.cluster.Backends[differential.Driver].Limit()), nil)
 }
 
 // reject rejects a pod that the node cannot take, like package mount (MNT-383).

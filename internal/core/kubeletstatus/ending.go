@@ -1,0 +1,163 @@
+package kubeletstatus
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Ending says how the containers of a pod ended.
+type Ending int
+
+const (
+	// Exited: they ran, and exited or were stopped.
+	Exited Ending = iota
+	// Lost: they ran, and the node does not have them any more.
+	Lost
+	// NeverStarted: they have not run.
+	NeverStarted
+)
+
+// unknown is how a container ended that the kubelet cannot find.
+const (
+	unknownReason   = "ContainerStatusUnknown"
+	unknownExitCode = 137
+)
+
+// What is known of containers that the node does not have (MNT-370, MNT-371). They are shared, like the other parts of a status.
+var (
+	missing = &corev1.ContainerStateTerminated{Reason: unknownReason, ExitCode: unknownExitCode,
+		Message: "The container could not be located when the pod was terminated"}
+	lost = &corev1.ContainerStateTerminated{Reason: unknownReason, ExitCode: unknownExitCode,
+		Message: "The container could not be located when the pod was deleted.  The container used to be Running"}
+)
+
+// Terminated returns the status of a pod whose containers will not run again. A pod that has ended keeps its phase.
+func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
+	status := pod.Status
+	switch {
+	case Terminal(status.Phase):
+		phase = status.Phase
+	case how == NeverStarted && reason == "":
+		// MNT-370: it ends when nothing is left of it.
+		return Waiting(l, pod)
+	}
+	status.Phase = phase
+	if reason != "" {
+		status.Reason, status.Message = reason, message
+	}
+	why, state := "PodCompleted", completed
+	if phase == corev1.PodFailed {
+		why, state = "PodFailed", failed
+	}
+	switch how {
+	case NeverStarted:
+		status = withWaiting(status, pod)
+	case Lost:
+		// MNT-371: the node does not have them, so nobody knows how they ended.
+		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Waiting: waitingFor(pod)}, false)
+		for i := range status.ContainerStatuses {
+			status.ContainerStatuses[i].LastTerminationState.Terminated = lost
+		}
+	default:
+		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Terminated: state}, false)
+	}
+	status.Conditions = l.with(status.Conditions,
+		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
+		condition(corev1.PodReady, corev1.ConditionFalse, why),
+		condition(corev1.ContainersReady, corev1.ConditionFalse, why),
+	)
+	for i := range status.Conditions {
+		// One that was False has another reason now.
+		if c := &status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.ContainersReady {
+			c.Reason, c.Message = why, ""
+		}
+	}
+	return status
+}
+
+// waitingFor returns the state of a container that does not run yet (MNT-384).
+func waitingFor(pod *corev1.Pod) *corev1.ContainerStateWaiting {
+	if len(pod.Spec.InitContainers) > 0 {
+		return initializing
+	}
+	return creating
+}
+
+// withWaiting adds the statuses of containers that do not run yet, if there are none.
+func withWaiting(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
+	if len(status.ContainerStatuses) == 0 {
+		state := corev1.ContainerState{Waiting: waitingFor(pod)}
+		status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, state, false)
+		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
+	}
+	return status
+}
+
+// Final returns the last status of a pod of which nothing is left on its node (MNT-370): each container has ended, and so has the pod. pod is as
+// the API server shows it, status is what the kubelet knows.
+func Final(pod *corev1.Pod, status corev1.PodStatus, now metav1.Time) corev1.PodStatus {
+	if initialized(pod) {
+		status.ContainerStatuses = ended(status.ContainerStatuses, len(status.ContainerStatuses))
+	}
+	status.InitContainerStatuses = ended(status.InitContainerStatuses, attempted(status.InitContainerStatuses))
+	if !Terminal(status.Phase) {
+		status.Phase = corev1.PodFailed
+	}
+	if status.StartTime == nil {
+		status.StartTime = &now
+	}
+	return status
+}
+
+// ended returns the statuses of which the first n have ended.
+func ended(statuses []corev1.ContainerStatus, n int) []corev1.ContainerStatus {
+	at := slices.IndexFunc(statuses[:n], func(c corev1.ContainerStatus) bool { return c.State.Terminated == nil })
+	if at < 0 {
+		return statuses
+	}
+	statuses = slices.Clone(statuses)
+	for i := at; i < n; i++ {
+		if statuses[i].State.Terminated == nil {
+			statuses[i].State = corev1.ContainerState{Terminated: missing}
+		}
+	}
+	return statuses
+}
+
+// initialized reports whether a pod has been initialized, as far as its status shows: a container has left the state in which it waits, or its
+// last init container has completed or, if it goes on beside the others, has started.
+func initialized(pod *corev1.Pod) bool {
+	if len(pod.Spec.InitContainers) == 0 || slices.ContainsFunc(pod.Status.ContainerStatuses, begun) {
+		return true
+	}
+	n := len(pod.Status.InitContainerStatuses)
+	if n == 0 || n > len(pod.Spec.InitContainers) {
+		return false
+	}
+	c, spec := &pod.Status.InitContainerStatuses[n-1], &pod.Spec.InitContainers[n-1]
+	if spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		return c.State.Running != nil && c.Started != nil && *c.Started
+	}
+	return succeeded(c.State) || succeeded(c.LastTerminationState)
+}
+
+func succeeded(s corev1.ContainerState) bool {
+	return s.Terminated != nil && s.Terminated.ExitCode == 0
+}
+
+// begun reports whether a container has ever been started.
+func begun(c corev1.ContainerStatus) bool {
+	return c.State.Waiting == nil || c.LastTerminationState.Terminated != nil
+}
+
+// attempted returns how many init containers have been started: all but those at the end that wait, and always the first.
+func attempted(statuses []corev1.ContainerStatus) int {
+	for i := len(statuses) - 1; i > 0; i-- {
+		if begun(statuses[i]) {
+			return i + 1
+		}
+	}
+	return min(1, len(statuses))
+}
