@@ -20,6 +20,37 @@ type actualState struct {
 	dirty   int // number of reports that have to be written
 	paths   int // number of volumes with a device path
 	log     *klog.Logger
+	// pass is not nil while a pass detaches volumes.
+	pass *passBegin
+}
+
+// passBegin is the actual state at the begin of a pass, as far as it has changed since.
+type passBegin struct {
+	inUse map[string]map[corev1.UniqueVolumeName]struct{} // by node
+	added map[pair]struct{}
+}
+
+// beginPass keeps the actual state as it is now, until endPass.
+func (w *actualState) beginPass() *passBegin {
+	w.pass = &passBegin{}
+	return w.pass
+}
+
+func (w *actualState) endPass() { w.pass = nil }
+
+// had reports whether the volume was attached, certainly or not.
+func (b *passBegin) had(at pair) bool {
+	_, added := b.added[at]
+	return !added
+}
+
+// mounted reports whether the node used the volume.
+func (b *passBegin) mounted(w *actualState, at pair) bool {
+	if inUse, changed := b.inUse[at.node]; changed {
+		_, mounted := inUse[at.volume]
+		return mounted
+	}
+	return w.mounted(at)
 }
 
 // actualVolume is a volume that is, or may be, attached to nodes. The last attachment to any node sets spec and device path (ATT-040).
@@ -125,6 +156,12 @@ func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 			w.inUse[at.node] = map[corev1.UniqueVolumeName]struct{}{}
 		}
 		w.inUse[at.node][at.volume] = struct{}{}
+		if w.pass != nil {
+			if w.pass.added == nil {
+				w.pass.added = map[pair]struct{}{}
+			}
+			w.pass.added[at] = struct{}{}
+		}
 	} else if w.log.Enabled(5) {
 		w.log.Info(5, "Volume is already added to attachedVolume list to the node", volumeName(at), nodeName(at.node),
 			klog.JSON("currentAttachState", confirmed))
@@ -170,6 +207,14 @@ func (w *actualState) mounted(at pair) bool {
 func (w *actualState) setInUse(node string, volumes []corev1.UniqueVolumeName) {
 	if w.log.Enabled(5) {
 		w.log.Info(5, "SetVolumesMountedByNode volume to the node", nodeName(node), klog.JSON("volumeNames", volumes))
+	}
+	if b := w.pass; b != nil {
+		if b.inUse == nil {
+			b.inUse = map[string]map[corev1.UniqueVolumeName]struct{}{}
+		}
+		if _, changed := b.inUse[node]; !changed {
+			b.inUse[node] = w.inUse[node]
+		}
 	}
 	// ATT-043: a report replaces everything, assumptions included.
 	if len(volumes) == 0 {

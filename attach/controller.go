@@ -151,6 +151,9 @@ func (c *controller) updateWork(at pair) {
 	wanted := c.desired.has(at)
 	switch state := c.actual.state(at); {
 	case !wanted && state != detached:
+		if _, known := c.work.undesired[at]; !known {
+			c.work.found++
+		}
 		c.work.put(c.work.undesired, c.work.unattached, at)
 	case wanted && (state != attached || !c.actual.requestedAt(at).IsZero()):
 		c.work.put(c.work.unattached, c.work.undesired, at)

@@ -360,6 +360,45 @@ func TestOnlyCreatesAndDeletes(t *testing.T) {
 	}
 }
 
+// A pass detaches what is undesired when it comes to it, of the volumes that were attached when it began, in the order of volumes (ATT-062, ATT-212).
+// What counts is whether the node used it then.
+func TestUndesiredMeanwhile(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		first, last string // the claims of the pods that go before and during the pass
+		used        bool   // the node uses the second volume when the pass begins
+		want        []string
+	}{
+		{"later in the order", "c1", "c2", false, []string{
+			"250ms node a [h2]", "250ms delete VA h1@a", "250ms Detach h1@a OK", "450ms node a []", "450ms delete VA h2@a", "450ms Detach h2@a OK"}},
+		{"earlier in the order", "c2", "c1", false, []string{
+			"250ms node a [h1]", "250ms delete VA h2@a", "250ms Detach h2@a OK", "550ms node a []", "550ms delete VA h1@a", "550ms Detach h1@a OK"}},
+		{"the node used it", "c1", "c2", true, []string{
+			"250ms node a [h2]", "250ms delete VA h1@a", "250ms Detach h1@a OK", "550ms node a []", "550ms delete VA h2@a", "550ms Detach h2@a OK"}},
+	} {
+		t.Run("ATT-062 "+tc.name, func(t *testing.T) {
+			w := newFixture(t)
+			w.volume("pv2", "h2", "c2", corev1.ReadWriteOnce)
+			w.moved("p1", "a", "c1", "h1")
+			w.moved("p2", "a", "c2", "h2")
+			pods := map[string]string{"c1": "p1", "c2": "p2"}
+			if tc.used {
+				w.inUse("a", "h2")
+			} else {
+				w.inUse("a")
+			}
+			w.at50()
+			w.Faults.Slow(fake.Match{Actor: actors.AttachDetach, Verb: "patch-status", Kind: "Node"}, 200*ms)
+			w.DeleteNow(api.Pod, "default/"+pods[tc.first])
+			w.Advance(150 * ms)
+			w.inUse("a")
+			w.DeleteNow(api.Pod, "default/"+pods[tc.last])
+			w.Advance(sec)
+			w.want("ATT-062", tc.want...)
+		})
+	}
+}
+
 // Taking the taint away again changes nothing (ATT-197).
 func TestTaintRemoved(t *testing.T) {
 	w := newFixture(t)

@@ -3,6 +3,7 @@ package attach
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,14 +53,27 @@ func (c *controller) detachUndesired(p *engine.Process) {
 	if len(pairs) == 0 {
 		return
 	}
+	begin := c.actual.beginPass()
+	defer c.actual.endPass()
 	list := make([]undesired, 0, len(pairs))
 	for _, at := range pairs {
 		list = append(list, undesired{at, c.actual.spec(at.volume), c.actual.mounted(at)})
 	}
-	for _, u := range list {
+	for i := 0; i < len(list); i++ {
+		u, found := list[i], c.work.found
 		// A pod may have come while the status for an earlier volume was written.
 		if !c.desired.has(u.at) {
 			c.detachOne(p, u)
+		}
+		if c.work.found == found {
+			continue
+		}
+		// ATT-062: a pod may also have gone meanwhile; so volumes that are later in the order are detached in this pass.
+		for _, at := range c.work.toDetach() {
+			later, known := slices.BinarySearchFunc(list, at, func(u undesired, at pair) int { return byVolume(u.at, at) })
+			if !known && later > i && begin.had(at) {
+				list = slices.Insert(list, later, undesired{at, c.actual.spec(at.volume), begin.mounted(&c.actual, at)})
+			}
 		}
 	}
 }

@@ -21,6 +21,8 @@ type worklist struct {
 	undesired map[pair]struct{}
 	// unattached: desired, and either not attached or with a detach request that has to be canceled.
 	unattached map[pair]struct{}
+	// found counts how often a volume has become undesired.
+	found int
 }
 
 func newWorklist() worklist {
@@ -45,9 +47,7 @@ func (w *worklist) toDetach() []pair {
 		return nil
 	}
 	// ATT-212: upstream has no order. SIM: by volume, then by node.
-	return sorted(w.undesired, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(a.volume, b.volume), cmp.Compare(a.node, b.node))
-	})
+	return sorted(w.undesired, byVolume)
 }
 
 // toAttach lists the unattached volumes in the order of a pass.
@@ -63,6 +63,10 @@ func sorted(set map[pair]struct{}, order func(a, b pair) int) []pair {
 	list := slices.AppendSeq(make([]pair, 0, len(set)), maps.Keys(set))
 	slices.SortFunc(list, order)
 	return list
+}
+
+func byVolume(a, b pair) int {
+	return cmp.Or(cmp.Compare(a.volume, b.volume), cmp.Compare(a.node, b.node))
 }
 
 func byNode(a, b pair) int {
