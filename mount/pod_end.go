@@ -109,6 +109,16 @@ func (w *podWorker) unmounted(p *engine.Process) {
 		w.unmount(p)
 		return
 	}
+	// MNT-014: the first look also comes after passes, so after what the end of the containers wakes.
+	p.ExpectPasses(rankPoll)
+	p.WaitThen(passed, w.left)
+}
+
+// passed ends a wait for passes.
+func passed(bool) bool { return true }
+
+// left waits until nothing of the pod is left on the node's disk, or may be mounted (MNT-387).
+func (w *podWorker) left(p *engine.Process) {
 	start := p.Now()
 	// MNT-011, MNT-387: this wait has no limit.
 	for w.mayHaveMounts() {

@@ -24,10 +24,10 @@ type statusManager struct {
 	wanted bool
 	signal engine.Signal
 	ticker *engine.Ticker
-	// isWanted and next are functions for wait; sent is the memory of the last batch.
-	isWanted func() bool
-	next     func(*engine.Process)
-	sent     []*podWorker
+	// isWanted, begins and writes are functions for wait and begin; sent is the batch.
+	isWanted       func() bool
+	begins, writes func(*engine.Process)
+	sent           []sentStatus
 	// read is the pod that is being written, and status the one that it gets.
 	read   *corev1.Pod
 	status corev1.PodStatus
@@ -39,16 +39,24 @@ const statusSyncPeriod = 10 * time.Second
 
 // podStatus is the record of the status manager about a pod.
 type podStatus struct {
-	// known is the status that the kubelet knows, if there is one. version counts its changes.
-	known   corev1.PodStatus
-	exists  bool
-	version int
+	// known is the status that the kubelet knows, if there is one. version counts its changes; final says that it is the last one.
+	known         corev1.PodStatus
+	exists, final bool
+	version       int
 	// written is the version of the pod in the API that has the status.
 	written uint64
 	// unsent and unchecked say that the manager's lists have the pod.
 	unsent, unchecked bool
-	// fresh is true until the first attempt to write the status; deleted is true after the kubelet has deleted the pod from the API.
-	fresh, deleted bool
+	// deleted is true after the kubelet has deleted the pod from the API.
+	deleted bool
+}
+
+// sentStatus is the status of a pod when a batch began.
+type sentStatus struct {
+	worker  *podWorker
+	known   corev1.PodStatus
+	version int
+	final   bool
 }
 
 // computeStatus computes a status from the one that the pod has.
@@ -58,36 +66,63 @@ func (m *statusManager) start() {
 	m.ticker = m.k.actor.NewTicker(engine.TickerConfig{
 		Name: "statuses of pods", First: statusSyncPeriod, Period: statusSyncPeriod, Pass: func(*engine.Process) { m.tick() },
 	})
-	m.isWanted, m.next, m.patch = func() bool { return m.wanted }, m.batch, m.apply
+	m.isWanted, m.patch = func() bool { return m.wanted }, m.apply
+	m.begins, m.writes = m.begin, m.batches
 	m.k.actor.Go("statuses of pods", m.wait)
 }
 
 // wait waits until a batch is wanted.
 func (m *statusManager) wait(p *engine.Process) {
-	m.signal.ThenWhen(p, m.isWanted, m.next)
+	m.signal.ThenWhen(p, m.isWanted, m.begins)
 }
 
-// batch writes all statuses that are not written yet.
-func (m *statusManager) batch(p *engine.Process) {
+// begin begins a batch. Its requests come after what is due already.
+func (m *statusManager) begin(p *engine.Process) {
+	m.take()
+	p.ExpectPasses(0)
+	p.WaitThen(passed, m.writes)
+}
+
+// take makes a batch of all statuses that are not written yet, as they are now. One that changes from now on is written by the next batch
+// (MNT-465).
+func (m *statusManager) take() {
 	m.wanted = false
-	all := m.unsent
-	m.unsent, m.sent = m.sent[:0], all
+	for i, w := range m.unsent {
+		m.sent = append(m.sent, sentStatus{w, w.status.known, w.status.version, w.status.final})
+		m.unsent[i] = nil
+	}
+	m.unsent = m.unsent[:0]
+}
+
+// batches writes batches until none is wanted.
+func (m *statusManager) batches(p *engine.Process) {
+	m.batch(p)
+	for m.wanted {
+		m.take()
+		m.batch(p)
+	}
+	m.wait(p)
+}
+
+// batch writes a batch.
+func (m *statusManager) batch(p *engine.Process) {
 	failed := false
-	for i, w := range all {
-		all[i] = nil
-		version := w.status.version
-		err := m.write(p, w)
-		w.status.fresh, failed = false, failed || err != nil
-		if err == nil && version == w.status.version {
+	for i := range m.sent {
+		s := &m.sent[i]
+		w := s.worker
+		err := m.write(p, s)
+		failed = failed || err != nil
+		if err == nil && s.version == w.status.version {
 			w.status.unsent = false
 		} else {
 			m.unsent = append(m.unsent, w)
 		}
 	}
+	clear(m.sent)
+	m.sent = m.sent[:0]
 	if failed {
 		m.arm()
 	}
-	m.wait(p)
 }
 
 // arm requests the next tick. While the API server cannot be reached, Settle does not wait for it.
@@ -131,14 +166,15 @@ func (m *statusManager) send(w *podWorker) {
 	m.request()
 }
 
+// request requests a batch. An idle manager begins it as soon as the process that calls request waits: it belongs to the same program.
 func (m *statusManager) request() {
 	m.wanted = true
-	m.signal.Broadcast()
+	m.signal.Release()
 }
 
-// write writes the status of a pod, and deletes the pod if it has ended. An error says that the status is not written.
-func (m *statusManager) write(p *engine.Process, w *podWorker) error {
-	st, lists := &w.status, &m.k.node.nodes.lists
+// write writes the status of a pod, and deletes the pod if that was the last one. An error says that the status is not written.
+func (m *statusManager) write(p *engine.Process, s *sentStatus) error {
+	w, lists := s.worker, &m.k.node.nodes.lists
 	pod, err := reach(m.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, w.key) })
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && pod.UID != w.uid:
@@ -147,21 +183,15 @@ func (m *statusManager) write(p *engine.Process, w *podWorker) error {
 	case err != nil:
 		return err
 	}
-	m.read, m.status = pod, kubeletstatus.Merge(lists, &pod.Status, &st.known)
-	changed := !kubeletstatus.Equal(&m.status, &pod.Status)
-	if changed {
+	m.read, m.status = pod, kubeletstatus.Merge(lists, &pod.Status, &s.known)
+	if !kubeletstatus.Equal(&m.status, &pod.Status) {
 		pod, err = reach(m.k, func() (*corev1.Pod, error) { return p.API().Pods.PatchWith(p, w.key, m.patch, api.Status) })
 		if err != nil {
 			return err
 		}
 	}
-	st.written = version(pod)
-	switch {
-	case !w.deletable(pod):
-	case changed && st.fresh:
-		// MNT-465: the status came before the end of the pod, so the manager wakes once for each.
-		m.send(w)
-	default:
+	w.status.written = version(pod)
+	if s.final && w.deletable(pod) {
 		m.delete(p, w)
 	}
 	return nil
@@ -186,6 +216,7 @@ func (m *statusManager) finish(w *podWorker) {
 		st.known, st.exists = w.pod.Status, true
 	}
 	st.known = kubeletstatus.Final(w.pod, st.known, metav1.NewTime(m.k.actor.Engine().Now().Truncate(time.Second)))
+	st.final = true
 	m.send(w)
 }
 
@@ -221,12 +252,13 @@ func (w *podWorker) report(compute computeStatus) {
 	case same && st.exists && w.pod.DeletionTimestamp == nil:
 		// MNT-380: the status is the same, so no request is made.
 		return
-	case same && !st.exists:
+	case same && !st.exists && (w.pod.DeletionTimestamp == nil || status.ObservedGeneration == pod.Generation):
+		// After the start of the kubelet, the API server has the status already. MNT-372: but of a pod that is being deleted, the generation counts.
 		status = pod.Status
 	default:
 		kubeletstatus.Complete(lists, &status, pod, w.k.actor.Engine().Now())
 	}
-	st.known, st.exists, st.fresh = status, true, true
+	st.known, st.exists = status, true
 	w.k.statuses.send(w)
 }
 

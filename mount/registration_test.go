@@ -215,15 +215,19 @@ func TestRounds(t *testing.T) {
 func TestStatusOfTheEnd(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
-		stop       time.Duration
+		stop, slow time.Duration // of containers, of requests
 		run        bool
 		lose       bool
 		want       []string
 	}{
-		{"MNT-370", "never started", 0, false, false, []string{"0s Failed ContainerStatusUnknown 137"}},
-		{"MNT-387", "running", 0, true, false, []string{"0s Succeeded Completed 0"}},
-		{"MNT-372", "its containers take a time to stop", 5 * time.Second, true, false, []string{"0s Running runs", "5s Succeeded Completed 0"}},
-		{"MNT-371", "its containers are lost", 0, true, true, []string{"0s Failed waiting", "100ms Failed ContainerStatusUnknown 137"}},
+		{"MNT-370", "never started", 0, 0, false, false, []string{"0s Pending waiting", "0s Failed ContainerStatusUnknown 137"}},
+		{"MNT-465", "it ends while the status before is written", 0, 50 * time.Millisecond, false, false,
+			[]string{"50ms Pending waiting", "100ms Failed ContainerStatusUnknown 137"}},
+		{"MNT-387", "running", 0, 0, true, false, []string{"0s Succeeded Completed 0"}},
+		{"MNT-372", "its containers take a time to stop", 5 * time.Second, 0, true, false, []string{"0s Running runs", "5s Succeeded Completed 0"}},
+		{"MNT-372", "never started, and deleted while the kubelet did not run", 0, 0, false, true,
+			[]string{"0s Pending waiting", "0s Failed ContainerStatusUnknown 137"}},
+		{"MNT-371", "its containers are lost", 0, 0, true, true, []string{"0s Failed waiting", "100ms Failed ContainerStatusUnknown 137"}},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			w := newFixture(t, func(s *setup) { s.cfg.StopTime = tc.stop })
@@ -237,6 +241,7 @@ func TestStatusOfTheEnd(t *testing.T) {
 				w.node.PowerOff()
 			}
 			w.hold("p1")
+			w.Faults.Slow(fake.Match{Actor: "kubelet/n1", Verb: "patch-status", Kind: "Pod"}, tc.slow)
 			w.Mark()
 			w.deletePod("p1")
 			if tc.lose {

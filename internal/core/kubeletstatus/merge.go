@@ -97,15 +97,42 @@ func Patched(newest, from, to corev1.PodStatus) corev1.PodStatus {
 		}
 	}
 	merged.Conditions = slices.Clone(newest.Conditions)
+	patched := !slices.EqualFunc(from.Conditions, to.Conditions, func(a, b corev1.PodCondition) bool { return a.Type == b.Type })
 	for _, c := range to.Conditions {
 		if at := find(from.Conditions, c.Type); at >= 0 && from.Conditions[at] == c {
 			continue
 		}
+		patched = true
 		if at := find(merged.Conditions, c.Type); at >= 0 {
 			merged.Conditions[at] = c
 		} else {
 			merged.Conditions = append(merged.Conditions, c)
 		}
 	}
+	if patched {
+		merged.Conditions = inOrder(merged.Conditions, to.Conditions, newest.Conditions)
+	}
 	return merged
+}
+
+// inOrder returns conditions in the order in which a strategic merge patch leaves them: those that the patch names as it orders them, the others as
+// the server has them. One of the others comes before the next of the patch only if the server has both, in that order.
+func inOrder(conditions, patch, server []corev1.PodCondition) []corev1.PodCondition {
+	var others, ordered []corev1.PodCondition
+	for _, c := range conditions {
+		if find(patch, c.Type) < 0 {
+			others = append(others, c)
+		}
+	}
+	for _, c := range patch {
+		at := find(conditions, c.Type)
+		if at < 0 {
+			continue
+		}
+		for place := find(server, c.Type); len(others) > 0 && find(server, others[0].Type) < place; others = others[1:] {
+			ordered = append(ordered, others[0])
+		}
+		ordered = append(ordered, conditions[at])
+	}
+	return append(ordered, others...)
 }
