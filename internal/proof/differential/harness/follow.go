@@ -127,6 +127,10 @@ func (s *Sequencer) transitionFor(a *ordered) *transition {
 	if events := s.those(func(t *transition) bool { return t.Verb == "" && t.Component == a.Actor }); len(events) > 0 {
 		return slices.MinFunc(events, compareEvents)
 	}
+	// Passes come after requests, which may have another order here.
+	if slices.ContainsFunc(s.waiting, func(t *transition) bool { return t.Component == a.Actor && t.asks() }) {
+		return nil
+	}
 	if passes := s.those(func(t *transition) bool { return loopOf(t) >= 0 && t.Component == a.Actor }); len(passes) > 0 {
 		return slices.MinFunc(passes, compareLoops)
 	}

@@ -39,10 +39,8 @@ func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
 
 // orphaned reports whether the directory of an unknown pod may be removed: nothing is mounted there, and no file belongs to a volume.
 func (k *kubelet) orphaned(pod types.UID) bool {
-	k.mu.Lock()
-	_, contained := k.containers[pod]
-	k.mu.Unlock()
-	if contained || k.mountsBelow(k.podDir(pod)) {
+	// Containers that have exited do not keep it.
+	if k.runs(pod) || k.mountsBelow(k.podDir(pod)) {
 		return false
 	}
 	empty := true
