@@ -3,6 +3,7 @@ package job
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,10 +38,11 @@ const (
 
 // controller is one life of the Job controller.
 type controller struct {
-	jobs     engine.Informer[*plain.Object]
-	pods     engine.Informer[*corev1.Pod]
-	byOwner  store.Index[*corev1.Pod]
-	queue    *engine.Queue
+	jobs    engine.Informer[*plain.Object]
+	pods    engine.Informer[*corev1.Pod]
+	byOwner store.Index[*corev1.Pod]
+	queue   *engine.Queue
+	// orphans are keys of pods whose Job may not release them, and selectors of Jobs that have left pods behind (leftKey).
 	orphans  *engine.Queue
 	recorder *engine.Recorder
 	now      func() time.Time
@@ -107,16 +109,13 @@ func (c *controller) jobDeleted(obj *plain.Object) {
 	c.queue.Add(key)
 }
 
-// enqueueLeft queues the pods that a Job selects, so that they lose a finalizer that is left (JOB-042).
+// leftSeparator separates the namespace and the selector in a key of the queue of orphans. No key of a pod contains it.
+const leftSeparator = "//"
+
+// enqueueLeft queues the selector of a Job, so that pods which it has left behind lose the finalizer (JOB-042, JOB-043).
 func (c *controller) enqueueLeft(job *batchv1.Job) {
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return
-	}
-	for _, pod := range c.pods.List() {
-		if pod.Namespace == job.Namespace && tracked(pod) && selector.Matches(labels.Set(pod.Labels)) {
-			c.orphans.Add(api.KeyOf(pod))
-		}
+	if selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector); err == nil {
+		c.orphans.Add(job.Namespace + leftSeparator + selector.String())
 	}
 }
 
@@ -210,12 +209,36 @@ func (c *controller) podDeleted(pod *corev1.Pod, final bool) {
 	c.queue.AddAfter(key, batch)
 }
 
-// syncOrphan removes the finalizer from a pod whose Job will not do it: it is gone or has finished (JOB-042).
+// syncOrphan releases a pod, or the pods that a Job has left behind.
 func (c *controller) syncOrphan(p *engine.Process, key string) error {
+	if namespace, text, ok := strings.Cut(key, leftSeparator); ok {
+		return c.syncLeft(p, namespace, text)
+	}
 	pod, ok := c.pods.Get(key)
 	if !ok {
 		return nil
 	}
+	return c.releaseOrphan(p, pod)
+}
+
+// syncLeft releases the pods that a selector selects, one after the other.
+func (c *controller) syncLeft(p *engine.Process, namespace, text string) error {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, pod := range c.pods.List() {
+		if pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) {
+			p.WorksOnObject(pod)
+			// JOB-043: a failure is not repeated.
+			_ = c.releaseOrphan(p, pod)
+		}
+	}
+	return nil
+}
+
+// releaseOrphan removes the finalizer from a pod whose Job will not do it: it is gone or has finished (JOB-042).
+func (c *controller) releaseOrphan(p *engine.Process, pod *corev1.Pod) error {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		if ref.Kind != kindName || ref.APIVersion != apiVersion {
 			return nil

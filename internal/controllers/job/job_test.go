@@ -277,6 +277,24 @@ func TestOwners(t *testing.T) {
 	f.want("JOB-042", "pods with the finalizer", fmt.Sprint(f.held()), "0")
 }
 
+// TestPodsLeftBehind: pods of a Job that is gone are released one after the other, and a failed request is not repeated.
+func TestPodsLeftBehind(t *testing.T) {
+	f := newFixture(t, engine.Config{})
+	f.Create(newJob(sized(3, 3)))
+	f.Advance(3 * time.Second)
+	release := fake.Match{Actor: "job-controller", Verb: "patch", Kind: "Pod"}
+	f.Faults.Add(release, api.Fault{Err: fmt.Errorf("no"), Delay: 100 * time.Millisecond}).Once()
+	f.Faults.Slow(release, 100*time.Millisecond)
+	_, err := f.Store().Delete(job.Kind, "default/work", api.DeleteOptions{PropagationPolicy: metav1.DeletePropagationBackground})
+	f.OK(err)
+	for _, want := range []string{"3", "2", "1", "1"} {
+		f.Advance(110 * time.Millisecond)
+		f.want("JOB-043", "pods with the finalizer", fmt.Sprint(f.held()), want)
+	}
+	f.Advance(time.Minute)
+	f.want("JOB-043", "pods with the finalizer in the end", fmt.Sprint(f.held()), "1")
+}
+
 // Failures of calls are retried, and counted once; informers lag.
 func TestFailures(t *testing.T) {
 	f := newFixture(t, engine.Config{Lag: map[string]time.Duration{"job-controller": 5 * time.Second}})
