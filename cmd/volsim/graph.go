@@ -53,6 +53,7 @@ func (o *graphOptions) run(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	for _, s := range scripts {
+		s.noteUnsimulated(cmd.ErrOrStderr())
 		if err := observe(machine, s); err != nil {
 			return err
 		}

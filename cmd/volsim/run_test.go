@@ -307,6 +307,16 @@ func TestRunCustomObjects(t *testing.T) {
 	}
 }
 
+// TestCustomObjects: graph and sweep say which custom objects they leave out, as run does.
+func TestCustomObjects(t *testing.T) {
+	const monitor = "---\napiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: mon}\n"
+	for _, args := range [][]string{{"graph"}, {"sweep", "--seeds", "1..2"}, {"sweep", "--exhaustive", "--without", "kubelet"}} {
+		status, _, errOut := shell(runClaim+monitor, append(args, "-")...)
+		require.Zero(t, status, errOut)
+		require.Contains(t, errOut, "volsim: left out: ServiceMonitor mon (stdin:9): the files have no CustomResourceDefinition of that kind", args)
+	}
+}
+
 func TestRunDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.txtar", "now\n")

@@ -44,6 +44,16 @@ func (s *input) noteUnsimulated(w io.Writer) {
 	}
 }
 
+// noteManifest is noteUnsimulated for a file that is not run as a script. A file with mistakes gets no note.
+func noteManifest(w io.Writer, name string, data []byte) {
+	if !script.IsManifest(name, data) {
+		return
+	}
+	if found, err := fromManifests(name, []script.File{{Name: name, Data: data}}, readOptions{}); err == nil {
+		found[0].noteUnsimulated(w)
+	}
+}
+
 // readOptions control how scripts are read.
 type readOptions struct {
 	// update accepts scripts whose expected outputs do not exist yet.

@@ -179,6 +179,7 @@ func (f *sweepFlags) runSeeds(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	noteManifest(cmd.ErrOrStderr(), name, data)
 	seeds := f.seeds
 	if seeds == "" {
 		seeds = script.Range

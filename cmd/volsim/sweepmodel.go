@@ -73,6 +73,7 @@ func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	noteManifest(cmd.ErrOrStderr(), name, data)
 	defer s.close()
 	var others []explore.Model
 	for range f.workers() - 1 {
