@@ -165,7 +165,7 @@ func isNativeResource(resource corev1.ResourceName) bool {
 	return !strings.Contains(name, "/") || strings.Contains(name, corev1.ResourceDefaultNamespacePrefix)
 }
 
-var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}
+var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 
 // validateTaints validates taints. Errors have the path that upstream gives them, which is below metadata.
 func validateTaints(taints []corev1.Taint) field.ErrorList {

@@ -147,8 +147,11 @@ var failureTolerations = []corev1.Toleration{
 }
 
 // dropDisabledFields removes the fields of features that are off by default, unless the stored pod has them: trust bundles and
-// certificates in projected volumes, and scheduling groups.
+// certificates in projected volumes, scheduling groups, and stop signals (API-375).
 func dropDisabledFields(spec, old *corev1.PodSpec) {
+	if old == nil || !slices.ContainsFunc(old.Containers, hasStopSignal) && !slices.ContainsFunc(old.InitContainers, hasStopSignal) {
+		spec.Containers, spec.InitContainers = withoutStopSignals(spec.Containers), withoutStopSignals(spec.InitContainers)
+	}
 	if old == nil || old.SchedulingGroup == nil {
 		spec.SchedulingGroup = nil
 	}
@@ -178,6 +181,25 @@ func dropDisabledFields(spec, old *corev1.PodSpec) {
 		}
 		spec.Volumes[i].Projected = &c
 	}
+}
+
+func hasStopSignal(c corev1.Container) bool {
+	return c.Lifecycle != nil && c.Lifecycle.StopSignal != nil
+}
+
+// withoutStopSignals removes the signals that stop containers, and hooks that have nothing else (API-375).
+func withoutStopSignals(containers []corev1.Container) []corev1.Container {
+	l := lazyCopy[corev1.Container]{items: containers}
+	for i := range containers {
+		if old := l.items[i].Lifecycle; old == nil || old.StopSignal == nil {
+			continue
+		} else if old.PostStart == nil && old.PreStop == nil {
+			l.at(i).Lifecycle = nil
+		} else {
+			l.at(i).Lifecycle = &corev1.Lifecycle{PostStart: old.PostStart, PreStop: old.PreStop}
+		}
+	}
+	return l.items
 }
 
 // projects reports whether a projected volume of the pod has a source that matches.

@@ -13,22 +13,17 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// validateOtherPods validates the affinity of a new pod to other pods, and its topology spread constraints (API-263).
-func validateOtherPods(spec *corev1.PodSpec) field.ErrorList {
+// validateOtherPods validates the affinity of a new pod to other pods (API-263).
+func validateOtherPods(affinity *corev1.Affinity) field.ErrorList {
 	var errs field.ErrorList
-	if affinity := spec.Affinity; affinity != nil {
-		path := field.NewPath("spec", "affinity")
-		if a := affinity.PodAffinity; a != nil {
-			errs = append(errs, validateTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution,
-				path.Child("podAffinity"))...)
-		}
-		if a := affinity.PodAntiAffinity; a != nil {
-			errs = append(errs, validateTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution,
-				path.Child("podAntiAffinity"))...)
-		}
+	path := field.NewPath("spec", "affinity")
+	if a := affinity.PodAffinity; a != nil {
+		errs = append(errs, validateTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution,
+			path.Child("podAffinity"))...)
 	}
-	for i := range spec.TopologySpreadConstraints {
-		errs = append(errs, validateSpread(spec.TopologySpreadConstraints, i, field.NewPath("spec", "topologySpreadConstraints").Index(i))...)
+	if a := affinity.PodAntiAffinity; a != nil {
+		errs = append(errs, validateTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution,
+			path.Child("podAntiAffinity"))...)
 	}
 	return errs
 }

@@ -1,8 +1,8 @@
 package store
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,11 +17,15 @@ func validateContainers(spec *corev1.PodSpec, volumes podVolumes) field.ErrorLis
 	}
 	var errs field.ErrorList
 	for i := range spec.Containers {
-		errs = append(errs, validateContainer(&spec.Containers[i], volumes, func() *field.Path { return at().Index(i) })...)
-		if hasContainer(spec.Containers[:i], spec.Containers[i].Name) {
-			errs = append(errs, field.Duplicate(at().Index(i).Child("name"), spec.Containers[i].Name))
+		c := &spec.Containers[i]
+		errs = append(errs, validateContainer(spec, c, volumes, func() *field.Path { return at().Index(i) })...)
+		if hasContainer(spec.Containers[:i], c.Name) {
+			errs = append(errs, field.Duplicate(at().Index(i).Child("name"), c.Name))
 		}
-		errs = append(errs, validateHooks(&spec.Containers[i], spec.TerminationGracePeriodSeconds, func() *field.Path { return at().Index(i) })...)
+		errs = append(errs, validateHooks(c, spec.TerminationGracePeriodSeconds, func() *field.Path { return at().Index(i) })...)
+		if hasRestarts(c) {
+			errs = append(errs, validateRestarts(c, at().Index(i))...)
+		}
 	}
 	return append(errs, validateHostPorts(spec.Containers, at)...)
 }
@@ -32,7 +36,10 @@ func validateInitContainers(spec *corev1.PodSpec, volumes podVolumes) field.Erro
 	var errs field.ErrorList
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		errs = append(errs, validateContainer(c, volumes, func() *field.Path { return at().Index(i) })...)
+		errs = append(errs, validateContainer(spec, c, volumes, func() *field.Path { return at().Index(i) })...)
+		if hasRestarts(c) {
+			errs = append(errs, validateInitRestarts(c, at().Index(i))...)
+		}
 		if hasContainer(spec.Containers, c.Name) || c.Name != "" && hasContainer(spec.InitContainers[:i], c.Name) {
 			errs = append(errs, field.Duplicate(at().Index(i).Child("name"), c.Name))
 		}
@@ -42,16 +49,12 @@ func validateInitContainers(spec *corev1.PodSpec, volumes podVolumes) field.Erro
 			errs = append(errs, validateHooks(c, spec.TerminationGracePeriodSeconds, func() *field.Path { return at().Index(i) })...)
 			continue
 		}
-		for _, f := range [...]struct {
-			child string
-			set   bool
-		}{
-			{"lifecycle", c.Lifecycle != nil}, {"livenessProbe", c.LivenessProbe != nil},
-			{"readinessProbe", c.ReadinessProbe != nil}, {"startupProbe", c.StartupProbe != nil},
-		} {
-			if f.set {
-				errs = append(errs, field.Forbidden(at().Index(i).Child(f.child), "may not be set for init containers without restartPolicy=Always"))
-			}
+		if c.Lifecycle != nil || c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil || len(c.ResizePolicy) > 0 {
+			errs = append(errs, forbidSet([]setField{
+				{"lifecycle", c.Lifecycle != nil}, {"livenessProbe", c.LivenessProbe != nil},
+				{"readinessProbe", c.ReadinessProbe != nil}, {"startupProbe", c.StartupProbe != nil},
+			}, at().Index(i), "may not be set for init containers without restartPolicy=Always")...)
+			errs = append(errs, validateInitResizes(c, at().Index(i))...)
 		}
 	}
 	return errs
@@ -62,14 +65,12 @@ func hasContainer(containers []corev1.Container, name string) bool {
 }
 
 var (
-	messagePolicies   = []corev1.TerminationMessagePolicy{corev1.TerminationMessageFallbackToLogsOnError, corev1.TerminationMessageReadFile}
-	containerPolicies = []corev1.ContainerRestartPolicy{
-		corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure}
-	protocols = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
+	messagePolicies = []corev1.TerminationMessagePolicy{corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError}
+	protocols       = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 )
 
-// validateContainer validates what main and init containers have in common.
-func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field.Path) field.ErrorList {
+// validateContainer validates what main and init containers have in common, in the order of the server.
+func validateContainer(spec *corev1.PodSpec, c *corev1.Container, volumes podVolumes, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if c.Name == "" {
 		errs = append(errs, field.Required(at().Child("name"), ""))
@@ -78,19 +79,9 @@ func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field
 	}
 	if c.Image == "" {
 		errs = append(errs, field.Required(at().Child("image"), ""))
-	} else if strings.TrimSpace(c.Image) != c.Image {
-		errs = append(errs, field.Invalid(at().Child("image"), c.Image, "must not have leading or trailing whitespace"))
 	}
-	if c.TerminationMessagePolicy == "" {
-		errs = append(errs, field.Required(at().Child("terminationMessagePolicy"), ""))
-	} else if !slices.Contains(messagePolicies, c.TerminationMessagePolicy) {
-		errs = append(errs, oneOf(c.TerminationMessagePolicy, at(), "terminationMessagePolicy", messagePolicies)...)
-	}
-	if !slices.Contains(pullPolicies, c.ImagePullPolicy) {
-		errs = append(errs, validatePullPolicy(c.ImagePullPolicy, at(), "imagePullPolicy")...)
-	}
-	if c.RestartPolicy != nil && !slices.Contains(containerPolicies, *c.RestartPolicy) {
-		errs = append(errs, oneOf(*c.RestartPolicy, at(), "restartPolicy", containerPolicies)...)
+	if !slices.Contains(messagePolicies, c.TerminationMessagePolicy) {
+		errs = append(errs, requiredAt(c.TerminationMessagePolicy, at().Child("terminationMessagePolicy"), messagePolicies)...)
 	}
 	if len(c.Ports) > 0 {
 		errs = append(errs, validatePorts(c.Ports, at().Child("ports"))...)
@@ -98,17 +89,26 @@ func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field
 	if len(c.Env) > 0 || len(c.EnvFrom) > 0 {
 		errs = append(errs, validateEnv(c, at)...)
 	}
-	if len(c.Resources.Limits) > 0 || len(c.Resources.Requests) > 0 {
-		errs = append(errs, validateRequirements(&c.Resources, at().Child("resources"))...)
-	}
 	if len(c.VolumeMounts) > 0 {
 		errs = append(errs, validateMounts(c, volumes, func() *field.Path { return at().Child("volumeMounts") })...)
 	}
 	if len(c.VolumeDevices) > 0 {
 		errs = append(errs, validateDevices(c, volumes, func() *field.Path { return at().Child("volumeDevices") })...)
 	}
+	if !slices.Contains(pullPolicies, c.ImagePullPolicy) {
+		errs = append(errs, validatePullPolicy(c.ImagePullPolicy, at(), "imagePullPolicy")...)
+	}
+	if len(c.Resources.Limits) > 0 || len(c.Resources.Requests) > 0 {
+		errs = append(errs, validateRequirements(&c.Resources, at().Child("resources"))...)
+	}
+	if len(c.Resources.Claims) > 0 {
+		errs = append(errs, validateClaimNames(c.Resources.Claims, spec.ResourceClaims, at().Child("resources", "claims"))...)
+	}
+	if len(c.ResizePolicy) > 0 {
+		errs = append(errs, validateResizePolicy(c.ResizePolicy, spec.RestartPolicy, at().Child("resizePolicy"))...)
+	}
 	if c.SecurityContext != nil {
-		errs = append(errs, validateSecurity(c.SecurityContext, func() *field.Path { return at().Child("securityContext") })...)
+		errs = append(errs, validateSecurity(c.SecurityContext, hasHostUsers(spec), func() *field.Path { return at().Child("securityContext") })...)
 	}
 	return errs
 }
@@ -145,21 +145,16 @@ func validatePorts(ports []corev1.ContainerPort, path *field.Path) field.ErrorLi
 
 // validateHostPorts requires that no two containers use the same port of the node.
 func validateHostPorts(containers []corev1.Container, at func() *field.Path) field.ErrorList {
-	type hostPort struct {
-		protocol corev1.Protocol
-		ip       string
-		port     int32
-	}
 	var errs field.ErrorList
-	var taken []hostPort
+	var taken []string
 	for i := range containers {
 		for j, port := range containers[i].Ports {
 			if port.HostPort == 0 {
 				continue
 			}
-			want := hostPort{port.Protocol, port.HostIP, port.HostPort}
+			want := fmt.Sprintf("%s/%s/%d", port.Protocol, port.HostIP, port.HostPort)
 			if slices.Contains(taken, want) {
-				errs = append(errs, field.Duplicate(at().Index(i).Child("ports").Index(j).Child("hostPort"), port.HostPort))
+				errs = append(errs, field.Duplicate(at().Index(i).Child("ports").Index(j).Child("hostPort"), want))
 			}
 			taken = append(taken, want)
 		}

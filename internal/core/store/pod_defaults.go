@@ -17,6 +17,10 @@ func defaultPod(pod *corePod) {
 	if spec.TerminationGracePeriodSeconds == nil {
 		spec.TerminationGracePeriodSeconds = new(int64(corev1.DefaultTerminationGracePeriodSeconds))
 	}
+	// API-375: a negative grace period is one second.
+	if *spec.TerminationGracePeriodSeconds < 0 {
+		spec.TerminationGracePeriodSeconds = new(int64(1))
+	}
 	if spec.SecurityContext == nil {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}
@@ -89,6 +93,7 @@ func defaultPorts(ports []corev1.ContainerPort, hostNetwork bool) []corev1.Conta
 		if l.items[i].Protocol == "" {
 			l.at(i).Protocol = corev1.ProtocolTCP
 		}
+		// API-371: in the network of the node, the port of the container is one of the node.
 		if hostNetwork && l.items[i].HostPort == 0 && l.items[i].ContainerPort != 0 {
 			p := l.at(i)
 			p.HostPort = p.ContainerPort

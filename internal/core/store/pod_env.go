@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -53,6 +55,7 @@ func validateEnvSource(env *corev1.EnvVar, path *field.Path) field.ErrorList {
 	}
 	if from.FileKeyRef != nil {
 		sources++
+		errs = append(errs, validateFileRef(from.FileKeyRef, path.Child("fileKeyRef"))...)
 	}
 	switch {
 	case sources == 0:
@@ -63,6 +66,41 @@ func validateEnvSource(env *corev1.EnvVar, path *field.Path) field.ErrorList {
 	case sources > 1:
 		errs = append(errs, field.Invalid(path, "", "may not have more than one field specified at a time"))
 	}
+	return errs
+}
+
+// validateFileRef validates a reference to a variable in a file (API-375).
+func validateFileRef(ref *corev1.FileKeySelector, path *field.Path) field.ErrorList {
+	errs := required(path, "key", ref.Key)
+	if ref.Key != "" {
+		errs = appendInvalid(errs, path.Child("key"), ref.Key, validation.IsRelaxedEnvVarName(ref.Key))
+	}
+	if ref.VolumeName == "" {
+		errs = append(errs, field.Required(path.Child("volumeName"), ""))
+	} else {
+		errs = append(errs, dnsLabel(ref.VolumeName, path, "volumeName")...)
+	}
+	return append(errs, validatePath(ref.Path, path)...)
+}
+
+// validateFileVolumes requires that files with variables are in emptyDirs of the pod (API-375).
+func validateFileVolumes(spec *corev1.PodSpec) field.ErrorList {
+	var errs field.ErrorList
+	eachContainer(spec, func(c *corev1.Container, place containerPlace) {
+		for i, env := range c.Env {
+			if env.ValueFrom == nil || env.ValueFrom.FileKeyRef == nil {
+				continue
+			}
+			name, at := env.ValueFrom.FileKeyRef.VolumeName, place.path().Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName")
+			volume := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+			switch {
+			case volume < 0:
+				errs = append(errs, field.NotFound(at, name))
+			case spec.Volumes[volume].EmptyDir == nil:
+				errs = append(errs, field.Invalid(at, name, "referenced volume must be of type emptyDir"))
+			}
+		}
+	})
 	return errs
 }
 

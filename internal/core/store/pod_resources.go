@@ -105,11 +105,16 @@ func validatePodResources(spec *corev1.PodSpec) field.ErrorList {
 		return nil
 	}
 	path := field.NewPath("spec", "resources")
+	// API-372: Windows limits containers only.
+	if spec.OS != nil && spec.OS.Name == corev1.Windows {
+		return field.ErrorList{field.Forbidden(path, "may not be set for a windows pod")}
+	}
 	var errs field.ErrorList
 	if spec.Resources.Claims != nil {
 		errs = append(errs, field.Forbidden(path.Child("claims"), "claims may not be set for Resources at pod-level"))
 	}
 	errs = append(errs, validateRequirementsOf(spec.Resources, path, validatePodLevelResource)...)
+	errs = append(errs, validateClaimNames(spec.Resources.Claims, spec.ResourceClaims, path.Child("claims"))...)
 	// API-259: the pod requests at least what its containers request together.
 	total := quota.ContainerTotal(spec, quota.Requests)
 	for _, name := range objects.SortedKeys(total) {

@@ -8,33 +8,73 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateSecurity validates the security context of a container (API-356). SIM: privileged containers are allowed.
-func validateSecurity(c *corev1.SecurityContext, at func() *field.Path) field.ErrorList {
+// validateSecurity validates the security context of a container (API-356). hostUsers says that the pod is in the user namespace of its node.
+// SIM: privileged containers are allowed.
+func validateSecurity(c *corev1.SecurityContext, hostUsers bool, at func() *field.Path) field.ErrorList {
 	errs := validateSet(c.RunAsUser, at, "runAsUser", userID)
 	errs = append(errs, validateSet(c.RunAsGroup, at, "runAsGroup", groupID)...)
 	if c.ProcMount != nil {
 		errs = append(errs, oneOf(*c.ProcMount, at(), "procMount", []corev1.ProcMountType{corev1.DefaultProcMount, corev1.UnmaskedProcMount})...)
+		// API-375: only in its own user namespace may a container see all of /proc.
+		if hostUsers && *c.ProcMount == corev1.UnmaskedProcMount {
+			errs = append(errs, field.Invalid(at().Child("procMount"), *c.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
+		}
 	}
 	errs = append(errs, validateSet(c.SeccompProfile, at, "seccompProfile", validateSeccomp)...)
+	if c.AllowPrivilegeEscalation != nil && !*c.AllowPrivilegeEscalation {
+		errs = append(errs, validateNoEscalation(c, at())...)
+	}
+	errs = append(errs, validateSet(c.WindowsOptions, at, "windowsOptions", validateWindowsOptions)...)
 	return append(errs, validateSet(c.AppArmorProfile, at, "appArmorProfile", validateAppArmor)...)
 }
 
+// validateNoEscalation validates a container whose privileges do not escalate (API-375).
+func validateNoEscalation(c *corev1.SecurityContext, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	const why = "cannot set `allowPrivilegeEscalation` to false and "
+	// API-375: it is neither privileged nor an administrator.
+	if c.Privileged != nil && *c.Privileged {
+		errs = append(errs, field.Invalid(path, internalForm{c}, why+"`privileged` to true"))
+	}
+	if c.Capabilities != nil {
+		for _, name := range c.Capabilities.Add {
+			if name == "CAP_SYS_ADMIN" {
+				errs = append(errs, field.Invalid(path, internalForm{c}, why+"`capabilities.Add` CAP_SYS_ADMIN"))
+			}
+		}
+	}
+	return errs
+}
+
 // validatePodSecurity validates the security context of a pod (API-356).
-func validatePodSecurity(c *corev1.PodSecurityContext, at func() *field.Path) field.ErrorList {
+func validatePodSecurity(spec *corev1.PodSpec, at func() *field.Path) field.ErrorList {
+	c := spec.SecurityContext
 	errs := validateSet(c.FSGroup, at, "fsGroup", groupID)
 	errs = append(errs, validateSet(c.RunAsUser, at, "runAsUser", userID)...)
 	errs = append(errs, validateSet(c.RunAsGroup, at, "runAsGroup", groupID)...)
 	for i := range c.SupplementalGroups {
 		errs = append(errs, groupID(&c.SupplementalGroups[i], at().Child("supplementalGroups").Index(i))...)
 	}
+	// API-371: containers share the processes of the pod, or those of the node.
+	if share := spec.ShareProcessNamespace; share != nil && *share && spec.HostPID {
+		errs = append(errs, field.Invalid(at().Child("shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled"))
+	}
+	if len(c.Sysctls) > 0 {
+		errs = append(errs, validateSysctls(spec, at().Child("sysctls"))...)
+	}
 	if policy := c.FSGroupChangePolicy; policy != nil {
 		errs = append(errs, oneOf(*policy, at(), "fsGroupChangePolicy", []corev1.PodFSGroupChangePolicy{corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch})...)
 	}
 	errs = append(errs, validateSet(c.SeccompProfile, at, "seccompProfile", validateSeccomp)...)
+	errs = append(errs, validateSet(c.WindowsOptions, at, "windowsOptions", validateWindowsOptions)...)
 	errs = append(errs, validateSet(c.AppArmorProfile, at, "appArmorProfile", validateAppArmor)...)
 	if policy := c.SupplementalGroupsPolicy; policy != nil {
 		errs = append(errs, oneOf(*policy, at(), "supplementalGroupsPolicy", []corev1.SupplementalGroupsPolicy{corev1.SupplementalGroupsPolicyMerge,
 			corev1.SupplementalGroupsPolicyStrict})...)
+	}
+	// API-375: the gate SELinuxMount is off, so volumes are relabelled file by file.
+	if policy := c.SELinuxChangePolicy; policy != nil {
+		errs = append(errs, oneOf(*policy, at(), "seLinuxChangePolicy", []corev1.PodSELinuxChangePolicy{corev1.SELinuxChangePolicyRecursive})...)
 	}
 	return errs
 }
@@ -56,8 +96,13 @@ func groupID(id *int64, path *field.Path) field.ErrorList {
 }
 
 func validateSeccomp(p *corev1.SeccompProfile, path *field.Path) field.ErrorList {
-	errs := oneOf(p.Type, path, "type", []corev1.SeccompProfileType{corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault,
-		corev1.SeccompProfileTypeUnconfined})
+	var errs field.ErrorList
+	if p.Type == "" {
+		errs = append(errs, field.Required(path.Child("type"), "type is required when seccompProfile is set"))
+	} else {
+		errs = oneOf(p.Type, path, "type", []corev1.SeccompProfileType{corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault,
+			corev1.SeccompProfileTypeUnconfined})
+	}
 	switch file := p.LocalhostProfile; {
 	case p.Type != corev1.SeccompProfileTypeLocalhost && file != nil:
 		// API-356: the server shows the profile with the names of the fields in Go.

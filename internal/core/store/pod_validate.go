@@ -28,10 +28,22 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 	return errs
 }
 
-// validatePod validates a pod without regard to allowed changes: its volumes in full (API-196 to API-206), the main fields of containers
-// and scheduling. A projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in node affinity are
-// accepted if old has such values, too; old is nil for a new pod.
+// validatePod validates a pod without regard to allowed changes. old is nil for a new pod.
 func validatePod(pod, old *corePod) field.ErrorList {
+	errs := validatePodSpec(pod, old, false)
+	eachContainer(&pod.Spec, func(c *corev1.Container, at containerPlace) {
+		// API-375: templates may have such images.
+		if strings.TrimSpace(c.Image) != c.Image {
+			errs = append(errs, field.Invalid(at.path().Child("image"), c.Image, "must not have leading or trailing whitespace"))
+		}
+	})
+	return errs
+}
+
+// validatePodSpec validates the spec of a pod or a template: its volumes in full (API-196 to API-206), and the fields of containers, scheduling,
+// networks and security. A projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in
+// node affinity are accepted if old has such values, too; old is nil for a new pod. The order is that of the server, because it shows in errors.
+func validatePodSpec(pod, old *corePod, template bool) field.ErrorList {
 	spec := &pod.Spec
 	var errs field.ErrorList
 	if spec.TerminationGracePeriodSeconds == nil {
@@ -39,64 +51,104 @@ func validatePod(pod, old *corePod) field.ErrorList {
 	}
 	volumes, bad := validatePodVolumes(pod, specField("volumes"))
 	errs = append(errs, bad...)
+	if len(spec.ResourceClaims) > 0 {
+		errs = append(errs, validateResourceClaims(pod)...)
+	}
 	errs = append(errs, validateContainers(spec, volumes)...)
 	errs = append(errs, validateInitContainers(spec, volumes)...)
-	if spec.SecurityContext != nil && old == nil {
-		errs = append(errs, validatePodSecurity(spec.SecurityContext, func() *field.Path { return field.NewPath("spec", "securityContext") })...)
+	// API-259: the resources of a pod do not change.
+	if old == nil && spec.Resources != nil {
+		errs = append(errs, validatePodResources(spec)...)
 	}
-	errs = append(errs, validatePolicies(spec)...)
-	errs = append(errs, validatePodNames(spec)...)
+	if spec.HostNetwork {
+		errs = append(errs, validateHostNetwork(spec, template)...)
+	}
+	errs = append(errs, requiredOneOf(spec.RestartPolicy, "restartPolicy", restartPolicies)...)
+	errs = append(errs, requiredOneOf(spec.DNSPolicy, "dnsPolicy", dnsPolicies)...)
 	if !labelsValid(spec.NodeSelector) {
 		errs = append(errs, validateLabels(spec.NodeSelector, field.NewPath("spec", "nodeSelector"))...)
 	}
+	if spec.SecurityContext != nil {
+		errs = append(errs, validatePodSecurity(spec, specField("securityContext"))...)
+	}
+	errs = append(errs, validatePodPlacement(spec, old)...)
+	errs = append(errs, validatePodHost(spec)...)
+	errs = append(errs, validatePodNames(spec)...)
+	if spec.PreemptionPolicy != nil {
+		errs = append(errs, requiredOneOf(*spec.PreemptionPolicy, "preemptionPolicy", preemptionPolicies)...)
+	}
+	// API-375: the overhead of a pod is valid as limits of a container are.
+	if len(spec.Overhead) > 0 {
+		errs = append(errs, validateRequirements(&corev1.ResourceRequirements{Limits: spec.Overhead}, field.NewPath("spec", "overhead"))...)
+	}
+	if spec.OS != nil {
+		errs = append(errs, validateOS(spec)...)
+	}
+	return append(errs, validateFileVolumes(spec)...)
+}
+
+// validatePodPlacement validates affinity, DNS, gates and topology spread constraints of a pod.
+func validatePodPlacement(spec *corev1.PodSpec, old *corePod) field.ErrorList {
+	var errs field.ErrorList
 	if affinity := nodeAffinityOf(spec); affinity != nil {
 		anyValue := old != nil && hasBadTerms(requiredTerms(nodeAffinityOf(&old.Spec)))
 		errs = append(errs, validatePodNodeAffinity(affinity, anyValue, field.NewPath("spec", "affinity", "nodeAffinity"))...)
 	}
-	// API-259, API-263: these fields do not change.
-	if old == nil && (spec.Resources != nil || spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0) {
-		errs = append(append(errs, validatePodResources(spec)...), validateOtherPods(spec)...)
+	// API-263: the affinity to other pods does not change, nor do the constraints.
+	if old == nil && spec.Affinity != nil {
+		errs = append(errs, validateOtherPods(spec.Affinity)...)
 	}
+	if spec.DNSConfig != nil || spec.DNSPolicy == corev1.DNSNone {
+		errs = append(errs, validateDNSConfig(spec.DNSConfig, spec.DNSPolicy)...)
+	}
+	errs = append(errs, validateReadinessGates(spec.ReadinessGates)...)
 	errs = append(errs, validateGates(spec.SchedulingGates)...)
-	if len(spec.Tolerations) > 0 {
-		errs = append(errs, validateTolerations(spec.Tolerations)...)
-	}
-	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *deadline,
-			validation.InclusiveRangeError(1, math.MaxInt32)))
+	if old == nil {
+		for i := range spec.TopologySpreadConstraints {
+			errs = append(errs, validateSpread(spec.TopologySpreadConstraints, i, field.NewPath("spec", "topologySpreadConstraints").Index(i))...)
+		}
 	}
 	return errs
 }
 
+// validatePodHost validates what a pod shares with its node.
+func validatePodHost(spec *corev1.PodSpec) field.ErrorList {
+	errs := validateHostProcess(spec)
+	if !hasHostUsers(spec) {
+		errs = append(errs, validateOwnUsers(spec)...)
+	}
+	if spec.HostnameOverride != nil {
+		errs = append(errs, validateHostnameOverride(spec)...)
+	}
+	return errs
+}
+
+// The supported values, in the order of messages (API-370).
 var (
-	restartPolicies    = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}
-	dnsPolicies        = []corev1.DNSPolicy{corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone}
-	preemptionPolicies = []corev1.PreemptionPolicy{corev1.PreemptNever, corev1.PreemptLowerPriority}
+	restartPolicies = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}
+	dnsPolicies     = []corev1.DNSPolicy{corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone}
+	// Ascending.
+	preemptionPolicies = []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}
 	pullPolicies       = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
 )
 
-// validatePolicies validates fields that have one of a few values.
-func validatePolicies(spec *corev1.PodSpec) field.ErrorList {
-	errs := requiredOneOf(spec.RestartPolicy, "restartPolicy", restartPolicies)
-	errs = append(errs, requiredOneOf(spec.DNSPolicy, "dnsPolicy", dnsPolicies)...)
-	if spec.DNSPolicy == corev1.DNSNone && spec.DNSConfig == nil {
-		errs = append(errs, field.Required(field.NewPath("spec", "dnsConfig"), "must provide `dnsConfig` when `dnsPolicy` is None"))
+// requiredOneOf requires that a field of the spec has one of the allowed values.
+func requiredOneOf[V ~string](value V, child string, allowed []V) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
 	}
-	if spec.PreemptionPolicy != nil {
-		errs = append(errs, requiredOneOf(*spec.PreemptionPolicy, "preemptionPolicy", preemptionPolicies)...)
-	}
-	return errs
+	return requiredAt(value, field.NewPath("spec", child), allowed)
 }
 
-// requiredOneOf requires that a field of the spec has one of the allowed values, which must be in ascending order.
-func requiredOneOf[V ~string](value V, child string, allowed []V) field.ErrorList {
+// requiredAt requires one of the allowed values.
+func requiredAt[V ~string](value V, path *field.Path, allowed []V) field.ErrorList {
 	switch {
 	case slices.Contains(allowed, value):
 		return nil
 	case value == "":
-		return field.ErrorList{field.Required(field.NewPath("spec", child), "")}
+		return field.ErrorList{field.Required(path, "")}
 	}
-	return field.ErrorList{field.NotSupported(field.NewPath("spec", child), value, allowed)}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
 func validatePullPolicy(policy corev1.PullPolicy, path *field.Path, child string) field.ErrorList {
@@ -106,20 +158,13 @@ func validatePullPolicy(policy corev1.PullPolicy, path *field.Path, child string
 	return oneOf(policy, path, child, pullPolicies)
 }
 
-// validatePodNames validates fields that name other objects, or the pod itself.
+// validatePodNames validates fields that name other objects, or the pod itself, and its deadline, tolerations and host aliases, which are between them.
 func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
-	var errs field.ErrorList
-	for _, f := range [...]struct{ child, value string }{
-		{"serviceAccountName", spec.ServiceAccountName},
-		{"nodeName", spec.NodeName},
-		{"priorityClassName", spec.PriorityClassName},
-	} {
-		if f.value != "" && !IsSubdomain(f.value) {
-			errs = append(errs, subdomain(f.value, field.NewPath("spec"), f.child)...)
-		}
-	}
-	if spec.RuntimeClassName != nil && !IsSubdomain(*spec.RuntimeClassName) {
-		errs = append(errs, subdomain(*spec.RuntimeClassName, field.NewPath("spec"), "runtimeClassName")...)
+	errs := optionalSubdomain(spec.ServiceAccountName, "serviceAccountName")
+	errs = append(errs, optionalSubdomain(spec.NodeName, "nodeName")...)
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *deadline,
+			validation.InclusiveRangeError(1, math.MaxInt32)))
 	}
 	if spec.Hostname != "" && !isDNSLabel(spec.Hostname) {
 		errs = append(errs, dnsLabel(spec.Hostname, field.NewPath("spec"), "hostname")...)
@@ -127,7 +172,21 @@ func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
 	if spec.Subdomain != "" && !isDNSLabel(spec.Subdomain) {
 		errs = append(errs, dnsLabel(spec.Subdomain, field.NewPath("spec"), "subdomain")...)
 	}
+	errs = append(errs, validateTolerations(spec.Tolerations, specField("tolerations"))...)
+	errs = append(errs, validateHostAliases(spec.HostAliases)...)
+	errs = append(errs, optionalSubdomain(spec.PriorityClassName, "priorityClassName")...)
+	if spec.RuntimeClassName != nil && !IsSubdomain(*spec.RuntimeClassName) {
+		errs = append(errs, subdomain(*spec.RuntimeClassName, field.NewPath("spec"), "runtimeClassName")...)
+	}
 	return errs
+}
+
+// optionalSubdomain requires that a field of the spec is empty or a DNS-1123 subdomain.
+func optionalSubdomain(value, child string) field.ErrorList {
+	if value == "" || IsSubdomain(value) {
+		return nil
+	}
+	return subdomain(value, field.NewPath("spec"), child)
 }
 
 // hasBadTerms reports whether an expression of the terms has a value that is not a label value.
@@ -180,13 +239,13 @@ var (
 		corev1.TolerationOpLt}
 )
 
-func validateTolerations(tolerations []corev1.Toleration) field.ErrorList {
+func validateTolerations(tolerations []corev1.Toleration, path func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, t := range tolerations {
 		if t.Operator == corev1.TolerationOpExists && t.Value == "" && t.Effect == corev1.TaintEffectNoExecute && isQualifiedName(t.Key) {
 			continue // such as those that every pod gets; paths allocate
 		}
-		at := field.NewPath("spec", "tolerations").Index(i)
+		at := path().Index(i)
 		if t.Key != "" {
 			errs = append(errs, labelKey(t.Key, at, "key")...)
 		} else if t.Operator != corev1.TolerationOpExists {

@@ -72,13 +72,18 @@ func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object]
 	return s
 }
 
-// defaultTemplate sets the defaults of a pod template (WORK-020). Defaults that only pods have are not set: requests that follow from
-// limits, and service links.
+// defaultTemplate sets the defaults of a pod template, and removes disabled fields (WORK-020). Defaults that only pods have are not set: requests
+// that follow from limits, service links, ports of nodes, and a grace period in place of a negative one.
 func defaultTemplate(template *corev1.PodTemplateSpec) {
 	pod := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
+	pod.Spec.HostNetwork = false
 	defaultPod(pod)
-	// WORK-020: requests and service links are completed in pods, not in templates.
+	// WORK-020: requests, service links and host ports are completed in pods, not in templates.
+	pod.Spec.HostNetwork = template.Spec.HostNetwork
 	pod.Spec.EnableServiceLinks = template.Spec.EnableServiceLinks
+	if grace := template.Spec.TerminationGracePeriodSeconds; grace != nil {
+		pod.Spec.TerminationGracePeriodSeconds = grace
+	}
 	if whole := template.Spec.Resources; whole != nil {
 		pod.Spec.Resources = roundRequirements(whole)
 	}
@@ -90,6 +95,8 @@ func defaultTemplate(template *corev1.PodTemplateSpec) {
 	pod.Spec.Containers, pod.Spec.InitContainers = slices.Clone(pod.Spec.Containers), slices.Clone(pod.Spec.InitContainers)
 	restore(pod.Spec.Containers, template.Spec.Containers)
 	restore(pod.Spec.InitContainers, template.Spec.InitContainers)
+	// API-375. SIM: the server removes these fields after it has noted who manages them, so there they remain in managedFields.
+	dropDisabledFields(&pod.Spec, nil)
 	template.Spec = pod.Spec
 }
 
@@ -225,9 +232,8 @@ func templateWithClaims(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 func validateTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	at := path.Child("template")
 	errs := validateLabels(template.Labels, at.Child("labels"))
-	pod := &corePod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	// WORK-022: the errors are those of a pod, at the path of the template.
-	for _, err := range validatePod(pod, nil) {
+	for _, err := range validatePodSpec(&corePod{Spec: template.Spec}, nil, true) {
 		err.Field = at.String() + "." + err.Field
 		errs = append(errs, err)
 	}
