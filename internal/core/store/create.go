@@ -57,6 +57,9 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	if err := t.store.completePriority(t.resource, obj); err != nil {
 		return none, err
 	}
+	if err := t.store.completeRuntime(t.resource, obj); err != nil {
+		return none, err
+	}
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
 		if _, err := t.createNamed(obj, versioned, opts); err != nil {
@@ -119,6 +122,9 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 	t.warnOf(obj, nil)
 	// QUO-026: the rest of the admission comes after validation, and before the name turns out to be taken.
 	if err := t.store.checkLimits(t.resource, obj, nil); err != nil {
+		return false, err
+	}
+	if err := t.store.checkRuntime(t.resource, obj); err != nil {
 		return false, err
 	}
 	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, opts.DryRun || t.store.dry); err != nil {

@@ -263,6 +263,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s = budgetStrategy(s)
 	case string(PriorityClassKind):
 		s.defaults = defaultPriorityClass
+	case string(RuntimeClassKind):
+		s = runtimeClassRules.add(s)
 	case string(NamespaceKind):
 		s = namespaceStrategy(s)
 	}

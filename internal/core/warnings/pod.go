@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -70,6 +71,18 @@ func (l *list) podSpec(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.P
 	}
 	for i, alias := range spec.HostAliases {
 		l.ip(specPath.Child("hostAliases").Index(i).Child("ip"), alias.IP)
+	}
+}
+
+// runtimeClass adds those of the labels of nodes that a RuntimeClass selects (API-324).
+func (l *list) runtimeClass(class *nodev1.RuntimeClass) {
+	if class.Scheduling == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(class.Scheduling.NodeSelector)) {
+		if msg, ok := deprecatedLabels[key]; ok {
+			l.addf(field.NewPath("scheduling", "nodeSelector"), "%s", msg)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -77,6 +78,8 @@ func (l *list) other(obj *plain.Object, old api.Object) {
 		with(obj, old, func(obj, _ *corev1.Service) { l.service(obj) })
 	case "ResourceQuota":
 		with(obj, old, l.quota)
+	case "RuntimeClass.node.k8s.io":
+		with(obj, old, func(obj, _ *nodev1.RuntimeClass) { l.runtimeClass(obj) })
 	}
 }
 

@@ -126,6 +126,11 @@ var otherLayouts = map[api.Kind][]Column{
 		ageColumn,
 		field("PreemptionPolicy", "Policy of preemption", func(c map[string]any) string { return text(c, "preemptionPolicy") }),
 	},
+	"RuntimeClass.node.k8s.io": {
+		nameColumn,
+		field("Handler", "Handler of the runtime", func(c map[string]any) string { return text(c, "handler") }),
+		ageColumn,
+	},
 	"RoleBinding.rbac.authorization.k8s.io":        bindingColumns,
 	"ClusterRoleBinding.rbac.authorization.k8s.io": bindingColumns,
 	"Role.rbac.authorization.k8s.io":               {nameColumn, createdColumn},
