@@ -114,7 +114,9 @@ func real(t testing.TB, durable bool) *server {
 	apiserver := start(t, dir, program(t, "k8s.io/kubernetes/cmd/kube-apiserver"), "--etcd-servers=http://"+etcd, "--cert-dir="+dir, "--secure-port="+port,
 		"--bind-address=127.0.0.1", "--service-account-key-file="+filepath.Join(dir, "key"), "--service-account-issuer=https://reference.invalid",
 		"--service-account-signing-key-file="+filepath.Join(dir, "key"), "--token-auth-file="+file("tokens", "token,admin,admin,system:masters\n"),
-		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC")
+		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC",
+		// API-356: without it, each privileged container is refused.
+		"--allow-privileged=true")
 	s := newServer(t, "kube-apiserver", "https://"+secure, "token")
 	s.pids = []int{database, apiserver}
 	ready := func() bool {
