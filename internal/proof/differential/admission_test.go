@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -108,12 +109,46 @@ func (g requester) fixture() []api.Object {
 		all = append(all, class)
 	}
 	for i := range g.IntN(3) {
+		all = append(all, g.runtimeClass(fmt.Sprintf("r%d", i)))
+	}
+	for i := range g.IntN(3) {
 		all = append(all, g.limitRange(fmt.Sprintf("limits%d", i)))
 	}
 	for i := range g.IntN(3) {
 		all = append(all, g.quota(fmt.Sprintf("quota%d", i)))
 	}
 	return all
+}
+
+func (g requester) runtimeClass(name string) *nodev1.RuntimeClass {
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: "h"}
+	if g.oneIn(2) {
+		class.Overhead = &nodev1.Overhead{PodFixed: g.list(cpu, memory)}
+	}
+	if g.oneIn(2) {
+		class.Scheduling = &nodev1.Scheduling{NodeSelector: choose(g.Rand, nil, map[string]string{"a": "b"}, map[string]string{"a": "c"}), Tolerations: g.tolerations()}
+	}
+	return class
+}
+
+// tolerations returns a few tolerations, some of which cover others.
+func (g requester) tolerations() []corev1.Toleration {
+	var list []corev1.Toleration
+	for range g.IntN(4) {
+		t := corev1.Toleration{Key: choose(g.Rand, "", "node.kubernetes.io/not-ready", "x"), Operator: choose(g.Rand, corev1.TolerationOpExists, corev1.TolerationOpEqual, ""),
+			Effect: choose(g.Rand, "", corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule)}
+		if t.Key == "" {
+			t.Operator = corev1.TolerationOpExists
+		}
+		if t.Operator != corev1.TolerationOpExists {
+			t.Value = choose(g.Rand, "1", "2")
+		}
+		if t.Effect == corev1.TaintEffectNoExecute {
+			t.TolerationSeconds = choose(g.Rand, nil, new(int64(100)), new(int64(600)))
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
 func (g requester) limitRange(name string) *corev1.LimitRange {
@@ -286,6 +321,18 @@ func (g requester) pod(name string) *corev1.Pod {
 	if g.oneIn(4) {
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: choose(g.Rand, "", "node.kubernetes.io/not-ready", "x"), Operator: corev1.TolerationOpExists,
 			Effect: choose(g.Rand, "", corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule)}}
+	}
+	if g.oneIn(3) {
+		pod.Spec.RuntimeClassName = new(choose(g.Rand, "r0", "r0", "r1", "none"))
+	}
+	if g.oneIn(10) {
+		pod.Spec.Overhead = choose(g.Rand, corev1.ResourceList{}, g.list(cpu, memory))
+	}
+	if g.oneIn(4) {
+		pod.Spec.NodeSelector = map[string]string{choose(g.Rand, "a", "z"): "b"}
+	}
+	if g.oneIn(4) {
+		pod.Spec.Tolerations = g.tolerations()
 	}
 	return pod
 }

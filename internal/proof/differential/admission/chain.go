@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/kubernetes/plugin/pkg/admission/priority"
+	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
@@ -33,7 +34,7 @@ import (
 
 // order is that of kube-apiserver (AllOrderedPlugins). What is missing here is off by default, or about other objects.
 var order = []string{lifecycle.PluginName, limitranger.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
-	storageobjectinuseprotection.PluginName, resize.PluginName, resourcequota.PluginName}
+	storageobjectinuseprotection.PluginName, resize.PluginName, runtimeclass.PluginName, resourcequota.PluginName}
 
 // chain is the admission plugins of kube-apiserver.
 type chain []admission.Interface
@@ -42,7 +43,7 @@ type chain []admission.Interface
 func newChain(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (chain, error) {
 	plugins := admission.NewPlugins()
 	for _, register := range []func(*admission.Plugins){lifecycle.Register, limitranger.Register, priority.Register, defaulttolerationseconds.Register,
-		setdefault.Register, storageobjectinuseprotection.Register, resize.Register} {
+		setdefault.Register, storageobjectinuseprotection.Register, resize.Register, runtimeclass.Register} {
 		register(plugins)
 	}
 	shared = inOrder{shared}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"       // defaults and conversions
+	_ "k8s.io/kubernetes/pkg/apis/node/install"       // conversions
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install" // defaults and conversions
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"    // defaults and conversions
 	"k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim"

@@ -63,6 +63,10 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 		theirs, err = verdict(nil, err, nil)
 		return ours, theirs, err
 	}
+	if err := k.checkRuntime(in, obj); err != nil {
+		theirs, err = verdict(nil, err, nil)
+		return ours, theirs, err
+	}
 	out, err := externalOf(in, obj)
 	if err != nil {
 		return ours, theirs, err

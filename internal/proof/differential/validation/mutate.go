@@ -33,7 +33,7 @@ var words = []string{
 	"", "a", "A", "data", "scratch", "x", "-", "a.b", "a/b", "a/b/c", "..", "../a", "/abs", "/data", "a b", "db", "n1", "1", "a_b", "a.-b",
 	"é.x", "\u212a",
 	"In", "Exists", "NotIn", "Gt", "NoSchedule", "NoExecute", "Equal", "Always", "Never", "OnFailure", "Block", "Filesystem", "None",
-	"Enabled", "Event", "Managed",
+	"Enabled", "Event", "Managed", "linux", "windows", "NotRequired", "RestartContainer", "Restart", "10.0.0.1",
 	"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod", "Retain", "Delete", "Recycle", "Immediate", "WaitForFirstConsumer",
 	"Bound", "Available", "Released", "Pending", "Lost", "ControllerResizeInProgress", "NodeResizePending", "InProgress", "Infeasible",
 	"Persistent", "Ephemeral", "ReadWriteOnceWithFSType", "File", "Bidirectional", "PersistentVolumeClaim", "VolumeSnapshot",
@@ -57,10 +57,9 @@ var numbers = []int64{0, 1, -1, 9, 10, 16, 30, 100, 101, 255, 256, 511, 512, 599
 // volumes, which the store does not validate.
 var untouched = strings.Fields(`
 	TypeMeta ManagedFields SelfLink ResourceVersion UID CreationTimestamp DeletionTimestamp DeletionGracePeriodSeconds Generation Fuzz
-	LivenessProbe ReadinessProbe StartupProbe Lifecycle SecurityContext PodAffinity PodAntiAffinity TopologySpreadConstraints ResourceClaims Claims
-	EnvFrom ValueFrom EphemeralContainers HostAliases DNSConfig OS ReadinessGates Overhead ResizePolicy RestartPolicyRules SchedulingGroup HostUsers
-	SetHostnameAsFQDN HostnameOverride DeprecatedServiceAccount ImagePullSecrets ClusterTrustBundle PodCertificate HostNetwork HostPID HostIPC
-	ShareProcessNamespace AutomountServiceAccountToken ContainerStatuses InitContainerStatuses EphemeralContainerStatuses ResourceClaimStatuses PodIPs PodIP
+	LivenessProbe ReadinessProbe StartupProbe Lifecycle SecurityContext PodAffinity PodAntiAffinity TopologySpreadConstraints
+	EnvFrom ValueFrom EphemeralContainers SchedulingGroup HostUsers DeprecatedServiceAccount ImagePullSecrets ClusterTrustBundle PodCertificate
+	AutomountServiceAccountToken ContainerStatuses InitContainerStatuses EphemeralContainerStatuses ResourceClaimStatuses PodIPs PodIP
 	HostIPs HostIP ExtendedResourceClaimStatus NodeAllocatableResourceClaimStatuses ConfigSource Config DeclaredFeatures NodeInfo RuntimeHandlers Features
 	PodCIDR PreventPodSchedulingIfMissing Priority Allocatable`)
 
