@@ -22,8 +22,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
-// Schemas of custom objects: unknown fields are dropped, defaults are set, and what the schema forbids is refused. Rules in CEL
-// (x-kubernetes-validations) are not evaluated.
+// Schemas of custom objects: unknown fields are dropped, defaults are set, and what the schema or its rules forbid is refused.
 
 const definitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
 
@@ -32,6 +31,7 @@ type customVersion struct {
 	version   string // resourceVersion of the definition
 	schema    schemaNode
 	validator *validate.SchemaValidator // nil without a schema
+	rules     *ruleValidator            // nil without rules
 	columns   []kubectl.PrinterColumn
 	status    bool
 	warning   string      // about a deprecated version; "" for none
@@ -142,6 +142,7 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 		}
 		v.schema = node
 		v.validator = schemaNode(withIntOrString(node).(map[string]any)).validator()
+		v.rules = readRules(version.Schema.Structure, true)
 	}
 	return v
 }
@@ -343,10 +344,30 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	}
 	errs = append(errs, embedded...)
 	errs = append(append(errs, duplicates...), v.checkScale(r.subresource, written.Content())...)
+	broken, warnings := v.checkRules(written, previous, errs)
+	errs, r.warnings = append(errs, broken...), append(r.warnings, warnings...)
 	if len(errs) == 0 {
 		return nil
 	}
 	return apierrors.NewInvalid(r.resource.gvk().GroupKind(), obj.GetName(), errs)
+}
+
+// checkRules is ruleValidator.check for an object; previous is nil for a new one.
+func (v *customVersion) checkRules(written, previous *plain.Object, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
+	if v.rules == nil {
+		return nil, nil
+	}
+	document, err := plain.Unstructured(written)
+	if err != nil {
+		return nil, nil // see validate
+	}
+	var old map[string]any
+	if previous != nil {
+		if stored, err := plain.Unstructured(previous); err == nil {
+			old = stored.Object
+		}
+	}
+	return v.rules.check(document.Object, old, errs)
 }
 
 // checkScale returns what is wrong with the fields that the subresource scale shows.

@@ -60,7 +60,25 @@ func (n schemaNode) checkDefault(preset any, path *field.Path, isObject, insideM
 		}
 	}
 	if validator := n.validator(); validator != nil {
-		errs = append(errs, violations(validator, preset, path)...)
+		if wrong := violations(validator, preset, path); len(wrong) > 0 {
+			return append(errs, wrong...)
+		}
 	}
-	return errs
+	return append(errs, n.checkRules(preset, path, isObject)...)
+}
+
+// checkRules requires that a default obeys the rules of its schema (API-395), in a new object and in one that had it.
+func (n schemaNode) checkRules(preset any, path *field.Path, isObject bool) field.ErrorList {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil // it was decoded from JSON
+	}
+	rules := readRules(text, isObject)
+	if rules == nil {
+		return nil
+	}
+	if errs := rules.evaluate(path, preset, preset); len(errs) > 0 {
+		return errs
+	}
+	return rules.evaluate(path, preset, nil)
 }

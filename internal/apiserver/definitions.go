@@ -91,12 +91,14 @@ func checkDefinition(obj, old *plain.Object) store.DefinitionErrors {
 		v, path := &d.spec.Versions[i], spec.Child("versions").Index(i)
 		anyStatus = anyStatus || hasStatus(v.Subresources)
 		errs := checkDeprecation(v, path.Child("deprecationWarning"))
-		errs = append(errs, checkVersionSchema(v.Schema, hasStatus(d.subresources) || hasStatus(v.Subresources), path.Child("schema"))...)
+		errs = append(errs, checkVersionSchema(v.Schema, hasStatus(d.subresources) || hasStatus(v.Subresources), d.compiler(v, was), path.Child("schema"))...)
 		errs = append(errs, checkSubresources(v.Subresources, path.Child("subresources"))...)
 		errs = append(errs, checkColumns(v.AdditionalPrinterColumns, path.Child("additionalPrinterColumns"))...)
 		result.Versions = append(result.Versions, append(errs, d.checkSelectable(v, path.Child("selectableFields"))...))
 	}
-	result.Shared = checkVersionSchema(d.validation, anyStatus, spec.Child("validation"))
+	if len(d.spec.Versions) > 0 {
+		result.Shared = checkVersionSchema(d.validation, anyStatus, d.compiler(&d.spec.Versions[0], was), spec.Child("validation"))
+	}
 	result.Shared = append(result.Shared, checkSubresources(d.subresources, spec.Child("subresources"))...)
 	result.Shared = append(result.Shared, checkColumns(d.columns, spec.Child("additionalPrinterColumns"))...)
 	result.Shared = append(result.Shared, d.checkSharedSelectable(spec.Child("selectableFields"))...)

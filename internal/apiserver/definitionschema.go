@@ -13,8 +13,8 @@ import (
 
 type jsonSchema = apiextensions.JSONSchemaProps
 
-// checkVersionSchema validates a schema. status says that the kind has the subresource status.
-func checkVersionSchema(given *apiextensions.CustomResourceValidation, status bool, path *field.Path) field.ErrorList {
+// checkVersionSchema validates a schema, and compiles its rules. status says that the kind has the subresource status.
+func checkVersionSchema(given *apiextensions.CustomResourceValidation, status bool, rules *compiler, path *field.Path) field.ErrorList {
 	if given == nil || given.OpenAPIV3Schema == nil {
 		return nil
 	}
@@ -27,19 +27,23 @@ func checkVersionSchema(given *apiextensions.CustomResourceValidation, status bo
 		// API-338: an object is never null.
 		errs = append(errs, field.Forbidden(path.Child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
 	}
-	unsupported := unsupportedField(s)
+	unsupported, scope := unsupportedField(s), (*ruleScope)(nil)
 	if unsupported == nil {
 		wrong := checkStructural(s, at)
 		if len(wrong) == 0 {
 			wrong = checkDefaults(s, at)
 		}
+		if len(wrong) == 0 {
+			scope = rules.root(s)
+		}
 		errs = append(errs, wrong...)
 	}
-	errs = append(errs, schemaCheck{}.check(s, at, true)...)
+	errs = append(errs, schemaCheck{scope: scope}.check(s, at, true)...)
+	errs = append(errs, rules.errs...)
 	if len(errs) == 0 && unsupported != nil {
 		errs = append(errs, field.Invalid(at, "", unsupported.Error()))
 	}
-	return errs
+	return append(errs, rules.checkCost(at)...)
 }
 
 // fieldsAtRoot are what a schema may have at its root if the status is validated apart from it. The order is that of errors.
@@ -67,6 +71,10 @@ func checkRoot(s *jsonSchema, path *field.Path) field.ErrorList {
 type schemaCheck struct {
 	noDefaults string // why there may be no defaults; "" if there may be
 	insideMeta bool   // in the metadata or the kind of an object
+	// scope compiles the rules of the schema; nil if they are not compiled.
+	scope *ruleScope
+	// uncorrelated is the schema around this one whose values cannot be found in the stored object; nil for none.
+	uncorrelated *field.Path
 }
 
 var schemaTypes = []string{"array", "boolean", "integer", "number", "object", "string"}
@@ -85,7 +93,11 @@ func (c schemaCheck) check(s *jsonSchema, path *field.Path, root bool) field.Err
 	}
 	errs = append(errs, checkMapType(s, path)...)
 	errs = append(errs, checkListType(s, path)...)
-	return append(errs, checkRules(s, path)...)
+	errs = append(errs, checkRules(s, path)...)
+	if c.scope != nil && len(errs) == 0 && len(s.XValidations) > 0 {
+		c.scope.compile(path, c.uncorrelated)
+	}
+	return errs
 }
 
 // checkFields refuses the parts of JSON schema that Kubernetes does not have.
@@ -117,7 +129,8 @@ func (c schemaCheck) checkFields(s *jsonSchema, path *field.Path) field.ErrorLis
 // checkChildren validates the schemas within a schema.
 func (c schemaCheck) checkChildren(s *jsonSchema, path *field.Path, root bool) field.ErrorList {
 	var errs field.ErrorList
-	add := func(c schemaCheck, child *jsonSchema, at *field.Path) {
+	add := func(c schemaCheck, scope *ruleScope, child *jsonSchema, at *field.Path) {
+		c.scope = scope
 		errs = append(errs, c.check(child, at, false)...)
 	}
 	if others := s.AdditionalProperties; others != nil {
@@ -129,7 +142,7 @@ func (c schemaCheck) checkChildren(s *jsonSchema, path *field.Path, root bool) f
 		if c.insideMeta {
 			sub.noDefaults = "inside additionalProperties applying to object metadata"
 		}
-		add(sub, others.Schema, path.Child("additionalProperties"))
+		add(sub, c.scope.values(others.Schema), others.Schema, path.Child("additionalProperties"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		sub, child := c, s.Properties[name]
@@ -139,12 +152,12 @@ func (c schemaCheck) checkChildren(s *jsonSchema, path *field.Path, root bool) f
 				sub.noDefaults = "in top-level " + name
 			}
 		}
-		add(sub, &child, path.Child("properties").Key(name))
+		add(sub, c.scope.property(name, &child), &child, path.Child("properties").Key(name))
 	}
-	add(c, s.Not, path.Child("not"))
+	add(c, nil, s.Not, path.Child("not"))
 	list := func(name string, schemas []jsonSchema) {
 		for i := range schemas {
-			add(c, &schemas[i], path.Child(name).Index(i))
+			add(c, nil, &schemas[i], path.Child(name).Index(i))
 		}
 	}
 	list("allOf", s.AllOf)
@@ -152,14 +165,18 @@ func (c schemaCheck) checkChildren(s *jsonSchema, path *field.Path, root bool) f
 	list("anyOf", s.AnyOf)
 	for _, name := range slices.Sorted(maps.Keys(s.Definitions)) {
 		child := s.Definitions[name]
-		add(c, &child, path.Child("definitions").Key(name))
+		add(c, nil, &child, path.Child("definitions").Key(name))
 	}
 	if s.Items != nil {
-		add(c, s.Items.Schema, path.Child("items"))
+		sub := c
+		if keyed := s.XListType != nil && *s.XListType == "map"; !keyed && c.uncorrelated == nil {
+			sub.uncorrelated = path // API-392
+		}
+		add(sub, c.scope.items(s.Items.Schema), s.Items.Schema, path.Child("items"))
 		list("items", s.Items.JSONSchemas)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
-		add(c, s.Dependencies[name].Schema, path.Child("dependencies").Key(name))
+		add(c, nil, s.Dependencies[name].Schema, path.Child("dependencies").Key(name))
 	}
 	return errs
 }
@@ -168,7 +185,7 @@ var lineBreak = regexp.MustCompile(`[\n\r]`)
 
 var ruleReasons = []apiextensions.FieldValueErrorReason{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}
 
-// checkRules validates rules in CEL, apart from their expressions (API-341).
+// checkRules validates rules in CEL, apart from their expressions (API-341), which a compiler compiles.
 func checkRules(s *jsonSchema, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, rule := range s.XValidations {

@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,7 +79,7 @@ func (s *Server) openAPIDocument(gv schema.GroupVersion) (data []byte, hash stri
 	if known, ok := s.documents[gv]; ok {
 		return known, hashOf(known), nil
 	}
-	d := document{codec: s.codec, schemas: object{}}
+	d := document{server: s, codec: s.codec, schemas: object{}}
 	paths, custom := object{}, false
 	for _, r := range s.allResources() {
 		if r.GroupVersion() == gv {
@@ -99,6 +101,7 @@ func hashOf(data []byte) string { return fmt.Sprintf("%X", sha256.Sum256(data)) 
 
 // document collects the schemas that an OpenAPI document needs.
 type document struct {
+	server  *Server
 	codec   *codec
 	schemas object
 }
@@ -225,7 +228,9 @@ func (d document) requestBody(verb string, r *resource, gvk schema.GroupVersionK
 		return object{"content": content}
 	case verbPatch:
 		for _, patchType := range patchTypes {
-			content[string(patchType)] = object{"schema": d.reference(reflect.TypeFor[metav1.Patch]())}
+			if d.server.accepts(r, patchType) {
+				content[string(patchType)] = object{"schema": d.reference(reflect.TypeFor[metav1.Patch]())}
+			}
 		}
 	default:
 		return nil
@@ -233,10 +238,18 @@ func (d document) requestBody(verb string, r *resource, gvk schema.GroupVersionK
 	return object{"content": content, "required": true}
 }
 
-// kind returns the reference to the schema of a kind. Kinds without a Go type may have any fields.
+// untyped are the Go types of kinds that the store keeps without a type.
+var untyped = map[schema.GroupVersionKind]reflect.Type{
+	apiextensions.SchemeGroupVersion.WithKind("CustomResourceDefinition"): reflect.TypeFor[apiextensions.CustomResourceDefinition](),
+}
+
+// kind returns the reference to the schema of a kind. Other kinds without a Go type may have any fields, custom kinds those of their definition.
 func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
+	t := untyped[gvk]
 	if obj, err := d.codec.scheme.New(gvk); err == nil {
-		t := reflect.TypeOf(obj).Elem()
+		t = reflect.TypeOf(obj).Elem()
+	}
+	if t != nil {
 		reference := d.reference(t)
 		d.schemas[schemaName(t)].(object)["x-kubernetes-group-version-kind"] = []object{{
 			"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind,
@@ -246,14 +259,23 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 	group := strings.Split(gvk.Group, ".")
 	slices.Reverse(group)
 	name := strings.Join(append(group, gvk.Version, gvk.Kind), ".")
-	d.schemas[name] = object{
-		"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-		"properties": object{
-			"apiVersion": object{"type": "string"}, "kind": object{"type": "string"},
-			"metadata": object{"allOf": []object{d.reference(reflect.TypeFor[metav1.ObjectMeta]())}, "default": object{}},
-		},
-		"x-kubernetes-group-version-kind": []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}},
+	described := object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	if v := d.server.customVersion(r); v != nil && v.schema != nil && gvk == r.gvk() {
+		described = maps.Clone(object(v.schema)) // API-396: kubectl explain shows it
 	}
+	properties := maps.Clone(object(schemaNode(described).child("properties")))
+	if properties == nil {
+		properties = object{}
+	}
+	docs := metav1.TypeMeta{}.SwaggerDoc()
+	for _, field := range []string{"apiVersion", "kind"} {
+		properties[field] = object{"type": "string", "description": docs[field]}
+	}
+	properties["metadata"] = object{"allOf": []object{d.reference(reflect.TypeFor[metav1.ObjectMeta]())}, "default": object{},
+		"description": metav1.PartialObjectMetadata{}.SwaggerDoc()["metadata"]}
+	described["properties"] = properties
+	described["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
+	d.schemas[name] = described
 	return refTo(name)
 }
 

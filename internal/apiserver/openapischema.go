@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,6 +73,11 @@ var specialSchemas = map[reflect.Type]object{
 	reflect.TypeFor[metav1.FieldsV1]():      {"type": "object"},
 	reflect.TypeFor[runtime.RawExtension](): {"type": "object"},
 	reflect.TypeFor[metav1.Patch]():         {"type": "object"},
+
+	reflect.TypeFor[apiextensions.JSON]():                         {},
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrArray]():       {},
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrBool]():        {},
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray](): {},
 }
 
 // atomicStructs are the structs that an apply replaces as a whole, which their Go types do not say.

@@ -39,7 +39,7 @@ var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, ty
 // patch applies a patch to the newest version of an object.
 func (s *Server) patch(r *request) ([]byte, int, error) {
 	patchType := patchTypeOf(r)
-	if !s.accepts(r, patchType) {
+	if !s.accepts(r.resource, patchType) {
 		return nil, 0, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
 	var opts metav1.PatchOptions
@@ -70,10 +70,10 @@ func patchTypeOf(r *request) types.PatchType {
 }
 
 // accepts reports whether a resource can be patched with that type of patch.
-func (s *Server) accepts(r *request, patchType types.PatchType) bool {
+func (s *Server) accepts(r *resource, patchType types.PatchType) bool {
 	switch patchType {
 	case types.StrategicMergePatchType:
-		return r.resource.typed
+		return r.typed
 	case types.ApplyYAMLPatchType:
 		return s.fields != nil
 	}

@@ -90,7 +90,7 @@ func bodyOf(r *request, validation string) body { return body{r.body, r.contentT
 
 func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	patchType := patchTypeOf(r)
-	if !s.accepts(body, patchType) {
+	if !s.accepts(body.resource, patchType) {
 		return nil, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
 	var opts metav1.PatchOptions

@@ -353,6 +353,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ `), "W "}, // a warning of kubectl itself
 	{regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`), "gen-NAME"},
 	{regexp.MustCompile(`kubectl-edit-\d+`), "kubectl-edit-N"},
+	{regexp.MustCompile(`\bselfType\d+`), "selfType"},
 	{regexp.MustCompile(`(?m)^I\d{4} .* reflector\.go:.*\n`), ""}, // client-go, if a command ends while a watch begins
 	// How the scheme is named depends on how kube-apiserver was compiled.
 	{regexp.MustCompile(`in scheme \\*"[^"]*"`), "in scheme NAME"},
