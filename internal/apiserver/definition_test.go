@@ -43,22 +43,22 @@ func TestDefinitions(t *testing.T) {
 		{"API-340", property(`{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"],` + keys + `}`),
 			at + `.items.properties[a].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property`},
 		{"API-341", property(`{"type":"string","x-kubernetes-validations":[{"rule":""}]}`), at + `.x-kubernetes-validations[0].rule: Required value: rule is not specified`},
-		{"API-390", property(`{"type":"integer","x-kubernetes-validations":[{"rule":"self == 'a'"}]}`), at + ".x-kubernetes-validations[0].rule: Invalid value: " +
+		{"API-400", property(`{"type":"integer","x-kubernetes-validations":[{"rule":"self == 'a'"}]}`), at + ".x-kubernetes-validations[0].rule: Invalid value: " +
 			`{"Rule":"self == 'a'","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ` +
 			"ERROR: <input>:1:6: found no matching overload for '_==_' applied to '(int, string)'\n | self == 'a'\n | .....^"},
-		{"API-390", property(`{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1","messageExpression":"self"}]}`),
+		{"API-400", property(`{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1","messageExpression":"self"}]}`),
 			"messageExpression must evaluate to a string"},
-		{"API-391", property(`{"type":"array","items":{"type":"string"},"x-kubernetes-validations":[{"rule":"self.all(x, self.all(y, x == y))"}]}`),
+		{"API-401", property(`{"type":"array","items":{"type":"string"},"x-kubernetes-validations":[{"rule":"self.all(x, self.all(y, x == y))"}]}`),
 			"[" + at + `.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, ` +
 				`maxProperties, and maxLength where arrays, maps, and strings are declared), ` + at + `.x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost ` +
 				`total exceeding cost limit for entire OpenAPIv3 schema, spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire ` +
 				`OpenAPIv3 schema exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and ` +
 				`strings are declared)]`},
-		{"API-392", property(`{"type":"array","maxItems":2,"items":{"type":"integer","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}`),
+		{"API-402", property(`{"type":"array","maxItems":2,"items":{"type":"integer","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}`),
 			at + `.items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within ` + at},
-		{"API-392", property(`{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1","optionalOldSelf":true}]}`),
+		{"API-402", property(`{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1","optionalOldSelf":true}]}`),
 			at + `.x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule`},
-		{"API-395", property(`{"type":"integer","default":1,"x-kubernetes-validations":[{"rule":"self > 1"}]}`), at + `.default: Invalid value: 1: failed rule: self > 1`},
+		{"API-405", property(`{"type":"integer","default":1,"x-kubernetes-validations":[{"rule":"self > 1"}]}`), at + `.default: Invalid value: 1: failed rule: self > 1`},
 		{"API-342", with(`"additionalPrinterColumns":[{"type":"string"}]`),
 			`[spec.additionalPrinterColumns[0].name: Required value, spec.additionalPrinterColumns[0].JSONPath: Required value]`},
 		{"API-342", with(`"subresources":{"scale":{"specReplicasPath":".n","statusReplicasPath":".status.n"}}`),

@@ -67,7 +67,7 @@ func (n schemaNode) checkDefault(preset any, path *field.Path, isObject, insideM
 	return append(errs, n.checkRules(preset, path, isObject)...)
 }
 
-// checkRules requires that a default obeys the rules of its schema (API-395), in a new object and in one that had it.
+// checkRules requires that a default obeys the rules of its schema (API-405), in a new object and in one that had it.
 func (n schemaNode) checkRules(preset any, path *field.Path, isObject bool) field.ErrorList {
 	text, err := json.Marshal(n)
 	if err != nil {

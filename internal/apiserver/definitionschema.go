@@ -170,7 +170,7 @@ func (c schemaCheck) checkChildren(s *jsonSchema, path *field.Path, root bool) f
 	if s.Items != nil {
 		sub := c
 		if keyed := s.XListType != nil && *s.XListType == "map"; !keyed && c.uncorrelated == nil {
-			sub.uncorrelated = path // API-392
+			sub.uncorrelated = path // API-402
 		}
 		add(sub, c.scope.items(s.Items.Schema), s.Items.Schema, path.Child("items"))
 		list("items", s.Items.JSONSchemas)

@@ -261,7 +261,7 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 	name := strings.Join(append(group, gvk.Version, gvk.Kind), ".")
 	described := object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	if v := d.server.customVersion(r); v != nil && v.schema != nil && gvk == r.gvk() {
-		described = maps.Clone(object(v.schema)) // API-396: kubectl explain shows it
+		described = maps.Clone(object(v.schema)) // API-406: kubectl explain shows it
 	}
 	properties := maps.Clone(object(schemaNode(described).child("properties")))
 	if properties == nil {

@@ -30,7 +30,7 @@ import (
 const rulesField = "x-kubernetes-validations"
 
 const (
-	// ruleCostLimit and definitionCostLimit are what a rule, and all rules of a schema, may cost (API-391).
+	// ruleCostLimit and definitionCostLimit are what a rule, and all rules of a schema, may cost (API-401).
 	ruleCostLimit, definitionCostLimit = 10_000_000, 100_000_000
 	// shownRules is how many expensive rules an error lists. Rules below a hundredth of the limit are not expensive.
 	shownRules = 4
@@ -230,24 +230,24 @@ func (p *ruleScope) result(r *cel.CompilationResult, rule internal.ValidationRul
 	if p.bounded {
 		times = p.times
 	}
-	// API-391: a rule is evaluated for each value.
+	// API-401: a rule is evaluated for each value.
 	p.spend(at.Child("rule"), "estimated rule cost", product(r.MaxCost, times))
 	switch {
-	// API-390: a rule is an expression that is true or false.
+	// API-400: a rule is an expression that is true or false.
 	case r.Error != nil && r.Error.Type == apicel.ErrorTypeRequired:
 		p.errs = append(p.errs, field.Required(at.Child("rule"), withoutNumber(r.Error.Detail)))
 	case r.Error != nil:
 		p.errs = append(p.errs, field.Invalid(at.Child("rule"), rule, withoutNumber(r.Error.Detail)))
 	}
 	switch {
-	// API-390: the expression of a message is a text.
+	// API-400: the expression of a message is a text.
 	case r.MessageExpressionError != nil:
 		p.errs = append(p.errs, field.Invalid(at.Child("messageExpression"), rule, withoutNumber(r.MessageExpressionError.Detail)))
 	case r.MessageExpression != nil:
 		p.spend(at.Child("messageExpression"), "estimated messageExpression cost", r.MessageExpressionMaxCost)
 	}
 	switch {
-	// API-392: oldSelf needs a value that can be found in the stored object.
+	// API-402: oldSelf needs a value that can be found in the stored object.
 	case r.UsesOldSelf && uncorrelated != nil:
 		p.errs = append(p.errs, field.Invalid(at.Child("rule"), rule.Rule,
 			fmt.Sprintf("oldSelf cannot be used on the uncorrelatable portion of the schema within %v", uncorrelated)))
@@ -270,7 +270,7 @@ func (c *compiler) spend(at *field.Path, what string, cost uint64) {
 	c.expensive = c.expensive[:min(len(c.expensive), shownRules)]
 }
 
-// checkCost refuses a schema whose rules cost too much together (API-391).
+// checkCost refuses a schema whose rules cost too much together (API-401).
 func (c *compiler) checkCost(path *field.Path) field.ErrorList {
 	if c.cost <= definitionCostLimit {
 		return nil
@@ -328,13 +328,13 @@ func readRules(text []byte, isObject bool) *ruleValidator {
 // are warnings.
 func (v *ruleValidator) check(obj, old map[string]any, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
 	if slices.ContainsFunc(errs, blocksRules) {
-		// API-393: rules would meet values that they do not expect.
+		// API-403: rules would meet values that they do not expect.
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}, nil
 	}
 	if old == nil {
 		return v.evaluate(nil, obj, nil), nil
 	}
-	// API-394: what was wrong before may stay as it is.
+	// API-404: what was wrong before may stay as it is.
 	same := cel.WithRatcheting(common.NewCorrelatedObject(obj, old, &model.Structural{Structural: v.schema}))
 	var found recorder
 	broken, _ = v.rules.Validate(warning.WithWarningRecorder(context.Background(), &found), nil, v.schema, obj, old, limits.RuntimeCELCostBudget, same)

@@ -24,14 +24,14 @@ func TestRules(t *testing.T) {
 	f := newFixture(t)
 	f.must("POST "+definitions, definitionOf(version("v1", true, ruled, `"subresources":{"status":{}}`)))
 	for _, test := range []struct{ id, spec, want string }{
-		{"API-393", `{"min":10}`, `spec: Invalid value: max is far too small`},
-		{"API-393", `{"min":5,"mode":"a"}`, `spec.mode: Required value: min is large`},
-		{"API-393", `{"min":10,"mode":"no","list":[0,1,1,1,1,1,1,1,1,1,0,1,0]}`, `[spec: Invalid value: max is far too small, spec.mode: Required value: min is large, ` +
+		{"API-403", `{"min":10}`, `spec: Invalid value: max is far too small`},
+		{"API-403", `{"min":5,"mode":"a"}`, `spec.mode: Required value: min is large`},
+		{"API-403", `{"min":10,"mode":"no","list":[0,1,1,1,1,1,1,1,1,1,0,1,0]}`, `[spec: Invalid value: max is far too small, spec.mode: Required value: min is large, ` +
 			`spec.list[0]: Invalid value: 0: must be positive, spec.list[10]: Invalid value: 0: must be positive, spec.list[12]: Invalid value: 0: must be positive, ` +
 			`spec.mode: Invalid value: "no": mode is no]`},
-		{"API-393", `{"max":10}`, `[spec.min: Required value, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; ` +
+		{"API-403", `{"max":10}`, `[spec.min: Required value, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; ` +
 			`correct the existing errors to complete validation]`},
-		{"API-392", `{"min":1,"fixed":"a","once":"b"}`, ""},
+		{"API-402", `{"min":1,"fixed":"a","once":"b"}`, ""},
 	} {
 		if test.want == "" {
 			f.must("POST "+widgetList+"?dryRun=All", widget("w", "", `"spec":`+test.spec))
@@ -44,9 +44,9 @@ func TestRules(t *testing.T) {
 	f.must("POST "+widgetList, widget("w", "", `"spec":{"min":1,"fixed":"a","once":"b"}`))
 	f.must("PATCH "+widgetList+"/w/status", `{"status":{"n":5}}`, mergePatch)
 	for _, test := range []struct{ id, at, patch, want string }{
-		{"API-392", "", `{"spec":{"fixed":"z"}}`, `spec.fixed: Invalid value: "z": fixed is fixed`},
-		{"API-392", "", `{"spec":{"once":"z"}}`, `spec.once: Forbidden: failed rule: oldSelf.orValue(self) == self`},
-		{"API-392", "/status", `{"status":{"n":4}}`, `status: Invalid value: n only grows`},
+		{"API-402", "", `{"spec":{"fixed":"z"}}`, `spec.fixed: Invalid value: "z": fixed is fixed`},
+		{"API-402", "", `{"spec":{"once":"z"}}`, `spec.once: Forbidden: failed rule: oldSelf.orValue(self) == self`},
+		{"API-402", "/status", `{"status":{"n":4}}`, `status: Invalid value: n only grows`},
 	} {
 		f.fails("PATCH "+widgetList+"/w"+test.at, test.patch, 422, invalid+test.want, mergePatch)
 	}
@@ -65,14 +65,14 @@ func TestRulesRatcheting(t *testing.T) {
 		"Content-Type: application/json-patch+json")
 	for range 3 {
 		resp, _ := f.request("PATCH "+widgetList+"/w?dryRun=All", `{"metadata":{"labels":{"a":"b"}}}`, mergePatch)
-		require.Equal(t, 200, resp.StatusCode, "API-394")
-		require.Equal(t, []string{`299 - "spec.a: Invalid value: 1: failed rule: self > 1"`, `299 - "spec.b: Invalid value: 1: failed rule: self > 2"`}, resp.Header.Values("Warning"), "API-394")
+		require.Equal(t, 200, resp.StatusCode, "API-404")
+		require.Equal(t, []string{`299 - "spec.a: Invalid value: 1: failed rule: self > 1"`, `299 - "spec.b: Invalid value: 1: failed rule: self > 2"`}, resp.Header.Values("Warning"), "API-404")
 	}
 	f.fails("PATCH "+widgetList+"/w", `{"spec":{"b":0}}`, 422, `Widget.example.com "w" is invalid: spec.b: Invalid value: 0: failed rule: self > 2`, mergePatch)
 	f.must("PATCH "+widgetList+"/w", `{"spec":{"b":3}}`, mergePatch)
 }
 
-// TestCustomSchemas: OpenAPI documents have the schemas of custom kinds, and no patches that those kinds do not accept (API-396).
+// TestCustomSchemas: OpenAPI documents have the schemas of custom kinds, and no patches that those kinds do not accept (API-406).
 func TestCustomSchemas(t *testing.T) {
 	f := newFixture(t)
 	f.must("POST "+definitions, definitionOf(version("v1", true, `{"type":"object","properties":{"spec":{"type":"object","description":"what to do"}}}`)))
@@ -91,9 +91,9 @@ func TestCustomSchemas(t *testing.T) {
 	text := f.must("GET /openapi/v3/apis/example.com/v1", "")
 	require.NoError(t, json.Unmarshal([]byte(text), &document))
 	widget := document.Components.Schemas["com.example.v1.Widget"]
-	require.Equal(t, "what to do", widget.Properties["spec"].Description, "API-396")
-	require.Contains(t, widget.Properties["metadata"].Description, "Standard object's metadata", "API-396")
+	require.Equal(t, "what to do", widget.Properties["spec"].Description, "API-406")
+	require.Contains(t, widget.Properties["metadata"].Description, "Standard object's metadata", "API-406")
 	content := document.Paths["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"].Patch.RequestBody.Content
-	require.Contains(t, content, "application/merge-patch+json", "API-396")
-	require.NotContains(t, content, "application/strategic-merge-patch+json", "API-396")
+	require.Contains(t, content, "application/merge-patch+json", "API-406")
+	require.NotContains(t, content, "application/strategic-merge-patch+json", "API-406")
 }
