@@ -143,7 +143,7 @@ func checkConversion(c *apiextensions.CustomResourceConversion, path *field.Path
 	}
 	if c.Strategy == conversionWebhook {
 		errs = append(errs, checkWebhook(config, configPath)...)
-		return append(errs, checkReviewVersions(versions, versionsPath)...)
+		return append(errs, checkReviewVersions(versions, "", versionsPath)...)
 	}
 	// API-342: without a webhook nothing describes one.
 	const notWebhook = "should not be set when strategy is not set to Webhook"
@@ -197,27 +197,33 @@ func checkWebhookService(s *apiextensions.ServiceReference, path *field.Path) fi
 	if s.Name == "" {
 		errs = append(errs, field.Required(path.Child("namespace"), ""))
 	}
-	port := int32(443)
-	if s.Port != nil {
-		port = *s.Port
+	return append(errs, checkServiceAddress(s.Port, s.Path, path)...)
+}
+
+// checkServiceAddress validates where in a service a webhook is; nil is the default.
+func checkServiceAddress(number *int32, urlPath *string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	port := int32(defaultWebhookPort)
+	if number != nil {
+		port = *number
 	}
 	if wrong := validation.IsValidPortNum(int(port)); wrong != nil {
 		errs = append(errs, field.Invalid(path.Child("port"), port, "port is not valid: "+strings.Join(wrong, ", ")))
 	}
-	if s.Path == nil || *s.Path == "" || *s.Path == "/" {
+	if urlPath == nil || *urlPath == "" || *urlPath == "/" {
 		return errs
 	}
 	add := func(format string, args ...any) {
-		errs = append(errs, field.Invalid(path.Child("path"), *s.Path, fmt.Sprintf(format, args...)))
+		errs = append(errs, field.Invalid(path.Child("path"), *urlPath, fmt.Sprintf(format, args...)))
 	}
-	if *s.Path == "//" {
+	if *urlPath == "//" {
 		add("segment[0] may not be empty")
 		return errs
 	}
-	if !strings.HasPrefix(*s.Path, "/") {
+	if !strings.HasPrefix(*urlPath, "/") {
 		add("must start with a '/'")
 	}
-	for i, segment := range strings.Split(strings.TrimSuffix((*s.Path)[1:], "/"), "/") {
+	for i, segment := range strings.Split(strings.TrimSuffix((*urlPath)[1:], "/"), "/") {
 		if segment == "" {
 			add("segment[%d] may not be empty", i)
 			continue
@@ -229,10 +235,11 @@ func checkWebhookService(s *apiextensions.ServiceReference, path *field.Path) fi
 	return errs
 }
 
-// checkReviewVersions requires that the webhook understands a version of ConversionReview that the server does (API-342).
-func checkReviewVersions(versions []string, path *field.Path) field.ErrorList {
+// checkReviewVersions requires that the webhook understands a version of the reviews that the server sends (API-342, API-381). missing is the error if
+// there are none.
+func checkReviewVersions(versions []string, missing string, path *field.Path) field.ErrorList {
 	if len(versions) == 0 {
-		return field.ErrorList{field.Required(path, "")}
+		return field.ErrorList{field.Required(path, missing)}
 	}
 	var errs field.ErrorList
 	for i, v := range versions {
@@ -244,9 +251,14 @@ func checkReviewVersions(versions []string, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Index(i), v, wrong))
 		}
 	}
-	known := []string{"v1", "v1beta1"}
-	if !slices.ContainsFunc(versions, func(v string) bool { return slices.Contains(known, v) }) {
-		errs = append(errs, field.Invalid(path, versions, "must include at least one of "+strings.Join(known, ", ")))
+	if !slices.ContainsFunc(versions, func(v string) bool { return slices.Contains(reviewVersions, v) }) {
+		errs = append(errs, field.Invalid(path, versions, "must include at least one of "+strings.Join(reviewVersions, ", ")))
 	}
 	return errs
 }
+
+// reviewVersions are the versions of reviews that the server can send to webhooks.
+var reviewVersions = []string{"v1", "v1beta1"}
+
+// defaultWebhookPort is the port of a service at which a webhook is.
+const defaultWebhookPort = 443

@@ -144,6 +144,9 @@ func New(cfg Config) *Server {
 		s.store.TrackFields(s.fields.track)
 	}
 	s.store.UseDefinitionRules(store.DefinitionRules{Check: checkDefinition, Warn: warnAboutDefinition})
+	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
+		s.store.UseKindRules(kind, configurationRules(kind))
+	}
 	if cfg.PodPriority {
 		s.store.CompletePriorities()
 	}

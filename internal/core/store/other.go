@@ -26,6 +26,8 @@ type others struct {
 	tables map[api.Kind]Table[*plain.Object]
 	// definitions are further rules of CustomResourceDefinitions.
 	definitions DefinitionRules
+	// rules are further rules of other kinds.
+	rules map[api.Kind]KindRules
 	// added is called with each new table.
 	added []func(Table[*plain.Object])
 }
@@ -158,6 +160,9 @@ func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 	}
 	if api.Kind(kind.Name()) == definitionKind && !s.asGiven {
 		rules = definitionStrategy(s, rules)
+	}
+	if further, ok := s.others.rules[api.Kind(kind.Name())]; ok {
+		rules = further.add(rules)
 	}
 	t := &table[*plain.Object]{store: s, resource: otherResource(kind), strategy: &rules}
 	if s.asGiven {
