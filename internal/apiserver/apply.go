@@ -39,7 +39,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 		if created {
 			previous = nil
 		}
-		if err := s.checkSchema(r, obj, previous); err != nil {
+		if err := s.checkSchemaAtOnce(r, obj, previous); err != nil {
 			return nil, err
 		}
 		s.fields.applying = true

@@ -130,7 +130,7 @@ func (s *Server) faulty(r *request) ([]byte, int, error) {
 	if failed != nil && !fault.Effect {
 		return nil, 0, failed
 	}
-	data, code, err := s.handle(r)
+	data, code, err := s.reviewed(r)
 	if failed != nil {
 		return nil, 0, failed
 	}

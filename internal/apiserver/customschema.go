@@ -307,6 +307,14 @@ func (s *Server) conform(r *resource, obj api.Object) (unknown []error, err erro
 	return unknown, nil
 }
 
+// checkSchemaAtOnce is checkSchema, unless webhooks may still change the object.
+func (s *Server) checkSchemaAtOnce(r *request, obj, old api.Object) error {
+	if r.reviews != nil {
+		return nil // see reviews.Mutate
+	}
+	return s.checkSchema(r, obj, old)
+}
+
 // checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay as it
 // is.
 func (s *Server) checkSchema(r *request, obj, old api.Object) error {

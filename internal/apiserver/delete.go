@@ -67,6 +67,7 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	r.describe(&opts, opts.DryRun)
 	dryRun := len(opts.DryRun) > 0
 	obj, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
 		return s.store.Delete(r.resource.kind, r.key(), deleteOptions(opts))
@@ -110,16 +111,26 @@ func (s *Server) deleteCollection(r *request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.describe(&opts, opts.DryRun)
 	one := *r
 	one.verb = verbDelete
 	for _, obj := range page.items {
 		ref := api.RefTo(obj)
+		if one.reviews != nil {
+			one.reviews.request = &one
+		}
 		_, err := s.write(&one, ref, len(opts.DryRun) > 0, func() (api.Object, error) {
 			return s.store.Delete(ref.Kind, ref.Key, deleteOptions(opts))
 		})
+		if err == errUnanswered {
+			continue // the webhooks are asked about all objects at once
+		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
+	}
+	if r.reviews != nil {
+		r.warnings = one.warnings
 	}
 	return s.representList(r, page.items, page.meta)
 }

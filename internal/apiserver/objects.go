@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -33,11 +34,23 @@ func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Obje
 		s.store.Warned(func(text string) { r.warnings = append(r.warnings, text) }, func() { obj, err = fn() })
 		return obj, err
 	}
-	if dryRun {
+	if r.reviews != nil && !r.ofPod() {
+		plainly := owned
+		owned = func() (obj api.Object, err error) {
+			s.store.Reviewed(r.reviews, func() { obj, err = plainly() })
+			return obj, err
+		}
+	}
+	if dryRun || r.pass {
 		s.store.DryRun(func() { obj, err = owned() })
 		return obj, err
 	}
 	return s.call(r, ref, owned)
+}
+
+// ofPod reports whether the request changes a pod through a subresource with a body of its own, which is what is reviewed.
+func (r *request) ofPod() bool {
+	return r.subresource == "binding" || r.subresource == "eviction" || r.resource.Resource == resourceBindings
 }
 
 // represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
@@ -74,6 +87,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	if err := parameters(r.query, &opts, metav1validation.ValidateCreateOptions); err != nil {
 		return nil, 0, err
 	}
+	r.describe(&opts, opts.DryRun)
 	switch r.subresource {
 	case "binding":
 		return s.bind(r, opts)
@@ -99,7 +113,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	dryRun := len(opts.DryRun) > 0
 	ref := api.Ref{Kind: r.resource.kind, Key: api.Key(r.namespace, obj.GetName())}
 	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {
-		if err := s.checkSchema(r, obj, nil); err != nil {
+		if err := s.checkSchemaAtOnce(r, obj, nil); err != nil {
 			return nil, err
 		}
 		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: s.admit})
@@ -116,6 +130,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
 		return nil, 0, err
 	}
+	r.describe(&opts, opts.DryRun)
 	obj, err := s.object(r, opts.FieldValidation)
 	if err != nil {
 		return nil, 0, err
@@ -128,7 +143,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	updated, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
 		old, err := s.store.Get(r.resource.kind, r.key())
 		if err == nil {
-			if err := s.checkSchema(r, obj, old); err != nil {
+			if err := s.checkSchemaAtOnce(r, obj, old); err != nil {
 				return nil, err
 			}
 		}
@@ -154,6 +169,12 @@ func (r *request) warnOfOwners(obj api.Object, when string) {
 			"requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s", when, strings.Join(uids, ", ")))
 	}
 }
+
+// Bodies of subresources of pods.
+var (
+	bindingBody  = bodyOfKind(coreGroup.WithKind("Binding"))
+	evictionBody = bodyOfKind(policyv1.SchemeGroupVersion.WithKind("Eviction"))
+)
 
 // success is the answer to a write that returns no object.
 func success() ([]byte, int, error) {
@@ -181,6 +202,9 @@ func (s *Server) bind(r *request, opts metav1.CreateOptions) ([]byte, int, error
 		}
 		pod.Key = api.Key(r.namespace, binding.Name)
 	}
+	if binding, err = reviewBody(r, bindingBody, cmp.Or(r.name, binding.Name), binding); err != nil {
+		return nil, 0, err
+	}
 	_, err = s.write(r, pod, len(opts.DryRun) > 0, func() (api.Object, error) { return s.store.Bind(pod.Key, binding) })
 	if err != nil {
 		return nil, 0, err
@@ -201,6 +225,9 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 	}
 	if eviction.Name != r.name {
 		return nil, 0, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	if eviction, err = reviewBody(r, evictionBody, r.name, eviction); err != nil {
+		return nil, 0, err
 	}
 	given := metav1.DeleteOptions{}
 	if eviction.DeleteOptions != nil {

@@ -52,6 +52,7 @@ func (s *Server) patch(r *request) ([]byte, int, error) {
 	if err := parameters(r.query, &opts, validate); err != nil {
 		return nil, 0, err
 	}
+	r.describe(&opts, opts.DryRun)
 	if patchType == types.ApplyYAMLPatchType {
 		return s.apply(r, opts)
 	}
@@ -110,7 +111,7 @@ func (p patch) apply() (api.Object, error) {
 		return nil, err
 	}
 	r.warnOfOwners(obj, " after mutating admission happens")
-	if err := p.server.checkSchema(r, obj, old); err != nil {
+	if err := p.server.checkSchemaAtOnce(r, obj, old); err != nil {
 		return nil, err
 	}
 	return p.server.replace(r, obj, store.UpdateOptions{Patched: true, Owned: true})

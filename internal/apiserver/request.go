@@ -3,6 +3,7 @@ package apiserver
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -61,6 +62,11 @@ type request struct {
 	warnings    []string                    // headers of the answer
 	items       []byte                      // of the answer to a list, if others share them
 	shown       *shown                      // the object of the answer, to be encoded when the server's lock is free; nil for none
+
+	context context.Context // of the client
+	reviews *reviews        // by webhooks; nil for none
+	options any             // that webhooks are told
+	pass    bool            // it stores nothing
 }
 
 // Verbs by HTTP methods.
@@ -138,7 +144,7 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	}
 	r := &request{
 		resource: res, subresource: p.subresource, namespace: p.namespace, name: p.name,
-		contentType: req.Header.Get("Content-Type"),
+		contentType: req.Header.Get("Content-Type"), context: req.Context(),
 	}
 	if req.URL.RawQuery != "" {
 		r.query = req.URL.Query()

@@ -39,6 +39,11 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 		return nil, 0, err
 	}
 	r.warnings = append(r.warnings, warnings...)
+	reviewed, err := reviewBody(r, bodyOfKind(r.resource.gvk()), r.name, obj.(api.Object))
+	if err != nil {
+		return nil, 0, err
+	}
+	obj = reviewed
 	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 	everything := []string{"*"}
 	switch review := obj.(type) {
@@ -54,7 +59,7 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: everything, NonResourceURLs: everything}},
 		}
 	case *authenticationv1.SelfSubjectReview:
-		review.Status.UserInfo = authenticationv1.UserInfo{Username: r.actor, Groups: []string{"system:masters", "system:authenticated"}}
+		review.Status.UserInfo = authenticationv1.UserInfo{Username: r.actor, Groups: clientGroups}
 		review.CreationTimestamp = metav1.NewTime(s.cfg.Backend.Now().UTC().Truncate(1e9))
 	case *authenticationv1.TokenReview:
 		review.Status = authenticationv1.TokenReviewStatus{Error: "[invalid bearer token]"}

@@ -47,6 +47,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 		if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
 			return nil, 0, err
 		}
+		r.describe(&opts, opts.DryRun)
 		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(_ api.Object, _ *autoscalingv1.Scale) (api.Object, error) {
 			decoded, warnings, err := s.codec.decode(bodyOf(&body, opts.FieldValidation), scales.gvk())
 			body.warnings = append(body.warnings, warnings...)
@@ -100,6 +101,7 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	if err := parameters(r.query, &opts, validate); err != nil {
 		return nil, err
 	}
+	r.describe(&opts, opts.DryRun)
 	if patchType == types.ApplyYAMLPatchType {
 		return s.changeScale(r, len(opts.DryRun) > 0, func(live api.Object, old *autoscalingv1.Scale) (api.Object, error) {
 			return s.applyScale(r, body, live, old, opts)
@@ -160,6 +162,9 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 		}
 		scale := obj.(*autoscalingv1.Scale)
 		if err := body.checkIdentity(scale); err != nil {
+			return nil, err
+		}
+		if scale, err = r.reviewScale(scale, old); err != nil {
 			return nil, err
 		}
 		if n := scale.Spec.Replicas; n < 0 {

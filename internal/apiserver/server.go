@@ -57,6 +57,8 @@ type Config struct {
 	// Sent is called with each request that may have written something, and the code of its answer, with the lock held, before Wrote. Nil
 	// does nothing.
 	Sent func(Sent, int)
+	// Webhooks asks the webhooks that the configurations in the cluster name about the writes of clients. Nil asks none.
+	Webhooks *Webhooks
 	// Hooks slow requests down and order deliveries. The zero value does neither.
 	Hooks Hooks
 }
@@ -76,6 +78,8 @@ type Sent struct {
 	// Client is the name in User-Agent.
 	Client, ContentType string
 	Body                []byte
+	// Answers are those of webhooks, nil if none was asked. With WithAnswers they are the answers when the request is done again.
+	Answers *Answers
 }
 
 const defaultBodyLimit = 3 << 20
@@ -101,6 +105,7 @@ type Server struct {
 	custom    map[schema.GroupVersionResource]*resource // those that were used
 	documents map[schema.GroupVersion][]byte            // OpenAPI
 	fields    *fieldTracker                             // nil without managedFields
+	webhooks  webhooks
 }
 
 // New returns a server.
@@ -147,6 +152,7 @@ func New(cfg Config) *Server {
 	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
 		s.store.UseKindRules(kind, configurationRules(kind))
 	}
+	s.followWebhooks()
 	if cfg.PodPriority {
 		s.store.CompletePriorities()
 	}

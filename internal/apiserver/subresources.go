@@ -69,6 +69,8 @@ const (
 	tokenIssuer  = "https://kubernetes.default.svc.cluster.local"
 )
 
+var tokenBody = bodyOfKind(authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
+
 // issueToken answers a request for a token of a ServiceAccount. The token has the claims of a real one, and no signature: the server checks
 // no tokens but its own.
 func (s *Server) issueToken(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
@@ -87,6 +89,9 @@ func (s *Server) issueToken(r *request, opts metav1.CreateOptions) ([]byte, int,
 	}
 	if len(req.Spec.Audiences) == 0 {
 		req.Spec.Audiences = []string{tokenIssuer}
+	}
+	if req, err = reviewBody(r, tokenBody, r.name, req); err != nil {
+		return nil, 0, err
 	}
 	life := *req.Spec.ExpirationSeconds
 	path := field.NewPath("spec", "expirationSeconds")

@@ -27,7 +27,9 @@ const (
 func configurationRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
 		Default: func(obj *plain.Object) { defaultConfiguration(obj, kind == mutatingConfigurations) },
-		Check:   func(obj *plain.Object) field.ErrorList { return checkConfiguration(obj, kind == mutatingConfigurations) },
+		Check: func(obj *plain.Object) field.ErrorList {
+			return checkConfiguration(obj, kind == mutatingConfigurations)
+		},
 	}
 }
 

@@ -38,27 +38,18 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	clearServerFields(meta)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	t.trackFields(obj, none, api.Main)
-	if t.resource.namespaced {
-		if err := t.store.admitNamespace(t.resource, meta); err != nil {
-			return none, err
-		}
-	}
-	if t.strategy.admitCreate != nil {
-		if err := t.strategy.admitCreate(t.store, obj); err != nil {
-			return none, err
-		}
-	}
-	if opts.Admit != nil {
-		if err := opts.Admit(obj); err != nil {
-			return none, err
-		}
-	}
-	t.store.completeLimits(obj)
-	if err := t.store.completePriority(t.resource, obj); err != nil {
+	if err := t.admitNew(obj, opts); err != nil {
 		return none, err
 	}
-	if err := t.store.completeRuntime(t.resource, obj); err != nil {
-		return none, err
+	if t.store.reviewer != nil {
+		// API-388: webhooks that change the object come after the rest of the admission.
+		reviewed, err := t.reviewCreate(obj, opts)
+		if err != nil {
+			return none, err
+		}
+		obj, meta = reviewed, metaOf(reviewed)
+		versioned = versioned || versionOf(obj) != 0
+		meta.ResourceVersion = ""
 	}
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
@@ -69,6 +60,9 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	}
 	// API-008: a generated name that is taken is drawn again, and everything after it is repeated.
 	base, nth := meta.GenerateName, t.store.nthName(meta.GenerateName)
+	if t.store.reviewer != nil {
+		nth = t.store.reviewer.Number(nth)
+	}
 	for attempt := 0; ; attempt++ {
 		meta.Name = generateName(base, nth, attempt)
 		taken, err := t.createNamed(obj, versioned, opts)
@@ -79,6 +73,30 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, err
 		}
 	}
+}
+
+// admitNew completes a new object as admission does, or rejects it.
+func (t *table[T]) admitNew(obj T, opts CreateOptions) error {
+	if t.resource.namespaced {
+		if err := t.store.admitNamespace(t.resource, metaOf(obj)); err != nil {
+			return err
+		}
+	}
+	if t.strategy.admitCreate != nil {
+		if err := t.strategy.admitCreate(t.store, obj); err != nil {
+			return err
+		}
+	}
+	if opts.Admit != nil {
+		if err := opts.Admit(obj); err != nil {
+			return err
+		}
+	}
+	t.store.completeLimits(obj)
+	if err := t.store.completePriority(t.resource, obj); err != nil {
+		return err
+	}
+	return t.store.completeRuntime(t.resource, obj)
 }
 
 // clearServerFields clears the metadata that only the server sets (API-001).
@@ -125,6 +143,10 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 		return false, err
 	}
 	if err := t.store.checkRuntime(t.resource, obj); err != nil {
+		return false, err
+	}
+	// API-390: webhooks that refuse are asked about an object that is valid, before it counts for a quota.
+	if err := t.reviewValid(obj, nil, api.Main); err != nil {
 		return false, err
 	}
 	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, opts.DryRun || t.store.dry); err != nil {

@@ -29,6 +29,12 @@ func (t *table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	if err := t.checkPreconditions(meta, opts); err != nil {
 		return none, err
 	}
+	if !t.deletesAgain(meta, opts) {
+		// API-396: a delete that changes nothing any more is not reviewed.
+		if err := t.reviewDelete(c.obj, t.graceOf(c.obj, opts), false); err != nil {
+			return none, err
+		}
+	}
 	switch t.resource.kind {
 	case definitionKind:
 		deleted := deleteDefinition(t.store, any(t).(*table[*plain.Object]), any(c).(*cell[*plain.Object]))
@@ -45,10 +51,18 @@ func (t *table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	case !t.resource.graceful:
 		return t.deleteNow(c, finalizers), nil
 	case meta.DeletionTimestamp != nil:
-		return t.deleteAgain(c, opts, finalizers), nil
+		return t.deleteAgain(c, opts, finalizers)
 	default:
-		return t.deleteGracefully(c, opts, finalizers), nil
+		return t.deleteGracefully(c, opts, finalizers)
 	}
+}
+
+// deletesAgain reports whether a delete of a pod that is being deleted already is without effect.
+func (t *table[T]) deletesAgain(meta *metav1.ObjectMeta, opts api.DeleteOptions) bool {
+	if !t.resource.graceful || meta.DeletionTimestamp == nil || graceOver(meta) {
+		return false
+	}
+	return opts.GracePeriodSeconds == nil || atLeastOne(*opts.GracePeriodSeconds) >= atLeastOne(*meta.DeletionGracePeriodSeconds)
 }
 
 // deleteNow deletes an object without a grace period: at once, or as soon as its finalizers are gone. Here and below, finalizers are those
@@ -73,30 +87,30 @@ func (t *table[T]) deleteNow(c *cell[T], finalizers []string) T {
 }
 
 // deleteGracefully deletes a pod that is not being deleted yet.
-func (t *table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
+func (t *table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions, finalizers []string) (T, error) {
 	now := t.store.now()
 	if grace := gracePeriod(c.obj, opts); grace > 0 {
 		// API-063: the pod stays for its grace period, or until the kubelet deletes it without grace.
-		return t.mark(c, clock(now.Add(time.Duration(grace)*time.Second)), grace, finalizers)
+		return t.mark(c, clock(now.Add(time.Duration(grace)*time.Second)), grace, finalizers), nil
 	}
 	return t.kill(c, clock(now), finalizers)
 }
 
 // deleteAgain deletes a pod that is being deleted already. It can only shorten the grace period (API-065). The node and the phase of the
 // pod, on which its first grace period depends, do not matter any more.
-func (t *table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []string) T {
+func (t *table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []string) (T, error) {
 	obj := c.obj
 	meta := metaOf(obj)
 	if graceOver(meta) {
-		return t.deleteNow(c, finalizers)
+		return t.deleteNow(c, finalizers), nil
 	}
 	current := atLeastOne(*meta.DeletionGracePeriodSeconds)
 	if opts.GracePeriodSeconds == nil {
-		return obj
+		return obj, nil
 	}
 	grace := atLeastOne(*opts.GracePeriodSeconds)
 	if grace >= current {
-		return obj
+		return obj, nil
 	}
 	now := t.store.now()
 	at := meta.DeletionTimestamp.Add(time.Duration(grace-current) * time.Second)
@@ -105,18 +119,31 @@ func (t *table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions, finalizers []
 		at, grace = now, min(grace, 1)
 	}
 	if grace > 0 {
-		return t.mark(c, clock(at), grace, finalizers)
+		return t.mark(c, clock(at), grace, finalizers), nil
 	}
 	return t.kill(c, clock(at), finalizers)
 }
 
 // kill deletes a pod without grace (API-064): it writes the mark first, then removes the pod unless finalizers block that.
-func (t *table[T]) kill(c *cell[T], at metav1.Time, finalizers []string) T {
+func (t *table[T]) kill(c *cell[T], at metav1.Time, finalizers []string) (T, error) {
 	obj := t.mark(c, at, 0, finalizers)
 	if blocked(metaOf(obj)) {
-		return obj
+		return obj, nil
 	}
-	return t.remove(c)
+	// API-396: the mark and the removal are two writes for webhooks, too.
+	if err := t.reviewDelete(obj, new(int64), true); err != nil {
+		var none T
+		return none, err
+	}
+	return t.remove(c), nil
+}
+
+// graceOf returns the grace period of a delete, as webhooks see it: nil for kinds other than pods, unless the request has one.
+func (t *table[T]) graceOf(obj T, opts api.DeleteOptions) *int64 {
+	if !t.resource.graceful || metaOf(obj).DeletionTimestamp != nil {
+		return opts.GracePeriodSeconds
+	}
+	return new(gracePeriod(obj, opts))
 }
 
 // gracePeriod returns the grace period, in seconds, of a delete (API-062): zero for kinds other than pods.

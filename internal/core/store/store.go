@@ -72,6 +72,7 @@ type Store struct {
 	quotas, limits   Table[*plain.Object]
 	strictNamespaces bool
 	warn             func(text string) // nil without Warned
+	reviewer         Reviewer          // nil without Reviewed
 	loaded           loadedOwners
 	copies           copies
 	whole            any // the *memory that the store is in

@@ -81,13 +81,24 @@ func (t *table[T]) createAbsent(obj T, opts CreateOptions) (T, error) {
 // any other (API-054).
 func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
 	var none T
-	old := c.obj
+	old, reviewed := c.obj, t.store.reviewer != nil
+	if reviewed {
+		// API-388: webhooks see what the client sent, before the server compares versions.
+		var err error
+		if obj, err = t.reviewUpdate(obj, old, sub); err != nil {
+			return none, err
+		}
+	}
 	meta, oldMeta := metaOf(obj), metaOf(old)
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
 	}
 	t.complete(obj, old, sub)
-	t.trackFields(obj, old, sub)
+	if reviewed {
+		meta.ResourceVersion = oldMeta.ResourceVersion
+	} else {
+		t.trackFields(obj, old, sub)
+	}
 	validated := !skipValidation && !t.store.asGiven
 	if validated {
 		if err := t.invalid(meta.Name, t.validateReplacement(c, obj, sub)); err != nil {
@@ -105,6 +116,9 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 				return none, err
 			}
 		}
+	}
+	if err := t.reviewValid(obj, old, sub); err != nil {
+		return none, err
 	}
 	if err := t.store.chargeQuotas(t.resource, obj, old, sub, t.store.dry); err != nil {
 		return none, err

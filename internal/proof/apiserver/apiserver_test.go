@@ -83,7 +83,9 @@ func simulated(t *testing.T) *server {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	e := internals.Engine(c)
-	handler, clock := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, apiserver.Pace{Factor: 1})
+	handler, clock := apiserver.NewWithClock(apiserver.Config{
+		Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true, Webhooks: apiserver.NewWebhooks(nil),
+	}, e, apiserver.Pace{Factor: 1})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { clock.Run(ctx) })
