@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ type serveFlags struct {
 	token      string
 	traceLimit int
 	gates      string
+	services   map[string]string
 }
 
 func newServe() *cobra.Command {
@@ -89,6 +91,7 @@ While the cluster is ahead of real time, kubectl describe and kubectl events pri
 	f.IntVar(&flags.traceLimit, "trace-limit", 50_000, "how many entries the trace keeps, the newest ones, so that memory does not grow; 0 is all")
 	f.StringVar(&flags.gates, "feature-gates", "", "feature gates of Kubernetes, as NAME=true,NAME=false: "+strings.Join(gates.Known, " and ")+
 		", which are off by default")
+	f.StringToStringVar(&flags.services, "service", nil, "where a service with an admission webhook is, as NAMESPACE/NAME=HOST:PORT; may be repeated")
 	f.StringSliceVar(&flags.without, "without", nil, "controllers that do not run, by name; all is every controller and kubelet: a bare API server")
 	return cmd
 }
@@ -147,7 +150,7 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 	s := &served{journal: j}
 	opts := script.Options{Server: func(c *volsim.Cluster) script.Server {
 		cfg := serverConfig(c)
-		cfg.Sent = j.sent
+		cfg.Sent, cfg.Webhooks = j.sent, apiserver.NewWebhooks(f.services)
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
 		s.clock.Pause()
 		return requestsTo(s.server)
@@ -193,7 +196,13 @@ func requestsTo(server http.RoundTripper) script.Server {
 		}
 		req.Header.Set("User-Agent", r.Client)
 		req.Header.Set("Content-Type", r.MediaType)
-		resp, err := server.RoundTrip(req)
+		var answers *apiserver.Answers // a script asks no webhooks
+		if r.Webhooks != "" {
+			if err := json.Unmarshal([]byte(r.Webhooks), &answers); err != nil {
+				return script.Answer{}, fmt.Errorf("invalid --webhooks: %w", err)
+			}
+		}
+		resp, err := server.RoundTrip(apiserver.WithAnswers(req, answers))
 		if err != nil {
 			return script.Answer{}, err
 		}
@@ -335,11 +344,17 @@ func (f *serveFlags) driverNodes() map[string][]string {
 	return nodes
 }
 
-// check returns an error for an invalid feature gate, and for a driver on a node that does not exist.
+// check returns an error for an invalid feature gate or service, and for a driver on a node that does not exist.
 func (f *serveFlags) check() error {
 	if f.gates != "" {
 		if _, err := gates.Parse(f.gates); err != nil {
 			return fmt.Errorf("invalid --feature-gates: %w", err)
+		}
+	}
+	for service, address := range f.services {
+		namespace, name, ok := strings.Cut(service, "/")
+		if _, port, err := net.SplitHostPort(address); !ok || namespace == "" || name == "" || err != nil || port == "" {
+			return fmt.Errorf("invalid --service: %s=%s: want NAMESPACE/NAME=HOST:PORT", service, address)
 		}
 	}
 	for name, nodes := range f.driverNodes() {

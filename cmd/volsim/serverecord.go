@@ -124,6 +124,11 @@ func (j *journal) sent(s apiserver.Sent, code int) {
 	if s.ContentType != "" && s.ContentType != "application/json" {
 		words = append(words, "--type="+s.ContentType)
 	}
+	if s.Answers != nil {
+		if data, err := json.Marshal(s.Answers); err == nil {
+			words = append(words, "--webhooks="+string(data))
+		}
+	}
 	text := script.Line(words...)
 	if code >= http.StatusBadRequest {
 		text = "! " + text

@@ -298,13 +298,13 @@ func (w *Webhooks) dialer(service string) func(ctx context.Context, network, _ s
 // answersKey is where the context of a request has the answers of webhooks.
 type answersKey struct{}
 
-// WithAnswers returns a request that is done again: webhooks have answered it before.
+// WithAnswers returns a request that is done again: its webhooks have answered before. Nil is a request that went through none.
 func WithAnswers(req *http.Request, answers *Answers) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), answersKey{}, answers))
 }
 
-// answersIn returns the answers of WithAnswers, or nil.
-func answersIn(ctx context.Context) *Answers {
-	answers, _ := ctx.Value(answersKey{}).(*Answers)
-	return answers
+// answersIn returns the answers of WithAnswers; ok is false for a request that is new.
+func answersIn(ctx context.Context) (answers *Answers, ok bool) {
+	answers, ok = ctx.Value(answersKey{}).(*Answers)
+	return answers, ok
 }

@@ -20,13 +20,14 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	if r.verb == verbGet || r.verb == verbList || !s.asksWebhooks(r) {
 		return s.handle(r)
 	}
-	if s.cfg.Webhooks != nil {
+	answers, again := answersIn(r.context)
+	switch {
+	case answers != nil:
+		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
+	case s.cfg.Webhooks != nil && !again:
 		return s.handleReviewed(r)
 	}
 	// API-399: a server without a network only knows answers of the past.
-	if answers := answersIn(r.context); answers != nil {
-		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
-	}
 	return s.handle(r)
 }
 

@@ -13,10 +13,11 @@ import (
 
 func requestCommands() []*command {
 	return []*command{{
-		name: "request", group: writing, usage: []string{"METHOD PATH [BODY] [--client NAME] [--type MEDIATYPE] [--base64]"},
+		name: "request", group: writing, usage: []string{"METHOD PATH [BODY] [--client NAME] [--type MEDIATYPE] [--base64] [--webhooks ANSWERS]"},
 		help: "Sends a request to the API server, as kubectl and other clients do, and prints its answer. It needs `config server=true`, and fails if the code of the " +
 			"answer is 400 or more. The client is the name in User-Agent, the default of MEDIATYPE is application/json, and `--base64` is for bodies that do not " +
-			"fit in a line. The run that `volsim serve` writes consists of such lines. A watch is refused, because it would not end.",
+			"fit in a line. The run that `volsim serve` writes consists of such lines; ANSWERS are those of the admission webhooks that the request went through, in JSON. " +
+			"A watch is refused, because it would not end.",
 		examples: []string{
 			`request GET /version`, `request POST /api/v1/namespaces/default/configmaps '{"metadata": {"name": "settings"}}' --client kubectl-create`,
 		},
@@ -27,7 +28,7 @@ func requestCommands() []*command {
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 func readRequest(_ *Script, args []string) (step, error) {
-	a, err := readArguments(args, option{long: "client", value: true}, option{long: "type", value: true}, option{long: "base64"})
+	a, err := readArguments(args, option{long: "client", value: true}, option{long: "type", value: true}, option{long: "base64"}, option{long: "webhooks", value: true})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,8 @@ func readRequest(_ *Script, args []string) (step, error) {
 			return nil, fmt.Errorf("invalid --base64: %w", err)
 		}
 	}
-	req := Request{Method: a.rest[0], Path: a.rest[1], Client: a.get("client", "volsim"), MediaType: a.get("type", "application/json"), Body: body}
+	req := Request{Method: a.rest[0], Path: a.rest[1], Client: a.get("client", "volsim"), MediaType: a.get("type", "application/json"), Body: body,
+		Webhooks: a.get("webhooks", "")}
 	target, err := url.Parse(req.Path)
 	switch {
 	case err != nil:
@@ -72,6 +74,7 @@ type Request struct {
 	Client    string // the header User-Agent
 	MediaType string // the header Content-Type
 	Body      []byte
+	Webhooks  string // the answers of webhooks in JSON, "" for none
 }
 
 // Answer is the answer of an API server.
