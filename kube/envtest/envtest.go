@@ -6,8 +6,8 @@
 //	...
 //	defer env.Stop()
 //
-// Time passes at the pace of real time; after each write the controllers finish their work at once. Webhooks are not called, and there is no
-// authentication.
+// Time passes at the pace of real time; after each write the controllers finish their work at once. Requests of clients go
+// through admission webhooks. There is no authentication.
 package envtest
 
 import (
@@ -49,6 +49,8 @@ type Environment struct {
 	ErrorIfCRDPathMissing bool
 	// CRDInstallOptions has further paths.
 	CRDInstallOptions CRDInstallOptions
+	// WebhookInstallOptions has configurations of admission webhooks.
+	WebhookInstallOptions WebhookInstallOptions
 
 	// Backends are the storage systems of the cluster; see package fake. With none, the default, only volumes that exist can be bound.
 	Backends []storage.Backend
@@ -88,12 +90,15 @@ func (env *Environment) Start() (*rest.Config, error) {
 	}
 	// The server validates the definitions.
 	server, clock := apiserver.NewWithClock(
-		apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject},
+		apiserver.Config{
+			Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject, Webhooks: apiserver.NewWebhooks(nil),
+		},
 		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
 	)
 	if err := errors.Join(
 		apply(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
 		apply(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
+		env.WebhookInstallOptions.install(c),
 	); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("start environment: %w", err)
@@ -126,6 +131,9 @@ func (env *Environment) Stop() error {
 	err := env.http.Close()
 	env.Do(func(c *volsim.Cluster) { c.Close() })
 	env.cluster = nil
+	if hooks := &env.WebhookInstallOptions; len(hooks.Paths) > 0 {
+		err = errors.Join(err, os.RemoveAll(hooks.LocalServingCertDir))
+	}
 	return err
 }
 
