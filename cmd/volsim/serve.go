@@ -235,6 +235,7 @@ func (f *serveFlags) listenAndServe(ctx context.Context, cmd *cobra.Command, s *
 	clock.Go(func() { s.clock.Run(ctx) })
 	defer clock.Wait()
 	defer cancel()
+	s.server.ReviewControllers(ctx)
 	// Streams end with ctx, so that the server can be closed.
 	h := &http.Server{
 		Handler: g.handler(patient(s.handler())), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,

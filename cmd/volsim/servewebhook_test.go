@@ -23,7 +23,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// webhookServer returns the address of a server for the service hooks/labels, which labels objects, and the authority of its certificate.
+// webhookServer returns the address of a server for the service hooks/labels, which annotates objects, and the authority of its certificate.
 func webhookServer(t *testing.T) (address, authority string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -35,7 +35,7 @@ func webhookServer(t *testing.T) (address, authority string) {
 		var review admissionv1.AdmissionReview
 		_ = json.NewDecoder(req.Body).Decode(&review) // the client is the server under test
 		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, PatchType: new(admissionv1.PatchTypeJSONPatch),
-			Patch: []byte(`[{"op":"add","path":"/metadata/labels","value":{"by":"webhook"}}]`)}
+			Patch: []byte(`[{"op":"add","path":"/metadata/annotations","value":{"by":"webhook"}}]`)}
 		_ = json.NewEncoder(w).Encode(review)
 	}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
@@ -56,7 +56,7 @@ func TestServeWebhooks(t *testing.T) {
 	require.Equal(t, http.StatusCreated, code, text)
 	code, text = r.send("POST /api/v1/namespaces/default/configmaps", `{"metadata":{"generateName":"a-"}}`)
 	require.Equal(t, http.StatusCreated, code, text)
-	require.Contains(t, text, `"labels":{"by":"webhook"}`)
+	require.Contains(t, text, `"annotations":{"by":"webhook"}`)
 	_, want := r.send("GET /volsim/trace", "")
 	r.stop()
 	got := command(t, "run", "-q", "--trace", "-", r.record)
@@ -66,4 +66,31 @@ func TestServeWebhooks(t *testing.T) {
 	var out, errOut bytes.Buffer
 	require.Equal(t, exitUsage, execute([]string{"serve", "--service", "labels=" + address}, nil, &out, &errOut))
 	require.Contains(t, errOut.String(), "want NAMESPACE/NAME=HOST:PORT")
+}
+
+// TestServeWebhooksOfControllers: what controllers create goes through webhooks, too, and so it does in the script of the run (API-399).
+func TestServeWebhooksOfControllers(t *testing.T) {
+	for _, pace := range []string{"auto", "settle", "1000x"} {
+		t.Run(pace, func(t *testing.T) {
+			address, authority := webhookServer(t)
+			r := serving(t, serveFlags{time: pace, nodes: []string{"n1"}, services: map[string]string{"hooks/labels": address}})
+			code, text := r.send("POST /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", fmt.Sprintf(`{"metadata":{"name":"labels"},"webhooks":[{"name":"labels.example.com",
+				"admissionReviewVersions":["v1"],"sideEffects":"None","clientConfig":{"service":{"namespace":"hooks","name":"labels"},"caBundle":%q},
+				"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]}]}`, authority))
+			require.Equal(t, http.StatusCreated, code, text)
+			code, text = r.send("POST /apis/apps/v1/namespaces/default/statefulsets", `{"metadata":{"name":"s"},"spec":{"replicas":2,"serviceName":"s",
+				"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+			require.Equal(t, http.StatusCreated, code, text)
+			require.Eventually(t, func() bool {
+				_, text = r.send("GET /api/v1/namespaces/default/pods/s-1", "")
+				return strings.Contains(text, `"phase":"Running"`)
+			}, 5*time.Second, 10*time.Millisecond)
+			require.Contains(t, text, `"annotations":{"by":"webhook"}`)
+			_, want := r.send("GET /volsim/trace", "")
+			r.stop()
+			got := command(t, "run", "-q", "--trace", "-", r.record)
+			_, got, _ = strings.Cut(got, "\n") // the result of the script
+			require.Equal(t, want, got[:min(len(got), len(want))])
+		})
+	}
 }

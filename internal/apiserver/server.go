@@ -106,6 +106,8 @@ type Server struct {
 	documents map[schema.GroupVersion][]byte            // OpenAPI
 	fields    *fieldTracker                             // nil without managedFields
 	webhooks  webhooks
+
+	controllers controllers
 }
 
 // New returns a server.
@@ -301,6 +303,11 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 			return s.clients.serve(req), nil
 		}
 	}
+	if req.URL.Path == answersPath {
+		if _, again := answersIn(req.Context()); again {
+			return s.serveAnswers(req), nil
+		}
+	}
 	if a := s.serveDiscovery(req); a != nil {
 		return a, nil
 	}
@@ -377,6 +384,7 @@ func (s *Server) carryOut(r *request) (data []byte, code int, err error) {
 				code = int(statusOf(err).Code)
 			}
 			s.cfg.Sent(r.sent, code)
+			s.beginReviews()
 		}()
 	}
 	return s.faulty(r)

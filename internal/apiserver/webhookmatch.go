@@ -53,6 +53,8 @@ func (s *Server) currentWebhooks() *webhooks {
 	return &s.webhooks
 }
 
+func (w *webhooks) none() bool { return len(w.mutating)+len(w.validating) == 0 }
+
 func (s *Server) readConfigurations(kind api.Kind) []*webhook {
 	var all []*webhook
 	for _, obj := range s.store.List(kind) {
@@ -89,7 +91,7 @@ func (r *resource) isConfiguration() bool {
 // asksWebhooks reports whether a rule of a webhook matches a request, whatever the selectors say.
 func (s *Server) asksWebhooks(r *request) bool {
 	hooks := s.currentWebhooks()
-	if len(hooks.mutating)+len(hooks.validating) == 0 || r.resource.isConfiguration() {
+	if hooks.none() || r.resource.isConfiguration() {
 		return false
 	}
 	matches := func(h *webhook) bool {

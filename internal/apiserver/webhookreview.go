@@ -42,6 +42,7 @@ type reviews struct {
 	number   uint64     // for a generated name; zero if there is none yet
 	dryRun   bool
 	invoked  invocations
+	as       *authenticationv1.UserInfo // nil for the client
 }
 
 // verdict is what a webhook answered, or why it could not be asked.
@@ -493,6 +494,9 @@ func (q *reviews) review(a *attributes, version *resource, obj, old []byte) (*ad
 
 // user is who makes the request.
 func (q *reviews) user() authenticationv1.UserInfo {
+	if q.as != nil {
+		return *q.as
+	}
 	return authenticationv1.UserInfo{Username: q.request.client, Groups: clientGroups}
 }
 

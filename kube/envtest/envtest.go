@@ -114,6 +114,7 @@ func (env *Environment) Start() (*rest.Config, error) {
 	env.http = &http.Server{
 		Handler: server, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	server.ReviewControllers(ctx)
 	go clock.Run(ctx)
 	go func() { _ = env.http.Serve(listener) }() // it ends in Stop
 	env.Config = &rest.Config{

@@ -161,7 +161,7 @@ func (c *client[T]) call(verb, key string) api.Call {
 // write makes a write. Without a trace and an observer it allocates nothing.
 func (c *client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T, error) {
 	e := p.engine
-	if e.trace == nil && e.observer == nil {
+	if e.trace == nil && e.observer == nil && e.admission == nil {
 		var none T
 		e.effects++
 		fault, err := p.before(c.call(verb, key), e.latency)
@@ -197,13 +197,20 @@ func (server *API) writeAfter(p *Process, latency time.Duration, verb string, re
 		p.traceWrite(verb, ref, nil, nil, err)
 		return nil, err
 	}
-	var obj api.Object
+	var obj, old api.Object
 	e.writer = p.actor.name
-	if e.trace == nil {
+	effect := func() {
+		if e.trace != nil {
+			old = e.store.Lookup(ref.Kind, ref.Key)
+		}
 		obj, err = fn()
+	}
+	if e.admission == nil {
+		effect()
 	} else {
-		old := e.store.Lookup(ref.Kind, ref.Key)
-		obj, err = fn()
+		p.reviewed(verb, ref, effect)
+	}
+	if e.trace != nil {
 		now := old
 		if err == nil {
 			if ref.Key == "" || strings.HasSuffix(ref.Key, "/") {

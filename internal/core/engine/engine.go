@@ -109,10 +109,12 @@ type Engine struct {
 	// effects counts the effects of all actors; see Process.Effects.
 	effects uint64
 	// See outside.go.
-	outside  Outside
-	attached map[any]any
-	closing  bool // the engine ends: informers need not leave each other
-	whole    any  // the *kinds that the engine is in
+	outside Outside
+	// admission reviews creates; nil for nobody.
+	admission Admission
+	attached  map[any]any
+	closing   bool // the engine ends: informers need not leave each other
+	whole     any  // the *kinds that the engine is in
 }
 
 // periodicLevel is the level at which components log periodic work that finds nothing new.
