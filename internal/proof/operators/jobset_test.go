@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jobSet has what the webhook of JobSet would add: policies, network, and completionMode.
 const jobSet = `
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -26,9 +25,6 @@ apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata: {name: training}
 spec:
-  successPolicy: {operator: All}
-  startupPolicy: {startupPolicyOrder: InOrder}
-  network: {enableDNSHostnames: true, publishNotReadyAddresses: true}
   volumeClaimPolicies:
   - templates:
     - metadata: {name: checkpoints}
@@ -41,14 +37,13 @@ spec:
       spec:
         parallelism: 2
         completions: 2
-        completionMode: Indexed
         template:
           metadata: {annotations: {volsim.dev/run-for: 5s}}
           spec:
-            restartPolicy: Never
             containers: [{name: c, image: busybox, volumeMounts: [{name: checkpoints, mountPath: /data}]}]`
 
-// TestJobSet: jobset creates Jobs, a Service, and a claim that all their pods share; the claim goes with the JobSet.
+// TestJobSet: jobset creates Jobs, a Service, and a claim that all their pods share; the claim goes with the JobSet. Its webhooks complete the
+// JobSet and refuse some, and see the pods.
 func TestJobSet(t *testing.T) {
 	const module = "sigs.k8s.io/jobset"
 	file := build(t, "jobset", module)
@@ -57,7 +52,9 @@ func TestJobSet(t *testing.T) {
 		const namespace = "jobset-system"
 		c.kustomize(config)
 		c.replace(object{"apps/v1", "Deployment", namespace, "jobset-controller-manager"})
-		certs := certificate(t) // those in the cluster are for a directory that it does not let the user choose
+		// The certificates in the cluster are for a directory that it does not let the user choose.
+		certs, authority := certificate(t, "jobset-webhook-service."+namespace+".svc")
+		c.trust(authority)
 		p := start(t, "env", "KUBECONFIG="+c.config, file, "--config", write(t, "config.yaml", `
 apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
@@ -68,6 +65,8 @@ metrics: {bindAddress: "127.0.0.1:39443", certDir: "`+certs+`"}
 health: {healthProbeBindAddress: "127.0.0.1:39081"}`))
 		c.apply(jobSet)
 		set := object{"jobset.x-k8s.io/v1alpha2", "JobSet", "default", "training"}
+		require.Equal(t, "All", c.field(set, "spec.successPolicy.operator"))
+		require.Equal(t, "true", c.field(set, "spec.network.publishNotReadyAddresses"))
 		c.until(set, "status.terminalState", "Completed")
 		require.Len(t, c.names("batch/v1", "Job", "default"), 2)
 		require.Len(t, c.names("v1", "Pod", "default"), 4)
@@ -84,22 +83,22 @@ health: {healthProbeBindAddress: "127.0.0.1:39081"}`))
 		c.none("v1", "PersistentVolumeClaim", "default")
 		c.until(volume(name), "metadata.name", "gone")
 		p.clean(`jobsets.jobset.x-k8s.io \"training\" not found`) // it writes the status of a JobSet that it does not know to be gone
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "jobset-system/jobset-webhook-service=127.0.0.1:39543")
 }
 
-// certificate returns a directory with a certificate for servers that nobody calls.
-func certificate(t *testing.T) string {
+// certificate returns a directory with a certificate for servers with that name, and its authority.
+func certificate(t *testing.T, name string) (dir string, authority []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
-	dir := t.TempDir()
+	dir = t.TempDir()
 	for name, block := range map[string]*pem.Block{"tls.crt": {Type: "CERTIFICATE", Bytes: der}, "tls.key": {Type: "PRIVATE KEY", Bytes: private}} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
-	return dir
+	return dir, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

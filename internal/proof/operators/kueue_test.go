@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queues has room for one Job at a time. The Jobs are suspended, as the webhook of Kueue would make them.
+// queues has room for one Job at a time.
 const queues = `
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
@@ -43,7 +43,6 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: NAME, labels: {kueue.x-k8s.io/queue-name: user-queue}}
 spec:
-  suspend: true
   template:
     metadata: {annotations: {volsim.dev/run-for: 3s}}
     spec:
@@ -54,7 +53,7 @@ spec:
 // secretMade is what cert-controller logs when it writes a Secret and has not seen that yet.
 var secretMade = []string{"could not refresh CA and server certs", "secret is not well-formed, cannot update webhook configurations"}
 
-// TestKueue: kueue admits Jobs with a volume one after the other.
+// TestKueue: kueue admits Jobs with a volume one after the other. Its webhook suspends them.
 func TestKueue(t *testing.T) {
 	const module = "sigs.k8s.io/kueue"
 	file := build(t, "kueue", module+"/cmd/kueue")
@@ -101,5 +100,5 @@ featureGates: {VisibilityOnDemand: false}`))
 		c.until(queue, "status.admittedWorkloads", "0")
 		require.Len(t, c.names("kueue.x-k8s.io/v1beta2", "Workload", "default"), 2)
 		p.clean(append(secretMade, "Provisioning Requests not supported")...) // no cluster-autoscaler
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "kueue-system/kueue-webhook-service=127.0.0.1:39543")
 }

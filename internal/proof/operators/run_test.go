@@ -217,8 +217,41 @@ func (c *cluster) apply(manifests string) {
 		if len(obj.Object) == 0 {
 			continue
 		}
+		c.applyObject(obj)
+	}
+}
+
+// applyObject applies an object. A program may not serve its webhooks yet.
+func (c *cluster) applyObject(obj *unstructured.Unstructured) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(tick) {
 		_, err := c.resource(obj.GroupVersionKind(), obj.GetNamespace()).Apply(c.t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "tester"})
-		require.NoError(c.t, err, text)
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "failed calling webhook") || time.Now().After(deadline) {
+			require.NoError(c.t, err, obj.Object)
+		}
+	}
+}
+
+// trust writes the authority of the certificate of a program's webhooks into their configurations.
+func (c *cluster) trust(authority []byte) {
+	c.t.Helper()
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		all := c.of(object{version: "admissionregistration.k8s.io/v1", kind: kind})
+		list, err := all.List(c.t.Context(), metav1.ListOptions{})
+		require.NoError(c.t, err)
+		for i := range list.Items {
+			hooks, _, err := unstructured.NestedSlice(list.Items[i].Object, "webhooks")
+			require.NoError(c.t, err)
+			for _, hook := range hooks {
+				hook.(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = base64.StdEncoding.EncodeToString(authority)
+			}
+			require.NoError(c.t, unstructured.SetNestedSlice(list.Items[i].Object, hooks, "webhooks"))
+			_, err = all.Update(c.t.Context(), &list.Items[i], metav1.UpdateOptions{})
+			require.NoError(c.t, err)
+		}
 	}
 }
 
