@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 // build returns the program of a package, built in a directory of its module.
 func build(t *testing.T, dir, pkg string) string {
 	t.Helper()
-	file := filepath.Join(bin, path.Base(pkg))
+	file := filepath.Join(bin, path.Base(strings.TrimSuffix(pkg, "/cmd")))
 	cmd := exec.Command("go", "build", "-o", file, pkg)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
