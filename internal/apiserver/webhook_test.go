@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -170,6 +171,46 @@ func TestWebhookMatching(t *testing.T) {
 				}
 				h.forget()
 			}
+		})
+	}
+}
+
+// TestWebhookConditions: a webhook is asked if its conditions hold (API-382). The texts are those of kube-apiserver.
+func TestWebhookConditions(t *testing.T) {
+	h := newHooked(t)
+	conditions := func(texts ...string) []any {
+		var list []any
+		for i, text := range texts {
+			list = append(list, fields{"name": fmt.Sprint("c", i), "expression": text})
+		}
+		return list
+	}
+	for _, test := range []struct {
+		id, name, policy string
+		conditions       []any
+		want             int
+		fails            string
+	}{
+		{"API-382", "all hold", "Fail", conditions("object.data.k == 'v'", "oldObject == null", "request.operation == 'CREATE' && request.dryRun"), 1, ""},
+		{"API-382", "one does not", "Fail", conditions("object.data.k == 'v'", "object.data.k == 'w'"), 0, ""},
+		{"API-382", "everyone may do everything", "Fail", conditions("authorizer.group('').resource('pods').check('get').allowed()", "authorizer.requestResource.check('update').allowed()"), 1, ""},
+		{"API-382", "an error", "Fail", conditions("object.spec.x == 1", "object.data.k == 'v'"), 0,
+			`configmaps "b" is forbidden: expression 'object.spec.x == 1' resulted in error: no such key: spec`},
+		{"API-382", "an error, and one does not hold", "Fail", conditions("object.spec.x == 1", "object.data.k == 'w'"), 0, ""},
+		{"API-382", "an error that is ignored", "Ignore", conditions("object.spec.x == 1"), 0, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h.t = t
+			h.use(validatings, webhook(only([]string{"*"}, []string{"configmaps"}, fields{"matchConditions": test.conditions, "failurePolicy": test.policy})))
+			h.take()
+			const body = `{"metadata":{"name":"b"},"data":{"k":"v"}}`
+			if test.fails != "" {
+				h.fails("POST "+configMaps+"?dryRun=All", body, 403, test.fails)
+			} else {
+				h.must("POST "+configMaps+"?dryRun=All", body)
+			}
+			require.Len(t, h.take(), test.want, test.id)
+			h.forget()
 		})
 	}
 }

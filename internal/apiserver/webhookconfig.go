@@ -147,11 +147,7 @@ func checkWebhookFields(hook *admissionregistrationv1.MutatingWebhook, mutating 
 		errs = append(errs, supported(hook.ReinvocationPolicy, path.Child("reinvocationPolicy"), "IfNeeded", "Never")...)
 	}
 	errs = append(errs, checkWebhookClient(&hook.ClientConfig, path.Child("clientConfig"))...)
-	if len(hook.MatchConditions) > 0 {
-		// API-382: a webhook that is asked about other requests than in a real cluster would mislead.
-		errs = append(errs, field.Forbidden(path.Child("matchConditions"), "volsim does not evaluate CEL; leave the conditions out, or use selectors"))
-	}
-	return errs
+	return append(errs, checkConditions(hook.MatchConditions, path.Child("matchConditions"))...)
 }
 
 // supported checks a field that may be absent and has few values.

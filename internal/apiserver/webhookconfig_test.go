@@ -40,7 +40,7 @@ func configurationOf(t *testing.T, name string, hooks ...map[string]any) string 
 }
 
 // TestWebhookConfigurations: what is wrong with the configuration of webhooks. The texts are those of kube-apiserver, as is compared by
-// internal/proof/apiserver, except for API-382.
+// internal/proof/apiserver.
 func TestWebhookConfigurations(t *testing.T) {
 	f := newFixture(t)
 	rule := func(field string, values ...string) map[string]any {
@@ -88,8 +88,10 @@ func TestWebhookConfigurations(t *testing.T) {
 		{"API-381", rule("resources", "*/scale", "pods/scale"), `webhooks[0].rules[0].resources[1]: Invalid value: "pods/scale": if '*/scale' is present, must not specify pods/scale`},
 		{"API-381", rule("resources", "*", "pods"), `webhooks[0].rules[0].resources: Invalid value: ["*","pods"]: if '*' is present, must not specify other resources without subresources`},
 		{"API-381", rule("resources", "*/*", "pods"), `webhooks[0].rules[0].resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources`},
-		{"API-382", map[string]any{"matchConditions": []any{map[string]any{"name": "a", "expression": "true"}}},
-			`webhooks[0].matchConditions: Forbidden: volsim does not evaluate CEL; leave the conditions out, or use selectors`},
+		{"API-382", map[string]any{"matchConditions": []any{map[string]any{"name": "a", "expression": "1"}}},
+			`webhooks[0].matchConditions[0].expression: Invalid value: "1": must evaluate to bool but got int`},
+		{"API-382", map[string]any{"matchConditions": []any{map[string]any{"name": "a", "expression": "true"}, map[string]any{"name": "a", "expression": "true"}}},
+			`webhooks[0].matchConditions[1].name: Duplicate value: "a"`},
 	} {
 		resp, got := f.request("POST "+mutatings, configurationOf(t, "a", webhook(test.hook)))
 		var status metav1.Status

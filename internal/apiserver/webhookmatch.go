@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ type webhook struct {
 	id                                      string
 	mutating                                bool
 	namespaces, objects                     labels.Selector
+	programs                                []celgo.Program // of the conditions that have been evaluated
 }
 
 // webhooks are those of all configurations, in the order in which they are asked. The server's lock guards them.

@@ -318,6 +318,9 @@ func (q *reviews) matches(h *webhook, a *attributes, obj, old []byte) (*resource
 		return nil, nil
 	}
 	ok, err := q.server.selected(h, a, obj, old)
+	if ok && err == nil {
+		ok, err = q.conditionsHold(h, a, version, obj, old)
+	}
 	if !ok || err != nil {
 		return nil, err
 	}

@@ -326,6 +326,22 @@ var preparation = []string{
 }
 
 var hookCases = []hookCase{
+	{name: "cond-true", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"true"}]}`}}, requests: []string{createMap}},
+	{name: "cond-false", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"true"},{"name":"c1","expression":"false"}]}`}}, requests: []string{createMap}},
+	{name: "cond-object", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object.data.k == 'v'"},{"name":"c1","expression":"!has(object.spec)"}]}`}}, requests: []string{createMap}},
+	{name: "cond-request", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"request.operation == 'CREATE' && request.name.startsWith('a-') && request.resource.resource == 'configmaps' && request.kind.kind == 'ConfigMap' && request.namespace == 'default' && !request.dryRun"}]}`}}, requests: []string{createMap}},
+	{name: "cond-old", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"oldObject == null"}]}`}}, requests: []string{createMap}},
+	{name: "cond-options", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"request.options.kind == 'CreateOptions'"}]}`}}, requests: []string{createMap}},
+	{name: "cond-authorizer", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"authorizer.group('').resource('pods').check('get').allowed()"},{"name":"c1","expression":"authorizer.requestResource.check('update').allowed()"}]}`}}, requests: []string{createMap}},
+	{name: "cond-error", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object.data.absent == 'v'"}]}`}}, requests: []string{createMap}},
+	{name: "cond-two-errors", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object.data.absent == 'v'"},{"name":"c1","expression":"object.data.k == 'v'"},{"name":"c2","expression":"object.spec.x == 1"}]}`}}, requests: []string{createMap}},
+	{name: "cond-error-false", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object.data.absent == 'v'"},{"name":"c1","expression":"object.data.k == 'w'"}]}`}}, requests: []string{createMap}},
+	{name: "cond-ignore", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object.data.absent == 'v'"}],"failurePolicy":"Ignore"}`}}, requests: []string{createMap}},
+	{name: "cond-namespace", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"namespaceObject == null"}]}`}}, requests: []string{createMap}},
+	{name: "cond-bad", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object."},{"name":"c1","expression":"1"},{"name":"c2","expression":"request.absent == 1"},{"name":"c3","expression":"unknown == 1"},{"name":"c4","expression":""},{"name":"c5","expression":" "}]}`}}, requests: []string{createMap}},
+	{name: "cond-names", validate: []hook{{"deny", `{"matchConditions":[{"name":"","expression":"true"},{"name":"a","expression":"true"},{"name":"a","expression":"true"},{"name":"not valid","expression":"true"},{"name":"example.com/fine"}]}`}}, requests: []string{createMap}},
+	{name: "cond-mutate", mutate: []hook{{"label", `{"matchConditions":[{"name":"c0","expression":"!has(object.metadata.annotations)"}]}`}, {"more", `{"matchConditions":[{"name":"c0","expression":"object.metadata.labels.hook == 'was-here'"}]}`}}, requests: []string{createMap}},
+	{name: "cond-update", validate: []hook{{"message", `{"matchConditions":[{"name":"c0","expression":"request.operation != 'CREATE' && oldObject.data.k == 'v'"},{"name":"c1","expression":"object == null || object.data.k != 'v'"}]}`}}, requests: []string{createMap, `merge: PATCH /api/v1/namespaces/default/configmaps/a-CASE {"data":{"k":"w"}}`, `DELETE /api/v1/namespaces/default/configmaps/a-CASE`}},
 	{name: "allow", mutate: []hook{{"allow", ""}}, validate: []hook{{"allow", ""}}, requests: []string{
 		createMap,
 		"PUT " + configMaps + `/a-CASE {"metadata":{"name":"a-CASE","labels":{"case":"CASE"}},"data":{"k":"w"}}`,
