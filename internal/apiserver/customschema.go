@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -410,66 +409,4 @@ func withField(content, other map[string]any, name string) map[string]any {
 		content[name] = value
 	}
 	return content
-}
-
-// validate returns what is wrong with an object.
-func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
-	document, err := plain.Unstructured(obj)
-	if err != nil {
-		return field.ErrorList{field.Invalid(nil, "", err.Error())}
-	}
-	return violations(v.validator, document.Object, nil)
-}
-
-// violations returns what is wrong with a value at a path, in the order of the fields.
-func violations(validator *validate.SchemaValidator, value any, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, err := range validator.Validate(value).Errors {
-		errs = append(errs, schemaError(err, at))
-	}
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	return errs
-}
-
-// schemaError returns an error of the validator of the value at a path as the API server reports it.
-func schemaError(err error, path *field.Path) *field.Error {
-	violation, ok := err.(*openapierrors.Validation)
-	if !ok {
-		return field.Invalid(path, "", err.Error())
-	}
-	if name := strings.TrimPrefix(violation.Name, "."); name != "" {
-		path = child(path, name)
-	}
-	number := func(value any) int {
-		if n, ok := value.(int64); ok {
-			return int(n)
-		}
-		return -1
-	}
-	value := violation.Value
-	if value == nil {
-		value = ""
-	}
-	switch violation.Code() {
-	case openapierrors.RequiredFailCode:
-		return field.Required(path, "")
-	case openapierrors.EnumFailCode:
-		var allowed []string
-		for _, v := range violation.Values {
-			text, ok := v.(string)
-			if !ok {
-				data, _ := json.Marshal(v) // it was decoded from JSON
-				text = string(data)
-			}
-			allowed = append(allowed, text)
-		}
-		return field.NotSupported(path, violation.Value, allowed)
-	case openapierrors.TooLongFailCode:
-		return field.TooLong(path, "", number(violation.Valid))
-	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
-		return field.TooMany(path, number(violation.Value), number(violation.Valid))
-	case openapierrors.InvalidTypeCode:
-		return field.TypeInvalid(path, value, err.Error())
-	}
-	return field.Invalid(path, value, err.Error())
 }

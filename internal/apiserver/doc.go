@@ -9,8 +9,10 @@
 //   - request.go: path and query, parsed once into a request; resource.go: the table of resources;
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
-//   - webhookpass.go, webhookreview.go: writes that webhooks are asked about; webhookmatch.go, webhookcondition.go: which; webhookcall.go: over the network;
-//   - definitions.go and the files that begin so: CustomResourceDefinitions; customschema.go: their objects; rules.go: rules in CEL for both;
+//   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks are asked about; webhookmatch.go, webhookcondition.go: which webhooks; webhookquestion.go,
+//     webhookcall.go: what they are shown, and the call;
+//   - definitions.go and the files that begin so: CustomResourceDefinitions; customschema.go, schemaerrors.go: their objects; rules.go: rules
+//     in CEL that a definition compiles; rulecheck.go: their evaluation;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types;
 //   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.

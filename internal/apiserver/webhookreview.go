@@ -1,24 +1,19 @@
 package apiserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
-	"regexp"
 	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -422,203 +417,4 @@ func (q *reviews) patched(h *webhook, a *attributes, v *verdict, version *resour
 		return nil, apierrors.NewInternalError(err)
 	}
 	return obj, nil
-}
-
-// ask returns the answer of a webhook. One that has not been asked yet is asked after this pass.
-func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []byte, again bool) (*verdict, error) {
-	if q.again {
-		if len(q.recorded) == 0 {
-			return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the webhook %q is not in the script", h.Name))
-		}
-		v := q.recorded[0]
-		q.recorded = q.recorded[1:]
-		return v, nil
-	}
-	if s := h.SideEffects; q.dryRun && s != nil && *s != admissionregistrationv1.SideEffectClassNone && *s != admissionregistrationv1.SideEffectClassNoneOnDryRun {
-		// API-393: webhooks of the past may have side effects.
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.Name))
-	}
-	review, err := q.review(a, version, obj, old)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	key, err := reviewKey(h, review, again, a.last)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	if v := q.verdicts[key]; v != nil {
-		q.used = append(q.used, v)
-		return v, nil
-	}
-	q.pending = append(q.pending, &question{key: key, webhook: h, review: review})
-	return nil, errUnanswered
-}
-
-// times are in what a webhook is shown. They pass until it has answered, and make no difference.
-var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
-
-// markedVersion is the resourceVersion of an object that is marked before it is removed. It is not known before.
-var markedVersion = regexp.MustCompile(`"resourceVersion":"\d+"`)
-
-// reviewKey returns what an answer belongs to: all that the webhook is shown.
-func reviewKey(h *webhook, review *admissionv1.AdmissionReview, again, last bool) (string, error) {
-	data, err := json.Marshal(review)
-	if err != nil {
-		return "", err
-	}
-	if last {
-		data = markedVersion.ReplaceAll(data, []byte("0"))
-	}
-	client, err := json.Marshal(h.ClientConfig)
-	return fmt.Sprint(h.mutating, h.id, again, last, string(client), string(times.ReplaceAll(data, []byte("0")))), err
-}
-
-// review returns what a webhook is shown, without a uid (API-386).
-func (q *reviews) review(a *attributes, version *resource, obj, old []byte) (*admissionv1.AdmissionReview, error) {
-	kind, shown := version.gvk(), version
-	requested := a.resource.gvk()
-	if a.body != a.resource {
-		kind, requested, shown = a.body.gvk(), a.body.gvk(), a.body
-	}
-	obj, err := q.convert(obj, a.body, shown)
-	if err != nil {
-		return nil, err
-	}
-	if old, err = q.convert(old, a.body, shown); err != nil {
-		return nil, err
-	}
-	return &admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{
-		Kind: metav1.GroupVersionKind(kind), Resource: metav1.GroupVersionResource(version.GroupVersionResource), SubResource: a.subresource,
-		RequestKind: (*metav1.GroupVersionKind)(&requested), RequestResource: (*metav1.GroupVersionResource)(&a.resource.GroupVersionResource),
-		RequestSubResource: a.subresource, Name: a.name, Namespace: a.namespace, Operation: a.operation, UserInfo: q.user(),
-		Object: runtime.RawExtension{Raw: obj}, OldObject: runtime.RawExtension{Raw: old}, DryRun: &q.dryRun, Options: q.optionsFor(a),
-	}}, nil
-}
-
-// user is who makes the request.
-func (q *reviews) user() authenticationv1.UserInfo {
-	if q.as != nil {
-		return *q.as
-	}
-	return authenticationv1.UserInfo{Username: q.request.client, Groups: clientGroups}
-}
-
-// clientGroups are the groups of every client: it may do everything.
-var clientGroups = []string{"system:masters", "system:authenticated"}
-
-// optionsFor returns the options of the request as those of an operation.
-func (q *reviews) optionsFor(a *attributes) runtime.RawExtension {
-	if q.request.options == nil {
-		return runtime.RawExtension{}
-	}
-	fields := map[string]any{}
-	data, err := json.Marshal(q.request.options)
-	if err == nil {
-		err = json.Unmarshal(data, &fields)
-	}
-	if err != nil {
-		return runtime.RawExtension{}
-	}
-	kind := map[admissionv1.Operation]string{admissionv1.Create: "CreateOptions", admissionv1.Update: "UpdateOptions", admissionv1.Delete: "DeleteOptions"}[a.operation]
-	fields["kind"], fields["apiVersion"] = kind, metav1.SchemeGroupVersion.String()
-	if a.grace != nil {
-		fields["gracePeriodSeconds"] = *a.grace
-	}
-	delete(fields, "force") // API-386: of an apply, which counts as an update or a create
-	data, _ = json.Marshal(fields)
-	return runtime.RawExtension{Raw: data}
-}
-
-// sameJSON reports whether two documents are the same.
-func sameJSON(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
-}
-
-// reviewBody lets webhooks change the body of a request for a subresource, and refuse it. obj has the Go type of its kind, old is nil for a create.
-// Without webhooks it returns the body.
-func reviewBody[T api.Object](r *request, res *resource, name string, obj T) (T, error) {
-	q := r.reviews
-	if q == nil {
-		return obj, nil
-	}
-	a := &attributes{resource: r.resource, subresource: r.subresource, body: res, operation: admissionv1.Create, namespace: r.namespace, name: name}
-	reviewed, err := q.mutateBody(a, obj, nil)
-	if err != nil {
-		return obj, err
-	}
-	data, err := encodeObject(reviewed, res.gvk())
-	if err != nil {
-		return obj, err
-	}
-	return reviewed.(T), q.validate(a, data, nil)
-}
-
-// mutateBody lets webhooks change a body.
-func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Object, error) {
-	data, err := encodeObject(obj, a.body.gvk())
-	if err != nil {
-		return nil, err
-	}
-	read := func(data []byte) (api.Object, []byte, error) { return q.read(a.body, data, nil) }
-	result, changed, err := q.mutate(a, data, old, false, obj, read)
-	if err != nil || !changed {
-		return result, err
-	}
-	if data, err = encodeObject(result, a.body.gvk()); err != nil {
-		return nil, err
-	}
-	result, _, err = q.mutate(a, data, old, true, result, read)
-	return result, err
-}
-
-// bodyOfKind stands for the resource in bodies of a subresource.
-func bodyOfKind(gvk schema.GroupVersionKind) *resource {
-	return &resource{
-		GroupVersionResource: gvk.GroupVersion().WithResource(gvk.Kind), kindName: gvk.Kind, typed: true,
-		stored: func(obj api.Object) api.Object { return obj },
-	}
-}
-
-// scaleBody is the body of the subresource scale.
-var scaleBody = bodyOfKind(scales.gvk())
-
-// validateScale asks the webhooks about the scale of the object of a write.
-func (q *reviews) validateScale(w store.Write) error {
-	data := make([][]byte, 2)
-	for i, obj := range []api.Object{w.Object, w.Old} {
-		scale, err := q.server.scaleOf(q.request.resource, obj.(*plain.Object))
-		if err == nil {
-			data[i], err = encodeObject(scale, scaleBody.gvk())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return q.validate(q.scaleAttributes(), data[0], data[1])
-}
-
-// reviewScale lets webhooks change a scale.
-func (r *request) reviewScale(scale, old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
-	if r.reviews == nil {
-		return scale, nil
-	}
-	before, err := encodeObject(old, scaleBody.gvk())
-	if err != nil {
-		return nil, err
-	}
-	reviewed, err := r.reviews.mutateBody(r.reviews.scaleAttributes(), scale, before)
-	if err != nil {
-		return nil, err
-	}
-	return reviewed.(*autoscalingv1.Scale), nil
-}
-
-// scaleAttributes are those of an update of a scale.
-func (q *reviews) scaleAttributes() *attributes {
-	r := q.request
-	return &attributes{resource: r.resource, subresource: r.subresource, body: scaleBody, operation: admissionv1.Update, namespace: r.namespace, name: r.name}
 }
