@@ -48,7 +48,7 @@ func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Obje
 	return s.call(r, ref, owned)
 }
 
-// ofPod reports whether the request changes a pod through a subresource with a body of its own, which is what is reviewed.
+// ofPod reports whether the request is a binding or an eviction. Webhooks review the Binding or the Eviction then, not the pod.
 func (r *request) ofPod() bool {
 	return r.subresource == "binding" || r.subresource == "eviction" || r.resource.Resource == resourceBindings
 }

@@ -65,7 +65,7 @@ type request struct {
 
 	context context.Context // of the client
 	reviews *reviews        // by webhooks; nil for none
-	options any             // that webhooks are told
+	options any             // of the request, shown to webhooks
 	pass    bool            // it stores nothing
 }
 

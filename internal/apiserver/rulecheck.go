@@ -41,8 +41,8 @@ func readRules(text []byte, isObject bool) *ruleValidator {
 	return &ruleValidator{structural, rules}
 }
 
-// check evaluates the rules for an object; old is nil for a new one. errs is what the schema refuses. Rules that an unchanged value broke before
-// are warnings.
+// check evaluates the rules for an object; old is nil for a new one. errs are the errors of the schema. A rule that the stored object breaks already
+// is a warning as long as the value does not change.
 func (v *ruleValidator) check(obj, old map[string]any, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
 	if slices.ContainsFunc(errs, blocksRules) {
 		// API-403: rules would meet values that they do not expect.

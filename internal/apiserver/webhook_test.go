@@ -398,7 +398,7 @@ func TestWebhookAgain(t *testing.T) {
 	require.Equal(t, map[string]string{"k": "v"}, got.Data)
 }
 
-// TestWebhooksAreNotAsked: a server without a network asks nobody (API-399).
+// TestWebhooksAreNotAsked: a server without a network calls no webhooks (API-399).
 func TestWebhooksAreNotAsked(t *testing.T) {
 	f := newFixture(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

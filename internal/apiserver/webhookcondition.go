@@ -49,7 +49,7 @@ var conditionEnv = sync.OnceValues(func() (*environment.EnvSet, error) {
 	}, environment.StrictCostOpt)
 })
 
-// conditionRequest is what conditions see of an AdmissionRequest.
+// conditionRequest has the fields of an AdmissionRequest that conditions can read.
 type conditionRequest struct {
 	Kind               metav1.GroupVersionKind     `json:"kind"`
 	Resource           metav1.GroupVersionResource `json:"resource"`

@@ -40,7 +40,7 @@ type reviews struct {
 	as       *authenticationv1.UserInfo // nil for the client
 }
 
-// verdict is what a webhook answered, or why it could not be asked.
+// verdict is the answer of a webhook, or why the call failed.
 type verdict struct {
 	Failure  string         `json:"failure,omitempty"`
 	Allowed  bool           `json:"allowed,omitempty"`
@@ -124,7 +124,7 @@ func (q *reviews) Validate(w store.Write) error {
 	return q.validate(q.attributesOf(w), obj, old)
 }
 
-// attributesOf returns what webhooks are told about a write.
+// attributesOf returns the attributes of a write: resource, operation, namespace, name.
 func (q *reviews) attributesOf(w store.Write) *attributes {
 	r := q.request
 	obj, operation := w.Object, admissionv1.Update

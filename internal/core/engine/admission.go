@@ -17,22 +17,27 @@ type Review interface {
 	Answered() bool
 }
 
-// SetAdmission sets who reviews creates from now on. Nil, the default, is nobody. The user's own writes are not reviewed.
+// SetAdmission sets who reviews the objects that actors create from now on. With nil, the default, they are not reviewed. The user's own writes
+// never are.
 func (e *Engine) SetAdmission(a Admission) { e.admission = a }
 
-// reviewed calls fn, which makes a write of p, again until all who review it have answered.
-func (p *Process) reviewed(verb string, ref api.Ref, fn func()) {
-	if p.inline || verb != "create" {
-		fn()
-		return
+// reviewOf returns the review of a write that p is about to make, nil if there is none.
+func (p *Process) reviewOf(verb string, ref api.Ref) Review {
+	if p.engine.admission == nil || p.inline || verb != "create" {
+		return nil
 	}
-	review := p.engine.admission.Review(p.actor.name, ref)
-	if review == nil {
-		fn()
-		return
+	return p.engine.admission.Review(p.actor.name, ref)
+}
+
+// writeReviewed makes a write again until its review is complete. It returns the stored object before the write, too.
+func (p *Process) writeReviewed(review Review, ref api.Ref, fn func() (api.Object, error)) (obj, old api.Object, err error) {
+	effect := func() {
+		old = p.engine.store.Lookup(ref.Kind, ref.Key)
+		obj, err = fn()
 	}
-	for !review.Try(fn) {
+	for !review.Try(effect) {
 		review.Answers().WaitUntil(p, review.Answered)
 		p.engine.writer = p.actor.name
 	}
+	return obj, old, err
 }

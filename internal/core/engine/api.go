@@ -199,16 +199,13 @@ func (server *API) writeAfter(p *Process, latency time.Duration, verb string, re
 	}
 	var obj, old api.Object
 	e.writer = p.actor.name
-	effect := func() {
+	if review := p.reviewOf(verb, ref); review != nil {
+		obj, old, err = p.writeReviewed(review, ref, fn)
+	} else {
 		if e.trace != nil {
 			old = e.store.Lookup(ref.Kind, ref.Key)
 		}
 		obj, err = fn()
-	}
-	if e.admission == nil {
-		effect()
-	} else {
-		p.reviewed(verb, ref, effect)
 	}
 	if e.trace != nil {
 		now := old
