@@ -57,7 +57,11 @@ func TestMain(m *testing.M) {
 // build returns the program of a package, built in a directory of its module.
 func build(t *testing.T, dir, pkg string) string {
 	t.Helper()
-	file := filepath.Join(bin, path.Base(strings.TrimSuffix(pkg, "/cmd")))
+	name := dir
+	if !filepath.IsLocal(dir) {
+		name = path.Base(pkg) // it is of this project
+	}
+	file := filepath.Join(bin, name)
 	cmd := exec.Command("go", "build", "-o", file, pkg)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -128,7 +132,7 @@ func (p *program) ended() int {
 }
 
 // complaint finds lines with errors in the formats of klog, logrus and zap, and what client-go says about watches that break.
-var complaint = regexp.MustCompile(`(?im)^(E\d{4} .*|.*(level=(error|fatal|panic)|"level":"error"|\tERROR\t|^panic:|watch ended with error|watch lost|failed to (list|watch)).*)$`)
+var complaint = regexp.MustCompile(`(?im)^(E\d{4} .*|.*(level=(error|fatal|panic)|"(log\.)?level":"error"|\tERROR\t|^panic:|watch ended with error|watch lost|failed to (list|watch)).*)$`)
 
 // clean checks that the program still runs and logged no error but those that it also logs in a real cluster.
 func (p *program) clean(expected ...string) {
@@ -365,6 +369,15 @@ func (c *cluster) until(o object, name, want string) {
 			c.t.Fatalf("%s of %s %s/%s is %q, want %q", name, o.kind, o.namespace, o.name, got, want)
 		}
 	}
+}
+
+// changes waits until a field has another value than before, and the object is there.
+func (c *cluster) changes(o object, name, before string) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		now := c.field(o, name)
+		return now != before && now != "gone"
+	}, patience, tick, "%s of %s %s/%s stays %s", name, o.kind, o.namespace, o.name, before)
 }
 
 // names returns the names of all objects of a kind in a namespace.
