@@ -289,11 +289,13 @@ func (c *cluster) mount(secret object, dir string) {
 	}
 }
 
-// replace takes the pods of a Deployment away, because a program of the test is in their place.
-func (c *cluster) replace(deployment object) {
+// replace takes the pods of a namespace's Deployments away, because a program of the test is in their place.
+func (c *cluster) replace(deployments ...object) {
 	c.t.Helper()
-	c.patch(deployment, `{"spec":{"replicas":0}}`)
-	c.none("v1", "Pod", deployment.namespace)
+	for _, deployment := range deployments {
+		c.patch(deployment, `{"spec":{"replicas":0}}`)
+	}
+	c.none("v1", "Pod", deployments[0].namespace)
 }
 
 // applyFile applies a file.
