@@ -99,9 +99,9 @@ func withWaiting(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
 // the API server shows it, status is what the kubelet knows.
 func Final(pod *corev1.Pod, status corev1.PodStatus, now metav1.Time) corev1.PodStatus {
 	if initialized(pod) {
-		status.ContainerStatuses = ended(status.ContainerStatuses, len(status.ContainerStatuses))
+		status.ContainerStatuses = allEnded(status.ContainerStatuses, len(status.ContainerStatuses))
 	}
-	status.InitContainerStatuses = ended(status.InitContainerStatuses, attempted(status.InitContainerStatuses))
+	status.InitContainerStatuses = allEnded(status.InitContainerStatuses, attempted(status.InitContainerStatuses))
 	if !Terminal(status.Phase) {
 		status.Phase = corev1.PodFailed
 	}
@@ -111,8 +111,8 @@ func Final(pod *corev1.Pod, status corev1.PodStatus, now metav1.Time) corev1.Pod
 	return status
 }
 
-// ended returns the statuses of which the first n have ended.
-func ended(statuses []corev1.ContainerStatus, n int) []corev1.ContainerStatus {
+// allEnded returns the statuses of which the first n have ended.
+func allEnded(statuses []corev1.ContainerStatus, n int) []corev1.ContainerStatus {
 	at := slices.IndexFunc(statuses[:n], func(c corev1.ContainerStatus) bool { return c.State.Terminated == nil })
 	if at < 0 {
 		return statuses

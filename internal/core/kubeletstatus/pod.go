@@ -19,7 +19,7 @@ func Terminal(phase corev1.PodPhase) bool {
 var (
 	creating     = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 	initializing = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
-	started      = &corev1.ContainerStateRunning{} // Complete adds when
+	started      = &corev1.ContainerStateRunning{} // Complete adds when, also to the next two
 	completed    = &corev1.ContainerStateTerminated{Reason: "Completed"}
 	failed       = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1}
 	noResources  = &corev1.ResourceRequirements{}
@@ -187,10 +187,26 @@ func completeContainers(statuses, stored []corev1.ContainerStatus, containers []
 			status.ImageID = status.Image
 			status.Resources, status.AllocatedResources = &spec.Resources, spec.Resources.Requests
 		}
-		if state := status.State.Running; state != nil && state.StartedAt.IsZero() {
+		switch state := status.State; {
+		case state.Running != nil && state.Running.StartedAt.IsZero():
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at}
+		case state.Terminated == completed || state.Terminated == failed:
+			status.State.Terminated = ended(state.Terminated, &old.State, status.ContainerID, at)
 		}
 	}
+}
+
+// ended returns the state of a container that ends now, with its ID and times (MNT-373): stored, if it has ended in the same way before.
+func ended(state *corev1.ContainerStateTerminated, stored *corev1.ContainerState, id string, at metav1.Time) *corev1.ContainerStateTerminated {
+	if was := stored.Terminated; was != nil && was.Reason == state.Reason && was.ContainerID == id {
+		return was
+	}
+	next := *state
+	next.ContainerID, next.StartedAt, next.FinishedAt = id, at, at
+	if stored.Running != nil {
+		next.StartedAt = stored.Running.StartedAt
+	}
+	return &next
 }
 
 // containerID returns the ID of a container: stored, if that is the same.

@@ -54,12 +54,13 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 		{"MNT-380", Running, corev1.PodRunning, "PodReadyToStartContainers=True Initialized=True Ready=True ContainersReady=True ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0", Ready: true,
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}},
-		{"MNT-387", func(l *Lists, pod *corev1.Pod) corev1.PodStatus {
+		{"MNT-387 MNT-373", func(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 			return Terminated(l, pod, Exited, corev1.PodFailed, "", "")
 		}, corev1.PodFailed,
 			"PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0",
-				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}}},
+				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error",
+					ContainerID: "fakeRuntime://p_ns_u_0_main_0", StartedAt: at, FinishedAt: at}}}},
 	}
 	for i, step := range steps {
 		next := complete(step.status(lists, pod), now)
@@ -86,5 +87,31 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 	want.Name, want.VolumeMounts = "main", mounts
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("container %+v, want %+v", got, want)
+	}
+}
+
+// TestEndedContainer: a container that ends keeps the time of its start, and afterwards the time of its end.
+func TestEndedContainer(t *testing.T) {
+	start := metav1.NewTime(time.Unix(1000, 0).UTC())
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}, InitContainers: []corev1.Container{{Name: "first"}}}}
+	at := func(s int, status corev1.PodStatus) corev1.ContainerStateTerminated {
+		Complete(nil, &status, pod, start.Add(time.Duration(s)*time.Second))
+		pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec, Status: status}
+		if ended := status.ContainerStatuses[0].State.Terminated; ended != nil {
+			return *ended
+		}
+		return corev1.ContainerStateTerminated{}
+	}
+	at(0, Running(nil, pod))
+	if first := pod.Status.InitContainerStatuses[0].State.Terminated; !first.StartedAt.Equal(&start) || !first.FinishedAt.Equal(&start) {
+		t.Errorf("MNT-373: the init container ends as %+v", first)
+	}
+	want := corev1.ContainerStateTerminated{Reason: "Completed", ContainerID: pod.Status.ContainerStatuses[0].ContainerID,
+		StartedAt: start, FinishedAt: metav1.NewTime(start.Add(7 * time.Second))}
+	if got := at(7, Terminated(nil, pod, Exited, corev1.PodSucceeded, "", "")); got != want {
+		t.Errorf("MNT-373: the container ends as %+v, want %+v", got, want)
+	}
+	if got := at(9, Terminated(nil, pod, Exited, corev1.PodSucceeded, "", "")); got != want {
+		t.Errorf("MNT-373: the container that ended is %+v, want %+v", got, want)
 	}
 }
