@@ -26,7 +26,7 @@ type dumpFlags struct {
 
 func (f *dumpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&f.files, "filename", "f", nil,
-		"dump: output of "+dump.Command+", as files or directories; - is standard input")
+		"dump: output of "+dump.Command+", as files, directories or archives; - is standard input")
 	cmd.Flags().StringVar(&f.now, "now", "", "time of the dump, such as 2006-01-02T15:04:05Z; default is its newest timestamp")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
 	cmd.Flags().StringArrayVar(&f.assume, "assume", nil,
@@ -68,7 +68,7 @@ func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
 	return d, opts, nil
 }
 
-// dumpFiles reads the files of a dump. Of a directory it reads all manifests, also in directories within it.
+// dumpFiles reads the files of a dump. Of a directory or an archive it reads all manifests, also in directories within it.
 func dumpFiles(in io.Reader, names []string) ([]dump.File, error) {
 	var files []dump.File
 	for _, name := range names {
@@ -84,6 +84,14 @@ func dumpFiles(in io.Reader, names []string) ([]dump.File, error) {
 		if err != nil {
 			return nil, fileError(name, err)
 		}
+		if info.Mode().IsRegular() && isArchive(name) {
+			found, err := readArchive(name)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, found...)
+			continue
+		}
 		found := []string{name}
 		if info.IsDir() {
 			if _, found, err = filesIn(name); err != nil {
@@ -98,7 +106,7 @@ func dumpFiles(in io.Reader, names []string) ([]dump.File, error) {
 			if err != nil {
 				return nil, fileError(file, err)
 			}
-			files = append(files, dump.File{Name: file, Data: data})
+			files = append(files, dump.File{Name: file, Data: data, Found: info.IsDir()})
 		}
 	}
 	return files, nil

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -210,4 +215,75 @@ func TestPredictRefused(t *testing.T) {
 	require.Contains(t, out, "Refused: create ns shop!: ")
 	require.Contains(t, out, "is cordoned")
 	require.Contains(t, errOut, "volsim: refused: create ns shop!: ")
+}
+
+// archive writes an archive of files, compressed if its name says so, and returns its name.
+func archive(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	var text bytes.Buffer
+	w := tar.NewWriter(&text)
+	for _, entry := range slices.Sorted(maps.Keys(files)) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: entry, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[entry]))}))
+		_, err := w.Write([]byte(files[entry]))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	name = filepath.Join(t.TempDir(), name)
+	if filepath.Ext(name) == ".tar" {
+		require.NoError(t, os.WriteFile(name, text.Bytes(), 0o600))
+		return name
+	}
+	return compressed(t, name, text.Bytes())
+}
+
+// compressed writes a file that is compressed with gzip, and returns its name.
+func compressed(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	var text bytes.Buffer
+	w := gzip.NewWriter(&text)
+	_, err := w.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(name, text.Bytes(), 0o600))
+	return name
+}
+
+// TestDumpArchive: a bundle for support is read as it is. What is no object in it is skipped, and named.
+func TestDumpArchive(t *testing.T) {
+	data, err := os.ReadFile("testdata/dead-node.yaml")
+	require.NoError(t, err)
+	explain := func(file string) (int, string, string) {
+		return shell("", "explain", "-f", file, "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "pod/shop/cart-7c6d9f5b8-m4n7q")
+	}
+	_, want, notes := explain("testdata/dead-node.yaml")
+	bundle := map[string]string{
+		"./bundle/cluster.yaml": string(data), "bundle/version.yaml": "versionNumber: 1", "bundle/errors.json": `["no such resource"]`,
+		"bundle/web.log": "[", "bundle/.cache/x.yaml": "[",
+	}
+	for _, name := range []string{"bundle.tar", "bundle.tar.gz", "bundle.tgz"} {
+		file := archive(t, name, bundle)
+		status, out, errOut := explain(file)
+		require.Zero(t, status, errOut)
+		require.Equal(t, want, out)
+		require.Equal(t, notes+"volsim: ignored: what is no object in "+file+"/bundle/errors.json, "+file+"/bundle/version.yaml\n", errOut)
+	}
+	status, out, errOut := explain(compressed(t, filepath.Join(t.TempDir(), "dump.yaml.gz"), data))
+	require.Zero(t, status, errOut)
+	require.Equal(t, want, out)
+
+	for _, tt := range []struct{ file, want string }{
+		{archive(t, "empty.tar", map[string]string{"a.log": "x"}), "empty.tar: archive contains no manifest (.yaml, .yml, .json)"},
+		{archive(t, "bad.tgz", map[string]string{"claims.yaml": badSize}), "bad.tgz/claims.yaml:9: read dump:"},
+		{archive(t, "item.tar", map[string]string{"a.yaml": "{apiVersion: v1, kind: List, items: [{metadata: {name: a}}]}"}), "item.tar/a.yaml:1: read dump: object without apiVersion or kind"},
+		{"testdata/none.tar.gz", "none.tar.gz: no such file"},
+	} {
+		status, _, errOut := explain(tt.file)
+		require.Equal(t, exitFailed, status)
+		require.Contains(t, errOut, tt.want)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.tar.gz")
+	require.NoError(t, os.WriteFile(broken, []byte("kind: List"), 0o600))
+	status, _, errOut = explain(broken)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errOut, "broken.tar.gz: not compressed with gzip")
 }

@@ -199,6 +199,11 @@ func readFiles(names []string) (files []script.File, err error) {
 	return files, nil
 }
 
+// isManifest reports whether a file is a manifest, by its name.
+func isManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
 // filesIn returns the scripts and the manifests in a directory and those below it, in the order of their names. Hidden directories are
 // skipped.
 func filesIn(dir string) (scripts, manifests []string, err error) {
@@ -213,7 +218,7 @@ func filesIn(dir string) (scripts, manifests []string, err error) {
 		case e.IsDir():
 		case filepath.Ext(path) == ".txtar":
 			scripts = append(scripts, path)
-		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+		case isManifest(path):
 			manifests = append(manifests, path)
 		}
 		return nil

@@ -34,6 +34,8 @@ type Dump struct {
 	Dropped []string
 	// Logs is the number of logs of containers, which kubectl cluster-info dump prints between objects. They are skipped.
 	Logs int
+	// Skipped are the files that were found and have documents that are no objects, such as the settings of a program, sorted by name.
+	Skipped []string
 	// sources are where the objects were read, in the order of the input.
 	sources []source
 	newest  time.Time
@@ -79,6 +81,8 @@ func (s *source) locate(err error) *Error {
 type File struct {
 	Name string
 	Data []byte
+	// Found is set if nobody named the file: it was found in a directory or an archive. Then what is no object is skipped.
+	Found bool
 }
 
 // maxSize bounds a document after expanding YAML aliases. A dump of a large cluster has about 100 MiB.
@@ -91,6 +95,7 @@ func Read(data []byte) (*Dump, error) { return ReadFiles(File{Data: data}) }
 // the line and the object that could not be read.
 func ReadFiles(files ...File) (*Dump, error) {
 	r := &reader{dump: &Dump{Ignored: map[string]int{}}, dropped: map[string]bool{}, seen: map[api.Ref]int{}}
+	skipped := map[string]bool{}
 	for _, file := range files {
 		text, logs, err := withoutLogs(file)
 		if err != nil {
@@ -103,13 +108,17 @@ func ReadFiles(files ...File) (*Dump, error) {
 			if err == nil {
 				err = r.value(data, defaults{})
 			}
+			if other := notObject(""); errors.As(err, &other) && file.Found && len(r.items) == 0 {
+				skipped[file.Name] = true
+				continue
+			}
 			if err != nil {
 				return nil, r.locate(err)
 			}
 		}
 	}
 	d := r.dump
-	d.Dropped = slices.Sorted(maps.Keys(r.dropped))
+	d.Dropped, d.Skipped = slices.Sorted(maps.Keys(r.dropped)), slices.Sorted(maps.Keys(skipped))
 	d.removeIncomplete()
 	d.newest = newestOf(d)
 	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.Simulated(api.KindOf(obj)) }) {
@@ -165,6 +174,12 @@ func (r *reader) locate(err error) error {
 	return at
 }
 
+// notObject says why a document, or an item of a List, is no object.
+type notObject string
+
+// Error returns the reason.
+func (e notObject) Error() string { return string(e) }
+
 // maxDepth bounds Lists within Lists.
 const maxDepth = 8
 
@@ -179,7 +194,7 @@ func (r *reader) value(data []byte, of defaults) error {
 		return nil
 	}
 	if len(data) == 0 || data[0] != '{' {
-		return errors.New("want objects; create it with kubectl get -o yaml")
+		return notObject("want objects; create it with kubectl get -o yaml")
 	}
 	for key, value := range jsonscan.Fields(data) {
 		switch string(key) {
@@ -192,7 +207,7 @@ func (r *reader) value(data []byte, of defaults) error {
 		}
 	}
 	if kind == "" || apiVersion == "" {
-		return errors.New("object without apiVersion or kind; create it with kubectl get -o yaml")
+		return notObject("object without apiVersion or kind; create it with kubectl get -o yaml")
 	}
 	if len(items) == 0 || items[0] != '[' || !strings.HasSuffix(kind, "List") {
 		return r.object(apiVersion, kind, data)

@@ -178,8 +178,19 @@ func Ignored(d *dump.Dump) string {
 	case d.Logs > 1:
 		parts = append(parts, fmt.Sprintf("the logs of %d containers", d.Logs))
 	}
+	if n := len(d.Skipped); n > 0 {
+		named := d.Skipped[:min(n, manySkipped)]
+		what := "what is no object in " + strings.Join(named, ", ")
+		if n > len(named) {
+			what += fmt.Sprintf(" and %d more files", n-len(named))
+		}
+		parts = append(parts, what)
+	}
 	return strings.Join(parts, ", ")
 }
+
+// manySkipped is the number of skipped files that are named.
+const manySkipped = 3
 
 // manyAssumptions is the number of assumptions that are printed in full.
 const manyAssumptions = 12

@@ -48,7 +48,7 @@ func readDump(s *Script, files []File) (step, error) {
 	}
 	var all []dump.File
 	for _, f := range files {
-		all = append(all, dump.File(f))
+		all = append(all, dump.File{Name: f.Name, Data: f.Data})
 	}
 	d, err := dump.ReadFiles(all...)
 	if err != nil {
