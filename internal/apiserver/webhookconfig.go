@@ -67,20 +67,27 @@ func defaultedWebhook(hook map[string]any, mutating bool) map[string]any {
 		}
 	}
 	if rules, ok := hook["rules"].([]any); ok {
-		rules = slices.Clone(rules)
-		for i := range rules {
-			if rule, ok := rules[i].(map[string]any); ok {
-				rules[i] = withDefaults(rule, map[string]any{"scope": "*"})
-			}
-		}
-		hook["rules"] = rules
+		hook["rules"] = defaultedRules(rules)
 	}
 	return hook
 }
 
+// defaultedRules returns a copy of rules with their defaults.
+func defaultedRules(rules []any) []any {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		if rule, ok := rules[i].(map[string]any); ok {
+			rules[i] = withDefaults(rule, map[string]any{"scope": "*"})
+		}
+	}
+	return rules
+}
+
 // withDefaults returns a copy of an object in which the fields that are absent have defaults.
 func withDefaults(fields, defaults map[string]any) map[string]any {
-	fields = maps.Clone(fields)
+	if fields = maps.Clone(fields); fields == nil {
+		fields = map[string]any{}
+	}
 	for name, value := range defaults {
 		if fields[name] == nil {
 			fields[name] = value
@@ -147,7 +154,7 @@ func checkWebhookFields(hook *admissionregistrationv1.MutatingWebhook, mutating 
 		errs = append(errs, supported(hook.ReinvocationPolicy, path.Child("reinvocationPolicy"), "IfNeeded", "Never")...)
 	}
 	errs = append(errs, checkWebhookClient(&hook.ClientConfig, path.Child("clientConfig"))...)
-	return append(errs, checkConditions(hook.MatchConditions, path.Child("matchConditions"))...)
+	return append(errs, checkConditions(hook.MatchConditions, false, path.Child("matchConditions"))...)
 }
 
 // supported checks a field that may be absent and has few values.

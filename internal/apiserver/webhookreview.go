@@ -308,11 +308,11 @@ func (q *reviews) validate(a *attributes, obj, old []byte) error {
 
 // matches returns the resource in the version in which a webhook is asked about a write, nil if it is not asked.
 func (q *reviews) matches(h *webhook, a *attributes, obj, old []byte) (*resource, error) {
-	version := q.server.versionFor(h, a)
+	version := h.scope.version(q.server, a)
 	if version == nil {
 		return nil, nil
 	}
-	ok, err := q.server.selected(h, a, obj, old)
+	ok, err := h.scope.selects(q.server, a, obj, old)
 	if ok && err == nil {
 		ok, err = q.conditionsHold(h, a, version, obj, old)
 	}

@@ -1,0 +1,160 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apicel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// admissionRequest has the fields of an AdmissionRequest that expressions can read.
+type admissionRequest struct {
+	Kind               metav1.GroupVersionKind     `json:"kind"`
+	Resource           metav1.GroupVersionResource `json:"resource"`
+	SubResource        string                      `json:"subResource,omitempty"`
+	RequestKind        metav1.GroupVersionKind     `json:"requestKind"`
+	RequestResource    metav1.GroupVersionResource `json:"requestResource"`
+	RequestSubResource string                      `json:"requestSubResource,omitempty"`
+	Name               string                      `json:"name"`
+	Namespace          string                      `json:"namespace,omitempty"`
+	Operation          string                      `json:"operation"`
+	UserInfo           authenticationv1.UserInfo   `json:"userInfo"`
+	DryRun             bool                        `json:"dryRun,omitempty"`
+	Options            any                         `json:"options,omitempty"`
+}
+
+// shownNamespace has the fields of a Namespace that expressions can read.
+type shownNamespace struct {
+	Metadata namespaceMetadata      `json:"metadata"`
+	Spec     corev1.NamespaceSpec   `json:"spec"`
+	Status   corev1.NamespaceStatus `json:"status"`
+}
+
+// namespaceMetadata is the metadata of such a Namespace. The name of the uid is that of kube-apiserver.
+type namespaceMetadata struct {
+	Name                       string            `json:"name"`
+	GenerateName               string            `json:"generateName"`
+	Namespace                  string            `json:"namespace"`
+	Labels                     map[string]string `json:"labels"`
+	Annotations                map[string]string `json:"annotations"`
+	UID                        string            `json:"UID"`
+	CreationTimestamp          metav1.Time       `json:"creationTimestamp"`
+	DeletionGracePeriodSeconds int64             `json:"deletionGracePeriodSeconds"`
+	DeletionTimestamp          metav1.Time       `json:"deletionTimestamp"`
+	Generation                 int64             `json:"generation"`
+	ResourceVersion            string            `json:"resourceVersion"`
+	Finalizers                 []string          `json:"finalizers"`
+}
+
+func requestType() *apicel.DeclType   { return typeOfStruct(reflect.TypeFor[admissionRequest]()) }
+func namespaceType() *apicel.DeclType { return typeOfStruct(reflect.TypeFor[shownNamespace]()) }
+
+// typeNames are the names in CEL of types whose name in Go is another one.
+var typeNames = map[reflect.Type]string{
+	reflect.TypeFor[admissionRequest](): "AdmissionRequest", reflect.TypeFor[shownNamespace](): "Namespace", reflect.TypeFor[namespaceMetadata](): "NamespaceMetadata",
+}
+
+// typeOfStruct returns the type in CEL of a Go type that is encoded in JSON. Names of structs are those of Kubernetes in CEL.
+func typeOfStruct(t reflect.Type) *apicel.DeclType {
+	switch t.Kind() {
+	case reflect.String:
+		return apicel.StringType
+	case reflect.Bool:
+		return apicel.BoolType
+	case reflect.Int64:
+		return apicel.IntType
+	case reflect.Slice:
+		return apicel.NewListType(typeOfStruct(t.Elem()), -1)
+	case reflect.Map:
+		return apicel.NewMapType(typeOfStruct(t.Key()), typeOfStruct(t.Elem()), -1)
+	case reflect.Interface:
+		return apicel.DynType
+	}
+	if t == reflect.TypeFor[metav1.Time]() {
+		return apicel.TimestampType
+	}
+	fields := map[string]*apicel.DeclField{}
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = apicel.NewDeclField(name, typeOfStruct(t.Field(i).Type), options == "", nil, nil)
+	}
+	name := t.Name()
+	if other := typeNames[t]; other != "" {
+		name = other
+	}
+	return apicel.NewObjectType("kubernetes."+name, fields)
+}
+
+// anyone may do everything, as far as expressions ask.
+type anyone struct{}
+
+func (anyone) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionAllow, "", nil
+}
+
+// requested is the resource that authorizer.requestResource is about.
+type requested struct{ *attributes }
+
+func (r requested) GetName() string                          { return r.name }
+func (r requested) GetNamespace() string                     { return r.namespace }
+func (r requested) GetResource() schema.GroupVersionResource { return r.resource.GroupVersionResource }
+func (r requested) GetSubresource() string                   { return r.subresource }
+
+// celValues returns the values of the variables for a write, of which a webhook or a policy is shown that version. The namespace is null.
+func (q *reviews) celValues(a *attributes, version *resource, obj, old []byte) (map[string]any, error) {
+	review, err := q.review(a, version, obj, old)
+	if err != nil {
+		return nil, err
+	}
+	given := review.Request
+	request := admissionRequest{
+		Kind: given.Kind, Resource: given.Resource, SubResource: given.SubResource, RequestKind: *given.RequestKind, RequestResource: *given.RequestResource,
+		RequestSubResource: given.RequestSubResource, Name: given.Name, Namespace: given.Namespace, Operation: string(given.Operation), UserInfo: given.UserInfo,
+		DryRun: q.dryRun,
+	}
+	if given.Options.Raw != nil {
+		request.Options = json.RawMessage(given.Options.Raw)
+	}
+	data, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	client := &user.DefaultInfo{Name: given.UserInfo.Username, Groups: given.UserInfo.Groups}
+	values := map[string]any{
+		"namespaceObject": nil, "authorizer": library.NewAuthorizerVal(client, anyone{}),
+		"authorizer.requestResource": library.NewResourceAuthorizerVal(client, anyone{}, requested{a}),
+	}
+	for name, text := range map[string][]byte{"request": data, "object": given.Object.Raw, "oldObject": given.OldObject.Raw} {
+		var value map[string]any
+		if text != nil {
+			if err := unmarshal(text, &value); err != nil {
+				return nil, err
+			}
+		}
+		values[name] = any(value)
+		if value == nil {
+			values[name] = nil
+		}
+	}
+	values["request"].(map[string]any)["dryRun"] = q.dryRun
+	return values, nil
+}
+
+// asRequested returns the values with the resource that the request names, in place of that of the version which is shown.
+func asRequested(values map[string]any) map[string]any {
+	values = maps.Clone(values)
+	request := maps.Clone(values["request"].(map[string]any))
+	request["resource"] = request["requestResource"]
+	values["request"] = request
+	return values
+}
