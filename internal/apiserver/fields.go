@@ -105,8 +105,8 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	}
 	entries = f.withTimes(entries, base)
 	for i := range entries {
-		// kube-apiserver does not record when a custom object was scaled.
-		if res.custom && entries[i].Subresource == subresourceScale {
+		// kube-apiserver does not record when an object was scaled.
+		if entries[i].Subresource == subresourceScale {
 			entries[i].Time = nil
 		}
 	}

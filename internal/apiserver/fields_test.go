@@ -105,3 +105,12 @@ func causes(status *metav1.Status) []metav1.StatusCause {
 	}
 	return status.Details.Causes
 }
+
+// TestScaledBy: the manager that scales an object has no time, as on kube-apiserver (internal/proof/apiserver).
+func TestScaledBy(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	f.must("POST /apis/apps/v1/namespaces/default/replicasets", replicaSet)
+	f.must("PATCH /apis/apps/v1/namespaces/default/replicasets/r/scale", `{"spec":{"replicas":3}}`, mergePatch)
+	require.Contains(t, f.must("GET /apis/apps/v1/namespaces/default/replicasets/r", ""),
+		`{"manager":"test","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}`)
+}
