@@ -110,6 +110,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	r.warnOfOwners(obj, "")
+	r.warnOfName(obj)
 	dryRun := len(opts.DryRun) > 0
 	ref := api.Ref{Kind: r.resource.kind, Key: api.Key(r.namespace, obj.GetName())}
 	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {
@@ -139,6 +140,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	r.warnOfOwners(obj, "")
+	r.warnOfName(obj)
 	dryRun, code := len(opts.DryRun) > 0, http.StatusOK
 	updated, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
 		old, err := s.store.Get(r.resource.kind, r.key())
@@ -159,6 +161,14 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	}
 	data, err := s.represent(r, updated)
 	return data, code, err
+}
+
+// warnOfName warns about the name of a configuration of admission that is meant for files of the server (API-411).
+func (r *request) warnOfName(obj api.Object) {
+	const reserved = ".static.k8s.io"
+	if r.resource.isConfiguration() && strings.HasSuffix(obj.GetName(), reserved) {
+		r.warnings = append(r.warnings, fmt.Sprintf("metadata.name: names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", reserved))
+	}
 }
 
 // warnOfOwners warns about owner references that come twice. The store drops them. when says when they were found, "" for before admission.

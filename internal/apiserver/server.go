@@ -154,6 +154,12 @@ func New(cfg Config) *Server {
 	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
 		s.store.UseKindRules(kind, configurationRules(kind))
 	}
+	for _, kind := range []api.Kind{mutatingPolicies, validatingPolicies} {
+		s.store.UseKindRules(kind, policyRules(kind))
+	}
+	for _, kind := range []api.Kind{mutatingBindings, validatingBindings} {
+		s.store.UseKindRules(kind, bindingRules(kind))
+	}
 	s.followWebhooks()
 	if cfg.PodPriority {
 		s.store.CompletePriorities()

@@ -13,6 +13,8 @@ type KindRules struct {
 	Default func(obj *plain.Object)
 	// Check returns what is wrong with an object. It is called for new objects and for updates.
 	Check func(obj *plain.Object) field.ErrorList
+	// CheckStatus does the same for updates of the status. Nil is nothing.
+	CheckStatus func(obj *plain.Object) field.ErrorList
 }
 
 // UseKindRules adds rules of a kind that is not simulated. Without them its objects are stored as they are sent.
@@ -31,5 +33,8 @@ func (s *Store) UseKindRules(kind api.Kind, rules KindRules) {
 func (r KindRules) add(s strategy[*plain.Object]) strategy[*plain.Object] {
 	s.defaults, s.validateCreate = r.Default, r.Check
 	s.validateUpdate = func(obj, _ *plain.Object) field.ErrorList { return r.Check(obj) }
+	if r.CheckStatus != nil {
+		s.validateStatus = func(obj, _ *plain.Object) field.ErrorList { return r.CheckStatus(obj) }
+	}
 	return s
 }
