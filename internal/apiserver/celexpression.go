@@ -218,6 +218,7 @@ func (c *expressions) evaluate(list []*expression, values map[string]any, budget
 		}
 		value, cost, err := x.run(values)
 		if cost > *budget || spent > *budget-cost {
+			// API-422: what follows is not evaluated.
 			return nil, errBudget
 		}
 		*budget -= cost + spent

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apicel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // admissionRequest has the fields of an AdmissionRequest that expressions can read.
@@ -157,4 +159,44 @@ func asRequested(values map[string]any) map[string]any {
 	request["resource"] = request["requestResource"]
 	values["request"] = request
 	return values
+}
+
+// withNamespace returns the values with the namespace of a write.
+func (q *reviews) withNamespace(values map[string]any, a *attributes) (map[string]any, error) {
+	values = maps.Clone(values)
+	if a.namespace == "" || a.resource.kind == store.NamespaceKind {
+		return values, nil
+	}
+	namespace, err := q.server.namespaceOf(a)
+	if err != nil {
+		return nil, err
+	}
+	if namespace == nil {
+		values["namespaceObject"] = map[string]any{
+			"metadata": map[string]any{"name": a.namespace, "labels": map[string]any{namespaceLabel: a.namespace}}, "spec": map[string]any{}, "status": map[string]any{"phase": "Active"},
+		}
+		return values, nil
+	}
+	shown, err := decodedFields(q.server.encode(q.server.byKind[store.NamespaceKind], namespace))
+	if err != nil {
+		return nil, err
+	}
+	// API-417: expressions see a namespace without its kind, its owners, and the managers of its fields.
+	delete(shown, "kind")
+	delete(shown, "apiVersion")
+	if metadata, ok := shown["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+		delete(metadata, "ownerReferences")
+	}
+	values["namespaceObject"] = shown
+	return values, nil
+}
+
+// decodedFields decodes the JSON of an object.
+func decodedFields(data []byte, err error) (map[string]any, error) {
+	var fields map[string]any
+	if err == nil {
+		err = unmarshal(data, &fields)
+	}
+	return fields, err
 }

@@ -53,10 +53,10 @@ func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 // version returns the resource in the version of the scope that a request matches, nil if the rules do not match.
 func (c *scope) version(s *Server, a *attributes) *resource {
 	if c.matching(s, c.excluded, a) != nil {
-		return nil
+		return nil // API-415: an excluded request does not match, whatever the other rules say
 	}
 	if len(c.rules) == 0 {
-		return a.resource
+		return a.resource // API-415: a binding without rules is about all that its policy is about
 	}
 	return c.matching(s, c.rules, a)
 }
@@ -105,6 +105,7 @@ func (s *Server) equivalent(r *resource) []*resource {
 
 // ruleMatches reports whether a rule matches a request, which counts as one for the resource r.
 func ruleMatches(rule *admissionregistrationv1.NamedRuleWithOperations, a *attributes, r *resource) bool {
+	// API-415: a rule of a policy may also name objects.
 	if len(rule.ResourceNames) > 0 && !a.anyName && !slices.Contains(rule.ResourceNames, a.name) {
 		return false
 	}

@@ -106,6 +106,7 @@ type Server struct {
 	documents map[schema.GroupVersion][]byte            // OpenAPI
 	fields    *fieldTracker                             // nil without managedFields
 	webhooks  webhooks
+	policies  policies
 
 	controllers controllers
 }
@@ -161,6 +162,7 @@ func New(cfg Config) *Server {
 		s.store.UseKindRules(kind, bindingRules(kind))
 	}
 	s.followWebhooks()
+	s.followPolicies()
 	if cfg.PodPriority {
 		s.store.CompletePriorities()
 	}

@@ -62,6 +62,13 @@ func (s *Server) ReviewControllers(ctx context.Context) {
 	})
 }
 
+// reviewControllersByPolicies lets policies review what the simulated controllers create (API-429). They need no network, and no answers in scripts.
+func (s *Server) reviewControllersByPolicies() {
+	if backend, ok := s.cfg.Backend.(Admitter); ok {
+		backend.SetAdmission(s)
+	}
+}
+
 // beginReviews begins the reviews as soon as there is a webhook. The caller has the lock.
 func (s *Server) beginReviews() {
 	if c := &s.controllers; !c.wanted || c.begun || s.currentWebhooks().none() {
@@ -137,10 +144,11 @@ func (s *Server) Review(actor string, ref api.Ref) engine.Review {
 	}
 	namespace, _ := objects.SplitKey(ref.Key)
 	r := &request{resource: res, verb: verbCreate, namespace: namespace, actor: actor, context: context.Background(), options: &metav1.CreateOptions{}}
-	if !s.asksWebhooks(r) {
+	asks := s.controllers.begun && s.asksWebhooks(r)
+	if !asks && !s.needsPolicies(r) {
 		return nil
 	}
-	return &controllerReview{reviews: reviews{server: s, verdicts: map[string]*verdict{}, as: userOfActor(actor)}, original: r}
+	return &controllerReview{reviews: reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks, as: userOfActor(actor)}, original: r}
 }
 
 // Try implements engine.Review.

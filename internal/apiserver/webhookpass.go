@@ -15,19 +15,22 @@ import (
 // requestTimeout is how long, in real time, a write may take with all its webhooks.
 const requestTimeout = 34 * time.Second
 
-// reviewed is handle for a write, with the webhooks that its configurations name.
+// reviewed is handle for a write, with the policies and the webhooks that are about it.
 func (s *Server) reviewed(r *request) ([]byte, int, error) {
-	if r.verb == verbGet || r.verb == verbList || !s.asksWebhooks(r) {
+	if r.verb == verbGet || r.verb == verbList {
 		return s.handle(r)
 	}
+	asks, policies := s.asksWebhooks(r), s.needsPolicies(r)
 	answers, again := answersIn(r.context)
 	switch {
-	case answers != nil:
+	case answers != nil && (asks || policies):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
-	case s.cfg.Webhooks != nil && !again:
+	case asks && s.cfg.Webhooks != nil && !again:
 		return s.handleReviewed(r)
+	case policies:
+		// API-399: a server without a network only knows answers of the past.
+		r.reviews = &reviews{server: s, request: r, silent: true}
 	}
-	// API-399: a server without a network only knows answers of the past.
 	return s.handle(r)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -36,7 +35,9 @@ type reviews struct {
 	again    bool       // the request is one that is done again
 	number   uint64     // for a generated name; zero if there is none yet
 	dryRun   bool
-	invoked  invocations
+	invoked  invoked                    // webhooks
+	applied  invoked                    // policies
+	silent   bool                       // webhooks are not asked
 	as       *authenticationv1.UserInfo // nil for the client
 }
 
@@ -60,21 +61,6 @@ type question struct {
 
 // errUnanswered ends a pass.
 var errUnanswered = errors.New("a webhook has not answered yet")
-
-// invocations are the webhooks that one object went through.
-type invocations struct {
-	once     map[*webhook]bool // may be asked again
-	reinvoke map[*webhook]bool // are to be asked again
-	last     []byte            // the object after the last of them
-}
-
-// require lets all webhooks that may be asked again be asked again.
-func (v *invocations) require() {
-	for h := range v.once {
-		v.reinvoke[h] = true
-	}
-	clear(v.once)
-}
 
 // Number implements store.Reviewer.
 func (q *reviews) Number(n uint64) uint64 {
@@ -217,53 +203,41 @@ func (q *reviews) convert(data []byte, from, to *resource) ([]byte, error) {
 	return q.server.encodeUncached(to, obj)
 }
 
-// mutate asks the webhooks that may change an object, one after the other (API-388). stored is the object, and read decodes what became of it.
-func (q *reviews) mutate(a *attributes, obj, old []byte, again bool, stored api.Object, read func([]byte) (api.Object, []byte, error)) (api.Object, bool, error) {
-	if !again {
-		q.invoked = invocations{once: map[*webhook]bool{}, reinvoke: map[*webhook]bool{}}
-	} else if !sameJSON(q.invoked.last, obj) {
-		// API-389: the rest of the admission has changed the object since.
-		q.invoked.require()
-	}
-	dirty := false
+// askMutating asks the webhooks that may change an object, one after the other (API-388).
+func (q *reviews) askMutating(m *mutation) error {
+	q.invoked.begin(m.obj, m.again)
 	for _, h := range q.server.currentWebhooks().mutating {
-		version, err := q.matches(h, a, obj, old)
+		version, err := q.matches(h, m.attributes, m.obj, m.old)
 		if err != nil {
-			return nil, false, err
+			return err
 		}
-		if version == nil || again && !q.invoked.reinvoke[h] {
+		if version == nil || m.again && !q.invoked.reinvoke[h.id] {
 			continue
 		}
-		v, err := q.ask(h, a, version, obj, old, again)
+		v, err := q.ask(h, m.attributes, version, m.obj, m.old, m.again)
 		if err != nil {
-			return nil, false, err
+			return err
 		}
-		patched, err := q.patched(h, a, v, version, obj)
-		changed := false
+		patched, err := q.patched(h, m.attributes, v, version, m.obj)
 		if err == nil && patched != nil {
-			result, before, readErr := read(patched)
-			if readErr != nil {
-				return nil, false, apierrors.NewInternalError(readErr)
+			changed, err := q.replace(m, patched)
+			if err != nil {
+				return err
 			}
-			changed = !sameJSON(obj, before)
-			stored = result
-			if obj, err = q.encodedBody(a, result); err != nil {
-				return nil, false, err
+			if changed {
+				m.changed = true
+				q.invoked.require()
 			}
-		}
-		if changed {
-			dirty = true
-			q.invoked.require()
 		}
 		if h.ReinvocationPolicy != nil && *h.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
-			q.invoked.once[h] = true
+			q.invoked.once[h.id] = true
 		}
 		if err := h.judged(err); err != nil {
-			return nil, false, err
+			return err
 		}
 	}
-	q.invoked.last = obj
-	return stored, dirty, nil
+	q.invoked.last = m.obj
+	return nil
 }
 
 // encodedBody returns the JSON of an object in the version of the request.
@@ -271,8 +245,16 @@ func (q *reviews) encodedBody(a *attributes, obj api.Object) ([]byte, error) {
 	return q.server.encodeUncached(a.body, obj)
 }
 
-// validate asks the webhooks that may refuse a write. The error is that of the first of them (API-390).
+// validate lets policies, and then webhooks, refuse a write.
 func (q *reviews) validate(a *attributes, obj, old []byte) error {
+	if err := q.checkPolicies(a, obj, old); err != nil {
+		return err
+	}
+	return q.askValidating(a, obj, old)
+}
+
+// askValidating asks the webhooks that may refuse a write. The error is that of the first of them (API-390).
+func (q *reviews) askValidating(a *attributes, obj, old []byte) error {
 	var verdicts []*verdict
 	var asked []*webhook
 	unanswered := false
@@ -309,7 +291,7 @@ func (q *reviews) validate(a *attributes, obj, old []byte) error {
 // matches returns the resource in the version in which a webhook is asked about a write, nil if it is not asked.
 func (q *reviews) matches(h *webhook, a *attributes, obj, old []byte) (*resource, error) {
 	version := h.scope.version(q.server, a)
-	if version == nil {
+	if version == nil || q.silent || a.resource.isConfiguration() {
 		return nil, nil
 	}
 	ok, err := h.scope.selects(q.server, a, obj, old)
@@ -347,10 +329,7 @@ func (q *reviews) allowed(h *webhook, v *verdict) error {
 		return &callError{h.Name, v.Failure}
 	}
 	for _, text := range v.Warnings {
-		// API-387: a client gets each warning once.
-		if !slices.Contains(q.request.warnings, text) {
-			q.request.warnings = append(q.request.warnings, text)
-		}
+		q.warn(text)
 	}
 	if v.Allowed {
 		return nil
