@@ -198,7 +198,8 @@ type hookCase struct {
 	rules    string // JSON, "" for ConfigMaps
 	mutate   []hook
 	validate []hook
-	requests []string // METHOD PATH BODY, with CASE for the name; a first word such as merge: is the media type
+	policy   policyCase // beside the webhooks; its name is that of the case
+	requests []string   // METHOD PATH BODY, with CASE for the name; a first word such as merge: is the media type
 }
 
 const (
@@ -295,6 +296,9 @@ func TestWebhooks(t *testing.T) {
 				compare(c, r, h.configuration(want.name, kind, c, list), h.configuration(got.name, kind, c, list))
 			}
 		}
+		for _, r := range c.policy.objects() {
+			compare(c, c.requestOf(r))
+		}
 	}
 	time.Sleep(3 * time.Second) // until kube-apiserver has seen the configurations
 	count := 0
@@ -326,6 +330,23 @@ var preparation = []string{
 }
 
 var hookCases = []hookCase{
+	{name: "policy-order", policy: policyCase{
+		mutate:   `"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'policy': has(object.metadata.labels.hook) ? 'second' : 'first'}}"}}]`,
+		validate: `"validations":[{"expression":"false","messageExpression":"object.data.policy + ' ' + object.metadata.labels.hook"}]`, bind: `"validationActions":["Warn"]`,
+	}, mutate: []hook{{"label", ""}}, validate: []hook{{"allow", ""}}, requests: []string{createMap, "merge: PATCH " + configMaps + `/a-CASE {"data":{"k":"w"}}`}},
+	{name: "policy-denies", policy: policyCase{validate: `"validations":[{"expression":"false"}]`}, mutate: []hook{{"allow", ""}}, validate: []hook{{"message", ""}}, requests: []string{createMap}},
+	{name: "policy-again", policy: policyCase{
+		mutate: `"reinvocationPolicy":"IfNeeded","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'n': object.data.?n.orValue('') + 'x'}}"}}]`,
+	}, mutate: []hook{{"allow", `{"reinvocationPolicy":"IfNeeded"}`}, {"more", ""}}, validate: []hook{{"allow", ""}}, requests: []string{createMap, "merge: PATCH " + configMaps + `/a-CASE {"data":{"k":"w"}}`}},
+	{name: "policy-once", policy: policyCase{
+		mutate: `"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'n': object.data.?n.orValue('') + 'x'}}"}}]`,
+	}, mutate: []hook{{"allow", `{"reinvocationPolicy":"IfNeeded"}`}}, validate: []hook{{"allow", ""}}, requests: []string{createMap}},
+	{name: "policy-same", policy: policyCase{
+		mutate: `"reinvocationPolicy":"IfNeeded","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'k': 'v'}}"}}]`,
+	}, mutate: []hook{{"allow", `{"reinvocationPolicy":"IfNeeded"}`}}, validate: []hook{{"allow", ""}}, requests: []string{createMap, "DELETE " + configMaps + "/a-CASE"}},
+	{name: "policy-nothing", policy: policyCase{
+		mutate: `"matchConditions":[{"name":"a","expression":"has(object.metadata.annotations)"}],"reinvocationPolicy":"IfNeeded","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'seen': 'annotations'}}"}}]`,
+	}, mutate: []hook{{"more", ""}}, validate: []hook{{"allow", ""}}, requests: []string{createMap}},
 	{name: "cond-true", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"true"}]}`}}, requests: []string{createMap}},
 	{name: "cond-false", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"true"},{"name":"c1","expression":"false"}]}`}}, requests: []string{createMap}},
 	{name: "cond-object", validate: []hook{{"deny", `{"matchConditions":[{"name":"c0","expression":"object.data.k == 'v'"},{"name":"c1","expression":"!has(object.spec)"}]}`}}, requests: []string{createMap}},
