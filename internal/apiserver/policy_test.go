@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 // mutates stores a policy that changes ConfigMaps unless the spec says otherwise, with a binding.
@@ -207,6 +210,9 @@ func TestMutatingPoliciesOfPods(t *testing.T) {
 func TestPoliciesOfControllers(t *testing.T) {
 	f := newFixture(t)
 	f.mutates(`"mutations":[`+applies("Object{metadata: Object.metadata{annotations: {'by': request.userInfo.username}}}")+`],`+about("pods", "CREATE"), "")
+	reviewer := internals.Engine(f.cluster).Admission()
+	apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster)), NoManagedFields: true})
+	require.Same(t, reviewer, internals.Engine(f.cluster).Admission(), "another server took over, which may ask no webhooks")
 	f.must("POST /apis/apps/v1/namespaces/default/replicasets", replicaSet)
 	f.server.Do(func() { require.NoError(t, f.cluster.Settle()) })
 	require.Equal(t, 2, strings.Count(f.must("GET "+pods, ""), `"annotations":{"by":"system:serviceaccount:kube-system:replicaset-controller"}`), "API-429")

@@ -34,10 +34,16 @@ type controllerNews struct {
 }
 
 // Admitter is a Backend whose controllers' writes can be reviewed.
-type Admitter interface{ SetAdmission(engine.Admission) }
+type Admitter interface {
+	SetAdmission(engine.Admission)
+	Admission() engine.Admission
+}
 
 // SetAdmission implements Admitter.
 func (b *engineBackend) SetAdmission(a engine.Admission) { b.engine.SetAdmission(a) }
+
+// Admission implements Admitter.
+func (b *engineBackend) Admission() engine.Admission { return b.engine.Admission() }
 
 // controllers are the writes of simulated controllers that are reviewed. The server's lock guards it.
 type controllers struct {
@@ -64,7 +70,8 @@ func (s *Server) ReviewControllers(ctx context.Context) {
 
 // reviewControllersByPolicies lets policies review what the simulated controllers create (API-429). They need no network, and no answers in scripts.
 func (s *Server) reviewControllersByPolicies() {
-	if backend, ok := s.cfg.Backend.(Admitter); ok {
+	// Another server of the cluster evaluates policies, too, and may ask webhooks.
+	if backend, ok := s.cfg.Backend.(Admitter); ok && backend.Admission() == nil {
 		backend.SetAdmission(s)
 	}
 }

@@ -21,6 +21,9 @@ type Review interface {
 // never are.
 func (e *Engine) SetAdmission(a Admission) { e.admission = a }
 
+// Admission returns who reviews them, nil for nobody.
+func (e *Engine) Admission() Admission { return e.admission }
+
 // reviewOf returns the review of a write that p is about to make, nil if there is none.
 func (p *Process) reviewOf(verb string, ref api.Ref) Review {
 	if p.engine.admission == nil || p.inline || verb != "create" {
