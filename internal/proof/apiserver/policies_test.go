@@ -398,6 +398,35 @@ var policyCases = []policyCase{
 		`POST /apis/example.com/v1/namespaces/default/gadgets {"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"w-3"},"spec":{}}`,
 		`POST /apis/example.com/v1/namespaces/default/gadgets {"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"w-4"},"spec":{}}`,
 	}},
+	{name: "exact", match: `"matchPolicy":"Exact","objectSelector":{},"resourceRules":[{"operations":["*"],"apiGroups":["example.com"],"apiVersions":["v2"],"resources":["gadgets"]}]`, validate: `"matchConditions":[{"name":"a","expression":"request.name.startsWith('e-')"}],"validations":[{"expression":"false"}]`, requests: []string{
+		`POST /apis/example.com/v1/namespaces/default/gadgets {"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"e-1"},"spec":{}}`,
+		`POST /apis/example.com/v2/namespaces/default/gadgets {"apiVersion":"example.com/v2","kind":"Gadget","metadata":{"name":"e-2"},"spec":{}}`,
+	}},
+	{name: "upsert", resources: "leases", match: `"objectSelector":{},"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"default"}}`, mutate: `"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{metadata: Object.metadata{annotations: {'operation': request.operation}}}"}}]`,
+		validate: `"validations":[{"expression":"request.operation != 'UPDATE' || object.spec.holderIdentity != 'you'","messageExpression":"oldObject.spec.holderIdentity + ' keeps it'"}]`, requests: []string{
+			`PUT /apis/coordination.k8s.io/v1/namespaces/default/leases/u {"metadata":{"name":"u"},"spec":{"holderIdentity":"me"}}`,
+			`PUT /apis/coordination.k8s.io/v1/namespaces/default/leases/u {"metadata":{"name":"u"},"spec":{"holderIdentity":"you"}}`,
+			`PUT /apis/coordination.k8s.io/v1/namespaces/default/leases/u {"metadata":{"name":"u"},"spec":{"holderIdentity":"they"}}`,
+		}},
+	{name: "status", resources: "persistentvolumeclaims/status", mutate: `"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{status: Object.status{capacity: {'storage': '7Gi'}}, metadata: Object.metadata{annotations: {'by': 'status'}}, spec: Object.spec{volumeName: 'x'}}"}}]`, requests: []string{
+		pvc("s-1", ""), `merge: PATCH /api/v1/namespaces/default/persistentvolumeclaims/s-1/status {"status":{"phase":"Bound"}}`, `merge: PATCH /api/v1/namespaces/default/persistentvolumeclaims/s-1 {"metadata":{"labels":{"a":"b"}}}`,
+	}},
+	{name: "values", resources: "secrets,persistentvolumeclaims,services", validate: `"validations":[{"expression":"false","messageExpression":"request.kind.kind == 'Secret' ? string(object.data.a) + ' ' + object.type + ' ' + string(has(object.stringData)) : request.kind.kind == 'Service' ? string(type(object.spec.ports[0].targetPort) == int) + string(object.spec.ports[0].targetPort) : string(object.spec.resources.requests.storage) + ' ' + string(has(object.status)) + ' ' + string(has(object.metadata.creationTimestamp)) + ' ' + string(has(object.metadata.uid)) + ' ' + string(has(object.metadata.managedFields))"}]`, requests: []string{
+		`POST /api/v1/namespaces/default/secrets {"metadata":{"name":"v","labels":{"case":"CASE"}},"stringData":{"a":"text"}}`,
+		`POST /api/v1/namespaces/default/services {"metadata":{"name":"v","labels":{"case":"CASE"}},"spec":{"ports":[{"port":80}]}}`,
+		`POST /api/v1/namespaces/default/services {"metadata":{"name":"v","labels":{"case":"CASE"}},"spec":{"ports":[{"port":80,"targetPort":"web"}]}}`,
+		`POST /api/v1/namespaces/default/persistentvolumeclaims {"metadata":{"name":"v","labels":{"case":"CASE"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1024Mi"}}}}`,
+	}},
+	{name: "events", match: `"objectSelector":{},"resourceRules":[{"operations":["*"],"apiGroups":["events.k8s.io"],"apiVersions":["v1"],"resources":["events"]}]`, validate: `"matchConditions":[{"name":"a","expression":"object.metadata.name == 'e-events'"}],"validations":[{"expression":"false","messageExpression":"object.apiVersion + ' ' + object.note + ' ' + request.requestKind.group"}]`, requests: []string{
+		`POST /api/v1/namespaces/default/events {"metadata":{"name":"e-events"},"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"reason":"r","message":"m","type":"Normal"}`,
+	}},
+	{name: "cluster", resources: "nodes", match: `"objectSelector":{"matchLabels":{"case":"CASE"}}`, mutate: `"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{metadata: Object.metadata{annotations: {'kind': request.kind.kind, 'namespace': string(namespaceObject == null)}}}"}}]`, requests: []string{
+		`POST /api/v1/nodes {"metadata":{"name":"n-CASE","labels":{"case":"CASE"}}}`,
+	}},
+	{name: "deleted-pods", resources: "pods", validate: `"validations":[{"expression":"request.operation != 'DELETE' || request.options.gracePeriodSeconds != 7","messageExpression":"string(request.options.gracePeriodSeconds) + ' seconds'"}]`, requests: []string{
+		`POST /api/v1/namespaces/default/pods {"metadata":{"name":"d-CASE","labels":{"case":"CASE"}},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}}`,
+		`DELETE /api/v1/namespaces/default/pods/d-CASE {"gracePeriodSeconds":7}`, `DELETE /api/v1/namespaces/default/pods/d-CASE {"gracePeriodSeconds":8}`,
+	}},
 	{name: "both", mutate: `"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'added': 'yes'}}"}}]`, validate: `"validations":[{"expression":"object.data.added == 'no'","messageExpression":"'added: ' + object.data.added"}]`, requests: []string{createMap}},
 	{name: "again-1", mutate: `"reinvocationPolicy":"IfNeeded","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'n': object.data.?n.orValue('') + 'x'}}"}}]`, requests: []string{createMap, patchMap + `{"data":{"k":"w"}}`}},
 }
