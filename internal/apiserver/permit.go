@@ -49,12 +49,14 @@ type Permit struct {
 	Until int
 }
 
-// awaitPermit waits until the request may take effect. Writes of single Events and the beginnings of watches need no permit.
-func (s *Server) awaitPermit(req *http.Request, r *request) {
+// awaitPermit waits until the request may take effect. Writes of single Events and the beginnings of watches need no permit. The error is that of
+// a request whose client gave up before: it must not take effect.
+func (s *Server) awaitPermit(req *http.Request, r *request) error {
 	if s.cfg.Hooks.Await == nil || r.resource.kind == api.Event && r.verb != verbList && r.verb != verbDeleteCollection {
-		return
+		return nil
 	}
 	s.cfg.Hooks.Await(r.transition(), req.Context().Done())
+	return req.Context().Err()
 }
 
 // transition returns the request as a transition.

@@ -339,7 +339,9 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 		}
 		return a, nil
 	}
-	s.awaitPermit(req, r)
+	if err := s.awaitPermit(req, r); err != nil {
+		return nil, err
+	}
 	a, err := s.execute(r)
 	if sleepErr := s.sleep(req, r); sleepErr != nil {
 		return nil, sleepErr

@@ -61,7 +61,7 @@ type Cluster struct {
 	Sequencer *Sequencer
 
 	cfg    Config
-	faults *fake.Faults
+	faults []*fake.Faults // one for each rule, guarded by the lock of the server
 	stop   context.CancelFunc
 	lives  map[string]*life // by name of a controller
 
@@ -75,13 +75,13 @@ var _ differential.Side = (*Cluster)(nil)
 // New starts an empty cluster.
 func New(cfg Config) *Cluster {
 	c := &Cluster{
-		cfg: cfg, Backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), lives: map[string]*life{},
+		cfg: cfg, Backends: map[string]*differential.Backend{}, lives: map[string]*life{},
 		random: rand.New(rand.NewPCG(cfg.Seed, 0)),
 	}
 	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
 		c.Backends[name] = differential.NewBackend(name)
 	}
-	served := apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.Record}
+	served := apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.inject, Wrote: c.Record}
 	if cfg.Sequenced {
 		c.Sequencer = newSequencer(cfg, func(kind api.Kind) int { return c.Server.Changes(kind) })
 		served.Await = c.Sequencer.AwaitRemote
@@ -206,9 +206,30 @@ func (c *Cluster) Machine(node string, what differential.MachineOp) error {
 }
 
 // Fail adds a rule for failing requests.
-func (c *Cluster) Fail(r differential.Rule) (err error) {
-	c.Server.Do(func(*store.Store) { err = r.Add(c.faults) })
-	return err
+func (c *Cluster) Fail(r differential.Rule) error {
+	rule := fake.NewFaults()
+	if err := r.Add(rule); err != nil {
+		return err
+	}
+	c.Server.Do(func(*store.Store) { c.faults = append(c.faults, rule) })
+	if c.Sequencer != nil {
+		c.Sequencer.addRule()
+	}
+	return nil
+}
+
+// inject returns the fault of the first rule that hits a call. As on our side, a rule does not hit a request that was made before it.
+func (c *Cluster) inject(call api.Call) api.Fault {
+	rules := c.faults
+	if c.Sequencer != nil {
+		rules = rules[:min(len(rules), c.Sequencer.known())]
+	}
+	for _, rule := range rules {
+		if fault := rule.Inject(call); fault.Err != nil {
+			return fault
+		}
+	}
+	return api.Fault{}
 }
 
 // Advance advances time, and lets every component do what is due by then.

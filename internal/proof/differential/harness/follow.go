@@ -43,7 +43,7 @@ func (s *Sequencer) next() *transition {
 			if !a.Time.After(since) {
 				later = append(later, a)
 			}
-		case slices.ContainsFunc(s.coming, a.matches):
+		case slices.ContainsFunc(s.coming, a.matches) && !slices.ContainsFunc(s.waiting, a.matches):
 			if !waits {
 				busy[a.Actor] = a.Time
 			}

@@ -47,6 +47,8 @@ type Sequencer struct {
 	coming  []*transition // requests on their way to the server
 	order   []ordered
 	over    bool
+	rules   int // for failing requests, so far
+	hitBy   int // of these, those that were there when the transition with the last permit began
 
 	wake  chan struct{}      // not empty if transitions may be waiting
 	quiet chan chan struct{} // callers of settle
@@ -57,6 +59,7 @@ type Sequencer struct {
 type transition struct {
 	apiserver.Transition
 	permit chan apiserver.Permit
+	rules  int // for failing requests, when it began
 }
 
 // ordered is one action of our components, in our order.
@@ -76,7 +79,28 @@ func newSequencer(cfg Config, changes func(api.Kind) int) *Sequencer {
 
 // Await returns when the transition has its permit.
 func (s *Sequencer) Await(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
-	return s.awaitTransition(&transition{Transition: what, permit: make(chan apiserver.Permit, 1)}, canceled)
+	return s.awaitTransition(s.begin(what), canceled)
+}
+
+// begin returns a transition that begins to wait.
+func (s *Sequencer) begin(what apiserver.Transition) *transition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &transition{Transition: what, permit: make(chan apiserver.Permit, 1), rules: s.rules}
+}
+
+// addRule counts a rule for failing requests.
+func (s *Sequencer) addRule() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules++
+}
+
+// known is the number of rules for failing requests that may hit the request that takes effect.
+func (s *Sequencer) known() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hitBy
 }
 
 func (s *Sequencer) awaitTransition(t *transition, canceled <-chan struct{}) apiserver.Permit {
@@ -105,7 +129,7 @@ func (s *Sequencer) awaitTransition(t *transition, canceled <-chan struct{}) api
 
 // AwaitRemote is Await for transitions that come over the network: requests take time on their way.
 func (s *Sequencer) AwaitRemote(what apiserver.Transition, canceled <-chan struct{}) apiserver.Permit {
-	t := &transition{Transition: what, permit: make(chan apiserver.Permit, 1)}
+	t := s.begin(what)
 	if s.latency > 0 && what.Verb != "" {
 		s.mu.Lock()
 		s.coming = append(s.coming, t)
@@ -175,6 +199,7 @@ func (s *Sequencer) grant() bool {
 	if next == nil {
 		return false
 	}
+	s.hitBy = next.rules
 	next.permit <- apiserver.Permit{Burst: s.variation.Burst, Until: s.until[next.Object.Kind]}
 	s.waiting = without(s.waiting, next)
 	return true

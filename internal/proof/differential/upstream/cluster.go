@@ -85,6 +85,7 @@ const resyncPeriod = 15 * time.Second
 
 // New starts an empty cluster.
 func New(cfg Config) (*Cluster, error) {
+	middling.Store(cfg.Sequenced)
 	c := &Cluster{cfg: cfg, machines: map[string]*machine{}, groups: map[string]int64{}, random: rand.New(rand.NewPCG(cfg.Seed, 1))}
 	// The ephemeral volume controller logs its Events as plain text, so they are derived from its writes.
 	c.Cluster = harness.New(harness.Config{

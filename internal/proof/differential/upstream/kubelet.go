@@ -222,7 +222,14 @@ func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	began := time.Now()
-	resp, err := m.kubelet.cluster.Server.RoundTrip(req)
+	// What has not taken effect when the kubelet ends never does.
+	ctx, cancel := context.WithCancel(req.Context())
+	unbind := context.AfterFunc(m.kubelet.ctx, cancel)
+	resp, err := m.kubelet.cluster.Server.RoundTrip(req.WithContext(ctx))
+	if err != nil || !req.URL.Query().Has("watch") {
+		unbind()
+		cancel()
+	}
 	// MNT-014: the passes of this instant come before an operation goes on.
 	if time.Now().After(began) && inOperation() {
 		m.kubelet.pass(harness.Ends)
