@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // registered are the Events about new nodes.
@@ -55,6 +57,36 @@ func TestKubeletStops(t *testing.T) {
 		"800 n2 True unreachable:NoExecute",
 		"805 n2 True",
 	)
+}
+
+// The two loops overlap if requests take time.
+func TestSlowRequests(t *testing.T) {
+	f := newFixtureWith(t, engine.Config{Latency: 200 * time.Millisecond}, "nodes")
+	f.node("", "n1", "n2", "n3", "n4", "n5")
+	f.pod("a", "n3", 300)
+	f.pod("b", "n3", 300)
+	f.until(12)
+	f.log("NODE-030", registered("5", "n1", "n2", "n3", "n4", "n5")...)
+	f.leases.Stop("n3", f.Now())
+	f.until(67)
+	f.log("NODE-049: the taint does not wait for the pass of the monitor",
+		"65.2 n3 Unknown",
+		"65.2 Normal NodeNotReady n3: Node n3 status is now: NodeNotReady",
+		"65.4 default/a Running Ready=False",
+		"65.4 Warning NodeNotReady default/a: Node is not ready",
+		"65.6 default/b Running Ready=False",
+		"65.6 Warning NodeNotReady default/b: Node is not ready",
+		"65.6 n3 Unknown unreachable:NoSchedule",
+		"65.65 patch n3 failed",
+		"66.15 n3 Unknown unreachable:NoSchedule unreachable:NoExecute")
+	f.pod("c", "n4", 300)
+	f.leases.Stop("n4", f.Now())
+	f.leases.Stop("n5", f.Now())
+	f.until(113)
+	f.Mark()
+	f.node("", "n6")
+	f.until(118)
+	f.log("NODE-049: the pass of the monitor ends when the taint is there, because it sets a rate", registered("116.75", "n6")...)
 }
 
 func TestPartition(t *testing.T) {
@@ -200,6 +232,38 @@ func TestFaults(t *testing.T) {
 		"70.04 default/db Running Ready=False",
 		"70.04 Warning NodeNotReady default/db: Node is not ready",
 	)
+}
+
+// How often a status that cannot be written is tried depends on how long a request takes.
+func TestStatusTries(t *testing.T) {
+	for _, test := range []struct {
+		rule, name string
+		latency    time.Duration
+		want       []string
+	}{
+		{rule: "NODE-034", name: "each tick begins a try, and the last one follows at once", latency: 0,
+			want: []string{"65", "65.02", "65.04", "65.06", "65.08", "65.1", "65.1"}},
+		{rule: "NODE-034", name: "the clock runs from the end of the first try", latency: 5 * time.Millisecond,
+			want: []string{"65.005", "65.035", "65.055", "65.075", "65.095", "65.115", "65.125"}},
+		{rule: "NODE-034", name: "a tick during a try is lost", latency: 15 * time.Millisecond,
+			want: []string{"65.015", "65.065", "65.105", "65.145", "65.175"}},
+		{rule: "NODE-034", name: "the time is over during the second try", latency: 90 * time.Millisecond,
+			want: []string{"65.09", "65.29", "65.47"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixtureWith(t, engine.Config{Latency: test.latency}, "nodes")
+			f.node("", "n1", "n2")
+			f.until(12)
+			f.Mark()
+			f.leases.Stop("n2", f.Now())
+			f.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Node"}, errors.New("broken"))
+			f.until(69)
+			for i := range test.want {
+				test.want[i] += " update-status n2 failed"
+			}
+			f.log(test.rule, test.want...)
+		})
+	}
 }
 
 func TestExchangeOfTaintFails(t *testing.T) {

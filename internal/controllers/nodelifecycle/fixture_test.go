@@ -28,7 +28,12 @@ type fixture struct {
 // newFixture starts the controllers named, or all.
 func newFixture(t testing.TB, controllers ...string) *fixture {
 	t.Helper()
-	f := &fixture{Rig: rig.New(t, engine.Config{}), leases: &leases.Book{}}
+	return newFixtureWith(t, engine.Config{}, controllers...)
+}
+
+func newFixtureWith(t testing.TB, cfg engine.Config, controllers ...string) *fixture {
+	t.Helper()
+	f := &fixture{Rig: rig.New(t, cfg), leases: &leases.Book{}}
 	f.controllers(controllers)
 	return f
 }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	parallelNodes = 8                     // NODE-038: so many nodes of a pass at the same time
-	statusTries   = 6                     // NODE-034: so many tries to write a status
-	statusPause   = 20 * time.Millisecond // NODE-034: between two tries
+	parallelNodes = 8                      // NODE-038: so many nodes of a pass at the same time
+	statusTick    = 20 * time.Millisecond  // NODE-034: when a status is tried to be written again
+	statusPeriod  = 100 * time.Millisecond // NODE-034: after it one try is left
 )
 
 // monitorNodes is a pass over all nodes.
@@ -128,19 +128,27 @@ func (c *controller) monitorNode(p *engine.Process, node *corev1.Node, zones map
 // for none, and whether the pass goes on with the node (NODE-034).
 func (c *controller) updateHealth(p *engine.Process, node *corev1.Node) (current *corev1.Node, observed, ready *corev1.NodeCondition, ok bool) {
 	name := node.Name
-	for try := 1; ; try++ {
+	var began time.Time // when the clock of the tries began to run
+	for last := false; ; {
 		observed, ready, err := c.tryUpdateHealth(p, node)
 		if err == nil {
 			return node, observed, ready, true
 		}
 		// NODE-034: after an error the node is read again.
 		node, err = p.API().Nodes.Get(p, name)
-		if err != nil || try == statusTries {
+		if err != nil || last {
 			p.Decide("NODE-034", nodeRef(name, ""), "the status of the node could not be written: the next pass tries again")
 			c.changed = true
 			return nil, nil, nil, false
 		}
-		p.Sleep(statusPause)
+		if began.IsZero() {
+			began = p.Now()
+		}
+		// NODE-034: ticks that came during the try are lost.
+		since := p.Now().Sub(began)
+		if last = since >= statusPeriod; !last {
+			p.Sleep(statusTick - since%statusTick)
+		}
 	}
 }
 
@@ -194,7 +202,7 @@ func isNotReady(ready *corev1.NodeCondition) bool {
 	return ready != nil && ready.Status != corev1.ConditionTrue
 }
 
-// handleDisruption sets the rates of zones (NODE-042 to NODE-044).
+// handleDisruption sets the rates of zones (NODE-042 to NODE-044, NODE-049).
 func (c *controller) handleDisruption(p *engine.Process, nodes []*corev1.Node, zones map[string][]*corev1.NodeCondition) {
 	found := map[string]ZoneState{}
 	for zone, conditions := range zones {
@@ -211,7 +219,6 @@ func (c *controller) handleDisruption(p *engine.Process, nodes []*corev1.Node, z
 		c.changed = true
 	}
 	c.zones = d.States
-	now := p.Now()
 	switch {
 	case d.Stop:
 		// NODE-043: if no node is ready anywhere, the controller itself may be what is cut off.
@@ -219,8 +226,8 @@ func (c *controller) handleDisruption(p *engine.Process, nodes []*corev1.Node, z
 		for _, node := range nodes {
 			c.markReachable(p, node)
 		}
-		for zone := range c.zones {
-			c.queue(zone).bucket.swap(0, p.Now())
+		for _, zone := range slices.Sorted(maps.Keys(c.zones)) {
+			c.queue(zone).setRate(p, 0)
 		}
 		return
 	case d.Restart:
@@ -228,13 +235,13 @@ func (c *controller) handleDisruption(p *engine.Process, nodes []*corev1.Node, z
 		p.Decide("NODE-044", nil, "some node of the cluster is ready again: NoExecute taints are added again")
 		for _, node := range nodes {
 			if h := c.health[node.Name]; h != nil {
-				h.Probe = now
+				h.Probe = p.Now()
 			}
 		}
 	}
 	for _, zone := range slices.Sorted(slices.Values(d.Changed)) {
 		// NODE-042: the rate depends on the state and the size of the zone.
-		c.queue(zone).bucket.swap(RateOf(c.zones[zone], len(zones[zone])), now)
+		c.queue(zone).setRate(p, RateOf(c.zones[zone], len(zones[zone])))
 		if !d.Restart && c.zones[zone] != Normal {
 			p.Decide("NODE-042", nil, "zone %q is in state %s", zone, c.zones[zone])
 		}

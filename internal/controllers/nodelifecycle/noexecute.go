@@ -62,7 +62,11 @@ func (c *controller) markReachable(p *engine.Process, node *corev1.Node) {
 func (c *controller) addNoExecuteTaints(p *engine.Process) {
 	// NODE-046: SIM: zones in the order of their first nodes.
 	for _, zone := range c.order {
-		c.queues[zone].try(p.Now, func(name string) (bool, time.Duration) { return c.addNoExecuteTaint(p, name) })
+		queue := c.queues[zone]
+		queue.trying = true
+		queue.try(p.Now, func(name string) (bool, time.Duration) { return c.addNoExecuteTaint(p, name) })
+		queue.trying = false
+		queue.tried.Release()
 	}
 	c.scheduleTaints()
 }

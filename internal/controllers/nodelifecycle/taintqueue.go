@@ -3,6 +3,8 @@ package nodelifecycle
 import (
 	"slices"
 	"time"
+
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // taintQueue has the nodes of a zone that wait for a NoExecute taint (NODE-046).
@@ -11,6 +13,9 @@ type taintQueue struct {
 	// known are the nodes that were added and not removed since, waiting or already tainted.
 	known  map[string]bool
 	bucket bucket
+	// trying is set while a pass tries nodes; tried is released at its end.
+	trying bool
+	tried  engine.Signal
 }
 
 type waiting struct {
@@ -72,6 +77,15 @@ func (q *taintQueue) try(now func() time.Time, taint func(node string) (done boo
 			q.insert(waiting{head.node, began.Add(pause + 1)})
 		}
 	}
+}
+
+// setRate changes how many nodes may be tried in a second.
+func (q *taintQueue) setRate(p *engine.Process, rate float32) {
+	// NODE-049: a pass over the queue goes on with the rate with which it began.
+	for q.trying {
+		q.tried.Wait(p, 0)
+	}
+	q.bucket.swap(rate, p.Now())
 }
 
 // bucket is a token bucket for one token (NODE-047). It is full at first.

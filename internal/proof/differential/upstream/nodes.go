@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -59,11 +60,11 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 				return fmt.Errorf("node lifecycle controller: %w", err)
 			}
 			fields := reflect.ValueOf(real).Elem()
-			zones := &zoneForgetter{states: harness.Unexported(fields.FieldByName("zoneStates")).Interface().(map[string]nodelifecycle.ZoneState)}
+			zones := &zoneForgetter{taints: make(chan struct{}, 1), states: harness.Unexported(fields.FieldByName("zoneStates")).Interface().(map[string]nodelifecycle.ZoneState)}
 			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c, zones} })
 			setField(fields, "computeZoneStateFunc", zones.beforeStates)
 			setField(fields, "getPodsAssignedToNode", sortedPods)
-			run = func() { runNodeLifecycle(logged, real, client, c.cfg.Latency > 0) }
+			run = func() { runNodeLifecycle(logged, real, client, zones) }
 		case actors.TaintEviction:
 			if err := controller.AddPodNodeNameIndexer(pods.Informer()); err != nil {
 				return fmt.Errorf("taint eviction controller: %w", err)
@@ -110,9 +111,10 @@ func doNoExecuteTaintingPass(nc *nodelifecycle.Controller, ctx context.Context)
 func monitorNodeHealth(nc *nodelifecycle.Controller, ctx context.Context) error
 
 // runNodeLifecycle runs the controller like its method Run, except that passes of its two loops do not begin at the same instant: in a real
-// process they never do. With apart, for requests that take time, they do not overlap either: one that meets the other waits for its mutex,
-// which is held during requests. Virtual time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time.
-func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface, apart bool) {
+// process they never do. A pass of the monitor that sets the rate of a zone waits for a mutex, which the other loop holds during requests. Virtual
+// time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time. So it waits before that, and the other
+// loop makes no pass until it has ended (NODE-049).
+func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface, zones *zoneForgetter) {
 	fields := reflect.ValueOf(nc).Elem()
 	broadcaster := harness.Unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
 	broadcaster.StartStructuredLogging(3)
@@ -129,21 +131,20 @@ func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client 
 	for range 4 {
 		running.Go(func() { doPodProcessingWorker(nc, ctx) })
 	}
-	pass := make(chan struct{}, 1)
-	alone := func(f func()) {
-		if apart {
-			pass <- struct{}{}
-			defer func() { <-pass }()
-		}
-		f()
-	}
 	running.Go(func() {
 		if sleepUntil(ctx, differential.TaintOffset) == nil {
-			wait.UntilWithContext(ctx, func(ctx context.Context) { alone(func() { doNoExecuteTaintingPass(nc, ctx) }) }, scheduler.NodeEvictionPeriod)
+			wait.UntilWithContext(ctx, func(ctx context.Context) {
+				zones.taints <- struct{}{}
+				defer func() { <-zones.taints }()
+				doNoExecuteTaintingPass(nc, ctx)
+			}, scheduler.NodeEvictionPeriod)
 		}
 	})
 	running.Go(func() {
-		wait.UntilWithContext(ctx, func(ctx context.Context) { alone(func() { _ = monitorNodeHealth(nc, ctx) }) }, 5*time.Second)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			defer zones.end()
+			_ = monitorNodeHealth(nc, ctx)
+		}, 5*time.Second)
 	})
 	<-ctx.Done()
 }
@@ -181,10 +182,21 @@ func (l passNodes) List(selector labels.Selector) ([]*corev1.Node, error) {
 type zoneForgetter struct {
 	states map[string]nodelifecycle.ZoneState
 	counts map[string]bool // zones with a node that counts, in the pass that runs
+	// taints is full while the other loop makes a pass, and from when the pass that runs is about to set rates to its end.
+	taints chan struct{}
+	sets   bool
+	// found are the zones of the pass that runs, left those of the last pass that have not been found again.
+	found, left []zoneSeen
+}
+
+// zoneSeen is what a pass sees of a zone; its name is not known.
+type zoneSeen struct {
+	nodes int
+	state nodelifecycle.ZoneState
 }
 
 func (z *zoneForgetter) begin(nodes []*corev1.Node) {
-	z.counts = map[string]bool{}
+	z.counts, z.found, z.left = map[string]bool{}, nil, z.found
 	for _, node := range nodes {
 		if _, excluded := node.Labels["node.kubernetes.io/exclude-disruption"]; !excluded {
 			z.counts[nodetopology.GetZoneKey(node)] = true
@@ -192,11 +204,29 @@ func (z *zoneForgetter) begin(nodes []*corev1.Node) {
 	}
 }
 
-// beforeStates forgets zones when the pass computes the first state of a zone.
+// beforeStates forgets zones when the pass computes the first state of a zone. If the last pass saw no such zone, which means that rates may be
+// set, the pass waits for that of the other loop.
 func (z *zoneForgetter) beforeStates(compute func([]*corev1.NodeCondition) (int, nodelifecycle.ZoneState)) func([]*corev1.NodeCondition) (int, nodelifecycle.ZoneState) {
 	return func(conditions []*corev1.NodeCondition) (int, nodelifecycle.ZoneState) {
 		maps.DeleteFunc(z.states, func(zone string, _ nodelifecycle.ZoneState) bool { return !z.counts[zone] })
-		return compute(conditions)
+		notReady, state := compute(conditions)
+		seen := zoneSeen{len(conditions), state}
+		z.found = append(z.found, seen)
+		if i := slices.Index(z.left, seen); i >= 0 {
+			z.left = slices.Delete(z.left, i, i+1)
+		} else if !z.sets {
+			z.sets = true
+			z.taints <- struct{}{}
+		}
+		return notReady, state
+	}
+}
+
+// end ends the pass of the monitor.
+func (z *zoneForgetter) end() {
+	if z.sets {
+		z.sets = false
+		<-z.taints
 	}
 }
 
