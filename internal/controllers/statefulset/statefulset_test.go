@@ -306,6 +306,23 @@ func TestOnDelete(t *testing.T) {
 	f.want("STS-044", "pods", f.pods(), "db-0 i:2")
 }
 
+// A pod that a sync adopts is updated with the version that the cache had before.
+func TestAdoptedPod(t *testing.T) {
+	f := newFixtureWith(t, engine.Config{Latency: 10 * time.Millisecond})
+	f.Create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db-0", Labels: map[string]string{"app": "db"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i:1"}}},
+	})
+	f.Create(newSet(1, parallel, func(set *appsv1.StatefulSet) { set.Spec.VolumeClaimTemplates = nil }))
+	f.Advance(time.Second)
+	f.Want("WORK-014, STS-025", f.Lines(func(e trace.Entry) string {
+		if e.Type != trace.Write || e.Object.Kind != api.Pod || e.Actor == api.User || e.Verb == "delete" || e.Verb == "create" {
+			return ""
+		}
+		return fmt.Sprint(e.Time.Sub(engine.DefaultStart), " ", e.Verb, " conflict: ", apierrors.IsConflict(e.Err))
+	}), "20ms patch conflict: false", "40ms update conflict: true", "60ms update conflict: false")
+}
+
 // STS-023 to STS-026: pods that ended are replaced, missing claims are made again, a deleted set only has a status.
 func TestRepairs(t *testing.T) {
 	f := newFixture(t)

@@ -88,10 +88,11 @@ func (c Claimer) Claim(p *engine.Process) ([]*corev1.Pod, error) {
 			}
 			// WORK-001: a pod without a controller that the selector matches is adopted.
 			p.Decide("WORK-001", pod, "%s selects the pod, which has no controller", c.Owner.GetName())
-			adopted, err := c.adopt(p, pod)
+			err := c.adopt(p, pod)
 			switch {
 			case err == nil:
-				claimed = append(claimed, adopted)
+				// WORK-014: the sync goes on with the cached version.
+				claimed = append(claimed, c.withFinalizers(pod))
 			case !apierrors.IsNotFound(err):
 				errs = append(errs, err)
 			}
@@ -116,28 +117,35 @@ func MayAdopt(p *engine.Process, owner api.Object, kind string, fresh func(*engi
 	return nil
 }
 
-func (c Claimer) adopt(p *engine.Process, pod *corev1.Pod) (*corev1.Pod, error) {
+func (c Claimer) adopt(p *engine.Process, pod *corev1.Pod) error {
 	return c.patch(p, pod, func(newest *corev1.Pod) {
 		newest.OwnerReferences = append(slices.Clone(newest.OwnerReferences), c.Ref)
-		for _, name := range c.Finalizers {
-			if !slices.Contains(newest.Finalizers, name) {
-				newest.Finalizers = append(slices.Clone(newest.Finalizers), name)
-			}
-		}
+		newest.Finalizers = c.withFinalizers(newest).Finalizers
 	})
 }
 
+// withFinalizers returns a pod that has the finalizers of adopted pods.
+func (c Claimer) withFinalizers(pod *corev1.Pod) *corev1.Pod {
+	for _, name := range c.Finalizers {
+		if !slices.Contains(pod.Finalizers, name) {
+			with := *pod
+			with.Finalizers = append(slices.Clone(pod.Finalizers), name)
+			pod = &with
+		}
+	}
+	return pod
+}
+
 func (c Claimer) release(p *engine.Process, pod *corev1.Pod) error {
-	_, err := c.patch(p, pod, func(newest *corev1.Pod) {
+	return c.patch(p, pod, func(newest *corev1.Pod) {
 		newest.OwnerReferences = slices.DeleteFunc(slices.Clone(newest.OwnerReferences), func(ref metav1.OwnerReference) bool {
 			return ref.UID == c.Owner.GetUID()
 		})
 		newest.Finalizers = slices.DeleteFunc(slices.Clone(newest.Finalizers), func(name string) bool { return slices.Contains(c.Finalizers, name) })
 	})
-	return err
 }
 
-func (c Claimer) patch(p *engine.Process, pod *corev1.Pod, change func(*corev1.Pod)) (*corev1.Pod, error) {
+func (c Claimer) patch(p *engine.Process, pod *corev1.Pod, change func(*corev1.Pod)) error {
 	patched, err := p.API().Pods.PatchWith(p, api.KeyOf(pod), func(newest *corev1.Pod) error {
 		newest.UID = pod.UID
 		change(newest)
@@ -146,7 +154,7 @@ func (c Claimer) patch(p *engine.Process, pod *corev1.Pod, change func(*corev1.P
 	if err == nil && c.Written != nil {
 		c.Written(patched)
 	}
-	return patched, err
+	return err
 }
 
 // ControllerRef returns the reference of a controller in the objects that it makes.
