@@ -24,7 +24,7 @@ func withControllers(t *testing.T, h *hooked) {
 		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: apiserver.NewWebhooks(nil),
 	}, internals.Engine(h.cluster), apiserver.Pace{Settle: true})
 	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
+	t.Cleanup(func() { h.server.Do(cancel) }) // no answer is heard when the cluster ends
 	h.server.ReviewControllers(ctx)
 }
 
