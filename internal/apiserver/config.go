@@ -1,0 +1,77 @@
+package apiserver
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Backend is the cluster behind a server. The server calls it with its lock held.
+type Backend interface {
+	// Store contains the objects. The server reads it, and writes to it within Call only.
+	Store() *store.Store
+	// Now is the clock of the cluster.
+	Now() time.Time
+	// Call makes a read or a write of one object in the name of call.Actor: fn does it, and returns the object of the answer. Call may add
+	// faults and records. The key of a create with a generated name ends with a slash, or is empty.
+	Call(call api.Call, fn func() (api.Object, error)) (api.Object, error)
+}
+
+// Config configures a server.
+type Config struct {
+	// Backend is the cluster; it must be set.
+	Backend Backend
+	// BodyLimit is the largest request body in bytes. Zero is 3 MiB, as in Kubernetes.
+	BodyLimit int64
+	// Actor returns in whose name a request writes, given the manager of its fields: the parameter fieldManager, or else the name of the
+	// client in User-Agent. Nil is that manager.
+	Actor func(req *http.Request, manager string) string
+	// WatchTimeout is how long, in real time, a watch lasts that names no timeoutSeconds. Zero is 30 minutes; negative is forever, also for
+	// watches that do.
+	WatchTimeout time.Duration
+	// NoManagedFields disables managedFields and server-side apply. The default is false.
+	NoManagedFields bool
+	// TaintNodes adds the not-ready taint to each Node that a client creates, as the admission of kube-apiserver does. The node lifecycle
+	// controller removes it when the node is ready; nothing else does. The default is false.
+	TaintNodes bool
+	// PodPriority sets the priority of each new pod, also of those that controllers create, as the admission of kube-apiserver does. The default
+	// is false.
+	PodPriority bool
+	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
+	Wrote func()
+	// Inject returns what goes wrong with a write: its Err, if it has no effect or if its answer is lost, and Crash, which ends the client's
+	// connections. The actor of the call is user/ and that of the request. It is called with the lock held. Nil lets nothing go wrong.
+	Inject func(api.Call) api.Fault
+	// Sent is called with each request that may have written something, and the code of its answer, with the lock held, before Wrote. Nil
+	// does nothing.
+	Sent func(Sent, int)
+	// Webhooks asks the webhooks that the configurations in the cluster name about the writes of clients. Nil asks none.
+	Webhooks *Webhooks
+	// Hooks slow requests down and order deliveries. The zero value does neither.
+	Hooks Hooks
+}
+
+// Hooks determine when requests take effect and when events arrive.
+type Hooks struct {
+	// Delay returns how long a request waits before it takes effect, and again before its answer arrives; Lag how long a watch event takes.
+	// Both get the actor and are called from any goroutine. Nil is no time.
+	Delay, Lag func(actor string) time.Duration
+	// Await returns when a transition may happen, or when it is canceled. Nil lets all of them happen at once.
+	Await func(what Transition, canceled <-chan struct{}) Permit
+}
+
+// Sent is what matters of a request for doing it again.
+type Sent struct {
+	Method, URI string
+	// Client is the name in User-Agent.
+	Client, ContentType string
+	Body                []byte
+	// Answers are those of webhooks, nil if none was asked. With WithAnswers they are the answers when the request is done again.
+	Answers *Answers
+}
+
+const defaultBodyLimit = 3 << 20
+
+const defaultWatchTimeout = 30 * time.Minute
