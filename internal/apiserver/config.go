@@ -62,7 +62,7 @@ type Hooks struct {
 	Await func(what Transition, canceled <-chan struct{}) Permit
 }
 
-// Sent is what matters of a request for doing it again.
+// Sent has the parts of a request that are needed to send it again.
 type Sent struct {
 	Method, URI string
 	// Client is the name in User-Agent.

@@ -21,7 +21,7 @@ type Review interface {
 // never are.
 func (e *Engine) SetAdmission(a Admission) { e.admission = a }
 
-// Admission returns who reviews them, nil for nobody.
+// Admission returns the reviewer that SetAdmission has set; nil if there is none.
 func (e *Engine) Admission() Admission { return e.admission }
 
 // reviewOf returns the review of a write that p is about to make, nil if there is none.

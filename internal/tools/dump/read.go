@@ -34,7 +34,7 @@ type Dump struct {
 	Dropped []string
 	// Logs is the number of logs of containers, which kubectl cluster-info dump prints between objects. They are skipped.
 	Logs int
-	// Skipped are the files that were found and have documents that are no objects, such as the settings of a program, sorted by name.
+	// Skipped are the found files with documents that are not objects, such as the settings of a program, sorted by name.
 	Skipped []string
 	// sources are where the objects were read, in the order of the input.
 	sources []source
@@ -81,7 +81,7 @@ func (s *source) locate(err error) *Error {
 type File struct {
 	Name string
 	Data []byte
-	// Found is set if nobody named the file: it was found in a directory or an archive. Then what is no object is skipped.
+	// Found is set if the file was found in a directory or an archive, and not named by the user. Documents in it that are not objects are skipped.
 	Found bool
 }
 

@@ -189,7 +189,7 @@ type zoneForgetter struct {
 	found, left []zoneSeen
 }
 
-// zoneSeen is what a pass sees of a zone; its name is not known.
+// zoneSeen is the state of a zone in one pass. The harness does not know the name of the zone.
 type zoneSeen struct {
 	nodes int
 	state nodelifecycle.ZoneState
