@@ -13,9 +13,10 @@ import (
 // policyCase is a policy with a binding, for objects with the label case: NAME unless the spec says otherwise, and requests.
 type policyCase struct {
 	name string
-	// validate and mutate are specs in JSON, without what they are about; "" for none. bind is what the binding has besides the name of the policy.
+	// validate and mutate are the specs of policies in JSON, without matchConstraints; "" for no such policy. bind has the fields of the binding
+	// other than policyName.
 	validate, mutate, bind string
-	// resources are those of the rule, "" for ConfigMaps. Further fields of matchConstraints are in match.
+	// resources are the resources of the rule; "" is ConfigMaps. match has further fields of matchConstraints.
 	resources, match string
 	// before are requests before policies take effect.
 	before   []string
