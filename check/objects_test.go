@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -147,6 +148,19 @@ func TestObjects(t *testing.T) {
   +0s kubelet/n1: update Pod/default/p1: status.phase Succeeded -> Running
 +0s known-phase-changes: PersistentVolumeClaim/default/c-v changes from phase "Bound" to phase "Pending"
   +0s persistentvolume-controller: update PersistentVolumeClaim/default/c-v: status.phase Bound -> Pending`},
+		{"known-phase-changes", "the kubelet has not seen that pod GC failed the pod", func(h *history) {
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Pending"))
+			h.put(actors.PodGC, phased(pod("p1", "v", "n1"), "Failed"))
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Running"))
+		}, ""},
+		{"known-phase-changes", "a pod that failed at its kubelet after pod GC had failed it", func(h *history) {
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Pending"))
+			h.put(actors.PodGC, phased(pod("p1", "v", "n1"), "Failed"))
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Running"))
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Failed"))
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Running"))
+		}, `+0s known-phase-changes: Pod/default/p1 changes from phase "Failed" to phase "Running"
+  +0s kubelet/n1: update Pod/default/p1: status.phase Failed -> Running`},
 		{"deleted-pods-go", "within the time", func(h *history) {
 			h.put("user", deleted(pod("p1", "v", "n1"), start.Add(30*time.Second)))
 			h.after(15 * time.Minute)

@@ -5,24 +5,38 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/trace"
 )
 
 var knownPhases = Invariant{
 	Name:        "known-phase-changes",
 	Description: "the phases of claims, PersistentVolumes and pods change only along known transitions",
-	Rules:       []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
-	Exceptions:  []string{"phases that users write"},
+	Rules:       []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388", "MNT-374"},
+	Exceptions: []string{"phases that users write",
+		"a phase Failed that pod GC wrote: the kubelet, which has not seen it yet, writes its own again"},
 	watch: func(inv *watched, s *state) Watcher {
+		var failedByGC map[types.UID]bool
 		return Watcher{written: func(e *trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
 			if !known || e.Old == nil || e.New == nil || api.IsUser(e.Actor) || e.Old.GetUID() != e.New.GetUID() {
 				return
 			}
 			from, to := phaseOf(e.Old), phaseOf(e.New)
-			if from == to || slices.Contains(ways[from], to) {
+			if from == to {
+				return
+			}
+			// MNT-374: only pod GC fails a pod without its kubelet.
+			uid := e.New.GetUID()
+			byGC := failedByGC[uid]
+			delete(failedByGC, uid)
+			if e.Actor == actors.PodGC {
+				set(&failedByGC, uid, true)
+			}
+			if byGC || slices.Contains(ways[from], to) {
 				return
 			}
 			v := Violation{

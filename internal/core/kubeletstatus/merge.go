@@ -11,7 +11,7 @@ import (
 func owned(c *corev1.PodCondition) bool { return slices.Contains(kubeletConditions, c.Type) }
 
 // Merge returns the status that a kubelet which knows a status gives to a stored pod: everything but the conditions and claims of other writers
-// (MNT-465).
+// (MNT-465). The phase is the one that the kubelet knows, even if the stored pod has ended (MNT-374).
 func Merge(l *Lists, stored, known *corev1.PodStatus) corev1.PodStatus {
 	merged := *known
 	merged.ResourceClaimStatuses, merged.ExtendedResourceClaimStatus = stored.ResourceClaimStatuses, stored.ExtendedResourceClaimStatus

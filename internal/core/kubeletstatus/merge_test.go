@@ -51,6 +51,28 @@ func TestPatched(t *testing.T) {
 	}
 }
 
+// TestMerge: what a kubelet keeps of a status that other writers have changed.
+func TestMerge(t *testing.T) {
+	condition := func(kind corev1.PodConditionType, reason string) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Reason: reason}
+	}
+	for _, tt := range []struct {
+		rule, name          string
+		stored, known, want corev1.PodStatus
+	}{
+		{"MNT-374", "pod GC has failed the pod",
+			corev1.PodStatus{Phase: corev1.PodFailed}, corev1.PodStatus{Phase: corev1.PodPending}, corev1.PodStatus{Phase: corev1.PodPending}},
+		{"MNT-465", "conditions of others stay, and come first",
+			corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodReady, "old"), condition("a", "new")}},
+			corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodReady, "new"), condition("a", "old")}},
+			corev1.PodStatus{Conditions: []corev1.PodCondition{condition("a", "new"), condition(corev1.PodReady, "new")}}},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, kubeletstatus.Merge(nil, &tt.stored, &tt.known))
+		})
+	}
+}
+
 func marshal(t *testing.T, status corev1.PodStatus) []byte {
 	t.Helper()
 	data, err := json.Marshal(corev1.Pod{Status: status})

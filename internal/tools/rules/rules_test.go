@@ -23,7 +23,11 @@ var folder = filepath.Join("..", "..", "..", "docs", "rules")
 func TestCatalogue(t *testing.T) {
 	want, err := rules.Read(os.DirFS(folder))
 	require.NoError(t, err)
-	require.Equal(t, want, rules.All(), "catalogue.jsonl is out of date: run go generate ./internal/tools/rules")
+	got := rules.All()
+	for i := range min(len(want), len(got)) {
+		require.Equal(t, want[i], got[i], "catalogue.jsonl is out of date: run go generate ./internal/tools/rules")
+	}
+	require.Equal(t, len(want), len(got), "catalogue.jsonl is out of date: run go generate ./internal/tools/rules")
 }
 
 // TestRules checks that code and a test name each rule, or left-out.md gives the reason why not; and that nothing names a rule that does
