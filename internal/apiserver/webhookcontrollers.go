@@ -8,16 +8,16 @@ import (
 	"net/http"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// What the simulated controllers create is reviewed, too. Such a write waits in the engine, like one with latency, while the webhook is asked
+// What the simulated controllers write is reviewed, too. Such a write waits in the engine, like one with latency, while the webhook is asked
 // outside of it. The answer comes back as a request to the path below, which is in the script of the run. So a run without the webhooks gets the
 // same answers at the same times.
 
@@ -59,7 +59,7 @@ type openQuestion struct {
 	key    string
 }
 
-// ReviewControllers lets webhooks review what the simulated controllers create from now on, until ctx ends. The answers of webhooks arrive on
+// ReviewControllers lets webhooks review what the simulated controllers write from now on, until ctx ends. The answers of webhooks arrive on
 // goroutines of their own, which run the cluster.
 func (s *Server) ReviewControllers(ctx context.Context) {
 	s.Do(func() {
@@ -68,7 +68,7 @@ func (s *Server) ReviewControllers(ctx context.Context) {
 	})
 }
 
-// reviewControllersByPolicies lets policies review what the simulated controllers create (API-429). They need no network, and no answers in scripts.
+// reviewControllersByPolicies lets policies review what the simulated controllers write (API-429). They need no network, and no answers in scripts.
 func (s *Server) reviewControllersByPolicies() {
 	// Another server of the cluster evaluates policies, too, and may ask webhooks.
 	if backend, ok := s.cfg.Backend.(Admitter); ok && backend.Admission() == nil {
@@ -135,39 +135,114 @@ func (s *Server) serveAnswers(req *http.Request) *answer {
 	return &answer{code: code, contentType: "text/plain; charset=utf-8", data: []byte(text + "\n")}
 }
 
-// controllerReview reviews one create of a simulated controller. It implements engine.Review.
+// controllerReview reviews one write of a simulated controller. It implements engine.Review.
 type controllerReview struct {
 	reviews
 	original *request
-	answers  engine.Signal
-	missing  int
+	// binding is that of a bind; sent is the copy that the store gets. Both are nil for other writes.
+	binding, sent *corev1.Binding
+	answers       engine.Signal
+	missing       int
 }
 
 // Review implements engine.Admission.
-func (s *Server) Review(actor string, ref api.Ref) engine.Review {
-	res := s.resourceOf(ref.Kind)
-	if res == nil {
+func (s *Server) Review(w engine.Write) engine.Review {
+	r := s.requestOf(w)
+	if r == nil {
 		return nil
 	}
-	namespace, _ := objects.SplitKey(ref.Key)
-	r := &request{resource: res, verb: verbCreate, namespace: namespace, actor: actor, context: context.Background(), options: &metav1.CreateOptions{}}
 	asks := s.controllers.begun && s.asksWebhooks(r)
 	if !asks && !s.needsPolicies(r) {
 		return nil
 	}
-	return &controllerReview{reviews: reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks, as: userOfActor(actor)}, original: r}
+	q := &controllerReview{reviews: reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks, as: userOfActor(w.Actor)}, original: r}
+	if w.Binding != nil {
+		q.binding, q.sent = w.Binding.DeepCopy(), w.Binding
+	}
+	return q
+}
+
+// requestOf returns the request of a client that makes the write of a controller; nil for one that is not reviewed.
+func (s *Server) requestOf(w engine.Write) *request {
+	res := s.resourceOf(w.Ref.Kind)
+	if res == nil {
+		return nil
+	}
+	r := &request{resource: res, actor: w.Actor, context: context.Background()}
+	r.namespace, r.name = objects.SplitKey(w.Ref.Key)
+	verb, subresource, _ := strings.Cut(w.Verb, "-")
+	r.subresource = subresource
+	switch {
+	case subresource == subresourceFinalize:
+		return nil // API-395
+	case verb == "create":
+		r.verb, r.name, r.options = verbCreate, "", &metav1.CreateOptions{}
+	case verb == "update":
+		r.verb, r.options = verbUpdate, &metav1.UpdateOptions{}
+	case verb == "patch":
+		r.verb, r.options = verbPatch, &metav1.PatchOptions{}
+	case verb == "delete":
+		r.verb, r.options = verbDelete, optionsOfDelete(w.Delete)
+		if w.Collection {
+			r.verb, r.name = verbDeleteCollection, ""
+		}
+	case verb == "bind":
+		r.verb, r.subresource, r.options = verbCreate, "binding", &metav1.CreateOptions{}
+	default:
+		return nil
+	}
+	return r
+}
+
+// optionsOfDelete returns the options of a delete as a client sends them.
+func optionsOfDelete(opts api.DeleteOptions) *metav1.DeleteOptions {
+	sent := &metav1.DeleteOptions{GracePeriodSeconds: opts.GracePeriodSeconds}
+	if opts.PropagationPolicy != "" {
+		sent.PropagationPolicy = &opts.PropagationPolicy
+	}
+	if opts.UID != "" || opts.ResourceVersion != "" {
+		sent.Preconditions = &metav1.Preconditions{}
+	}
+	if opts.UID != "" {
+		sent.Preconditions.UID = &opts.UID
+	}
+	if opts.ResourceVersion != "" {
+		sent.Preconditions.ResourceVersion = &opts.ResourceVersion
+	}
+	return sent
 }
 
 // Try implements engine.Review.
-func (q *controllerReview) Try(fn func()) bool {
+func (q *controllerReview) Try(fn func() error) (done bool, err error) {
+	if !q.silent {
+		// A delete is reviewed again between its two parts, so nothing takes effect before all answers are there.
+		q.server.store.DryRun(func() { _ = q.pass(fn) }) // its error is that of the write, too
+		q.missing = len(q.pending)
+		for _, asked := range q.pending {
+			q.server.askForController(q, asked)
+		}
+		if q.missing > 0 {
+			return false, nil
+		}
+	}
+	return true, q.pass(fn)
+}
+
+// pass carries out the write, as far as its reviews let it.
+func (q *controllerReview) pass(fn func() error) (err error) {
 	pass := *q.original
 	q.begin(&pass)
-	q.server.store.Reviewed(&q.reviews, fn)
-	q.missing = len(q.pending)
-	for _, asked := range q.pending {
-		q.server.askForController(q, asked)
+	if q.sent != nil {
+		reviewed, err := reviewBody(&pass, bindingBody, q.binding.Name, q.binding.DeepCopy())
+		if err != nil {
+			return err
+		}
+		// Only the body of a bind is reviewed, not the pod (API-395).
+		*q.sent = *reviewed
+		return fn()
 	}
-	return q.missing == 0
+	q.server.store.Reviewed(&q.reviews, func() { err = fn() })
+	return err
 }
 
 // Answers implements engine.Review.

@@ -1,46 +1,67 @@
 package engine
 
-import "github.com/volsim/volsim/api"
+import (
+	corev1 "k8s.io/api/core/v1"
 
-// Admission lets others review what actors create, and take their time for it, as admission webhooks do.
+	"github.com/volsim/volsim/api"
+)
+
+// Admission lets others review what actors write, and take their time for it, as admission webhooks do.
 type Admission interface {
-	// Review returns the review of a create that an actor is about to make, nil if there is none.
-	Review(actor string, ref api.Ref) Review
+	// Review returns the review of a write, nil if there is none.
+	Review(w Write) Review
+}
+
+// Write is a write that an actor is about to make.
+type Write struct {
+	Actor string
+	Verb  string // as in the trace
+	Ref   api.Ref
+	// Delete has the options of a delete. Collection says that it is one of a deletecollection.
+	Delete     api.DeleteOptions
+	Collection bool
+	// Binding is what a bind sends. The review may change it.
+	Binding *corev1.Binding
 }
 
 // Review is the review of one write.
 type Review interface {
-	// Try calls fn, which makes the write. It returns false if fn had no effect because an answer is missing, and has to be called again.
-	Try(fn func()) bool
+	// Try calls fn, which makes the write; without effect if an answer is missing: then it returns false, and has to be called again. The error
+	// is that of fn, or that of a review that refuses the write without calling it.
+	Try(fn func() error) (done bool, err error)
 	// Answers is broadcast when answers arrive; Answered reports that all of them have.
 	Answers() *Signal
 	Answered() bool
 }
 
-// SetAdmission sets who reviews the objects that actors create from now on. With nil, the default, they are not reviewed. The user's own writes
-// never are.
+// SetAdmission sets who reviews what actors write from now on. With nil, the default, it is not reviewed. The user's own writes never are.
 func (e *Engine) SetAdmission(a Admission) { e.admission = a }
 
 // Admission returns the reviewer that SetAdmission has set; nil if there is none.
 func (e *Engine) Admission() Admission { return e.admission }
 
 // reviewOf returns the review of a write that p is about to make, nil if there is none.
-func (p *Process) reviewOf(verb string, ref api.Ref) Review {
-	if p.engine.admission == nil || p.inline || verb != "create" {
+func (p *Process) reviewOf(w Write) Review {
+	if p.engine.admission == nil || p.inline {
 		return nil
 	}
-	return p.engine.admission.Review(p.actor.name, ref)
+	w.Actor = p.actor.name
+	return p.engine.admission.Review(w)
 }
 
 // writeReviewed makes a write again until its review is complete. It returns the stored object before the write, too.
 func (p *Process) writeReviewed(review Review, ref api.Ref, fn func() (api.Object, error)) (obj, old api.Object, err error) {
-	effect := func() {
+	effect := func() error {
 		old = p.engine.store.Lookup(ref.Kind, ref.Key)
 		obj, err = fn()
+		return err
 	}
-	for !review.Try(effect) {
+	for {
+		var done bool
+		if done, err = review.Try(effect); done {
+			return obj, old, err
+		}
 		review.Answers().WaitUntil(p, review.Answered)
 		p.engine.writer = p.actor.name
 	}
-	return obj, old, err
 }

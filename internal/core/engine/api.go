@@ -131,12 +131,23 @@ func (c *client[T]) UpdateStatus(p *Process, obj T) (T, error) {
 
 // Replace is Update with an object that was made for this call alone; see store.Table.Replace.
 func (c *client[T]) Replace(p *Process, obj T) (T, error) {
-	return c.write(p, "update", c.table.KeyOf(obj), func() (T, error) { return c.table.Replace(obj, api.Main) })
+	return c.write(p, "update", c.table.KeyOf(obj), func() (T, error) { return c.replace(p, obj, api.Main) })
 }
 
 // ReplaceStatus is UpdateStatus with an object that was made for this call alone; see store.Table.Replace.
 func (c *client[T]) ReplaceStatus(p *Process, obj T) (T, error) {
-	return c.write(p, "update-status", c.table.KeyOf(obj), func() (T, error) { return c.table.Replace(obj, api.Status) })
+	return c.write(p, "update-status", c.table.KeyOf(obj), func() (T, error) { return c.replace(p, obj, api.Status) })
+}
+
+// replace hands an object over to the store. For a write that may be reviewed, and made again, it is copied.
+func (c *client[T]) replace(p *Process, obj T, sub api.Subresource) (T, error) {
+	if p.engine.admission != nil {
+		if sub == api.Status {
+			return c.table.UpdateStatus(obj)
+		}
+		return c.table.Update(obj)
+	}
+	return c.table.Replace(obj, sub)
 }
 
 // Patch is store.Table.Patch.
@@ -151,6 +162,11 @@ func (c *client[T]) PatchWith(p *Process, key string, change func(obj T) error, 
 
 // Delete is store.Table.Delete.
 func (c *client[T]) Delete(p *Process, key string, opts api.DeleteOptions) (T, error) {
+	if p.engine.admission != nil {
+		obj, err := p.engine.api.Delete(p, api.Ref{Kind: c.table.Kind(), Key: key}, opts)
+		typed, _ := obj.(T)
+		return typed, err
+	}
 	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
 }
 
@@ -185,12 +201,12 @@ func (c *client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T
 
 // write makes an API write in the name of p: a fault or a delay may come first, then fn takes effect, and the write is traced.
 func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
-	return server.writeAfter(p, server.engine.latency, verb, ref, fn)
+	return server.send(p, server.engine.latency, Write{Verb: verb, Ref: ref}, fn)
 }
 
-// writeAfter is write with the time until fn takes effect.
-func (server *API) writeAfter(p *Process, latency time.Duration, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
-	e := server.engine
+// send is write with the time until fn takes effect, and with what a review has to know.
+func (server *API) send(p *Process, latency time.Duration, w Write, fn func() (api.Object, error)) (api.Object, error) {
+	e, verb, ref := server.engine, w.Verb, w.Ref
 	e.effects++
 	fault, err := p.before(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, latency)
 	if err != nil {
@@ -199,7 +215,7 @@ func (server *API) writeAfter(p *Process, latency time.Duration, verb string, re
 	}
 	var obj, old api.Object
 	e.writer = p.actor.name
-	if review := p.reviewOf(verb, ref); review != nil {
+	if review := p.reviewOf(w); review != nil {
 		obj, old, err = p.writeReviewed(review, ref, fn)
 	} else {
 		if e.trace != nil {
@@ -261,11 +277,12 @@ func (server *API) Patch(p *Process, ref api.Ref, patch []byte, sub api.Subresou
 
 // Delete deletes an object of any kind in the name of p.
 func (server *API) Delete(p *Process, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
-	return server.delete(p, server.engine.latency, ref, opts)
+	return server.delete(p, server.engine.latency, Write{Ref: ref, Delete: opts})
 }
 
-func (server *API) delete(p *Process, latency time.Duration, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
-	return server.writeAfter(p, latency, "delete", ref, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
+func (server *API) delete(p *Process, latency time.Duration, w Write) (api.Object, error) {
+	w.Verb = "delete"
+	return server.send(p, latency, w, func() (api.Object, error) { return server.engine.store.Delete(w.Ref.Kind, w.Ref.Key, w.Delete) })
 }
 
 // DeleteCollection deletes the objects of a kind in the namespace with one request. The server deletes one after the other, until one cannot
@@ -273,7 +290,7 @@ func (server *API) delete(p *Process, latency time.Duration, ref api.Ref, opts a
 func (server *API) DeleteCollection(p *Process, kind api.Kind, namespace string, opts api.DeleteOptions) error {
 	return server.collect(p, "deletecollection", kind, namespace, func(objs []api.Object) error {
 		for _, obj := range objs {
-			if _, err := server.delete(p, 0, api.RefTo(obj), opts); err != nil && !apierrors.IsNotFound(err) {
+			if _, err := server.delete(p, 0, Write{Ref: api.RefTo(obj), Delete: opts, Collection: true}); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 		}
@@ -339,9 +356,8 @@ func (server *API) FinalizeNamespace(p *Process, name, version string, finalizer
 
 // Bind gives a pod a node in the name of p; see store.Store.Bind.
 func (server *API) Bind(p *Process, key string, binding *corev1.Binding) (*corev1.Pod, error) {
-	obj, err := server.write(p, "bind", api.Ref{Kind: api.Pod, Key: key}, func() (api.Object, error) {
-		return server.engine.store.Bind(key, binding)
-	})
+	w := Write{Verb: "bind", Ref: api.Ref{Kind: api.Pod, Key: key}, Binding: binding}
+	obj, err := server.send(p, server.engine.latency, w, func() (api.Object, error) { return server.engine.store.Bind(key, w.Binding) })
 	if err != nil {
 		return nil, err
 	}
