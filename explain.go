@@ -2,6 +2,8 @@ package volsim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +36,57 @@ func (c *Cluster) snapshot() snapshot.Snapshot {
 	s.DetachPendingSince = c.detachPendingSince
 	s.Unreachable = c.unreachable
 	s.Populator = c.populator
+	s.Refusals = c.refusals()
 	return s
+}
+
+// refusals reads in the trace which writes of components policies and webhooks have refused, unless the same component wrote the object later.
+func (c *Cluster) refusals() []snapshot.Refusal {
+	if c.Trace() == nil || c.engine.Admission() == nil {
+		return nil
+	}
+	type write struct {
+		actor  string
+		object api.Ref
+	}
+	last, order := map[write]snapshot.Refusal{}, []write(nil)
+	for entry := range c.Trace().Entries() {
+		if entry.Type != trace.Write || api.IsUser(entry.Actor) {
+			continue
+		}
+		by := write{entry.Actor, entry.Object}
+		if _, known := last[by]; known && entry.Err == nil {
+			delete(last, by)
+			order = slices.DeleteFunc(order, func(w write) bool { return w == by })
+		}
+		if rule := refusedBy(entry.Err); rule != "" {
+			if _, known := last[by]; !known {
+				order = append(order, by)
+			}
+			last[by] = snapshot.Refusal{Actor: entry.Actor, Verb: entry.Verb, Object: entry.Object, Rule: rule, Err: entry.Err.Error()}
+		}
+	}
+	list := make([]snapshot.Refusal, len(order))
+	for i, by := range order {
+		list[i] = last[by]
+	}
+	return list
+}
+
+// refusedBy returns the rule by which a policy or a webhook refused a write with this error; "" if none did.
+func refusedBy(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	for _, by := range []struct{ part, rule string }{
+		{"failed calling webhook", "API-392"}, {"admission webhook ", "API-391"}, {"ValidatingAdmissionPolicy ", "API-420"}, {"policy '", "API-425"},
+	} {
+		if strings.Contains(text, by.part) {
+			return by.rule
+		}
+	}
+	return ""
 }
 
 // populator returns the controller that fills volumes from data sources of a kind, and whether the data source with this key exists.

@@ -23,7 +23,7 @@ const podGCPeriod = 20 * time.Second
 
 // attachment explains a VolumeAttachment.
 func (x *explainer) attachment(va *storagev1.VolumeAttachment) Explanation {
-	return x.withAssumptions(x.attachmentState(va))
+	return x.withAssumptions(x.withRefusals(x.attachmentState(va), api.RefTo(va)))
 }
 
 // attachmentState explains a VolumeAttachment: what it waits for, or why it stays.

@@ -20,7 +20,11 @@ import (
 func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 	e := x.claimState(claim)
 	x.noteCondition(&e, claim, "HEALTH-004")
-	return x.withAssumptions(e)
+	objs := []api.Ref{api.RefTo(claim)}
+	if found, ok := x.searches[claim]; ok && found.volume != "" {
+		objs = append(objs, api.Ref{Kind: api.PersistentVolume, Key: found.volume})
+	}
+	return x.withAssumptions(x.withRefusals(e, objs...))
 }
 
 // claimState explains a claim: what blocks its deletion, or what the next sync of its controller decides.

@@ -21,7 +21,7 @@ const attachmentLimit = "VolumeAttachmentLimitExceeded"
 func (x *explainer) pod(pod *corev1.Pod) Explanation {
 	e := x.podState(pod)
 	x.noteCondition(&e, pod, "MNT-346")
-	return x.withAssumptions(e)
+	return x.withAssumptions(x.withRefusals(e, api.RefTo(pod)))
 }
 
 // podState explains a pod: why it has no node, or which volume it waits for.

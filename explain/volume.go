@@ -19,7 +19,7 @@ import (
 
 // volume explains a PersistentVolume.
 func (x *explainer) volume(pv *corev1.PersistentVolume) Explanation {
-	return x.withAssumptions(x.volumeState(pv))
+	return x.withAssumptions(x.withRefusals(x.volumeState(pv), api.RefTo(pv)))
 }
 
 // volumeState explains a PersistentVolume: what blocks its deletion, and what its reclaim policy does.

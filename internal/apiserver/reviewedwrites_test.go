@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -22,6 +23,24 @@ func (f *fixture) node() {
 		_, err := f.cluster.AddNode("n1")
 		require.NoError(f.t, err)
 	})
+}
+
+// explain returns the explanation of a claim or a pod, "" if it does not exist.
+func (f *fixture) explain(path string) (text string) {
+	f.t.Helper()
+	kind := "pod/"
+	if strings.HasPrefix(path, claims) {
+		kind = "pvc/"
+	}
+	f.server.Do(func() {
+		e, err := f.cluster.Explain(kind + "default/" + path[strings.LastIndexByte(path, '/')+1:])
+		if err == nil {
+			text = e.String()
+		} else {
+			require.True(f.t, apierrors.IsNotFound(err), err)
+		}
+	})
+	return text
 }
 
 // TestPoliciesOfUpdates: a write of a controller that a policy refuses has no effect until the policy is gone (API-429).
@@ -68,10 +87,12 @@ func TestPoliciesOfUpdates(t *testing.T) {
 			pass(time.Minute)
 			_, got := f.request("GET "+test.path, "")
 			require.NotContains(t, got, test.want)
+			require.Contains(t, f.explain(test.path), " was refused: ")
 			f.must("DELETE "+policiesPath+"/p", "")
 			pass(10 * time.Minute)
 			_, got = f.request("GET "+test.path, "")
 			require.Contains(t, got, test.want)
+			require.NotContains(t, f.explain(test.path), " was refused: ")
 		})
 	}
 }

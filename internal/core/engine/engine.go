@@ -110,7 +110,7 @@ type Engine struct {
 	effects uint64
 	// See outside.go.
 	outside Outside
-	// admission reviews the objects that actors create; nil for no reviews.
+	// admission reviews what actors write; nil for no reviews.
 	admission Admission
 	attached  map[any]any
 	closing   bool // the engine ends: informers need not leave each other

@@ -61,6 +61,17 @@ type Snapshot struct {
 	// DetachPendingSince reports since when the attach/detach controller has been waiting to detach a volume from a node. Nil, and
 	// false: unknown, so the wait is counted from Now, as after a restart of that controller (ATT-134).
 	DetachPendingSince func(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool)
+	// Refusals are the last writes of components to objects that admission policies or webhooks have refused.
+	Refusals []Refusal
+}
+
+// Refusal is a write that was refused.
+type Refusal struct {
+	Actor  string
+	Verb   string // of the trace
+	Object api.Ref
+	Rule   string // API-391, API-392, API-420 or API-425
+	Err    string
 }
 
 // The kinds of objects whose pods the scheduler spreads by default.
