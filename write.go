@@ -35,7 +35,12 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		if !named {
 			try = s.Try // the name is generated when the object is created
 		}
-		tried, err := try(sent)
+		var tried store.Tried
+		if c.engine.Admission() == nil {
+			tried, err = try(sent)
+		} else {
+			err = c.engine.API().TryCreate(c.engine.User(), sent)
+		}
 		if err != nil && !isMissing(err, given) {
 			return describe("create", sent, err)
 		}
@@ -73,9 +78,11 @@ func (c *Cluster) give(obj api.Object) error {
 	if err != nil {
 		return err
 	}
-	tried, err := c.engine.Store().Prepare(sent)
-	if err != nil {
-		return describe("create", sent, err)
+	var tried store.Tried
+	if c.engine.Admission() == nil {
+		if tried, err = c.engine.Store().Prepare(sent); err != nil {
+			return describe("create", sent, err)
+		}
 	}
 	return c.send("create", nil, sent, func() (api.Object, error) {
 		return c.engine.API().Create(c.engine.User(), sent, store.CreateOptions{Owned: true, Tried: tried})

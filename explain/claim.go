@@ -20,11 +20,8 @@ import (
 func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 	e := x.claimState(claim)
 	x.noteCondition(&e, claim, "HEALTH-004")
-	objs := []api.Ref{api.RefTo(claim)}
-	if found, ok := x.searches[claim]; ok && found.volume != "" {
-		objs = append(objs, api.Ref{Kind: api.PersistentVolume, Key: found.volume})
-	}
-	return x.withAssumptions(x.withRefusals(e, objs...))
+	pv := api.Ref{Kind: api.PersistentVolume, Key: x.searches[claim].volume}
+	return x.withAssumptions(x.withRefusals(e, api.RefTo(claim), pv))
 }
 
 // claimState explains a claim: what blocks its deletion, or what the next sync of its controller decides.

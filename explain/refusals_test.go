@@ -29,13 +29,17 @@ func TestRefusals(t *testing.T) {
 		want       string
 	}{
 		{"API-420", "the volume that fits", claim, refused("API-420", "update", pv, "no"), `
+  because    the last update of pv/v by persistentvolume-controller was refused: no (API-420)
+  next       persistentvolume-controller syncs the claim
   to do      change what refuses the update of pv/v, or the object so that it is accepted
   changes    only when you act: persistentvolume-controller tries again, and is refused while nothing changes
-  note       the last update of pv/v by persistentvolume-controller was refused: no (API-420)`},
+  note       otherwise: volume v fits (MATCH-020) (BIND-054)`},
 		{"API-391", "the status of the claim", claim, refused("API-391", "update-status", claim, "no"), `
+  because    the last update of the status of pvc/default/data by persistentvolume-controller was refused: no (API-391)
+  next       persistentvolume-controller syncs the claim
   to do      change what refuses the update of the status of pvc/default/data, or the object so that it is accepted
   changes    only when you act: persistentvolume-controller tries again, and is refused while nothing changes
-  note       the last update of the status of pvc/default/data by persistentvolume-controller was refused: no (API-391)`},
+  note       otherwise: volume v fits (MATCH-020) (BIND-054)`},
 		{"API-391", "the user has to act anyway", other, refused("API-391", "update", other, "no"), `
   to do      create a volume that fits
   changes    only when you act: the PersistentVolume controller syncs it every 15s with the same result

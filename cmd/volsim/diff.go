@@ -177,7 +177,7 @@ func (f *diffFlags) runScript(cmd *cobra.Command, name string, seed *int64) (run
 	s := scripts[0]
 	s.noteUnsimulated(cmd.ErrOrStderr())
 	result, err := script.Run(s.Script,
-		script.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
+		script.Options{Seed: seed, Until: f.until, Continue: true, Policies: followPolicies, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
 	if result.Cluster == nil {
 		return run, nil, err
 	}
@@ -204,7 +204,7 @@ func (f *diffFlags) readDump(cmd *cobra.Command, name string, seed *int64) (run 
 	if f.until == 0 {
 		return rundiff.Run{Name: name, Objects: d.Objects}, func() {}, nil
 	}
-	opts := dump.Options{}
+	opts := dump.Options{Policies: followPolicies}
 	if seed != nil {
 		opts.Seed = *seed
 	}

@@ -124,6 +124,7 @@ func documentFolder(t *testing.T, root string) string {
 	} {
 		file(name, source)
 	}
+	file("policy.yaml", "cmd/volsim/testdata/policies/policy.yaml")
 	write(t, dir, "cluster.yaml", runClaim)
 	write(t, dir, "model.yaml", runClaim)
 	for shard := range 16 {

@@ -36,7 +36,7 @@ func (f *dumpFlags) register(cmd *cobra.Command) {
 
 // read reads the dump and reports ignored objects and fields on stderr, in one line.
 func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
-	opts := dump.Options{Seed: f.seed, Assume: f.assume}
+	opts := dump.Options{Seed: f.seed, Assume: f.assume, Policies: followPolicies}
 	switch f.output {
 	case "text", "json", "yaml":
 	default:

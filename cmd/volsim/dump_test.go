@@ -48,6 +48,9 @@ var answers = []struct {
 	{name: "predict-retain",
 		args: []string{"predict", "-f", "released.yaml", "--", "patch", "pv/pvc-d5a7b088-1074-4753-93b0-7580b20c5eda",
 			`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`}},
+	{name: "explain-policy", args: []string{"explain", "-f", "refused-binding.yaml", "pvc/shop/data"}},
+	{name: "predict-policy", errOut: shopIgnored,
+		args: []string{"predict", "-f", "running.yaml", "--for", "5m", "--", "apply", "-f", "policies/no-bindings.yaml", "then", "drain", "node/ip-10-0-1-20"}},
 	{name: "predict-nothing", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "nothing"}},
 }
 

@@ -91,7 +91,7 @@ func (o *graphOptions) machine() (*graph.Machine, func(*graph.Machine, io.Writer
 
 // observe runs a script and adds its transitions. A failed expectation is an error.
 func observe(machine *graph.Machine, s input) error {
-	result, err := script.Run(s.Script, script.Options{})
+	result, err := script.Run(s.Script, script.Options{Policies: followPolicies})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 		machine.Observe(result.Cluster.Trace())

@@ -184,6 +184,9 @@ func serverConfig(c *volsim.Cluster) apiserver.Config {
 	}
 }
 
+// followPolicies lets the admission policies of a cluster take effect.
+func followPolicies(c *volsim.Cluster) { apiserver.FollowPolicies(internals.Engine(c)) }
+
 // newServer is script.Options.Server for volsim run.
 func newServer(c *volsim.Cluster) script.Server { return requestsTo(apiserver.New(serverConfig(c))) }
 

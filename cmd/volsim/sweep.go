@@ -315,8 +315,15 @@ func readInput(in io.Reader, arg string) (name string, data []byte, err error) {
 }
 
 func readSweepScript(name string, data []byte) (*explore.Script, error) {
+	read := explore.ReadScript
 	if script.IsManifest(name, data) {
-		return explore.ReadManifests(name, script.File{Name: name, Data: data})
+		read = func(name string, data []byte) (*explore.Script, error) {
+			return explore.ReadManifests(name, script.File{Name: name, Data: data})
+		}
 	}
-	return explore.ReadScript(name, data)
+	s, err := read(name, data)
+	if err == nil {
+		s.Policies = followPolicies
+	}
+	return s, err
 }

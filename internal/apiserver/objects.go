@@ -50,7 +50,7 @@ func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Obje
 
 // ofPod reports whether the request is a binding or an eviction. Webhooks review the Binding or the Eviction then, not the pod.
 func (r *request) ofPod() bool {
-	return r.subresource == "binding" || r.subresource == "eviction" || r.resource.Resource == resourceBindings
+	return r.subresource == subresourceBinding || r.subresource == subresourceEviction || r.resource.Resource == resourceBindings
 }
 
 // represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
@@ -89,9 +89,9 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	}
 	r.describe(&opts, opts.DryRun)
 	switch r.subresource {
-	case "binding":
+	case subresourceBinding:
 		return s.bind(r, opts)
-	case "eviction":
+	case subresourceEviction:
 		return s.evict(r, opts)
 	case subresourceToken:
 		return s.issueToken(r, opts)

@@ -98,9 +98,9 @@ func (r *request) callVerb() string {
 	switch {
 	case r.subresource == "" || r.verb == verbGet:
 		return r.verb
-	case r.subresource == "binding":
+	case r.subresource == subresourceBinding:
 		return "bind"
-	case r.subresource == "eviction":
+	case r.subresource == subresourceEviction:
 		return verbDelete
 	}
 	return r.verb + "-" + r.subresource

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -52,11 +53,23 @@ type policies struct {
 	types                *fieldTracker
 }
 
+// FollowPolicies lets the admission policies of a cluster take effect, also if it gets no server (API-429). It costs nothing while there are none.
+func FollowPolicies(e *engine.Engine) {
+	follows := false
+	e.Store().OnOther(func(t store.Table[*plain.Object]) {
+		if !follows && slices.Contains(policyKinds, t.Kind()) {
+			follows = true
+			New(Config{Backend: ForEngine(e), NoManagedFields: true})
+		}
+	})
+}
+
+var policyKinds = []api.Kind{mutatingPolicies, validatingPolicies, mutatingBindings, validatingBindings}
+
 // followPolicies keeps s.policies from now on.
 func (s *Server) followPolicies() {
-	kinds := []api.Kind{mutatingPolicies, validatingPolicies, mutatingBindings, validatingBindings}
 	s.store.OnOther(func(t store.Table[*plain.Object]) {
-		if !slices.Contains(kinds, t.Kind()) {
+		if !slices.Contains(policyKinds, t.Kind()) {
 			return
 		}
 		changed := func() {

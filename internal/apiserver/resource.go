@@ -140,8 +140,8 @@ func (r *resource) complete(c *codec) {
 	case api.Pod:
 		r.keepsDeleted, r.selectable = true, podFields
 		r.subresources = []subresource{
-			{"binding", coreGroup.WithKind("Binding"), []string{verbCreate}},
-			{"eviction", schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{verbCreate}},
+			{subresourceBinding, coreGroup.WithKind("Binding"), []string{verbCreate}},
+			{subresourceEviction, schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{verbCreate}},
 		}
 	}
 	r.addRefused()

@@ -20,8 +20,10 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Subresources that change one part of an object, and the one that issues tokens.
+// Subresources that bind and delete pods, that change one part of an object, and the one that issues tokens.
 const (
+	subresourceBinding  = "binding"
+	subresourceEviction = "eviction"
 	subresourceApproval = "approval" // the conditions of a CertificateSigningRequest
 	subresourceFinalize = "finalize" // the finalizers in the spec of a Namespace
 	subresourceToken    = "token"

@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
@@ -135,14 +136,16 @@ func (s *Server) serveAnswers(req *http.Request) *answer {
 	return &answer{code: code, contentType: "text/plain; charset=utf-8", data: []byte(text + "\n")}
 }
 
-// controllerReview reviews one write of a simulated controller. It implements engine.Review.
+// controllerReview reviews one write of a simulated controller, or of the user. It implements engine.Review.
 type controllerReview struct {
 	reviews
 	original *request
-	// binding is that of a bind; sent is the copy that the store gets. Both are nil for other writes.
-	binding, sent *corev1.Binding
-	answers       engine.Signal
-	missing       int
+	// body is what a write of a subresource sends, of the kind of resource. sent is the copy that the store gets. All are nil for other writes.
+	body    api.Object
+	kind    *resource
+	sent    *corev1.Binding
+	answers engine.Signal
+	missing int
 }
 
 // Review implements engine.Admission.
@@ -151,13 +154,17 @@ func (s *Server) Review(w engine.Write) engine.Review {
 	if r == nil {
 		return nil
 	}
-	asks := s.controllers.begun && s.asksWebhooks(r)
+	// API-399: the user's writes do not wait.
+	asks := s.controllers.begun && w.Actor != api.User && s.asksWebhooks(r)
 	if !asks && !s.needsPolicies(r) {
 		return nil
 	}
 	q := &controllerReview{reviews: reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks, as: userOfActor(w.Actor)}, original: r}
-	if w.Binding != nil {
-		q.binding, q.sent = w.Binding.DeepCopy(), w.Binding
+	switch {
+	case w.Binding != nil:
+		q.kind, q.body, q.sent = bindingBody, w.Binding.DeepCopy(), w.Binding
+	case r.subresource == subresourceEviction:
+		q.kind, q.body = evictionBody, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name}}
 	}
 	return q
 }
@@ -187,7 +194,9 @@ func (s *Server) requestOf(w engine.Write) *request {
 			r.verb, r.name = verbDeleteCollection, ""
 		}
 	case verb == "bind":
-		r.verb, r.subresource, r.options = verbCreate, "binding", &metav1.CreateOptions{}
+		r.verb, r.subresource, r.options = verbCreate, subresourceBinding, &metav1.CreateOptions{}
+	case verb == "evict":
+		r.verb, r.subresource, r.options = verbCreate, subresourceEviction, &metav1.CreateOptions{}
 	default:
 		return nil
 	}
@@ -232,13 +241,15 @@ func (q *controllerReview) Try(fn func() error) (done bool, err error) {
 func (q *controllerReview) pass(fn func() error) (err error) {
 	pass := *q.original
 	q.begin(&pass)
-	if q.sent != nil {
-		reviewed, err := reviewBody(&pass, bindingBody, q.binding.Name, q.binding.DeepCopy())
+	if q.body != nil {
+		// API-395: the body is reviewed, and not the pod.
+		reviewed, err := reviewBody(&pass, q.kind, q.original.name, q.body.DeepCopyObject().(api.Object))
 		if err != nil {
 			return err
 		}
-		// Only the body of a bind is reviewed, not the pod (API-395).
-		*q.sent = *reviewed
+		if binding, ok := reviewed.(*corev1.Binding); ok {
+			*q.sent = *binding
+		}
 		return fn()
 	}
 	q.server.store.Reviewed(&q.reviews, func() { err = fn() })
@@ -278,6 +289,8 @@ func (s *Server) askForController(q *controllerReview, asked *question) {
 func userOfActor(actor string) *authenticationv1.UserInfo {
 	program, node, _ := strings.Cut(actor, "/")
 	switch program {
+	case api.User:
+		return &authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: clientGroups}
 	case "kubelet":
 		return &authenticationv1.UserInfo{Username: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}}
 	case "kube-scheduler":

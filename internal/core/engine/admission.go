@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Admission lets others review what actors write, and take their time for it, as admission webhooks do.
@@ -12,15 +13,15 @@ type Admission interface {
 	Review(w Write) Review
 }
 
-// Write is a write that an actor is about to make.
+// Write is a write that an actor is about to make. The user's is reviewed at once, or not at all.
 type Write struct {
-	Actor string
+	Actor string // api.User for the user
 	Verb  string // as in the trace
 	Ref   api.Ref
 	// Delete has the options of a delete. Collection says that it is one of a deletecollection.
 	Delete     api.DeleteOptions
 	Collection bool
-	// Binding is what a bind sends. The review may change it.
+	// Binding is what a bind sends. The review may change it. It is nil for other writes.
 	Binding *corev1.Binding
 }
 
@@ -34,7 +35,7 @@ type Review interface {
 	Answered() bool
 }
 
-// SetAdmission sets who reviews what actors write from now on. With nil, the default, it is not reviewed. The user's own writes never are.
+// SetAdmission sets who reviews what actors and the user write from now on. With nil, the default, it is not reviewed.
 func (e *Engine) SetAdmission(a Admission) { e.admission = a }
 
 // Admission returns the reviewer that SetAdmission has set; nil if there is none.
@@ -42,11 +43,26 @@ func (e *Engine) Admission() Admission { return e.admission }
 
 // reviewOf returns the review of a write that p is about to make, nil if there is none.
 func (p *Process) reviewOf(w Write) Review {
-	if p.engine.admission == nil || p.inline {
-		return nil
+	if p.engine.admission == nil || p.inline && p != p.engine.user {
+		return nil // the server reviews the requests of clients itself
 	}
 	w.Actor = p.actor.name
 	return p.engine.admission.Review(w)
+}
+
+// TryCreate returns the error that a create of the object by p would have now. Nothing is stored.
+func (server *API) TryCreate(p *Process, obj api.Object) error {
+	s := server.engine.store
+	review := p.reviewOf(Write{Verb: "create", Ref: api.RefTo(obj)})
+	if review == nil {
+		_, err := s.Try(obj)
+		return err
+	}
+	_, err := review.Try(func() error {
+		_, err := s.CreateWith(obj, store.CreateOptions{DryRun: true})
+		return err
+	})
+	return err
 }
 
 // writeReviewed makes a write again until its review is complete. It returns the stored object before the write, too.

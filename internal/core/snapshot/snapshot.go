@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/grants"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/core/store"
@@ -72,6 +74,18 @@ type Refusal struct {
 	Object api.Ref
 	Rule   string // API-391, API-392, API-420 or API-425
 	Err    string
+}
+
+// Request describes the write: "update of pv/v".
+func (r *Refusal) Request() string {
+	verb, part, _ := strings.Cut(r.Verb, "-")
+	if verb == "bind" {
+		verb = "binding"
+	}
+	if part != "" {
+		part = "the " + part + " of "
+	}
+	return verb + " of " + part + objname.Of(r.Object)
 }
 
 // The kinds of objects whose pods the scheduler spreads by default.

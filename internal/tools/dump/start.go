@@ -40,6 +40,8 @@ type Options struct {
 	// Acts is set if the caller changes the cluster before virtual time passes. Then the attach/detach controller starts shortly before Now.
 	// It reads the cluster only some time after its start, and would know nothing of the volumes of a node that is deleted before.
 	Acts bool
+	// Policies lets the admission policies of a cluster take effect; with nil they have none.
+	Policies func(*volsim.Cluster)
 }
 
 // startup is how long before Options.Now the cluster begins with Options.Acts: the attach/detach controller has read it by then.
@@ -51,6 +53,8 @@ type Cluster struct {
 	dump  *Dump
 	still bool
 	acts  bool
+	// policies: those of the dump take effect.
+	policies bool
 	// Backends are the inferred storage systems.
 	Backends []storage.Backend
 	// Evidence has what is assumed about drivers, nodes and controllers.
@@ -89,7 +93,10 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
-	c.still, c.acts = opts.Still, opts.Acts
+	if opts.Policies != nil {
+		opts.Policies(cluster)
+	}
+	c.still, c.acts, c.policies = opts.Still, opts.Acts, opts.Policies != nil
 	if err := c.Continue(cluster); err != nil {
 		return nil, err
 	}
@@ -160,6 +167,11 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 		}
 	}
 	objs := c.dump.dependenciesFirst()
+	if c.policies {
+		var notes []string
+		objs, notes = c.dump.withoutParameters(objs)
+		c.Notes = append(c.Notes, notes...)
+	}
 	for _, driver := range c.Evidence.Healthy() {
 		register(objs, driver)
 	}

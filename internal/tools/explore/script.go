@@ -21,6 +21,8 @@ type Script struct {
 	Range string
 	// Chosen is true if the script itself chooses the invariants. Otherwise all are checked.
 	Chosen bool
+	// Policies is script.Options.Policies of the runs with seeds. Searches evaluate no policies.
+	Policies func(*volsim.Cluster)
 	// Some is true if the script must succeed with only one of these seeds.
 	Some bool
 
@@ -81,7 +83,7 @@ func (l Line) failure() string {
 // RunSeed runs the script with one seed and returns a report of this run. A failed expectation does not end the run. Any other failure
 // does, and then the outcome lacks the storage.
 func (s *Script) RunSeed(seed int64) Report {
-	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true, Quiet: true, Remains: &s.remains})
+	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true, Quiet: true, Remains: &s.remains, Policies: s.Policies})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/script"
 )
@@ -64,6 +65,17 @@ type Prediction struct {
 	Objects func() []api.Object `json:"-"`
 	// Notes lists what of the dump or the change could not be simulated.
 	Notes []string `json:"notes,omitempty"`
+	// Writes lists the last writes of components that policies refuse because of the change.
+	Writes []RefusedWrite `json:"refusedWrites,omitempty"`
+	// Refusals has them too, and with no change all such writes.
+	Refusals []snapshot.Refusal `json:"-"`
+}
+
+// RefusedWrite is a write of a component that a policy refuses.
+type RefusedWrite struct {
+	Actor   string `json:"actor"`
+	Request string `json:"request"`
+	Reason  string `json:"reason"`
 }
 
 // Span is a duration in the form 1m30s.
@@ -282,7 +294,15 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 		}
 	}
 	p.Prevented = prevented(r.outcomes, without.outcomes)
-	p.Objects = r.objects
+	p.Objects, p.Refusals = r.objects, r.Snapshot().Refusals
+	if r != without {
+		anyway := without.Snapshot().Refusals
+		p.Refusals = slices.DeleteFunc(p.Refusals, func(refused snapshot.Refusal) bool { return slices.Contains(anyway, refused) })
+		for i := range p.Refusals {
+			refused := &p.Refusals[i]
+			p.Writes = append(p.Writes, RefusedWrite{Actor: refused.Actor, Request: refused.Request(), Reason: refused.Err})
+		}
+	}
 	return p
 }
 

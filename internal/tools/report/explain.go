@@ -82,7 +82,17 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 		a.subject, missing = asked.subject(d)
 		a.Notes = append(slices.Clip(a.Notes), missing...)
 	}
-	explainer := explain.New(c.Snapshot())
+	now := c.Snapshot()
+	tooLarge := work > 0 && len(d.Objects)*startingEvents > work
+	var p *predict.Prediction
+	if d.HasPolicies() && opts.Policies != nil && ahead > 0 && !tooLarge {
+		// What the policies refuse shows only while the controllers act.
+		if p, err = predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work}); err != nil {
+			return nil, err
+		}
+		now.Refusals = p.Refusals
+	}
+	explainer := explain.New(now)
 	known := map[string]bool{} // already explained as part of another object
 	for i, ref := range refs {
 		progress(i, len(refs))
@@ -113,14 +123,15 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if ahead == 0 || len(a.Explanations) == 0 {
 		return a, nil
 	}
-	if work > 0 && len(d.Objects)*startingEvents > work {
+	if tooLarge {
 		a.Notes = append(a.Notes, fmt.Sprintf("Nothing was simulated, because the cluster is large; --ahead %s simulates %[1]s and ways out.",
 			predict.Span(ahead)))
 		return a, nil
 	}
-	p, err := predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work})
-	if err != nil {
-		return nil, err
+	if p == nil {
+		if p, err = predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work}); err != nil {
+			return nil, err
+		}
 	}
 	if all {
 		refs = a.manual()

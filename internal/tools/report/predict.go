@@ -26,6 +26,9 @@ func WritePrediction(w io.Writer, p *predict.Prediction) error {
 	for _, o := range p.Prevented {
 		fmt.Fprintf(w, "Prevented: %s: %s, after %s\n", o.Object, o.What, o.After)
 	}
+	for _, refused := range p.Writes {
+		fmt.Fprintf(w, "Refused: %s by %s: %s\n", refused.Request, refused.Actor, refused.Reason)
+	}
 	writeStops(w, p.Outcomes)
 	if len(p.Outcomes) == 0 {
 		fmt.Fprintln(w, "\nNo effects: no object changes.")

@@ -63,6 +63,9 @@ func (s *Script) newCluster(seed int64, opts Options, log io.Writer, warn func(s
 		u.config.Without = append(u.config.Without, actors.NodeFailure...)
 	}
 	c, err := volsim.New(u.config)
+	if err == nil && opts.Policies != nil {
+		opts.Policies(c)
+	}
 	return c, u, err
 }
 
