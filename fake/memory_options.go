@@ -73,8 +73,8 @@ func Quota(size string) MemoryOption {
 }
 
 // Topology gives the driver segments. A volume is created in one of them, and only nodes there can reach it: in the first preferred segment
-// of the request that the driver has, else in the first required one, else in the first of the driver. If the driver has none of the
-// required segments, the code is ResourceExhausted. By default all nodes reach all volumes.
+// of the request that the driver has, possibly with more labels, else in the first required one, else in the first of the driver. If the
+// driver has none of the required segments, the code is ResourceExhausted. By default all nodes reach all volumes.
 func Topology(segments ...storage.Segment) MemoryOption {
 	return func(m *model) {
 		m.segments = nil

@@ -243,6 +243,7 @@ func TestInTreeDeleteInUse(t *testing.T) {
 
 func TestCreateResults(t *testing.T) {
 	zone := func(name string) storage.Segment { return storage.Segment{"zone": name} }
+	rack := func(zone, rack string) storage.Segment { return storage.Segment{"zone": zone, "rack": rack} }
 	zoned := []fake.MemoryOption{fake.Topology(zone("a"), zone("b"))}
 	request := func(requisite, preferred []storage.Segment) storage.CreateRequest {
 		return storage.CreateRequest{Name: "v", Size: gi, Requisite: requisite, Preferred: preferred}
@@ -266,6 +267,8 @@ func TestCreateResults(t *testing.T) {
 			want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
 		{name: "a required zone", opts: zoned, req: request([]storage.Segment{zone("b")}, nil),
 			want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
+		{name: "a required zone of a driver with more labels", opts: []fake.MemoryOption{fake.Topology(rack("a", "1"), rack("b", "2"))},
+			req: request([]storage.Segment{zone("b")}, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{rack("b", "2")}}},
 		{name: "no such zone", opts: zoned, req: request([]storage.Segment{zone("c")}, nil), code: storage.ResourceExhausted},
 		{name: "a driver without topology ignores zones", req: request([]storage.Segment{zone("c")}, nil),
 			want: storage.Volume{ID: "v", Size: gi}},

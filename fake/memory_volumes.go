@@ -92,18 +92,18 @@ func (v *volume) differs(req storage.CreateRequest) string {
 		return "set of parameters"
 	case req.Content != nil && was.ContentID != req.ContentID || (req.Content != nil) != (was.Content != nil):
 		return "content source"
-	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, sameSegment(topology[0])):
+	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, func(s storage.Segment) bool { return within(s, topology[0]) }):
 		return "topology"
 	}
 	return ""
 }
 
-// segmentFor chooses the segment of a new volume.
+// segmentFor chooses the segment of a new volume. One that the request names may lack labels of the driver, as those of a storage class may.
 func (m *model) segmentFor(req storage.CreateRequest) (storage.Segment, bool) {
 	for _, segments := range [][]storage.Segment{req.Preferred, req.Requisite} {
 		for _, s := range segments {
-			if slices.ContainsFunc(m.segments, sameSegment(s)) {
-				return maps.Clone(s), true
+			if i := slices.IndexFunc(m.segments, func(own storage.Segment) bool { return within(s, own) }); i >= 0 {
+				return maps.Clone(m.segments[i]), true
 			}
 		}
 	}
@@ -121,10 +121,6 @@ func within(segment, labels storage.Segment) bool {
 		}
 	}
 	return true
-}
-
-func sameSegment(s storage.Segment) func(storage.Segment) bool {
-	return func(other storage.Segment) bool { return maps.Equal(s, other) }
 }
 
 func (m *model) total() int64 {
