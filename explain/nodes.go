@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/match"
@@ -29,10 +30,11 @@ func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (got, nee
 			r.Claim, objects.ClassOf(x.claims[r.Claim])), ""
 	case "SCHED-103":
 		class := objects.ClassOf(x.claims[r.Claim])
-		return "labels " + describeLabels(node.Labels), fmt.Sprintf("%s, the allowedTopologies of storage class %q", describeTopologies(x.classes[class]), class)
+		terms := topologyTerms(x.classes[class])
+		return describeNamed(node, termKeys(terms)), fmt.Sprintf("%s, the allowedTopologies of storage class %q", match.DescribeTerms(terms), class)
 	case "SCHED-110":
 		if pv := x.volumes[r.Volume]; pv != nil {
-			return describeLabels(affinityLabels(node.Labels, pv)), fmt.Sprintf("%s to reach volume %s", match.DescribeAffinity(pv), pv.Name)
+			return describeNamed(node, termKeys(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)), fmt.Sprintf("%s to reach volume %s", match.DescribeAffinity(pv), pv.Name)
 		}
 		return reasons, "labels that the node affinity of the volume accepts"
 	case "SCHED-112":
@@ -65,7 +67,7 @@ func (x *explainer) nodeConstraint(pod *corev1.Pod, node *corev1.Node, r schedul
 	case "TaintToleration":
 		return fmt.Sprintf("the pod does not tolerate taint %s", strings.Join(untolerated(pod, node), ", ")), ""
 	case "NodeAffinity":
-		return "labels " + describeLabels(node.Labels), describeSelection(pod)
+		return describeNamed(node, selectionKeys(pod)), describeSelection(pod)
 	case "NodeResourcesFit":
 		return describeShortages(x.scheduler.Shortages(pod, node.Name))
 	}
@@ -87,17 +89,32 @@ func untolerated(pod *corev1.Pod, node *corev1.Node) []string {
 	return taints
 }
 
-// affinityLabels returns the labels of a node that the node affinity of a volume names.
-func affinityLabels(labels map[string]string, pv *corev1.PersistentVolume) map[string]string {
-	named := map[string]string{}
-	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
-		for _, r := range term.MatchExpressions {
-			if value, ok := labels[r.Key]; ok {
-				named[r.Key] = value
-			}
+// termKeys returns the keys of the labels and fields that the terms of a node selector name.
+func termKeys(terms []corev1.NodeSelectorTerm) (keys []string) {
+	for _, term := range terms {
+		for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+			keys = append(keys, r.Key)
 		}
 	}
-	return named
+	return keys
+}
+
+// describeNamed renders the labels of a node with these keys; metadata.name is its name: "zone=a, no label disk".
+func describeNamed(node *corev1.Node, keys []string) string {
+	slices.Sort(keys)
+	var parts []string
+	for _, key := range slices.Compact(keys) {
+		value, ok := node.Labels[key]
+		if key == metav1.ObjectNameField {
+			value, ok = node.Name, true
+		}
+		if ok {
+			parts = append(parts, key+"="+value)
+		} else {
+			parts = append(parts, "no label "+key)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // zoneKeys are the labels that VolumeZone reads from nodes (SCHED-010).

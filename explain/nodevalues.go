@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,10 +39,19 @@ func describeSelection(pod *corev1.Pod) string {
 	return strings.Join(parts, " and ")
 }
 
-// describeTopologies renders the allowedTopologies of a class: "zone in (a, b)".
-func describeTopologies(class *storagev1.StorageClass) string {
+// selectionKeys returns the keys of the labels and fields that the node selector and the required node affinity of a pod name.
+func selectionKeys(pod *corev1.Pod) []string {
+	keys := slices.Collect(maps.Keys(pod.Spec.NodeSelector))
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		keys = append(keys, termKeys(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms)...)
+	}
+	return keys
+}
+
+// topologyTerms returns the allowedTopologies of a class as the terms of a node selector.
+func topologyTerms(class *storagev1.StorageClass) []corev1.NodeSelectorTerm {
 	if class == nil {
-		return "labels"
+		return nil
 	}
 	terms := make([]corev1.NodeSelectorTerm, len(class.AllowedTopologies))
 	for i, term := range class.AllowedTopologies {
@@ -50,7 +60,7 @@ func describeTopologies(class *storagev1.StorageClass) string {
 				corev1.NodeSelectorRequirement{Key: r.Key, Operator: corev1.NodeSelectorOpIn, Values: r.Values})
 		}
 	}
-	return match.DescribeTerms(terms)
+	return terms
 }
 
 // describeCapacity renders the CSIStorageCapacities of a node for the class of a claim, and what the claim needs (SCHED-112).

@@ -218,9 +218,12 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 
 // unplaceable explains what makes a node fit for a pod that fits on none.
 func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
-	rules := map[string]bool{}
+	rules, freed := map[string]bool{}, "free up"
 	for _, n := range d.Nodes {
 		rules[n.Rule] = true
+		if n.Plugin == "NodeUnschedulable" {
+			freed = "uncordon, free up"
+		}
 	}
 	var leaving []*corev1.Pod
 	for _, n := range d.Nodes {
@@ -237,11 +240,11 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 	case rules["SCHED-102"]:
 		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
 	case rules["SCHED-110"] || rules["SCHED-202"]:
-		e.todo("free up or add a node that can reach the volume, or restore the data to a volume elsewhere")
+		e.todo(freed + " or add a node that can reach the volume, or restore the data to a volume elsewhere")
 	case rules["SCHED-112"]:
 		e.todo("free capacity in the storage of a node, add a node whose storage has room, or create the claim again with a smaller request")
 	default:
-		e.todo("free up a node, add a node, or change what the pod requires")
+		e.todo(freed + " or add a node, or change what the pod requires")
 	}
 	if e.Changes.When == "" {
 		e.manual("the scheduler retries after changes and every 5m (SCHED-253), with the same result")

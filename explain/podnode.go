@@ -127,7 +127,7 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 	}
 	if node != nil && !objects.AdmitsNode(pv, node.Labels) {
 		e.because("MNT-191", fmt.Sprintf("volume %s: node %[3]s cannot reach volume %[2]q: it has %[4]s, needs %[5]s", volume.Name, pv.Name, node.Name,
-			describeLabels(affinityLabels(node.Labels, pv)), match.DescribeAffinity(pv)))
+			describeNamed(node, termKeys(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)), match.DescribeAffinity(pv)))
 		e.todo("delete the pod and create it again, for another node")
 		e.manual("each retry of the kubelet fails the same way")
 		return false
