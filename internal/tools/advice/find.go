@@ -27,11 +27,13 @@ const (
 	Reuses
 	// Stops: a running pod is stopped.
 	Stops
+	// Deletes: a claim that is being deleted goes, and its volume with it.
+	Deletes
 	// Corrupts: two nodes may write to a volume.
 	Corrupts
 )
 
-var dangers = [...]string{"no danger to data", "skips a cleanup", "mind the data", "stops a pod", "may corrupt data"}
+var dangers = [...]string{"no danger to data", "skips a cleanup", "mind the data", "stops a pod", "deletes data", "may corrupt data"}
 
 // String returns the danger in words.
 func (d Danger) String() string { return dangers[d] }

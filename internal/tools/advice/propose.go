@@ -53,7 +53,33 @@ func (p *proposer) propose(ref api.Ref) {
 	case api.PersistentVolumeClaim:
 		if claim, err := p.cluster.Claims.Get(ref.Key); err == nil {
 			p.claim(claim)
+			p.deletes(claim, 0)
 		}
+	}
+}
+
+// deletes says of the ways from an index on that they delete data: those after which a claim that is being deleted is gone, and its volume
+// with it (RECL-004). It also proposes them with a volume that stays.
+func (p *proposer) deletes(claim *corev1.PersistentVolumeClaim, from int) {
+	pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName)
+	if claim.DeletionTimestamp == nil || err != nil || pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete ||
+		pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
+		return
+	}
+	retain := kubectl("patch", "pv", pv.Name, "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
+	for i := range p.ways[from:] {
+		way := &p.ways[from+i]
+		if way.Danger >= Deletes {
+			continue
+		}
+		kept := *way
+		kept.Does, kept.Commands = fmt.Sprintf("set the reclaim policy of volume %s to Retain, then %s", pv.Name, way.Does),
+			slices.Concat([]Command{retain}, way.Commands)
+		if way.Risk != "" {
+			way.Risk += "; "
+		}
+		way.Danger, way.Risk = Deletes, way.Risk+fmt.Sprintf("the reclaim policy of volume %s is Delete, so it is deleted with the claim", pv.Name)
+		p.add(kept)
 	}
 }
 
@@ -322,7 +348,9 @@ func (p *proposer) pod(pod *corev1.Pod) {
 			p.missingClaim(pod, key)
 			continue
 		}
+		from := len(p.ways)
 		p.claim(claim)
+		p.deletes(claim, from)
 		for _, other := range p.users(key) {
 			if other.UID != pod.UID && other.DeletionTimestamp == nil {
 				p.recreate(pod, other, key)

@@ -41,7 +41,8 @@ func TestExplainOnCall(t *testing.T) {
 		{"XPROV-026", "limit", []string{"create the claim again, with at most 1Ti: driver hostpath.csi.k8s.io refuses more",
 			"has refused a size of claim default/big with OutOfRange; assumed to accept at most 1Ti"}, ""},
 		{"EXP-025", "resize-limit", []string{"lower the request to a size that the storage can provide, at most 1Ti and above 10Gi"}, ""},
-		{"BIND-016", "ns-terminating", []string{"1. remove finalizer foo.example.com/cleanup of pod old/app (skips a cleanup",
+		{"BIND-016", "ns-terminating", []string{
+			"1. set the reclaim policy of volume pv1 to Retain, then remove finalizer foo.example.com/cleanup of pod old/app (skips a cleanup",
 			`kubectl patch pod app --type=merge -p '{"metadata":{"finalizers":null}}' -n old`, "then pvc/old/d is deleted"}, ""},
 		{"QUO-020", "quota", []string{"statefulset.apps/default/db is 2/3 ready", "pod db-2 does not exist", "exceeded quota: q", "raise the ResourceQuota"},
 			"desired state"},
