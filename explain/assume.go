@@ -157,7 +157,7 @@ func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
 		if csi == nil {
 			continue
 		}
-		for _, op := range []storage.Op{storage.Stage, storage.Publish} {
+		for _, op := range []storage.Op{storage.Stage, storage.Publish, storage.NodeExpand} {
 			a, ok := x.Evidence.Call(csi.Driver, csi.VolumeHandle, pod.Spec.NodeName, op)
 			if !ok {
 				continue

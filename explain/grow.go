@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -236,6 +237,7 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 			g.text("the driver does not expand the file system of volume %s while pod %s uses it on node %s%s", g.pv.Name, pod.Name, node, failure))
 		e.todo(fmt.Sprintf("stop pod %s, and start it again when the volume is unmounted", pod.Name))
 		e.manual("the kubelet does not retry while the volume is mounted on this node")
+	case x.refusedOnNode(e, g, node):
 	case failure != "":
 		e.because("EXP-042", g.text("node %s could not expand the file system of volume %s%s", node, g.pv.Name, failure))
 		e.next(actors.Kubelet(node), "retries")
@@ -253,5 +255,40 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 		e.because("EXP-040", g.text("volume %s is expanded; its file system is being expanded on node %s for pod %s", g.pv.Name, node, pod.Name))
 		e.next(actors.Kubelet(node), "expands the file system")
 		e.automatic(x.Now, "EXP-041", "with the next sync of the pod")
+		if since := pendingOnNode(g.claim); g.pv.Spec.CSI != nil && !since.IsZero() && x.Now.Sub(since) > overdue {
+			e.Notes = append(e.Notes, fmt.Sprintf("it has waited since %s, and a kubelet needs two minutes: %s", stamp(since),
+				x.readLog(storage.NodeExpand, g.pv.Spec.CSI.Driver, node)))
+		}
 	}
+}
+
+// overdue is when the expansion of a file system has waited for so long that something is wrong on the node.
+const overdue = 10 * time.Minute
+
+// pendingOnNode returns since when a claim waits for the expansion of its file system; zero if it does not say so.
+func pendingOnNode(claim *corev1.PersistentVolumeClaim) time.Time {
+	for _, c := range claim.Status.Conditions {
+		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// refusedOnNode explains a claim whose file system the driver is assumed not to expand on a node. It reports whether there is such an
+// assumption.
+func (x *explainer) refusedOnNode(e *Explanation, g *growth, node string) bool {
+	csi := objects.CSIOf(g.pv)
+	if csi == nil {
+		return false
+	}
+	a, known := x.Evidence.Call(csi.Driver, csi.VolumeHandle, node, storage.NodeExpand)
+	if !known {
+		return false
+	}
+	e.assume(a)
+	e.because("EXP-042", g.text("%s: %s", a.Evidence, a.Message))
+	x.explainError(e, a, csi.Driver)
+	e.manual("each retry of the kubelet fails the same way")
+	return true
 }

@@ -31,6 +31,8 @@ var mountCalls = []struct {
 	{"MountVolume.SetUp failed", storage.Publish},
 	{"MapVolume.SetUpDevice failed", storage.Stage},
 	{"MapVolume.MapPodDevice failed", storage.Publish},
+	{"MountVolume.Setup failed while expanding volume", storage.NodeExpand},
+	{"MapVolume.MarkVolumeAsMounted failed while expanding volume", storage.NodeExpand},
 }
 
 // mountCall returns the call of the driver that a mount failure is about; ok is false for other failures.

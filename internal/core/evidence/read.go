@@ -195,11 +195,54 @@ func (r *reader) readGrowth(claim *corev1.PersistentVolumeClaim) {
 	have, want := claim.Status.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if want.Cmp(have) > 0 {
 		r.failing(claim, pv, storage.Expand, "expand", "VolumeResizeFailed")
-		r.failing(claim, pv, storage.NodeExpand, "expand the file system of", "FileSystemResizeFailed")
+		r.nodeGrowthFailed(claim, pv)
 	}
 	if status := claim.Status.ModifyVolumeStatus; status != nil {
 		r.failing(claim, pv, storage.Modify, "modify", "VolumeModifyFailed")
 	}
+}
+
+// nodeGrowthFailed reads the last error of the expansion of a file system: from the Events about a pod (MNT-393), else from the condition of
+// the claim (EXP-042). An error with FailedPrecondition is about a volume in use, so it does not last.
+func (r *reader) nodeGrowthFailed(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
+	var expanded time.Time
+	a := Assumption{Subject: "driver/" + pv.Spec.CSI.Driver, Behaviour: Refuses, Object: "pvc/" + api.KeyOf(claim), Operation: storage.NodeExpand,
+		key: pv.Spec.CSI.VolumeHandle}
+	known := false
+	for _, c := range claim.Status.Conditions {
+		switch c.Type {
+		case corev1.PersistentVolumeClaimFileSystemResizePending:
+			expanded = c.LastTransitionTime.Time
+		case corev1.PersistentVolumeClaimNodeResizeError:
+			a.Code, a.Message, known = errorOf(c.Message)
+			a.Since = c.LastTransitionTime.Time
+		}
+	}
+	for _, pod := range r.pods {
+		if pod.Spec.NodeName == "" || objects.Terminated(pod) || !slices.Contains(objects.ClaimsOf(pod), api.KeyOf(claim)) {
+			continue
+		}
+		failed := r.about(pod, func(event *corev1.Event) bool {
+			return event.Reason == "VolumeResizeFailed" && volumeOf(event.Message) == pv.Name && !lastTime(event).Before(expanded)
+		})
+		if a.Node == "" || len(failed) > 0 {
+			a.Node = pod.Spec.NodeName
+		}
+		if len(failed) == 0 {
+			continue
+		}
+		if code, desc, ok := errorOf(failed[len(failed)-1].Message); ok {
+			a.Code, a.Message, known = code, desc, true
+			a.Count, a.Since, a.Last = total(failed)
+			break
+		}
+	}
+	if !known || a.Node == "" || a.Code == storage.FailedPrecondition {
+		return
+	}
+	a.Evidence = fmt.Sprintf("driver %s has refused to expand the file system of volume %s on node %s%s with %s", pv.Spec.CSI.Driver, pv.Name, a.Node,
+		seen(a.Count, a.Since, r.now), a.Code)
+	r.found = append(r.found, a)
 }
 
 // readVolumes reads the last errors of deletions.

@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
@@ -39,6 +40,19 @@ func bound(created time.Duration) *corev1.PersistentVolume {
 	return with(fake.Volume("pv", "1Gi", fake.ForClaim("data", "c1"), fake.Phase("Bound"), fake.CSISource(driver, "h1"),
 		fake.Annotations(objects.AnnProvisionedBy, driver)),
 		func(pv *corev1.PersistentVolume) { pv.CreationTimestamp = ago(created) })
+}
+
+// growing is a claim whose volume is expanded for an hour, and its file system is not; failed is the error of a node, if there was one.
+func growing(failed string) *corev1.PersistentVolumeClaim {
+	return with(fake.Claim("data", "2Gi", fake.UID("c1"), fake.VolumeName("pv"), fake.Phase("Bound")), func(c *corev1.PersistentVolumeClaim) {
+		c.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{
+			{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Hour)}}
+		if failed != "" {
+			c.Status.Conditions = append(c.Status.Conditions, corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimNodeResizeError,
+				Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Hour), Message: failed})
+		}
+	})
 }
 
 func event(about api.Object, from, reason, message string, count int32) *corev1.Event {
@@ -108,6 +122,9 @@ func TestRead(t *testing.T) {
 	inTree := with(bound(time.Hour), func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
 	})
+	runner := fake.Pod("p", fake.OnNode("n1"), fake.Claims("data"), fake.Phase("Running"))
+	expansionFailed := "NodeExpandVolume.NodeExpandVolume failed for volume \"pv\" : Expander.NodeExpand failed to expand the volume : " +
+		"rpc error: code = Internal desc = resize2fs"
 	for _, tt := range []struct {
 		name string
 		objs []api.Object
@@ -146,6 +163,21 @@ func TestRead(t *testing.T) {
 		{"a mount times out", []api.Object{bound(time.Hour), boundClaim, pod, attached, event(pod, "kubelet", "FailedMount",
 			"Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition", 9)},
 			[]string{"driver disk.example.com has not mounted volume pv on node n1: the kubelet has timed out 9 times since 09:12; assumed to continue"}},
+		{"a mount fails because of the expansion", []api.Object{bound(time.Hour), boundClaim, pod, event(pod, "kubelet", "FailedMount",
+			"MountVolume.Setup failed while expanding volume for volume \"pv\" : rpc error: code = Internal desc = resize2fs", 9)},
+			[]string{"driver disk.example.com has refused to mount volume pv on node n1 9 times since 09:12 with Internal; assumed to continue"}},
+		{"EXP-042: the expansion of a file system fails", []api.Object{bound(time.Hour), growing(""), runner,
+			event(runner, "kubelet", "VolumeResizeFailed", expansionFailed, 7)},
+			[]string{"driver disk.example.com has refused to expand the file system of volume pv on node n1 7 times since 09:12 with Internal; " +
+				"assumed to continue"}},
+		{"EXP-042: without Events, the claim says so", []api.Object{bound(time.Hour),
+			growing("failed to expand pvc with rpc error: code = Internal desc = resize2fs"), runner},
+			[]string{"driver disk.example.com has refused to expand the file system of volume pv on node n1 since 11:00 with Internal; " +
+				"assumed to continue"}},
+		{"EXP-042: a volume in use", []api.Object{bound(time.Hour),
+			growing("failed to expand pvc with rpc error: code = FailedPrecondition desc = volume is published"), runner}, nil},
+		{"MNT-393: an earlier expansion has failed", []api.Object{bound(time.Hour), growing(""), runner,
+			with(event(runner, "kubelet", "VolumeResizeFailed", expansionFailed, 7), func(e *corev1.Event) { e.LastTimestamp = ago(2 * time.Hour) })}, nil},
 		{"a kubelet does not report", []api.Object{heartbeat(time.Hour)}, []string{"the kubelet of node n1 has not reported since 11:00; " +
 			"assumed to stay cut off from the API server, with its containers running"}},
 		{"a kubelet renews its lease", []api.Object{heartbeat(time.Hour), lease("kube-node-lease", "n1", time.Second)}, nil},
