@@ -166,7 +166,7 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 		e.because("ATT-064", fmt.Sprintf("node %s does not exist, so nothing shows that the volume is no longer mounted there: waiting for 6 minutes at "+
 			"most, unless forced detaching is disabled", name))
 		e.next(actors.AttachDetach, fmt.Sprintf("detaches it from node %s after 6 minutes, mounted or not", name))
-		e.automatic(x.forceDetachAt(pv, name), "ATT-064", fmt.Sprintf("forced detach from node %s, mounted or not", name))
+		x.forcedDetach(e, pv, name)
 	case !decision.Waiting:
 		e.next(actors.AttachDetach, "detaches it from node "+name)
 		e.automatic(x.Now, "ATT-064", "with the next pass of the controller")
@@ -178,19 +178,25 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 		e.automatic(x.Now, "MNT-170", "when the kubelet has unmounted and reported it")
 	default:
 		e.todo(fmt.Sprintf("to detach it immediately, taint node %s with %s (only if the machine is off)", name, corev1.TaintNodeOutOfService))
-		e.automatic(x.forceDetachAt(pv, name), "ATT-064", fmt.Sprintf("forced detach from node %s, mounted or not", name))
+		x.forcedDetach(e, pv, name)
 	}
 }
 
-// forceDetachAt returns the earliest time at which an unused volume is detached from a node that is not ready.
-func (x *explainer) forceDetachAt(pv *corev1.PersistentVolume, node string) time.Time {
+// forcedDetach says when an unused volume is detached from a node that is not ready.
+func (x *explainer) forcedDetach(e *Explanation, pv *corev1.PersistentVolume, node string) {
+	// ATT-045, ATT-134: the controller counts from the pass that found the volume unused.
+	since, known := x.Now, false
 	if x.DetachPendingSince != nil {
-		if since, ok := x.DetachPendingSince(volumeName(pv), node); ok {
-			return since.Add(forceDetachAfter)
+		if begun, ok := x.DetachPendingSince(volumeName(pv), node); ok {
+			since, known = begun, true
 		}
 	}
-	// ATT-045, ATT-134: the controller counts from the pass that found the volume unused.
-	return x.Now.Add(forceDetachAfter)
+	text := fmt.Sprintf("forced detach from node %s, mounted or not", node)
+	if x.Evidence != nil && !known {
+		// A dump does not have the memory of the controller.
+		text += "; sooner if the controller waits already"
+	}
+	e.automatic(since.Add(forceDetachAfter), "ATT-064", text)
 }
 
 // mounted reports whether the node status lists the volume as in use (ATT-043).
