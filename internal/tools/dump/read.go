@@ -206,6 +206,9 @@ func (r *reader) value(data []byte, of defaults) error {
 			items = value
 		}
 	}
+	if kind == "" && apiVersion != "" && len(items) > 0 && items[0] == '[' {
+		return notObject("list without a kind, which kubectl writes at its end: the dump is cut off; create it again")
+	}
 	if kind == "" || apiVersion == "" {
 		return notObject("object without apiVersion or kind; create it with kubectl get -o yaml")
 	}

@@ -82,6 +82,8 @@ func TestReadRejects(t *testing.T) {
 		{"other kinds only", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "read dump: no objects of simulated kinds"},
 		{"no YAML", "a: b: c", "read dump: yaml: "},
 		{"a table", "NAME STATUS\ndata Bound\n", "read dump: want objects"},
+		{"cut off", "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n- apiVer", "read dump: list without a kind, which kubectl " +
+			"writes at its end: the dump is cut off; create it again"},
 		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "read dump: object without apiVersion or kind"},
 		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "read dump: Node without a name"},
 		{"the same twice", node + "---\n" + node, "read dump: duplicate Node/n1"},
