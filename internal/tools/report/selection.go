@@ -91,7 +91,7 @@ func (s *Selection) find(d *dump.Dump) ([]api.Ref, error) {
 	var refs []api.Ref
 	for _, ref := range s.named {
 		if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return api.RefTo(obj) == ref }) {
-			return nil, missing(d, ref)
+			return nil, s.missing(d, ref)
 		}
 		if !slices.Contains(explained, ref.Kind) {
 			return nil, notExplained(objname.Of(ref))
@@ -192,7 +192,7 @@ func sentenceList(words []string) string {
 }
 
 func notExplained(what string) error {
-	return fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), or a workload", what)
+	return fmt.Errorf("explain %s: want a claim (pvc), pod, volume (pv), attachment (va), namespace or workload", what)
 }
 
 // runsPods reports whether the objects of a kind own pods, themselves or through others.
@@ -225,7 +225,7 @@ func namespacesOf(d *dump.Dump) []string {
 }
 
 // missing returns the error for an object that is not in the dump.
-func missing(d *dump.Dump, ref api.Ref) error {
+func (s *Selection) missing(d *dump.Dump, ref api.Ref) error {
 	namespace, name := objects.SplitKey(ref.Key)
 	var elsewhere, names []string
 	for _, obj := range d.Objects {
@@ -238,12 +238,14 @@ func missing(d *dump.Dump, ref api.Ref) error {
 		}
 	}
 	slices.Sort(elsewhere)
-	if ref.Kind == api.PersistentVolumeClaim && len(elsewhere) == 0 && !mentions(d, namespace) {
+	hint := similar.Hint(name, names)
+	unknown := len(elsewhere) == 0 && namespace != "" && namespace != corev1.NamespaceDefault && !mentions(d, namespace)
+	switch {
+	case unknown && ref.Kind == api.PersistentVolumeClaim && namespace != s.namespace:
 		// WORD/NAME is a claim in a namespace; the word may be a mistyped kind.
 		return fmt.Errorf("%s is not in the dump, which has no namespace %s; or %w", objname.Of(ref), namespace, objname.UnknownKind(namespace))
-	}
-	hint := similar.Hint(name, names)
-	switch {
+	case unknown:
+		hint = fmt.Sprintf(", which has no namespace %s%s", namespace, similar.Hint(namespace, namespacesOf(d)))
 	case len(elsewhere) == 1:
 		hint = fmt.Sprintf("; it exists in namespace %s: add -n %s", elsewhere[0], elsewhere[0])
 	case len(elsewhere) > 1:
