@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -64,6 +65,9 @@ func Add(t testing.TB, c *volsim.Cluster, op Operator) {
 	if err := op.check(); err != nil {
 		t.Fatalf("controllerruntime.Add: %v", err)
 	}
+	if !inBubble() {
+		t.Fatalf("controllerruntime.Add: operator %q is not in a bubble; put the test into synctest.Test of testing/synctest", op.Name)
+	}
 	quietErrors()
 	e := internals.Engine(c)
 	p := pumpOf(e)
@@ -80,6 +84,13 @@ func Add(t testing.TB, c *volsim.Cluster, op Operator) {
 		last.end()
 		<-last.stopped
 	})
+}
+
+// inBubble reports whether the calling goroutine is in a bubble of testing/synctest, where Wait does not panic.
+func inBubble() (in bool) {
+	defer func() { in = recover() == nil }()
+	synctest.Wait()
+	return true
 }
 
 func (op *Operator) check() error {

@@ -173,3 +173,26 @@ func TestFaults(t *testing.T) {
 		require.Equal(t, 1, refused.Fired())
 	})
 }
+
+// fatal is a test that records the text with which it ends.
+type fatal struct {
+	testing.TB
+	text string
+}
+
+func (f *fatal) Helper() {}
+
+func (f *fatal) Fatalf(format string, args ...any) {
+	f.text = fmt.Sprintf(format, args...)
+	panic(f)
+}
+
+// TestAddOutsideOfBubble: the error says what is missing, instead of a panic of testing/synctest.
+func TestAddOutsideOfBubble(t *testing.T) {
+	c := volsimtest.New(t)
+	f := &fatal{TB: t}
+	require.PanicsWithValue(t, f, func() {
+		controllerruntime.Add(f, c.Cluster, controllerruntime.Operator{Name: "mine", Setup: func(manager.Manager) error { return nil }})
+	})
+	require.Equal(t, `controllerruntime.Add: operator "mine" is not in a bubble; put the test into synctest.Test of testing/synctest`, f.text)
+}
