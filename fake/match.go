@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -44,6 +45,20 @@ func isBackend(m Match) bool {
 	return m.Target != "" && m.Target != api.APIServer || backends.IsOp(storage.Op(m.Verb)) || m.Node != "" || m.Pod != ""
 }
 
+// unknownVerb lists the verbs of what a match selects: calls to the API server, to backends, or both.
+func unknownVerb(m Match, server bool) error {
+	verbs := slices.Clone(apiVerbs)
+	if !server {
+		if isBackend(m) {
+			verbs = nil
+		}
+		for _, op := range backends.Ops() {
+			verbs = append(verbs, string(op))
+		}
+	}
+	return fmt.Errorf("unknown verb %q: want one of %s%s", m.Verb, strings.Join(verbs, ", "), similar.Hint(m.Verb, verbs))
+}
+
 // checkMatch returns an error for a match that no call can satisfy. Calls to the API server have a kind and no node; calls to backends have
 // no kind; each have their own verbs.
 func checkMatch(m Match) error {
@@ -51,7 +66,7 @@ func checkMatch(m Match) error {
 	backend := isBackend(m)
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
-		return fmt.Errorf("there is no verb %q; backends have %v, the API server %v", m.Verb, backends.Ops(), apiVerbs)
+		return unknownVerb(m, server)
 	case m.Kind != "" && objkinds.Get(m.Kind) == nil && !strings.Contains(m.Kind, "."):
 		return fmt.Errorf("there is no kind %q; write it as in a manifest, one of %v", m.Kind, store.Kinds())
 	case server && backend:

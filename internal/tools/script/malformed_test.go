@@ -83,6 +83,7 @@ var failing = []struct {
 	{"no invariant", "expect violation count=0", 1, "no invariant is checked"},
 	{"no match", "get pv\nstdout Bound", 2, "no match in:\nNo resources found"},
 	{"another output", "get pv\ncmp stdout want\n-- want --\nsomething\n", 2, "stdout and want differ:\n- something\n+ No resources found"},
+	{"no object", "set X pvc/none name", 1, `persistentvolumeclaims "none" not found`},
 	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3,
 		"0 objects match, want exactly one"},
 	{"a kubelet", "expect kubelet n1 running=true", 1, `node "n1": there is no such node`},

@@ -41,6 +41,11 @@ func readSet(s *Script, args []string) (step, error) {
 			return err
 		}
 		if len(docs) != 1 {
+			if target.ref.Key != "" {
+				if _, err := r.get(target.ref); err != nil {
+					return err
+				}
+			}
 			return fmt.Errorf("%d objects match, want exactly one", len(docs))
 		}
 		r.variables[name] = read(docs[0])
