@@ -43,7 +43,7 @@ func newRun() *cobra.Command {
 		Short: "Run scripts or manifests",
 		Long: `Run scripts (docs/scripts.md) and report the line at which an expectation fails. A manifest is applied to an empty cluster, whose
 controllers then run until they have nothing left to do. If it is a dump of a cluster, the cluster continues from it. In a directory and the directories below it all scripts run or, if there are
-none, all manifests together. "-" is standard input.
+none, all manifests together. Each FILE has a cluster of its own, except for several files of one dump. "-" is standard input.
 
 The exit status is 0 if everything passed, 1 if an expectation failed or a file could not be read, 2 if the command line is invalid.`,
 		Example: `  volsim run lesson.txtar
@@ -97,6 +97,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	choose, err := f.choose(cmd.InOrStdin(), args, scripts, seed)
 	if err != nil {
 		return err
+	}
+	if manifests := slices.DeleteFunc(slices.Clone(scripts), func(s input) bool { return !s.manifest || s.Dump() != nil }); len(manifests) > 1 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "volsim: each manifest has a cluster of its own; put those that belong together into a directory, and name that")
 	}
 	failed := 0
 	var last error

@@ -282,6 +282,11 @@ func TestRunManifest(t *testing.T) {
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "> backend disk.example.com\n")
 	require.Regexp(t, "persistentvolumeclaim/data   Bound    pvc-", out)
+
+	// Two files are two clusters: one line says so.
+	status, _, errOut = shell("", "run", "-q", filepath.Join(dir, "1.yaml"), filepath.Join(dir, "2.yaml"))
+	require.Zero(t, status, errOut)
+	require.Equal(t, "volsim: each manifest has a cluster of its own; put those that belong together into a directory, and name that\n", errOut)
 }
 
 // TestRunCustomObjects: a chart has objects of custom kinds without their CustomResourceDefinitions. They are left out, and the rest runs.
