@@ -8,8 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
@@ -56,16 +58,20 @@ type Way struct {
 	assume []string     // the repair outside of the API
 	node   *corev1.Node // that is added
 	likely bool         // the user probably meant this
+	byHand bool         // storage that someone has to create outside of Kubernetes
 }
 
 // effort ranks ways of the same danger: a repair of what is broken first, then the correction of a mistyped name, then few commands, then those
-// that need new objects, then those that need a new node.
+// that need new objects, then those that need a new node, then those that need new storage.
 func (w *Way) effort() int {
 	if w.likely {
 		return 0
 	}
 	effort := len(w.Commands)
 	if w.node != nil {
+		effort += 4
+	}
+	if w.byHand {
 		effort += 4
 	}
 	for _, command := range w.Commands {
@@ -106,7 +112,7 @@ func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, 
 		return nil, err
 	}
 	g, ok := goalOf(c, ref)
-	if !ok || g.reached(c) {
+	if !ok || g.done(c) {
 		return nil, nil
 	}
 	p := &proposer{cluster: c, snapshot: c.Snapshot()}
@@ -123,8 +129,8 @@ func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, 
 		if budget.Exhausted() {
 			break
 		}
-		if after, ok := budget.try(d, opts, way, g); ok {
-			way.Result = fmt.Sprintf("%s is %s after %s", objname.Of(ref), g.state, after)
+		if result, ok := budget.try(d, opts, way, g); ok {
+			way.Result = objname.Of(ref) + " is " + result
 			verified = append(verified, way)
 		}
 	}
@@ -135,7 +141,12 @@ func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, 
 type goal struct {
 	state   string
 	reached func(*dump.Cluster) bool
+	// instead, unless nil, reports another end of the way: the claim waits for its first pod.
+	instead func(*dump.Cluster) bool
 }
+
+// done reports whether an end of the way is reached.
+func (g goal) done(c *dump.Cluster) bool { return g.reached(c) || g.instead != nil && g.instead(c) }
 
 // goalOf returns the goal of an object; ok is false if it has none.
 func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
@@ -146,12 +157,12 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 			return goal{}, false
 		}
 		if pod.DeletionTimestamp != nil {
-			return goal{"deleted", func(c *dump.Cluster) bool {
+			return goal{state: "deleted", reached: func(c *dump.Cluster) bool {
 				now, err := c.Pods.Get(ref.Key)
 				return err != nil || now.UID != pod.UID
 			}}, true
 		}
-		return goal{"Running", func(c *dump.Cluster) bool {
+		return goal{state: "Running", reached: func(c *dump.Cluster) bool {
 			now, err := c.Pods.Get(ref.Key)
 			return err == nil && now.Status.Phase != corev1.PodPending && now.Status.Phase != ""
 		}}, true
@@ -161,7 +172,7 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 			return goal{}, false
 		}
 		if claim.DeletionTimestamp != nil {
-			return goal{"deleted", func(c *dump.Cluster) bool {
+			return goal{state: "deleted", reached: func(c *dump.Cluster) bool {
 				now, err := c.Claims.Get(ref.Key)
 				return err != nil || now.UID != claim.UID
 			}}, true
@@ -169,22 +180,42 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 		if claim.Status.Phase == corev1.ClaimBound {
 			return grown(c, claim), true
 		}
-		return goal{"Bound", func(c *dump.Cluster) bool {
+		return goal{state: "Bound", reached: func(c *dump.Cluster) bool {
 			now, err := c.Claims.Get(ref.Key)
 			return err == nil && now.Status.Phase == corev1.ClaimBound
-		}}, true
+		}, instead: func(c *dump.Cluster) bool { return waitsForPod(c, ref.Key) }}, true
 	case api.PersistentVolume:
 		pv, err := c.Volumes.Get(ref.Key)
 		if err != nil || pv.DeletionTimestamp == nil && pv.Status.Phase != corev1.VolumeReleased ||
 			pv.DeletionTimestamp == nil && pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 			return goal{}, false
 		}
-		return goal{"deleted", func(c *dump.Cluster) bool {
+		return goal{state: "deleted", reached: func(c *dump.Cluster) bool {
 			now, err := c.Volumes.Get(ref.Key)
 			return err != nil || now.UID != pv.UID
 		}}, true
 	}
 	return goal{}, false
+}
+
+// noProvisioner is the provisioner of a class that creates no volumes.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// waitsForPod reports whether a claim that no pod uses has a class that delays its binding until then (BIND-056), and creates volumes.
+func waitsForPod(c *dump.Cluster, claim string) bool {
+	now, err := c.Claims.Get(claim)
+	if err != nil || now.Status.Phase == corev1.ClaimBound {
+		return false
+	}
+	class, err := c.Classes.Get(objects.ClassOf(now))
+	if err != nil || class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer ||
+		class.Provisioner == noProvisioner {
+		return false
+	}
+	if _, fails := c.Evidence.Create(class.Provisioner, now); fails {
+		return false
+	}
+	return !slices.ContainsFunc(c.Pods.List(), func(pod *corev1.Pod) bool { return slices.Contains(objects.ClaimsOf(pod), claim) })
 }
 
 // grown returns the goal of a bound claim: its volume has the size that it requests or, if it has, so does the file system.
@@ -205,9 +236,9 @@ func grown(c *dump.Cluster, claim *corev1.PersistentVolumeClaim) goal {
 		return pv.Spec.Capacity
 	}
 	if !enough(c, ofVolume) {
-		return goal{"as large as it requests", func(c *dump.Cluster) bool { return enough(c, ofVolume) }}
+		return goal{state: "as large as it requests", reached: func(c *dump.Cluster) bool { return enough(c, ofVolume) }}
 	}
-	return goal{"as large as it requests", func(c *dump.Cluster) bool {
+	return goal{state: "as large as it requests", reached: func(c *dump.Cluster) bool {
 		return enough(c, func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) corev1.ResourceList {
 			return claim.Status.Capacity
 		})
@@ -225,30 +256,33 @@ func (b *Budget) start(d *dump.Dump, opts dump.Options) (*dump.Cluster, error) {
 func (b *Budget) until(c *dump.Cluster, g goal) bool {
 	err := c.Until(func() bool {
 		*b--
-		return b.Exhausted() || g.reached(c)
+		return b.Exhausted() || g.done(c)
 	}, limit)
-	return err == nil && g.reached(c)
+	return err == nil && g.done(c)
 }
 
-// try simulates a way, and returns how long it took.
-func (b *Budget) try(d *dump.Dump, opts dump.Options, way Way, g goal) (time.Duration, bool) {
+// try simulates a way, and returns what is reached, and when.
+func (b *Budget) try(d *dump.Dump, opts dump.Options, way Way, g goal) (result string, ok bool) {
 	opts.Assume, opts.Acts = append(slices.Clone(opts.Assume), way.assume...), true
 	c, err := b.start(d, opts)
 	if err != nil {
-		return 0, false
+		return "", false
 	}
 	defer c.Close()
 	begin := c.Now()
 	if way.node != nil && c.Create(way.node.DeepCopy()) != nil {
-		return 0, false
+		return "", false
 	}
 	for _, command := range way.Commands {
 		if command.run(c) != nil {
-			return 0, false
+			return "", false
 		}
 	}
 	if !b.until(c, g) {
-		return 0, false
+		return "", false
 	}
-	return c.Now().Sub(begin).Round(time.Second / 10), true
+	if !g.reached(c) {
+		return "ready for the first pod that uses it", true
+	}
+	return fmt.Sprintf("%s after %s", g.state, c.Now().Sub(begin).Round(time.Second/10)), true
 }

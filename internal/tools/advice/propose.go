@@ -233,7 +233,7 @@ func (p *proposer) volumes(claim *corev1.PersistentVolumeClaim) {
 	if source := claim.Spec.DataSource; source != nil {
 		danger, risk = Reuses, fmt.Sprintf("the volume does not have the data of %s %q", source.Kind, source.Name)
 	}
-	p.add(Way{Does: "create a volume for the claim; replace SERVER and PATH by its storage", Danger: danger, Risk: risk,
+	p.add(Way{Does: "create a volume for the claim; replace SERVER and PATH by its storage", Danger: danger, Risk: risk, byHand: true,
 		Commands: []Command{{Args: []string{"apply", "-f", "-"}, Manifest: volumeFor(claim, name)}}})
 }
 
