@@ -286,7 +286,7 @@ func writeBestWay(w io.Writer, out waysOut) {
 		rest = append(rest, fmt.Sprintf("%d more", more))
 	}
 	if len(rest) > 0 {
-		fmt.Fprintf(w, "  %s: volsim explain %s\n", strings.Join(rest, " and "), out.Object)
+		fmt.Fprintf(w, "  %s: volsim explain -f DUMP %s\n", strings.Join(rest, " and "), out.Object)
 	}
 }
 
