@@ -251,6 +251,12 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 		if len(e.Related) == 0 {
 			e.Changes = Change{When: Follows, Text: "when the volumes of the pod are mounted"}
 		}
+	case x.unregistered(g.pv, node):
+		e.because("EXP-040", g.text("volume %s is expanded; its file system is not, because driver %s is not registered on node %s (its CSINode does not list it)",
+			g.pv.Name, objects.CSIOf(g.pv).Driver, node))
+		e.todo(fmt.Sprintf("start the node plugin of driver %s on node %s", objects.CSIOf(g.pv).Driver, node))
+		e.Assumes = append(e.Assumes, fmt.Sprintf("driver %s is not registered on node %s; assumed to continue", objects.CSIOf(g.pv).Driver, node))
+		e.manual("the kubelet expands no volume of a driver that is not registered")
 	default:
 		e.because("EXP-040", g.text("volume %s is expanded; its file system is being expanded on node %s for pod %s", g.pv.Name, node, pod.Name))
 		e.next(actors.Kubelet(node), "expands the file system")
@@ -260,6 +266,12 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 				x.readLog(storage.NodeExpand, g.pv.Spec.CSI.Driver, node)))
 		}
 	}
+}
+
+// unregistered reports whether the CSINode of a node in a dump does not list the driver of a volume.
+func (x *explainer) unregistered(pv *corev1.PersistentVolume, node string) bool {
+	csi, csiNode := objects.CSIOf(pv), x.csiNodes[node]
+	return x.Evidence != nil && csi != nil && csiNode != nil && !runsDriver(csiNode, csi.Driver)
 }
 
 // overdue is when the expansion of a file system has waited for so long that something is wrong on the node.

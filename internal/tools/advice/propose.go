@@ -182,6 +182,9 @@ func (p *proposer) growth(claim *corev1.PersistentVolumeClaim) {
 	if request.Cmp(capacity) <= 0 {
 		return
 	}
+	for _, pod := range p.users(api.KeyOf(claim)) {
+		p.registration(pod)
+	}
 	const step = 1 << 30
 	smaller := resource.NewQuantity(capacity.Value()+min(step, (request.Value()-capacity.Value())/2), resource.BinarySI)
 	if smaller.Cmp(capacity) <= 0 {
