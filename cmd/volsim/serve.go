@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
@@ -170,7 +171,10 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 // explained returns an error of the script of the beginning without its place there.
 func (f *serveFlags) explained(err error) error {
 	if at := new(script.Error); errors.As(err, &at) {
-		return at.Err
+		err = at.Err
+	}
+	if unknown, ok := strings.CutPrefix(err.Error(), "Without names "); ok {
+		return usageError{errors.New("invalid --without: " + unknown)}
 	}
 	return err
 }
@@ -362,6 +366,9 @@ func (f *serveFlags) check() error {
 		}
 	}
 	for name, nodes := range f.driverNodes() {
+		if wrong := validation.IsDNS1123Subdomain(strings.ToLower(name)); len(wrong) > 0 {
+			return fmt.Errorf("invalid --driver: %q: want the name of a CSI driver, such as disk.example.com", name)
+		}
 		for _, node := range nodes {
 			if !slices.Contains(f.nodes, node) {
 				return fmt.Errorf("invalid --driver: %s@%s: there is no node %s; add it to --nodes", name, node, node)

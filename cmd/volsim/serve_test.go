@@ -26,6 +26,20 @@ func TestServeFeatureGates(t *testing.T) {
 	require.Contains(t, errOut.String(), `invalid --feature-gates: "VolumeHealth" is not a feature gate that is simulated; these are: CSIVolumeHealth, CrossNamespaceVolumeDataSource`)
 }
 
+// TestServeMistakes: what is wrong with an option.
+func TestServeMistakes(t *testing.T) {
+	for _, tt := range []struct{ option, value, want string }{
+		{"--without", "kube-schedule", `invalid --without: "kube-schedule": there is no such controller; did you mean "kube-scheduler"`},
+		{"--driver", "my disk", `invalid --driver: "my disk": want the name of a CSI driver, such as disk.example.com`},
+		{"--driver", "disk.example.com@n1", "invalid --driver: disk.example.com@n1: there is no node n1; add it to --nodes"},
+	} {
+		var out, errOut bytes.Buffer
+		require.Equal(t, exitUsage, execute([]string{"serve", "--record", "none", tt.option, tt.value}, nil, &out, &errOut), errOut.String())
+		require.Contains(t, errOut.String(), tt.want)
+		require.Empty(t, out.String())
+	}
+}
+
 // TestServe serves a cluster, reads a node from it and advances its clock.
 func TestServe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")

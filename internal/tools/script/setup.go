@@ -116,7 +116,8 @@ func (s *Script) checkSetup() error {
 			text = st.text
 		}
 	}
-	return s.errorAt(line, text, err)
+	// A script knows no volsim.Config.
+	return s.errorAt(line, text, errors.New(strings.TrimPrefix(err.Error(), "volsim: Config.")))
 }
 
 // add adds a setup line after trying it.
