@@ -175,6 +175,8 @@ func TestDumpMistakes(t *testing.T) {
 		{name: "a misspelt kind", status: exitUsage, args: []string{"explain", "-f", dump, "pvcc", "data-db-0"}, want: `; did you mean "pvc"`},
 		{name: "a misspelt kind before a slash", status: exitFailed, args: []string{"explain", "-f", dump, "deploymentt/web"},
 			want: `which has no namespace deploymentt; or unknown kind "deploymentt": want one of pvc, pv, pod`},
+		{name: "a name without a kind", status: exitUsage, args: []string{"explain", "-f", dump, "db-0"},
+			want: `unknown kind "db-0": want one of pvc, pv, pod, node, sc, va, csidriver, csinode; an object is KIND/NAME`},
 		{name: "a misspelt namespace", status: exitFailed, args: []string{"explain", "-f", dump, "-n", "shopp", "pvc", "none"},
 			want: `pvc/shopp/none is not in the dump, which has no namespace shopp; did you mean "shop"`},
 		{name: "a name in all namespaces", status: exitUsage, args: []string{"explain", "-f", dump, "-A", "pvc", "data-db-0"},

@@ -41,7 +41,7 @@ func Select(namespace string, given, all bool, args []string) (Selection, error)
 		for word := range strings.SplitSeq(args[0], ",") {
 			kind, _, known := objname.KindOf(word)
 			if !known {
-				return s, objname.UnknownKind(word)
+				return s, fmt.Errorf("%w; an object is KIND/NAME", objname.UnknownKind(word))
 			}
 			s.kinds = append(s.kinds, kind)
 		}
