@@ -218,11 +218,14 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 
 // unplaceable explains what makes a node fit for a pod that fits on none.
 func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
-	rules, freed := map[string]bool{}, "free up"
+	rules, freed, changed := map[string]bool{}, "free up", ""
 	for _, n := range d.Nodes {
 		rules[n.Rule] = true
 		if n.Plugin == "NodeUnschedulable" {
 			freed = "uncordon, free up"
+		}
+		if n.Plugin == "NodeAffinity" {
+			changed = ", change the node selector or the node affinity of the pod"
 		}
 	}
 	var leaving []*corev1.Pod
@@ -240,7 +243,7 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 	case rules["SCHED-102"]:
 		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
 	case rules["SCHED-110"] || rules["SCHED-202"]:
-		e.todo(freed + " or add a node that can reach the volume, or restore the data to a volume elsewhere")
+		e.todo(freed + " or add a node that can reach the volume" + changed + ", or restore the data to a volume elsewhere")
 	case rules["SCHED-112"]:
 		e.todo("free capacity in the storage of a node, add a node whose storage has room, or create the claim again with a smaller request")
 	default:
