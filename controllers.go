@@ -102,6 +102,7 @@ var components = []component{
 	{name: actors.Disruption, kind: store.DisruptionBudgetKind, follow: disruption.New},
 	{name: actors.StatefulSet, kind: statefulset.Kind, follow: statefulset.New},
 	{name: actors.ReplicaSet, kind: replicaset.Kind, follow: replicaset.New},
+	{name: actors.ReplicationController, kind: replicaset.ReplicationControllers, follow: replicaset.NewReplicationController},
 	{name: actors.Deployment, kind: deployment.Kind, follow: deployment.New},
 	{name: actors.DaemonSet, kind: daemonset.Kind, follow: daemonset.New},
 	{name: actors.Job, kind: job.Kind, follow: job.New},

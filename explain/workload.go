@@ -25,7 +25,7 @@ const shownPods = 3
 var makers = map[api.Kind]struct{ actor, rule string }{
 	snapshot.StatefulSets:           {actors.StatefulSet, "STS-020"},
 	snapshot.ReplicaSets:            {actors.ReplicaSet, "RS-020"},
-	snapshot.ReplicationControllers: {"replication-controller", "RS-020"},
+	snapshot.ReplicationControllers: {actors.ReplicationController, "RS-020"},
 	snapshot.Deployments:            {actors.Deployment, "DEP-030"},
 	snapshot.DaemonSets:             {actors.DaemonSet, "DS-020"},
 	snapshot.Jobs:                   {actors.Job, "JOB-020"},

@@ -2,13 +2,16 @@ package apiserver
 
 import (
 	"encoding/hex"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -131,7 +134,11 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 // read decodes a body of any kind.
 func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
 	if mediaType == runtime.ContentTypeProtobuf {
-		obj, actual, err := c.named(protobuf.NewSerializer(c.scheme, c.scheme).Decode(b.data, &gvk, nil))
+		obj, actual, err := protobuf.NewSerializer(c.scheme, c.scheme).Decode(b.data, &gvk, nil)
+		if runtime.IsNotRegisteredError(err) && actual != nil && actual.Group == apiextensions.GroupName {
+			return decodeDefinition(b, gvk)
+		}
+		obj, actual, err = c.named(obj, actual, err)
 		if err == nil {
 			_, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj) // a part that is JSON may be any bytes
 		}
@@ -166,6 +173,29 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 		decoders = c.yaml
 	}
 	return c.named(decoders[b.strict()].Decode(b.data, &gvk, nil))
+}
+
+// definitionScheme has the Go types of definitions, to decode them from protobuf (API-441). In other formats they are decoded as they are sent.
+var definitionScheme = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := apiextensions.AddToScheme(s); err != nil {
+		panic(err) // types of a library
+	}
+	return s
+})
+
+// decodeDefinition decodes a CustomResourceDefinition from protobuf, or the options of a request about one.
+func decodeDefinition(b body, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, actual, err := protobuf.NewSerializer(definitionScheme(), definitionScheme()).Decode(b.data, &gvk, nil)
+	if _, ok := obj.(*apiextensions.CustomResourceDefinition); err != nil || !ok {
+		return obj, actual, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(*actual)
+	data, err := stdjson.Marshal(obj)
+	if err != nil {
+		return nil, actual, err
+	}
+	return readPlain(data, gvk, b.strict())
 }
 
 // readOnce decodes JSON of a Go type in one pass. It returns nil for a body that is wrong, of another kind, or suspicious: read finds out why.

@@ -140,6 +140,11 @@ func wantsPretty(req *http.Request) bool {
 	return false
 }
 
+// convertibleReview is convertibleObject for reviews, which have no Table (API-440).
+func convertibleReview(as schema.GroupVersionKind) bool {
+	return as.Kind != "Table" && convertibleObject(as)
+}
+
 // convertibleObject reports whether objects and lists can be converted to a type.
 func convertibleObject(as schema.GroupVersionKind) bool {
 	if as.Group != metav1.GroupName || as.Version != "v1" && as.Version != "v1beta1" {

@@ -162,7 +162,11 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	r.manager = cmp.Or(r.query.Get("fieldManager"), r.client)
 	r.actor = s.cfg.Actor(req, r.manager)
 	var err error
-	if r.format, err = negotiate(req, convertibleObject); err != nil {
+	convertible := convertibleObject
+	if r.resource.review {
+		convertible = convertibleReview
+	}
+	if r.format, err = negotiate(req, convertible); err != nil {
 		return nil, err
 	}
 	if r.verb == verbList || r.verb == verbWatch || r.verb == verbDeleteCollection {

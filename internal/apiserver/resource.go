@@ -148,6 +148,7 @@ func (r *resource) complete(c *codec) {
 	switch r.kind {
 	case "CertificateSigningRequest.certificates.k8s.io":
 		r.subresources = append(r.subresources, subresource{subresourceApproval, gvk, []string{verbGet, verbPatch, verbUpdate}})
+		r.selectable = contentFields("spec.signerName")
 	case "ServiceAccount":
 		r.subresources = append(r.subresources, subresource{subresourceToken, authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"), []string{verbCreate}})
 	case "Namespace":
@@ -156,10 +157,9 @@ func (r *resource) complete(c *codec) {
 	case "Secret":
 		r.selectable = contentFields("type")
 	case "Job.batch":
-		r.selectable = func(obj api.Object) fields.Set {
-			n, _, _ := unstructured.NestedInt64(obj.(*plain.Object).Content(), "status", "succeeded")
-			return fields.Set{"status.successful": fmt.Sprint(n)}
-		}
+		r.selectable = numberField("status.successful", "succeeded")
+	case "ReplicationController":
+		r.selectable = numberField("status.replicas", "replicas")
 	case "Service":
 		r.selectable = contentFields("spec.clusterIP", "spec.type")
 	}
@@ -226,6 +226,14 @@ func contentFields(paths ...string) func(api.Object) fields.Set {
 			set[path] = text
 		}
 		return set
+	}
+}
+
+// numberField is a selectable field with the number in the status that has another name.
+func numberField(path, name string) func(api.Object) fields.Set {
+	return func(obj api.Object) fields.Set {
+		n, _, _ := unstructured.NestedInt64(obj.(*plain.Object).Content(), "status", name)
+		return fields.Set{path: fmt.Sprint(n)}
 	}
 }
 

@@ -382,12 +382,14 @@ func TestOtherKinds(t *testing.T) {
 	controller := `{"apiVersion":"v1","kind":"ReplicationController","metadata":{"name":"web"},"spec":{"selector":{"app":"web"},` +
 		`"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web"}]}}}}`
 	stored := `{"kind":"ReplicationController","apiVersion":"v1","metadata":{"name":"web","namespace":"default","uid":"{uid}","resourceVersion":"1",` +
-		`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"selector":{"app":"web"},"template":{"metadata":` +
-		`{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web","resources":{}}]}}},"status":{"replicas":0}}`
+		`"generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app":"web"}},"spec":{"replicas":1,"selector":{"app":"web"},"template":{"metadata":` +
+		`{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"web","resources":{},"terminationMessagePath":"/dev/termination-log",` +
+		`"terminationMessagePolicy":"File","imagePullPolicy":"Always"}],"restartPolicy":"Always","terminationGracePeriodSeconds":30,` +
+		`"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}}},"status":{"replicas":0}}`
 	f.expect("POST "+controllers, controller, 201, stored)
 	f.expect("GET "+controllers+"/web", "", 200, stored)
 	require.Contains(t, f.must("PATCH "+controllers+"/web", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"web:2"}]}}}}`,
-		"Content-Type: application/strategic-merge-patch+json"), `{"name":"c","image":"web:2","resources":{}}`)
+		"Content-Type: application/strategic-merge-patch+json"), `{"name":"c","image":"web:2","resources":{},`)
 	f.expect("POST "+controllers+"?fieldValidation=Strict", strings.Replace(controller, `"spec":{"sel`, `"spec":{"size":1,"sel`, 1), 400, failure(
 		`ReplicationController in version "v1" cannot be handled as a ReplicationController: strict decoding error: unknown field "spec.size"`,
 		`"reason":"BadRequest","code":400`))

@@ -13,49 +13,63 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/workload"
-	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/parallel"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Kind is the kind of the sets.
-const Kind api.Kind = "ReplicaSet.apps"
+// Kind and ReplicationControllers are the kinds of sets.
+const (
+	Kind                   api.Kind = "ReplicaSet.apps"
+	ReplicationControllers api.Kind = "ReplicationController"
+)
 
 const (
-	apiVersion = "apps/v1"
-	kindName   = "ReplicaSet"
-	workers    = 5
+	workers = 5
 	// burst is how many pods a sync creates or deletes at most (RS-020).
 	burst = 500
 )
 
-// controller is one life of the ReplicaSet controller.
+// controller is one life of the controller of a kind of sets.
 type controller struct {
+	*kind
 	sets     engine.Informer[*plain.Object]
 	pods     engine.Informer[*corev1.Pod]
 	byOwner  store.Index[*corev1.Pod]
 	queue    *engine.Queue
 	recorder *engine.Recorder
-	// written are the controller's own writes that its informers may lack (RS-011).
+	// written are the controller's own writes that its informers may lack (RS-011). Those of ReplicationControllers are not awaited (RS-070).
 	written  *workload.Consistency
 	expected *workload.Expectations
 	failed   engine.Repeats
 }
 
-// New adds the controller. sets contains the ReplicaSets.
+// New adds the controller of ReplicaSets, which sets contains.
 func New(e *engine.Engine, sets store.Table[*plain.Object]) (*engine.Actor, error) {
+	return replicaSets.add(e, sets)
+}
+
+// NewReplicationController adds the controller of ReplicationControllers, which sets contains.
+func NewReplicationController(e *engine.Engine, sets store.Table[*plain.Object]) (*engine.Actor, error) {
+	return replicationControllers.add(e, sets)
+}
+
+func (k *kind) add(e *engine.Engine, sets store.Table[*plain.Object]) (*engine.Actor, error) {
 	byOwner := workload.IndexPods(e.Store())
-	return e.NewActor(actors.ReplicaSet, func(a *engine.Actor) {
+	return e.NewActor(k.actor, func(a *engine.Actor) {
 		c := &controller{
-			sets: engine.NewInformer(a, sets), pods: engine.NewInformer(a, e.Store().Pods), byOwner: byOwner,
-			recorder: a.NewRecorder("replicaset-controller"), expected: workload.NewExpectations(),
+			kind: k, sets: engine.NewInformer(a, sets), pods: engine.NewInformer(a, e.Store().Pods), byOwner: byOwner,
+			recorder: a.NewRecorder(k.actor), expected: workload.NewExpectations(),
 			failed: engine.Repeats{},
 		}
 		a.Keeps(&c.failed)
-		c.written = workload.NewConsistency(map[string]workload.Reached{"pods": c.pods.Reached, "replicasets": c.sets.Reached})
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "replicaset", Kind: Kind, Workers: workers, Sync: func(p *engine.Process, key string) error {
+		awaited := map[string]workload.Reached{}
+		if k.consistent {
+			awaited["pods"], awaited[k.resource] = c.pods.Reached, c.sets.Reached
+		}
+		c.written = workload.NewConsistency(awaited)
+		c.queue = a.NewQueue(engine.QueueConfig{Name: k.queueName, Kind: k.of, Workers: workers, Sync: func(p *engine.Process, key string) error {
 			return c.failed.Of(key, c.sync(p, key))
 		}})
 		c.sets.Handle(engine.Handler[*plain.Object]{
@@ -143,14 +157,14 @@ func (c *controller) podDeleted(pod *corev1.Pod) {
 
 // owner returns the set that a controller reference names.
 func (c *controller) owner(namespace string, ref *metav1.OwnerReference) (*appsv1.ReplicaSet, bool) {
-	if ref.Kind != kindName {
+	if ref.Kind != c.name {
 		return nil, false
 	}
 	obj, ok := c.sets.Get(api.Key(namespace, ref.Name))
 	if !ok || obj.UID != ref.UID {
 		return nil, false
 	}
-	return plain.Shared[*appsv1.ReplicaSet](obj), true
+	return c.set(obj), true
 }
 
 // enqueueSelecting queues the sets whose selectors match a pod without a controller.
@@ -159,7 +173,7 @@ func (c *controller) enqueueSelecting(pod *corev1.Pod) {
 		if obj.Namespace != pod.Namespace {
 			continue
 		}
-		selector, err := metav1.LabelSelectorAsSelector(plain.Shared[*appsv1.ReplicaSet](obj).Spec.Selector)
+		selector, err := metav1.LabelSelectorAsSelector(c.set(obj).Spec.Selector)
 		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
 			c.queue.Add(api.KeyOf(obj))
 		}
@@ -176,7 +190,7 @@ type update struct {
 }
 
 func (c *controller) sync(p *engine.Process, key string) error {
-	if err := c.written.Ready(key, "pods", "replicasets"); err != nil {
+	if err := c.written.Ready(key, "pods", c.resource); err != nil {
 		return err
 	}
 	obj, ok := c.sets.Get(key)
@@ -184,8 +198,8 @@ func (c *controller) sync(p *engine.Process, key string) error {
 		c.forget(key)
 		return nil
 	}
-	u := &update{controller: c, key: key, obj: obj, set: plain.Shared[*appsv1.ReplicaSet](obj)}
-	u.ref = workload.ControllerRef(u.set, apiVersion, kindName)
+	u := &update{controller: c, key: key, obj: obj, set: c.set(obj)}
+	u.ref = workload.ControllerRef(u.set, c.apiVersion, c.name)
 	met := c.expected.Met(key, p.Now())
 	selector, err := metav1.LabelSelectorAsSelector(u.set.Spec.Selector)
 	if err != nil {
@@ -197,7 +211,7 @@ func (c *controller) sync(p *engine.Process, key string) error {
 		// RS-012: pods that have ended or are being deleted are neither adopted nor released.
 		Only: workload.Active,
 		Fresh: func(p *engine.Process) (api.Object, error) {
-			return p.API().Get(p, api.Ref{Kind: Kind, Key: key})
+			return p.API().Get(p, api.Ref{Kind: c.of, Key: key})
 		},
 		Written: func(pod *corev1.Pod) { c.written.Wrote(key, "pods", pod) },
 	}.Claim(p)
@@ -248,7 +262,7 @@ func (u *update) manage(p *engine.Process, active []*corev1.Pod) error {
 func (u *update) create(p *engine.Process, n int) error {
 	p.Decide("RS-020", u.obj, "%d pods are missing", n)
 	u.expected.Creations(u.key, n, p.Now())
-	successes, errs := workload.SlowStart(p, "replicaset pods", n, 0, func(p *engine.Process, _ int) error {
+	successes, errs := workload.SlowStart(p, u.queueName+" pods", n, 0, func(p *engine.Process, _ int) error {
 		pod, err := p.API().Pods.Create(p, workload.FromTemplate(&u.set.Spec.Template, u.set, u.ref))
 		switch {
 		case err == nil:
@@ -277,7 +291,7 @@ func (u *update) delete(p *engine.Process, pods []*corev1.Pod) error {
 	}
 	u.expected.Deletions(u.key, uids, p.Now())
 	var first error
-	parallel.Do(p, "replicaset pods", len(pods), len(pods), func(p *engine.Process, i int) {
+	parallel.Do(p, u.queueName+" pods", len(pods), len(pods), func(p *engine.Process, i int) {
 		p.Decide("RS-020", pods[i], "set %s has too many pods", u.set.Name)
 		_, err := p.API().Pods.Delete(p, api.KeyOf(pods[i]), api.DeleteOptions{})
 		if err == nil {

@@ -445,3 +445,66 @@ func TestFailures(t *testing.T) {
 	}
 	f.want("RS-041", "first error", "FailedCreate: Error creating: "+conditions[0].Message, failed[0])
 }
+
+// ReplicationControllers have the same controller (RS-070), and their own defaults and validation (RS-071, RS-072).
+func TestReplicationController(t *testing.T) {
+	f := fixture{rig.New(t, engine.Config{})}
+	sets, err := f.Store().Other(replicaset.ReplicationControllers)
+	f.OK(err)
+	_, err = replicaset.NewReplicationController(f.Engine, sets)
+	f.OK(err)
+	newRC := func(edits ...func(*corev1.ReplicationController)) *corev1.ReplicationController {
+		set := newSet(2)
+		rc := &corev1.ReplicationController{ObjectMeta: set.ObjectMeta}
+		rc.Spec.Replicas, rc.Spec.Template = set.Spec.Replicas, &set.Spec.Template
+		for _, edit := range edits {
+			edit(rc)
+		}
+		return rc
+	}
+	for _, row := range []struct {
+		rule string
+		edit func(*corev1.ReplicationController)
+		want string
+	}{
+		{"RS-072", func(rc *corev1.ReplicationController) { rc.Spec.MinReadySeconds = -1 }, "spec.minReadySeconds: Invalid value: -1"},
+		{"RS-072", func(rc *corev1.ReplicationController) { rc.Spec.Replicas = new(int32(-1)) }, "spec.replicas: Invalid value: -1"},
+		{"RS-072", func(rc *corev1.ReplicationController) { rc.Spec.Template = nil }, "[spec.selector: Required value, spec.template: Required value]"},
+		{"RS-072", func(rc *corev1.ReplicationController) { rc.Spec.Selector = map[string]string{"a": "b"} },
+			"spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does not match template `labels`"},
+		{"RS-072", func(rc *corev1.ReplicationController) { rc.Spec.Template.Spec.RestartPolicy = "Never" }, `Unsupported value: "Never": supported values: "Always"`},
+		{"RS-072", func(rc *corev1.ReplicationController) { rc.Spec.Template.Spec.ActiveDeadlineSeconds = new(int64(1)) },
+			"activeDeadlineSeconds in ReplicationController is not Supported"},
+	} {
+		if _, err := f.Store().Create(newRC(row.edit)); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: error = %v, want %s", row.rule, err, row.want)
+		}
+	}
+	stored := func() *corev1.ReplicationController {
+		obj, err := f.Store().Get(replicaset.ReplicationControllers, "default/web")
+		f.OK(err)
+		rc, err := plain.As[*corev1.ReplicationController](obj)
+		f.OK(err)
+		return rc
+	}
+	f.Create(newRC(), newPod("orphan"))
+	f.want("RS-071", "defaults", fmt.Sprint(stored().Spec.Selector, stored().Labels, " ", stored().Spec.Template.Spec.DNSPolicy), "map[app:web] map[app:web] ClusterFirst")
+	f.Settle(time.Minute)
+	f.want("RS-070", "status", fmt.Sprint(stored().Status.Replicas, stored().Status.FullyLabeledReplicas, stored().Status.ObservedGeneration), "2 2 1")
+	owners := map[string]bool{}
+	for _, pod := range f.Store().Pods.List() {
+		owners[pod.OwnerReferences[0].APIVersion+" "+pod.OwnerReferences[0].Kind] = true
+	}
+	f.want("RS-070", "pods", fmt.Sprint(len(f.Store().Pods.List()), owners), "2 map[v1 ReplicationController:true]")
+	_, err = f.Store().Patch(replicaset.ReplicationControllers, "default/web", []byte(`{"spec":{"replicas":0}}`), api.Main)
+	f.OK(err)
+	f.Settle(time.Minute)
+	f.want("RS-070", "scaled", fmt.Sprint(len(f.Store().Pods.List()), stored().Status.Replicas), "0 0")
+	created := 0
+	for e := range f.Trace().Entries() {
+		if e.Type == trace.Emitted && e.Reason == "SuccessfulCreate" && e.Actor == "replication-controller" {
+			created++
+		}
+	}
+	f.want("RS-070", "Events", fmt.Sprint(created), "1")
+}

@@ -20,7 +20,10 @@ import (
 // status returns the status of a set with these active pods (RS-040). failed is the error of the change of its pods.
 func (u *update) status(active []*corev1.Pod, terminating int32, failed error, now time.Time) appsv1.ReplicaSetStatus {
 	status := *u.set.Status.DeepCopy()
-	status.Replicas, status.TerminatingReplicas = int32(len(active)), &terminating
+	status.Replicas = int32(len(active))
+	if u.terminating {
+		status.TerminatingReplicas = &terminating
+	}
 	status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
 	template := labels.SelectorFromSet(u.set.Spec.Template.Labels)
 	for _, pod := range active {
@@ -64,23 +67,19 @@ func (u *update) writeStatus(p *engine.Process, status appsv1.ReplicaSetStatus) 
 		return &status, nil
 	}
 	for attempt := 1; ; attempt++ {
-		c := set.DeepCopy()
-		c.APIVersion, c.Kind, c.Status = apiVersion, kindName, status
-		updated, err := p.API().Update(p, c, api.Status, store.UpdateOptions{})
+		updated, err := p.API().Update(p, u.withStatus(set, status), api.Status, store.UpdateOptions{})
 		if err == nil {
-			u.written.Wrote(u.key, "replicasets", updated)
+			u.written.Wrote(u.key, u.resource, updated)
 			return &status, nil
 		}
 		// RS-042: a failed write is repeated once, with the newest version of the set.
 		if attempt == 2 {
 			return nil, err
 		}
-		newest, failed := p.API().Get(p, api.Ref{Kind: Kind, Key: u.key})
+		newest, failed := p.API().Get(p, api.Ref{Kind: u.of, Key: u.key})
 		if failed != nil {
 			return nil, failed
 		}
-		if set, failed = plain.As[*appsv1.ReplicaSet](newest); failed != nil {
-			return nil, failed
-		}
+		set = u.controller.set(newest.(*plain.Object))
 	}
 }

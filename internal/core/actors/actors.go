@@ -13,25 +13,26 @@ import (
 
 // Controllers of kube-controller-manager, under the names that they have there.
 const (
-	PersistentVolume = "persistentvolume-controller"
-	PVProtection     = "pv-protection-controller"
-	PVCProtection    = "pvc-protection-controller"
-	Ephemeral        = "ephemeral-volume-controller"
-	GarbageCollector = "garbage-collector"
-	AttachDetach     = "attachdetach-controller"
-	PodGC            = "pod-garbage-collector-controller"
-	NodeLifecycle    = "node-lifecycle-controller"
-	TaintEviction    = "taint-eviction-controller"
-	Expander         = "persistentvolume-expander-controller"
-	Namespace        = "namespace-controller"
-	ResourceQuota    = "resourcequota-controller"
-	StatefulSet      = "statefulset-controller"
-	ReplicaSet       = "replicaset-controller"
-	Deployment       = "deployment-controller"
-	DaemonSet        = "daemonset-controller"
-	Job              = "job-controller"
-	TTLAfterFinished = "ttl-after-finished-controller"
-	CronJob          = "cronjob-controller"
+	PersistentVolume      = "persistentvolume-controller"
+	PVProtection          = "pv-protection-controller"
+	PVCProtection         = "pvc-protection-controller"
+	Ephemeral             = "ephemeral-volume-controller"
+	GarbageCollector      = "garbage-collector"
+	AttachDetach          = "attachdetach-controller"
+	PodGC                 = "pod-garbage-collector-controller"
+	NodeLifecycle         = "node-lifecycle-controller"
+	TaintEviction         = "taint-eviction-controller"
+	Expander              = "persistentvolume-expander-controller"
+	Namespace             = "namespace-controller"
+	ResourceQuota         = "resourcequota-controller"
+	StatefulSet           = "statefulset-controller"
+	ReplicaSet            = "replicaset-controller"
+	ReplicationController = "replication-controller"
+	Deployment            = "deployment-controller"
+	DaemonSet             = "daemonset-controller"
+	Job                   = "job-controller"
+	TTLAfterFinished      = "ttl-after-finished-controller"
+	CronJob               = "cronjob-controller"
 	// DataSourceValidator is the volume-data-source-validator, a component of kubernetes-csi.
 	DataSourceValidator = "volume-data-source-validator"
 	Disruption          = "disruption-controller"
@@ -40,7 +41,7 @@ const (
 
 // Named are the controllers whose names do not depend on a driver or a node.
 var Named = []string{PersistentVolume, PVProtection, PVCProtection, Ephemeral, GarbageCollector, AttachDetach, PodGC, NodeLifecycle, TaintEviction, Expander,
-	Namespace, ResourceQuota, StatefulSet, ReplicaSet, Deployment, DaemonSet, Job, TTLAfterFinished, CronJob, DataSourceValidator, Disruption, VACProtection,
+	Namespace, ResourceQuota, StatefulSet, ReplicaSet, ReplicationController, Deployment, DaemonSet, Job, TTLAfterFinished, CronJob, DataSourceValidator, Disruption, VACProtection,
 	Scheduler, RecyclerPodRunner, Snapshot}
 
 // Unknown says that there is no controller of that name, and which one was probably meant or else which there are.

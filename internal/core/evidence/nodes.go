@@ -59,7 +59,7 @@ var leased = map[string][]string{
 	"kube-scheduler": {actors.Scheduler},
 	"kube-controller-manager": {actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.AttachDetach, actors.Expander,
 		actors.Ephemeral, actors.PodGC, actors.NodeLifecycle, actors.TaintEviction, actors.GarbageCollector, actors.Namespace,
-		actors.StatefulSet, actors.ReplicaSet, actors.Deployment, actors.DaemonSet, actors.Job, actors.TTLAfterFinished, actors.CronJob, actors.Disruption,
+		actors.StatefulSet, actors.ReplicaSet, actors.ReplicationController, actors.Deployment, actors.DaemonSet, actors.Job, actors.TTLAfterFinished, actors.CronJob, actors.Disruption,
 		actors.ResourceQuota, actors.VACProtection},
 }
 

@@ -248,6 +248,8 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 		s = quotaRules.add(s)
 	case string(LimitRangeKind):
 		s = limitRangeRules.add(s)
+	case "ReplicationController":
+		s = replicationControllerRules.add(s)
 	case "ReplicaSet.apps":
 		s = replicaSetRules.add(s)
 	case "Job.batch":
@@ -266,7 +268,7 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 	case "PodDisruptionBudget.policy":
 		s = budgetStrategy(s)
 	case string(PriorityClassKind):
-		s.defaults = defaultPriorityClass
+		s.defaults, s.validateCreate, s.validateUpdate = defaultPriorityClass, validatePriorityClass, validatePriorityUpdate
 	case string(RuntimeClassKind):
 		s = runtimeClassRules.add(s)
 	case string(NamespaceKind):

@@ -104,10 +104,13 @@ func TestOtherKind(t *testing.T) {
 func TestOtherKindWithStatus(t *testing.T) {
 	w := newFixture(t)
 	web := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Generation: 9}, Status: corev1.ReplicationControllerStatus{Replicas: 3}}
+	web.Spec.Template = &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
 	stored := made(w, web)
 	assert.Equal(t, api.Kind("ReplicationController"), api.KindOf(stored))
 	assert.Equal(t, "v1", stored.APIVersion)
-	assert.NotContains(t, stored.Content(), "status", "API-302")
+	assert.Equal(t, map[string]any{"replicas": int64(0)}, stored.Content()["status"], "API-302")
 	assert.EqualValues(t, 1, stored.Generation, "API-303")
 	after, err := w.UpdateStatus(web)
 	require.NoError(t, err)

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -112,6 +114,53 @@ func defaultPriorityClass(obj *plain.Object) {
 	}
 	content["preemptionPolicy"] = string(corev1.PreemptLowerPriority)
 	obj.SetContent(content)
+}
+
+// highestPriority is the highest one that a user may give.
+const highestPriority = 1_000_000_000
+
+// validatePriorityClass validates a new class (API-442).
+func validatePriorityClass(obj *plain.Object) field.ErrorList {
+	class := classOf(obj)
+	var errs field.ErrorList
+	switch {
+	case strings.HasPrefix(obj.Name, "system-"):
+		if why := notOfSystem(obj, class.value); why != "" {
+			errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"),
+				"priority class names with 'system-' prefix are reserved for system use only. error: "+why))
+		}
+	case class.value > highestPriority:
+		errs = append(errs, field.Forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %d", highestPriority)))
+	}
+	return append(errs, requiredAt(class.policy, field.NewPath("preemptionPolicy"), preemptionPolicies)...)
+}
+
+// notOfSystem says in which way a class is not the one of every cluster with its name.
+func notOfSystem(obj *plain.Object, value int32) string {
+	i := slices.IndexFunc(systemClasses, func(c priorityClass) bool { return c.name == obj.Name })
+	if i < 0 {
+		return obj.Name + " is not a known system priority class"
+	}
+	if value != systemClasses[i].value {
+		return fmt.Sprintf("value of %s PriorityClass must be %d", obj.Name, systemClasses[i].value)
+	}
+	if isDefault, _ := obj.Content()["globalDefault"].(bool); isDefault {
+		return fmt.Sprintf("globalDefault of %s PriorityClass must be false", obj.Name)
+	}
+	return ""
+}
+
+// validatePriorityUpdate reports a change of what pods have copied (API-443).
+func validatePriorityUpdate(obj, old *plain.Object) field.ErrorList {
+	class, was := classOf(obj), classOf(old)
+	var errs field.ErrorList
+	if class.value != was.value {
+		errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
+	}
+	if class.policy != was.policy {
+		errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), class.policy, immutable))
+	}
+	return errs
 }
 
 func classOf(obj *plain.Object) priorityClass {

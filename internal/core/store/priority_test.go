@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
@@ -96,6 +97,49 @@ func TestPriorityClassDefault(t *testing.T) {
 			stored, err := New(Config{}).CreateWith(class, CreateOptions{})
 			require.NoError(t, err)
 			require.Equal(t, tt.want, stored.(*plain.Object).Content()["preemptionPolicy"])
+		})
+	}
+}
+
+func TestPriorityClassValidation(t *testing.T) {
+	class := func(name string, value int32, isDefault bool, policy corev1.PreemptionPolicy) api.Object {
+		c := priorityClassNamed(name, value, isDefault)
+		c.PreemptionPolicy = &policy
+		return c
+	}
+	const lower = corev1.PreemptLowerPriority
+	for _, tt := range []struct {
+		rule, name string
+		class      api.Object
+		update     api.Object // nil for a create
+		want       string
+	}{
+		{"API-442", "the highest value", class("a", 1_000_000_000, false, lower), nil, ""},
+		{"API-442", "a higher one", class("a", 1_000_000_001, false, lower), nil, "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
+		{"API-442", "a class of the system", class("system-node-critical", 2_000_001_000, false, lower), nil, ""},
+		{"API-442", "its value", class("system-node-critical", 1, false, lower), nil, "error: value of system-node-critical PriorityClass must be 2000001000"},
+		{"API-442", "it is no default", class("system-node-critical", 2_000_001_000, true, lower), nil,
+			"error: globalDefault of system-node-critical PriorityClass must be false"},
+		{"API-442", "the prefix is reserved", class("system-a", 1, false, lower), nil,
+			"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-a is not a known system priority class"},
+		{"API-442", "an unknown policy", class("a", 1, false, "Always"), nil, `preemptionPolicy: Unsupported value: "Always": supported values: "PreemptLowerPriority", "Never"`},
+		{"API-443", "another value", class("a", 1, false, lower), class("a", 2, false, lower), "value: Forbidden: may not be changed in an update."},
+		{"API-443", "another policy", class("a", 1, false, lower), class("a", 1, false, "Never"), `preemptionPolicy: Invalid value: "Never": field is immutable`},
+		{"API-443", "another default", class("a", 1, false, lower), class("a", 1, true, lower), ""},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			s := New(Config{})
+			_, err := s.CreateWith(tt.class, CreateOptions{})
+			if tt.update != nil {
+				require.NoError(t, err)
+				_, err = s.Update(tt.update)
+			}
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.True(t, apierrors.IsInvalid(err), "%v", err)
+			require.ErrorContains(t, err, tt.want)
 		})
 	}
 }

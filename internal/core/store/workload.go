@@ -35,6 +35,7 @@ func (r workloadRules[T]) add(s strategy[*plain.Object]) strategy[*plain.Object]
 		r.defaults(typed)
 		if data, err := plain.From(typed); err == nil {
 			obj.SetContent(data.Content())
+			obj.Labels = typed.GetLabels()
 		}
 	}
 	s.defaults = complete

@@ -24,6 +24,10 @@ var workloads = []struct {
 		set := as[appsv1.ReplicaSet](obj)
 		return set.Status.ObservedGeneration > 0, int(set.Status.Replicas)
 	}},
+	{"ReplicationController", func(obj api.Object) (bool, int) {
+		rc := as[corev1.ReplicationController](obj)
+		return rc.Status.ObservedGeneration > 0, int(rc.Status.Replicas)
+	}},
 	{"StatefulSet.apps", func(obj api.Object) (bool, int) {
 		set := as[appsv1.StatefulSet](obj)
 		return set.Status.ObservedGeneration > 0, int(set.Status.Replicas)
