@@ -50,6 +50,12 @@ func TestSwagger(t *testing.T) {
 	require.Contains(t, document.Definitions, "io.k8s.api.core.v1.PersistentVolumeClaim")
 	require.NotContains(t, text, "#/components/")
 	require.NotContains(t, text, `"oneOf":[{`)
+	f.must("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"anys.example.com"},"spec":{"group":"example.com","scope":"Namespaced",`+
+		`"names":{"plural":"anys","kind":"Any"},"versions":[{"name":"v1","served":true,"storage":true,`+
+		`"schema":{"openAPIV3Schema":{"type":"object","description":"d","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	require.NoError(t, json.Unmarshal([]byte(f.must("GET /openapi/v2", "")), &document))
+	require.JSONEq(t, `{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Any"}]}`,
+		string(document.Definitions["com.example.v1.Any"]), "API-445")
 	resp, got := f.request("GET /openapi/v2", "", "Accept: application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
 	require.Equal(t, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", resp.Header.Get("Content-Type"))
 	require.Equal(t, "\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.3\x42\x00", got)

@@ -58,6 +58,14 @@ func (s *Server) swagger() ([]byte, error) {
 
 // asSwagger converts a schema of v3: v2 has its definitions elsewhere, and no alternatives.
 func asSwagger(schema []byte) []byte {
+	var top struct {
+		Any  bool            `json:"x-kubernetes-preserve-unknown-fields"`
+		Kind json.RawMessage `json:"x-kubernetes-group-version-kind"`
+	}
+	if json.Unmarshal(schema, &top) == nil && top.Any {
+		// API-445: kubectl would take a field that is not listed for a mistake.
+		return append(append([]byte(`{"type":"object","x-kubernetes-group-version-kind":`), top.Kind...), '}')
+	}
 	for _, pair := range [...][2]string{
 		{`"#/components/schemas/`, `"#/definitions/`},
 		{`"oneOf":[{"type":"string"},{"type":"number"}]`, `"type":"string"`},

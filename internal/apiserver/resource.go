@@ -229,7 +229,7 @@ func contentFields(paths ...string) func(api.Object) fields.Set {
 	}
 }
 
-// numberField is a selectable field with the number in the status that has another name.
+// numberField is a selectable field with the number in the status that has another name (API-444).
 func numberField(path, name string) func(api.Object) fields.Set {
 	return func(obj api.Object) fields.Set {
 		n, _, _ := unstructured.NestedInt64(obj.(*plain.Object).Content(), "status", name)
