@@ -268,7 +268,7 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 	case "PodDisruptionBudget.policy":
 		s = budgetStrategy(s)
 	case string(PriorityClassKind):
-		s.defaults, s.validateCreate, s.validateUpdate = defaultPriorityClass, validatePriorityClass, validatePriorityUpdate
+		s = priorityClassStrategy(s)
 	case string(RuntimeClassKind):
 		s = runtimeClassRules.add(s)
 	case string(NamespaceKind):

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
@@ -114,6 +116,30 @@ func defaultPriorityClass(obj *plain.Object) {
 	}
 	content["preemptionPolicy"] = string(corev1.PreemptLowerPriority)
 	obj.SetContent(content)
+}
+
+// priorityClassStrategy adds what is special about classes. Their generation stays 1.
+func priorityClassStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
+	s.defaults, s.validateCreate, s.validateUpdate = defaultPriorityClass, validatePriorityClass, validatePriorityUpdate
+	s.specChanged = nil
+	s.admitCreate = (*Store).admitDefaultClass
+	s.admitUpdate = func(s *Store, obj, _ *plain.Object) error { return s.admitDefaultClass(obj) }
+	return s
+}
+
+// admitDefaultClass refuses a second class that is the default (API-442).
+func (s *Store) admitDefaultClass(obj *plain.Object) error {
+	classes := s.others.tables[PriorityClassKind]
+	if isDefault, _ := obj.Content()["globalDefault"].(bool); !isDefault || classes == nil || s.asGiven {
+		return nil
+	}
+	for _, other := range classes.List() {
+		if isDefault, _ := other.Content()["globalDefault"].(bool); isDefault && other.Name != obj.Name {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, obj.Name,
+				fmt.Errorf("PriorityClass %s is already marked as default. Only one default can exist", other.Name))
+		}
+	}
+	return nil
 }
 
 // highestPriority is the highest one that a user may give.

@@ -50,7 +50,7 @@ func TestPriority(t *testing.T) {
 				s.CompletePriorities()
 			}
 			for _, class := range tt.classes {
-				_, err := s.CreateWith(class, CreateOptions{})
+				_, err := s.Load(class) // two of them are the default
 				require.NoError(t, err)
 			}
 			pod := goodPod()
@@ -114,6 +114,9 @@ func TestPriorityClassValidation(t *testing.T) {
 		update     api.Object // nil for a create
 		want       string
 	}{
+		{"API-442", "a second default", class("second", 1, true, lower), nil, "PriorityClass first is already marked as default. Only one default can exist"},
+		{"API-442", "another becomes the default", class("a", 1, false, lower), class("a", 1, true, lower), "PriorityClass first is already marked as default"},
+		{"API-442", "the default stays the default", class("first", 1, true, lower), class("first", 1, true, lower), ""},
 		{"API-442", "the highest value", class("a", 1_000_000_000, false, lower), nil, ""},
 		{"API-442", "a higher one", class("a", 1_000_000_001, false, lower), nil, "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
 		{"API-442", "a class of the system", class("system-node-critical", 2_000_001_000, false, lower), nil, ""},
@@ -129,6 +132,10 @@ func TestPriorityClassValidation(t *testing.T) {
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			s := New(Config{})
+			if strings.Contains(tt.want, "first") {
+				_, err := s.CreateWith(class("first", 5, true, lower), CreateOptions{})
+				require.NoError(t, err)
+			}
 			_, err := s.CreateWith(tt.class, CreateOptions{})
 			if tt.update != nil {
 				require.NoError(t, err)
@@ -138,7 +145,7 @@ func TestPriorityClassValidation(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.True(t, apierrors.IsInvalid(err), "%v", err)
+			require.True(t, apierrors.IsInvalid(err) || apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
