@@ -1,0 +1,3 @@
+// Package e2e runs the end-to-end tests of Kubernetes, unaltered, against volsim serve: those that need neither containers nor a network.
+// testdata/specs.txt names them. scripts/test-e2e runs them; they are no part of the regular tests, because they compile for eleven minutes.
+package e2e
