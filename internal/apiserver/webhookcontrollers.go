@@ -140,7 +140,7 @@ func (s *Server) serveAnswers(req *http.Request) *answer {
 type controllerReview struct {
 	reviews
 	original *request
-	// body is what a write of a subresource sends, of the kind of resource. sent is the copy that the store gets. All are nil for other writes.
+	// body is a Binding or an Eviction, of this kind; nil for other writes. sent is the Binding that the store gets.
 	body    api.Object
 	kind    *resource
 	sent    *corev1.Binding

@@ -21,7 +21,7 @@ type Write struct {
 	// Delete has the options of a delete. Collection says that it is one of a deletecollection.
 	Delete     api.DeleteOptions
 	Collection bool
-	// Binding is what a bind sends. The review may change it. It is nil for other writes.
+	// Binding is the object of a bind, which the review may change; nil for other writes.
 	Binding *corev1.Binding
 }
 
