@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objkinds"
 )
 
 const admissionGroup = ".admissionregistration.k8s.io"
@@ -37,7 +38,7 @@ func (d *Dump) withoutParameters(objs []api.Object) (left []api.Object, notes []
 			return false
 		}
 		param, err := kindOfParameters(obj)
-		if err != nil || param == (schema.GroupVersionKind{}) || d.count(kindNamed(param)) > 0 {
+		if err != nil || param == (schema.GroupVersionKind{}) || d.count(api.Kind(objkinds.Name(param.Group, param.Kind))) > 0 {
 			return false // a policy that is not valid has no effect
 		}
 		notes = append(notes, fmt.Sprintf("Policy %s has no effect here: the dump has no %s, its parameters.", obj.GetName(), param.Kind))
@@ -57,12 +58,4 @@ func kindOfParameters(policy api.Object) (schema.GroupVersionKind, error) {
 	}
 	fields, _, err := unstructured.NestedStringMap(content, "spec", "paramKind")
 	return schema.FromAPIVersionAndKind(fields["apiVersion"], fields["kind"]), err
-}
-
-// kindNamed returns the kind of objects.
-func kindNamed(gvk schema.GroupVersionKind) api.Kind {
-	if gvk.Group == "" {
-		return api.Kind(gvk.Kind)
-	}
-	return api.Kind(gvk.Kind + "." + gvk.Group)
 }
