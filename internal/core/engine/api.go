@@ -32,173 +32,6 @@ type API struct {
 	Events            Client[*corev1.Event]
 }
 
-// Client makes calls about one kind of object. Its methods are explained where type client has them. It is an interface for the reason that
-// store.Table is one.
-type Client[T api.Object] interface {
-	Get(p *Process, key string) (T, error)
-	List(p *Process, namespace string) ([]T, error)
-	ListUnder(p *Process, namespace string, ix store.Index[T], values []string) ([][]T, error)
-	Create(p *Process, obj T) (T, error)
-	Update(p *Process, obj T) (T, error)
-	UpdateStatus(p *Process, obj T) (T, error)
-	Replace(p *Process, obj T) (T, error)
-	ReplaceStatus(p *Process, obj T) (T, error)
-	Patch(p *Process, key string, patch []byte, sub api.Subresource) (T, error)
-	PatchWith(p *Process, key string, change func(obj T) error, sub api.Subresource) (T, error)
-	Delete(p *Process, key string, opts api.DeleteOptions) (T, error)
-}
-
-// client is a Client.
-type client[T api.Object] struct{ table store.Table[T] }
-
-// Get reads the newest version from the server.
-func (c *client[T]) Get(p *Process, key string) (T, error) {
-	var none T
-	fault, err := p.before(c.call("get", key), p.engine.latency)
-	if err != nil {
-		return none, err
-	}
-	obj, err := c.table.Get(key)
-	if p.engine.footprint != nil {
-		p.noteRead(c.call("get", key), err, obj)
-	}
-	if lost := p.after(fault); lost != nil {
-		return none, lost
-	}
-	return obj, err
-}
-
-// List reads all objects of the kind in the namespace from the server; "" is all namespaces.
-func (c *client[T]) List(p *Process, namespace string) ([]T, error) {
-	var objs []T
-	err := c.list(p, namespace, func() { objs = c.in(namespace) })
-	if err != nil {
-		return nil, err
-	}
-	return objs, nil
-}
-
-// ListUnder makes the call of List for a caller who needs few of the objects: for each value, those that the index finds under it.
-func (c *client[T]) ListUnder(p *Process, namespace string, ix store.Index[T], values []string) ([][]T, error) {
-	found := make([][]T, len(values))
-	err := c.list(p, namespace, func() {
-		for i, value := range values {
-			found[i] = slices.DeleteFunc(ix.Objects(value), func(obj T) bool { return namespace != "" && obj.GetNamespace() != namespace })
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
-}
-
-// list makes the call of List; read has its effect.
-func (c *client[T]) list(p *Process, namespace string, read func()) error {
-	fault, err := p.before(c.call("list", namespace), p.engine.latency)
-	if err != nil {
-		return err
-	}
-	read()
-	if p.engine.footprint != nil {
-		noteList(p, c.call("list", namespace), c.in(namespace))
-	}
-	return p.after(fault)
-}
-
-// in returns the objects in a namespace; "" is all namespaces.
-func (c *client[T]) in(namespace string) []T {
-	objs := c.table.List()
-	if namespace == "" {
-		return objs
-	}
-	return slices.DeleteFunc(objs, func(obj T) bool { return obj.GetNamespace() != namespace })
-}
-
-// Create is store.Table.Create.
-func (c *client[T]) Create(p *Process, obj T) (T, error) {
-	return c.write(p, "create", api.KeyOf(obj), func() (T, error) { return c.table.Create(obj) })
-}
-
-// Update is store.Table.Update.
-func (c *client[T]) Update(p *Process, obj T) (T, error) {
-	return c.write(p, "update", c.table.KeyOf(obj), func() (T, error) { return c.table.Update(obj) })
-}
-
-// UpdateStatus is store.Table.UpdateStatus.
-func (c *client[T]) UpdateStatus(p *Process, obj T) (T, error) {
-	return c.write(p, "update-status", c.table.KeyOf(obj), func() (T, error) { return c.table.UpdateStatus(obj) })
-}
-
-// Replace is Update with an object that was made for this call alone; see store.Table.Replace.
-func (c *client[T]) Replace(p *Process, obj T) (T, error) {
-	return c.write(p, "update", c.table.KeyOf(obj), func() (T, error) { return c.replace(p, obj, api.Main) })
-}
-
-// ReplaceStatus is UpdateStatus with an object that was made for this call alone; see store.Table.Replace.
-func (c *client[T]) ReplaceStatus(p *Process, obj T) (T, error) {
-	return c.write(p, "update-status", c.table.KeyOf(obj), func() (T, error) { return c.replace(p, obj, api.Status) })
-}
-
-// replace hands an object over to the store. For a write that may be reviewed, and made again, it is copied.
-func (c *client[T]) replace(p *Process, obj T, sub api.Subresource) (T, error) {
-	if p.engine.admission != nil {
-		if sub == api.Status {
-			return c.table.UpdateStatus(obj)
-		}
-		return c.table.Update(obj)
-	}
-	return c.table.Replace(obj, sub)
-}
-
-// Patch is store.Table.Patch.
-func (c *client[T]) Patch(p *Process, key string, patch []byte, sub api.Subresource) (T, error) {
-	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
-}
-
-// PatchWith is store.Table.PatchWith: change is applied to the version that the server has when the patch takes effect.
-func (c *client[T]) PatchWith(p *Process, key string, change func(obj T) error, sub api.Subresource) (T, error) {
-	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.PatchWith(key, change, sub) })
-}
-
-// Delete is store.Table.Delete.
-func (c *client[T]) Delete(p *Process, key string, opts api.DeleteOptions) (T, error) {
-	if p.engine.admission != nil {
-		obj, err := p.engine.api.Delete(p, api.Ref{Kind: c.table.Kind(), Key: key}, opts)
-		typed, _ := obj.(T)
-		return typed, err
-	}
-	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
-}
-
-func (c *client[T]) call(verb, key string) api.Call {
-	return api.Call{Target: api.APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
-}
-
-// write makes a write. Without a trace and an observer it allocates nothing.
-func (c *client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T, error) {
-	e := p.engine
-	if e.trace == nil && e.observer == nil && e.admission == nil {
-		var none T
-		e.effects++
-		fault, err := p.before(c.call(verb, key), e.latency)
-		if err != nil {
-			return none, err
-		}
-		e.writer = p.actor.name
-		obj, err := fn()
-		if lost := p.after(fault); lost != nil {
-			return none, lost
-		}
-		if err != nil {
-			return none, err
-		}
-		return obj, nil
-	}
-	obj, err := e.api.write(p, verb, api.Ref{Kind: c.table.Kind(), Key: key}, func() (api.Object, error) { return fn() })
-	typed, _ := obj.(T)
-	return typed, err
-}
-
 // write makes an API write in the name of p: a fault or a delay may come first, then fn takes effect, and the write is traced.
 func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
 	return server.send(p, server.engine.latency, Write{Verb: verb, Ref: ref}, fn)
@@ -277,12 +110,12 @@ func (server *API) Patch(p *Process, ref api.Ref, patch []byte, sub api.Subresou
 
 // Delete deletes an object of any kind in the name of p.
 func (server *API) Delete(p *Process, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
-	return server.delete(p, server.engine.latency, Write{Ref: ref, Delete: opts})
+	return server.delete(p, server.engine.latency, Write{Verb: "delete", Ref: ref, Delete: opts})
 }
 
 func (server *API) delete(p *Process, latency time.Duration, w Write) (api.Object, error) {
-	w.Verb = "delete"
-	return server.send(p, latency, w, func() (api.Object, error) { return server.engine.store.Delete(w.Ref.Kind, w.Ref.Key, w.Delete) })
+	ref, opts := w.Ref, w.Delete // the function keeps these, and not w
+	return server.send(p, latency, w, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
 }
 
 // DeleteCollection deletes the objects of a kind in the namespace with one request. The server deletes one after the other, until one cannot
@@ -290,7 +123,7 @@ func (server *API) delete(p *Process, latency time.Duration, w Write) (api.Objec
 func (server *API) DeleteCollection(p *Process, kind api.Kind, namespace string, opts api.DeleteOptions) error {
 	return server.collect(p, "deletecollection", kind, namespace, func(objs []api.Object) error {
 		for _, obj := range objs {
-			if _, err := server.delete(p, 0, Write{Ref: api.RefTo(obj), Delete: opts, Collection: true}); err != nil && !apierrors.IsNotFound(err) {
+			if _, err := server.delete(p, 0, Write{Verb: "delete", Ref: api.RefTo(obj), Delete: opts, Collection: true}); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 		}
@@ -357,7 +190,7 @@ func (server *API) FinalizeNamespace(p *Process, name, version string, finalizer
 // Bind gives a pod a node in the name of p; see store.Store.Bind.
 func (server *API) Bind(p *Process, key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	w := Write{Verb: "bind", Ref: api.Ref{Kind: api.Pod, Key: key}, Binding: binding}
-	obj, err := server.send(p, server.engine.latency, w, func() (api.Object, error) { return server.engine.store.Bind(key, w.Binding) })
+	obj, err := server.send(p, server.engine.latency, w, func() (api.Object, error) { return server.engine.store.Bind(key, binding) })
 	if err != nil {
 		return nil, err
 	}

@@ -115,3 +115,31 @@ func TestInformerKeyOf(t *testing.T) {
 		t.Errorf("handlers were told %d times, want 3: %q", len(keys)/2, keys)
 	}
 }
+
+// Without a trace, an observer and reviews, a write through a client allocates what the store allocates, and nothing more.
+func TestPlainWritesAllocateNothing(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	nodes, client := e.Store().Nodes, e.API().Nodes
+	mustCreate(t, nodes, node("n", nil))
+	flip := func(n *corev1.Node) error {
+		n.Spec.Unschedulable = !n.Spec.Unschedulable
+		return nil
+	}
+	patch := func() {
+		if _, err := nodes.PatchWith("n", flip, api.Main); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		patch() // the text of a small version takes no memory
+	}
+	byStore := testing.AllocsPerRun(100, patch)
+	byClient := testing.AllocsPerRun(100, func() {
+		if _, err := client.PatchWith(e.User(), "n", flip, api.Main); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if byClient > byStore {
+		t.Errorf("a patch takes %v allocations through a client, want the %v of the store", byClient, byStore)
+	}
+}
