@@ -9,8 +9,9 @@
 //   - request.go: path and query, parsed once into a request; resource.go: the table of resources;
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
-//   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks are asked about; webhookmatch.go, webhookcondition.go: which webhooks; webhookquestion.go,
-//     webhookcall.go: what they are shown, and the call;
+//   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
+//     webhookquestion.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
+//   - policy.go and the files that begin so: admission policies;
 //   - definitions.go and the files that begin so: CustomResourceDefinitions; customschema.go, schemaerrors.go: their objects; rules.go: rules
 //     in CEL that a definition compiles; rulecheck.go: their evaluation;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
@@ -21,5 +22,5 @@
 // and the order of deliveries determined, through [Hooks]. The server never waits with its lock held, so it works inside a bubble of
 // testing/synctest.
 //
-// Not simulated: authentication and authorization, answers in protobuf or CBOR, proxies, exec, attach, port-forward and logs.
+// Not simulated: authentication and authorization, answers in protobuf or CBOR, proxies, exec, attach, port-forward, the contents of logs.
 package apiserver
