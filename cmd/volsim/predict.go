@@ -34,7 +34,7 @@ const predictExamples = "  " + dump.Command + ` > dump.yaml
   volsim predict -f dump.yaml -- lose node/n1
   volsim predict -f dump.yaml -- lose node/n1 then wait 10m then out-of-service node/n1
   # Does the data survive with another reclaim policy?
-  volsim predict -f dump.yaml -- patch pv/pv1 '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' then delete pvc/shop/data
+  volsim predict -f dump.yaml -- patch pv/pv1 -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' then delete pvc/shop/data
   # What does an admission policy break?
   volsim predict -f dump.yaml -- apply -f policy.yaml then delete pod/shop/db-0
   # What happens without any change?

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,11 +69,17 @@ func Usage() []string {
 	return lines
 }
 
-// Help returns the usage and description of each step.
+// Help returns the usage and description of each step. A description that finds no place beside its usage has a line of its own.
 func Help() []string {
-	lines := make([]string, len(verbs))
-	for i, v := range verbs {
-		lines[i] = fmt.Sprintf("%-28s %s", v.usage, v.does)
+	const column = 30
+	var lines []string
+	for _, v := range verbs {
+		usage := v.usage
+		if utf8.RuneCountInString(usage) >= column {
+			lines = append(lines, usage)
+			usage = ""
+		}
+		lines = append(lines, fmt.Sprintf("%-*s%s", column, usage, v.does))
 	}
 	return lines
 }
