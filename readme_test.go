@@ -1,7 +1,9 @@
 package volsim_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,4 +35,29 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{"go": 5, "": 1, "sh": 6, "console": 1}, found)
+}
+
+// TestPackageComments: a file that a doc.go names exists, in its folder or, with a path, in the repository.
+func TestPackageComments(t *testing.T) {
+	named := regexp.MustCompile(`(?:[a-z_]+/)*[a-z][a-z0-9_]*\.go\b`)
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "doc.go" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, name := range named.FindAllString(string(data), -1) {
+			if name == "shared_informer.go" { // of client-go
+				continue
+			}
+			_, here := os.Stat(filepath.Join(filepath.Dir(path), name))
+			_, there := os.Stat(name)
+			if here != nil && there != nil {
+				t.Errorf("%s names %s, which does not exist", path, name)
+			}
+		}
+		return nil
+	}))
 }

@@ -14,7 +14,7 @@
 // The reconciler and the populator skip passes that would find nothing to do; the others run on the ticks of the real loops. A crash loses
 // the controller's memory; ATT-130 to ATT-135 say what a restarted controller rebuilds from the API.
 //
-// Not simulated: the random lengthening of waits (ATT-145): waits have their least length.
+// Not simulated: the random part of waits (ATT-145). A wait has its shortest length.
 //
 // The rules are ATT-001 to ATT-214 in docs/rules/attach.md. Start reading in reconcile.go, which has one pass of the reconciler;
 // forcedetach.go decides when a mounted volume is detached by force after 6 minutes.

@@ -16,5 +16,5 @@
 // An invariant with a time limit (Invariant.Within) counts from the moment at which progress was possible: faults, crashed controllers, and
 // nodes that are down or cut off stop the clock.
 //
-// Not checked: what a backend does behind its interface (see fake.Memory.Problems), the contents of file systems, and snapshots.
+// Not checked: what a backend does behind its interface (see fake.Memory.Problems), and the contents of file systems.
 package check

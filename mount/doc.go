@@ -1,7 +1,7 @@
 // Package mount simulates the kubelet of each node, as far as volumes are concerned: its volume manager, the life of pods, and the status
 // of the node that the attach/detach controller reads.
 //
-// A kubelet determines which volumes the pods of its node use and reports them as in use. It waits until the attach/detach controller has
+// A kubelet finds out which volumes the pods of its node use, and reports them as in use. It waits until the attach/detach controller has
 // attached them, mounts each one once on the node and then for each pod, and only then starts containers. When a pod ends, it unmounts
 // in the reverse order. A kubelet that restarts has lost its state, and reconstructs it from the directories on the disk.
 //
@@ -11,10 +11,10 @@
 // volumes. Volumes are expanded on the node when the controller has expanded them. A node can be stopped, partitioned, powered off, and
 // resumed with pods that already run.
 //
-// Not simulated: attaching by the kubelet itself, kubelets without an API server, static pods, pod admission, images, and container restarts. Delays that upstream
-// randomizes have their minimum length.
+// Not simulated: attaching by the kubelet itself, kubelets without an API server, static pods, pod admission, images, and container
+// restarts. Delays that upstream randomizes have their minimum length.
 //
-// Passes of loops that would find the same again are skipped; the others run at the ticks at which a loop that never sleeps would run them.
+// A loop skips the passes that would find nothing new. The others run at the ticks of the real loop.
 //
 // Rules: docs/rules/mount.md. Where upstream leaves the order open, passes see what ended before their instant (MNT-014).
 //
@@ -27,6 +27,7 @@
 //   - restart_reconstruction.go: what happens to the volumes of pods when their kubelet restarts. orphaned_pods.go: what happens to the
 //     directories of pods that are gone.
 //   - expansion.go, expansion_on_node.go, expansion_deferral.go: which volumes are expanded on the node, how, and which not yet.
-//   - pod_sync_skipped.go, skipped_work.go: which passes and syncs are skipped, and why.
+//   - pod_status.go, node_status.go: what is written into the status of pods and of the Node, and when.
+//   - pod_next_sync.go: which periodic syncs of pods are skipped. The tickers in kubelet.go say it for the loops.
 //   - mount/internal/plugin: CSI and in-tree plugins. mount/internal/disk: the disk and its layout.
 package mount

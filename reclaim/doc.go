@@ -10,9 +10,9 @@
 // small controllers, [NewProvisioner] an external-provisioner. Recycler pods have no kubelet: a pod runner, which Kubernetes does not have,
 // takes its place. The decisions are functions of objects: [FindDeleter] and [UsesClaim].
 //
-// Not simulated, of the external-provisioner: node-local deployments. The watch on a recycler pod has no lag.
+// Not simulated: node-local deployments of the external-provisioner. The watch on a recycler pod has no lag.
 //
-// The rules are RECL-001 to RECL-073, PROT-010 to PROT-027, EPH-001 to EPH-007 and XPROV-001 to XPROV-056 in docs/rules/reclaim.md. Start
+// The rules are RECL-001 to RECL-073, PROT-010 to PROT-027, EPH-001 to EPH-007 and XPROV-001 to XPROV-068 in docs/rules/reclaim.md. Start
 // reading in volume.go, which applies a reclaim policy; pvprotection.go and pvcprotection.go add and remove the protection finalizers,
 // provision_finalizer.go that of the external-provisioner.
 package reclaim

@@ -8,9 +8,8 @@
 // [New] adds the expand controller, [NewResizer] the external-resizer of a driver with its two halves, expander and modifier, and
 // [NewVACProtection] the protection. The size of the next step is a function of objects: [InTreeSize], [ResizerSize].
 //
-// Not simulated: secrets, and the translation of in-tree sources to CSI sources: the driver that took over from a plugin gets the name of
-// the PersistentVolume as the handle. The external-resizer puts what it wrote into its own cache; an update that it receives then is
-// compared with the earlier content of the cache, as if the event had come first ([SIM] upstream, either order is possible).
+// The external-resizer puts what it wrote into its own cache. An update that it receives afterwards is compared with the earlier content of
+// the cache, as if the event had come first ([SIM] upstream, either order is possible).
 //
 // The rules are EXP-010 to EXP-030 and VAC-001 to VAC-022 in docs/rules/reclaim.md. EXP-001 and EXP-002 are in package store, EXP-003 to
 // EXP-005 and EXP-050 in internal/core/objects. Start reading in controller.go, which has the expand controller, or in resizer.go.

@@ -9,8 +9,8 @@
 //
 // # What is simulated
 //
-// All of it, with the default flags and feature gates of v1.36.3. Passes that would find the same again are skipped; the others run at the
-// times at which a loop that never sleeps would run them. Leases are not stored: see package leases.
+// All of it, with the default flags and feature gates of v1.36.3. A pass that would find nothing new is skipped; the others run at the ticks
+// of the real loop. Leases are not stored: see package leases.
 //
 // # Where to start
 //

@@ -11,14 +11,13 @@
 // has enough of it. Preemption chooses its victims as in Kubernetes, with disruption budgets and times of start.
 //
 // Among nodes with the same score the first by name wins, where Kubernetes takes one at random. All plugins that score by default do so
-// (score.go, scorepods.go); Config.Score takes their place.
+// (score.go, scorepods.go); Config.Score takes their place. In-tree volumes are translated to CSI (migrate.go).
 //
-// Not simulated: ports, resource claims, extenders, pod groups and percentageOfNodesToScore other than the default; translation of in-tree
-// volumes to CSI. The scheduler reads taints, not the conditions of nodes,
-// and nothing here taints a node that is not ready.
+// Not simulated: ports, resource claims, extenders, pod groups, and percentageOfNodesToScore other than the default. The scheduler reads the
+// taints of nodes, not their conditions; package nodelifecycle adds the taints.
 //
-// The rules are SCHED-001 to SCHED-314 in docs/rules/scheduler.md. Start with cycle.go: it lists the plugins in their order. Decisions are
-// pure functions of a pod, a node and the lookups (filter*.go, volumes.go, affinity.go, spread.go). Around them, queue.go and hints.go decide when a pod is tried,
-// schedule.go runs an attempt, and bind.go and wait.go run the binding cycle. [Evaluator] runs the decisions on a snapshot, for package
-// explain.
+// The rules are SCHED-001 to SCHED-315 in docs/rules/scheduler.md. Start with cycle.go: it lists the plugins in their order. Decisions are
+// pure functions of a pod, a node and the lookups: volumes.go, affinity.go, spread.go, and the files that begin with filter. Around them,
+// queue.go and hints.go decide when a pod is tried, schedule.go runs an attempt, and bind.go and wait.go run the binding cycle. [Evaluator]
+// runs the decisions on a snapshot, for package explain.
 package schedule

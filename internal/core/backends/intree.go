@@ -63,8 +63,8 @@ func IsInTree(b storage.Backend) bool {
 	return strings.HasPrefix(b.Name(), InTreePrefix)
 }
 
-// Handle returns the ID by which backends know the volume: the volumeHandle of its CSI source, if it has one or is translated into one, else the name of the PersistentVolume. So two
-// PersistentVolumes with the same CSI handle are one volume, and two with the same NFS path are two volumes.
+// Handle returns the ID by which backends know the volume: the volumeHandle of its CSI source, if it has one or is translated into one, else
+// the name of the PersistentVolume. So two PersistentVolumes with the same CSI handle are one volume, and two with the same NFS path are two.
 func Handle(pv *corev1.PersistentVolume) string {
 	// MIG-001: also for the driver that replaced an in-tree plugin.
 	if translated, err := intree.Volume(pv); err == nil && translated.Spec.CSI != nil {

@@ -27,7 +27,7 @@
 //
 //   - create.go, update.go, patch.go, delete.go, binding.go: the steps of each write;
 //   - conflict.go: resourceVersions and preconditions; finalizers.go: what keeps a deleted object; admission.go; errors.go;
-//   - *_validate.go (metadata_validate.go for metadata), and the file of each smaller kind: validation of its spec and status;
+//   - files that end in _validate, such as metadata_validate.go, and the file of each smaller kind: validation of its spec and status;
 //   - strategy.go: what differs between kinds; the file of a kind has its strategy, defaults and resets;
 //   - table.go, index.go, watch.go, history.go: storage, lookups and watches;
 //   - manifest.go, document.go, decode.go: YAML and JSON.
