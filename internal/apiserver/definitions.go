@@ -108,7 +108,7 @@ func checkDefinition(obj, old *plain.Object) store.DefinitionErrors {
 	result.Shared = append(result.Shared, checkConversion(d.spec.Conversion, spec.Child("conversion"))...)
 	result.Last = checkApproval(obj, old, d.spec.Group)
 	if d.spec.PreserveUnknownFields && (was == nil || !was.spec.PreserveUnknownFields) {
-		// API-342: it exists for definitions of the past.
+		// API-342: only definitions that already have it may keep it.
 		result.Last = append(result.Last, field.Invalid(spec.Child("preserveUnknownFields"), true,
 			"cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
 	}

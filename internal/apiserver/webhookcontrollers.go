@@ -18,15 +18,15 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// What the simulated controllers write is reviewed, too. Such a write waits in the engine, like one with latency, while the webhook is asked
-// outside of it. The answer comes back as a request to the path below, which is in the script of the run. So a run without the webhooks gets the
-// same answers at the same times.
+// Webhooks also review what the simulated controllers write. Such a write waits in the engine, like one with latency, while the server calls the
+// webhook. The answer arrives as a request to answersPath, which is part of the script of the run. So a run without the webhooks gets the same
+// answers at the same times.
 
-// answersPath is the path of requests that begin the reviews of controllers, and that bring answers of webhooks.
+// answersPath is the path of requests that begin the reviews of controllers' writes, and that deliver answers of webhooks.
 const answersPath = "/volsim/webhooks"
 
-// controllerNews is the body of such a request.
-type controllerNews struct {
+// reviewMessage is the body of a request to answersPath.
+type reviewMessage struct {
 	// Begin begins the reviews.
 	Begin bool `json:"begin,omitempty"`
 	// ID is the number of the question that Answer answers.
@@ -46,15 +46,16 @@ func (b *engineBackend) SetAdmission(a engine.Admission) { b.engine.SetAdmission
 // Admission implements Admitter.
 func (b *engineBackend) Admission() engine.Admission { return b.engine.Admission() }
 
-// controllers are the writes of simulated controllers that are reviewed. The server's lock guards it.
+// controllers is the state of the reviews of controllers' writes. The server's lock guards it.
 type controllers struct {
-	wanted, begun bool
-	ended         context.Context
-	questions     uint64
-	open          map[uint64]openQuestion
+	wanted    bool // ReviewControllers was called
+	begun     bool // there is, or was, a webhook
+	ended     context.Context
+	questions uint64                  // so far; the last one has this number
+	open      map[uint64]openQuestion // without an answer, by number
 }
 
-// openQuestion is a question of a write that waits.
+// openQuestion is a question about a write that waits for the answer. key names it in the review.
 type openQuestion struct {
 	review *controllerReview
 	key    string
@@ -82,23 +83,23 @@ func (s *Server) beginReviews() {
 	if c := &s.controllers; !c.wanted || c.begun || s.currentWebhooks().none() {
 		return
 	}
-	s.hear(controllerNews{Begin: true})
+	s.record(reviewMessage{Begin: true})
 }
 
-// hear takes news that this server makes, and records them. The caller has the lock.
-func (s *Server) hear(news controllerNews) {
-	if s.take(news) != nil {
+// record carries out a message of this server, and records it in the script of the run. The caller has the lock.
+func (s *Server) record(msg reviewMessage) {
+	if s.receive(msg) != nil {
 		return // the write that waited for it is gone
 	}
-	if data, err := json.Marshal(news); err == nil {
+	if data, err := json.Marshal(msg); err == nil {
 		s.cfg.Sent(Sent{Method: http.MethodPost, URI: answersPath, Client: "volsim", ContentType: "application/json", Body: data}, http.StatusOK)
 	}
 }
 
-// take carries out what news say. The caller has the lock.
-func (s *Server) take(news controllerNews) error {
+// receive begins the reviews, or passes an answer on to the write that waits for it. The caller has the lock.
+func (s *Server) receive(msg reviewMessage) error {
 	c := &s.controllers
-	if news.Begin {
+	if msg.Begin {
 		backend, ok := s.cfg.Backend.(Admitter)
 		if !ok {
 			return fmt.Errorf("webhooks: the cluster has no controllers")
@@ -107,28 +108,28 @@ func (s *Server) take(news controllerNews) error {
 		backend.SetAdmission(s)
 		return nil
 	}
-	asked, ok := c.open[news.ID]
-	if !ok || news.Answer == nil {
-		return fmt.Errorf("webhooks: nothing waits for the answer %d", news.ID)
+	asked, ok := c.open[msg.ID]
+	if !ok || msg.Answer == nil {
+		return fmt.Errorf("webhooks: nothing waits for the answer %d", msg.ID)
 	}
-	delete(c.open, news.ID)
-	asked.review.verdicts[asked.key] = news.Answer
+	delete(c.open, msg.ID)
+	asked.review.verdicts[asked.key] = msg.Answer
 	if asked.review.missing--; asked.review.missing == 0 {
 		asked.review.answers.Broadcast()
 	}
 	return nil
 }
 
-// serveAnswers answers a request of a script that brings news.
+// serveAnswers answers a request of a script to answersPath.
 func (s *Server) serveAnswers(req *http.Request) *answer {
-	var news controllerNews
+	var msg reviewMessage
 	code, text := http.StatusOK, "ok"
 	data, err := io.ReadAll(req.Body)
 	if err == nil {
-		err = json.Unmarshal(data, &news)
+		err = json.Unmarshal(data, &msg)
 	}
 	if err == nil {
-		s.Do(func() { err = s.take(news) })
+		s.Do(func() { err = s.receive(msg) })
 	}
 	if err != nil {
 		code, text = http.StatusBadRequest, err.Error()
@@ -224,7 +225,7 @@ func optionsOfDelete(opts api.DeleteOptions) *metav1.DeleteOptions {
 // Try implements engine.Review.
 func (q *controllerReview) Try(fn func() error) (done bool, err error) {
 	if !q.silent {
-		// A delete is reviewed again between its two parts, so nothing takes effect before all answers are there.
+		// A delete is reviewed again between its two parts, so nothing takes effect before all answers have arrived.
 		q.server.store.DryRun(func() { _ = q.pass(fn) }) // its error is that of the write, too
 		q.missing = len(q.pending)
 		for _, asked := range q.pending {
@@ -237,7 +238,7 @@ func (q *controllerReview) Try(fn func() error) (done bool, err error) {
 	return true, q.pass(fn)
 }
 
-// pass carries out the write, as far as its reviews let it.
+// pass carries out the write up to the first answer that is missing, or the first one that refuses it.
 func (q *controllerReview) pass(fn func() error) (err error) {
 	pass := *q.original
 	q.begin(&pass)
@@ -262,7 +263,7 @@ func (q *controllerReview) Answers() *engine.Signal { return &q.answers }
 // Answered implements engine.Review.
 func (q *controllerReview) Answered() bool { return q.missing == 0 }
 
-// askForController asks a webhook about a write that waits. Without a network its answer comes from the script. The caller has the lock.
+// askForController calls a webhook for a write that waits. Without a network its answer comes from the script. The caller has the lock.
 func (s *Server) askForController(q *controllerReview, asked *question) {
 	c := &s.controllers
 	c.questions++
@@ -279,7 +280,7 @@ func (s *Server) askForController(q *controllerReview, asked *question) {
 			if c.ended.Err() != nil {
 				return // so has the cluster
 			}
-			s.hear(controllerNews{ID: id, Answer: answer})
+			s.record(reviewMessage{ID: id, Answer: answer})
 			s.cfg.Wrote()
 		})
 	}()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ask returns the answer of a webhook. One that has not been asked yet is asked after this pass.
+// ask returns the answer of a webhook. If there is none yet, the webhook is called after this pass.
 func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []byte, again bool) (*verdict, error) {
 	if q.again {
 		if len(q.recorded) == 0 {
@@ -26,7 +26,7 @@ func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []b
 		return v, nil
 	}
 	if s := h.SideEffects; q.dryRun && s != nil && *s != admissionregistrationv1.SideEffectClassNone && *s != admissionregistrationv1.SideEffectClassNoneOnDryRun {
-		// API-393: webhooks of the past may have side effects.
+		// API-393: only webhooks that were stored in an older API version have side effects.
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.Name))
 	}
 	review, err := q.review(a, version, obj, old)

@@ -19,25 +19,25 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// A request that webhooks are asked about is tried until all of them have answered: a pass carries it out without storing anything, up to the
-// first answer that is missing. Then the webhooks are asked, without the server's lock, and the next pass finds their answers. When a pass finds
-// all of them, the request is carried out. An answer belongs to all that the webhook was shown. So a request that another write has overtaken is
-// reviewed again, as it is on a real server, which repeats an update whose object has changed meanwhile.
+// A request that webhooks review runs in passes. A pass carries the request out without storing anything, up to the first answer that is missing.
+// Then the server calls the webhook without its lock, and the next pass finds the answer. When a pass finds all answers, the request is carried
+// out. An answer holds for exactly what the webhook was shown. So a request that another write has overtaken is reviewed again, as on a real
+// server, which repeats an update whose object has changed meanwhile.
 
-// reviews are those of one request. They implement store.Reviewer.
+// reviews has the answers of webhooks about one request. It implements store.Reviewer.
 type reviews struct {
 	server   *Server
-	request  *request // in this pass
-	verdicts map[string]*verdict
-	pending  []*question
-	used     []*verdict // in this pass, in the order of their use
-	recorded []*verdict // of a request that is done again; the webhooks are not asked
-	again    bool       // the request is one that is done again
-	number   uint64     // for a generated name; zero if there is none yet
+	request  *request            // in this pass
+	verdicts map[string]*verdict // by the key of their question
+	pending  []*question         // without an answer in this pass
+	used     []*verdict          // in this pass, in the order of their use
+	recorded []*verdict          // of a request that a script repeats; the webhooks are not called
+	again    bool                // a script repeats the request
+	number   uint64              // for a generated name; zero if there is none yet
 	dryRun   bool
 	invoked  invoked                    // webhooks
 	applied  invoked                    // policies
-	silent   bool                       // webhooks are not asked
+	silent   bool                       // webhooks are not called
 	as       *authenticationv1.UserInfo // nil for the client
 }
 
@@ -51,7 +51,7 @@ type verdict struct {
 	Warnings []string       `json:"warnings,omitempty"`
 }
 
-// question is a review that a webhook is to be asked for.
+// question is a call of a webhook. Its key has the webhook and what the webhook is shown.
 type question struct {
 	key     string
 	webhook *webhook
