@@ -1,5 +1,5 @@
 // Package envtest replaces the test environment of controller-runtime (sigs.k8s.io/controller-runtime/pkg/envtest) by a simulated cluster.
-// It starts in milliseconds, needs no binaries, and its volumes live: claims are bound, protected and deleted.
+// It starts in milliseconds and needs no binaries, and the controllers of Kubernetes run: claims are bound, protected and deleted.
 //
 //	env := &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}}
 //	cfg, err := env.Start()
@@ -7,7 +7,7 @@
 //	defer env.Stop()
 //
 // Time passes at the pace of real time; after each write the controllers finish their work at once. Requests of clients go
-// through admission webhooks. There is no authentication.
+// through admission webhooks and policies. There is no authentication.
 package envtest
 
 import (
@@ -42,7 +42,7 @@ type Environment struct {
 	Config *rest.Config
 	// BinaryAssetsDirectory is ignored: there are no binaries. It is for suites that set it.
 	BinaryAssetsDirectory string
-	// CRDDirectoryPaths are files, and folders with files, of CustomResourceDefinitions in YAML or JSON. Start stores their objects, and leaves out
+	// CRDDirectoryPaths are files, and folders with files, of CustomResourceDefinitions in YAML or JSON. Start stores their objects, and skips
 	// those of other kinds.
 	CRDDirectoryPaths []string
 	// ErrorIfCRDPathMissing makes Start fail if one of the paths does not exist. By default it is ignored.
@@ -143,7 +143,7 @@ func (env *Environment) Do(fn func(c *volsim.Cluster)) {
 	env.server.Do(func() { fn(env.cluster) })
 }
 
-// apply stores the CustomResourceDefinitions of files, and of the files in folders, in the order of their names. Other documents are left out, such as
+// apply stores the CustomResourceDefinitions of files, and of the files in folders, in the order of their names. Other documents are skipped, such as
 // a kustomization.yaml.
 func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
 	for _, path := range paths {
