@@ -10,14 +10,13 @@ import (
 	"github.com/volsim/volsim/internal/tools/report"
 )
 
-const explainLong = `Explain why claims, pods, volumes, attachments, namespaces and workloads of a real cluster are in their state: the rule that decides, every candidate with
-the rules that reject it, who has to act next, and when the state can change without action. Without OBJECT it explains
+const explainLong = `Explain why claims, pods, volumes, attachments, namespaces and workloads of a real cluster are in their state: the rule that decides, every
+candidate with the rules that reject it, who has to act next, and when the state can change without action. Without OBJECT it explains
 everything that is not in its desired state.
 
-What the dump shows about drivers, nodes and controllers, such as their last errors, is assumed to continue; --assume changes that.
-For each OBJECT it proposes changes, simulates each, and prints those that help, the least dangerous for data first.
-
-It then simulates the next minutes (--ahead) to show what changes without action.
+For each OBJECT it proposes changes, simulates each, and prints those that help, the least dangerous for data first. It then simulates the next
+minutes (--ahead) to show what changes without action. What the dump shows about drivers, nodes and controllers, such as their last errors, is
+assumed to continue; --assume changes that.
 
 Events in the dump supply the last errors of components. If claims use a VolumeAttributesClass, or a CSI driver publishes its
 capacity, add volumeattributesclasses and csistoragecapacities to the dump.`

@@ -41,9 +41,11 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE.txtar | FILE.yaml | DIR | -",
 		Short: "Run scripts or manifests",
-		Long: `Run scripts (docs/scripts.md) and report the line at which an expectation fails. A manifest is applied to an empty cluster, whose
-controllers then run until they have nothing left to do. If it is a dump of a cluster, the cluster continues from it. In a directory and the directories below it all scripts run or, if there are
-none, all manifests together. Each FILE has a cluster of its own, except for several files of one dump. "-" is standard input.
+		Long: `Run scripts (docs/scripts.md) and report the line at which an expectation fails.
+
+A manifest is applied to an empty cluster, whose controllers then run until they have nothing left to do. If it is a dump of a cluster, the
+cluster continues from it. In a directory and the directories below it all scripts run or, if there are none, all manifests together. Each FILE
+has a cluster of its own, except for several files of one dump. "-" is standard input.
 
 The exit status is 0 if everything passed, 1 if an expectation failed or a file could not be read, 2 if the command line is invalid.`,
 		Example: `  volsim run lesson.txtar

@@ -56,11 +56,12 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a cluster to kubectl and other clients",
-		Long: `Serve the API of an empty cluster, or of one with manifests, to kubectl, client-go and controller-runtime. On a
-loopback address there is no authentication unless --secure or --token asks for it. On any other there is: TLS with a certificate made for this run,
-and a token; the kubeconfig has both.
+		Long: `Serve the API of an empty cluster, or of one with manifests, to kubectl, client-go and controller-runtime. On a loopback address there is no
+authentication unless --secure or --token asks for it. On any other address there is: TLS with a certificate made for this run, and a token; the
+kubeconfig has both.
 
-When it ends, by Ctrl-C or SIGTERM, it has written the run as a script: volsim run FILE repeats it, with the same trace.
+The server writes the run as a script, which is complete when the server ends by Ctrl-C or SIGTERM: volsim run FILE repeats it, with the same
+trace.
 
 Virtual time begins at the present and passes as --time says:
   auto    at the pace of real time; after each write the controllers' work is done at once, at most 15 minutes of it; while the cluster is

@@ -60,7 +60,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 			command = merge
 		}
 		status, err := command(args[1:], stdout, stderr)
-		if err != nil && !errors.Is(err, flag.ErrHelp) {
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return passed
+		case err != nil:
 			fmt.Fprintf(stderr, "volsim-csi: %v\n", err)
 			return failed
 		}
@@ -92,9 +95,36 @@ func (p pairsFlag) Set(text string) error {
 	return nil
 }
 
-func test(args []string, stdout, stderr io.Writer) (int, error) {
-	fs := flag.NewFlagSet("volsim-csi test", flag.ContinueOnError)
+// newFlags returns the flags of a command. Errors about them go to stderr, and the help that a user asks for to stdout.
+func newFlags(name, about string, args []string, stdout, stderr io.Writer) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
+	if slices.Contains(args, "--help") || slices.Contains(args, "-help") || slices.Contains(args, "-h") || slices.Contains(args, "--h") {
+		fs.SetOutput(stdout)
+	}
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "%s\n\nFlags:\n", about)
+		fs.VisitAll(func(f *flag.Flag) {
+			value, text := flag.UnquoteUsage(f)
+			fmt.Fprintf(fs.Output(), "  --%s\n        %s", strings.TrimSpace(f.Name+" "+value), text)
+			if f.DefValue != "" && f.DefValue != "false" {
+				fmt.Fprintf(fs.Output(), "; default %s", f.DefValue)
+			}
+			fmt.Fprintln(fs.Output())
+		})
+	}
+	return fs
+}
+
+const testUsage = `Run the stories against a driver, and report what the driver does wrong:
+
+  volsim csi test --endpoint unix:///run/disk/csi.sock --stories life
+  volsim csi test --endpoint unix:///run/n1.sock --node n1=unix:///run/n1.sock --node n2=unix:///run/n2.sock --restart CMD
+
+Run it where the driver may create, mount and delete volumes. docs/csi-quick-start.md says which flag finds what.`
+
+func test(args []string, stdout, stderr io.Writer) (int, error) {
+	fs := newFlags("volsim-csi test", testUsage, args, stdout, stderr)
 	nodes, parameters, snapshotParameters, attributes, secrets, inline := pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}
 	endpoint := fs.String("endpoint", "", "socket of the driver, such as unix:///run/disk/csi.sock: Identity and Controller, and Node without --node")
 	fs.Var(nodes, "node", "node and the socket of the driver there, such as n1=unix:///run/n1/csi.sock; repeat it for more nodes")

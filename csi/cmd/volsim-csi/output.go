@@ -92,10 +92,13 @@ func shardOf(text string) (string, error) {
 	return index + "/" + shards, nil
 }
 
+const mergeUsage = `Join the reports that the shards of a test wrote with --json. The exit status is that of the whole test:
+
+  volsim csi merge --junit report.xml shards.txt`
+
 // merge joins the reports of shards.
 func merge(args []string, stdout, stderr io.Writer) (int, error) {
-	fs := flag.NewFlagSet("volsim-csi merge", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := newFlags("volsim-csi merge", mergeUsage, args, stdout, stderr)
 	out := outputFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return failed, err
