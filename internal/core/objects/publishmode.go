@@ -17,8 +17,8 @@ const (
 )
 
 // PublishMode returns the CSI access mode, such as "SINGLE_NODE_WRITER", with which a PersistentVolume of these modes is attached or
-// expanded (ATT-176, EXP-027).
-// multiWriter: the driver has the capability SINGLE_NODE_MULTI_WRITER. It returns an error for modes that no CSI mode stands for.
+// expanded (ATT-176, EXP-027). multiWriter: the driver has the capability SINGLE_NODE_MULTI_WRITER. It returns an error for modes that no
+// CSI mode stands for.
 func PublishMode(modes []corev1.PersistentVolumeAccessMode, multiWriter bool) (string, error) {
 	has := map[corev1.PersistentVolumeAccessMode]bool{}
 	for _, mode := range modes {

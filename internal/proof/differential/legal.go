@@ -26,13 +26,10 @@ func (o *Outcomes) Legal(ours []Observation) bool {
 
 // Check returns why our outcome is not legal, "" if it is.
 //
-// Each observation must have been made in some run in the same state, that is after the same objects were observed; different
-// observations may
-// match different runs, because races at one step are independent of those at another. Writes to one object must have the same order.
-// Writes to
-// different objects come from goroutines that do not wait for each other: two of them must have the order that they had in all runs that
-// made
-// the observation, if those runs agree.
+// Each observation must have been made in some run in the same state, that is after the same objects were observed; different observations
+// may match different runs, because races at one step are independent of those at another. Writes to one object must have the same order.
+// Writes to different objects come from goroutines that do not wait for each other: two of them must have the order that they had in all
+// runs that made the observation, if those runs agree.
 func (o *Outcomes) Check(ours []Observation) (why string) {
 	o.examine(ours, func(i, same int, others []Observation, first, second string) {
 		if first != "" {

@@ -21,8 +21,7 @@ import (
 // Observation is the state after a step, and what happened since the previous observation.
 //
 // resourceVersions count all writes of a cluster including Events, so only their presence is compared. All other fields are compared
-// literally:
-// uids and timestamps are equal, because both sides start at the same time.
+// literally: uids and timestamps are equal, because both sides start at the same time.
 type Observation struct {
 	Step int
 	// Refused is the API server's refusal of the user's request.

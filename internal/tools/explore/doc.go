@@ -73,6 +73,6 @@
 // first resync, not beside it. Each further actor that takes part multiplies these figures. One that is idle adds nothing, an independent
 // one that only watches little.
 //
-// Exhaustive makes several runs at once if Options.Others has models; else nothing here starts a goroutine. docs/explore.md says why that, and
-// what is skipped, loses nothing. An exploration cannot be split into shards.
+// Exhaustive makes several runs at once if Options.Others has models; otherwise nothing here starts a goroutine. docs/explore.md says why neither
+// that nor the reduction loses an outcome. An exploration cannot be split into shards.
 package explore
