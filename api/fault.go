@@ -13,8 +13,8 @@ type Call struct {
 	Verb string
 	// Kind is the kind of the object; "" for backends.
 	Kind string
-	// Key is namespace/name or name of the object; for list and deletecollection the namespace, "" for all. For backends it is the handle of the volume, or its name when it is created;
-	// for GetCapacity the class and the segment, such as "fast topology.example.com/zone=a".
+	// Key is namespace/name or name of the object; for list and deletecollection the namespace, "" for all. For backends it is the handle
+	// of the volume, or its name when it is created; for GetCapacity the class and the segment, such as "fast topology.example.com/zone=a".
 	Key string
 	// Node is the node for which a backend is called; "" for other calls.
 	Node string

@@ -82,7 +82,8 @@ func otherKind(obj any) Kind {
 	return ""
 }
 
-// kindsOfTypes are the kinds of pointer types, "" for those that are not of k8s.io/api: reflect.Type to Kind. To look a type up by its name takes longer.
+// kindsOfTypes are the kinds of pointer types, "" for those that are not of k8s.io/api: reflect.Type to Kind. To look a type up by its name
+// takes longer.
 var kindsOfTypes sync.Map
 
 func kindOfType(t reflect.Type) Kind {

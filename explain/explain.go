@@ -32,8 +32,8 @@ func (ex *Explainer) Brief() *Explainer {
 	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 
-// Object explains a claim, pod, volume, attachment, namespace or workload (StatefulSet, Deployment and so on). Other kinds are an error. If the object does not exist, apierrors.IsNotFound holds
-// for the error.
+// Object explains a claim, pod, volume, attachment, namespace or workload (StatefulSet, Deployment and so on). Other kinds are an error. If
+// the object does not exist, apierrors.IsNotFound holds for the error.
 func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 	x := &explainer{Snapshot: ex.snapshot, index: ex.ix, seen: map[api.Ref]bool{}}
 	switch ref.Kind {

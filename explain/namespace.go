@@ -103,8 +103,8 @@ func (x *explainer) remainingIn(namespace string) []api.Object {
 	return left
 }
 
-// describeRemaining counts objects by kind, and names their finalizers: "1 Pod (foo/cleanup) and 2 PersistentVolumeClaims (kubernetes.io/pvc-protection)
-// remain in it".
+// describeRemaining counts objects by kind, and names their finalizers: "1 Pod (foo/cleanup) and 2 PersistentVolumeClaims
+// (kubernetes.io/pvc-protection) remain in it".
 func describeRemaining(left []api.Object) string {
 	var kinds []string
 	count, finalizers := map[string]int{}, map[string]map[string]bool{}

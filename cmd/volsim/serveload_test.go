@@ -35,8 +35,8 @@ const (
 	loadTrace = 1_000
 )
 
-// TestServeLoad: while clients write as fast as watchers can read, every watcher sees every change once and in the order of the trace. The heap after a
-// garbage collection is as large at the end of each quarter as at that of the first.
+// TestServeLoad: while clients write as fast as watchers can read, every watcher sees every change once and in the order of the trace. The
+// heap after a garbage collection is as large at the end of each quarter as at that of the first.
 func TestServeLoad(t *testing.T) {
 	r := serving(t, serveFlags{time: "settle", record: noRecord, traceLimit: loadTrace})
 	l := &loadTest{running: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *loadWriters}}, next: make([]int, *loadWriters),

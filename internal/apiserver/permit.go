@@ -17,7 +17,8 @@ type Transition struct {
 	Component string
 	// Verb of the request, as in api.Call, or "list"; "" for a watch event.
 	Verb string
-	// Object of the request or event. A list has no key, a deletecollection that of the namespace. The name of an object that is created may be its generateName.
+	// Object of the request or event. A list has no key, a deletecollection that of the namespace. The name of an object that is created
+	// may be its generateName.
 	Object api.Ref
 	// Number of the change that a watch event reports, among all changes of its kind, from 1.
 	Number int

@@ -21,8 +21,9 @@ func newSortedInformer(lw cache.ListerWatcher, example runtime.Object, resync ti
 	return orderedInformer{informer}
 }
 
-// orderedInformer is an informer whose new handlers are not synced at once. They get the objects that exist in a goroutine of their own; a controller asks
-// at the same instant whether they have them, and asks again after 100 ms. Which of the two comes first depends on the Go scheduler.
+// orderedInformer is an informer whose new handlers are not synced at once. They get the objects that exist in a goroutine of their own; a
+// controller asks at the same instant whether they have them, and asks again after 100 ms. Which of the two comes first depends on the Go
+// scheduler.
 type orderedInformer struct{ cache.SharedIndexInformer }
 
 func (o orderedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {

@@ -24,8 +24,8 @@ const (
 	NodeLimitRemaining Bug = "node-limit-remaining"
 	// NodeExpandBlockFails: NodeExpandVolume of a device fails (democratic-csi#513, hpe-storage/csi-driver PR 113).
 	NodeExpandBlockFails Bug = "node-expand-block-fails"
-	// StageInterruptedSmall: NodeStageVolume that is interrupted leaves the file system of a copy with the size of its source, which the repetition accepts
-	// (miroir PR 62).
+	// StageInterruptedSmall: NodeStageVolume that is interrupted leaves the file system of a copy with the size of its source, which the
+	// repetition accepts (miroir PR 62).
 	StageInterruptedSmall Bug = "stage-interrupted-small"
 	// UnstageNeedsDevice: NodeUnstageVolume fails if the volume was detached by force before.
 	UnstageNeedsDevice Bug = "unstage-needs-device"

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// direct reads and writes without telling Go's scheduler. The scheduler expects that a system call may wait, and wakes the thread that watches over such
-// calls if the program was idle, which takes more time than the call. Reads and writes of a connection of package net never wait: they fail, and Go's
-// poller waits.
+// direct reads and writes without telling Go's scheduler. The scheduler expects that a system call may wait, and wakes the thread that
+// watches over such calls if the program was idle, which takes more time than the call. Reads and writes of a connection of package net
+// never wait: they fail, and Go's poller waits.
 //
 // Reads must follow one another, and so must writes.
 type direct struct {

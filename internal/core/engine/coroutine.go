@@ -148,8 +148,8 @@ func (e *Engine) release() {
 	}
 }
 
-// KeepCoroutine keeps one idle coroutine from one run to the next, until Close. It saves time in an engine whose runs are many and short; the coroutine
-// of an engine that is not closed stays in memory.
+// KeepCoroutine keeps one idle coroutine from one run to the next, until Close. It saves time in an engine whose runs are many and short;
+// the coroutine of an engine that is not closed stays in memory.
 func (e *Engine) KeepCoroutine() { e.kept = 1 }
 
 // begins marks the beginning of an event.

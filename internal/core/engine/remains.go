@@ -49,8 +49,8 @@ func (e *Engine) lists() lists {
 	return l
 }
 
-// take returns the memory of an engine, with nothing in it, and the store and the lists that it had, if it was used before. log, the trace of the new engine,
-// takes over the memory of the one that it had.
+// take returns the memory of an engine, with nothing in it, and the store and the lists that it had, if it was used before. log, the trace
+// of the new engine, takes over the memory of the one that it had.
 func (r *Remains) take(log *trace.Trace) (*kinds, *store.Store, lists) {
 	if r != nil {
 		if k, ok := r.memory.(*kinds); ok {

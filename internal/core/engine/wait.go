@@ -170,8 +170,8 @@ func (p *Process) WaitThen(next func(woken bool) bool, rest func(*Process)) {
 // YieldToPasses asks the process to let passes come first, as AfterPasses does, before its next step: at Then or Yield.
 func (p *Process) YieldToPasses(rank uint8) { p.yields = rank }
 
-// YieldUntil asks the process to wait before its next step, at Then: for d, and then for as long as look returns, until that is zero. The next step gets the
-// error that look returned last.
+// YieldUntil asks the process to wait before its next step, at Then: for d, and then for as long as look returns, until that is zero. The
+// next step gets the error that look returned last.
 func (p *Process) YieldUntil(d time.Duration, look func(*Process) (again time.Duration, err error)) {
 	p.delay, p.look = d, look
 }
@@ -184,8 +184,9 @@ func (p *Process) Yield() {
 	}
 }
 
-// Then goes on with rest, the next step, which gets err. After YieldToPasses or YieldUntil, it waits before. An operation has no stack meanwhile, as
-// with WaitThen, and Waiting is true. So Then is the last that its code does, and its result is returned: that of rest, or nil if rest is still to come.
+// Then goes on with rest, the next step, which gets err. After YieldToPasses or YieldUntil, it waits before. An operation has no stack
+// meanwhile, as with WaitThen, and Waiting is true. So Then is the last that its code does, and its result is returned: that of rest, or
+// nil if rest is still to come.
 func (p *Process) Then(err error, rest func(*Process, error) error) error {
 	if p.of == nil || p.yields == 0 && p.look == nil {
 		for p.look != nil {

@@ -143,8 +143,8 @@ func Copy[T any](obj *T) *T {
 	return c
 }
 
-// Of returns an object, as it is stored or read, as a Snapshot, Content or Class that shares nothing with it. Fields of another type than that of the API, which
-// only a write without validation can store, are empty.
+// Of returns an object, as it is stored or read, as a Snapshot, Content or Class that shares nothing with it. Fields of another type than
+// that of the API, which only a write without validation can store, are empty.
 func Of[T any](obj api.Object) *T {
 	t := new(T)
 	if data, err := json.Marshal(obj); err == nil {

@@ -158,7 +158,8 @@ func validatePullPolicy(policy corev1.PullPolicy, path *field.Path, child string
 	return oneOf(policy, path, child, pullPolicies)
 }
 
-// validatePodNames validates fields that name other objects, or the pod itself, and its deadline, tolerations and host aliases, which are between them.
+// validatePodNames validates fields that name other objects, or the pod itself, and its deadline, tolerations and host aliases, which are
+// between them.
 func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
 	errs := optionalSubdomain(spec.ServiceAccountName, "serviceAccountName")
 	errs = append(errs, optionalSubdomain(spec.NodeName, "nodeName")...)

@@ -228,8 +228,8 @@ func (f field) mergeList(old, patch []any) ([]any, error) {
 	return f.inOrder(old, items, func(stored, item map[string]any) (map[string]any, error) { return Apply(stored, item, element) })
 }
 
-// inOrder returns the elements of both lists, and merges those that both have. Those of the patch keep their order, and each other element stands before the next one of
-// the patch that followed it. New elements come first.
+// inOrder returns the elements of both lists, and merges those that both have. Those of the patch keep their order, and each other element
+// stands before the next one of the patch that followed it. New elements come first.
 func (f field) inOrder(old, patch []any, merge func(stored, item map[string]any) (map[string]any, error)) ([]any, error) {
 	index := func(list []any, item any) int {
 		return slices.IndexFunc(list, func(v any) bool { return f.same(v, item) })

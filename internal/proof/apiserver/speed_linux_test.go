@@ -228,7 +228,8 @@ func BenchmarkSpeed(b *testing.B) {
 	compare(b, servers, 2*time.Second, func(l load, server int) bool { return !l.reads || server != durable })
 }
 
-// BenchmarkSpeedFloor: volsim serve through HTTP, and a server in Go that does nothing but read the same requests and write the same answers, in turns.
+// BenchmarkSpeedFloor: volsim serve through HTTP, and a server in Go that does nothing but read the same requests and write the same
+// answers, in turns.
 func BenchmarkSpeedFloor(b *testing.B) {
 	volsim := served(b)
 	fill(b, volsim, 20, 0)

@@ -90,8 +90,8 @@ func NewOurs(opts Options) (*Ours, error) {
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
-		// Reports are compared with their times, and if requests take time, skipped reads would not. No loop of a kubelet starts at the instant of a step, so the order at one instant does
-		// not matter. A benchmark, which compares nothing, skips as a cluster does.
+		// Reports are compared with their times, and if requests take time, skipped reads would not. No loop of a kubelet starts at the
+		// instant of a step, so the order at one instant does not matter. A benchmark, which compares nothing, skips as a cluster does.
 		internals.Options(&cfg).NoSkipping, cfg.Kubelet.GroupChange = !opts.NoTrace && !opts.Skips, opts.GroupChange
 		internals.Options(&cfg).Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond

@@ -66,7 +66,8 @@ func (p *runner) resolve(ref api.Ref) api.Ref {
 	return ref
 }
 
-// uidOf, followed by the key of a claim, stands in a patch, and in the claimRef of a new volume, for the uid of the claim of that name that was created last.
+// uidOf, followed by the key of a claim, stands in a patch, and in the claimRef of a new volume, for the uid of the claim of that name that
+// was created last.
 const uidOf = "uid-of:"
 
 func (p *runner) resolveText(patch string) string {

@@ -19,8 +19,9 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Script writes the scenario as a script (docs/scripts.md), so that volsim's tools can show it. Storage behaves slightly differently
-// there: settings become faults. A scenario with Nodes has leases without kubelets, which no script can have: it is only described, as is one with Controllers.
+// Script writes the scenario as a script (docs/scripts.md), so that volsim's tools can show it. Storage behaves slightly differently there:
+// settings become faults. A scenario with Nodes has leases without kubelets, which no script can have: it is only described, as is one with
+// Controllers.
 func (s Scenario) Script() (string, error) {
 	if s.Nodes || len(s.Controllers) > 0 {
 		return s.describe(), nil

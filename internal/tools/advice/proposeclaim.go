@@ -212,7 +212,8 @@ func withoutClass(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.StorageClassName == nil && !annotated
 }
 
-// firstClass proposes a storage class for a claim that has none: its own, which can still be set (API-219), or as the default of the cluster (PROV-001).
+// firstClass proposes a storage class for a claim that has none: its own, which can still be set (API-219), or as the default of the
+// cluster (PROV-001).
 func (p *proposer) firstClass(claim *corev1.PersistentVolumeClaim, name string) {
 	p.add(Way{Does: fmt.Sprintf("use storage class %q for the claim", name), Commands: []Command{namespaced(claim, "patch", "pvc", claim.Name, "-p",
 		fmt.Sprintf(`{"spec":{"storageClassName":%q}}`, name))}})

@@ -24,9 +24,9 @@ const (
 	zone    = "country-region-zone"
 )
 
-// cloud is the fake cloud of the driver, with what the real one does and the fake lacks: it can be used concurrently, a disk in use cannot be
-// deleted or attached to a second instance, disks list their users and do not shrink, a disk is at least as large as its snapshot, and instances can be deleted. Operations that take long in the real cloud
-// call csi.Pause.
+// cloud is the fake cloud of the driver, with what the real one does and the fake lacks: it can be used concurrently, a disk in use cannot
+// be deleted or attached to a second instance, disks list their users and do not shrink, a disk is at least as large as its snapshot, and
+// instances can be deleted. Operations that take long in the real cloud call csi.Pause.
 type cloud struct {
 	*gce.FakeCloudProvider
 	mu        sync.Mutex

@@ -45,7 +45,8 @@ func NewStub(t *testing.T) *Driver {
 	return r
 }
 
-// Replay forgets all requests, and makes the driver answer calls of one method with a reply. A nil reply is an error; other methods have empty replies.
+// Replay forgets all requests, and makes the driver answer calls of one method with a reply. A nil reply is an error; other methods have
+// empty replies.
 func (r *Driver) Replay(method string, reply proto.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Command bare is a server without any work to do: it answers each request of a load with bytes that were read from files, POST and PATCH. It shows how
-// fast a server in Go can be through TCP on a machine. Its address is written to the file that the first argument names.
+// Command bare is a server without any work to do: it answers each request of a load with bytes that were read from files, POST and PATCH.
+// It shows how fast a server in Go can be through TCP on a machine. Its address is written to the file that the first argument names.
 package main
 
 import (
