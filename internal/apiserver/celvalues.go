@@ -97,7 +97,7 @@ func typeOfStruct(t reflect.Type) *apicel.DeclType {
 	return apicel.NewObjectType("kubernetes."+name, fields)
 }
 
-// anyone may do everything, as far as expressions ask.
+// anyone is the authorizer in expressions: it allows everything.
 type anyone struct{}
 
 func (anyone) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -112,7 +112,7 @@ func (r requested) GetNamespace() string                     { return r.namespac
 func (r requested) GetResource() schema.GroupVersionResource { return r.resource.GroupVersionResource }
 func (r requested) GetSubresource() string                   { return r.subresource }
 
-// celValues returns the values of the variables for a write, of which a webhook or a policy is shown that version. The namespace is null.
+// celValues returns the values of the variables for a write, with its objects in the version that a webhook or a policy sees. The namespace is null.
 func (q *reviews) celValues(a *attributes, version *resource, obj, old []byte) (map[string]any, error) {
 	review, err := q.review(a, version, obj, old)
 	if err != nil {

@@ -60,7 +60,7 @@ const (
 	settleLimit = time.Hour
 )
 
-// Journal is told how time passes. Its methods are called with the server's lock held.
+// Journal records how time passes. Its methods are called with the server's lock held.
 type Journal interface {
 	// Advanced: virtual time passed for this long, and what was due happened.
 	Advanced(time.Duration)
@@ -76,7 +76,7 @@ func (noJournal) Settled()               {}
 // Pause lets nothing happen after writes until Keep is called: a script makes time pass.
 func (c *Clock) Pause() { c.paused = true }
 
-// Keep tells a journal what happens from now on. It must be called before any request of a client.
+// Keep records in a journal what happens from now on. It must be called before any request of a client.
 func (c *Clock) Keep(j Journal) { c.journal, c.paused = j, false }
 
 func (c *Clock) advance(d time.Duration) {

@@ -20,8 +20,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Policies are evaluated by the server itself, in the passes in which webhooks are asked: policies that change an object before such webhooks,
-// policies that refuse a write before such webhooks (API-416).
+// The server evaluates policies in the passes in which it calls webhooks: policies that change an object before webhooks that do so, and policies
+// that refuse a write before webhooks that do so (API-416).
 
 // policy is a policy with at least one binding.
 type policy struct {
@@ -170,7 +170,7 @@ func (p *policy) compile() (*compiledPolicy, error) {
 	return c, nil
 }
 
-// hasPolicies reports whether policies are about a resource (API-415): not about themselves, nor about questions who may do what.
+// hasPolicies reports whether policies can apply to a resource (API-415): not to policies and bindings, nor to reviews of what a client may do.
 func (r *resource) hasPolicies() bool {
 	switch r.Group {
 	case admissionregistrationv1.GroupName:
@@ -181,7 +181,7 @@ func (r *resource) hasPolicies() bool {
 	return true
 }
 
-// needsPolicies reports whether a rule of a policy matches a request, whatever the selectors say.
+// needsPolicies reports whether a rule of a policy matches a request. It does not evaluate selectors.
 func (s *Server) needsPolicies(r *request) bool {
 	list := s.currentPolicies()
 	if len(list.mutating)+len(list.validating) == 0 || !r.resource.hasPolicies() {

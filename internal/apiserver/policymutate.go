@@ -85,7 +85,7 @@ func refuseMutation(a *attributes, obj []byte, failures []policyFailure) error {
 	return refused
 }
 
-// applyPolicy carries out the mutations of a policy in their order. One that fails does not keep the others from it.
+// applyPolicy carries out the mutations of a policy in their order. One that fails does not stop the others.
 func (q *reviews) applyPolicy(m *mutation, i *invocation) (failed []error, err error) {
 	compiled, err := i.compile()
 	if err != nil {
