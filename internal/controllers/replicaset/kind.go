@@ -19,7 +19,8 @@ type kind struct {
 	set        func(obj *plain.Object) *appsv1.ReplicaSet
 	withStatus func(set *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus) api.Object
 	// consistent: the controller waits until its informers have its own writes (RS-011). terminating: the status counts terminating pods (RS-040).
-	consistent, terminating bool
+	// ranked: the pods of the sets of one controller are counted per node (RS-073).
+	consistent, terminating, ranked bool
 }
 
 var replicaSets = kind{
@@ -30,7 +31,7 @@ var replicaSets = kind{
 		c.APIVersion, c.Kind, c.Status = "apps/v1", "ReplicaSet", status
 		return c
 	},
-	consistent: true, terminating: true,
+	consistent: true, terminating: true, ranked: true,
 }
 
 // RS-070: ReplicationControllers have no terminating replicas, and their controller does not wait for its own writes.

@@ -29,11 +29,12 @@ func (u *update) victims(active []*corev1.Pod, n int, now time.Time) []*corev1.P
 }
 
 // related counts the active pods per node that the selectors of the ReplicaSets of the same controller match (RS-030). Without a controller
-// it counts none.
+// it counts none, and for ReplicationControllers neither (RS-073).
 func (u *update) related() map[string]int {
 	onNode := map[string]int{}
 	ref := metav1.GetControllerOfNoCopy(u.set)
-	if ref == nil {
+	// RS-073: the index of controllers has ReplicaSets only.
+	if ref == nil || !u.ranked {
 		return onNode
 	}
 	var selectors []labels.Selector

@@ -16,6 +16,11 @@ func TestDifferentialReplicaSets(t *testing.T) {
 	compareScenarios(t, differential.GenerateReplicaSets, 20)
 }
 
+// TestDifferentialReplicationControllers compares scenarios of ReplicationControllers, some with ReplicaSets beside them.
+func TestDifferentialReplicationControllers(t *testing.T) {
+	compareScenarios(t, differential.GenerateReplicationControllers, 20)
+}
+
 // TestDifferentialDeployments compares scenarios of Deployments and their ReplicaSets.
 func TestDifferentialDeployments(t *testing.T) {
 	compareScenarios(t, differential.GenerateDeployments, 20)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
 	"k8s.io/kubernetes/pkg/registry/core/limitrange"
+	"k8s.io/kubernetes/pkg/registry/core/replicationcontroller"
 	"k8s.io/kubernetes/pkg/registry/core/resourcequota"
 
 	"github.com/volsim/volsim/api"
@@ -65,6 +67,26 @@ func setKinds() []workloadKind {
 				edit(func(r *rand.Rand, s *appsv1.ReplicaSet) { s.Spec.Selector = selectorFor(r) }),
 				edit(func(r *rand.Rand, s *appsv1.ReplicaSet) { s.Labels = choose(r, nil, podLabels) }),
 				edit(func(r *rand.Rand, s *appsv1.ReplicaSet) { changeTemplate(r, &s.Spec.Template) }),
+			}},
+		{kind: "ReplicationController", internal: schema.GroupVersion{Version: runtime.APIVersionInternal}, strategy: replicationcontroller.Strategy,
+			base: func() api.Object {
+				return &corev1.ReplicationController{ObjectMeta: meta(), Spec: corev1.ReplicationControllerSpec{Template: new(podTemplate(""))}}
+			},
+			edits: []func(*rand.Rand, api.Object){
+				edit(func(r *rand.Rand, c *corev1.ReplicationController) { c.Spec.Replicas = number(r) }),
+				edit(func(r *rand.Rand, c *corev1.ReplicationController) { c.Spec.MinReadySeconds = *number(r) }),
+				edit(func(r *rand.Rand, c *corev1.ReplicationController) {
+					c.Spec.Selector = choose(r, nil, podLabels, map[string]string{"app": "other"}, map[string]string{"a b": "c"}, map[string]string{"app": "web", "tier": "x"})
+				}),
+				edit(func(r *rand.Rand, c *corev1.ReplicationController) {
+					c.Labels = choose(r, nil, map[string]string{"mine": "yes"})
+				}),
+				edit(func(_ *rand.Rand, c *corev1.ReplicationController) { c.Spec.Template = nil }),
+				edit(func(r *rand.Rand, c *corev1.ReplicationController) {
+					if c.Spec.Template != nil {
+						changeTemplate(r, c.Spec.Template)
+					}
+				}),
 			}},
 	}
 }
@@ -157,4 +179,25 @@ func limitItem(r *rand.Rand) corev1.LimitRangeItem {
 	}
 	return corev1.LimitRangeItem{Type: choose(r, corev1.LimitTypeContainer, corev1.LimitTypePod, corev1.LimitTypePersistentVolumeClaim, "x", "example.com/y"),
 		Min: list(), Max: list(), Default: list(), DefaultRequest: list(), MaxLimitRequestRatio: choose(r, nil, nil, list())}
+}
+
+// templateOf returns the template of a workload's pods, nil for other kinds.
+func templateOf(obj api.Object) *corev1.PodTemplateSpec {
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return &obj.Spec.Template
+	case *appsv1.DaemonSet:
+		return &obj.Spec.Template
+	case *appsv1.StatefulSet:
+		return &obj.Spec.Template
+	case *appsv1.ReplicaSet:
+		return &obj.Spec.Template
+	case *corev1.ReplicationController:
+		return obj.Spec.Template
+	case *batchv1.Job:
+		return &obj.Spec.Template
+	case *batchv1.CronJob:
+		return &obj.Spec.JobTemplate.Spec.Template
+	}
+	return nil
 }

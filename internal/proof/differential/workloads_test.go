@@ -317,6 +317,7 @@ func (k workloadKind) theirs(t *testing.T, obj, old api.Object) (api.Object, ans
 	in, err := legacyscheme.Scheme.ConvertToVersion(external, k.internal)
 	require.NoError(t, err)
 	ctx := genericapirequest.WithNamespace(context.Background(), obj.GetNamespace())
+	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: k.internal.Group, APIVersion: "v1"})
 	if old == nil {
 		rest.FillObjectMetaSystemFields(in.(metav1.Object))
 		err = rest.BeforeCreate(k.strategy, ctx, in)
@@ -430,23 +431,4 @@ func inAnyOrder(text string) string {
 	errs[0] = strings.TrimPrefix(errs[0], "spec.")
 	slices.Sort(errs)
 	return before + ": [" + strings.Join(errs, ", spec.")
-}
-
-// templateOf returns the template of a workload's pods, nil for other kinds.
-func templateOf(obj api.Object) *corev1.PodTemplateSpec {
-	switch obj := obj.(type) {
-	case *appsv1.Deployment:
-		return &obj.Spec.Template
-	case *appsv1.DaemonSet:
-		return &obj.Spec.Template
-	case *appsv1.StatefulSet:
-		return &obj.Spec.Template
-	case *appsv1.ReplicaSet:
-		return &obj.Spec.Template
-	case *batchv1.Job:
-		return &obj.Spec.Template
-	case *batchv1.CronJob:
-		return &obj.Spec.JobTemplate.Spec.Template
-	}
-	return nil
 }

@@ -9,17 +9,18 @@ import (
 
 // preparations are the controllers that a scenario with Controllers may have, with the settings of kube-controller-manager.
 var preparations = map[string]harness.Prepare{
-	actors.StatefulSet:      prepareStatefulSet,
-	actors.ReplicaSet:       prepareReplicaSet,
-	actors.Deployment:       prepareDeployment,
-	actors.DaemonSet:        prepareDaemonSet,
-	actors.Job:              prepareJob,
-	actors.TTLAfterFinished: prepareTTL,
-	actors.CronJob:          prepareCronJob,
-	actors.Disruption:       prepareDisruption,
-	actors.ResourceQuota:    prepareQuota,
-	actors.Namespace:        prepareNamespace,
-	actors.GarbageCollector: prepareCollector,
+	actors.StatefulSet:           prepareStatefulSet,
+	actors.ReplicaSet:            prepareReplicaSet,
+	actors.ReplicationController: prepareReplicationController,
+	actors.Deployment:            prepareDeployment,
+	actors.DaemonSet:             prepareDaemonSet,
+	actors.Job:                   prepareJob,
+	actors.TTLAfterFinished:      prepareTTL,
+	actors.CronJob:               prepareCronJob,
+	actors.Disruption:            prepareDisruption,
+	actors.ResourceQuota:         prepareQuota,
+	actors.Namespace:             prepareNamespace,
+	actors.GarbageCollector:      prepareCollector,
 }
 
 func (c *Cluster) startControllers(context.Context) error {

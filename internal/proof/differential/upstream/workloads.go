@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/replication"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 
@@ -40,6 +41,13 @@ func sortedReplicaSets(shared informers.SharedInformerFactory) harness.InOrder[a
 func prepareReplicaSet(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
 	real := replicaset.NewReplicaSetController(ctx, sortedReplicaSets(shared), sortedPodInformer(shared), client, replicaset.BurstReplicas)
 	c.SequenceWorkers(ctx, actors.ReplicaSet, real, "queue")
+	return func() { real.Run(ctx, 5) }, nil
+}
+
+func prepareReplicationController(ctx context.Context, c *harness.Cluster, client kubernetes.Interface, shared informers.SharedInformerFactory) (func(), error) {
+	sets := harness.NewInOrder(shared.Core().V1().ReplicationControllers().Informer(), corelisters.NewReplicationControllerLister)
+	real := replication.NewReplicationManager(ctx, sortedPodInformer(shared), sets, client, replication.BurstReplicas)
+	c.SequenceWorkers(ctx, actors.ReplicationController, &real.ReplicaSetController, "queue")
 	return func() { real.Run(ctx, 5) }, nil
 }
 
