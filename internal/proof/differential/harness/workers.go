@@ -63,6 +63,14 @@ func (c *Cluster) SequenceWorkers(ctx context.Context, component string, control
 	}
 }
 
+// AwaitWork returns when a worker of a component may start on an object, with Variation.Workers; else at once. It is for queues whose keys have a
+// type that is not exported.
+func (c *Cluster) AwaitWork(component string, object api.Ref, canceled <-chan struct{}) {
+	if c.Sequencer != nil && c.Sequencer.variation.Workers {
+		c.Sequencer.AwaitWork(component, object, canceled)
+	}
+}
+
 // SequenceByLog makes the workers of a controller wait for permits, with Variation.Workers, where they log that they start on a key. It is for
 // queues whose keys have a type that is not exported. keyOf returns the key that our side has, from the first value of the message. The
 // controller must run with the context that it returns.

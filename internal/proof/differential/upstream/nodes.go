@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -64,6 +66,7 @@ func (c *Cluster) startNodeControllers(ctx context.Context) error {
 			setField(fields, "nodeLister", func(l corelisters.NodeLister) corelisters.NodeLister { return passNodes{l, c, zones} })
 			setField(fields, "computeZoneStateFunc", zones.beforeStates)
 			setField(fields, "getPodsAssignedToNode", sortedPods)
+			setField(fields, "podLister", func(l corelisters.PodLister) corelisters.PodLister { return workPods{l, c} })
 			run = func() { runNodeLifecycle(logged, real, client, zones) }
 		case actors.TaintEviction:
 			if err := controller.AddPodNodeNameIndexer(pods.Informer()); err != nil {
@@ -112,8 +115,8 @@ func monitorNodeHealth(nc *nodelifecycle.Controller, ctx context.Context) error
 
 // runNodeLifecycle runs the controller like its method Run, except that passes of its two loops do not begin at the same instant: in a real
 // process they never do. A pass of the monitor that sets the rate of a zone waits for a mutex, which the other loop holds during requests. Virtual
-// time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time. So it waits before that, and the other
-// loop makes no pass until it has ended (NODE-049).
+// time would stand still meanwhile, because a goroutine that waits for a mutex may go on at any time. So it waits before that (zoneForgetter), and
+// the other loop makes no pass until it has ended (NODE-049).
 func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client kubernetes.Interface, zones *zoneForgetter) {
 	fields := reflect.ValueOf(nc).Elem()
 	broadcaster := harness.Unexported(fields.FieldByName("broadcaster")).Interface().(record.EventBroadcaster)
@@ -143,7 +146,7 @@ func runNodeLifecycle(ctx context.Context, nc *nodelifecycle.Controller, client 
 	running.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			defer zones.end()
-			_ = monitorNodeHealth(nc, ctx)
+			_ = monitorNodeHealth(nc, reachableContext{ctx, zones})
 		}, 5*time.Second)
 	})
 	<-ctx.Done()
@@ -182,9 +185,13 @@ func (l passNodes) List(selector labels.Selector) ([]*corev1.Node, error) {
 type zoneForgetter struct {
 	states map[string]nodelifecycle.ZoneState
 	counts map[string]bool // zones with a node that counts, in the pass that runs
-	// taints is full while the other loop makes a pass, and from when the pass that runs is about to set rates to its end.
+	// taints is full while the other loop makes a pass, and from when the pass that runs is about to set rates, as sets says, to its end.
 	taints chan struct{}
 	sets   bool
+	// changed and ready: a zone of the pass that runs was not seen in the last one, or is not fully disrupted.
+	changed, ready bool
+	// nodes are those of the pass that runs, reachable is how many of them were marked as reachable since states are compared.
+	nodes, reachable int
 	// found are the zones of the pass that runs, left those of the last pass that have not been found again.
 	found, left []zoneSeen
 }
@@ -197,6 +204,7 @@ type zoneSeen struct {
 
 func (z *zoneForgetter) begin(nodes []*corev1.Node) {
 	z.counts, z.found, z.left = map[string]bool{}, nil, z.found
+	z.changed, z.ready, z.nodes, z.reachable = false, false, len(nodes), 0
 	for _, node := range nodes {
 		if _, excluded := node.Labels["node.kubernetes.io/exclude-disruption"]; !excluded {
 			z.counts[nodetopology.GetZoneKey(node)] = true
@@ -205,7 +213,7 @@ func (z *zoneForgetter) begin(nodes []*corev1.Node) {
 }
 
 // beforeStates forgets zones when the pass computes the first state of a zone. If the last pass saw no such zone, which means that rates may be
-// set, the pass waits for that of the other loop.
+// set, the pass waits for that of the other loop; if all zones are fully disrupted, after it marked the nodes as reachable (NODE-043).
 func (z *zoneForgetter) beforeStates(compute func([]*corev1.NodeCondition) (int, nodelifecycle.ZoneState)) func([]*corev1.NodeCondition) (int, nodelifecycle.ZoneState) {
 	return func(conditions []*corev1.NodeCondition) (int, nodelifecycle.ZoneState) {
 		maps.DeleteFunc(z.states, func(zone string, _ nodelifecycle.ZoneState) bool { return !z.counts[zone] })
@@ -214,11 +222,56 @@ func (z *zoneForgetter) beforeStates(compute func([]*corev1.NodeCondition) (int,
 		z.found = append(z.found, seen)
 		if i := slices.Index(z.left, seen); i >= 0 {
 			z.left = slices.Delete(z.left, i, i+1)
-		} else if !z.sets {
-			z.sets = true
-			z.taints <- struct{}{}
+		} else {
+			z.changed = true
+		}
+		z.ready = z.ready || notReady < len(conditions)
+		if z.changed && z.ready {
+			z.waitForTaints()
 		}
 		return notReady, state
+	}
+}
+
+// waitForTaints waits for the pass of the other loop, unless the pass that runs did it before.
+func (z *zoneForgetter) waitForTaints() {
+	if !z.sets {
+		z.sets = true
+		z.taints <- struct{}{}
+	}
+}
+
+// markedReachable is called when a node is being marked as reachable. After the last one the pass sets rates. That node's taint not-ready is removed
+// later than it should be, if it has one.
+func (z *zoneForgetter) markedReachable() {
+	if z.changed {
+		if z.reachable++; z.reachable == z.nodes {
+			z.waitForTaints()
+		}
+	}
+}
+
+// reachableContext is the context of a pass of the monitor. The function that marks a node as reachable asks it for its logger, once, and it tells
+// the zones.
+type reachableContext struct {
+	context.Context
+	zones *zoneForgetter
+}
+
+// Value implements context.Context.
+func (c reachableContext) Value(key any) any {
+	const deepest = 6 // frames between this method and the function, and itself
+	callers := make([]uintptr, deepest)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for asked := false; ; {
+		frame, more := frames.Next()
+		if asked && strings.HasSuffix(frame.Function, "nodelifecycle.(*Controller).markNodeAsReachable") {
+			c.zones.markedReachable()
+		}
+		// Only the function itself asks for its logger, not what it calls.
+		if asked = strings.HasSuffix(frame.Function, "klog/v2.FromContext"); !more {
+			return c.Context.Value(key)
+		}
 	}
 }
 
@@ -240,6 +293,29 @@ func (l passPods) List(selector labels.Selector) ([]*corev1.Pod, error) {
 	l.cluster.passes(actors.PodGC, harness.Collector)
 	found, err := l.PodLister.List(selector)
 	return byKey(found), err
+}
+
+// workPods makes the workers that deal with pods wait for permits. They look at the cache only when they start on a pod.
+type workPods struct {
+	corelisters.PodLister
+	cluster *Cluster
+}
+
+// Pods returns the pods of a namespace.
+func (l workPods) Pods(namespace string) corelisters.PodNamespaceLister {
+	return workPodsOf{l.PodLister.Pods(namespace), l.cluster, namespace}
+}
+
+type workPodsOf struct {
+	corelisters.PodNamespaceLister
+	cluster   *Cluster
+	namespace string
+}
+
+// Get returns a pod once a worker may start on it.
+func (l workPodsOf) Get(name string) (*corev1.Pod, error) {
+	l.cluster.AwaitWork(actors.NodeLifecycle, api.Ref{Key: api.Key(l.namespace, name)}, l.cluster.Context.Done())
+	return l.PodNamespaceLister.Get(name)
 }
 
 // sortedPods lists the pods of a node by key. Unmodified, they come from a map.
