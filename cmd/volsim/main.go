@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,10 +110,27 @@ func newRoot() *cobra.Command {
 	return root
 }
 
+// plainFlagError says what is wrong with the value of a flag in the terms of users: not those of the function that read it.
+func plainFlagError(err error) error {
+	var value *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &value) || !errors.As(err, &number) {
+		return err
+	}
+	why := "want a number"
+	switch {
+	case errors.Is(number, strconv.ErrRange):
+		why = "the number is out of range"
+	case value.GetFlag().Value.Type() == "bool":
+		why = "want true or false"
+	}
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: %s", value.GetValue(), value.GetFlag().Name, why)
+}
+
 // markUsageErrors turns errors about flags and arguments of every command into usage errors.
 func markUsageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", plainFlagError(err), cmd.CommandPath())}
 	})
 	for _, c := range append(cmd.Commands(), cmd) {
 		if args := c.Args; args != nil {

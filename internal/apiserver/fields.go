@@ -70,8 +70,8 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 		res, manager = f.request.resource, f.request.manager
 		if res.kind != api.KindOf(obj) {
 			res = nil
-		} else if f.request.subresource == subresourceScale {
-			sub = subresourceScale // the store sees an update of the main resource
+		} else if name := f.request.subresource; name == subresourceScale || name == subresourceApproval {
+			sub = api.Subresource(name) // the store sees an update of the main resource, or of the status
 		}
 	} else if a, ok := f.server.cfg.Backend.(Attributor); ok {
 		manager = managerOfActor(a.Writer())
@@ -273,12 +273,31 @@ func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Fi
 	if !r.status {
 		return nil
 	}
-	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
-	if sub == string(api.Status) {
-		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
-		if r.custom {
-			reset.Insert(fieldpath.MakePathOrDie("metadata"))
+	var reset *fieldpath.Set
+	set := func(paths ...[]any) {
+		reset = fieldpath.NewSet()
+		for _, path := range paths {
+			reset.Insert(fieldpath.MakePathOrDie(path...))
 		}
+	}
+	status := sub == string(api.Status)
+	switch {
+	case r.kind == signingRequests && status:
+		set([]any{"spec"}, []any{"status", "conditions"})
+	case r.kind == signingRequests && sub == subresourceApproval:
+		set([]any{"spec"}, []any{"status", "certificate"})
+	case r.kind == signingRequests:
+		set([]any{"spec"}, []any{"status"})
+	case !status:
+		set([]any{"status"})
+	case r.custom || r.statusAlone || r.kind == api.VolumeAttachment:
+		set([]any{"spec"}, []any{"metadata"})
+	case r.kind == "Deployment.apps":
+		set([]any{"spec"}, []any{"metadata", "labels"})
+	case r.kind == api.Pod:
+		set([]any{"spec"}, []any{"metadata", "deletionTimestamp"}, []any{"metadata", "ownerReferences"})
+	default:
+		set([]any{"spec"})
 	}
 	return map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(r.GroupVersion().String()): fieldpath.NewExcludeSetFilter(reset)}
 }

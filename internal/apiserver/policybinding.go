@@ -31,7 +31,7 @@ func bindingRules(kind api.Kind) store.KindRules {
 				return spec
 			})
 		},
-		Check: func(obj *plain.Object) field.ErrorList {
+		Check: func(obj, _ *plain.Object) field.ErrorList {
 			path := field.NewPath("spec")
 			spec, err := readBindingSpec(obj)
 			if err != nil {

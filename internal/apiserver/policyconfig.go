@@ -31,7 +31,7 @@ const (
 func policyRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
 		Default: defaultPolicy,
-		Check: func(obj *plain.Object) field.ErrorList {
+		Check: func(obj, _ *plain.Object) field.ErrorList {
 			spec, err := readPolicySpec(obj)
 			if err != nil {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}

@@ -12,7 +12,7 @@ import (
 )
 
 // checkPolicyStatus validates the status of a policy (API-414). Only a request for the status changes it.
-func checkPolicyStatus(obj *plain.Object) field.ErrorList {
+func checkPolicyStatus(obj, _ *plain.Object) field.ErrorList {
 	given, ok := obj.Content()["status"]
 	if !ok {
 		return nil

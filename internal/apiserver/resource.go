@@ -29,6 +29,7 @@ type resource struct {
 	categories   []string
 	namespaced   bool
 	status       bool // it has the subresource status
+	statusAlone  bool // whose updates leave the metadata as it is
 	subresources []subresource
 	// simulated kinds have Go types in the store, the others are plain data. typed kinds have a Go type in requests and answers. custom kinds
 	// are those of CustomResourceDefinitions.
@@ -104,7 +105,7 @@ func newResource(kind *objkinds.Kind, version string) *resource {
 	r := &resource{
 		GroupVersionResource: gvk.GroupVersion().WithResource(kind.Plural), kind: api.Kind(kind.Name()), kindName: kind.Kind,
 		singular: kind.Names()[1], shortNames: kind.Short, categories: kind.Categories, namespaced: kind.Namespaced, status: kind.Status,
-		custom: kind.Custom,
+		statusAlone: kind.StatusAlone, custom: kind.Custom,
 		empty: func() api.Object {
 			return &plain.Object{TypeMeta: storedType}
 		},

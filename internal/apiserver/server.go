@@ -93,6 +93,9 @@ func New(cfg Config) *Server {
 	for _, kind := range []api.Kind{mutatingBindings, validatingBindings} {
 		s.store.UseKindRules(kind, bindingRules(kind))
 	}
+	for kind, rules := range statusRules {
+		s.store.UseKindRules(kind, rules)
+	}
 	s.followWebhooks()
 	s.followPolicies()
 	if cfg.PodPriority {

@@ -10,7 +10,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,14 +30,10 @@ const (
 
 // replace stores a new version of an object, or of the part that the subresource of the request stands for.
 func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (api.Object, error) {
-	switch r.subresource {
-	case subresourceApproval:
-		live, err := s.store.Get(r.resource.kind, r.key())
-		if err != nil {
-			return nil, err
-		}
-		return s.store.UpdateWith(withPart(live, obj, "status", "conditions"), api.Status, opts)
-	case subresourceFinalize:
+	if r.resource.kind == signingRequests && r.subresource != "" {
+		return s.replaceSigning(r, obj.(*plain.Object), opts)
+	}
+	if r.subresource == subresourceFinalize {
 		finalizers, _, err := unstructured.NestedStringSlice(obj.(*plain.Object).Content(), "spec", "finalizers")
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -46,22 +41,6 @@ func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (
 		return s.store.FinalizeNamespace(r.name, obj.GetResourceVersion(), finalizers)
 	}
 	return s.store.UpdateWith(obj, api.Subresource(r.subresource), opts)
-}
-
-// withPart returns a copy of live with one field of changed, which is based on the version that changed names.
-func withPart(live, changed api.Object, path ...string) api.Object {
-	out := live.(*plain.Object).Copy()
-	out.SetContent(runtime.DeepCopyJSON(out.Content()))
-	out.ResourceVersion = changed.GetResourceVersion()
-	value, found, err := unstructured.NestedFieldCopy(changed.(*plain.Object).Content(), path...)
-	if err != nil || !found {
-		unstructured.RemoveNestedField(out.Content(), path...)
-		return out
-	}
-	if unstructured.SetNestedField(out.Content(), value, path...) != nil {
-		return live // a decoded object has a status of the right type
-	}
-	return out
 }
 
 // Tokens last an hour unless the request says otherwise, and at least ten minutes.

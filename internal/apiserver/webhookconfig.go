@@ -27,7 +27,7 @@ const (
 func configurationRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
 		Default: func(obj *plain.Object) { defaultConfiguration(obj, kind == mutatingConfigurations) },
-		Check: func(obj *plain.Object) field.ErrorList {
+		Check: func(obj, _ *plain.Object) field.ErrorList {
 			return checkConfiguration(obj, kind == mutatingConfigurations)
 		},
 	}

@@ -29,6 +29,8 @@ type Kind struct {
 	Namespaced        bool
 	// Status and Scale report whether the kind has these subresources.
 	Status, Scale bool
+	// StatusAlone reports whether an update of the status leaves all metadata as it is. That is so for custom kinds, too.
+	StatusAlone bool
 	// Generation reports whether metadata.generation counts the changes of everything but metadata and status.
 	Generation bool
 	// Conditional reports whether an update must name the resourceVersion that it is based on.

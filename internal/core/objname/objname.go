@@ -74,13 +74,16 @@ func KindOf(name string) (kind api.Kind, namespaced, known bool) {
 	return "", false, false
 }
 
+// explained names the kinds that volsim explains.
+const explained = "pvc, pv, pod, va, namespace or a workload such as deployment"
+
 // UnknownKind returns the error for a word that is not a kind. It lists the kinds that volsim explains, and names a similar kind.
 func UnknownKind(word string) error {
 	var names []string
 	for _, k := range objkinds.All() {
 		names = append(names, k.Names()...)
 	}
-	return fmt.Errorf("unknown kind %q: want one of %s%s", word, listed(), similar.Hint(word, names))
+	return fmt.Errorf("unknown kind %q: want %s%s", word, explained, similar.Hint(word, names))
 }
 
 // ParseArgs reads the objects of a command line as kubectl does: KIND NAME..., or names that ParseIn reads.
@@ -107,15 +110,6 @@ func ParseArgs(namespace string, args []string) ([]api.Ref, error) {
 func IsKind(text string) bool {
 	_, _, known := KindOf(text)
 	return known
-}
-
-// listed returns the shortest name of each kind.
-func listed() string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.names[0]
-	}
-	return strings.Join(names, ", ")
 }
 
 // example returns the form of a name, after the kind and a slash.

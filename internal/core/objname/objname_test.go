@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		"deployment/default/web":         "Deployment.apps/default/web",
 		"deployments.apps/web":           "Deployment.apps/default/web",
 		"namespace/x":                    "Namespace/x",
-		"deploment/default/web":          `unknown kind "deploment": want one of pvc, pv, pod, node, sc, va, csidriver, csinode; did you mean "deployment"`,
+		"deploment/default/web":          `unknown kind "deploment": want pvc, pv, pod, va, namespace or a workload such as deployment; did you mean "deployment"`,
 		"pvc//data":                      `invalid object name "pvc//data": want pvc/namespace/name, pod/namespace/name or pv/name`,
 		"storageclass/fast":              "StorageClass/fast",
 		"csidriver/disk.example.com":     "CSIDriver/disk.example.com",
@@ -57,5 +57,5 @@ func TestParseArgs(t *testing.T) {
 		require.Equal(t, test.want, fmt.Sprint(refs))
 	}
 	_, err := objname.ParseArgs("shop", []string{"foo", "bar"})
-	require.EqualError(t, err, `unknown kind "foo": want one of pvc, pv, pod, node, sc, va, csidriver, csinode`)
+	require.EqualError(t, err, `unknown kind "foo": want pvc, pv, pod, va, namespace or a workload such as deployment`)
 }

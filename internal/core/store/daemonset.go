@@ -38,7 +38,12 @@ var daemonSetRules = workloadRules[*appsv1.DaemonSet]{
 // daemonSetStrategy adds the rules of DaemonSets.
 func daemonSetStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 	s = daemonSetRules.add(s)
-	create, update, status := s.prepareCreate, s.prepareUpdate, s.prepareStatus
+	complete, create, update, status := s.defaults, s.prepareCreate, s.prepareUpdate, s.prepareStatus
+	s.defaults = func(obj *plain.Object) {
+		complete(obj)
+		// API-455: the annotation is there before the manager of the fields is recorded.
+		setTemplateGeneration(obj, templateGeneration(obj))
+	}
 	// DS-062: an annotation counts the changes of the template; only the server sets it.
 	s.prepareCreate = func(obj *plain.Object, now metav1.Time) {
 		create(obj, now)

@@ -1,20 +1,26 @@
 package store
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-// KindRules are rules of a kind whose objects are stored as data, in addition to those of all kinds (API-300).
+// KindRules are rules of a kind whose objects are stored as data, in addition to those of all kinds (API-300). A nil function leaves the rules
+// that the kind has.
 type KindRules struct {
 	// Default sets missing fields.
 	Default func(obj *plain.Object)
-	// Check returns what is wrong with an object. It is called for new objects and for updates.
-	Check func(obj *plain.Object) field.ErrorList
-	// CheckStatus does the same for updates of the status. Nil is nothing.
-	CheckStatus func(obj *plain.Object) field.ErrorList
+	// PrepareUpdate restores what an update does not change.
+	PrepareUpdate func(obj, old *plain.Object)
+	// PrepareStatus completes an update of the status.
+	PrepareStatus func(obj, old *plain.Object, now metav1.Time)
+	// Check returns what is wrong with an object. It is called for new objects and for updates; old is nil for a new one.
+	Check func(obj, old *plain.Object) field.ErrorList
+	// CheckStatus does the same for updates of the status.
+	CheckStatus func(obj, old *plain.Object) field.ErrorList
 }
 
 // UseKindRules adds rules of a kind that is not simulated. Without them its objects are stored as they are sent.
@@ -31,10 +37,27 @@ func (s *Store) UseKindRules(kind api.Kind, rules KindRules) {
 
 // add adds the rules to a strategy.
 func (r KindRules) add(s strategy[*plain.Object]) strategy[*plain.Object] {
-	s.defaults, s.validateCreate = r.Default, r.Check
-	s.validateUpdate = func(obj, _ *plain.Object) field.ErrorList { return r.Check(obj) }
+	if r.Default != nil {
+		s.defaults = r.Default
+	}
+	if r.Check != nil {
+		s.validateCreate = func(obj *plain.Object) field.ErrorList { return r.Check(obj, nil) }
+		s.validateUpdate = r.Check
+	}
 	if r.CheckStatus != nil {
-		s.validateStatus = func(obj, _ *plain.Object) field.ErrorList { return r.CheckStatus(obj) }
+		s.validateStatus = r.CheckStatus
+	}
+	if prepare := s.prepareUpdate; r.PrepareUpdate != nil {
+		s.prepareUpdate = func(obj, old *plain.Object) {
+			prepare(obj, old)
+			r.PrepareUpdate(obj, old)
+		}
+	}
+	if prepare := s.prepareStatus; r.PrepareStatus != nil {
+		s.prepareStatus = func(obj, old *plain.Object, now metav1.Time) {
+			prepare(obj, old, now)
+			r.PrepareStatus(obj, old, now)
+		}
 	}
 	return s
 }

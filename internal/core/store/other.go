@@ -222,9 +222,9 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 			}
 		},
 		prepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
-			// API-302: an update of the status keeps everything else. That includes the metadata of a custom object.
+			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.
 			obj.SetContent(withStatus(old.Content(), obj.Content()))
-			if kind.Custom {
+			if kind.Custom || kind.StatusAlone {
 				version, managed := obj.ResourceVersion, obj.ManagedFields
 				obj.ObjectMeta = old.ObjectMeta
 				obj.ResourceVersion, obj.ManagedFields = version, managed

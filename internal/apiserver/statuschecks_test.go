@@ -1,0 +1,97 @@
+package apiserver_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStatusChecks: what is refused in updates of a status (API-450 to API-456). The comparison with a real server has all cases.
+func TestStatusChecks(t *testing.T) {
+	f := newFixture(t)
+	template := `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"%s","containers":[{"name":"c","image":"i"}]}}`
+	always, never := fmt.Sprintf(template, "Always"), fmt.Sprintf(template, "Never")
+	selector := `"selector":{"matchLabels":{"a":"b"}},`
+	const apps, batch = "/apis/apps/v1/namespaces/default/", "/apis/batch/v1/namespaces/default/"
+	const budgets, scalers = "/apis/policy/v1/namespaces/default/poddisruptionbudgets", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+	for path, spec := range map[string]string{
+		apps + "deployments": selector + always, apps + "replicasets": selector + always, apps + "statefulsets": selector + always,
+		apps + "daemonsets": selector + always, "/api/v1/namespaces/default/replicationcontrollers": `"selector":{"a":"b"},` + always,
+		batch + "jobs": never, budgets: `"minAvailable":1`, scalers: `"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"x"}`,
+	} {
+		f.must("POST "+path, `{"metadata":{"name":"x"},"spec":{`+spec+`}}`)
+	}
+	for _, tt := range []struct{ rule, path, status, want string }{
+		{"API-451", apps + "deployments", `"replicas":1,"updatedReplicas":2`, "status.updatedReplicas: Invalid value: 2: cannot be greater than status.replicas"},
+		{"API-451", apps + "deployments", `"collisionCount":-1`, "status.collisionCount: Invalid value: -1: must be greater than or equal to 0"},
+		{"API-451", apps + "deployments", `"collisionCount":2`, ""},
+		{"API-451", apps + "deployments", `"collisionCount":1`, "status.collisionCount: Invalid value: 1: cannot be decremented"},
+		{"API-451", apps + "replicasets", `"replicas":3,"availableReplicas":2,"readyReplicas":1`, "cannot be greater than readyReplicas"},
+		{"API-451", apps + "statefulsets", `"replicas":1,"currentReplicas":2`, "status.currentReplicas: Invalid value: 2: cannot be greater than status.replicas"},
+		{"API-451", apps + "daemonsets", `"numberReady":-1`, "status.numberReady: Invalid value: -1"},
+		{"API-451", "/api/v1/namespaces/default/replicationcontrollers", `"fullyLabeledReplicas":2`, "status.fullyLabeledReplicas: Invalid value: 2"},
+		{"API-452", batch + "jobs", `"conditions":[{"type":"Complete","status":"True"}]`, "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"},
+		{"API-452", batch + "jobs", `"completedIndexes":"0-1"`, "cannot set non-empty completedIndexes when non-indexed completion mode"},
+		{"API-452", batch + "jobs", `"active":1,"ready":1,"failed":2`, ""},
+		{"API-452", batch + "jobs", `"failed":1`, "cannot decrease the failed counter"},
+		{"API-454", budgets, `"conditions":[{"type":"a b"}]`, "status.conditions[0].type: Invalid value"},
+		{"API-456", scalers, `"currentReplicas":-1`, "status.currentReplicas: Invalid value: -1"},
+	} {
+		resp, body := f.request("PATCH "+tt.path+"/x/status", `{"status":{`+tt.status+`}}`, mergePatch)
+		if tt.want == "" {
+			require.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", tt.rule, body)
+			continue
+		}
+		require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode, "%s: %s", tt.rule, body)
+		require.Contains(t, body, tt.want, tt.rule)
+	}
+	require.Contains(t, f.must("GET "+apps+"daemonsets/x", ""), `"f:deprecated.daemonset.template.generation":{}`, "API-455")
+	require.Contains(t, f.must("GET "+scalers+"/x", ""), `"averageUtilization":80`, "API-456")
+	_, body := f.request("POST "+scalers, `{"metadata":{"name":"y"},"spec":{"maxReplicas":0,"scaleTargetRef":{"apiVersion":"v1","kind":"X","name":"x"}}}`)
+	require.Contains(t, body, "spec.maxReplicas: Required value: must be set and greater than 0", "API-456")
+	require.Contains(t, body, "apiVersion must specify API group", "API-456")
+
+	change := `{"metadata":{"labels":{"l":"1"},"annotations":{"n":"1"}}}`
+	deployment := f.must("PATCH "+apps+"deployments/x/status", change, mergePatch)
+	require.Contains(t, deployment, `"n":"1"`, "API-450")
+	require.NotContains(t, deployment, `"l":"1"`, "API-450")
+	f.must("POST /apis/networking.k8s.io/v1/servicecidrs", `{"metadata":{"name":"x"},"spec":{"cidrs":["10.7.0.0/16"]}}`)
+	require.NotContains(t, f.must("PATCH /apis/networking.k8s.io/v1/servicecidrs/x/status", change, mergePatch), `"n":"1"`, "API-450")
+}
+
+// TestSigning: a request for a certificate is approved and signed (API-453).
+func TestSigning(t *testing.T) {
+	f := newFixture(t)
+	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	require.NoError(t, err)
+	request := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+	_, body := f.request("POST "+path, `{"metadata":{"name":"x"},"spec":{"request":"eA==","signerName":"x"}}`)
+	require.Contains(t, body, "PEM block type must be CERTIFICATE REQUEST", "API-453")
+	require.Contains(t, body, "spec.usages: Required value", "API-453")
+	f.must("POST "+path, `{"metadata":{"name":"x"},"spec":{"request":"`+request+`","signerName":"example.com/s","usages":["client auth"]}}`)
+
+	approved := `{"status":{"conditions":[{"type":"Approved","status":"True"}]}}`
+	_, body = f.request("PATCH "+path+"/x/status", approved, mergePatch)
+	require.Contains(t, body, `updates may not add a condition of type \"Approved\"`, "API-453")
+	body = f.must("PATCH "+path+"/x/approval", `{"metadata":{"annotations":{"n":"1"}},"status":{"certificate":"eA==","conditions":[{"type":"Approved","status":"True"}]}}`, mergePatch)
+	require.Contains(t, body, `"n":"1"`, "API-450")
+	require.NotContains(t, body, `"certificate"`, "API-453")
+	require.NotContains(t, body, `"lastUpdateTime":null`, "API-453")
+	_, body = f.request("PATCH "+path+"/x/approval", `{"status":{"conditions":[]}}`, mergePatch)
+	require.Contains(t, body, `updates may not remove a condition of type \"Approved\"`, "API-453")
+	_, body = f.request("PATCH "+path+"/x/status", `{"status":{"certificate":"eA=="}}`, mergePatch)
+	require.Contains(t, body, "must contain at least one CERTIFICATE PEM block", "API-453")
+	body = f.must("PATCH "+path+"/x", `{"spec":{"signerName":"other.com/s"}}`, mergePatch)
+	require.Contains(t, body, `"signerName":"example.com/s"`, "API-453")
+}
