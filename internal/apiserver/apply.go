@@ -20,7 +20,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 	code := http.StatusOK
 	dryRun := len(opts.DryRun) > 0
 	applied, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
-		live, err := s.store.Get(r.resource.kind, r.key())
+		live, err := s.getStored(r)
 		created := apierrors.IsNotFound(err)
 		if err != nil && !created {
 			return nil, err

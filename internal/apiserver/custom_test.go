@@ -338,3 +338,21 @@ func TestDeprecatedVersions(t *testing.T) {
 		require.Equal(t, test.want, resp.Header.Get("Warning"), "%s: %s", test.id, test.line)
 	}
 }
+
+// TestCustomReads: stored objects are read with the defaults that their definition has since, and without fields that it has no more (API-457).
+func TestCustomReads(t *testing.T) {
+	f := newFixture(t)
+	schema := func(fields string) string {
+		return `{"type":"object","properties":{"spec":{"type":"object","properties":{` + fields + `}}}}`
+	}
+	f.must("POST "+definitions, definitionOf(version("v1", true, schema(`"old":{"type":"string"}`))))
+	f.must("POST "+widgetList, widget("a", "", `"spec":{"old":"x"}`))
+	require.Contains(t, f.must("GET "+widgetList, ""), `"metadata":{"continue":"","resourceVersion":`, "API-458")
+	f.must("PATCH "+definitions+"/widgets.example.com", `{"spec":`+strings.TrimSuffix(strings.SplitN(definitionOf(version("v1", true, schema(`"size":{"type":"integer","default":3}`))), `"spec":`, 2)[1], "}")+`}`, mergePatch)
+	for _, line := range []string{"GET " + widgetList, "GET " + widgetList + "/a", "GET " + widgetList + "?limit=1"} {
+		require.Contains(t, f.must(line, ""), `"spec":{"size":3}`, "API-457: %s", line)
+	}
+	changed := f.must("PATCH "+widgetList+"/a", `[{"op":"test","path":"/spec/size","value":3},{"op":"add","path":"/metadata/labels","value":{"l":"1"}}]`,
+		"Content-Type: application/json-patch+json")
+	require.Contains(t, changed, `"generation":1`, "API-457: a default is no change")
+}

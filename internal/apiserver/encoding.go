@@ -35,8 +35,9 @@ type listKey struct {
 
 // encodedList is the JSON of the items of a list, while no object of the kind has been written since.
 type encodedList struct {
-	items  []byte
-	writes uint64
+	items      []byte
+	writes     uint64
+	definition *customVersion // of a custom kind
 }
 
 // encodingKey identifies an object as one resource shows it.
@@ -288,14 +289,29 @@ func (s *Server) encodeList(r *resource, items []api.Object, meta metav1.ListMet
 	return append(data, listTail...), data[begin:end:end], nil
 }
 
+// customListMeta is the metadata of a list of custom objects.
+type customListMeta struct {
+	Continue           string `json:"continue"`
+	RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
+	ResourceVersion    string `json:"resourceVersion"`
+}
+
 const listTail = "]}"
 
 // listHead returns the JSON of a list up to its items, with room for that many bytes of items, what follows them, and a line break.
 func listHead(r *resource, meta metav1.ListMeta, size int) ([]byte, error) {
+	kind := metav1.TypeMeta{Kind: r.kindName + "List", APIVersion: r.GroupVersion().String()}
 	head, err := json.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
 		metav1.ListMeta `json:"metadata"`
-	}{metav1.TypeMeta{Kind: r.kindName + "List", APIVersion: r.GroupVersion().String()}, meta})
+	}{kind, meta})
+	if r.custom {
+		// API-458: lists of custom objects always say whether there is more.
+		head, err = json.Marshal(struct {
+			metav1.TypeMeta `json:",inline"`
+			Metadata        customListMeta `json:"metadata"`
+		}{TypeMeta: kind, Metadata: customListMeta{meta.Continue, meta.RemainingItemCount, meta.ResourceVersion}})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode a list of %s: %w", r.Resource, err)
 	}
@@ -322,7 +338,8 @@ func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
 	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.kind)
 	known, ok := s.encoded.list(key)
-	if ok && known.writes == writes {
+	definition := s.customVersion(r.resource)
+	if ok && known.writes == writes && known.definition == definition {
 		if head, err := listHead(r.resource, meta, 0); err == nil {
 			return wholeJSON{head, known.items}, true
 		}
@@ -331,6 +348,6 @@ func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
 	if err != nil {
 		return wholeJSON{}, false
 	}
-	s.encoded.keepList(key, encodedList{items, writes})
+	s.encoded.keepList(key, encodedList{items, writes, definition})
 	return wholeJSON{data[:len(data)-len(items)-len(listTail)], items}, true
 }

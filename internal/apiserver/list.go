@@ -153,7 +153,7 @@ func (s *Server) objectsAt(r *request, version uint64, start string) ([]api.Obje
 	}
 	objs, err := s.store.At(r.resource.kind, version)
 	if err == nil {
-		return r.inRange(objs, start), nil
+		return s.currentList(r.resource, r.inRange(objs, start)), nil
 	}
 	if !apierrors.IsResourceExpired(err) {
 		return nil, err
@@ -175,7 +175,7 @@ func (s *Server) objects(r *request, start string) []api.Object {
 		return r.inRange(s.withLeases(s.store.List(kind)), start)
 	}
 	from, to := r.keys(start)
-	return s.store.ListRange(r.resource.kind, from, to)
+	return s.currentList(r.resource, s.store.ListRange(r.resource.kind, from, to))
 }
 
 // keys returns the keys of the collection of a request, from start on: those not before from and before to; "" is no end.

@@ -23,7 +23,7 @@ func (s *Server) renewal() leases.Renewal {
 
 // getObject returns the object of a request.
 func (s *Server) getObject(r *request) (api.Object, error) {
-	obj, err := s.store.Get(r.resource.kind, r.key())
+	obj, err := s.getStored(r)
 	if err == nil || r.resource.kind != leases.ObjectKind || r.namespace != leases.Namespace {
 		return obj, err
 	}

@@ -55,6 +55,7 @@ func (r *request) ofPod() bool {
 
 // represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
 func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
+	obj = s.current(r.resource, obj)
 	if r.format.as != nil {
 		return s.convert(r, obj)
 	}
@@ -143,7 +144,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	r.warnOfName(obj)
 	dryRun, code := len(opts.DryRun) > 0, http.StatusOK
 	updated, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
-		old, err := s.store.Get(r.resource.kind, r.key())
+		old, err := s.getStored(r)
 		if err == nil {
 			if err := s.checkSchemaAtOnce(r, obj, old); err != nil {
 				return nil, err

@@ -91,7 +91,7 @@ type patch struct {
 
 func (p patch) apply() (api.Object, error) {
 	r := p.request
-	old, err := p.server.store.Get(r.resource.kind, r.key())
+	old, err := p.server.getStored(r)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 
 // scalable returns the object whose scale is read. A custom object without replicas has none.
 func (s *Server) scalable(r *request) (api.Object, error) {
-	obj, err := s.store.Get(r.resource.kind, r.key())
+	obj, err := s.getStored(r)
 	if err != nil || !r.resource.custom {
 		return obj, err
 	}
@@ -148,7 +148,7 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 	body *request,
 ) (api.Object, error) {
 	return s.write(r, r.ref(), dryRun, func() (api.Object, error) {
-		live, err := s.store.Get(r.resource.kind, r.key())
+		live, err := s.getStored(r)
 		if err != nil {
 			return nil, err
 		}

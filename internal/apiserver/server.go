@@ -28,7 +28,8 @@ type Server struct {
 	// builtin are the resources that Kubernetes serves. It does not change.
 	builtin map[schema.GroupVersionResource]*resource
 
-	encoded encodings
+	encoded  encodings
+	currents currents
 
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
@@ -83,6 +84,7 @@ func New(cfg Config) *Server {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
 	}
+	s.store.ReadCustom(s.readCustom)
 	s.store.UseDefinitionRules(store.DefinitionRules{Check: checkDefinition, Warn: warnAboutDefinition})
 	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
 		s.store.UseKindRules(kind, configurationRules(kind))

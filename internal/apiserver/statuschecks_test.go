@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/apiserver"
 )
 
 // TestStatusChecks: what is refused in updates of a status (API-450 to API-456). The comparison with a real server has all cases.
 func TestStatusChecks(t *testing.T) {
-	f := newFixture(t)
+	f := newFixtureWith(t, apiserver.Config{})
 	template := `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"%s","containers":[{"name":"c","image":"i"}]}}`
 	always, never := fmt.Sprintf(template, "Always"), fmt.Sprintf(template, "Never")
 	selector := `"selector":{"matchLabels":{"a":"b"}},`

@@ -98,9 +98,13 @@ type encoder func(api.Object) ([]byte, error)
 
 func (s *Server) watchEncoder(r *request) (encoder, error) {
 	if r.format.as == nil {
-		return func(obj api.Object) ([]byte, error) { return s.encode(r.resource, obj) }, nil
+		return func(obj api.Object) ([]byte, error) { return s.encode(r.resource, s.current(r.resource, obj)) }, nil
 	}
-	return s.watchConverter(r)
+	convert, err := s.watchConverter(r)
+	if err != nil || !r.resource.custom {
+		return convert, err
+	}
+	return func(obj api.Object) ([]byte, error) { return convert(s.current(r.resource, obj)) }, nil
 }
 
 // initialEvents returns the events for existing objects.

@@ -81,7 +81,7 @@ func (t *table[T]) createAbsent(obj T, opts CreateOptions) (T, error) {
 // any other (API-054).
 func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
 	var none T
-	old, reviewed := c.obj, t.store.reviewer != nil
+	old, reviewed := t.asRead(c.obj), t.store.reviewer != nil
 	if reviewed {
 		// API-388: webhooks see what the client sent, before the server compares versions.
 		var err error
@@ -130,8 +130,8 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		return obj, nil
 	}
 	// API-014: the same bytes again are not a write.
-	if sameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.equal(obj, old) {
-		return old, nil
+	if sameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.equal(obj, c.obj) {
+		return c.obj, nil
 	}
 	if !t.store.dry {
 		c.validMeta = validated
@@ -144,6 +144,17 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	}
 	t.put(c, obj)
 	return obj, nil
+}
+
+// asRead returns a stored object as it is read before an update.
+func (t *table[T]) asRead(obj T) T {
+	if !t.resource.custom || t.store.others.asRead == nil {
+		return obj
+	}
+	if now, ok := t.store.others.asRead(obj).(T); ok {
+		return now
+	}
+	return obj
 }
 
 // complete fills in the fields that the request omits, and restores those that it may not change.
