@@ -31,6 +31,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/tools/accounts"
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
@@ -150,7 +151,7 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 		return nil, f.explained(err)
 	}
 	s := &served{journal: j}
-	opts := script.Options{Server: func(c *volsim.Cluster) script.Server {
+	opts := script.Options{Controllers: addAccounts, Server: func(c *volsim.Cluster) script.Server {
 		cfg := serverConfig(c)
 		cfg.Sent, cfg.Webhooks = j.sent, apiserver.NewWebhooks(f.services)
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
@@ -191,6 +192,25 @@ func serverConfig(c *volsim.Cluster) apiserver.Config {
 
 // followPolicies lets the admission policies of a cluster take effect.
 func followPolicies(c *volsim.Cluster) { apiserver.FollowPolicies(internals.Engine(c)) }
+
+// addAccounts is script.Options.Controllers.
+func addAccounts(c *volsim.Cluster, names []string) error {
+	for _, name := range names {
+		ctl, ok := accounts.New(name)
+		if !ok {
+			return fmt.Errorf("unknown controller %q: want %s", name, strings.Join(accounts.Names(), " or "))
+		}
+		if err := c.AddController(ctl); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// without returns the names that are not among others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
 
 // newServer is script.Options.Server for volsim run.
 func newServer(c *volsim.Cluster) script.Server { return requestsTo(apiserver.New(serverConfig(c))) }
@@ -283,8 +303,11 @@ func (f *serveFlags) script(start time.Time) (string, []txtar.File, error) {
 	if f.gates != "" {
 		line("config", "feature-gates="+f.gates)
 	}
-	if len(f.without) > 0 {
-		line("config", "without="+strings.Join(f.without, ","))
+	if names := without(accounts.Names(), f.without); len(names) > 0 && !f.bare() {
+		line("config", "namespace-controllers="+strings.Join(names, ","))
+	}
+	if names := without(f.without, accounts.Names()); len(names) > 0 {
+		line("config", "without="+strings.Join(names, ","))
 	}
 	drivers := f.driverNodes()
 	names := slices.Sorted(maps.Keys(drivers))

@@ -319,6 +319,8 @@ func (s *Server) resourceOf(kind api.Kind) *resource {
 func managerOfActor(actor string) string {
 	program, _, _ := strings.Cut(actor, "/")
 	switch program {
+	case "root-ca-cert-publisher":
+		return "kube-controller-manager"
 	case "kube-scheduler", "kubelet":
 		return program
 	case "external-provisioner":

@@ -125,6 +125,14 @@ func (r *runner) begin() error {
 		}
 		r.server = r.batch.opts.Server(c)
 	}
+	if names := u.namespaceControllers; len(names) > 0 {
+		if r.batch.opts.Controllers == nil {
+			return errors.New("config namespace-controllers: these controllers are not here; use volsim run")
+		}
+		if err := r.batch.opts.Controllers(c, names); err != nil {
+			return fmt.Errorf("config namespace-controllers: %w", err)
+		}
+	}
 	r.watches = len(u.config.Check) > 0
 	return nil
 }

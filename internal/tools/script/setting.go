@@ -92,6 +92,11 @@ var settings = []setting{
 		u.server = value == "true"
 		return nil
 	}},
+	{"namespace-controllers", "comma-separated controllers that put objects in each namespace, as in `volsim serve`: `service-account-controller`, " +
+		"`root-ca-cert-publisher`; by default none", func(u *setup, value string) error {
+		u.namespaceControllers = append(u.namespaceControllers, strings.Split(value, ",")...)
+		return nil
+	}},
 	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
 		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
 	{"feature-gates",

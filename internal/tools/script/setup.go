@@ -23,7 +23,9 @@ type setup struct {
 	backends map[string]scriptBackend
 	enforced []string // the invariants whose violation is a failure
 	dump     *dump.Cluster
-	server   bool // the cluster has an API server for the command request
+	// namespaceControllers are controllers that put objects in each namespace.
+	namespaceControllers []string
+	server               bool // the cluster has an API server for the command request
 }
 
 // setupLine is the contribution of one setup line.
