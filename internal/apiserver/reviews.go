@@ -62,7 +62,7 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 		review.Status.UserInfo = authenticationv1.UserInfo{Username: r.actor, Groups: clientGroups}
 		review.CreationTimestamp = metav1.NewTime(s.cfg.Backend.Now().UTC().Truncate(1e9))
 	case *authenticationv1.TokenReview:
-		review.Status = authenticationv1.TokenReviewStatus{Error: "[invalid bearer token]"}
+		review.Status = s.reviewToken(review.Spec)
 	}
 	data, err := encodeObject(obj, r.resource.gvk())
 	return data, http.StatusCreated, err

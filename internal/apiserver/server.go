@@ -95,7 +95,7 @@ func New(cfg Config) *Server {
 	for _, kind := range []api.Kind{mutatingBindings, validatingBindings} {
 		s.store.UseKindRules(kind, bindingRules(kind))
 	}
-	for kind, rules := range statusRules {
+	for kind, rules := range kindRules {
 		s.store.UseKindRules(kind, rules)
 	}
 	s.followWebhooks()

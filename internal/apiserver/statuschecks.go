@@ -17,17 +17,19 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// statusRules are the rules of kinds whose status is validated when a client or a controller writes it (API-451 to API-454). Simulated controllers keep
-// them, so the store of a cluster without an API server does not have them.
-var statusRules = map[api.Kind]store.KindRules{
-	"DaemonSet.apps":                                {CheckStatus: statusCheck(checkDaemonSetStatus)},
-	"Deployment.apps":                               {CheckStatus: statusCheck(checkDeploymentStatus)},
-	"HorizontalPodAutoscaler.autoscaling":           autoscalerRules,
-	"Job.batch":                                     {CheckStatus: statusCheck(checkJobStatus)},
-	"PodDisruptionBudget.policy":                    {CheckStatus: statusCheck(checkBudgetStatus)},
-	"ReplicaSet.apps":                               {CheckStatus: statusCheck(checkReplicaSetStatus)},
-	"ReplicationController":                         {CheckStatus: statusCheck(checkReplicationControllerStatus)},
-	"StatefulSet.apps":                              {CheckStatus: statusCheck(checkStatefulSetStatus)},
+// kindRules are the rules of kinds whose data, or status, is validated when a client or a controller writes it (API-451 to API-461). Simulated controllers
+// keep them, so the store of a cluster without an API server does not have them.
+var kindRules = map[api.Kind]store.KindRules{
+	"ConfigMap":                           configMapRules,
+	"Secret":                              secretRules,
+	"DaemonSet.apps":                      {CheckStatus: statusCheck(checkDaemonSetStatus)},
+	"Deployment.apps":                     {CheckStatus: statusCheck(checkDeploymentStatus)},
+	"HorizontalPodAutoscaler.autoscaling": autoscalerRules,
+	"Job.batch":                           {CheckStatus: statusCheck(checkJobStatus)},
+	"PodDisruptionBudget.policy":          {CheckStatus: statusCheck(checkBudgetStatus)},
+	"ReplicaSet.apps":                     {CheckStatus: statusCheck(checkReplicaSetStatus)},
+	"ReplicationController":               {CheckStatus: statusCheck(checkReplicationControllerStatus)},
+	"StatefulSet.apps":                    {CheckStatus: statusCheck(checkStatefulSetStatus)},
 	"CertificateSigningRequest.certificates.k8s.io": signingRules,
 }
 

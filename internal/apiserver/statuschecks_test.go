@@ -6,12 +6,14 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/volsim/volsim/internal/apiserver"
 )
@@ -96,4 +98,41 @@ func TestSigning(t *testing.T) {
 	require.Contains(t, body, "must contain at least one CERTIFICATE PEM block", "API-453")
 	body = f.must("PATCH "+path+"/x", `{"spec":{"signerName":"other.com/s"}}`, mergePatch)
 	require.Contains(t, body, `"signerName":"example.com/s"`, "API-453")
+}
+
+// TestConfigData: keys and types of Secrets and ConfigMaps (API-461).
+func TestConfigData(t *testing.T) {
+	f := newFixture(t)
+	for _, tt := range []struct{ path, fields, want string }{
+		{"secrets", `"data":{"":"eA=="}`, "data[]: Invalid value"},
+		{"secrets", `"stringData":{"a/b":"x"}`, "data[a/b]: Invalid value"},
+		{"secrets", `"type":"kubernetes.io/tls","data":{"tls.crt":"eA=="}`, "data[tls.key]: Required value"},
+		{"secrets", `"type":"kubernetes.io/dockerconfigjson","stringData":{".dockerconfigjson":"x"}`, "secret contents redacted"},
+		{"secrets", `"type":"kubernetes.io/basic-auth"`, "data[password]: Required value"},
+		{"secrets", `"type":"kubernetes.io/ssh-auth"`, "data[ssh-privatekey]: Required value"},
+		{"secrets", `"type":"kubernetes.io/service-account-token"`, "metadata.annotations[kubernetes.io/service-account.name]: Required value"},
+		{"configmaps", `"data":{"a b":"x"}`, "data[a b]: Invalid value"},
+		{"configmaps", `"data":{"a":"x"},"binaryData":{"a":"eA=="}`, "duplicate of key present in binaryData"},
+	} {
+		resp, body := f.request("POST /api/v1/namespaces/default/"+tt.path, `{"metadata":{"name":"x"},`+tt.fields+`}`)
+		require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode, "API-461: %s: %s", tt.fields, body)
+		require.Contains(t, body, tt.want, "API-461")
+	}
+}
+
+// TestTokenReview: a token that the server has issued names its user (API-462).
+func TestTokenReview(t *testing.T) {
+	f := newFixture(t)
+	const accounts, reviews = "/api/v1/namespaces/default/serviceaccounts", "/apis/authentication.k8s.io/v1/tokenreviews"
+	f.must("POST "+accounts, `{"metadata":{"name":"x"}}`)
+	var issued authenticationv1.TokenRequest
+	require.NoError(t, json.Unmarshal([]byte(f.must("POST "+accounts+"/x/token", `{"spec":{"audiences":["a","b"]}}`)), &issued))
+	review := func(audiences string) string {
+		return f.must("POST "+reviews, `{"spec":{"token":"`+issued.Status.Token+`","audiences":[`+audiences+`]}}`)
+	}
+	require.Contains(t, review(`"b","c"`), `"authenticated":true,"user":{"username":"system:serviceaccount:default:x"`, "API-462")
+	require.Contains(t, review(`"b","c"`), `"audiences":["b"]`, "API-462")
+	require.Contains(t, review(`"c"`), "invalid bearer token", "API-462")
+	f.must("DELETE "+accounts+"/x", "")
+	require.Contains(t, review(`"b"`), "invalid bearer token", "API-462")
 }

@@ -42,7 +42,14 @@ func (r KindRules) add(s strategy[*plain.Object]) strategy[*plain.Object] {
 	}
 	if r.Check != nil {
 		s.validateCreate = func(obj *plain.Object) field.ErrorList { return r.Check(obj, nil) }
-		s.validateUpdate = r.Check
+		known := s.validateUpdate
+		s.validateUpdate = func(obj, old *plain.Object) field.ErrorList {
+			errs := r.Check(obj, old)
+			if known != nil {
+				errs = append(known(obj, old), errs...)
+			}
+			return errs
+		}
 	}
 	if r.CheckStatus != nil {
 		s.validateStatus = r.CheckStatus
