@@ -14,7 +14,8 @@ import (
 // validatePodUpdate validates an update of a pod (API-237). It validates the pod like a new one, and then rejects changes of immutable
 // fields. Some of these errors end the validation, as upstream.
 func validatePodUpdate(pod, old *corePod) field.ErrorList {
-	errs := append(validateGenerateName(&pod.ObjectMeta), validatePod(pod, old)...)
+	errs := append(validateGenerateName(&pod.ObjectMeta), validatePodAnnotations(pod, old)...)
+	errs = append(errs, validatePod(pod, old)...)
 	spec, was := &pod.Spec, &old.Spec
 	// API-237: containers are immutable except for their images.
 	if len(spec.Containers) != len(was.Containers) {

@@ -17,7 +17,7 @@ func specField(child string) func() *field.Path {
 
 // validatePodCreate validates a new pod.
 func validatePodCreate(pod *corePod) field.ErrorList {
-	errs := validatePod(pod, nil)
+	errs := append(validatePodAnnotations(pod, nil), validatePod(pod, nil)...)
 	spec := &pod.Spec
 	if len(spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "ephemeralContainers"), "cannot be set on create"))
