@@ -155,6 +155,7 @@ func checkDaemonSetStatus(c *statusErrors, obj, old *appsv1.DaemonSet) {
 
 func checkBudgetStatus(c *statusErrors, obj, _ *policyv1.PodDisruptionBudget) {
 	s := &obj.Status
+	// API-454: the conditions are valid.
 	c.add(metav1validation.ValidateConditions(s.Conditions, c.path.Child("conditions"))...)
 	c.notNegative(count{"disruptionsAllowed", int64(s.DisruptionsAllowed)}, count{"currentHealthy", int64(s.CurrentHealthy)},
 		count{"desiredHealthy", int64(s.DesiredHealthy)}, count{"expectedPods", int64(s.ExpectedPods)})
