@@ -54,8 +54,7 @@ func run(t *testing.T, bin string, names []string) {
 	for i, name := range names {
 		patterns[i] = regexp.QuoteMeta(name)
 	}
-	// No ServiceAccounts are made for namespaces.
-	cmd := exec.Command(filepath.Join(bin, "e2e.test"), "--kubeconfig", kubeconfig, "--provider", "skeleton", "--e2e-verify-service-account=false",
+	cmd := exec.Command(filepath.Join(bin, "e2e.test"), "--kubeconfig", kubeconfig, "--provider", "skeleton",
 		"--ginkgo.no-color", "--ginkgo.focus", strings.Join(patterns, "|"), "--ginkgo.json-report", report, "--ginkgo.timeout", "50m")
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, failed := cmd.CombinedOutput()
