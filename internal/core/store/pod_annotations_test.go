@@ -33,6 +33,10 @@ func TestPodAnnotations(t *testing.T) {
 		{"a cost that becomes wrong", pod("", cost, "x"), pod("", cost, "1"), 1},
 		{"a cost that was wrong before", pod("", cost, "x"), pod("", cost, "y"), 0},
 	} {
-		require.Len(t, validatePodAnnotations(tt.pod, tt.old), tt.errors, "API-463: %s", tt.name)
+		errs := validatePodAnnotations(tt.pod, tt.old)
+		if tt.old != nil {
+			errs = validateAnnotationChange(tt.pod, tt.old)
+		}
+		require.Len(t, errs, tt.errors, "API-463: %s", tt.name)
 	}
 }

@@ -16,6 +16,7 @@ import (
 func validatePodUpdate(pod, old *corePod) field.ErrorList {
 	errs := append(validateGenerateName(&pod.ObjectMeta), validatePodAnnotations(pod, old)...)
 	errs = append(errs, validatePod(pod, old)...)
+	errs = append(errs, validateAnnotationChange(pod, old)...)
 	spec, was := &pod.Spec, &old.Spec
 	// API-237: containers are immutable except for their images.
 	if len(spec.Containers) != len(was.Containers) {
