@@ -26,18 +26,24 @@ import (
 // webhookServer returns the address of a server for the service hooks/labels, which annotates objects, and the authority of its certificate.
 func webhookServer(t *testing.T) (address, authority string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"labels.hooks.svc"}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	return hookServer(t, func(w http.ResponseWriter, req *http.Request) {
 		var review admissionv1.AdmissionReview
 		_ = json.NewDecoder(req.Body).Decode(&review) // the client is the server under test
 		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, PatchType: new(admissionv1.PatchTypeJSONPatch),
 			Patch: []byte(`[{"op":"add","path":"/metadata/annotations","value":{"by":"webhook"}}]`)}
 		_ = json.NewEncoder(w).Encode(review)
-	}))
+	})
+}
+
+// hookServer returns the address of a server for the service hooks/labels, and the authority of its certificate.
+func hookServer(t *testing.T, handler http.HandlerFunc) (address, authority string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"labels.hooks.svc"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(handler)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	server.StartTLS()
 	t.Cleanup(server.Close)

@@ -20,7 +20,7 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 	code := http.StatusOK
 	dryRun := len(opts.DryRun) > 0
 	applied, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
-		live, err := s.getStored(r)
+		live, err := s.live(r)
 		created := apierrors.IsNotFound(err)
 		if err != nil && !created {
 			return nil, err
@@ -75,7 +75,7 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	if err != nil {
 		return nil, err
 	}
-	if obj, err = r.resource.storable(obj); err != nil {
+	if obj, err = s.storable(r.resource, obj); err != nil {
 		return nil, err
 	}
 	if _, err := s.conform(r.resource, obj); err != nil {

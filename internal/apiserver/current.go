@@ -21,15 +21,6 @@ type currentObject struct {
 // maxCurrents is how many objects are remembered. When there are more, all are forgotten.
 const maxCurrents = 1 << 14
 
-// getStored returns the object of a request, as it is read.
-func (s *Server) getStored(r *request) (api.Object, error) {
-	obj, err := s.store.Get(r.resource.kind, r.key())
-	if err != nil {
-		return obj, err
-	}
-	return s.current(r.resource, obj), nil
-}
-
 // current returns a stored object without the fields that its schema does not know any more, and with the defaults that it has since. The caller has the
 // lock.
 func (s *Server) current(r *resource, obj api.Object) api.Object {
@@ -62,28 +53,4 @@ func (s *Server) current(r *resource, obj api.Object) api.Object {
 	}
 	s.currents[key] = currentObject{v, obj, now}
 	return now
-}
-
-// readCustom is current for the resource of the request that is served.
-func (s *Server) readCustom(obj api.Object) api.Object {
-	kind := api.KindOf(obj)
-	if s.fields != nil && s.fields.request != nil && s.fields.request.resource.kind == kind {
-		return s.current(s.fields.request.resource, obj)
-	}
-	if r := s.resourceOf(kind); r != nil {
-		return s.current(r, obj)
-	}
-	return obj
-}
-
-// currentList is current for each object of a list, which stays as it is.
-func (s *Server) currentList(r *resource, list []api.Object) []api.Object {
-	if s.customVersion(r) == nil {
-		return list
-	}
-	out := make([]api.Object, len(list))
-	for i, obj := range list {
-		out[i] = s.current(r, obj)
-	}
-	return out
 }

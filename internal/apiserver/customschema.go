@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -36,6 +37,8 @@ type customVersion struct {
 	warning   string      // about a deprecated version; "" for none
 	fields    []string    // paths of selectable fields
 	scale     scaleFields // empty without the subresource
+	// conversion is how objects are converted by a webhook, nil if they are not.
+	conversion *conversion
 }
 
 // customVersion returns what the definition of a custom resource says, or nil for other resources. The caller has the lock.
@@ -88,8 +91,10 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 			Names struct {
 				Kind string `json:"kind"`
 			} `json:"names"`
-			Versions []struct {
+			Conversion conversionClient `json:"conversion"`
+			Versions   []struct {
 				Name       string  `json:"name"`
+				Storage    bool    `json:"storage"`
 				Deprecated bool    `json:"deprecated"`
 				Warning    *string `json:"deprecationWarning"`
 				Schema     struct {
@@ -117,7 +122,22 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 	if err != nil {
 		return v // without a schema
 	}
+	if c := definition.Spec.Conversion; c.Strategy == string(conversionWebhook) && c.Webhook != nil {
+		v.conversion = &conversion{
+			definition: obj.GetName(), kind: schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind},
+			client: c.Webhook.ClientConfig, reviewVersions: c.Webhook.Versions, schemas: map[string]schemaNode{},
+		}
+	}
 	for _, version := range definition.Spec.Versions {
+		if c := v.conversion; c != nil {
+			var node map[string]any
+			if json.Unmarshal(version.Schema.Structure, &node) == nil && node != nil {
+				c.schemas[version.Name] = node
+			}
+			if version.Storage {
+				c.storage = version.Name
+			}
+		}
 		if version.Name != name {
 			continue
 		}
@@ -142,6 +162,9 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 		v.schema = node
 		v.validator = schemaNode(withIntOrString(node).(map[string]any)).validator()
 		v.rules = readRules(version.Schema.Structure, true)
+	}
+	if v.conversion != nil && v.conversion.complete() != nil {
+		v.conversion = nil // what was decoded from JSON can be encoded
 	}
 	return v
 }

@@ -356,7 +356,7 @@ func fieldWarnings(errs []error) []string {
 // object decodes the body of a create or an update.
 func (s *Server) object(r *request, validation string) (api.Object, error) {
 	if r.decoded != nil {
-		return r.resource.storable(r.decoded)
+		return s.storable(r.resource, r.decoded)
 	}
 	lookFor := validation
 	if r.resource.custom && validation == metav1.FieldValidationStrict {
@@ -364,6 +364,9 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 	}
 	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, lookFor}, r.resource.gvk())
 	if err != nil {
+		if r.resource.custom {
+			err = s.inOtherVersion(r, validation, err)
+		}
 		return nil, err
 	}
 	r.kindOfBody = obj.GetObjectKind().GroupVersionKind()
@@ -386,7 +389,7 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 	case validation != metav1.FieldValidationIgnore:
 		r.warnings = append(r.warnings, fieldWarnings(unknown)...)
 	}
-	return r.resource.storable(obj.(api.Object))
+	return s.storable(r.resource, obj.(api.Object))
 }
 
 // normalized returns obj without differences that the store does not distinguish.

@@ -70,6 +70,9 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 	r.describe(&opts, opts.DryRun)
 	dryRun := len(opts.DryRun) > 0
 	obj, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
+		if _, err := s.live(r); err != nil && !apierrors.IsNotFound(err) {
+			return nil, err // API-481: the server reads the object in the version of the request
+		}
 		return s.store.Delete(r.resource.kind, r.key(), deleteOptions(opts))
 	})
 	if err != nil {

@@ -136,6 +136,10 @@ func (c *encodings) add(size int) {
 
 // encoding returns the JSON of a stored object with its kind. The caller has the server's lock.
 func (s *Server) encoding(r *resource, obj api.Object) (*encoding, error) {
+	obj, err := s.inVersion(r, obj)
+	if err != nil {
+		return nil, err
+	}
 	if known := s.encoded.find(r, obj); known != nil {
 		return known, nil
 	}
@@ -153,6 +157,15 @@ func (s *Server) encode(r *resource, obj api.Object) ([]byte, error) {
 		return nil, err
 	}
 	return e.data, nil
+}
+
+// encodeRead is encode for an object as clients read it.
+func (s *Server) encodeRead(r *resource, obj api.Object) ([]byte, error) {
+	obj, err := s.asRead(r, obj)
+	if err != nil {
+		return nil, err
+	}
+	return s.encode(r, obj)
 }
 
 // encodeObject returns the JSON of an object with the kind, which stored objects of Go types do not name.
@@ -329,7 +342,7 @@ func (d wholeJSON) joined() []byte { return slices.Concat(d.head, d.items, []byt
 // wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
 // same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
 func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
-	if r.format.as != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leases.ObjectKind {
+	if r.format.as != nil || s.conversionOf(r.resource) != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leases.ObjectKind {
 		return wholeJSON{}, false
 	}
 	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {
@@ -344,7 +357,11 @@ func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
 			return wholeJSON{head, known.items}, true
 		}
 	}
-	data, items, err := s.encodeList(r.resource, s.objects(r, ""), meta)
+	objs, err := s.readAll(r.resource, s.objects(r, ""))
+	if err != nil {
+		return wholeJSON{}, false
+	}
+	data, items, err := s.encodeList(r.resource, objs, meta)
 	if err != nil {
 		return wholeJSON{}, false
 	}

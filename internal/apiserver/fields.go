@@ -168,6 +168,10 @@ func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runt
 		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
 		return typed, err
 	}
+	obj, err := f.server.inVersion(r, obj)
+	if err != nil {
+		return nil, err
+	}
 	u, err := plain.Unstructured(obj)
 	if err == nil {
 		u.SetGroupVersionKind(r.gvk())
@@ -184,7 +188,7 @@ func shallowCopy(obj api.Object, gvk schema.GroupVersionKind) api.Object {
 
 // empty returns an object that has no fields.
 func (f *fieldTracker) empty(r *resource) runtime.Object {
-	obj, _ := fieldTypes{f.server.codec, r}.New(r.gvk())
+	obj, _ := fieldTypes{f.server, r}.New(r.gvk())
 	return obj
 }
 
@@ -256,7 +260,7 @@ func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldMan
 	if err != nil {
 		return nil, err
 	}
-	types := fieldTypes{f.server.codec, r}
+	types := fieldTypes{f.server, r}
 	create := managedfields.NewDefaultFieldManager
 	if r.custom {
 		create = managedfields.NewDefaultCRDFieldManager
@@ -307,12 +311,19 @@ func (s *Server) resourceOf(kind api.Kind) *resource {
 	if r := s.byKind[kind]; r != nil {
 		return r
 	}
+	var first *resource
 	for _, r := range s.allResources() {
-		if r.kind == kind {
+		if r.kind != kind {
+			continue
+		}
+		if c := s.conversionOf(r); c == nil || c.storage == r.Version {
 			return r
 		}
+		if first == nil {
+			first = r
+		}
 	}
-	return nil
+	return first
 }
 
 // managerOfActor returns the name under which an actor owns fields on a real cluster: that of its program.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
@@ -81,14 +83,14 @@ func (t *goTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOpti
 
 // fieldTypes makes and converts the objects of one resource.
 type fieldTypes struct {
-	codec    *codec
+	server   *Server
 	resource *resource
 }
 
 // New implements runtime.ObjectCreater.
 func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if t.resource.typed {
-		obj := t.codec.newTyped(gvk)
+		obj := t.server.codec.newTyped(gvk)
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return obj, nil
 	}
@@ -100,7 +102,7 @@ func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 // Default implements runtime.ObjectDefaulter. The store sets defaults.
 func (fieldTypes) Default(runtime.Object) {}
 
-// ConvertToVersion implements runtime.ObjectConvertor. Versions of a kind differ in their name only.
+// ConvertToVersion implements runtime.ObjectConvertor. Versions of a kind differ in their name only, unless a webhook converts them.
 func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	gvk, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
 	if !ok {
@@ -114,6 +116,17 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		if u.GroupVersionKind() == gvk {
 			return u, nil
 		}
+		if conversion := t.server.conversionOf(t.resource); conversion != nil {
+			obj, err := plain.From(u)
+			if err != nil {
+				return nil, err
+			}
+			converted, err := t.server.convertTo(conversion, obj, gvk.Version)
+			if err != nil {
+				return nil, err
+			}
+			return plain.Unstructured(converted)
+		}
 		c := &unstructured.Unstructured{Object: make(map[string]any, len(u.Object))}
 		for name, value := range u.Object {
 			c.Object[name] = value
@@ -121,7 +134,7 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		c.SetGroupVersionKind(gvk)
 		return c, nil
 	}
-	typed := t.codec.newTyped(gvk)
+	typed := t.server.codec.newTyped(gvk)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 		return nil, err
 	}

@@ -79,6 +79,9 @@ func (s *Server) page(r *request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	if objs, err = s.readAll(r.resource, objs); err != nil {
+		return page{}, err
+	}
 	if version == 0 {
 		version = s.store.Version()
 	}
@@ -153,7 +156,7 @@ func (s *Server) objectsAt(r *request, version uint64, start string) ([]api.Obje
 	}
 	objs, err := s.store.At(r.resource.kind, version)
 	if err == nil {
-		return s.currentList(r.resource, r.inRange(objs, start)), nil
+		return r.inRange(objs, start), nil
 	}
 	if !apierrors.IsResourceExpired(err) {
 		return nil, err
@@ -175,7 +178,7 @@ func (s *Server) objects(r *request, start string) []api.Object {
 		return r.inRange(s.withLeases(s.store.List(kind)), start)
 	}
 	from, to := r.keys(start)
-	return s.currentList(r.resource, s.store.ListRange(r.resource.kind, from, to))
+	return s.store.ListRange(r.resource.kind, from, to)
 }
 
 // keys returns the keys of the collection of a request, from start on: those not before from and before to; "" is no end.

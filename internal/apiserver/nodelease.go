@@ -23,7 +23,7 @@ func (s *Server) renewal() leases.Renewal {
 
 // getObject returns the object of a request.
 func (s *Server) getObject(r *request) (api.Object, error) {
-	obj, err := s.getStored(r)
+	obj, err := s.live(r)
 	if err == nil || r.resource.kind != leases.ObjectKind || r.namespace != leases.Namespace {
 		return obj, err
 	}

@@ -20,6 +20,9 @@ import (
 
 // call makes a read or a write through the backend.
 func (s *Server) call(r *request, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
+	if r.pass {
+		return fn()
+	}
 	return s.cfg.Backend.Call(api.Call{
 		Actor: r.actor, Target: api.APIServer, Verb: r.callVerb(), Kind: string(ref.Kind), Key: ref.Key,
 	}, fn)
@@ -55,7 +58,10 @@ func (r *request) ofPod() bool {
 
 // represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
 func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
-	obj = s.current(r.resource, obj)
+	obj, err := s.asRead(r.resource, obj)
+	if err != nil {
+		return nil, err
+	}
 	if r.format.as != nil {
 		return s.convert(r, obj)
 	}
@@ -144,11 +150,12 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 	r.warnOfName(obj)
 	dryRun, code := len(opts.DryRun) > 0, http.StatusOK
 	updated, err := s.write(r, r.ref(), dryRun, func() (api.Object, error) {
-		old, err := s.getStored(r)
+		old, err := s.live(r)
 		if err == nil {
-			if err := s.checkSchemaAtOnce(r, obj, old); err != nil {
-				return nil, err
-			}
+			err = s.checkSchemaAtOnce(r, obj, old)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
 		}
 		how := store.UpdateOptions{Owned: true}
 		if apierrors.IsNotFound(err) && r.resource.createsOnUpdate && r.subresource == "" {

@@ -91,7 +91,7 @@ type patch struct {
 
 func (p patch) apply() (api.Object, error) {
 	r := p.request
-	old, err := p.server.getStored(r)
+	old, err := p.server.live(r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (p patch) apply() (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if obj, err = r.resource.storable(obj); err != nil {
+	if obj, err = p.server.storable(r.resource, obj); err != nil {
 		return nil, err
 	}
 	if err := r.checkIdentity(obj); err != nil {

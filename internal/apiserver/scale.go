@@ -75,7 +75,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 
 // scalable returns the object whose scale is read. A custom object without replicas has none.
 func (s *Server) scalable(r *request) (api.Object, error) {
-	obj, err := s.getStored(r)
+	obj, err := s.live(r)
 	if err != nil || !r.resource.custom {
 		return obj, err
 	}
@@ -148,7 +148,7 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 	body *request,
 ) (api.Object, error) {
 	return s.write(r, r.ref(), dryRun, func() (api.Object, error) {
-		live, err := s.getStored(r)
+		live, err := s.live(r)
 		if err != nil {
 			return nil, err
 		}
@@ -214,6 +214,10 @@ func (s *Server) scalePaths(r *resource) (scaleFields, bool) {
 
 // scaleOf returns the scale of an object.
 func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, error) {
+	obj, err := s.inVersion(r, obj)
+	if err != nil {
+		return nil, err
+	}
 	at, _ := s.scalePaths(r)
 	content := obj.(*plain.Object).Content()
 	number := func(path []string) int32 {
@@ -232,7 +236,6 @@ func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, err
 	}}
 	scale.Spec.Replicas, scale.Status.Replicas = number(at.spec), number(at.status)
 	selector, _, _ := unstructured.NestedFieldNoCopy(content, at.selector...)
-	var err error
 	scale.Status.Selector, err = selectorText(selector, r.kind == "ReplicationController")
 	return scale, err
 }

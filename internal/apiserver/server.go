@@ -42,6 +42,7 @@ type Server struct {
 	policies  policies
 
 	controllers controllers
+	conversions conversions
 }
 
 // New returns a server.
@@ -84,7 +85,6 @@ func New(cfg Config) *Server {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
 	}
-	s.store.ReadCustom(s.readCustom)
 	s.store.UseDefinitionRules(store.DefinitionRules{Check: checkDefinition, Warn: warnAboutDefinition})
 	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
 		s.store.UseKindRules(kind, configurationRules(kind))
@@ -98,6 +98,7 @@ func New(cfg Config) *Server {
 	for kind, rules := range kindRules {
 		s.store.UseKindRules(kind, rules)
 	}
+	s.store.UseConverter(s)
 	s.followWebhooks()
 	s.followPolicies()
 	if cfg.PodPriority {

@@ -26,6 +26,7 @@ type stream struct {
 	crashed   <-chan struct{} // closed when the client crashes
 	ready     chan struct{}   // not empty if there may be events
 	expires   *time.Timer     // ends the watch; nil for never
+	late      encoder         // encodes objects when they are read; nil if that is done when they are queued
 	last      func() event    // the event that a watch ends with when it expires; nil for none
 
 	mu       sync.Mutex
@@ -38,13 +39,14 @@ type stream struct {
 	free        int
 }
 
-// event is an event of a watch. Initial events need no permit, and have no object.
+// event is an event of a watch. Initial events need no permit, and have no object. late is an object that is yet to be encoded.
 type event struct {
 	changeType watch.EventType
 	data       []byte
 	object     api.Object
 	number     int
 	at         time.Time
+	late       api.Object
 }
 
 // appendFrame appends the event as sent on the wire.
@@ -59,10 +61,9 @@ func (e event) appendFrame(data []byte) []byte {
 // deliver queues changes. The caller has the server's lock.
 func (st *stream) deliver(r *resource, encode encoder) func(api.Change[api.Object]) {
 	return func(c api.Change[api.Object]) {
-		data, err := encode(c.Object)
-		e := event{watch.EventType(c.Type), data, c.Object, r.changes, st.now()}
-		if err != nil {
-			e = errorEvent(err)
+		e := event{changeType: watch.EventType(c.Type), object: c.Object, number: r.changes, at: st.now(), late: c.Object}
+		if st.late == nil {
+			e = e.encoded(encode)
 		}
 		st.mu.Lock()
 		if st.queued += len(e.data); st.queued > maxQueued {
@@ -74,6 +75,19 @@ func (st *stream) deliver(r *resource, encode encoder) func(api.Change[api.Objec
 		st.mu.Unlock()
 		st.wake()
 	}
+}
+
+// encoded returns the event with its object encoded.
+func (e event) encoded(encode encoder) event {
+	if e.late == nil {
+		return e
+	}
+	var err error
+	if e.data, err = encode(e.late); err != nil {
+		return errorEvent(err)
+	}
+	e.late = nil
+	return e
 }
 
 // maxQueued is how many bytes of events may wait for a client that reads slowly. Its watch then ends, as with kube-apiserver.
@@ -167,7 +181,8 @@ func merged(events []event) []event {
 		case out[i].changeType == watch.Added && e.changeType == watch.Deleted:
 			out = slices.Delete(out, i, i+1)
 		case out[i].changeType == watch.Added:
-			out[i].data, out[i].object, out[i].number, out[i].at = e.data, e.object, e.number, e.at
+			e.changeType = watch.Added
+			out[i] = e
 		default:
 			out[i] = e
 		}
@@ -188,7 +203,7 @@ func (st *stream) Read(p []byte) (int, error) {
 				return 0, err
 			}
 			if ok {
-				st.frame = e.appendFrame(st.frame[:0])
+				st.frame = e.encoded(st.late).appendFrame(st.frame[:0])
 				st.rest = st.frame
 			}
 			continue

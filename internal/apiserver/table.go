@@ -86,10 +86,9 @@ func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opt
 		columns = kubectl.CustomColumns(r.resource.kind, v.columns)
 	}
 	table := metav1.Table{
-		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list,
-		ColumnDefinitions: []metav1.TableColumnDefinition{}, Rows: []metav1.TableRow{},
+		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list, Rows: []metav1.TableRow{},
 	}
-	if !opts.NoHeaders {
+	if !opts.NoHeaders { // API-488
 		table.ColumnDefinitions = definitions(columns)
 	}
 	for _, obj := range items {

@@ -352,6 +352,7 @@ func TestWatchTables(t *testing.T) {
 		require.NoError(t, json.Unmarshal(w.lines.Bytes(), &event))
 		require.Equal(t, name, event.Object.Rows[0].Cells[0])
 		require.Equal(t, i == 0, len(event.Object.ColumnDefinitions) > 0, "only the first table has headers")
+		require.Equal(t, i > 0, strings.Contains(w.lines.Text(), `"columnDefinitions":null`), "API-488")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -35,8 +36,11 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.conversionOf(r.resource) != nil {
+		st.late = s.lateEncoder(req.Context(), encode)
+	}
 	if initial || from == 0 && r.list.SendInitialEvents == nil {
-		if st.events, err = s.initialEvents(r, encode); err != nil {
+		if st.events, err = s.initialEvents(r, encode, st.late != nil); err != nil {
 			return nil, err
 		}
 		from = 0
@@ -98,27 +102,37 @@ type encoder func(api.Object) ([]byte, error)
 
 func (s *Server) watchEncoder(r *request) (encoder, error) {
 	if r.format.as == nil {
-		return func(obj api.Object) ([]byte, error) { return s.encode(r.resource, s.current(r.resource, obj)) }, nil
+		return func(obj api.Object) ([]byte, error) { return s.encodeRead(r.resource, obj) }, nil
 	}
 	convert, err := s.watchConverter(r)
-	if err != nil || !r.resource.custom {
-		return convert, err
+	if err != nil {
+		return nil, err
 	}
-	return func(obj api.Object) ([]byte, error) { return convert(s.current(r.resource, obj)) }, nil
+	return func(obj api.Object) ([]byte, error) {
+		obj, err := s.asRead(r.resource, obj)
+		if err != nil {
+			return nil, err
+		}
+		return convert(obj)
+	}, nil
 }
 
-// initialEvents returns the events for existing objects.
-func (s *Server) initialEvents(r *request, encode encoder) ([]event, error) {
+// initialEvents returns the events for existing objects. With late, they are to be encoded when they are read.
+func (s *Server) initialEvents(r *request, encode encoder, late bool) ([]event, error) {
 	var events []event
 	for _, obj := range s.objects(r, "") {
 		if !r.selector.matches(obj) {
 			continue
 		}
-		data, err := encode(obj)
-		if err != nil {
-			return nil, err
+		e := event{changeType: watch.Added, late: obj}
+		if !late {
+			data, err := encode(obj)
+			if err != nil {
+				return nil, err
+			}
+			e.data, e.late = data, nil
 		}
-		events = append(events, event{changeType: watch.Added, data: data})
+		events = append(events, e)
 	}
 	return events, nil
 }
@@ -126,6 +140,9 @@ func (s *Server) initialEvents(r *request, encode encoder) ([]event, error) {
 // bookmark reports the version that the watch has reached.
 func (s *Server) bookmark(r *request, encode encoder, annotations map[string]string) event {
 	obj := r.resource.empty()
+	if custom, ok := obj.(*plain.Object); ok {
+		custom.SetGroupVersionKind(r.resource.gvk()) // it is not converted
+	}
 	obj.SetResourceVersion(strconv.FormatUint(s.store.Version(), 10))
 	obj.SetAnnotations(annotations)
 	data, err := encode(obj)

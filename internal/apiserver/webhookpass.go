@@ -17,16 +17,16 @@ const requestTimeout = 34 * time.Second
 
 // reviewed is handle for a write, with the policies and the webhooks that are about it.
 func (s *Server) reviewed(r *request) ([]byte, int, error) {
-	if r.verb == verbGet || r.verb == verbList {
-		return s.handle(r)
-	}
-	asks, policies := s.asksWebhooks(r), s.needsPolicies(r)
 	answers, again := answersIn(r.context)
+	s.beginConversions(answers, again)
+	writes := r.verb != verbGet && r.verb != verbList
+	asks, policies := writes && s.asksWebhooks(r), writes && s.needsPolicies(r)
+	online := s.cfg.Webhooks != nil && !again
 	switch {
-	case answers != nil && (asks || policies):
+	case answers != nil && (asks || policies || answers.Conversions != nil):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
-	case asks && s.cfg.Webhooks != nil && !again:
-		return s.handleReviewed(r)
+	case online && (asks || s.conversionOf(r.resource) != nil):
+		return s.handleOnline(r, &reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks})
 	case policies:
 		// API-399: a server without a network only knows answers of the past.
 		r.reviews = &reviews{server: s, request: r, silent: true}
@@ -34,21 +34,25 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	return s.handle(r)
 }
 
-// handleReviewed asks webhooks until all have answered, and carries out the request. The caller has the server's lock, which is free while webhooks
+// handleOnline asks webhooks until all have answered, and carries out the request. The caller has the server's lock, which is free while webhooks
 // are asked.
-func (s *Server) handleReviewed(r *request) ([]byte, int, error) {
+func (s *Server) handleOnline(r *request, q *reviews) ([]byte, int, error) {
 	ctx, cancel := context.WithTimeout(r.context, requestTimeout)
 	defer cancel()
-	q := &reviews{server: s, verdicts: map[string]*verdict{}}
+	begin := func(r *request) {
+		s.conversions.begin()
+		q.begin(r)
+	}
 	for {
 		// API-394: each pass takes the objects as they are by then.
-		q.begin(r.copy(s.codec))
+		begin(r.copy(s.codec))
 		s.store.DryRun(func() { _, _, _ = s.handle(q.request) }) // its error is that of the request, too
-		if len(q.pending) == 0 {
+		objs := s.conversions.pending
+		if len(q.pending) == 0 && len(objs) == 0 {
 			break
 		}
 		s.mu.Unlock()
-		s.askAll(ctx, q.pending)
+		s.askAll(ctx, q.pending, objs)
 		s.mu.Lock()
 		if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
 			return nil, 0, apierrors.NewTimeoutError("request did not complete within requested timeout - "+err.Error(), 0)
@@ -58,10 +62,15 @@ func (s *Server) handleReviewed(r *request) ([]byte, int, error) {
 		for _, asked := range q.pending {
 			q.verdicts[asked.key] = asked.answer
 		}
+		for _, o := range objs {
+			s.conversions.keep(o.key, o.answer)
+		}
 	}
-	q.begin(r)
+	begin(r)
 	data, code, err := s.handle(r)
-	r.sent.Answers = &Answers{Number: q.number, Webhooks: q.used}
+	if used := s.usedConversions(); !q.silent || used != nil {
+		r.sent.Answers = &Answers{Number: q.number, Webhooks: q.used, Conversions: used}
+	}
 	return data, code, err
 }
 
@@ -81,9 +90,10 @@ func (r *request) copy(c *codec) *request {
 	return &pass
 }
 
-// askAll asks webhooks at the same time.
-func (s *Server) askAll(ctx context.Context, questions []*question) {
+// askAll asks webhooks at the same time. The caller does not have the lock.
+func (s *Server) askAll(ctx context.Context, questions []*question, objs []*unconverted) {
 	var all sync.WaitGroup
+	all.Go(func() { s.cfg.Webhooks.convertAll(ctx, objs) })
 	for _, asked := range questions {
 		all.Go(func() { asked.answer = s.cfg.Webhooks.ask(ctx, asked.webhook, asked.review) })
 	}
@@ -95,6 +105,8 @@ type Answers struct {
 	// Number is that of a generated name.
 	Number   uint64     `json:"number,omitempty"`
 	Webhooks []*verdict `json:"webhooks,omitempty"`
+	// Conversions are the objects that conversion webhooks have converted, by what they were asked.
+	Conversions map[string]*converted `json:"conversions,omitempty"`
 }
 
 // describe tells webhooks about the options of the request.

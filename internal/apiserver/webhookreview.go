@@ -145,6 +145,10 @@ func (q *reviews) encoded(w store.Write) (obj, old []byte, err error) {
 
 // encodeUncached returns the JSON of an object that is not stored.
 func (s *Server) encodeUncached(r *resource, obj api.Object) ([]byte, error) {
+	obj, err := s.inVersion(r, obj)
+	if err != nil {
+		return nil, err
+	}
 	if data, ok := obj.(*plain.Object); ok {
 		obj = data.Copy() // the original is completed later
 	}
@@ -172,7 +176,7 @@ func (q *reviews) read(res *resource, data []byte, setDefaults func(api.Object))
 	if _, err := q.server.conform(res, given); err != nil {
 		return nil, nil, err
 	}
-	obj, err := res.storable(given)
+	obj, err := q.server.storable(res, given)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -186,6 +190,13 @@ func (q *reviews) read(res *resource, data []byte, setDefaults func(api.Object))
 func (q *reviews) convert(data []byte, from, to *resource) ([]byte, error) {
 	if data == nil || from == to {
 		return data, nil
+	}
+	if from.custom && q.server.conversionOf(from) != nil {
+		obj := &plain.Object{}
+		if err := obj.UnmarshalJSON(data); err != nil {
+			return nil, err
+		}
+		return q.server.encodeUncached(to, obj)
 	}
 	if from.custom {
 		// API-304: versions of a custom object differ in apiVersion only.

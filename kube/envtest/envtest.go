@@ -25,9 +25,10 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
@@ -49,7 +50,7 @@ type Environment struct {
 	ErrorIfCRDPathMissing bool
 	// CRDInstallOptions has further paths.
 	CRDInstallOptions CRDInstallOptions
-	// WebhookInstallOptions has configurations of admission webhooks.
+	// WebhookInstallOptions has configurations of admission webhooks, and says where the test serves them and conversion webhooks.
 	WebhookInstallOptions WebhookInstallOptions
 
 	// Backends are the storage systems of the cluster; see package fake. With none, the default, only volumes that exist can be bound.
@@ -95,18 +96,19 @@ func (env *Environment) Start() (*rest.Config, error) {
 		},
 		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
 	)
-	if err := errors.Join(
-		apply(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
-		apply(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
-		env.WebhookInstallOptions.install(c),
-	); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("start environment: %w", err)
+	hooks := &env.WebhookInstallOptions
+	err = errors.Join(
+		hooks.applyDefinitions(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
+		hooks.applyDefinitions(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
+		hooks.applyConfigurations(c),
+	)
+	var listener net.Listener
+	if err == nil {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("start environment: %w", err)
+		return nil, fmt.Errorf("start environment: %w", errors.Join(err, hooks.remove()))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	env.cluster, env.server, env.cancel = c, server, cancel
@@ -132,10 +134,7 @@ func (env *Environment) Stop() error {
 	err := env.http.Close()
 	env.Do(func(c *volsim.Cluster) { c.Close() })
 	env.cluster = nil
-	if hooks := &env.WebhookInstallOptions; len(hooks.Paths) > 0 {
-		err = errors.Join(err, os.RemoveAll(hooks.LocalServingCertDir))
-	}
-	return err
+	return errors.Join(err, env.WebhookInstallOptions.remove())
 }
 
 // Do calls fn with the cluster while no request is answered, for example to let time pass or to add a fault. fn must not make requests.
@@ -143,9 +142,9 @@ func (env *Environment) Do(fn func(c *volsim.Cluster)) {
 	env.server.Do(func() { fn(env.cluster) })
 }
 
-// apply stores the CustomResourceDefinitions of files, and of the files in folders, in the order of their names. Other documents are skipped, such as
-// a kustomization.yaml.
-func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
+// applyDefinitions stores the CustomResourceDefinitions of files, and of the files in folders, in the order of their names. Other documents are
+// skipped, such as a kustomization.yaml.
+func (o *WebhookInstallOptions) applyDefinitions(c *volsim.Cluster, paths []string, mustExist bool) error {
 	for _, path := range paths {
 		files, err := manifests(path)
 		if errors.Is(err, fs.ErrNotExist) && !mustExist {
@@ -157,7 +156,7 @@ func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			if err == nil {
-				data, err = definitions(data)
+				data, err = o.definitions(data)
 			}
 			if err == nil {
 				err = c.Apply(data)
@@ -170,8 +169,8 @@ func apply(c *volsim.Cluster, paths []string, mustExist bool) error {
 	return nil
 }
 
-// definitions returns the documents of a manifest that are CustomResourceDefinitions.
-func definitions(manifest []byte) ([]byte, error) {
+// definitions returns the documents of a manifest that are CustomResourceDefinitions. The test serves their conversion webhooks.
+func (o *WebhookInstallOptions) definitions(manifest []byte) ([]byte, error) {
 	var kept [][]byte
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	for {
@@ -182,13 +181,24 @@ func definitions(manifest []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var meta metav1.TypeMeta
-		if err := utilyaml.Unmarshal(document, &meta); err != nil {
+		obj := &unstructured.Unstructured{}
+		if err := utilyaml.Unmarshal(document, &obj.Object); err != nil {
 			return nil, err
 		}
-		if meta.Kind == "CustomResourceDefinition" {
-			kept = append(kept, document)
+		if obj.GetKind() != "CustomResourceDefinition" {
+			continue
 		}
+		client, _, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "conversion", "webhook", "clientConfig")
+		if client, ok := client.(map[string]any); ok && err == nil {
+			if err = o.prepare(); err == nil {
+				o.redirectClient(client)
+				document, err = yaml.Marshal(obj.Object)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		kept = append(kept, document)
 	}
 }
 

@@ -29,10 +29,11 @@ import (
 )
 
 // WebhookInstallOptions are configurations of admission webhooks that run in the test. Start chooses where the test serves them, unless it is
-// set, and stores the configurations with that address in the place of the service that they name.
+// set, and stores the configurations with that address in the place of the service that they name. It does so with definitions of custom kinds that
+// have a conversion webhook, too.
 type WebhookInstallOptions struct {
 	// Paths are files, and folders with files, of MutatingWebhookConfigurations and ValidatingWebhookConfigurations in YAML or JSON. With none, the
-	// default, Start leaves the other fields as they are.
+	// default, and without conversion webhooks, Start leaves the other fields as they are.
 	Paths []string
 	// IgnoreErrorIfPathMissing lets Start ignore paths that do not exist. By default it fails.
 	IgnoreErrorIfPathMissing bool
@@ -43,10 +44,15 @@ type WebhookInstallOptions struct {
 	LocalServingCertDir string
 	// LocalServingCAData is the authority of the certificate in PEM. Start sets it.
 	LocalServingCAData []byte
+
+	prepared bool
 }
 
-// prepare chooses an address, and makes a certificate for it.
+// prepare chooses an address, and makes a certificate for it, unless that is done.
 func (o *WebhookInstallOptions) prepare() error {
+	if o.prepared {
+		return nil
+	}
 	if o.LocalServingHost == "" {
 		o.LocalServingHost = "127.0.0.1"
 	}
@@ -84,6 +90,7 @@ func (o *WebhookInstallOptions) prepare() error {
 	if o.LocalServingCertDir, err = os.MkdirTemp("", "envtest-serving-certs-"); err != nil {
 		return err
 	}
+	o.prepared = true
 	o.LocalServingCAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return errors.Join(
 		os.WriteFile(filepath.Join(o.LocalServingCertDir, "tls.crt"), o.LocalServingCAData, 0o600),
@@ -91,23 +98,23 @@ func (o *WebhookInstallOptions) prepare() error {
 	)
 }
 
-// install stores the configurations.
-func (o *WebhookInstallOptions) install(c *volsim.Cluster) error {
+// remove removes the certificate of prepare.
+func (o *WebhookInstallOptions) remove() error {
+	if !o.prepared {
+		return nil
+	}
+	o.prepared = false
+	return os.RemoveAll(o.LocalServingCertDir)
+}
+
+// applyConfigurations stores the configurations in all files.
+func (o *WebhookInstallOptions) applyConfigurations(c *volsim.Cluster) error {
 	if len(o.Paths) == 0 {
 		return nil
 	}
-	err := o.prepare()
-	if err == nil {
-		err = o.applyAll(c)
+	if err := o.prepare(); err != nil {
+		return err
 	}
-	if err != nil {
-		err = errors.Join(err, os.RemoveAll(o.LocalServingCertDir))
-	}
-	return err
-}
-
-// applyAll stores the configurations in all files.
-func (o *WebhookInstallOptions) applyAll(c *volsim.Cluster) error {
 	for _, path := range o.Paths {
 		files, err := manifests(path)
 		if errors.Is(err, fs.ErrNotExist) && o.IgnoreErrorIfPathMissing {
@@ -163,14 +170,18 @@ func (o *WebhookInstallOptions) redirect(configuration map[string]any) {
 	for _, hook := range hooks {
 		fields, _ := hook.(map[string]any)
 		client, _ := fields["clientConfig"].(map[string]any)
-		if client == nil {
-			continue // validation refuses it
+		if client != nil { // otherwise validation refuses it
+			o.redirectClient(client)
 		}
-		client["caBundle"] = base64.StdEncoding.EncodeToString(o.LocalServingCAData)
-		if service, ok := client["service"].(map[string]any); ok {
-			path, _ := service["path"].(string)
-			delete(client, "service")
-			client["url"] = "https://" + net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort)) + "/" + strings.TrimPrefix(path, "/")
-		}
+	}
+}
+
+// redirectClient lets one webhook be where the test serves it.
+func (o *WebhookInstallOptions) redirectClient(client map[string]any) {
+	client["caBundle"] = base64.StdEncoding.EncodeToString(o.LocalServingCAData)
+	if service, ok := client["service"].(map[string]any); ok {
+		path, _ := service["path"].(string)
+		delete(client, "service")
+		client["url"] = "https://" + net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort)) + "/" + strings.TrimPrefix(path, "/")
 	}
 }

@@ -39,6 +39,8 @@ type Kind struct {
 	Passive bool
 	// Custom marks the kind of a CustomResourceDefinition. The kinds of external-snapshotter, and ReferenceGrants, need none in the cluster.
 	Custom bool
+	// Converted reports whether a webhook converts objects between the versions of a custom kind. Otherwise they differ in the version only.
+	Converted bool
 }
 
 // Name returns the name of the kind within volsim.

@@ -53,10 +53,11 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	}
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
-		if _, err := t.createNamed(obj, versioned, opts); err != nil {
+		stored, _, err := t.createNamed(obj, versioned, opts)
+		if err != nil {
 			return none, err
 		}
-		return obj, nil
+		return stored, nil
 	}
 	// API-008: a generated name that is taken is drawn again, and everything after it is repeated.
 	base, nth := meta.GenerateName, t.store.nthName(meta.GenerateName)
@@ -65,10 +66,10 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		meta.Name = generateName(base, nth, attempt)
-		taken, err := t.createNamed(obj, versioned, opts)
+		stored, taken, err := t.createNamed(obj, versioned, opts)
 		switch {
 		case err == nil:
-			return obj, nil
+			return stored, nil
 		case !taken || attempt+1 == generateNameAttempts:
 			return none, err
 		}
@@ -119,7 +120,7 @@ func (t *table[T]) mayRead() uint64 {
 
 // createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
 // says that the request named a resourceVersion.
-func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken bool, err error) {
+func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (stored T, taken bool, err error) {
 	meta := metaOf(obj)
 	key := api.Key(meta.Namespace, meta.Name)
 	// API-057: an object created after one of the same name is another object. The selector of a Job contains the uid.
@@ -134,35 +135,39 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken
 			errs = append(errs, t.strategy.validateCreate(obj)...)
 		}
 		if err := t.invalid(meta.Name, errs); err != nil {
-			return false, err
+			return obj, false, err
 		}
 	}
 	t.warnOf(obj, nil)
 	// QUO-026: the rest of the admission comes after validation, and before the name turns out to be taken.
 	if err := t.store.checkLimits(t.resource, obj, nil); err != nil {
-		return false, err
+		return obj, false, err
 	}
 	if err := t.store.checkRuntime(t.resource, obj); err != nil {
-		return false, err
+		return obj, false, err
 	}
 	// API-390: webhooks that refuse are asked about an object that is valid, before it counts for a quota.
 	if err := t.reviewValid(obj, nil, api.Main); err != nil {
-		return false, err
+		return obj, false, err
 	}
 	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, opts.DryRun || t.store.dry); err != nil {
-		return false, err
+		return obj, false, err
 	}
 	// API-017: a new object has no version. The server finds out when it stores the object, after validation; a dry run of a client never does.
 	if versioned && !t.store.dry {
-		return false, errVersionOnCreate()
+		return obj, false, errVersionOnCreate()
 	}
 	if c := t.whole().Get(key); c != nil {
-		return true, t.alreadyExists(meta, c.obj)
+		return obj, true, t.alreadyExists(meta, c.obj)
 	}
-	if !opts.DryRun {
-		t.insert(key, obj, validated)
+	if opts.DryRun {
+		return obj, false, nil
 	}
-	return false, nil
+	if stored, err = t.toStorage(obj); err != nil {
+		return obj, false, err
+	}
+	t.insert(key, stored, validated)
+	return stored, false, nil
 }
 
 // createPrepared stores an object that Prepare completed.

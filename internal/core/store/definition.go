@@ -74,6 +74,7 @@ func (d definition) kind() *objkinds.Kind {
 		Namespaced: d.Spec.Scope == "Namespaced",
 		Generation: true,
 		Custom:     true,
+		Converted:  d.Spec.Conversion.Strategy == "Webhook",
 	}
 	for _, v := range d.Spec.Versions {
 		if v.Served {

@@ -68,6 +68,3 @@ func (r KindRules) add(s strategy[*plain.Object]) strategy[*plain.Object] {
 	}
 	return s
 }
-
-// ReadCustom makes updates compare a custom object with what fn returns for the stored one, which is what clients read (API-457).
-func (s *Store) ReadCustom(fn func(obj api.Object) api.Object) { s.others.asRead = fn }

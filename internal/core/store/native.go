@@ -52,7 +52,7 @@ func (s *Store) convert(obj api.Object) (anyTable, api.Object, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	if known.Custom {
+	if known.Custom && !known.Converted {
 		// API-304: without a webhook, versions of a custom object differ in apiVersion only. It is stored in the preferred one.
 		gvk.Version = known.Version()
 	}

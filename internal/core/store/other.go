@@ -25,8 +25,6 @@ type others struct {
 	tables map[api.Kind]Table[*plain.Object]
 	// definitions are further rules of CustomResourceDefinitions.
 	definitions DefinitionRules
-	// asRead, if set, returns a stored object of a custom kind as it is read.
-	asRead func(obj api.Object) api.Object
 	// rules are further rules of other kinds.
 	rules map[api.Kind]KindRules
 	// added is called with each new table.

@@ -73,6 +73,7 @@ type Store struct {
 	strictNamespaces bool
 	warn             func(text string) // nil without Warned
 	reviewer         Reviewer          // nil without Reviewed
+	converter        Converter         // of custom objects; nil for none
 	loaded           loadedOwners
 	copies           copies
 	whole            any // the *memory that the store is in

@@ -81,10 +81,13 @@ func (t *table[T]) createAbsent(obj T, opts CreateOptions) (T, error) {
 // any other (API-054).
 func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
 	var none T
-	old, reviewed := t.asRead(c.obj), t.store.reviewer != nil
+	old, err := t.inVersionOf(c.obj, obj)
+	if err != nil {
+		return none, err
+	}
+	reviewed := t.store.reviewer != nil
 	if reviewed {
 		// API-388: webhooks see what the client sent, before the server compares versions.
-		var err error
 		if obj, err = t.reviewUpdate(obj, old, sub); err != nil {
 			return none, err
 		}
@@ -129,6 +132,10 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		meta.ResourceVersion = oldMeta.ResourceVersion
 		return obj, nil
 	}
+	if obj, err = t.toStorage(obj); err != nil {
+		return none, err
+	}
+	meta, oldMeta = metaOf(obj), metaOf(c.obj)
 	// API-014: the same bytes again are not a write.
 	if sameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.equal(obj, c.obj) {
 		return c.obj, nil
@@ -144,17 +151,6 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	}
 	t.put(c, obj)
 	return obj, nil
-}
-
-// asRead returns a stored object as it is read before an update.
-func (t *table[T]) asRead(obj T) T {
-	if !t.resource.custom || t.store.others.asRead == nil {
-		return obj
-	}
-	if now, ok := t.store.others.asRead(obj).(T); ok {
-		return now
-	}
-	return obj
 }
 
 // complete fills in the fields that the request omits, and restores those that it may not change.

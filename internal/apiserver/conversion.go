@@ -1,0 +1,320 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Conversion webhooks (API-480 to API-487). A custom object is stored in the storage version of its definition. A request in another version sees it
+// converted, and what the request writes is converted before it is stored. Webhooks are asked without the server's lock: a request is tried without
+// effect until all objects that it needs have been converted, as it is for admission webhooks.
+
+// conversion is what a definition says about the conversion of its objects by a webhook.
+type conversion struct {
+	definition     string // name
+	kind           schema.GroupKind
+	storage        string // version
+	client         admissionregistrationv1.WebhookClientConfig
+	reviewVersions []string
+	schemas        map[string]schemaNode // by version
+	identity       string                // of all of the above
+}
+
+// conversions are the objects that conversion webhooks have converted. The server's lock guards them.
+type conversions struct {
+	kinds   map[api.Kind]*conversion
+	known   map[string]*converted // by the key of what was converted
+	pending []*unconverted        // objects that the request under way needs, and that are not converted yet
+	used    []string              // keys of those that it has used
+	failed  []string              // keys of errors, which hold for one request
+	again   bool                  // the request is done again: no webhook is asked
+}
+
+// converted is the answer of a webhook about one object: what it may change, or why the conversion failed.
+type converted struct {
+	Content     map[string]any    `json:"content,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Failure     string            `json:"failure,omitempty"`
+}
+
+// unconverted is an object that a webhook is to be asked about.
+type unconverted struct {
+	key        string
+	conversion *conversion
+	from       *plain.Object
+	to         string // version
+	answer     *converted
+}
+
+// maxConverted is how many converted objects are kept. When there are more, all are dropped before the next request.
+const maxConverted = 20_000
+
+// conversionOf returns how the objects of a resource are converted, nil if their versions differ in the name only. The caller has the lock.
+func (s *Server) conversionOf(r *resource) *conversion {
+	if !r.custom {
+		return nil
+	}
+	v := s.customVersion(r)
+	if v == nil || v.conversion == nil {
+		delete(s.conversions.kinds, r.kind)
+		return nil
+	}
+	if s.conversions.kinds == nil {
+		s.conversions.kinds, s.conversions.known = map[api.Kind]*conversion{}, map[string]*converted{}
+	}
+	s.conversions.kinds[r.kind] = v.conversion
+	return v.conversion
+}
+
+// inVersion returns an object in the version of a resource. Without conversion it is the object.
+func (s *Server) inVersion(r *resource, obj api.Object) (api.Object, error) {
+	data, ok := obj.(*plain.Object)
+	if !ok || !r.custom || data.APIVersion == r.GroupVersion().String() {
+		return obj, nil
+	}
+	c := s.conversionOf(r)
+	if c == nil {
+		return obj, nil
+	}
+	return s.convertTo(c, data, r.Version)
+}
+
+// asRead returns a stored object as clients read it in the version of a resource: with the fields and defaults that its definition has by now.
+func (s *Server) asRead(r *resource, obj api.Object) (api.Object, error) {
+	if out, err := s.inVersion(r, obj); err != nil || out != obj {
+		return out, err
+	}
+	return s.current(r, obj), nil
+}
+
+// readAll is asRead for the objects of a list. All that are not converted yet are asked for together.
+func (s *Server) readAll(r *resource, objs []api.Object) ([]api.Object, error) {
+	if s.customVersion(r) == nil {
+		return objs, nil
+	}
+	out := make([]api.Object, len(objs))
+	var first error
+	for i, obj := range objs {
+		var err error
+		if out[i], err = s.asRead(r, obj); err != nil && first == nil {
+			first = err
+		}
+	}
+	return out, first
+}
+
+// live returns the stored object of a request, as clients read it in the version of the request.
+func (s *Server) live(r *request) (api.Object, error) {
+	obj, err := s.store.Get(r.resource.kind, r.key())
+	if err != nil {
+		return nil, err
+	}
+	return s.asRead(r.resource, obj)
+}
+
+// storable returns a decoded object in the Go type of the store. It stays in the version of the resource until it is stored.
+func (s *Server) storable(r *resource, obj api.Object) (api.Object, error) {
+	stored, err := r.storable(obj)
+	if data, ok := stored.(*plain.Object); ok && err == nil && s.conversionOf(r) != nil {
+		data.TypeMeta = metav1.TypeMeta{Kind: r.kindName, APIVersion: r.GroupVersion().String()}
+	}
+	return stored, err
+}
+
+// InVersionOf implements store.Converter.
+func (s *Server) InVersionOf(obj, like api.Object) (api.Object, error) {
+	kind := api.KindOf(obj)
+	r := s.resourceOf(kind)
+	if s.fields != nil && s.fields.request != nil && s.fields.request.resource.kind == kind {
+		r = s.fields.request.resource
+	}
+	if r == nil {
+		return obj, nil
+	}
+	version := like.GetObjectKind().GroupVersionKind().Version
+	if c := s.conversionOf(r); c != nil && version != r.Version {
+		data, ok := obj.(*plain.Object)
+		if !ok || data.GroupVersionKind().Version == version {
+			return obj, nil
+		}
+		return s.convertTo(c, data, version)
+	}
+	return s.asRead(r, obj)
+}
+
+// ToStorage implements store.Converter.
+func (s *Server) ToStorage(obj api.Object) (api.Object, error) {
+	data, ok := obj.(*plain.Object)
+	if !ok || len(s.conversions.kinds) == 0 {
+		return obj, nil
+	}
+	c := s.conversions.kinds[api.KindOf(obj)]
+	if c == nil || data.GroupVersionKind().Version == c.storage {
+		return obj, nil
+	}
+	return s.convertTo(c, data, c.storage)
+}
+
+// convertTo returns an object in another version, or errUnanswered if a webhook has to be asked first.
+func (s *Server) convertTo(c *conversion, obj *plain.Object, version string) (api.Object, error) {
+	obj = c.completed(obj)
+	key, err := c.key(obj, version)
+	if err != nil {
+		return nil, err
+	}
+	known := s.conversions.known[key]
+	switch {
+	case known == nil && s.conversions.again:
+		return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the conversion webhook of %s is not in the script", c.definition))
+	case known == nil && s.cfg.Webhooks == nil:
+		// API-486: without a network, the versions differ in the name only.
+		out := obj.Copy()
+		out.APIVersion = c.groupVersion(version)
+		return out, nil
+	case known == nil:
+		s.conversions.pending = append(s.conversions.pending, &unconverted{key: key, conversion: c, from: obj.DeepCopyObject().(*plain.Object), to: version})
+		return nil, errUnanswered
+	}
+	s.conversions.used = append(s.conversions.used, key)
+	if known.Failure != "" {
+		return nil, errors.New(known.Failure)
+	}
+	out := &plain.Object{TypeMeta: obj.TypeMeta, ObjectMeta: *obj.ObjectMeta.DeepCopy()}
+	out.APIVersion = c.groupVersion(version)
+	out.Labels, out.Annotations = maps.Clone(known.Labels), maps.Clone(known.Annotations)
+	out.SetContent(runtime.DeepCopyJSON(known.Content))
+	return out, nil
+}
+
+// completed returns an object that may be stored as it is read before it is converted (API-484).
+func (c *conversion) completed(obj *plain.Object) *plain.Object {
+	version := obj.GroupVersionKind().Version
+	if version != c.storage || c.schemas[version] == nil {
+		return obj
+	}
+	out := obj.Copy()
+	content := runtime.DeepCopyJSON(out.Content())
+	if content == nil {
+		content = map[string]any{}
+	}
+	c.schemas[version].prune(content, "", true)
+	c.schemas[version].setDefaults(content)
+	out.SetContent(content)
+	return out
+}
+
+func (c *conversion) groupVersion(version string) string {
+	return schema.GroupVersion{Group: c.kind.Group, Version: version}.String()
+}
+
+// key identifies what a webhook is asked: the object with what a webhook may change (API-483), and the version. The rest of the metadata stays as it
+// is.
+func (c *conversion) key(obj *plain.Object, version string) (string, error) {
+	return digest(c.identity, obj.APIVersion, version, obj.Namespace, obj.Name, obj.Labels, obj.Annotations, obj.Content())
+}
+
+// complete sets the identity.
+func (c *conversion) complete() (err error) {
+	c.identity, err = digest(c.definition, c.kind, c.storage, c.client, c.reviewVersions, c.schemas)
+	return err
+}
+
+// digest returns a text that differs for different values.
+func digest(values ...any) (string, error) {
+	data, err := json.Marshal(values)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return base64.RawURLEncoding.EncodeToString(sum[:18]), nil
+}
+
+// begin begins a pass.
+func (c *conversions) begin() { c.pending, c.used = nil, nil }
+
+// beginConversions forgets what the request before needed. answers are those of a request that is done again, nil for none.
+func (s *Server) beginConversions(answers *Answers, again bool) {
+	c := &s.conversions
+	c.begin()
+	c.again = again
+	for _, key := range c.failed {
+		delete(c.known, key)
+	}
+	if c.failed = nil; len(c.known) > maxConverted {
+		clear(c.known)
+	}
+	if answers == nil {
+		return
+	}
+	if c.known == nil {
+		c.kinds, c.known = map[api.Kind]*conversion{}, map[string]*converted{}
+	}
+	for key, answer := range answers.Conversions {
+		c.keep(key, answer)
+	}
+}
+
+// keep keeps the answer of a webhook. An error is that of one request.
+func (c *conversions) keep(key string, answer *converted) {
+	c.known[key] = answer
+	if answer.Failure != "" {
+		c.failed = append(c.failed, key)
+	}
+}
+
+// usedConversions returns the answers that the request has needed, nil for none.
+func (s *Server) usedConversions() map[string]*converted {
+	if len(s.conversions.used) == 0 {
+		return nil
+	}
+	used := map[string]*converted{}
+	for _, key := range s.conversions.used {
+		used[key] = s.conversions.known[key]
+	}
+	return used
+}
+
+// lateEncoder returns the encoder of a watch that may have to ask conversion webhooks. The caller does not have the lock, which is free while webhooks
+// are asked.
+func (s *Server) lateEncoder(ctx context.Context, encode encoder) encoder {
+	return func(obj api.Object) ([]byte, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.beginConversions(nil, false)
+		for {
+			s.conversions.begin()
+			data, err := encode(obj)
+			objs := s.conversions.pending
+			if len(objs) == 0 {
+				return data, err
+			}
+			s.mu.Unlock()
+			s.askAll(ctx, nil, objs)
+			s.mu.Lock()
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			for _, o := range objs {
+				s.conversions.keep(o.key, o.answer)
+			}
+		}
+	}
+}
+
+var _ store.Converter = (*Server)(nil)

@@ -1,0 +1,240 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// conversionTimeout is how long, in real time, a conversion webhook may take (API-485).
+const conversionTimeout = 30 * time.Second
+
+// conversionReview is a ConversionReview of apiextensions.k8s.io. Its versions have the same fields.
+type conversionReview struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *conversionRequest  `json:"request,omitempty"`
+	Response        *conversionResponse `json:"response,omitempty"`
+}
+
+type conversionRequest struct {
+	UID               types.UID       `json:"uid"`
+	DesiredAPIVersion string          `json:"desiredAPIVersion"`
+	Objects           []*plain.Object `json:"objects"`
+}
+
+type conversionResponse struct {
+	UID              types.UID         `json:"uid"`
+	ConvertedObjects []json.RawMessage `json:"convertedObjects"`
+	Result           metav1.Status     `json:"result"`
+}
+
+const conversionGroup = "apiextensions.k8s.io"
+
+// convertAll asks for each object at the same time, and a few at a time.
+func (w *Webhooks) convertAll(ctx context.Context, objs []*unconverted) {
+	const atOnce = 16
+	var all sync.WaitGroup
+	tokens := make(chan struct{}, atOnce)
+	asked := map[string]*unconverted{}
+	for _, o := range objs {
+		if asked[o.key] != nil {
+			continue
+		}
+		asked[o.key] = o
+		tokens <- struct{}{}
+		all.Go(func() {
+			defer func() { <-tokens }()
+			var err error
+			if o.answer, err = w.convert(ctx, o); err != nil {
+				o.answer = &converted{Failure: err.Error()}
+			}
+		})
+	}
+	all.Wait()
+	for _, o := range objs {
+		o.answer = asked[o.key].answer
+	}
+}
+
+// convert asks a webhook to convert one object.
+func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, error) {
+	c, gvk := o.conversion, o.from.GroupVersionKind()
+	version := c.reviewVersion()
+	if version == "" {
+		return nil, errors.New("no supported conversion review versions")
+	}
+	failed := func(err error) error { return fmt.Errorf("conversion webhook for %v failed: %w", gvk, err) }
+	target, client, err := w.clientFor(&c.client)
+	if err != nil {
+		return nil, err
+	}
+	uid := w.newUID()
+	data, err := json.Marshal(&conversionReview{
+		TypeMeta: metav1.TypeMeta{Kind: "ConversionReview", APIVersion: conversionGroup + "/" + version},
+		Request:  &conversionRequest{UID: uid, DesiredAPIVersion: c.groupVersion(o.to), Objects: []*plain.Object{o.from}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, conversionTimeout)
+	defer cancel()
+	body, err := post(ctx, client, target, data)
+	if err != nil {
+		return nil, failed(err)
+	}
+	objs, err := convertedObjects(body, version, uid)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if len(objs) != 1 {
+		return nil, fmt.Errorf("conversion webhook for %v returned %d objects, expected 1", gvk, len(objs))
+	}
+	return c.accept(o, objs[0])
+}
+
+// reviewVersion returns the first version of ConversionReview in the list of the definition that the server knows, "" for none.
+func (c *conversion) reviewVersion() string {
+	h := webhook{}
+	h.AdmissionReviewVersions = c.reviewVersions // they have the same names
+	return h.reviewVersion()
+}
+
+// conversionCodec decodes the answers of webhooks.
+var conversionCodec = sync.OnceValue(func() runtime.Decoder { return serializer.NewCodecFactory(definitionScheme()).UniversalDeserializer() })
+
+// convertedObjects returns the objects in the answer of a webhook (API-482). The old version is not checked.
+func convertedObjects(body []byte, version string, uid types.UID) ([]json.RawMessage, error) {
+	if version == "v1" {
+		if _, _, err := conversionCodec().Decode(body, nil, &apiextensions.ConversionReview{}); err != nil {
+			return nil, err
+		}
+	}
+	var answer conversionReview
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, err
+	}
+	want := schema.GroupVersionKind{Group: conversionGroup, Version: version, Kind: "ConversionReview"}
+	if got := answer.GroupVersionKind(); version == "v1" && got != want {
+		return nil, fmt.Errorf("expected webhook response of %v, got %v", want, got)
+	}
+	r := answer.Response
+	switch {
+	case r == nil:
+		return nil, errors.New("no response provided")
+	case version == "v1" && r.UID != uid:
+		return nil, fmt.Errorf("expected response.uid=%q, got %q", uid, r.UID)
+	case r.Result.Status != metav1.StatusSuccess && r.Result.Message != "":
+		return nil, errors.New(r.Result.Message)
+	case r.Result.Status != metav1.StatusSuccess:
+		return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", r.Result.Status)
+	}
+	return r.ConvertedObjects, nil
+}
+
+// accept returns what a webhook may change of an object: everything but the metadata other than labels and annotations (API-483). Fields that the
+// schema of the version does not know are dropped.
+func (c *conversion) accept(o *unconverted, data []byte) (*converted, error) {
+	gvk := o.from.GroupVersionKind()
+	invalid := func(what, format string, args ...any) error {
+		return fmt.Errorf("conversion webhook for %v returned invalid %s: %s", gvk, what, fmt.Sprintf(format, args...))
+	}
+	var fields map[string]any
+	out := &plain.Object{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
+		return nil, err
+	}
+	metadata, err := metadataOf(fields)
+	if err != nil {
+		return nil, invalid("metadata", "%v", err)
+	}
+	if err := out.UnmarshalJSON(data); err != nil {
+		return nil, err
+	}
+	got := out.GroupVersionKind()
+	if want := (schema.GroupVersion{Group: gvk.Group, Version: o.to}); got.GroupVersion() != want {
+		return nil, invalid("object at index 0", "invalid groupVersion (expected %v, received %v)", want, got.GroupVersion())
+	}
+	if got.Kind != gvk.Kind {
+		return nil, invalid("object at index 0", "invalid kind (expected %v, received %v)", gvk.Kind, got.Kind)
+	}
+	for _, part := range []struct{ name, was, is string }{
+		{"name", o.from.Name, out.Name}, {"namespace", o.from.Namespace, out.Namespace}, {"UID", string(o.from.UID), string(out.UID)},
+	} {
+		if part.was != part.is {
+			return nil, invalid("object", "must have the same %s: %v != %v", part.name, part.was, part.is)
+		}
+	}
+	if metadata == nil {
+		return nil, invalid("metadata", "missing metadata in converted object")
+	}
+	var errs field.ErrorList
+	if !maps.Equal(o.from.Labels, out.Labels) {
+		errs = metav1validation.ValidateLabels(out.Labels, field.NewPath("metadata", "labels"))
+	}
+	if len(errs) == 0 && !maps.Equal(o.from.Annotations, out.Annotations) {
+		errs = apivalidation.ValidateAnnotations(out.Annotations, field.NewPath("metadata", "annotation"))
+	}
+	if len(errs) > 0 {
+		return nil, invalid("metadata", "%v", errs.ToAggregate())
+	}
+	content := runtime.DeepCopyJSON(out.Content())
+	if n := c.schemas[o.to]; n != nil {
+		n.prune(content, "", true)
+		if o.to == c.storage {
+			n.setDefaults(content) // API-484: as when the stored object is read
+		}
+	}
+	return &converted{Content: content, Labels: out.Labels, Annotations: out.Annotations}, nil
+}
+
+// metadataOf returns the metadata of a converted object, nil for none. Its labels and annotations must be strings.
+func metadataOf(fields map[string]any) (map[string]any, error) {
+	value, ok := fields["metadata"]
+	if !ok {
+		return nil, nil
+	}
+	metadata, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("invalid metadata of type %T in converted object", value)
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		value := metadata[name]
+		entries, ok := value.(map[string]any)
+		if !ok && value != nil {
+			return nil, fmt.Errorf("invalid metadata.%s of type %T in converted object", name, value)
+		}
+		for key, value := range entries {
+			if _, ok := value.(string); !ok {
+				return nil, fmt.Errorf("metadata.%s[%s] must be a string, but is %T in converted object", name, key, value)
+			}
+		}
+	}
+	return metadata, nil
+}
+
+// conversionClient is the part of a definition that says where its webhook is.
+type conversionClient struct {
+	Strategy string `json:"strategy"`
+	Webhook  *struct {
+		ClientConfig admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
+		Versions     []string                                    `json:"conversionReviewVersions"`
+	} `json:"webhook"`
+}
