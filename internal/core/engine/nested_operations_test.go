@@ -283,3 +283,33 @@ func TestPendingAfter(t *testing.T) {
 		}
 	})
 }
+
+// MNT-155, MNT-160: a record keeps the name of the operation that failed; what follows an operation depends on the one that ran.
+func TestAfterOperation(t *testing.T) {
+	for _, tt := range []struct {
+		rule, name string
+		second     string
+		at         time.Duration
+	}{
+		{"MNT-160", "the same operation", "first", 2 * time.Second},
+		{"MNT-160", "another one during the backoff", "second", 100 * time.Millisecond},
+		{"MNT-160", "another one after the backoff", "second", 2 * time.Second},
+	} {
+		pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+			var ended []string
+			o.After = func(_ engine.OperationKey, name string) { ended = append(ended, name) }
+			key := engine.OperationKey{Volume: "v"}
+			if err := o.Run(key, "first", lasting(0, errBroken)); err != nil {
+				t.Fatal(err)
+			}
+			e.Advance(tt.at)
+			if err := o.Run(key, tt.second, lasting(0, nil)); err != nil {
+				t.Fatal(err)
+			}
+			e.Advance(time.Second)
+			if want := []string{"first", tt.second}; !slices.Equal(ended, want) {
+				t.Errorf("%s %s: After was called for %v, want %v", tt.rule, tt.name, ended, want)
+			}
+		})
+	}
+}

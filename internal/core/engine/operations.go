@@ -45,7 +45,8 @@ type NestedOperations struct {
 	AtTicks bool
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
 	Before func(p *Process, name string)
-	// After, when set, is called when the code of an operation has returned, while its key is still taken. It is not called after a panic.
+	// After, when set, is called when the code of an operation has returned, while its key is still taken. It is not called after a panic. The name
+	// is that of the operation that ran; its record may have kept another one (MNT-155).
 	After func(key OperationKey, name string)
 }
 
@@ -119,7 +120,7 @@ func (o *NestedOperations) runs(p *Process, op *operation) {
 		return // that was not all of its code
 	}
 	if _, panicked := err.(*PanicError); o.After != nil && !panicked {
-		o.After(op.key, op.name)
+		o.After(op.key, p.name)
 	}
 	o.complete(op, err, p)
 }
