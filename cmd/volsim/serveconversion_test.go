@@ -50,6 +50,9 @@ func TestServeConversions(t *testing.T) {
 	must("POST "+v2, `{"apiVersion":"example.com/v2","kind":"Box","metadata":{"generateName":"b-"},"spec":{"capacity":1}}`, `"spec":{"capacity":1}`)
 	var stored metav1.PartialObjectMetadata
 	require.NoError(t, json.Unmarshal([]byte(must("POST "+v1, `{"apiVersion":"example.com/v1","kind":"Box","metadata":{"name":"a"},"spec":{"size":2}}`, `"spec":{"size":2}`)), &stored))
+	// It is what is stored, so there is no write, also not when the run is done again.
+	must("PUT "+v2+"/a", fmt.Sprintf(`{"apiVersion":"example.com/v2","kind":"Box","metadata":{"name":"a","resourceVersion":%q},"spec":{"capacity":2}}`, stored.ResourceVersion),
+		`"generation":1`)
 	must("PUT "+v2+"/a", fmt.Sprintf(`{"apiVersion":"example.com/v2","kind":"Box","metadata":{"name":"a","resourceVersion":%q},"spec":{"capacity":3}}`, stored.ResourceVersion),
 		`"spec":{"capacity":3}`)
 	must("GET "+v1, "", `"spec":{"size":1}`, `"spec":{"size":3}`)

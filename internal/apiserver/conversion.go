@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -51,6 +52,12 @@ type converted struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Failure     string            `json:"failure,omitempty"`
+}
+
+// UnmarshalJSON keeps whole numbers integers, as those of stored objects are.
+func (c *converted) UnmarshalJSON(data []byte) error {
+	type fields converted
+	return kjson.UnmarshalCaseSensitivePreserveInts(data, (*fields)(c))
 }
 
 // unconverted is an object that a webhook is to be asked about.
