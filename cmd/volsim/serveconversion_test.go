@@ -50,7 +50,7 @@ func TestServeConversions(t *testing.T) {
 	must("POST "+v2, `{"apiVersion":"example.com/v2","kind":"Box","metadata":{"generateName":"b-"},"spec":{"capacity":1}}`, `"spec":{"capacity":1}`)
 	var stored metav1.PartialObjectMetadata
 	require.NoError(t, json.Unmarshal([]byte(must("POST "+v1, `{"apiVersion":"example.com/v1","kind":"Box","metadata":{"name":"a"},"spec":{"size":2}}`, `"spec":{"size":2}`)), &stored))
-	// It is what is stored, so there is no write, also not when the run is done again.
+	// The same object again is not a write: neither here, nor when volsim run executes the script.
 	must("PUT "+v2+"/a", fmt.Sprintf(`{"apiVersion":"example.com/v2","kind":"Box","metadata":{"name":"a","resourceVersion":%q},"spec":{"capacity":2}}`, stored.ResourceVersion),
 		`"generation":1`)
 	must("PUT "+v2+"/a", fmt.Sprintf(`{"apiVersion":"example.com/v2","kind":"Box","metadata":{"name":"a","resourceVersion":%q},"spec":{"capacity":3}}`, stored.ResourceVersion),

@@ -25,7 +25,7 @@ import (
 // converted, and what the request writes is converted before it is stored. Webhooks are asked without the server's lock: a request is tried without
 // effect until all objects that it needs have been converted, as it is for admission webhooks.
 
-// conversion is what a definition says about the conversion of its objects by a webhook.
+// conversion describes the conversion webhook of a definition.
 type conversion struct {
 	definition     string // name
 	kind           schema.GroupKind
@@ -36,7 +36,7 @@ type conversion struct {
 	identity       string                // of all of the above
 }
 
-// conversions are the objects that conversion webhooks have converted. The server's lock guards them.
+// conversions are the answers of conversion webhooks. The server's lock guards them.
 type conversions struct {
 	kinds   map[api.Kind]*conversion
 	known   map[string]*converted // by the key of what was converted
@@ -46,7 +46,7 @@ type conversions struct {
 	again   bool                  // the request is done again: no webhook is asked
 }
 
-// converted is the answer of a webhook about one object: what it may change, or why the conversion failed.
+// converted is the answer of a webhook for one object: the fields that it may change, or the error.
 type converted struct {
 	Content     map[string]any    `json:"content,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`

@@ -27,27 +27,6 @@ import (
 // conversionTimeout is how long, in real time, a conversion webhook may take (API-485).
 const conversionTimeout = 30 * time.Second
 
-// conversionReview is a ConversionReview of apiextensions.k8s.io. Its versions have the same fields.
-type conversionReview struct {
-	metav1.TypeMeta `json:",inline"`
-	Request         *conversionRequest  `json:"request,omitempty"`
-	Response        *conversionResponse `json:"response,omitempty"`
-}
-
-type conversionRequest struct {
-	UID               types.UID       `json:"uid"`
-	DesiredAPIVersion string          `json:"desiredAPIVersion"`
-	Objects           []*plain.Object `json:"objects"`
-}
-
-type conversionResponse struct {
-	UID              types.UID         `json:"uid"`
-	ConvertedObjects []json.RawMessage `json:"convertedObjects"`
-	Result           metav1.Status     `json:"result"`
-}
-
-const conversionGroup = "apiextensions.k8s.io"
-
 // convertAll asks for each object at the same time, and a few at a time.
 func (w *Webhooks) convertAll(ctx context.Context, objs []*unconverted) {
 	const atOnce = 16
@@ -87,9 +66,10 @@ func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, err
 		return nil, err
 	}
 	uid := w.newUID()
-	data, err := json.Marshal(&conversionReview{
-		TypeMeta: metav1.TypeMeta{Kind: "ConversionReview", APIVersion: conversionGroup + "/" + version},
-		Request:  &conversionRequest{UID: uid, DesiredAPIVersion: c.groupVersion(o.to), Objects: []*plain.Object{o.from}},
+	// Both versions of ConversionReview have the same fields.
+	data, err := json.Marshal(&apiextensions.ConversionReview{
+		TypeMeta: metav1.TypeMeta{Kind: "ConversionReview", APIVersion: apiextensions.GroupName + "/" + version},
+		Request:  &apiextensions.ConversionRequest{UID: uid, DesiredAPIVersion: c.groupVersion(o.to), Objects: []runtime.RawExtension{{Object: o.from}}},
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +87,7 @@ func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, err
 	if len(objs) != 1 {
 		return nil, fmt.Errorf("conversion webhook for %v returned %d objects, expected 1", gvk, len(objs))
 	}
-	return c.accept(o, objs[0])
+	return c.accept(o, objs[0].Raw)
 }
 
 // reviewVersion returns the first version of ConversionReview in the list of the definition that the server knows, "" for none.
@@ -121,17 +101,18 @@ func (c *conversion) reviewVersion() string {
 var conversionCodec = sync.OnceValue(func() runtime.Decoder { return serializer.NewCodecFactory(definitionScheme()).UniversalDeserializer() })
 
 // convertedObjects returns the objects in the answer of a webhook (API-482). The old version is not checked.
-func convertedObjects(body []byte, version string, uid types.UID) ([]json.RawMessage, error) {
+func convertedObjects(body []byte, version string, uid types.UID) ([]runtime.RawExtension, error) {
+	answer := &apiextensions.ConversionReview{}
+	var err error
 	if version == "v1" {
-		if _, _, err := conversionCodec().Decode(body, nil, &apiextensions.ConversionReview{}); err != nil {
-			return nil, err
-		}
+		_, _, err = conversionCodec().Decode(body, nil, answer)
+	} else {
+		err = json.Unmarshal(body, answer)
 	}
-	var answer conversionReview
-	if err := json.Unmarshal(body, &answer); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	want := schema.GroupVersionKind{Group: conversionGroup, Version: version, Kind: "ConversionReview"}
+	want := apiextensions.SchemeGroupVersion.WithKind("ConversionReview")
 	if got := answer.GroupVersionKind(); version == "v1" && got != want {
 		return nil, fmt.Errorf("expected webhook response of %v, got %v", want, got)
 	}
