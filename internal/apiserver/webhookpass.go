@@ -15,7 +15,7 @@ import (
 // requestTimeout is how long, in real time, a write may take with all its webhooks.
 const requestTimeout = 34 * time.Second
 
-// reviewed is handle for a write, with the policies and the webhooks that are about it.
+// reviewed is handle with the policies and the webhooks that are about the request.
 func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	answers, again := answersIn(r.context)
 	s.beginConversions(answers, again)
