@@ -54,10 +54,13 @@ func jobStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 		if err != nil {
 			return // validation reports it
 		}
+		// JOB-082: a Job without labels has those of its template; the generated ones only if the template had none.
+		if len(obj.Labels) == 0 {
+			obj.Labels = maps.Clone(job.Spec.Template.Labels)
+		}
 		if !*job.Spec.ManualSelector {
 			generateSelector(job)
 		}
-		// JOB-082: a Job without labels has those of its template, with the generated ones. SIM: managedFields do not have them.
 		if len(obj.Labels) == 0 {
 			obj.Labels = maps.Clone(job.Spec.Template.Labels)
 		}
