@@ -28,6 +28,15 @@ type pathStep struct {
 	either []pathStep
 }
 
+// keys returns the path of a field below other fields.
+func keys(names ...string) path {
+	p := path{text: "." + strings.Join(names, ".")}
+	for _, name := range names {
+		p.steps = append(p.steps, pathStep{kind: 'k', key: name})
+	}
+	return p
+}
+
 func readPath(text string) (path, error) {
 	p := path{text: text}
 	rest := text

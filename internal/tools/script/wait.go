@@ -119,24 +119,32 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 		if err != nil {
 			return err
 		}
-		wrong, err := unmet(&document{obj: obj}, checks)
+		doc := &document{obj: obj}
+		wrong, err := unmet(doc, checks)
 		if err == nil && wrong != "" {
 			err = errors.New(wrong)
 		}
-		if err == nil && isCondition && outdated(documentOf(obj)) {
+		if err == nil && isCondition && outdated(doc) {
 			err = errors.New("the condition is of an earlier generation")
 		}
 		return err
 	}, nil
 }
 
+// generation and observedGeneration are the paths of these fields.
+var generation, observedGeneration = keys("metadata", "generation"), keys("status", "observedGeneration")
+
 // outdated reports whether the status is about an earlier generation; kubectl then does not look at conditions.
-func outdated(doc map[string]any) bool {
-	meta, _ := doc["metadata"].(map[string]any)
-	status, _ := doc["status"].(map[string]any)
-	observed, ok := number(status["observedGeneration"])
-	generation, _ := number(meta["generation"])
-	return ok && observed < generation
+func outdated(doc *document) bool {
+	of := func(p path) (n float64, ok bool) {
+		if found := doc.find(p); len(found) > 0 {
+			return number(found[0])
+		}
+		return 0, false
+	}
+	observed, ok := of(observedGeneration)
+	current, _ := of(generation)
+	return ok && observed < current
 }
 
 // asStatus returns the status of a condition in its canonical case: kubectl accepts "true" for "True".
