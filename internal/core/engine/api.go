@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,14 +56,7 @@ func (server *API) send(p *Process, latency time.Duration, w Write, fn func() (a
 		obj, err = fn()
 	}
 	if e.trace != nil {
-		now := old
-		if err == nil {
-			if ref.Key == "" || strings.HasSuffix(ref.Key, "/") {
-				ref = api.RefTo(obj) // the server has generated the name
-			}
-			now = e.store.Lookup(ref.Kind, ref.Key)
-		}
-		p.traceWrite(verb, ref, old, now, err)
+		ref = p.traceWritten(verb, ref, old, obj, err)
 	}
 	if e.footprint != nil {
 		p.noteRead(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, err, obj)

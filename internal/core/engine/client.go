@@ -181,20 +181,28 @@ func (c *client[T]) call(verb, key string) api.Call {
 	return api.Call{Target: api.APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
 }
 
-// write makes a write. Without a trace, an observer and reviews it allocates nothing.
+// write makes a write. Without an observer and reviews it allocates nothing but what the store and the trace do.
 func (c *client[T]) write(p *Process, r *request[T]) (T, error) {
 	e := p.engine
-	if e.trace != nil || e.observer != nil || e.admission != nil {
-		return c.writeTraced(p, *r)
+	if e.observer != nil || e.admission != nil {
+		return c.writeObserved(p, *r)
 	}
 	var none T
 	e.effects++
 	fault, err := p.before(c.call(r.verb, r.key), e.latency)
 	if err != nil {
+		p.traceWrite(r.verb, c.ref(r), nil, nil, err)
 		return none, err
 	}
 	e.writer = p.actor.name
+	var old api.Object
+	if e.trace != nil {
+		old = e.store.Lookup(c.table.Kind(), r.key)
+	}
 	obj, err := c.apply(r)
+	if e.trace != nil {
+		p.traceWritten(r.verb, c.ref(r), old, obj, err)
+	}
 	if lost := p.after(fault); lost != nil {
 		return none, lost
 	}
@@ -204,12 +212,14 @@ func (c *client[T]) write(p *Process, r *request[T]) (T, error) {
 	return obj, nil
 }
 
-// writeTraced is write for a cluster with a trace, an observer or reviews.
-func (c *client[T]) writeTraced(p *Process, r request[T]) (T, error) {
+func (c *client[T]) ref(r *request[T]) api.Ref { return api.Ref{Kind: c.table.Kind(), Key: r.key} }
+
+// writeObserved is write for a cluster with an observer or reviews.
+func (c *client[T]) writeObserved(p *Process, r request[T]) (T, error) {
 	if r.method == replace && p.engine.admission != nil {
 		r.method = update // a write that is reviewed may be made again, so the object is copied
 	}
-	obj, err := p.engine.api.write(p, r.verb, api.Ref{Kind: c.table.Kind(), Key: r.key}, func() (api.Object, error) { return c.apply(&r) })
+	obj, err := p.engine.api.write(p, r.verb, c.ref(&r), func() (api.Object, error) { return c.apply(&r) })
 	typed, _ := obj.(T)
 	return typed, err
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/trace"
 )
@@ -15,6 +17,20 @@ func (p *Process) Record(e trace.Entry) {
 
 func (p *Process) traceWrite(verb string, ref api.Ref, old, now api.Object, err error) {
 	p.Record(trace.Entry{Type: trace.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
+}
+
+// traceWritten traces a write that the server has answered with obj or err. It returns the object's reference, which for a generated name differs
+// from that of the request.
+func (p *Process) traceWritten(verb string, ref api.Ref, old, obj api.Object, err error) api.Ref {
+	now := old
+	if err == nil {
+		if ref.Key == "" || strings.HasSuffix(ref.Key, "/") {
+			ref = api.RefTo(obj) // the server has generated the name
+		}
+		now = p.engine.store.Lookup(ref.Kind, ref.Key)
+	}
+	p.traceWrite(verb, ref, old, now, err)
+	return ref
 }
 
 func (p *Process) traceCall(call api.Call, verb string, err error) {
