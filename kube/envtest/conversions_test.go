@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/volsim/volsim/kube/envtest"
 )
@@ -43,11 +44,11 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {capacity: {type: integer}}}}}}
 `
 
-// TestConversions: a test serves the conversion webhooks of its definitions where the environment says.
+// TestConversions: a test serves the conversion webhooks of its definitions where the environment says, also for types that no scheme has.
 func TestConversions(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "boxes.yaml"), []byte(boxes), 0o600))
-	env := &envtest.Environment{CRDDirectoryPaths: []string{dir}}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{dir}, WebhookInstallOptions: envtest.WebhookInstallOptions{IgnoreSchemeConvertible: true}}
 	cfg, err := env.Start()
 	require.NoError(t, err)
 	hooks := env.WebhookInstallOptions
@@ -97,4 +98,19 @@ func convert(w http.ResponseWriter, req *http.Request) {
 	}
 	review.Response = map[string]any{"uid": review.Request.UID, "result": map[string]any{"status": "Success"}, "convertedObjects": converted}
 	_ = json.NewEncoder(w).Encode(review)
+}
+
+// definitionIn returns spec.conversion of the definition of boxes.
+func definitionIn(t *testing.T, cfg *rest.Config) map[string]any {
+	t.Helper()
+	definitions := dynamic.NewForConfigOrDie(cfg).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	got, err := definitions.Get(t.Context(), "boxes.example.com", metav1.GetOptions{})
+	require.NoError(t, err)
+	conversion, _, err := unstructured.NestedMap(got.Object, "spec", "conversion")
+	require.NoError(t, err)
+	return conversion
+}
+
+func hookURL(hooks envtest.WebhookInstallOptions, path string) string {
+	return "https://" + net.JoinHostPort(hooks.LocalServingHost, strconv.Itoa(hooks.LocalServingPort)) + path
 }

@@ -26,7 +26,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -41,6 +43,10 @@ import (
 type Environment struct {
 	// Config is that of clients. Start sets it.
 	Config *rest.Config
+	// Scheme has the types of custom kinds. Definitions of kinds that it can convert (conversion.Hub and conversion.Convertible of controller-runtime)
+	// get the conversion webhook that the test serves; those of other kinds get none, whatever the manifest says. Without one, it is scheme.Scheme
+	// of client-go.
+	Scheme *runtime.Scheme
 	// BinaryAssetsDirectory is ignored: there are no binaries. It is for suites that set it.
 	BinaryAssetsDirectory string
 	// CRDDirectoryPaths are files, and folders with files, of CustomResourceDefinitions in YAML or JSON. Start stores their objects, and skips
@@ -48,7 +54,7 @@ type Environment struct {
 	CRDDirectoryPaths []string
 	// ErrorIfCRDPathMissing makes Start fail if one of the paths does not exist. By default it is ignored.
 	ErrorIfCRDPathMissing bool
-	// CRDInstallOptions has further paths.
+	// CRDInstallOptions has further paths, and may have another scheme.
 	CRDInstallOptions CRDInstallOptions
 	// WebhookInstallOptions has configurations of admission webhooks, and says where the test serves them and conversion webhooks.
 	WebhookInstallOptions WebhookInstallOptions
@@ -68,6 +74,8 @@ type Environment struct {
 
 // CRDInstallOptions are further definitions to store.
 type CRDInstallOptions struct {
+	// Scheme is like Environment.Scheme, and comes first.
+	Scheme *runtime.Scheme
 	// Paths are like Environment.CRDDirectoryPaths.
 	Paths []string
 	// ErrorIfPathMissing is like Environment.ErrorIfCRDPathMissing.
@@ -97,11 +105,9 @@ func (env *Environment) Start() (*rest.Config, error) {
 		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
 	)
 	hooks := &env.WebhookInstallOptions
-	err = errors.Join(
-		hooks.applyDefinitions(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
-		hooks.applyDefinitions(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
-		hooks.applyConfigurations(c),
-	)
+	if err = hooks.prepare(); err == nil {
+		err = env.install(c)
+	}
 	var listener net.Listener
 	if err == nil {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -125,6 +131,25 @@ func (env *Environment) Start() (*rest.Config, error) {
 	return env.Config, nil
 }
 
+// install stores the objects of the manifests.
+func (env *Environment) install(c *volsim.Cluster) error {
+	if env.Scheme == nil {
+		env.Scheme = scheme.Scheme
+	}
+	if env.CRDInstallOptions.Scheme == nil {
+		env.CRDInstallOptions.Scheme = env.Scheme
+	}
+	i := &installer{hooks: &env.WebhookInstallOptions}
+	if len(env.CRDDirectoryPaths)+len(env.CRDInstallOptions.Paths) > 0 {
+		i.convertible = convertible(env.CRDInstallOptions.Scheme)
+	}
+	return errors.Join(
+		i.applyDefinitions(c, env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing),
+		i.applyDefinitions(c, env.CRDInstallOptions.Paths, env.CRDInstallOptions.ErrorIfPathMissing),
+		env.WebhookInstallOptions.applyConfigurations(c),
+	)
+}
+
 // Stop ends the cluster. It does nothing if the environment was not started.
 func (env *Environment) Stop() error {
 	if env.cluster == nil {
@@ -144,7 +169,7 @@ func (env *Environment) Do(fn func(c *volsim.Cluster)) {
 
 // applyDefinitions stores the CustomResourceDefinitions of files, and of the files in folders, in the order of their names. Other documents are
 // skipped, such as a kustomization.yaml.
-func (o *WebhookInstallOptions) applyDefinitions(c *volsim.Cluster, paths []string, mustExist bool) error {
+func (i *installer) applyDefinitions(c *volsim.Cluster, paths []string, mustExist bool) error {
 	for _, path := range paths {
 		files, err := manifests(path)
 		if errors.Is(err, fs.ErrNotExist) && !mustExist {
@@ -156,7 +181,7 @@ func (o *WebhookInstallOptions) applyDefinitions(c *volsim.Cluster, paths []stri
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			if err == nil {
-				data, err = o.definitions(data)
+				data, err = i.definitions(data)
 			}
 			if err == nil {
 				err = c.Apply(data)
@@ -169,8 +194,8 @@ func (o *WebhookInstallOptions) applyDefinitions(c *volsim.Cluster, paths []stri
 	return nil
 }
 
-// definitions returns the documents of a manifest that are CustomResourceDefinitions. The test serves their conversion webhooks.
-func (o *WebhookInstallOptions) definitions(manifest []byte) ([]byte, error) {
+// definitions returns the documents of a manifest that are CustomResourceDefinitions, with the conversion that they have in the test.
+func (i *installer) definitions(manifest []byte) ([]byte, error) {
 	var kept [][]byte
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	for {
@@ -188,13 +213,8 @@ func (o *WebhookInstallOptions) definitions(manifest []byte) ([]byte, error) {
 		if obj.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
-		client, _, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "conversion", "webhook", "clientConfig")
-		if client, ok := client.(map[string]any); ok && err == nil {
-			if err = o.prepare(); err == nil {
-				o.redirectClient(client)
-				document, err = yaml.Marshal(obj.Object)
-			}
-			if err != nil {
+		if i.setConversion(obj) {
+			if document, err = yaml.Marshal(obj.Object); err != nil {
 				return nil, err
 			}
 		}

@@ -28,13 +28,13 @@ import (
 	"github.com/volsim/volsim"
 )
 
-// WebhookInstallOptions are configurations of admission webhooks that run in the test. Start chooses where the test serves them, unless it is
-// set, and stores the configurations with that address in the place of the service that they name. It does so with definitions of custom kinds that
-// have a conversion webhook, too.
+// WebhookInstallOptions are configurations of admission webhooks that run in the test. Start chooses where the test serves them, and its conversion
+// webhook at /convert, unless it is set. It stores the configurations with that address in the place of the service that they name.
 type WebhookInstallOptions struct {
-	// Paths are files, and folders with files, of MutatingWebhookConfigurations and ValidatingWebhookConfigurations in YAML or JSON. With none, the
-	// default, and without conversion webhooks, Start leaves the other fields as they are.
+	// Paths are files, and folders with files, of MutatingWebhookConfigurations and ValidatingWebhookConfigurations in YAML or JSON.
 	Paths []string
+	// IgnoreSchemeConvertible gives all definitions the conversion webhook of the test, whatever types the scheme has.
+	IgnoreSchemeConvertible bool
 	// IgnoreErrorIfPathMissing lets Start ignore paths that do not exist. By default it fails.
 	IgnoreErrorIfPathMissing bool
 	// LocalServingHost and LocalServingPort are where the test has to serve the webhooks. The defaults are 127.0.0.1 and a port that is free.
@@ -109,12 +109,6 @@ func (o *WebhookInstallOptions) remove() error {
 
 // applyConfigurations stores the configurations in all files.
 func (o *WebhookInstallOptions) applyConfigurations(c *volsim.Cluster) error {
-	if len(o.Paths) == 0 {
-		return nil
-	}
-	if err := o.prepare(); err != nil {
-		return err
-	}
 	for _, path := range o.Paths {
 		files, err := manifests(path)
 		if errors.Is(err, fs.ErrNotExist) && o.IgnoreErrorIfPathMissing {
@@ -171,17 +165,17 @@ func (o *WebhookInstallOptions) redirect(configuration map[string]any) {
 		fields, _ := hook.(map[string]any)
 		client, _ := fields["clientConfig"].(map[string]any)
 		if client != nil { // otherwise validation refuses it
-			o.redirectClient(client)
+			client["caBundle"] = base64.StdEncoding.EncodeToString(o.LocalServingCAData)
+		}
+		if service, ok := client["service"].(map[string]any); ok {
+			path, _ := service["path"].(string)
+			delete(client, "service")
+			client["url"] = o.url(path)
 		}
 	}
 }
 
-// redirectClient lets one webhook be where the test serves it.
-func (o *WebhookInstallOptions) redirectClient(client map[string]any) {
-	client["caBundle"] = base64.StdEncoding.EncodeToString(o.LocalServingCAData)
-	if service, ok := client["service"].(map[string]any); ok {
-		path, _ := service["path"].(string)
-		delete(client, "service")
-		client["url"] = "https://" + net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort)) + "/" + strings.TrimPrefix(path, "/")
-	}
+// url returns where the test serves the webhook of a path.
+func (o *WebhookInstallOptions) url(path string) string {
+	return "https://" + net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort)) + "/" + strings.TrimPrefix(path, "/")
 }
