@@ -44,6 +44,7 @@ type conversions struct {
 	used    []string              // keys of those that it has used
 	failed  []string              // keys of errors, which hold for one request
 	again   bool                  // the request is done again: no webhook is asked
+	passes  bool                  // a request or a watch event runs in passes, which collect what webhooks are to be asked about
 }
 
 // converted is the answer of a webhook for one object: the fields that it may change, or the error.
@@ -168,10 +169,18 @@ func (s *Server) InVersionOf(obj, like api.Object) (api.Object, error) {
 // ToStorage implements store.Converter.
 func (s *Server) ToStorage(obj api.Object) (api.Object, error) {
 	data, ok := obj.(*plain.Object)
-	if !ok || len(s.conversions.kinds) == 0 {
+	if !ok {
 		return obj, nil
 	}
-	c := s.conversions.kinds[api.KindOf(obj)]
+	kind := api.KindOf(obj)
+	if known := s.store.Describe(kind); known == nil || !known.Converted {
+		return obj, nil
+	}
+	r := s.resourceOf(kind)
+	if r == nil {
+		return obj, nil
+	}
+	c := s.conversionOf(r)
 	if c == nil || data.GroupVersionKind().Version == c.storage {
 		return obj, nil
 	}
@@ -195,8 +204,12 @@ func (s *Server) convertTo(c *conversion, obj *plain.Object, version string) (ap
 		out.APIVersion = c.groupVersion(version)
 		return out, nil
 	case known == nil:
-		s.conversions.pending = append(s.conversions.pending, &unconverted{key: key, conversion: c, from: obj.DeepCopyObject().(*plain.Object), to: version})
-		return nil, errUnanswered
+		asked := &unconverted{key: key, conversion: c, from: obj.DeepCopyObject().(*plain.Object), to: version}
+		if s.conversions.passes {
+			s.conversions.pending = append(s.conversions.pending, asked)
+			return nil, errUnanswered
+		}
+		known = s.convertNow(asked)
 	}
 	s.conversions.used = append(s.conversions.used, key)
 	if known.Failure != "" {
@@ -207,6 +220,28 @@ func (s *Server) convertTo(c *conversion, obj *plain.Object, version string) (ap
 	out.Labels, out.Annotations = maps.Clone(known.Labels), maps.Clone(known.Annotations)
 	out.SetContent(runtime.DeepCopyJSON(known.Content))
 	return out, nil
+}
+
+// convertNow asks a webhook about an object that no request writes: the user or a controller does. Such a write cannot be tried again, so the server keeps
+// its lock, and a webhook that uses the API meanwhile times out (API-491). The script gets the answer before the write.
+func (s *Server) convertNow(asked *unconverted) *converted {
+	ctx := s.controllers.ended
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	s.askAll(ctx, nil, []*unconverted{asked})
+	s.record(reviewMessage{Conversions: map[string]*converted{asked.key: asked.answer}})
+	return asked.answer
+}
+
+// receiveConversions keeps answers of webhooks.
+func (s *Server) receiveConversions(answers map[string]*converted) {
+	if s.conversions.known == nil {
+		s.conversions.kinds, s.conversions.known = map[api.Kind]*conversion{}, map[string]*converted{}
+	}
+	for key, answer := range answers {
+		s.conversions.keep(key, answer)
+	}
 }
 
 // completed returns an object that may be stored as it is read before it is converted (API-484).
@@ -260,21 +295,21 @@ func (s *Server) beginConversions(answers *Answers, again bool) {
 	c := &s.conversions
 	c.begin()
 	c.again = again
-	for _, key := range c.failed {
-		delete(c.known, key)
-	}
-	if c.failed = nil; len(c.known) > maxConverted {
+	if c.forget(); len(c.known) > maxConverted {
 		clear(c.known)
 	}
 	if answers == nil {
 		return
 	}
-	if c.known == nil {
-		c.kinds, c.known = map[api.Kind]*conversion{}, map[string]*converted{}
+	s.receiveConversions(answers.Conversions)
+}
+
+// forget forgets errors: the next write asks again.
+func (c *conversions) forget() {
+	for _, key := range c.failed {
+		delete(c.known, key)
 	}
-	for key, answer := range answers.Conversions {
-		c.keep(key, answer)
-	}
+	c.failed = nil
 }
 
 // keep keeps the answer of a webhook. An error is that of one request.
@@ -306,7 +341,9 @@ func (s *Server) lateEncoder(ctx context.Context, encode encoder) encoder {
 		s.beginConversions(nil, false)
 		for {
 			s.conversions.begin()
+			s.conversions.passes = true
 			data, err := encode(obj)
+			s.conversions.passes = false
 			objs := s.conversions.pending
 			if len(objs) == 0 {
 				return data, err

@@ -118,6 +118,7 @@ func New(cfg Config) *Server {
 func (s *Server) Do(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.conversions.forget()
 	fn()
 }
 

@@ -32,6 +32,8 @@ type reviewMessage struct {
 	// ID is the number of the question that Answer answers.
 	ID     uint64   `json:"id,omitempty"`
 	Answer *verdict `json:"answer,omitempty"`
+	// Conversions are answers of conversion webhooks about the write that follows.
+	Conversions map[string]*converted `json:"conversions,omitempty"`
 }
 
 // Admitter is a Backend whose controllers' writes can be reviewed.
@@ -106,6 +108,10 @@ func (s *Server) receive(msg reviewMessage) error {
 		}
 		c.begun, c.open = true, map[uint64]openQuestion{}
 		backend.SetAdmission(s)
+		return nil
+	}
+	if msg.Conversions != nil {
+		s.receiveConversions(msg.Conversions)
 		return nil
 	}
 	asked, ok := c.open[msg.ID]

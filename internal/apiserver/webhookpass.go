@@ -19,6 +19,7 @@ const requestTimeout = 34 * time.Second
 func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	answers, again := answersIn(r.context)
 	s.beginConversions(answers, again)
+	defer func() { s.conversions.again = false }()
 	writes := r.verb != verbGet && r.verb != verbList
 	asks, policies := writes && s.asksWebhooks(r), writes && s.needsPolicies(r)
 	online := s.cfg.Webhooks != nil && !again
@@ -46,7 +47,9 @@ func (s *Server) handleOnline(r *request, q *reviews) ([]byte, int, error) {
 	for {
 		// API-394: each pass takes the objects as they are by then.
 		begin(r.copy(s.codec))
+		s.conversions.passes = true
 		s.store.DryRun(func() { _, _, _ = s.handle(q.request) }) // its error is that of the request, too
+		s.conversions.passes = false
 		objs := s.conversions.pending
 		if len(q.pending) == 0 && len(objs) == 0 {
 			break

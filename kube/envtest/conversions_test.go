@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/kube/envtest"
 )
 
@@ -72,12 +74,27 @@ func TestConversions(t *testing.T) {
 	got, err := in("v1").Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"size": int64(3)}, got.Object["spec"])
+	box.SetName("b")
+	env.Do(func(c *volsim.Cluster) {
+		before := calls.Load()
+		require.NoError(t, c.Create(box), "API-491")
+		require.Greater(t, calls.Load(), before, "API-491: it is stored in the storage version")
+		box.Object["apiVersion"], box.Object["spec"] = "example.com/v2", map[string]any{"capacity": int64(4)}
+		require.NoError(t, c.Update(box), "API-491")
+	})
+	got, err = in("v1").Get(t.Context(), "b", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"size": int64(4)}, got.Object["spec"], "API-491")
 	require.NoError(t, env.Stop())
 	require.NoDirExists(t, hooks.LocalServingCertDir)
 }
 
+// calls counts the calls of convert.
+var calls atomic.Int64
+
 // convert is the handler of a conversion webhook.
 func convert(w http.ResponseWriter, req *http.Request) {
+	calls.Add(1)
 	var review struct {
 		metav1.TypeMeta
 		Request struct {

@@ -16,7 +16,7 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		return none, t.badRequest("create", "the object is nil")
 	}
 	if opts.Tried.key != "" {
-		return obj, t.createPrepared(obj, opts.Tried.key)
+		return t.createPrepared(obj, opts.Tried.key)
 	}
 	if !opts.Owned {
 		obj = t.strategy.shallow(obj)
@@ -170,15 +170,20 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (store
 	return stored, false, nil
 }
 
-// createPrepared stores an object that Prepare completed.
-func (t *table[T]) createPrepared(obj T, key string) error {
+// createPrepared stores an object that Prepare completed, and returns it as stored.
+func (t *table[T]) createPrepared(obj T, key string) (T, error) {
+	var none T
 	t.warnOf(obj, nil)
 	if err := t.store.chargeQuotas(t.resource, obj, nil, api.Main, t.store.dry); err != nil {
-		return err
+		return none, err
 	}
 	if c := t.whole().Get(key); c != nil {
-		return t.alreadyExists(metaOf(obj), c.obj)
+		return none, t.alreadyExists(metaOf(obj), c.obj)
 	}
-	t.insert(key, obj, !t.store.asGiven)
-	return nil
+	stored, err := t.toStorage(obj)
+	if err != nil {
+		return none, err
+	}
+	t.insert(key, stored, !t.store.asGiven)
+	return stored, nil
 }
