@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 // build returns the program of a package, built in a directory of its module.
 func build(t *testing.T, dir, pkg string) string {
 	t.Helper()
-	name := dir
+	name := filepath.Base(dir)
 	if !filepath.IsLocal(dir) {
 		name = path.Base(pkg) // it is of this project
 	}
