@@ -19,7 +19,7 @@ import (
 //   - the stream of a watch over HTTP; with it, all of net/http but the numbers and names of the protocol
 //
 // What is removed is not called: the compiler reports a reference that is left, and the traces of all lessons are the same in the page
-// and in the command (internal/proof/browser).
+// and in the command (internal/proof/browser/playground).
 
 // unused are the names of files that are not copied.
 var unused = map[string]bool{

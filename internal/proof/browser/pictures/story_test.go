@@ -1,4 +1,4 @@
-package browser
+package pictures
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/internal/proof/browser/page"
 	"github.com/volsim/volsim/internal/tools/picture/samples"
 )
 
@@ -19,15 +20,15 @@ func TestScript(t *testing.T) {
 	}
 	// A command leads to what it caused.
 	p.click(`#script .chapterLink[title="Zoom to this chapter"]`)
-	eval[any](p, `[...document.querySelectorAll("#script .command")].find((e) => e.innerText.includes("poweroff")).click()`)
+	page.Eval[any](p.Page, `[...document.querySelectorAll("#script .command")].find((e) => e.innerText.includes("poweroff")).click()`)
 	require.Equal(t, p.find(`e.type === 7 && e.lane === "Component kubelet/n1"`), p.shown().Step)
 	require.Contains(t, p.text("#script .chosen"), "fault node n1 poweroff", "the command of the step is marked")
 	// A click on a mark shows the step.
 	p.press(kb.Home)
 	p.press("0")
 	at := p.where(p.find(`e.rule.startsWith("ATT")`)) // its mark is not beside those of another command
-	p.do(chromedp.MouseClickXY(at.X, at.Y))
-	require.True(t, eval[bool](p, `document.getElementById("script").hidden`))
+	p.Do(chromedp.MouseClickXY(at.X, at.Y))
+	require.True(t, page.Eval[bool](p.Page, `document.getElementById("script").hidden`))
 	require.NotEmpty(t, p.text("#step h2"))
 	p.press("s")
 	require.Contains(t, p.text("#script .chosen"), "advance 2m")
@@ -35,16 +36,16 @@ func TestScript(t *testing.T) {
 
 func TestChapters(t *testing.T) {
 	p := open(t, samples.Failover)
-	require.Greater(t, eval[int](p, `(() => {
+	require.Greater(t, page.Eval[int](p.Page, `(() => {
 		const c = document.getElementById("story"), pixels = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
 		return new Set(pixels).size;
 	})()`), 8, "the chapters are drawn")
 	whole := p.shown().View
-	box := eval[place](p,
+	box := page.Eval[place](p.Page,
 		`(() => { const b = document.getElementById("story").getBoundingClientRect(); return { x: b.right - 60, y: b.top + 8 }; })()`)
-	p.do(chromedp.MouseEvent("mouseMoved", box.X, box.Y))
+	p.Do(chromedp.MouseEvent("mouseMoved", box.X, box.Y))
 	require.Contains(t, p.text("#tip"), "Another pod replaces it")
-	p.do(chromedp.MouseClickXY(box.X, box.Y))
+	p.Do(chromedp.MouseClickXY(box.X, box.Y))
 	zoomed := p.shown()
 	require.Greater(t, zoomed.View.From, whole.From)
 	require.Equal(t, p.find(`e.type === 2 && e.lane === "Pod default/db-0" && e.head === "delete"`), zoomed.Step)
@@ -53,22 +54,22 @@ func TestChapters(t *testing.T) {
 
 func TestPlay(t *testing.T) {
 	p := open(t, samples.Failover)
-	p.do(chromedp.SetValue("#speed", "16"))
-	eval[any](p, `document.getElementById("speed").dispatchEvent(new Event("change"))`)
+	p.Do(chromedp.SetValue("#speed", "16"))
+	page.Eval[any](p.Page, `document.getElementById("speed").dispatchEvent(new Event("change"))`)
 	p.press(" ")
-	require.Equal(t, "Pause", eval[string](p, `document.getElementById("play").getAttribute("aria-label")`))
+	require.Equal(t, "Pause", page.Eval[string](p.Page, `document.getElementById("play").getAttribute("aria-label")`))
 	require.Eventually(t, func() bool { return p.shown().Step >= p.startup()+5 }, patience, 50*time.Millisecond, "it plays")
 	p.click("#play")
-	require.Equal(t, "Play", eval[string](p, `document.getElementById("play").getAttribute("aria-label")`))
+	require.Equal(t, "Play", page.Eval[string](p.Page, `document.getElementById("play").getAttribute("aria-label")`))
 	step := p.shown().Step
-	p.do(chromedp.Sleep(200 * time.Millisecond))
+	p.Do(chromedp.Sleep(200 * time.Millisecond))
 	require.Equal(t, step, p.shown().Step, "it pauses")
 	// It stops at the end.
 	p.press(kb.End)
 	p.press(kb.ArrowLeft)
 	p.press(" ")
 	require.Eventually(t, func() bool {
-		return eval[string](p, `document.getElementById("play").getAttribute("aria-label")`) == "Play"
+		return page.Eval[string](p.Page, `document.getElementById("play").getAttribute("aria-label")`) == "Play"
 	}, patience, 50*time.Millisecond)
 	require.Equal(t, p.run.Trace.Len()-1, p.shown().Step)
 }
@@ -77,8 +78,8 @@ func TestSearch(t *testing.T) {
 	p := open(t, samples.Failover)
 	all := p.shown().Steps
 	p.press("f")
-	require.Equal(t, "search", eval[string](p, `document.activeElement.id`))
-	eval[any](p, `void (document.activeElement.value = "")`)
+	require.Equal(t, "search", page.Eval[string](p.Page, `document.activeElement.id`))
+	page.Eval[any](p.Page, `void (document.activeElement.value = "")`)
 	p.press("multi-attach")
 	found := p.shown()
 	require.NotZero(t, found.Steps)
@@ -96,9 +97,9 @@ func TestSpan(t *testing.T) {
 		p := open(t, samples.Failover)
 		p.click("#" + axis)
 		all := p.shown()
-		box := eval[struct{ X, Y, Width float64 }](p,
+		box := page.Eval[struct{ X, Y, Width float64 }](p.Page,
 			`(() => { const b = document.getElementById("axis").getBoundingClientRect(); return { x: b.left, y: b.top + 20, width: b.width }; })()`)
-		p.do(chromedp.DragAndDropXY(box.X+box.Width*0.3, box.Y, box.X+box.Width*0.6, box.Y, 6))
+		p.Do(chromedp.DragAndDropXY(box.X+box.Width*0.3, box.Y, box.X+box.Width*0.6, box.Y, 6))
 		part := p.shown()
 		require.NotZero(t, part.Steps, axis)
 		require.Less(t, part.Steps, all.Steps, axis)
@@ -106,7 +107,7 @@ func TestSpan(t *testing.T) {
 		p.shoot("span-" + axis)
 		p.click("#span")
 		require.Equal(t, all.Steps, p.shown().Steps, axis)
-		require.False(t, eval[bool](p, `document.getElementById("clear").checkVisibility()`))
+		require.False(t, page.Eval[bool](p.Page, `document.getElementById("clear").checkVisibility()`))
 	}
 }
 

@@ -1,4 +1,4 @@
-package browser
+package playground
 
 import (
 	"fmt"
@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/proof/browser/page"
 )
 
 func TestLoadEditRun(t *testing.T) {
 	p := open(t, "")
-	took := eval[float64](p, `playground.firstPicture`)
+	took := page.Eval[float64](p.Page, `playground.firstPicture`)
 	fmt.Printf("first picture after %.0f ms\n", took)
 	require.Contains(t, p.text("#objects"), "PersistentVolumeClaim")
 	require.Contains(t, p.text("#status"), "ok, seed 0")
@@ -20,7 +22,7 @@ func TestLoadEditRun(t *testing.T) {
 	text := p.state().Text
 	p.write(strings.Replace(text, "settle", "setle", 1))
 	require.Contains(t, p.text("#problems"), `line 5: unknown command "setle"`)
-	require.NotZero(t, eval[int](p, `document.querySelectorAll(".cm-lintRange-error, .cm-lint-marker-error").length`))
+	require.NotZero(t, page.Eval[int](p.Page, `document.querySelectorAll(".cm-lintRange-error, .cm-lint-marker-error").length`))
 	require.Contains(t, p.text("#objects"), "PersistentVolumeClaim")
 	p.write(strings.Replace(text, "storage: 5Gi", "storage: 7Gi", 1))
 	require.Empty(t, p.text("#problems"))
@@ -48,7 +50,7 @@ func TestTime(t *testing.T) {
 	worst := 0.0
 	for range 20 {
 		p.click("#forward")
-		worst = max(worst, eval[float64](p, `playground.took.do`))
+		worst = max(worst, page.Eval[float64](p.Page, `playground.took.do`))
 	}
 	fmt.Printf("the slowest of 20 events took %.1f ms in the worker\n", worst)
 }
@@ -57,9 +59,9 @@ func TestTime(t *testing.T) {
 func TestFork(t *testing.T) {
 	p := open(t, "")
 	first := p.state()
-	eval[any](p, `(() => { const s = document.getElementById("slider"); s.value = Math.floor(s.max / 2); s.oninput(); })()`)
+	page.Eval[any](p.Page, `(() => { const s = document.getElementById("slider"); s.value = Math.floor(s.max / 2); s.oninput(); })()`)
 	require.Less(t, p.state().Tick, first.End)
-	eval[any](p, `(() => { document.getElementById("op").value = "Attach"; })()`)
+	page.Eval[any](p.Page, `(() => { document.getElementById("op").value = "Attach"; })()`)
 	p.click("#fail")
 	forked := p.state()
 	require.Equal(t, []string{"a", "b"}, forked.Futures)
@@ -78,7 +80,7 @@ func TestExplanation(t *testing.T) {
 	p := open(t, "")
 	p.click(`[data-object="pvc/default/data"]`)
 	require.Contains(t, p.text("#explanation"), "pvc/default/data is Bound")
-	eval[any](p, `(() => { const s = document.getElementById("slider"); s.value = 3; s.oninput(); })()`)
+	page.Eval[any](p.Page, `(() => { const s = document.getElementById("slider"); s.value = 3; s.oninput(); })()`)
 	require.Contains(t, p.text("#explanation"), "pvc/default/data is Pending")
 }
 
@@ -86,7 +88,7 @@ func TestExplanation(t *testing.T) {
 func TestKeys(t *testing.T) {
 	p := open(t, "")
 	press := func(key string) {
-		eval[any](p, fmt.Sprintf(`void document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true }))`, key))
+		page.Eval[any](p.Page, fmt.Sprintf(`void document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true }))`, key))
 		p.idle()
 	}
 	end := p.state().End
@@ -100,7 +102,7 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, end, p.state().Tick)
 	press("m")
 	require.Contains(t, p.state().Text, "settle\nadvance 1m\n")
-	require.Empty(t, eval[[]string](p, `[...document.querySelectorAll("button, input, select, textarea")]
+	require.Empty(t, page.Eval[[]string](p.Page, `[...document.querySelectorAll("button, input, select, textarea")]
 		.filter((e) => !(e.textContent.trim() && e.tagName === "BUTTON") && !e.getAttribute("aria-label") && !e.closest("label")).map((e) => e.outerHTML)`))
 }
 

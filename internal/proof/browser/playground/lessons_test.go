@@ -1,4 +1,4 @@
-package browser
+package playground
 
 import (
 	"bytes"
@@ -11,22 +11,23 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/internal/proof/browser/page"
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // ask sends a request to the simulator in the page.
 func ask[T any](p *tab, method string, args map[string]any) T {
-	p.t.Helper()
+	p.T.Helper()
 	data, err := json.Marshal(args)
-	require.NoError(p.t, err)
-	return eval[T](p, fmt.Sprintf(`playground.ask(%q, %s)`, method, data))
+	require.NoError(p.T, err)
+	return page.Eval[T](p.Page, fmt.Sprintf(`playground.ask(%q, %s)`, method, data))
 }
 
 // The trace of every lesson and problem is byte-identical in the browser and in the command.
 func TestTraces(t *testing.T) {
 	p := open(t, "")
 	var files []string
-	for _, pattern := range []string{"../../../examples/*/lesson.txtar", "../../../problems/*.txtar"} {
+	for _, pattern := range []string{"../../../../examples/*/lesson.txtar", "../../../../problems/*.txtar"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, found)
@@ -56,10 +57,10 @@ func TestLessons(t *testing.T) {
 	p := open(t, "#open=13-a-driver-that-fails")
 	require.Contains(t, p.text("#lessonText"), "What to try next")
 	require.Contains(t, p.state().Text, "A driver that fails")
-	ids := eval[[]string](p, `[...document.querySelectorAll("#open option")].map((o) => o.value).filter((v) => /^\d\d-/.test(v))`)
+	ids := page.Eval[[]string](p.Page, `[...document.querySelectorAll("#open option")].map((o) => o.value).filter((v) => /^\d\d-/.test(v))`)
 	require.GreaterOrEqual(t, len(ids), 20)
 	for _, id := range ids {
-		eval[any](p, fmt.Sprintf(`(() => { const o = document.getElementById("open"); o.value = %q; o.onchange(); })()`, id))
+		page.Eval[any](p.Page, fmt.Sprintf(`(() => { const o = document.getElementById("open"); o.value = %q; o.onchange(); })()`, id))
 		require.Empty(t, p.state().Failures, id)
 		require.NotEmpty(t, p.text("#questionText"), id)
 		p.click("#check")
@@ -74,10 +75,10 @@ func TestLessons(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	p := open(t, "")
 	p.click("#seeds")
-	eval[any](p, `(() => { document.getElementById("goal").value = "expect pod/web node=n1"; document.getElementById("count").value = 60; })()`)
+	page.Eval[any](p.Page, `(() => { document.getElementById("goal").value = "expect pod/web node=n1"; document.getElementById("count").value = 60; })()`)
 	p.click("#sweep")
-	require.Eventually(t, func() bool { return eval[bool](p, `!document.getElementById("sweep").disabled`) }, patience, 100e6)
-	require.NotZero(t, eval[int](p, `document.querySelectorAll("#foundSeeds button").length`), p.text("#found"))
+	require.Eventually(t, func() bool { return page.Eval[bool](p.Page, `!document.getElementById("sweep").disabled`) }, patience, 100e6)
+	require.NotZero(t, page.Eval[int](p.Page, `document.querySelectorAll("#foundSeeds button").length`), p.text("#found"))
 	p.click("#foundSeeds button")
 	require.Equal(t, []string{"a", "b"}, p.state().Futures)
 	require.NotEmpty(t, p.text("#differenceText"))
@@ -85,12 +86,12 @@ func TestSeeds(t *testing.T) {
 
 func TestDump(t *testing.T) {
 	p := open(t, "")
-	text, err := os.ReadFile("../../../cmd/volsim/testdata/waiting-claims.yaml")
+	text, err := os.ReadFile("../../../../cmd/volsim/testdata/waiting-claims.yaml")
 	require.NoError(t, err)
 	data, err := json.Marshal(string(text))
 	require.NoError(t, err)
 	p.click("#dump")
-	eval[any](p, fmt.Sprintf(`(() => { document.getElementById("dumpText").value = %s; })()`, data))
+	page.Eval[any](p.Page, fmt.Sprintf(`(() => { document.getElementById("dumpText").value = %s; })()`, data))
 	p.click("#dumpExplain")
 	require.Eventually(t, func() bool { return len(p.text("#dumpAnswer")) > 10 }, patience, 100e6)
 	require.Contains(t, p.text("#dumpAnswer"), `its storage class "gp33" does not exist`)
@@ -102,13 +103,13 @@ func TestDump(t *testing.T) {
 // A link carries both futures and the moment.
 func TestLink(t *testing.T) {
 	p := open(t, "")
-	eval[any](p, `(() => { const s = document.getElementById("slider"); s.value = 60; s.oninput(); })()`)
+	page.Eval[any](p.Page, `(() => { const s = document.getElementById("slider"); s.value = 60; s.oninput(); })()`)
 	p.idle()
 	p.click("#cut")
 	p.click("#back")
 	before := p.state()
 	p.click("#share")
-	link := eval[string](p, `location.hash`)
+	link := page.Eval[string](p.Page, `location.hash`)
 	require.Contains(t, link, "#s=")
 	other := open(t, link)
 	after := other.state()
@@ -121,11 +122,11 @@ func TestOffline(t *testing.T) {
 	p := open(t, "")
 	require.Eventually(t, func() bool {
 		// A worker that has filled its cache answers requests only when it is activated.
-		return eval[bool](p, `navigator.serviceWorker.getRegistration().then((r) => r?.active?.state === "activated")`) &&
-			eval[bool](p, `caches.keys().then(async (k) => k.length > 0 && (await (await caches.open(k[0])).keys()).length >= 8)`)
+		return page.Eval[bool](p.Page, `navigator.serviceWorker.getRegistration().then((r) => r?.active?.state === "activated")`) &&
+			page.Eval[bool](p.Page, `caches.keys().then(async (k) => k.length > 0 && (await (await caches.open(k[0])).keys()).length >= 8)`)
 	}, patience, 200e6)
 	p.server.Close()
-	p.do(chromedp.Reload())
+	p.Do(chromedp.Reload())
 	p.ready()
 	require.Contains(t, p.text("#objects"), "PersistentVolumeClaim")
 }
@@ -134,11 +135,11 @@ func TestOffline(t *testing.T) {
 func TestWidths(t *testing.T) {
 	p := open(t, "#open=12-a-node-dies")
 	for _, size := range [][2]int64{{360, 740}, {1440, 900}, {3840, 2160}} {
-		p.do(chromedp.EmulateViewport(size[0], size[1]))
+		p.Do(chromedp.EmulateViewport(size[0], size[1]))
 		for _, theme := range []string{"light", "dark"} {
-			eval[any](p, fmt.Sprintf(`(() => { document.documentElement.dataset.theme = %q; dispatchEvent(new Event("resize")); })()`, theme))
+			page.Eval[any](p.Page, fmt.Sprintf(`(() => { document.documentElement.dataset.theme = %q; dispatchEvent(new Event("resize")); })()`, theme))
 			p.click(`#objects button.object`)
-			require.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "%v: the page is too wide", size)
+			require.LessOrEqual(t, page.Eval[int](p.Page, `document.documentElement.scrollWidth - innerWidth`), 0, "%v: the page is too wide", size)
 			p.shoot(fmt.Sprintf("%d-%s", size[0], theme))
 		}
 	}

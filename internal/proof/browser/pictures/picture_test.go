@@ -1,4 +1,4 @@
-package browser
+package pictures
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/internal/proof/browser/page"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/internal/tools/picture/samples"
 )
@@ -25,7 +26,7 @@ func TestLoad(t *testing.T) {
 	require.Equal(t, "A database whose node dies", p.text("h1"))
 	require.Contains(t, p.text("#summary"), "22m40s of virtual time from 2026-01-01 00:00:00 UTC")
 	require.Equal(t, p.run.Trace.Len()-p.startup(), p.shown().Steps)
-	require.Greater(t, eval[int](p, colours), 8)
+	require.Greater(t, page.Eval[int](p.Page, colours), 8)
 	labels := p.text("#labels")
 	for _, want := range []string{"db-0", "db-1", "data", "n1", "pvc-"} {
 		require.Contains(t, labels, want)
@@ -41,7 +42,7 @@ func TestLoad(t *testing.T) {
 func TestLabelsDoNotOverlap(t *testing.T) {
 	p := open(t, samples.Failover)
 	p.shown()
-	overlaps := eval[[]string](p, `(() => {
+	overlaps := page.Eval[[]string](p.Page, `(() => {
 		const boxes = [...document.querySelectorAll("#labels > *")].map((e) => [e.innerText, e.getBoundingClientRect()]), column = document.getElementById("labels").getBoundingClientRect(), bad = [];
 		boxes.forEach(([a, x], i) => {
 			if (x.right > column.right + 1) bad.push(a + " is too wide");
@@ -50,7 +51,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 		return bad;
 	})()`)
 	require.Empty(t, overlaps)
-	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`),
+	require.Equal(t, 0, page.Eval[int](p.Page, `document.documentElement.scrollWidth - document.documentElement.clientWidth`),
 		"the page is no wider than the window")
 }
 
@@ -60,7 +61,7 @@ func TestHoverShowsTheDecisionWithItsRule(t *testing.T) {
 	step := p.find(`e.type === 0 && e.rule === "MNT-009"`)
 	at := p.where(step)
 	require.Equal(t, 1, at.Steps)
-	p.do(chromedp.MouseEvent("mouseMoved", at.X, at.Y))
+	p.Do(chromedp.MouseEvent("mouseMoved", at.X, at.Y))
 	tip := p.text("#tip")
 	require.Contains(t, tip, "Decision")
 	require.Contains(t, tip, "sync failed: unmounted volumes=[data]")
@@ -68,8 +69,8 @@ func TestHoverShowsTheDecisionWithItsRule(t *testing.T) {
 	require.Contains(t, tip, "failed sync: retry after", "the text of the rule")
 	require.Contains(t, tip, "kubelet/n2")
 	p.shoot("hover")
-	p.do(chromedp.MouseEvent("mouseMoved", at.X, 30))
-	require.True(t, eval[bool](p, `document.getElementById("tip").hidden`))
+	p.Do(chromedp.MouseEvent("mouseMoved", at.X, 30))
+	require.True(t, page.Eval[bool](p.Page, `document.getElementById("tip").hidden`))
 }
 
 func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
@@ -78,11 +79,11 @@ func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
 	step := p.find(`e.type === 1 && e.head === "patch-status" && e.lane === "Node n1" && e.text === "changed" && e.pause > 0`)
 	at := p.where(step)
 	if at.Steps > 1 {
-		p.do(chromedp.MouseClickXY(at.X, at.Y)) // zooms in
+		p.Do(chromedp.MouseClickXY(at.X, at.Y)) // zooms in
 		p.shown()
 		at = p.where(step)
 	}
-	p.do(chromedp.MouseClickXY(at.X, at.Y))
+	p.Do(chromedp.MouseClickXY(at.X, at.Y))
 	require.Equal(t, step, p.shown().Step)
 	require.Contains(t, p.text("#step .changes"), "status.conditions")
 	require.Contains(t, p.text("#step .yaml"), "kind: Node\n")
@@ -92,7 +93,7 @@ func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
 	// A later step shows a later version of the object.
 	later := p.find(`e.type === 2 && e.lane === "Node n1" && e.head === "patch-status"`)
 	before := p.text("#step .yaml")
-	eval[any](p, "picture.select("+itoa(later)+")")
+	page.Eval[any](p.Page, "picture.select("+itoa(later)+")")
 	require.Contains(t, p.text("#step .yaml"), "reason: NodeStatusUnknown")
 	require.NotContains(t, before, "reason: NodeStatusUnknown")
 }
@@ -100,12 +101,12 @@ func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
 // A write names the decision behind it and links to it.
 func TestStepsSayWhy(t *testing.T) {
 	p := open(t, samples.Failover)
-	eval[any](p, "picture.select("+itoa(p.find(`e.rule === "ATT-070"`))+")")
+	page.Eval[any](p.Page, "picture.select("+itoa(p.find(`e.rule === "ATT-070"`))+")")
 	require.Contains(t, p.text("#step h2"), "do not attach")
 	require.Contains(t, p.text("#step .rule"), "ATT-070")
 	require.Contains(t, p.text("#step .rule"), "docs/rules/attach.md")
 	p.shoot("picture")
-	eval[any](p, "picture.select("+itoa(p.find(`e.type === 1 && e.lane.startsWith("VolumeAttachment") && e.text === "created"`))+")")
+	page.Eval[any](p.Page, "picture.select("+itoa(p.find(`e.type === 1 && e.lane.startsWith("VolumeAttachment") && e.text === "created"`))+")")
 	require.Contains(t, p.text("#step .why"), "ATT-068")
 	require.Contains(t, p.text("#step .rule"), "ATT-068")
 	write := p.shown().Step
@@ -119,7 +120,7 @@ func TestClickOnABarShowsTheObjectAtThatMoment(t *testing.T) {
 	p.shown()
 	bound := p.find(`e.rule === "BIND-060d"`)
 	at := p.where(bound)
-	p.do(chromedp.MouseClickXY(at.X+60, at.Y+16))
+	p.Do(chromedp.MouseClickXY(at.X+60, at.Y+16))
 	require.Contains(t, p.text("#step .yaml"), "kind: PersistentVolumeClaim\n")
 	require.Contains(t, p.text("#step .yaml"), "phase: Bound")
 }
@@ -142,7 +143,7 @@ func TestSteps(t *testing.T) {
 	p.press(kb.Home)
 	require.Equal(t, begin, p.shown().Step)
 	// On one lane only.
-	eval[any](p, "picture.select("+itoa(p.find(`e.lane === "Node n1"`))+")")
+	page.Eval[any](p.Page, "picture.select("+itoa(p.find(`e.lane === "Node n1"`))+")")
 	first := p.shown()
 	p.press(kb.ArrowRight, chromedp.KeyModifiers(chromedp.ModifierShift))
 	second := p.shown()
@@ -171,9 +172,9 @@ func TestFilters(t *testing.T) {
 	p.click("#clear")
 	require.Equal(t, all.Steps, p.shown().Steps)
 	// By actor.
-	p.do(chromedp.SetValue("#actor",
-		eval[string](p, `[...document.querySelectorAll("#actor option")].find((o) => o.textContent === "attachdetach-controller").value`)))
-	eval[any](p, `document.getElementById("actor").dispatchEvent(new Event("change"))`)
+	p.Do(chromedp.SetValue("#actor",
+		page.Eval[string](p.Page, `[...document.querySelectorAll("#actor option")].find((o) => o.textContent === "attachdetach-controller").value`)))
+	page.Eval[any](p.Page, `document.getElementById("actor").dispatchEvent(new Event("change"))`)
 	byActor := p.shown()
 	require.Less(t, byActor.Steps, all.Steps)
 	require.NotZero(t, byActor.Steps)
@@ -213,28 +214,28 @@ func TestZoomPanAndAxes(t *testing.T) {
 	// Dragging pans the timeline.
 	p.press("+")
 	before := p.shown().View
-	box := eval[place](p,
+	box := page.Eval[place](p.Page,
 		`(() => { const b = document.getElementById("plot").getBoundingClientRect(); return { x: b.left + b.width / 2, y: b.bottom - 12 }; })()`)
-	p.do(chromedp.DragAndDropXY(box.X, box.Y, box.X-120, box.Y, 6))
+	p.Do(chromedp.DragAndDropXY(box.X, box.Y, box.X-120, box.Y, 6))
 	require.Greater(t, p.shown().View.From, before.From)
 	require.Equal(t, -1, p.shown().Step, "a drag is no click")
 }
 
 func TestDark(t *testing.T) {
 	p := open(t, samples.Failover)
-	light := eval[string](p, `getComputedStyle(document.body).backgroundColor`)
+	light := page.Eval[string](p.Page, `getComputedStyle(document.body).backgroundColor`)
 	p.press("d")
 	p.press(kb.End)
-	require.NotEqual(t, light, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
-	require.Equal(t, "dark", eval[string](p, `document.documentElement.dataset.theme`))
+	require.NotEqual(t, light, page.Eval[string](p.Page, `getComputedStyle(document.body).backgroundColor`))
+	require.Equal(t, "dark", page.Eval[string](p.Page, `document.documentElement.dataset.theme`))
 	p.shoot("dark")
 }
 
 func TestListOfSteps(t *testing.T) {
 	p := open(t, samples.Failover)
 	p.press("l")
-	require.False(t, eval[bool](p, `document.getElementById("log").hidden`))
-	rows := eval[int](p, `document.querySelectorAll("#log .logLine").length`)
+	require.False(t, page.Eval[bool](p.Page, `document.getElementById("log").hidden`))
+	rows := page.Eval[int](p.Page, `document.querySelectorAll("#log .logLine").length`)
 	require.Greater(t, rows, 10)
 	require.Less(t, rows, p.run.Trace.Len(), "only what is in sight")
 	p.click("#log .logLine:nth-child(3)")
@@ -246,16 +247,16 @@ func TestListOfSteps(t *testing.T) {
 func TestHostileRun(t *testing.T) {
 	p := open(t, samples.Hostile)
 	require.Equal(t, `</title><script>alert("title")</script>`, p.text("h1"))
-	require.Equal(t, 2, eval[int](p, `document.scripts.length`))
-	require.Equal(t, 0, eval[int](p, `document.images.length`))
+	require.Equal(t, 2, page.Eval[int](p.Page, `document.scripts.length`))
+	require.Equal(t, 0, page.Eval[int](p.Page, `document.images.length`))
 	step := p.find(`e.type === 2 && e.lane === "PersistentVolumeClaim default/evil"`)
-	eval[any](p, "picture.select("+itoa(step)+")")
+	page.Eval[any](p.Page, "picture.select("+itoa(step)+")")
 	require.Contains(t, p.text("#step .yaml"), `</script><script>alert('annotation')</script><!--`)
 	require.Contains(t, p.text("#step .yaml"), `<img src=x onerror=`)
-	require.Equal(t, 0, eval[int](p, `document.images.length`))
+	require.Equal(t, 0, page.Eval[int](p.Page, `document.images.length`))
 	violation := p.find(`e.type === 10`)
 	at := p.where(violation)
-	p.do(chromedp.MouseEvent("mouseMoved", at.X, at.Y))
+	p.Do(chromedp.MouseEvent("mouseMoved", at.X, at.Y))
 	require.Contains(t, p.text("#tip"), "<b>bold</b>: an & in the text (BIND-066, BIND-012)")
 	p.shoot("hostile")
 }
@@ -266,7 +267,7 @@ func TestManyObjects(t *testing.T) {
 	all := p.shown()
 	require.Greater(t, all.Lanes, 2000)
 	require.Less(t, all.Drawn, 2000)
-	require.Less(t, eval[int](p, `document.querySelectorAll("*").length`), 600)
+	require.Less(t, page.Eval[int](p.Page, `document.querySelectorAll("*").length`), 600)
 	p.shoot("many")
 	p.filter("pvc/data-17")
 	require.Equal(t, 1, p.shown().Lanes, "the whole name of one is not a part of others")
@@ -278,10 +279,10 @@ func TestManyObjects(t *testing.T) {
 	p.press(kb.End)
 	last := p.shown()
 	require.Equal(t, p.run.Trace.Len()-1, last.Step)
-	require.Contains(t, p.text("#labels"), eval[string](p, `document.querySelector("#labels .chosen .name")?.innerText ?? "nothing"`),
+	require.Contains(t, p.text("#labels"), page.Eval[string](p.Page, `document.querySelector("#labels .chosen .name")?.innerText ?? "nothing"`),
 		"the lane of the step is in sight")
-	p.do(chromedp.SetValue("#order", "related"))
-	eval[any](p, `document.getElementById("order").dispatchEvent(new Event("change"))`)
+	p.Do(chromedp.SetValue("#order", "related"))
+	page.Eval[any](p.Page, `document.getElementById("order").dispatchEvent(new Event("change"))`)
 	require.Contains(t, p.text("#labels .groupLabel"), "data-0")
 }
 
@@ -291,8 +292,8 @@ func TestLinkToAStep(t *testing.T) {
 	p.press(kb.Home)
 	p.press(kb.ArrowRight)
 	step := p.startup() + 1
-	require.Equal(t, "#"+itoa(step+1), eval[string](p, `location.hash`))
-	p.do(chromedp.Reload())
+	require.Equal(t, "#"+itoa(step+1), page.Eval[string](p.Page, `location.hash`))
+	p.Do(chromedp.Reload())
 	require.Equal(t, step, p.shown().Step)
 }
 
@@ -309,21 +310,21 @@ func TestNothing(t *testing.T) {
 func TestPrint(t *testing.T) {
 	p := open(t, samples.Failover)
 	p.press("d")
-	eval[any](p, "picture.select("+itoa(p.find(`e.rule === "MATCH-015"`))+")")
-	pdf, err := chromedp.Run(p.ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
+	page.Eval[any](p.Page, "picture.select("+itoa(p.find(`e.rule === "MATCH-015"`))+")")
+	pdf, err := chromedp.Run(p.Ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
 	require.NoError(t, err)
 	require.Greater(t, len(pdf), 20_000)
 	// The printed version is light, has every lane and every step, and is hidden on the screen.
-	require.Equal(t, p.shown().Lanes, eval[int](p, `document.querySelectorAll("#paper .paperLabel").length`))
-	require.Equal(t, p.run.Trace.Len()-p.startup(), eval[int](p, `document.querySelectorAll("#paper .steps tbody tr").length`))
-	require.Contains(t, eval[string](p, `document.querySelector("#paper .paperStep").textContent`), "MATCH-015")
-	require.Equal(t, "#ffffff", eval[string](p, `getComputedStyle(document.getElementById("paper")).getPropertyValue("--ground")`))
+	require.Equal(t, p.shown().Lanes, page.Eval[int](p.Page, `document.querySelectorAll("#paper .paperLabel").length`))
+	require.Equal(t, p.run.Trace.Len()-p.startup(), page.Eval[int](p.Page, `document.querySelectorAll("#paper .steps tbody tr").length`))
+	require.Contains(t, page.Eval[string](p.Page, `document.querySelector("#paper .paperStep").textContent`), "MATCH-015")
+	require.Equal(t, "#ffffff", page.Eval[string](p.Page, `getComputedStyle(document.getElementById("paper")).getPropertyValue("--ground")`))
 	const display, background = `getComputedStyle(document.getElementById("paper")).display`, `getComputedStyle(document.body).backgroundColor`
-	require.Equal(t, "none", eval[string](p, display))
-	_, err = chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	require.Equal(t, "none", page.Eval[string](p.Page, display))
+	_, err = chromedp.Call(p.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 	require.NoError(t, err)
-	require.Equal(t, "block", eval[string](p, display))
-	require.Equal(t, "rgb(255, 255, 255)", eval[string](p, background))
+	require.Equal(t, "block", page.Eval[string](p.Page, display))
+	require.Equal(t, "rgb(255, 255, 255)", page.Eval[string](p.Page, background))
 	if *shots != "" {
 		require.NoError(t, os.WriteFile(filepath.Join(*shots, "print.pdf"), pdf, 0o644))
 	}
@@ -332,15 +333,15 @@ func TestPrint(t *testing.T) {
 // On a narrow screen the details are below the timeline.
 func TestNarrow(t *testing.T) {
 	p := open(t, samples.Failover)
-	p.do(chromedp.EmulateViewport(420, 800))
+	p.Do(chromedp.EmulateViewport(420, 800))
 	p.press(kb.End)
 	p.shown()
-	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`))
-	require.True(t, eval[bool](p,
+	require.Equal(t, 0, page.Eval[int](p.Page, `document.documentElement.scrollWidth - document.documentElement.clientWidth`))
+	require.True(t, page.Eval[bool](p.Page,
 		`document.getElementById("panel").getBoundingClientRect().top >= document.getElementById("timeline").getBoundingClientRect().bottom - 1`))
-	require.True(t, eval[bool](p,
+	require.True(t, page.Eval[bool](p.Page,
 		`document.getElementById("timeline").getBoundingClientRect().top < document.querySelector(".filters").getBoundingClientRect().top`),
 		"the lanes come first")
-	require.Zero(t, eval[int](p, `scrollY`), "steps do not scroll the page")
+	require.Zero(t, page.Eval[int](p.Page, `scrollY`), "steps do not scroll the page")
 	p.shoot("narrow")
 }

@@ -1,2 +1,0 @@
-// Package browser tests the playground (web) in Chromium.
-package browser

@@ -1,0 +1,2 @@
+// Package pictures tests the pictures that package tools/picture writes in Chromium.
+package pictures

@@ -1,0 +1,2 @@
+// Package playground tests the playground (web) in Chromium.
+package playground
