@@ -42,6 +42,7 @@ func TestPolicies(t *testing.T) {
 	deleted := file("deleted.txtar", "apply -f policy.yaml\napply -f good.yaml\nsettle\ndelete pvc good\n"+claimsOfScript)
 	const refused = "is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: bad"
 	policy := file("policy.yaml", refusesClaims)
+	manifest := file("manifest.yaml", refusesClaims+"---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: bad}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n")
 	parameters := file("parameters.yaml", `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: p}
@@ -71,6 +72,8 @@ webhooks: [{name: w.example.com, clientConfig: {url: "https://w"}, admissionRevi
 		{"API-429", "a claim that it refuses", []string{"run", bad}, exitFailed, refused},
 		{"API-429", "a delete", []string{"run", deleted}, exitFailed, refused},
 		{"API-429", "a sweep", []string{"sweep", "--seeds", "1..3", bad}, exitFailed, refused},
+		{"API-429", "a search", []string{"sweep", "--exhaustive", bad}, exitFailed, refused},
+		{"API-429", "choices of a search", []string{"sweep", "--choices", "0", manifest}, 0, refused},
 		{"API-429", "a step of a prediction", []string{"predict", "-f", "testdata/running.yaml", "-f", policy, "--", "delete", "pvc/shop/data-db-0"}, exitFailed, refused},
 		{"API-429", "an eviction", []string{"predict", "-f", "testdata/running.yaml", "--", "apply", "-f", policy, "then", "drain", "ip-10-0-1-20"}, exitFailed, refused},
 		{"API-429", "a dump without the parameters", []string{"predict", "-f", "testdata/running.yaml", "-f", parameters, "--", "delete", "pod/shop/db-0"}, 0,
@@ -82,6 +85,7 @@ webhooks: [{name: w.example.com, clientConfig: {url: "https://w"}, admissionRevi
 			status, out, errOut := shell("", tt.args...)
 			require.Equal(t, tt.status, status, "%s%s", out, errOut)
 			require.Contains(t, out+errOut, tt.want)
+			require.NotContains(t, errOut, "have no effect")
 		})
 	}
 }

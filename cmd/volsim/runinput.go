@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
@@ -39,7 +41,8 @@ func (s *input) noteUnsimulated(w io.Writer) {
 		fmt.Fprintf(w, "volsim: left out: %s%s: the files have no CustomResourceDefinition of that kind; everything else is simulated\n",
 			strings.Join(left, ", "), more)
 	}
-	if kinds := s.StoredOnly(); len(kinds) > 0 {
+	// The command follows policies.
+	if kinds := slices.DeleteFunc(s.StoredOnly(), func(kind string) bool { return apiserver.IsPolicyKind(api.Kind(kind)) }); len(kinds) > 0 {
 		fmt.Fprintf(w, "volsim: no controllers are simulated for %s: their objects are stored, and have no effect\n", strings.Join(kinds, ", "))
 	}
 }

@@ -42,7 +42,7 @@ func (f *sweepFlags) modelOf(cmd *cobra.Command, name string, data []byte) (swep
 	if !script.IsManifest(name, data) {
 		return f.scriptModel(cmd, name, data)
 	}
-	m := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}
+	m := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All(), Policies: followPolicies}
 	model, err := m.Model()
 	if err != nil {
 		return swept{}, fmt.Errorf("%s: %w", name, err)
@@ -57,7 +57,7 @@ func (f *sweepFlags) scriptModel(cmd *cobra.Command, name string, data []byte) (
 			return swept{}, usageError{fmt.Errorf("invalid --%s for a script; %s", not.flag, not.instead)}
 		}
 	}
-	script, err := explore.ReadScript(name, data)
+	script, err := readSweepScript(name, data)
 	if err != nil {
 		return swept{}, err
 	}

@@ -64,6 +64,9 @@ func FollowPolicies(e *engine.Engine) {
 	})
 }
 
+// IsPolicyKind reports whether a kind is one of admission policies or of their bindings.
+func IsPolicyKind(kind api.Kind) bool { return slices.Contains(policyKinds, kind) }
+
 var policyKinds = []api.Kind{mutatingPolicies, validatingPolicies, mutatingBindings, validatingBindings}
 
 // followPolicies keeps s.policies from now on.

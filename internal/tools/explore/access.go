@@ -13,7 +13,8 @@ import (
 type access struct {
 	// all marks an event that depends on every other: after it the driver of the run acts, or an actor started or crashed.
 	all bool
-	// wide marks an event of a dependent actor: it may read everything except the memory of independent actors.
+	// wide marks an event of a dependent actor, or with a write that is reviewed: it may read everything except the memory of independent
+	// actors.
 	wide  bool
 	cells []cell
 }
@@ -120,6 +121,8 @@ func (a *access) note(t *tracker, f *engine.Footprint, independent bool) {
 			if call.Verb != "get" {
 				// Admission reads classes.
 				a.reads(kindCell.named(string(api.StorageClass)))
+				// A review may read every object (API-429).
+				a.wide = a.wide || t.engine.Admission() != nil
 			}
 		}
 		for _, obj := range effect.Objects {

@@ -26,6 +26,8 @@ type Manifest struct {
 	Until time.Duration
 	// Check are the invariants that are checked; nil is none.
 	Check []check.Invariant
+	// Policies lets the admission policies of a cluster take effect; with nil they have none.
+	Policies func(*volsim.Cluster)
 	// Starting explores the orders in which controllers start, too. Otherwise they start in a fixed order before anything is created.
 	Starting bool
 }
@@ -75,6 +77,9 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 	c, err := volsim.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("explore: %w", err)
+	}
+	if m.Policies != nil {
+		m.Policies(c)
 	}
 	if !started {
 		if err := c.Settle(); err != nil {

@@ -21,7 +21,7 @@ type Script struct {
 	Range string
 	// Chosen is true if the script itself chooses the invariants. Otherwise all are checked.
 	Chosen bool
-	// Policies is script.Options.Policies of the runs with seeds. Searches evaluate no policies.
+	// Policies is script.Options.Policies.
 	Policies func(*volsim.Cluster)
 	// Some is true if the script must succeed with only one of these seeds.
 	Some bool
@@ -96,7 +96,7 @@ func (s *Script) Model(until time.Duration) Model {
 	depends := s.script.Dependencies()
 	return func(choose func(n int) int) (*Run, error) {
 		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until, Quiet: true,
-			Remains: &s.remains})
+			Remains: &s.remains, Policies: s.Policies})
 		if err != nil {
 			return nil, err
 		}
