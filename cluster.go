@@ -120,7 +120,7 @@ func New(cfg Config) (*Cluster, error) {
 }
 
 // StoredOnly lists, by name, the kinds of objects in the cluster for which Kubernetes or an operator has controllers and volsim has none. Such
-// objects are stored and have no effect: a Deployment gets no pods.
+// objects are stored and have no effect: an Ingress gets no address.
 func (c *Cluster) StoredOnly() []api.Kind {
 	s := c.engine.Store()
 	return slices.DeleteFunc(s.Kinds(), func(kind api.Kind) bool { return store.Simulated(kind) || s.Describe(kind).Passive })

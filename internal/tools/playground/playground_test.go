@@ -241,3 +241,21 @@ func TestDump(t *testing.T) {
 	got = ask[answer](t, s, "dump", map[string]any{"text": string(text), "steps": "nothing"})
 	require.Contains(t, got.Text, "No data is lost through this change")
 }
+
+// TestWithoutEffect: the summary of a run names the kinds of its objects that have no effect in the page.
+func TestWithoutEffect(t *testing.T) {
+	const policy = `apply -f policy.yaml
+-- policy.yaml --
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*"]}]}
+  validations: [{expression: "false"}]
+`
+	for text, want := range map[string]string{claim: "ok, seed 0, 30s of virtual time", policy: "ok, seed 0, 0s of virtual time; stored without effect: ValidatingAdmissionPolicy"} {
+		s := playground.New()
+		got := ask[loaded](t, s, "load", map[string]any{"run": "a", "text": text})
+		require.Equal(t, want, got.State.Summary)
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/internal/tools/report"
 	"github.com/volsim/volsim/internal/tools/script"
@@ -124,9 +126,23 @@ type names struct {
 	Controllers []string `json:"controllers"`
 }
 
+// withoutEffect says which kinds of the script's objects have no effect in the page, "" if all have one. Admission policies are among them, which
+// take effect in the command: what evaluates them is too large for the page.
+func (r *Run) withoutEffect() string {
+	var kinds []string
+	for _, kind := range r.session.Cluster().StoredOnly() {
+		name, _ := objkinds.Split(string(kind))
+		kinds = append(kinds, name)
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	return "; stored without effect: " + strings.Join(kinds, ", ")
+}
+
 func (r *Run) state() *state {
 	st := &state{
-		Text: r.text, Seed: r.result.Seed, Summary: r.result.Summary(), Commands: []line{}, Failures: []script.Problem{}, Violations: []string{},
+		Text: r.text, Seed: r.result.Seed, Summary: r.result.Summary() + r.withoutEffect(), Commands: []line{}, Failures: []script.Problem{}, Violations: []string{},
 	}
 	for _, t := range r.ticks {
 		st.Times, st.Seqs, st.Lines = append(st.Times, t.at), append(st.Seqs, t.seq), append(st.Lines, t.line)
