@@ -114,3 +114,19 @@ func TestExport(t *testing.T) {
 		require.Contains(t, strings.ToLower(text), strings.ToLower(want), format)
 	}
 }
+
+// TestWithoutEffect: the page says that it evaluates no admission policies.
+func TestWithoutEffect(t *testing.T) {
+	p := open(t, "")
+	p.write(`apply -f policy.yaml
+-- policy.yaml --
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*"]}]}
+  validations: [{expression: "false"}]
+`)
+	require.Equal(t, "ok, seed 0, 0s of virtual time; stored without effect: ValidatingAdmissionPolicy", p.text("#status"))
+	p.shoot("without-effect")
+}
