@@ -122,7 +122,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.begin(text, files, pace, journal)
+	s, err := f.begin(text, files, pace, journal, guard)
 	if err != nil {
 		return errors.Join(err, journal.close())
 	}
@@ -145,7 +145,7 @@ type served struct {
 }
 
 // begin makes the cluster: it runs the script of its beginning.
-func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace, j *journal) (*served, error) {
+func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace, j *journal, g *guard) (*served, error) {
 	parsed, err := script.Parse("serve", txtar.Format(&txtar.Archive{Comment: []byte(text), Files: files}))
 	if err != nil {
 		return nil, f.explained(err)
@@ -153,9 +153,10 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 	s := &served{journal: j}
 	opts := script.Options{Controllers: addAccounts, Server: func(c *volsim.Cluster) script.Server {
 		cfg := serverConfig(c)
-		cfg.Sent, cfg.Webhooks = j.sent, apiserver.NewWebhooks(f.services)
+		cfg.Sent, cfg.Webhooks, cfg.TokenKey = j.sent, apiserver.NewWebhooks(f.services), []byte(g.token)
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
 		s.clock.Pause()
+		g.issued = s.server.Issued
 		return requestsTo(s.server)
 	}}
 	if s.session, err = script.Begin(parsed, opts); err != nil {
@@ -224,6 +225,11 @@ func requestsTo(server http.RoundTripper) script.Server {
 		}
 		req.Header.Set("User-Agent", r.Client)
 		req.Header.Set("Content-Type", r.MediaType)
+		if r.As != "" {
+			req.Header.Set("Impersonate-User", r.As)
+			req.Header["Impersonate-Group"] = r.Groups
+			req.Header.Set("Impersonate-Uid", r.UID)
+		}
 		var answers *apiserver.Answers // a script asks no webhooks
 		if r.Webhooks != "" {
 			if err := json.Unmarshal([]byte(r.Webhooks), &answers); err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -39,7 +40,7 @@ func TestServeProtocols(t *testing.T) {
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(authority))
-	const configmaps = "/api/v1/namespaces/default/configmaps"
+	const configmaps, accounts = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/serviceaccounts"
 	for _, test := range []struct {
 		proto, name string
 		http2       bool
@@ -53,10 +54,11 @@ func TestServeProtocols(t *testing.T) {
 			protocols.SetHTTP2(test.http2)
 			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: protocols}}
 			defer client.CloseIdleConnections()
+			token := field("token")
 			send := func(method, path, body string, code int) string {
 				req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
 				require.NoError(t, err)
-				req.Header.Set("Authorization", "Bearer "+field("token"))
+				req.Header.Set("Authorization", "Bearer "+token)
 				resp, err := client.Do(req)
 				require.NoError(t, err)
 				defer resp.Body.Close()
@@ -73,6 +75,17 @@ func TestServeProtocols(t *testing.T) {
 			require.Contains(t, send("GET", configmaps+"?watch=true&timeoutSeconds=1", "", http.StatusOK), `"name":"`+test.name+`"`)
 			require.Equal(t, "404 page not found\n", send("GET", "/none", "", http.StatusNotFound))
 			send("DELETE", configmaps+"/"+test.name, "", http.StatusOK)
+			// API-492: a token of a ServiceAccount is one, too, unless somebody else has made it.
+			send("POST", accounts, `{"metadata":{"name":"`+test.name+`"}}`, http.StatusCreated)
+			var issued struct{ Status struct{ Token string } }
+			require.NoError(t, json.Unmarshal([]byte(send("POST", accounts+"/"+test.name+"/token", "{}", http.StatusCreated)), &issued))
+			token = issued.Status.Token
+			require.Contains(t, send("GET", configmaps, "", http.StatusForbidden), "system:serviceaccount:default:"+test.name)
+			head, payload, _ := strings.Cut(token, ".")
+			payload, _, _ = strings.Cut(payload, ".")
+			for _, token = range []string{"eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".", head + "." + payload + ".", head + "." + payload + ".AAAA"} {
+				send("GET", configmaps, "", http.StatusUnauthorized)
+			}
 		})
 	}
 	resp, err := http.Get("http" + strings.TrimPrefix(r.url, "https"))

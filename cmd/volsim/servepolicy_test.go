@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -49,4 +51,41 @@ func TestServePolicies(t *testing.T) {
 			require.Equal(t, want, got[:min(len(got), len(want))])
 		})
 	}
+}
+
+const userPolicy = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy","metadata":{"name":"users"},"spec":{"reinvocationPolicy":"Never",
+	"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]},
+	"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'user': request.userInfo.username, 'groups': request.userInfo.groups.join(' ')}}"}}]}}`
+
+// TestServeUsers: users have the permissions of their roles, and do the same in the script of the run (API-492, API-493, API-503).
+func TestServeUsers(t *testing.T) {
+	r := serving(t, serveFlags{time: "settle"})
+	send := func(code int, line, body string, headers ...string) string {
+		t.Helper()
+		got, text := r.send(line, body, headers...)
+		require.Equal(t, code, got, text)
+		return text
+	}
+	const configMaps, roles = "/api/v1/namespaces/default/configmaps", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
+	send(201, "POST /apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies", userPolicy)
+	send(201, "POST /apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings", strings.ReplaceAll(labelBinding, "labels", "users"))
+	send(201, "POST /api/v1/namespaces/default/serviceaccounts", `{"metadata":{"name":"operator"}}`)
+	send(403, "POST "+configMaps, `{"metadata":{"name":"refused"}}`, "Impersonate-User: bob")
+	send(201, "POST "+roles+"roles", `{"metadata":{"name":"writer"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]}`)
+	send(201, "POST "+roles+"rolebindings", `{"metadata":{"name":"writer"},"roleRef":{"kind":"Role","name":"writer"},
+		"subjects":[{"kind":"User","name":"bob"},{"kind":"ServiceAccount","name":"operator","namespace":"default"}]}`)
+	require.Contains(t, send(201, "POST "+configMaps, `{"metadata":{"name":"a"}}`, "Impersonate-User: bob", "Impersonate-Group: g"), `"groups":"g system:authenticated","user":"bob"`)
+	var issued struct{ Status struct{ Token string } }
+	require.NoError(t, json.Unmarshal([]byte(send(201, "POST /api/v1/namespaces/default/serviceaccounts/operator/token", "{}")), &issued))
+	require.Contains(t, send(201, "POST "+configMaps, `{"metadata":{"name":"b"}}`, "Authorization: Bearer "+issued.Status.Token), `"user":"system:serviceaccount:default:operator"`)
+	send(403, "GET "+configMaps, "", "Authorization: Bearer "+issued.Status.Token)
+	_, want := r.send("GET /volsim/trace", "")
+	r.stop()
+	got := command(t, "run", "-q", "--trace", "-", r.record)
+	_, got, _ = strings.Cut(got, "\n") // the result of the script
+	require.Equal(t, want, got[:min(len(got), len(want))])
+	script, err := os.ReadFile(r.record)
+	require.NoError(t, err)
+	require.Contains(t, string(script), "--as=bob --as-group=g,system:authenticated")
+	require.NotContains(t, string(script), "refused", "what is forbidden has no effect")
 }

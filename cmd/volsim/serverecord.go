@@ -124,6 +124,12 @@ func (j *journal) sent(s apiserver.Sent, code int) {
 	if s.ContentType != "" && s.ContentType != "application/json" {
 		words = append(words, "--type="+s.ContentType)
 	}
+	if u := s.User; u != nil {
+		words = append(words, "--as="+u.Username, "--as-group="+strings.Join(u.Groups, ","))
+		if u.UID != "" {
+			words = append(words, "--as-uid="+u.UID)
+		}
+	}
 	if s.Answers != nil {
 		if data, err := json.Marshal(s.Answers); err == nil {
 			words = append(words, "--webhooks="+string(data))

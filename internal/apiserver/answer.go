@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -41,6 +42,15 @@ func (a *answer) setHeaders(h http.Header) {
 	for name, values := range a.header {
 		h[name] = values
 	}
+}
+
+// refusal answers a request that its client may not make.
+func refusal(req *http.Request, err error) *answer {
+	a := failure(req, nil, err)
+	if apierrors.IsForbidden(err) {
+		a.header = http.Header{"X-Content-Type-Options": {"nosniff"}}
+	}
+	return a
 }
 
 // failure answers with a Status, or with a text for a path that does not exist.

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apicel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
 
@@ -97,13 +95,6 @@ func typeOfStruct(t reflect.Type) *apicel.DeclType {
 	return apicel.NewObjectType("kubernetes."+name, fields)
 }
 
-// anyone is the authorizer in expressions: it allows everything.
-type anyone struct{}
-
-func (anyone) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionAllow, "", nil
-}
-
 // requested is the resource that authorizer.requestResource is about.
 type requested struct{ *attributes }
 
@@ -132,9 +123,10 @@ func (q *reviews) celValues(a *attributes, version *resource, obj, old []byte) (
 		return nil, err
 	}
 	client := &user.DefaultInfo{Name: given.UserInfo.Username, Groups: given.UserInfo.Groups}
+	permissions := expressionAuthorizer{q.server}
 	values := map[string]any{
-		"namespaceObject": nil, "authorizer": library.NewAuthorizerVal(client, anyone{}),
-		"authorizer.requestResource": library.NewResourceAuthorizerVal(client, anyone{}, requested{a}),
+		"namespaceObject": nil, "authorizer": library.NewAuthorizerVal(client, permissions),
+		"authorizer.requestResource": library.NewResourceAuthorizerVal(client, permissions, requested{a}),
 	}
 	for name, text := range map[string][]byte{"request": data, "object": given.Object.Raw, "oldObject": given.OldObject.Raw} {
 		var value map[string]any

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -47,6 +49,8 @@ type Config struct {
 	// Sent is called with each request that may have written something, and the code of its answer, with the lock held, before Wrote. Nil
 	// does nothing.
 	Sent func(Sent, int)
+	// TokenKey signs the tokens of ServiceAccounts, so that nobody else can make one. Without a key they have no signature.
+	TokenKey []byte
 	// Webhooks asks the webhooks that the configurations in the cluster name about the writes of clients. Nil asks none.
 	Webhooks *Webhooks
 	// Hooks slow requests down and order deliveries. The zero value does neither.
@@ -68,6 +72,8 @@ type Sent struct {
 	// Client is the name in User-Agent.
 	Client, ContentType string
 	Body                []byte
+	// User is who makes the request (API-503); nil for the administrator.
+	User *authenticationv1.UserInfo
 	// Answers are those of webhooks, nil if none was asked. With WithAnswers they are the answers when the request is done again.
 	Answers *Answers
 }

@@ -337,10 +337,13 @@ func (s *Server) checkSchemaAtOnce(r *request, obj, old api.Object) error {
 	return s.checkSchema(r, obj, old)
 }
 
-// checkSchema refuses a custom object that violates its schema. old is the stored object, nil for a create: what was wrong before may stay as it
+// checkSchema refuses a custom object that violates its schema, and a role or binding that its writer may not grant. old is the stored object, nil for a create: what was wrong before may stay as it
 // is.
 func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	if err := r.checkKind(obj.GetName()); err != nil && (old == nil || obj.GetResourceVersion() == old.GetResourceVersion()) {
+		return err
+	}
+	if err := s.checkEscalation(r, obj, old); err != nil {
 		return err
 	}
 	v := s.customVersion(r.resource)

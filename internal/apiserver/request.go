@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -40,9 +41,10 @@ const (
 
 // request is a parsed request for objects.
 type request struct {
-	actor       string // in whose name it writes
-	client      string // the name in User-Agent
-	manager     string // the owner of the fields that it writes, for managedFields
+	actor       string                     // in whose name it writes
+	client      string                     // the name in User-Agent
+	user        *authenticationv1.UserInfo // nil for the administrator
+	manager     string                     // the owner of the fields that it writes, for managedFields
 	verb        string
 	resource    *resource
 	subresource string // "" for none

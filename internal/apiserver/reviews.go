@@ -6,10 +6,13 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/rbac"
 )
 
 // newReviews returns the resources that answer who the client is and what it may do.
@@ -32,7 +35,7 @@ func newReviews() []*resource {
 	return list
 }
 
-// review answers a review. Every client may do everything, as a member of system:masters may.
+// review answers a review.
 func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
 	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, r.resource.gvk())
 	if err != nil {
@@ -44,26 +47,122 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 		return nil, 0, err
 	}
 	obj = reviewed
-	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true}
-	everything := []string{"*"}
+	if err := checkReview(obj.(api.Object)); err != nil {
+		return nil, 0, err
+	}
+	s.ownReview(r, obj.(api.Object))
+	who := r.userInfo()
 	switch review := obj.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
-		review.Status = allowed
+		review.Status = s.access(who, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
 	case *authorizationv1.SubjectAccessReview:
-		review.Status = allowed
+		review.Status = s.access(subjectOf(review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
 	case *authorizationv1.LocalSubjectAccessReview:
-		review.Status = allowed
+		review.Status = s.access(subjectOf(review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
 	case *authorizationv1.SelfSubjectRulesReview:
-		review.Status = authorizationv1.SubjectRulesReviewStatus{
-			ResourceRules:    []authorizationv1.ResourceRule{{Verbs: everything, APIGroups: everything, Resources: everything}},
-			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: everything, NonResourceURLs: everything}},
-		}
+		review.Status = s.rules(who, review.Spec.Namespace)
 	case *authenticationv1.SelfSubjectReview:
-		review.Status.UserInfo = authenticationv1.UserInfo{Username: r.actor, Groups: clientGroups}
+		review.Status.UserInfo = who
 		review.CreationTimestamp = metav1.NewTime(s.cfg.Backend.Now().UTC().Truncate(1e9))
 	case *authenticationv1.TokenReview:
 		review.Status = s.reviewToken(review.Spec)
 	}
 	data, err := encodeObject(obj, r.resource.gvk())
 	return data, http.StatusCreated, err
+}
+
+// ownReview sets the managedFields of a review: its client owns what it asks.
+func (s *Server) ownReview(r *request, obj api.Object) {
+	if s.fields == nil {
+		return
+	}
+	if entries, ok := s.fields.created(r.resource, obj, r.manager); ok {
+		obj.SetManagedFields(entries)
+	}
+}
+
+// checkReview validates a review (API-499).
+func checkReview(obj api.Object) error {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	switch review := obj.(type) {
+	case *authorizationv1.SelfSubjectRulesReview:
+		if review.Spec.Namespace == "" {
+			return apierrors.NewBadRequest("no namespace on request")
+		}
+	case *authorizationv1.SelfSubjectAccessReview:
+		errs = checkAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	case *authorizationv1.SubjectAccessReview:
+		errs = append(checkAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), checkSubject(review.Spec)...)
+	case *authorizationv1.LocalSubjectAccessReview:
+		errs = append(checkAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), checkSubject(review.Spec)...)
+		if asked := review.Spec.ResourceAttributes; asked != nil && asked.Namespace != review.Namespace {
+			errs = append(errs, field.Invalid(spec.Child("resourceAttributes.namespace"), asked.Namespace, "must match metadata.namespace"))
+		}
+		if asked := review.Spec.NonResourceAttributes; asked != nil {
+			errs = append(errs, field.Invalid(spec.Child("nonResourceAttributes"), shownPath(*asked), "disallowed on this kind of request"))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", errs)
+}
+
+// shownPath has the fields of what a review asks as an error shows them.
+type shownPath struct{ Path, Verb string }
+
+func checkAccess(resource *authorizationv1.ResourceAttributes, other *authorizationv1.NonResourceAttributes) (errs field.ErrorList) {
+	spec := field.NewPath("spec")
+	switch {
+	case resource != nil && other != nil:
+		errs = append(errs, field.Invalid(spec.Child("nonResourceAttributes"), shownPath(*other), "cannot be specified in combination with resourceAttributes"))
+	case resource == nil && other == nil:
+		errs = append(errs, field.Invalid(spec.Child("resourceAttributes"), nil, "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+	}
+	return errs
+}
+
+func checkSubject(spec authorizationv1.SubjectAccessReviewSpec) (errs field.ErrorList) {
+	if spec.User == "" && len(spec.Groups) == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+	}
+	return errs
+}
+
+// subjectOf returns the user that a review is about.
+func subjectOf(spec authorizationv1.SubjectAccessReviewSpec) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: spec.User, Groups: spec.Groups}
+}
+
+// access answers a review of what a user may do (API-498).
+func (s *Server) access(user authenticationv1.UserInfo, resource *authorizationv1.ResourceAttributes, other *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+	r := rbac.Request{User: user}
+	if resource != nil {
+		r.Verb, r.Group, r.Resource, r.Subresource = resource.Verb, resource.Group, resource.Resource, resource.Subresource
+		r.Namespace, r.Name = resource.Namespace, resource.Name
+	} else {
+		r.Verb, r.Path = other.Verb, other.Path
+	}
+	allowed, reason := s.currentRoles().Authorize(r)
+	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: reason}
+}
+
+// rules answers a SelfSubjectRulesReview.
+func (s *Server) rules(user authenticationv1.UserInfo, namespace string) authorizationv1.SubjectRulesReviewStatus {
+	rules, missing := s.currentRoles().Rules(user, namespace)
+	status := authorizationv1.SubjectRulesReviewStatus{
+		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, EvaluationError: missing,
+	}
+	for _, rule := range rules {
+		if len(rule.Resources) > 0 {
+			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
+				Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,
+			})
+		}
+		if len(rule.NonResourceURLs) > 0 {
+			status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+		}
+	}
+	return status
 }

@@ -40,6 +40,7 @@ type Server struct {
 	fields    *fieldTracker                             // nil without managedFields
 	webhooks  webhooks
 	policies  policies
+	roles     roleCache
 
 	controllers controllers
 	conversions conversions
@@ -255,6 +256,10 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 			return s.serveAnswers(req), nil
 		}
 	}
+	user, err := s.authorized(req)
+	if err != nil {
+		return refusal(req, err), nil
+	}
 	if a := s.serveDiscovery(req); a != nil {
 		return a, nil
 	}
@@ -268,6 +273,7 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 	if err != nil {
 		return failure(req, r, err), nil
 	}
+	r.user, r.sent.User = user, user
 	if err := s.sleep(req, r); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// kindRules are the rules of kinds whose data, or status, is validated when a client or a controller writes it (API-451 to API-461). Simulated controllers
+// kindRules are the rules of kinds whose data, or status, is validated when a client or a controller writes it (API-451 to API-461, API-501). Simulated controllers
 // keep them, so the store of a cluster without an API server does not have them.
 var kindRules = map[api.Kind]store.KindRules{
 	"ConfigMap":                           configMapRules,
@@ -31,6 +31,10 @@ var kindRules = map[api.Kind]store.KindRules{
 	"ReplicationController":               {CheckStatus: statusCheck(checkReplicationControllerStatus)},
 	"StatefulSet.apps":                    {CheckStatus: statusCheck(checkStatefulSetStatus)},
 	"CertificateSigningRequest.certificates.k8s.io": signingRules,
+	"Role.rbac.authorization.k8s.io":                roleRules,
+	"ClusterRole.rbac.authorization.k8s.io":         clusterRoleRules,
+	"RoleBinding.rbac.authorization.k8s.io":         roleBindingRules,
+	"ClusterRoleBinding.rbac.authorization.k8s.io":  clusterRoleBindingRules,
 }
 
 // statusCheck returns a check of stored objects. check may append errors to a list.

@@ -52,8 +52,7 @@ const (
 
 var tokenBody = bodyOfKind(authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
 
-// issueToken answers a request for a token of a ServiceAccount. The token has the claims of a real one, and no signature: the server checks
-// no tokens but its own.
+// issueToken answers a request for a token of a ServiceAccount. The token has the claims of a real one.
 func (s *Server) issueToken(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
 	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
 	if err != nil {
@@ -98,7 +97,7 @@ func (s *Server) issueToken(r *request, opts metav1.CreateOptions) ([]byte, int,
 		return nil, 0, err
 	}
 	req.Name, req.Namespace, req.CreationTimestamp = account.GetName(), r.namespace, metav1.NewTime(now)
-	req.Status.Token = encodePart([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encodePart(payload) + "."
+	req.Status.Token = s.signed(payload)
 	req.Status.ExpirationTimestamp = metav1.NewTime(now.Add(time.Duration(life) * time.Second))
 	data, err := encodeObject(req, authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
 	return data, http.StatusCreated, err

@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -26,17 +28,40 @@ type tokenClaims struct {
 	} `json:"kubernetes.io"`
 }
 
+// Issued reports whether this server, or one with the same key, has issued a token. It may have expired.
+func (s *Server) Issued(token string) bool { return s.readToken(token) != nil }
+
+// readToken returns what a token says that this server has issued, nil for any other token.
+func (s *Server) readToken(token string) *tokenClaims {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	claims := &tokenClaims{}
+	if err != nil || json.Unmarshal(payload, claims) != nil || claims.Issuer != tokenIssuer || !hmac.Equal([]byte(token), []byte(s.signed(payload))) {
+		return nil
+	}
+	return claims
+}
+
+// signed returns the token with these claims.
+func (s *Server) signed(claims []byte) string {
+	if len(s.cfg.TokenKey) == 0 {
+		return encodePart([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encodePart(claims) + "."
+	}
+	text := encodePart([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encodePart(claims)
+	mac := hmac.New(sha256.New, s.cfg.TokenKey)
+	mac.Write([]byte(text)) // never fails
+	return text + "." + encodePart(mac.Sum(nil))
+}
+
 // reviewToken says whose token it is (API-462). Only those that the server has issued are valid, as long as they have not expired and their
 // ServiceAccount is there.
 func (s *Server) reviewToken(spec authenticationv1.TokenReviewSpec) authenticationv1.TokenReviewStatus {
 	invalid := authenticationv1.TokenReviewStatus{Error: "[invalid bearer token]"}
-	parts := strings.Split(spec.Token, ".")
-	if len(parts) != 3 {
-		return invalid
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	var claims tokenClaims
-	if err != nil || json.Unmarshal(payload, &claims) != nil || claims.Issuer != tokenIssuer || claims.Expires <= s.cfg.Backend.Now().Unix() {
+	claims := s.readToken(spec.Token)
+	if claims == nil || claims.Expires <= s.cfg.Backend.Now().Unix() {
 		return invalid
 	}
 	namespace, account := claims.Kubernetes.Namespace, claims.Kubernetes.ServiceAccount

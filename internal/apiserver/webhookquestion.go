@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/volsim/volsim/internal/apiserver/rbac"
 )
 
 // ask returns the answer of a webhook. If there is none yet, the webhook is called after this pass.
@@ -91,11 +93,19 @@ func (q *reviews) user() authenticationv1.UserInfo {
 	if q.as != nil {
 		return *q.as
 	}
-	return authenticationv1.UserInfo{Username: q.request.client, Groups: clientGroups}
+	return q.request.userInfo()
 }
 
-// clientGroups are the groups of every client: it may do everything.
-var clientGroups = []string{"system:masters", "system:authenticated"}
+// userInfo is who makes the request: the administrator has the name of the client.
+func (r *request) userInfo() authenticationv1.UserInfo {
+	if r.user != nil {
+		return *r.user
+	}
+	return authenticationv1.UserInfo{Username: r.client, Groups: clientGroups}
+}
+
+// clientGroups are the groups of the administrator, who may do everything.
+var clientGroups = []string{rbac.Masters, authenticated}
 
 // optionsFor returns the options of the request as those of an operation.
 func (q *reviews) optionsFor(a *attributes) runtime.RawExtension {

@@ -122,9 +122,13 @@ func real(t testing.TB, durable bool) *server {
 	s := newServer(t, "kube-apiserver", "https://"+secure, "token")
 	s.pids = []int{database, apiserver}
 	ready := func() bool {
-		// The default namespaces are the last objects that the server creates.
-		code, _, _, err := s.send(request{method: "GET", path: "/api/v1/namespaces/default"})
-		return err == nil && code == http.StatusOK
+		// The default namespaces are the last objects that the server creates. It is ready when it has the default roles.
+		for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
+			if code, _, _, err := s.send(request{method: "GET", path: path}); err != nil || code != http.StatusOK {
+				return false
+			}
+		}
+		return true
 	}
 	require.Eventually(t, ready, 2*time.Minute, time.Second)
 	return s

@@ -1,0 +1,185 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/rbac"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// roleKinds are the kinds that decide what users may do.
+var roleKinds = [...]api.Kind{
+	"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io", "Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io",
+}
+
+// roleCache has the roles of the cluster as of a number of writes to each kind. The server's lock guards it.
+type roleCache struct {
+	writes [len(roleKinds)]uint64
+	roles  *rbac.Roles
+}
+
+// currentRoles returns the roles and bindings that there are now.
+func (s *Server) currentRoles() *rbac.Roles {
+	var writes [len(roleKinds)]uint64
+	for i, kind := range roleKinds {
+		writes[i] = s.store.Writes(kind)
+	}
+	if c := &s.roles; c.roles == nil || c.writes != writes {
+		c.writes = writes
+		c.roles = rbac.New(rolesOf[rbacv1.ClusterRole](s, roleKinds[0]), rolesOf[rbacv1.ClusterRoleBinding](s, roleKinds[1]),
+			rolesOf[rbacv1.Role](s, roleKinds[2]), rolesOf[rbacv1.RoleBinding](s, roleKinds[3]))
+	}
+	return s.roles.roles
+}
+
+// rolesOf returns the objects of a kind in their Go type.
+func rolesOf[T any](s *Server, kind api.Kind) []*T {
+	var list []*T
+	for _, obj := range s.store.List(kind) {
+		content := obj.(*plain.Object).Content()
+		typed := new(T)
+		data, err := json.Marshal(content)
+		if err == nil {
+			err = json.Unmarshal(data, typed)
+		}
+		if err != nil {
+			continue // no rule of it can be read
+		}
+		meta := any(typed).(metav1.Object)
+		meta.SetName(obj.GetName())
+		meta.SetNamespace(obj.GetNamespace())
+		meta.SetLabels(obj.GetLabels())
+		list = append(list, typed)
+	}
+	return list
+}
+
+// authorize returns the error that forbids a request, nil if it is allowed. The caller has the lock.
+func (s *Server) authorize(r rbac.Request) error {
+	allowed, reason := s.currentRoles().Authorize(r)
+	if allowed {
+		return nil
+	}
+	text := forbiddenText(r)
+	if reason != "" {
+		text += ": " + reason
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name, errors.New(text))
+}
+
+// htmlEscaper escapes what could be HTML in an error.
+var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+func forbiddenText(r rbac.Request) string {
+	if r.Path != "" {
+		return htmlEscaper.Replace(fmt.Sprintf("User %q cannot %s path %q", r.User.Username, r.Verb, r.Path))
+	}
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	where := "at the cluster scope"
+	if r.Namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", r.Namespace)
+	}
+	return htmlEscaper.Replace(fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", r.User.Username, r.Verb, resource, r.Group, where))
+}
+
+// requestOfPath returns what a request asks for, from its method and its path alone: also one for a resource that does not exist.
+func requestOfPath(req *http.Request) rbac.Request {
+	other := rbac.Request{Verb: strings.ToLower(req.Method), Path: req.URL.Path}
+	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	var r rbac.Request
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		r.Group, parts = parts[1], parts[3:]
+	default:
+		return other
+	}
+	verbs := map[string]string{
+		http.MethodPost: verbCreate, http.MethodGet: verbGet, http.MethodHead: verbGet, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch, http.MethodDelete: verbDelete,
+	}
+	r.Verb = verbs[req.Method]
+	if parts[0] == "watch" || parts[0] == "proxy" {
+		if len(parts) < 2 {
+			return other
+		}
+		r.Verb, parts = parts[0], parts[1:]
+	}
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		r.Namespace = parts[1]
+		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+			parts = parts[2:]
+		}
+	}
+	r.Resource = parts[0]
+	if len(parts) > 1 {
+		r.Name = parts[1]
+	}
+	if len(parts) > 2 && r.Verb != "proxy" {
+		r.Subresource = parts[2]
+	}
+	if r.Name != "" {
+		return r
+	}
+	switch query := req.URL.Query(); r.Verb {
+	case verbGet:
+		r.Verb = verbList
+		if watch := query.Get("watch"); watch == "true" || watch == "1" {
+			r.Verb = verbWatch
+		}
+		if selector, err := fields.ParseSelector(query.Get("fieldSelector")); err == nil {
+			r.Name, _ = selector.RequiresExactMatch("metadata.name")
+		}
+	case verbDelete:
+		r.Verb = verbDeleteCollection
+	}
+	return r
+}
+
+// expressionAuthorizer is the authorizer of expressions (API-500). The administrator and the components of a cluster may do everything.
+type expressionAuthorizer struct{ server *Server }
+
+// Authorize implements authorizer.Authorizer. The caller has the server's lock.
+func (a expressionAuthorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	who := attributes.GetUser()
+	if mayEverything(who) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	r := rbac.Request{User: authenticationv1.UserInfo{Username: who.GetName(), Groups: who.GetGroups()}, Verb: attributes.GetVerb()}
+	if attributes.IsResourceRequest() {
+		r.Group, r.Resource, r.Subresource = attributes.GetAPIGroup(), attributes.GetResource(), attributes.GetSubresource()
+		r.Namespace, r.Name = attributes.GetNamespace(), attributes.GetName()
+	} else {
+		r.Path = attributes.GetPath()
+	}
+	if allowed, reason := a.server.currentRoles().Authorize(r); allowed {
+		return authorizer.DecisionAllow, reason, nil
+	} else {
+		return authorizer.DecisionNoOpinion, reason, nil
+	}
+}
+
+// mayEverything reports whether a user is a component of the cluster. The simulated ones have the permissions that they need.
+func mayEverything(who user.Info) bool {
+	return slices.Contains(who.GetGroups(), "system:nodes") || who.GetName() == "system:kube-scheduler" ||
+		slices.Contains(who.GetGroups(), "system:serviceaccounts:kube-system")
+}

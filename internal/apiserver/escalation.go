@@ -1,0 +1,90 @@
+package apiserver
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/rbac"
+	"github.com/volsim/volsim/internal/core/plain"
+)
+
+// checkEscalation refuses a role or a binding with permissions that its writer does not have (API-502). old is nil for a create. The
+// permissions escalate and bind, and the administrator, need none.
+func (s *Server) checkEscalation(r *request, obj, old api.Object) error {
+	if r.user == nil || r.resource.Group != rbacv1.GroupName || onlyOwners(obj, old) {
+		return nil
+	}
+	roles, namespace := s.currentRoles(), r.namespace
+	forbidden := func(why string) error {
+		return apierrors.NewForbidden(r.resource.GroupResource(), obj.GetName(), errors.New(why))
+	}
+	mayGrant := func(rules []rbacv1.PolicyRule) error {
+		if why := roles.MayGrant(*r.user, namespace, rules); why != "" {
+			return forbidden(why)
+		}
+		return nil
+	}
+	mayDo := func(verb, resource, name string) bool {
+		allowed, _ := roles.Authorize(rbac.Request{User: *r.user, Verb: verb, Group: rbacv1.GroupName, Resource: resource, Namespace: namespace, Name: name})
+		return allowed
+	}
+	mayBind := func(ref rbacv1.RoleRef) error {
+		resource, kind := "clusterroles", "clusterrole"
+		if ref.Kind == "Role" {
+			resource, kind = "roles", "role"
+		}
+		if mayDo("bind", resource, ref.Name) {
+			return nil
+		}
+		rules, ok := roles.RulesOf(ref, namespace)
+		if !ok {
+			return apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: kind}, ref.Name)
+		}
+		return mayGrant(rules)
+	}
+	switch r.resource.Resource {
+	case "roles":
+		role, err := plain.As[*rbacv1.Role](obj)
+		if err != nil || mayDo("escalate", "roles", r.name) {
+			return nil // validation reports the error
+		}
+		return mayGrant(role.Rules)
+	case "clusterroles":
+		role, err := plain.As[*rbacv1.ClusterRole](obj)
+		if err != nil || mayDo("escalate", "clusterroles", r.name) {
+			return nil
+		}
+		if err := mayGrant(role.Rules); err != nil {
+			return err
+		}
+		// It may gather any rules.
+		if (aggregates(role) || old != nil && aggregates(plain.Shared[*rbacv1.ClusterRole](old.(*plain.Object)))) && mayGrant(rbac.Everything) != nil {
+			return forbidden("must have cluster-admin privileges to use the aggregationRule")
+		}
+	case "rolebindings":
+		if b, err := plain.As[*rbacv1.RoleBinding](obj); err == nil {
+			return mayBind(b.RoleRef)
+		}
+	case "clusterrolebindings":
+		if b, err := plain.As[*rbacv1.ClusterRoleBinding](obj); err == nil {
+			return mayBind(b.RoleRef)
+		}
+	}
+	return nil
+}
+
+func aggregates(role *rbacv1.ClusterRole) bool {
+	return role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
+}
+
+// onlyOwners reports whether an update changes only what garbage collection needs: owners and finalizers.
+func onlyOwners(obj, old api.Object) bool {
+	return old != nil && reflect.DeepEqual(obj.(*plain.Object).Content(), old.(*plain.Object).Content()) && maps.Equal(obj.GetLabels(), old.GetLabels()) &&
+		maps.Equal(obj.GetAnnotations(), old.GetAnnotations())
+}
