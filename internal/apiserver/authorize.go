@@ -76,6 +76,11 @@ func (s *Server) authorize(r rbac.Request) error {
 	if allowed {
 		return nil
 	}
+	return forbiddenError(r, reason)
+}
+
+// forbiddenError returns the error that forbids a request. The reason may be "".
+func forbiddenError(r rbac.Request, reason string) error {
 	text := forbiddenText(r)
 	if reason != "" {
 		text += ": " + reason

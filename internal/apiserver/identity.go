@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/volsim/volsim/internal/apiserver/rbac"
@@ -107,12 +110,21 @@ func modesFor(wanted *authenticationv1.UserInfo) []impersonationMode {
 	return []impersonationMode{constrained, plain}
 }
 
-// impersonate returns the identity that a user takes on for a request, if one of the modes allows it (API-493). The error is that of the first
-// mode.
+// impersonate returns the identity that a user takes on for a request, if one of the modes allows it (API-493). The mode that allowed it last is
+// tried first. The error is that of the first mode.
 func (s *Server) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) (as authenticationv1.UserInfo, first error) {
-	for _, mode := range modesFor(wanted) {
+	modes := modesFor(wanted)
+	last, known := s.lastModes[r.User.Username]
+	slices.SortStableFunc(modes, func(a, b impersonationMode) int {
+		return cmp.Compare(order(known && a.name == last), order(known && b.name == last))
+	})
+	for _, mode := range modes {
 		err := s.mayImpersonate(r, mode, wanted)
 		if err == nil {
+			if s.lastModes == nil {
+				s.lastModes = map[string]string{}
+			}
+			s.lastModes[r.User.Username] = mode.name
 			as = *wanted
 			if len(as.Groups) == 0 {
 				as.Groups = mode.groups
@@ -127,6 +139,13 @@ func (s *Server) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) 
 	return as, first
 }
 
+func order(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
 // mayImpersonate returns the error that forbids a user to impersonate another in a mode.
 func (s *Server) mayImpersonate(r rbac.Request, mode impersonationMode, wanted *authenticationv1.UserInfo) error {
 	verb := "impersonate"
@@ -138,29 +157,67 @@ func (s *Server) mayImpersonate(r rbac.Request, mode impersonationMode, wanted *
 		}
 		verb += ":" + mode.name
 	}
-	for _, needed := range append([]rbac.Request{mode.subject}, partsOf(wanted, mode)...) {
-		needed.User, needed.Verb = r.User, verb
-		if err := s.authorize(needed); err != nil {
+	for _, part := range append([]identityPart{{Request: mode.subject}}, partsOf(wanted, mode)...) {
+		part.User, part.Verb = r.User, verb
+		if part.refusal != "" {
+			return forbiddenError(part.Request, part.refusal)
+		}
+		if err := s.authorize(part.Request); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// partsOf returns what somebody must be allowed to impersonate besides the user.
-func partsOf(wanted *authenticationv1.UserInfo, mode impersonationMode) (parts []rbac.Request) {
+// identityPart is a part of an identity that somebody must be allowed to impersonate; nobody is if there is a refusal.
+type identityPart struct {
+	rbac.Request
+	refusal string
+}
+
+// partsOf returns the parts of an identity besides the name. The modes with constraints refuse some (API-493).
+func partsOf(wanted *authenticationv1.UserInfo, mode impersonationMode) (parts []identityPart) {
+	add := func(r rbac.Request, refusal string) { parts = append(parts, identityPart{r, refusal}) }
+	constrained := mode.name != ""
 	if wanted.UID != "" {
-		parts = append(parts, rbac.Request{Group: authenticationv1.GroupName, Resource: "uids", Name: wanted.UID})
+		add(rbac.Request{Group: authenticationv1.GroupName, Resource: "uids", Name: wanted.UID}, "")
+	}
+	groups := rbac.Request{Group: mode.subject.Group, Resource: "groups"}
+	if constrained && slices.Contains(wanted.Groups, "") {
+		add(groups, "impersonating the empty string group is not allowed")
+	}
+	if constrained && slices.Contains(wanted.Groups, rbac.Masters) {
+		groups.Name = rbac.Masters
+		add(groups, "impersonating the system:masters group is not allowed")
 	}
 	for _, group := range wanted.Groups {
-		parts = append(parts, rbac.Request{Group: mode.subject.Group, Resource: "groups", Name: group})
+		groups.Name = group
+		add(groups, "")
+	}
+	extras := rbac.Request{Group: authenticationv1.GroupName, Resource: "userextras"}
+	for _, key := range slices.Sorted(maps.Keys(wanted.Extra)) {
+		if refusal := refusedExtra(key, wanted.Extra[key]); constrained && refusal != "" {
+			add(extras, refusal)
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(wanted.Extra)) {
-		for _, value := range wanted.Extra[key] {
-			parts = append(parts, rbac.Request{Group: authenticationv1.GroupName, Resource: "userextras", Subresource: key, Name: value})
+		extras.Subresource = key
+		for _, extras.Name = range wanted.Extra[key] {
+			add(extras, "")
 		}
 	}
 	return parts
+}
+
+// refusedExtra returns why the modes with constraints refuse an extra field, "" if they do not.
+func refusedExtra(key string, values []string) string {
+	if err := utilvalidation.IsDomainPrefixedPath(field.NewPath("extra", "key"), key).ToAggregate(); err != nil {
+		return fmt.Sprintf("impersonating an invalid key in extra is not allowed: %v", err)
+	}
+	if slices.Contains(values, "") {
+		return "impersonating the empty string value in extra is not allowed"
+	}
+	return ""
 }
 
 // authenticated is the group of all users but the anonymous one.

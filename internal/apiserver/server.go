@@ -41,6 +41,7 @@ type Server struct {
 	webhooks  webhooks
 	policies  policies
 	roles     roleCache
+	lastModes map[string]string // of impersonation, by who impersonates
 
 	controllers controllers
 	conversions conversions
