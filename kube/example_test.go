@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -112,4 +114,31 @@ func TestFaults(t *testing.T) {
 	_, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{})
 	require.ErrorContains(t, err, lost.Error())
 	require.Equal(t, "yes", c.Volume("v").Labels["seen"], "a request whose answer is lost has an effect")
+}
+
+// TestPermissions: a client that impersonates a ServiceAccount may do what its roles allow.
+func TestPermissions(t *testing.T) {
+	c := volsimtest.New(t)
+	admin := kube.Clientset(c.Cluster)
+	cfg := kube.Config(c.Cluster)
+	cfg.Impersonate.UserName = "system:serviceaccount:default:operator"
+	volumes := kubernetes.NewForConfigOrDie(cfg).CoreV1().PersistentVolumes()
+	_, err := volumes.List(t.Context(), metav1.ListOptions{})
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"persistentvolumes"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
+		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "operator"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = volumes.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	_, err = volumes.Create(t.Context(), fake.Volume("v", "1Gi"), metav1.CreateOptions{})
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.Empty(t, volsim.List[*corev1.PersistentVolume](c.Cluster))
 }
