@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -47,8 +48,8 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	value := document(f)
 	s.mu.Unlock()
 	if text, ok := value.(string); ok {
-		if req.URL.Query().Has("verbose") {
-			text = verboseHealth(strings.TrimPrefix(path, "/"))
+		if name := strings.TrimPrefix(path, "/"); slices.Contains(healthEndpoints, name) && req.URL.Query().Has("verbose") {
+			text = verboseHealth(name, req.URL.Query()["exclude"])
 		}
 		return &answer{code: http.StatusOK, contentType: "text/plain; charset=utf-8", data: []byte(text)}
 	}
@@ -69,9 +70,39 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	return a
 }
 
-// verboseHealth lists the checks of /livez, /readyz and /healthz that a server without etcd, webhooks and a network has.
-func verboseHealth(name string) string {
-	return "[+]ping ok\n[+]log ok\n[+]etcd ok\n" + name + " check passed\n"
+var (
+	healthEndpoints = []string{"healthz", "livez", "readyz"}
+	// healthChecks are those of a server without etcd, webhooks and a network.
+	healthChecks = []string{"ping", "log", "etcd"}
+)
+
+// isHealth reports whether a path is a health endpoint, or one of its checks (API-504).
+func isHealth(path string) bool {
+	name, check, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return slices.Contains(healthEndpoints, name) && (!ok || slices.Contains(healthChecks, check))
+}
+
+// verboseHealth lists the checks of a health endpoint. Excluded ones are not made.
+func verboseHealth(name string, excluded []string) string {
+	text := ""
+	for _, check := range healthChecks {
+		if slices.Contains(excluded, check) {
+			text += "[+]" + check + " excluded: ok\n"
+		} else {
+			text += "[+]" + check + " ok\n"
+		}
+	}
+	var unknown []string
+	for _, check := range excluded {
+		if !slices.Contains(healthChecks, check) {
+			unknown = append(unknown, strconv.Quote(check))
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		text += "warn: some health checks cannot be excluded: no matches for " + strings.Join(unknown, ",") + "\n"
+	}
+	return text + name + " check passed\n"
 }
 
 // document returns the function that makes the document at a path, in a format, and the types to which it can be converted. It returns
@@ -95,10 +126,11 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 		}, isDiscovery
 	case "/version":
 		return fixed(serverVersion), nothingConvertible
-	case "/healthz", "/livez", "/readyz":
-		return fixed("ok"), nothingConvertible
 	case "":
 		return fixed(metav1.RootPaths{Paths: s.paths()}), nothingConvertible
+	}
+	if isHealth(path) {
+		return fixed("ok"), nothingConvertible
 	}
 	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
 		for _, g := range s.groups() {

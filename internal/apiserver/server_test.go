@@ -215,5 +215,20 @@ func TestRejectedRequests(t *testing.T) {
 func TestHealth(t *testing.T) {
 	f := newFixture(t)
 	f.expect("GET /readyz", "", 200, "ok")
-	f.expect("GET /readyz?verbose", "", 200, "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed")
+	for _, tt := range []struct {
+		rule, path string
+		code       int
+		want       string
+	}{
+		{"API-504", "/readyz?verbose", 200, "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed"},
+		{"API-504", "/livez?verbose&exclude=ping", 200, "[+]ping excluded: ok\n[+]log ok\n[+]etcd ok\nlivez check passed"},
+		{"API-504", "/livez?verbose&exclude=x&exclude=a", 200,
+			"[+]ping ok\n[+]log ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for \"a\",\"x\"\nlivez check passed"},
+		{"API-504", "/livez?exclude=x", 200, "ok"},
+		{"API-504", "/healthz/etcd", 200, "ok"},
+		{"API-504", "/readyz/ping?verbose", 200, "ok"},
+		{"API-504", "/readyz/none", 404, "404 page not found"},
+	} {
+		f.expect("GET "+tt.path, "", tt.code, tt.want)
+	}
 }
