@@ -177,6 +177,10 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 		e.next(actors.Kubelet(name), "unmounts it, and reports that it is no longer in use")
 		e.automatic(x.Now, "MNT-170", "when the kubelet has unmounted and reported it")
 	default:
+		if left, ok := x.Evidence.LeftoverOn(pv.Name, name); ok {
+			e.assume(left)
+			e.todo(fmt.Sprintf("power off machine %s before the volume is attached elsewhere, or make sure that it is off: a pod that was deleted by force may still write to it", name))
+		}
 		e.todo(fmt.Sprintf("to detach it immediately, taint node %s with %s (only if the machine is off)", name, corev1.TaintNodeOutOfService))
 		x.forcedDetach(e, pv, name)
 	}

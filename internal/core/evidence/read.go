@@ -30,6 +30,7 @@ func Read(objs []api.Object, now time.Time) *Set {
 	r := newReader(objs, now)
 	r.readNodes()
 	r.readLeases()
+	r.readLeftover()
 	r.readClaims()
 	r.readSizes()
 	r.readVolumes()

@@ -238,6 +238,9 @@ func (s *Set) override(text string) error {
 		}
 		s.all = append(s.all, requested...)
 	}
+	if cut := s.Cut(); kind == "node" {
+		s.all = slices.DeleteFunc(s.all, func(a Assumption) bool { return a.leftover() && !slices.Contains(cut, a.Node) })
+	}
 	return nil
 }
 

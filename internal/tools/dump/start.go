@@ -186,6 +186,9 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 	if err := c.checkRequested(controllers); err != nil {
 		return err
 	}
+	if err := c.resumeLeftover(); err != nil {
+		return err
+	}
 	stopped := c.Evidence.Stopped()
 	controllers = slices.DeleteFunc(controllers, func(name string) bool { return c.still || slices.Contains(stopped, name) })
 	if !c.acts {

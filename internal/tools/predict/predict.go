@@ -57,6 +57,8 @@ type Prediction struct {
 	Prevented []Outcome `json:"prevented,omitempty"`
 	// Problems lists misuse that storage systems detected, such as detaching a volume that a pod uses.
 	Problems []string `json:"problems,omitempty"`
+	// ProblemsAnyway lists those that happen without the change too.
+	ProblemsAnyway []string `json:"problemsAnyway,omitempty"`
 	// Stuck explains objects that are not in their desired state at the end because of the change.
 	Stuck []explain.Explanation `json:"stuck,omitempty"`
 	// Assumptions are about drivers, nodes and controllers, from the evidence in the dump or as requested.
@@ -289,8 +291,12 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 	}
 	known := without.problems()
 	for _, problem := range r.problems() {
-		if !slices.Contains(known, problem) && !slices.Contains(p.Problems, problem) {
-			p.Problems = append(p.Problems, problem)
+		list := &p.Problems
+		if slices.Contains(known, problem) {
+			list = &p.ProblemsAnyway
+		}
+		if !slices.Contains(*list, problem) {
+			*list = append(*list, problem)
 		}
 	}
 	p.Prevented = prevented(r.outcomes, without.outcomes)

@@ -23,6 +23,9 @@ func WritePrediction(w io.Writer, p *predict.Prediction) error {
 	for _, problem := range p.Problems {
 		fmt.Fprintf(w, "WARNING: storage %s\n", problem)
 	}
+	for _, problem := range p.ProblemsAnyway {
+		fmt.Fprintf(w, "WARNING: storage %s%s\n", problem, anyway(true))
+	}
 	for _, o := range p.Prevented {
 		fmt.Fprintf(w, "Prevented: %s: %s, after %s\n", o.Object, o.What, o.After)
 	}
@@ -49,22 +52,16 @@ func WritePrediction(w io.Writer, p *predict.Prediction) error {
 func writeLosses(w io.Writer, p *predict.Prediction) {
 	lost := 0
 	for _, loss := range p.Lost {
-		anyway := ""
-		if loss.Anyway {
-			anyway = " (would happen without this change too)"
-		} else {
+		if !loss.Anyway {
 			lost++
 		}
-		fmt.Fprintf(w, "WARNING: DATA IS LOST after %s: %s%s\n", loss.After, describeLoss(loss), anyway)
+		fmt.Fprintf(w, "WARNING: DATA IS LOST after %s: %s%s\n", loss.After, describeLoss(loss), anyway(loss.Anyway))
 	}
 	for _, loss := range p.Threatened {
-		anyway := ""
-		if loss.Anyway {
-			anyway = " (would happen without this change too)"
-		} else {
+		if !loss.Anyway {
 			lost++
 		}
-		fmt.Fprintf(w, "WARNING: DATA WILL BE LOST: %s: %s%s\n", describeLoss(loss), loss.When, anyway)
+		fmt.Fprintf(w, "WARNING: DATA WILL BE LOST: %s: %s%s\n", describeLoss(loss), loss.When, anyway(loss.Anyway))
 	}
 	if lost == 0 {
 		fmt.Fprintf(w, "No data is lost through this change within %s.\n", predict.Span(p.Until.Sub(p.From)))
@@ -72,6 +69,14 @@ func writeLosses(w io.Writer, p *predict.Prediction) {
 	for _, data := range p.Retained {
 		fmt.Fprintf(w, "Retained: volume %s%s: %s\n", data.Volume, sizeAndClaim(data), data.When)
 	}
+}
+
+// anyway marks what happens without the change too.
+func anyway(happens bool) string {
+	if happens {
+		return " (would happen without this change too)"
+	}
+	return ""
 }
 
 // writeStops writes which pods stop through the change, and when a pod of that name runs again.

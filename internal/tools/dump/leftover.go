@@ -1,0 +1,67 @@
+package dump
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/evidence"
+	"github.com/volsim/volsim/internal/core/internals"
+)
+
+// deletedPod is the name of pods that were deleted by force before the dump. It does not have their names.
+const deletedPod = "a-deleted-pod"
+
+// resumeLeftover lets the nodes that do not respond go on with pods that the API no longer has.
+func (c *Cluster) resumeLeftover() error {
+	for _, left := range c.Evidence.Leftover() {
+		if err := c.leave(left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave runs a pod with a volume on a node, cuts the node off, and deletes the pod by force. This is what happened before the dump.
+func (c *Cluster) leave(left evidence.Assumption) error {
+	pv, err := c.Volumes.Get(strings.TrimPrefix(left.Object, "pv/"))
+	if err != nil {
+		return err
+	}
+	node, err := c.Node(left.Node)
+	if err != nil {
+		c.note("%v.", err)
+		return nil
+	}
+	pod := leftoverPod(pv, left.Node)
+	if err := internals.Load(c.Cluster, pod); err != nil {
+		c.note("%s, which is not simulated: %v.", left.Evidence, err)
+		return nil
+	}
+	if err := internals.Node(node).Adopt(pod); err != nil {
+		c.note("%s, which is not simulated: %v.", left.Evidence, err)
+	}
+	node.Partition(true)
+	_, err = internals.Engine(c.Cluster).Store().Delete(api.Pod, api.KeyOf(pod), api.DeleteOptions{GracePeriodSeconds: new(int64)})
+	return err
+}
+
+// leftoverPod returns a running pod on the node that uses the claim of a volume.
+func leftoverPod(pv *corev1.PersistentVolume, node string) *corev1.Pod {
+	const volume = "data"
+	ref := pv.Spec.ClaimRef
+	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	pod.Namespace, pod.Name = ref.Namespace, deletedPod
+	pod.UID = types.UID(deletedPod + "-" + string(pv.UID) + "-" + node)
+	container := corev1.Container{Name: "main", Image: "unknown"}
+	if mode := pv.Spec.VolumeMode; mode != nil && *mode == corev1.PersistentVolumeBlock {
+		container.VolumeDevices = []corev1.VolumeDevice{{Name: volume, DevicePath: "/dev/" + volume}}
+	} else {
+		container.VolumeMounts = []corev1.VolumeMount{{Name: volume, MountPath: "/" + volume}}
+	}
+	pod.Spec = corev1.PodSpec{NodeName: node, Containers: []corev1.Container{container}, Volumes: []corev1.Volume{{Name: volume,
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: ref.Name}}}}}
+	return pod
+}
