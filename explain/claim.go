@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -215,6 +216,8 @@ func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVol
 		e.because("PROT-023", "it is being deleted, and no pod uses it")
 		e.next(actors.PVCProtection, "removes its finalizer")
 		e.automatic(x.Now, "PROT-023", "with the next sync of that controller")
+	case len(others) == 1 && others[0] == snapshots.ClaimFinalizer:
+		x.keptBySnapshot(e, claim)
 	case len(others) > 0:
 		x.blockedByFinalizers(e, others)
 	default:

@@ -73,13 +73,22 @@ func snapshotOf[T any](x *explainer, kind api.Kind, key string) (obj *T, ok bool
 
 // awaitSnapshot explains a claim that waits until a snapshot is ready. content is that of the snapshot, empty if there is none.
 func (x *explainer) awaitSnapshot(e *Explanation, snap *snapshots.Snapshot, content *snapshots.Content, driver string) {
-	waits := fmt.Sprintf("it waits for %s %s, which is not ready: ", snapshotWord, api.KeyOf(snap))
+	todo := x.taking(e, "SNAP-030", fmt.Sprintf("it waits for %s %s, which is not ready: ", snapshotWord, api.KeyOf(snap)), snap, content,
+		"; the provisioner then retries within 5m")
+	e.next(actors.Provisioner(driver), "creates the volume once the snapshot is ready")
+	if todo != "" {
+		e.todo(todo)
+	}
+}
+
+// taking explains what keeps a snapshot from being ready, after the text waits, and returns what the user has to do; "" is nothing. then says what
+// happens when it is ready.
+func (x *explainer) taking(e *Explanation, rule, waits string, snap *snapshots.Snapshot, content *snapshots.Content, then string) (todo string) {
 	// SNAP-023, SNAP-009: the sidecar reports its error in the content, from which it is copied to the snapshot.
-	todo := ""
 	failed := content.Status != nil && content.Status.Error != nil
 	switch {
 	case failed:
-		e.because("SNAP-030", waits+"the driver could not take it"+messageOf(content.Status.Error))
+		e.because(rule, waits+"the driver could not take it"+messageOf(content.Status.Error))
 		e.next(actors.Snapshotter(content.Spec.Driver), "takes the snapshot again")
 		todo = x.readLog(storage.CreateSnapshot, content.Spec.Driver, "")
 		e.manual("each attempt to take the snapshot fails the same way")
@@ -88,24 +97,52 @@ func (x *explainer) awaitSnapshot(e *Explanation, snap *snapshots.Snapshot, cont
 			e.Notes = append(e.Notes, a.Meaning())
 		}
 	case content.Name != "":
-		e.because("SNAP-030", waits+fmt.Sprintf("the driver still takes it, since %s", stamp(content.CreationTimestamp.Time)))
+		e.because(rule, waits+fmt.Sprintf("the driver still takes it, since %s", stamp(content.CreationTimestamp.Time)))
 		e.next(actors.Snapshotter(content.Spec.Driver), "asks the driver until the snapshot is ready")
-		e.automatic(x.Now, "SNAP-022", "when the snapshot is ready; the provisioner then retries within 5m")
+		e.automatic(x.Now, "SNAP-022", "when the snapshot is ready"+then)
 	case snap.Status != nil && snap.Status.Error != nil:
-		e.because("SNAP-030", waits+"snapshot-controller reports an error"+messageOf(snap.Status.Error))
+		e.because(rule, waits+"snapshot-controller reports an error"+messageOf(snap.Status.Error))
 		e.next(actors.Snapshot, "tries again")
 		todo = "remove the cause that the error names"
 		e.manual("each attempt of snapshot-controller fails the same way")
 	default:
 		// SNAP-006: the controller makes the content, or binds one that exists (SNAP-010).
-		e.because("SNAP-030", waits+"snapshot-controller has not made its VolumeSnapshotContent yet")
+		e.because(rule, waits+"snapshot-controller has not made its VolumeSnapshotContent yet")
 		e.next(actors.Snapshot, "makes the VolumeSnapshotContent")
 		e.automatic(x.Now, "SNAP-006", "when the snapshot is ready; if nothing happens for minutes, check that snapshot-controller runs")
 	}
-	e.next(actors.Provisioner(driver), "creates the volume once the snapshot is ready")
-	if todo != "" {
-		e.todo(todo)
+	return todo
+}
+
+// keptBySnapshot explains a claim whose deletion waits for the snapshots that are taken of it (SNAP-005).
+func (x *explainer) keptBySnapshot(e *Explanation, claim *corev1.PersistentVolumeClaim) {
+	for _, other := range x.Snapshots {
+		if api.KindOf(other) != snapshots.SnapshotKind || other.GetNamespace() != claim.Namespace {
+			continue
+		}
+		snap := snapshots.Of[snapshots.Snapshot](other)
+		if objects.ValueOf(snap.Spec.Source.Claim) != claim.Name || snap.IsReady() {
+			continue
+		}
+		content, _ := snapshotOf[snapshots.Content](x, snapshots.ContentKind, snap.Bound())
+		todo := x.taking(e, "SNAP-005", fmt.Sprintf("it is being deleted, but %s %s of it is not ready: ", snapshotWord, api.KeyOf(snap)), snap, content, "")
+		e.next(actors.Snapshot, "removes the finalizer once the snapshot is ready or deleted")
+		if todo != "" {
+			e.todo(todo)
+		}
+		if e.Changes.When == Manual {
+			e.todo(fmt.Sprintf("or delete %s %s, if it is not needed", snapshotWord, api.KeyOf(snap)))
+		}
+		return
 	}
+	why := "no VolumeSnapshot of it is being taken"
+	if x.Evidence != nil && len(x.Snapshots) == 0 {
+		why = "snapshot-controller removes that when no VolumeSnapshot of the claim is being taken"
+		e.todo(fmt.Sprintf("look for VolumeSnapshots of the claim that are not ready: kubectl get volumesnapshots -n %s; delete or repair them", claim.Namespace))
+	}
+	e.because("SNAP-005", fmt.Sprintf("it is being deleted, and finalizer %s blocks that: %s", snapshots.ClaimFinalizer, why))
+	e.todo("check that snapshot-controller runs; if there is no such VolumeSnapshot, remove the finalizer")
+	e.manual("snapshot-controller looks at the claim only when a VolumeSnapshot of it changes")
 }
 
 // messageOf renders an error in the status of a snapshot.

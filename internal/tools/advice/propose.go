@@ -97,7 +97,9 @@ func (p *proposer) repair(a evidence.Assumption) {
 	case a.Behaviour == evidence.Refuses:
 		does = repairOf(name, a)
 	}
-	p.add(Way{Does: does, assume: []string{override}})
+	if does != "" {
+		p.add(Way{Does: does, assume: []string{override}})
+	}
 }
 
 // repairOf returns what ends the error of a driver.

@@ -30,8 +30,9 @@ func (d *Dump) lacking() []string {
 		{"csidrivers", len(objectsOf[*storagev1.CSIDriver](d)), csi},
 		{"csinodes", len(objectsOf[*storagev1.CSINode](d)), csi && nodes > 0},
 		{"volumeattachments", len(objectsOf[*storagev1.VolumeAttachment](d)), slices.ContainsFunc(pods, d.needsAttachment)},
-		{"volumesnapshots", d.count(snapshots.SnapshotKind), slices.ContainsFunc(d.Objects, isRestored)},
-		{"volumesnapshotcontents", d.count(snapshots.ContentKind), slices.ContainsFunc(d.Objects, isRestored)},
+		{"volumesnapshots", d.count(snapshots.SnapshotKind), slices.ContainsFunc(d.Objects, needsSnapshots)},
+		{"volumesnapshotcontents", d.count(snapshots.ContentKind), slices.ContainsFunc(d.Objects, needsSnapshots)},
+		{"volumesnapshotclasses", d.count(snapshots.ClassKind), slices.ContainsFunc(d.Objects, isBeingTaken)},
 		{"events", len(objectsOf[*corev1.Event](d)), slices.ContainsFunc(d.Objects, isTroubled)},
 	} {
 		if k.has == 0 && k.needed {
@@ -62,14 +63,28 @@ func (d *Dump) count(kind api.Kind) int {
 	return n
 }
 
-// isRestored reports whether an object is a claim whose volume is made from a snapshot (SNAP-030).
-func isRestored(obj api.Object) bool {
+// needsSnapshots reports whether an object is a claim whose volume is made from a snapshot (SNAP-030), or one whose deletion waits for snapshots
+// of it (SNAP-005).
+func needsSnapshots(obj api.Object) bool {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	if ok && claim.DeletionTimestamp != nil && slices.Contains(claim.Finalizers, snapshots.ClaimFinalizer) {
+		return true
+	}
 	if !ok || claim.Spec.VolumeName != "" {
 		return false
 	}
 	source := objects.DataSourceOf(claim)
 	return source != nil && source.Kind == "VolumeSnapshot"
+}
+
+// isBeingTaken reports whether an object is the content of a snapshot that the driver has not taken yet. It needs its class again for each attempt
+// (SNAP-021).
+func isBeingTaken(obj api.Object) bool {
+	if api.KindOf(obj) != snapshots.ContentKind {
+		return false
+	}
+	content := snapshots.Of[snapshots.Content](obj)
+	return !content.IsReady() && content.Spec.Source.Volume != nil && content.Spec.Class != nil
 }
 
 // isProtectedAndDeleted reports whether an object is a claim that stays until no pod uses it (PROT-026).

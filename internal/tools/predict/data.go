@@ -2,10 +2,13 @@ package predict
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // threatened returns the volumes whose deletion is only delayed: Released ones, and those whose claim is being deleted.
@@ -26,13 +29,21 @@ func (r *run) threatened() []Data {
 		case pv.Status.Phase == corev1.VolumeReleased:
 			loss.When = "it is Released; it will be deleted once its deletion succeeds"
 		case claim != nil && claim.DeletionTimestamp != nil && claim.Spec.VolumeName == pv.Name:
-			loss.When = "its claim is being deleted; the data will be deleted once no pod uses the claim"
+			loss.When = "its claim is being deleted; the data will be deleted once " + released(claim)
 		default:
 			continue
 		}
 		losses = append(losses, loss)
 	}
 	return losses
+}
+
+// released says what has to happen before a claim that is being deleted is gone (PROT-026, BIND-016).
+func released(claim *corev1.PersistentVolumeClaim) string {
+	if slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer) || len(claim.Finalizers) == 0 {
+		return "no pod uses the claim"
+	}
+	return "the claim has no finalizer " + strings.Join(claim.Finalizers, ", ") + " any more"
 }
 
 // retained returns the volumes without a claim, or without their object, whose data stays.

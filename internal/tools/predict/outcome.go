@@ -135,7 +135,11 @@ func (r *run) written(e *trace.Entry) {
 	case api.PersistentVolumeClaim, api.PersistentVolume:
 		o.What = phaseChange(e)
 	case api.VolumeAttachment:
-		o.Object, o.What = attachmentChange(e)
+		if object, what := attachmentChange(e); what != "" {
+			o.Object, o.What = object, what
+		} else if api.IsUser(e.Actor) {
+			o.What = otherChange(e)
+		}
 	case api.Node:
 		o.What = nodeChange(e)
 	case api.CSINode, api.CSIStorageCapacity, api.Event:
