@@ -111,7 +111,13 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 			e.automatic(x.Now, "EPH-005", "when the claim exists")
 			return false
 		}
-		e.todo("create claim " + key)
+		if x.lacksClaims(pod.Namespace) {
+			e.because("MNT-072a", fmt.Sprintf("volume %s: claim %s is not in the dump, which has no claims of this namespace", volume.Name, key))
+			e.todo(fmt.Sprintf("add the claims to the dump: kubectl get pvc -n %s -o yaml", pod.Namespace))
+			e.todo("create claim " + key + ", if it does not exist")
+		} else {
+			e.todo("create claim " + key)
+		}
 		e.manual("no component creates a claim that a pod names")
 		return false
 	}
@@ -133,6 +139,11 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 		return false
 	}
 	return x.podAttached(e, pod, volume, pv, node)
+}
+
+// lacksClaims reports whether a dump has no claims of a namespace, so that a missing one says nothing.
+func (x *explainer) lacksClaims(namespace string) bool {
+	return x.Evidence != nil && !slices.ContainsFunc(x.Claims, func(claim *corev1.PersistentVolumeClaim) bool { return claim.Namespace == namespace })
 }
 
 // podClaim returns the volume of a claim if the kubelet accepts both (MNT-072); if not, it explains why.

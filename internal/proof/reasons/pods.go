@@ -143,7 +143,7 @@ func PodsWithoutANode() []Row {
 		{Rule: "SCHED-024", Name: "SCHED-215: its own leftover attachment counts twice",
 			Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv, withCount("n1", 1), Attachment("n1", true)}, Actor: Admin,
 			Candidate: "SCHED-216"},
-		{Rule: "SCHED-200", Name: "its volume is gone", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim}, Root: "BIND-060b",
+		{Rule: "SCHED-200", Name: "its volume is gone", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, fake.Volume("other", "1Gi")}, Root: "BIND-060b",
 			Actor: scheduler},
 		{Rule: "SCHED-237", Name: "SCHED-088: a malformed selector",
 			Objs: []api.Object{User("p", ""), fake.Node("n1"), late, Available("v", "1Gi"),

@@ -66,7 +66,7 @@ func PodsOnANode() []Row {
 		{Rule: "MNT-072e", Name: "a claim of the name is not its own",
 			Objs: []api.Object{With(ephemeral("p"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }), ready,
 				fake.Claim("p-scratch", "1Gi", fake.Phase("Bound"), fake.VolumeName("pv"))}, Actor: Admin},
-		{Rule: "MNT-072f", Name: "its volume is gone", Objs: []api.Object{p, ready, claim}, Root: "BIND-060b", Actor: kubelet},
+		{Rule: "MNT-072f", Name: "its volume is gone", Objs: []api.Object{p, ready, claim, fake.Volume("other", "1Gi")}, Root: "BIND-060b", Actor: kubelet},
 		{Rule: "MNT-072g", Name: "its volume lost the claimRef", Objs: []api.Object{p, ready, claim, loose}, Root: "BIND-060c",
 			When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-072h", Name: "its volume is another's", Objs: []api.Object{p, ready, claim, foreign}, Root: "BIND-064", Actor: kubelet},

@@ -36,7 +36,7 @@ func Volumes() []Row {
 		{Rule: "BIND-062", Name: "it was just made", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"))},
 			When: explain.Automatic, Actor: actors.PersistentVolume},
 		{Rule: "BIND-063", Name: "it is reserved", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data"))}, Actor: Admin},
-		{Rule: "BIND-064", Name: "its claim is gone", Objs: []api.Object{pv}, When: explain.Automatic, Actor: actors.PersistentVolume},
+		{Rule: "BIND-064", Name: "its claim is gone", Objs: []api.Object{pv, fake.Claim("other", "1Gi")}, When: explain.Automatic, Actor: actors.PersistentVolume},
 		{Rule: "BIND-065a", Name: "its claim wants another mode",
 			Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")),
 				fake.Claim("data", "1Gi", fake.UID("c1"), fake.Block())}, Actor: Admin},

@@ -25,6 +25,8 @@ func (d *Dump) lacking() []string {
 		needed bool
 	}{
 		{"pods", len(pods), slices.ContainsFunc(d.Objects, isProtectedAndDeleted)},
+		{"persistentvolumeclaims", len(objectsOf[*corev1.PersistentVolumeClaim](d)),
+			slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(objects.ClaimsOf(pod)) > 0 })},
 		{"nodes", nodes, len(pods) > 0},
 		{"storageclasses", len(objectsOf[*storagev1.StorageClass](d)), slices.ContainsFunc(d.Objects, needsClass)},
 		{"csidrivers", len(objectsOf[*storagev1.CSIDriver](d)), csi},

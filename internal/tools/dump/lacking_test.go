@@ -32,10 +32,11 @@ func TestLacking(t *testing.T) {
 		objs       []string
 		lacks      string
 	}{
-		{"pods without nodes", "SCHED-022", []string{lackingPod}, "nodes"},
+		{"pods without nodes", "SCHED-022", []string{lackingPod, lackingClaim}, "nodes, storageclasses, events"},
 		{"a claim without its class", "PROV-021", []string{lackingClaim, lackingEvent}, "storageclasses"},
 		{"a claim that waits, without Events", "XPROV-026", []string{lackingClaim}, "storageclasses, events"},
-		{"a claim that is deleted, without pods", "PROT-026", []string{lackingDeleted, lackingEvent}, "pods"},
+		{"pods without their claims", "MNT-072a", []string{lackingPod, lackingNode}, "persistentvolumeclaims"},
+		{"a claim that is deleted, without pods", "PROT-026", []string{lackingDeleted, lackingEvent}, "pods, storageclasses"},
 		{"a volume of a driver", "ATT-068", []string{lackingVolume, lackingPod, lackingNode}, "storageclasses, csidrivers, csinodes, volumeattachments"},
 		{"a volume of a driver that attaches nothing", "ATT-068", []string{lackingVolume, lackingPod, lackingNode, lackingDriver}, "storageclasses, csinodes"},
 		{"a node alone", "", []string{lackingNode}, ""},

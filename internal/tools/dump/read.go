@@ -41,6 +41,8 @@ type Dump struct {
 	newest  time.Time
 	// stored is set if an object has something that only a cluster writes.
 	stored bool
+	// unknownVolumes and unknownClaims count the objects that are not in the text.
+	unknownVolumes, unknownClaims int
 }
 
 // CheckApplied returns an error if the dump consists of manifests that were never applied: there is no state to explain, or to change.
@@ -121,6 +123,9 @@ func ReadFiles(files ...File) (*Dump, error) {
 	d.Dropped, d.Skipped = slices.Sorted(maps.Keys(r.dropped)), slices.Sorted(maps.Keys(skipped))
 	d.removeIncomplete()
 	d.newest = newestOf(d)
+	if d.stored {
+		d.addCounterparts()
+	}
 	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.Simulated(api.KindOf(obj)) }) {
 		err := errors.New("no objects of simulated kinds; create it with " + Command)
 		return nil, fmt.Errorf("%sread dump: %w", prefix(files), err)

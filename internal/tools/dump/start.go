@@ -121,7 +121,7 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 	}
 	var inferred []storage.Backend
 	inferred, c.Notes = d.Backends(c.Evidence)
-	c.Notes = append(c.Notes, d.noteLacking()...)
+	c.Notes = append(append(c.Notes, d.noteCounterparts()...), d.noteLacking()...)
 	for _, b := range inferred {
 		at := slices.IndexFunc(cfg.Backends, func(given storage.Backend) bool { return given.Name() == b.Name() })
 		if at < 0 {

@@ -1,0 +1,135 @@
+package dump
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
+)
+
+// unknown is in place of what a dump does not have.
+const unknown = "unknown"
+
+// addCounterparts adds the volumes of bound claims to a dump that has no volumes at all, and the claims of bound volumes to a dump that has no
+// claims in their namespaces. Such a dump was made without them: a claim or volume that has really lost the other is not Bound for long
+// (BIND-060b, BIND-064). Without them claims would be lost, and the data of volumes deleted.
+func (d *Dump) addCounterparts() {
+	claims, volumes := objectsOf[*corev1.PersistentVolumeClaim](d), objectsOf[*corev1.PersistentVolume](d)
+	namespaces := map[string]bool{}
+	for _, claim := range claims {
+		namespaces[claim.Namespace] = true
+	}
+	for _, pv := range volumes {
+		if ref := pv.Spec.ClaimRef; pv.Status.Phase == corev1.VolumeBound && ref != nil && ref.UID != "" && !namespaces[ref.Namespace] {
+			d.add(pv, claimOf(pv))
+			d.unknownClaims++
+		}
+	}
+	if len(volumes) > 0 {
+		return
+	}
+	for _, claim := range claims {
+		if claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "" {
+			d.add(claim, d.volumeOf(claim))
+			d.unknownVolumes++
+		}
+	}
+}
+
+// add adds an object that another one shows to exist.
+func (d *Dump) add(shown, obj api.Object) {
+	of := *d.sourceOf(api.RefTo(shown))
+	of.obj = obj
+	d.Objects, d.sources = append(d.Objects, obj), append(d.sources, of)
+}
+
+// claimOf returns the claim to which a volume is bound.
+func claimOf(pv *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	ref, class := pv.Spec.ClaimRef, pv.Spec.StorageClassName
+	claim := &corev1.PersistentVolumeClaim{
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: &class,
+			VolumeMode: pv.Spec.VolumeMode, Resources: corev1.VolumeResourceRequirements{Requests: pv.Spec.Capacity}},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, AccessModes: pv.Spec.AccessModes, Capacity: pv.Spec.Capacity},
+	}
+	claim.Namespace, claim.Name, claim.UID = ref.Namespace, ref.Name, ref.UID
+	claim.CreationTimestamp = pv.CreationTimestamp
+	claim.Annotations = map[string]string{objects.AnnBindCompleted: "yes"}
+	claim.Finalizers = []string{objects.ClaimProtectionFinalizer}
+	return claim
+}
+
+// volumeOf returns the volume to which a claim is bound. Its reclaim policy is that of the class, and Delete if that is unknown.
+func (d *Dump) volumeOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	policy, driver := corev1.PersistentVolumeReclaimDelete, claim.Annotations[objects.AnnStorageProvisioner]
+	for _, class := range objectsOf[*storagev1.StorageClass](d) {
+		if class.Name != objects.ClassOf(claim) {
+			continue
+		}
+		if class.ReclaimPolicy != nil {
+			policy = *class.ReclaimPolicy
+		}
+		if driver == "" {
+			driver = class.Provisioner
+		}
+	}
+	if migrated, ok := objects.MigratedDriver(driver); ok {
+		driver = migrated
+	}
+	if driver == "" || strings.HasPrefix(driver, backends.InTreePrefix) {
+		driver = unknown
+	}
+	pv := &corev1.PersistentVolume{
+		Spec: corev1.PersistentVolumeSpec{AccessModes: claim.Status.AccessModes, Capacity: claim.Status.Capacity, VolumeMode: claim.Spec.VolumeMode,
+			StorageClassName: objects.ClassOf(claim), PersistentVolumeReclaimPolicy: policy,
+			ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	}
+	pv.Name, pv.UID = claim.Spec.VolumeName, types.UID(unknown+"-"+claim.Spec.VolumeName)
+	pv.CreationTimestamp = claim.CreationTimestamp
+	pv.Annotations = map[string]string{objects.AnnProvisionedBy: driver}
+	pv.Finalizers = []string{objects.VolumeProtectionFinalizer, objects.ExternalFinalizer}
+	if d.mentions(driver) {
+		pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: unknown + "-" + pv.Name}
+	} else {
+		// It needs no attachment, about which the dump says nothing either.
+		pv.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/" + unknown + "/" + pv.Name}
+	}
+	return pv
+}
+
+// mentions reports whether the dump has an object of a CSI driver.
+func (d *Dump) mentions(driver string) bool {
+	for _, obj := range d.Objects {
+		switch obj := obj.(type) {
+		case *storagev1.CSIDriver:
+			if obj.Name == driver {
+				return true
+			}
+		case *storagev1.VolumeAttachment:
+			if obj.Spec.Attacher == driver {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noteCounterparts says what addCounterparts has assumed.
+func (d *Dump) noteCounterparts() []string {
+	var notes []string
+	if n := d.unknownVolumes; n > 0 {
+		notes = append(notes, fmt.Sprintf("The dump has no persistentvolumes: those of bound claims (%d) are assumed, with the reclaim policy of their storage class, "+
+			"and Delete if that is unknown. Add -f more.yaml: kubectl get pv -o yaml > more.yaml", n))
+	}
+	if n := d.unknownClaims; n > 0 {
+		notes = append(notes, fmt.Sprintf("The dump has no claims of some namespaces: those of bound volumes (%d) are assumed to exist. Add -f more.yaml: "+
+			"kubectl get pvc -A -o yaml > more.yaml", n))
+	}
+	return notes
+}
