@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -321,8 +322,22 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		if a, ok := x.Evidence.Call(driver, backends.Handle(pv), "", storage.Delete); ok {
 			e.assume(a)
 			e.because("XPROV-053", fmt.Sprintf("%s is gone, and %s: %s", claim, a.Evidence, a.Message))
-			x.explainError(e, a, driver)
 			e.manual("each retry of the provisioner fails the same way")
+			if a.Behaviour == evidence.Silent && !a.Requested {
+				e.because("XPROV-053", fmt.Sprintf("%s is gone, and %s", claim, a.Evidence))
+				e.todo("check that the provisioner of driver " + driver + " runs: " + x.readLog(storage.Delete, driver, ""))
+				e.manual("a provisioner that works tries again within 5m")
+				return
+			}
+			x.explainError(e, a, driver)
+			return
+		}
+		if a, ok := x.Evidence.Controller(actors.Provisioner(driver)); ok && !a.Requested {
+			e.assume(a)
+			e.because("XPROV-052", fmt.Sprintf("%s is gone, and %s", claim, a.Evidence))
+			e.todo(fmt.Sprintf("start driver %s and its provisioner again", driver))
+			e.todo(fmt.Sprintf("or delete the storage yourself (%s), then remove the finalizers of the volume", backends.Handle(pv)))
+			e.manual("no other component deletes the storage")
 			return
 		}
 		e.next(actors.Provisioner(driver), "deletes the storage, then the volume")

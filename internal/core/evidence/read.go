@@ -253,6 +253,9 @@ func (r *reader) readVolumes() {
 		switch {
 		case pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed:
 		case pv.Spec.CSI != nil:
+			if len(r.about(pv, hasReason("VolumeFailedDelete"))) == 0 {
+				r.deletionOverdue(pv)
+			}
 			r.failing(pv, pv, storage.Delete, "delete", "VolumeFailedDelete")
 		case pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle:
 			r.recycleFailed(pv)
