@@ -119,6 +119,9 @@ func isGrowth(claim *Explanation) bool {
 // afterClaims explains a pod that cannot be placed because of its claims.
 func (x *explainer) afterClaims(e *Explanation) {
 	for i := range e.Related {
+		if e.Rule == "SCHED-045" {
+			break // what that claim waits for does not matter
+		}
 		if r := &e.Related[i]; r.Changes.When != Settled {
 			e.next(actors.Scheduler, fmt.Sprintf("retries when %s changes (SCHED-260)", r.Object))
 			e.follow()
@@ -239,7 +242,7 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 	case rules["SCHED-070"]:
 		x.pinned(e, pod)
 	case rules["SCHED-184"]:
-		e.todo("delete the pod that uses the claim")
+		x.usedByOne(e, pod, d)
 	case rules["SCHED-102"]:
 		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
 	case rules["SCHED-110"] || rules["SCHED-202"]:

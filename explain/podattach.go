@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -132,6 +133,40 @@ func (x *explainer) usedElsewhere(e *Explanation, user *corev1.Pod, waiting []*c
 	// RS-020, STS-020: the controller makes a pod again.
 	e.Notes = append(e.Notes, fmt.Sprintf("if you only delete pod %s, %s %s creates it again, and that may get the volume first", api.KeyOf(user),
 		strings.ToLower(owner.Kind), owner.Name))
+}
+
+// usedByOne says what ends the wait for a ReadWriteOncePod claim that another pod uses (SCHED-184).
+func (x *explainer) usedByOne(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
+	at := slices.IndexFunc(d.Nodes, func(n schedule.NodeResult) bool { return n.Rule == "SCHED-184" })
+	key := d.Nodes[at].Claim
+	var users []*corev1.Pod
+	for _, other := range x.byClaim[key] {
+		if other.UID != pod.UID && other.Spec.NodeName != "" && !objects.Terminated(other) && other.DeletionTimestamp == nil {
+			users = append(users, other)
+		}
+	}
+	if len(users) == 0 {
+		e.todo("delete the pod that uses the claim")
+		return
+	}
+	user, owner := users[0], metav1.GetControllerOfNoCopy(pod)
+	of := metav1.GetControllerOfNoCopy(user)
+	switch rollout := x.deploymentOf(pod); {
+	case owner == nil || of == nil:
+	case owner.UID == of.UID:
+		// RS-020: the controller makes a deleted pod again.
+		name := strings.ToLower(owner.Kind) + " " + api.Key(pod.Namespace, owner.Name)
+		if rollout != "" {
+			name = "deployment " + rollout
+		}
+		e.todo(fmt.Sprintf("scale %s to 1, or give its pods a claim that is not ReadWriteOncePod: only one pod can use claim %s", name, key))
+		return
+	case rollout != "" && x.deploymentOf(user) == rollout:
+		// DEP-040: with Recreate the old pods go before the new ones come.
+		e.todo(fmt.Sprintf("set the strategy of deployment %s to Recreate: a rolling update keeps pod %s, which uses claim %s", rollout, api.KeyOf(user), key))
+		return
+	}
+	e.todo(fmt.Sprintf("delete pod %s, which uses claim %s", api.KeyOf(user), key))
 }
 
 // deploymentOf returns the key of the Deployment whose ReplicaSet owns a pod; "" if there is none.

@@ -58,7 +58,7 @@ type Assumption struct {
 	actor string
 	// image is that of a container that does not start, and of others that do not start either.
 	image string
-	// most is the largest size that a limited driver accepts, in bytes.
+	// most is the largest size that a limited driver accepts, or one that refuses the growth of a claim accepts for it, in bytes.
 	most int64
 }
 
@@ -75,6 +75,9 @@ func (a Assumption) String() string {
 		return fmt.Sprintf("%s; assumed to accept %s", a.Evidence, size(a.most))
 	case a.Behaviour == Healthy:
 		return fmt.Sprintf("%s: %s; assumed to work", a.name(), a.Evidence)
+	}
+	if a.most > 0 {
+		return fmt.Sprintf("%s; assumed to continue, and to accept %s", a.Evidence, size(a.most))
 	}
 	if strings.HasPrefix(a.Subject, "node/") {
 		return a.Evidence + "; assumed to stay cut off from the API server, with its containers running"

@@ -296,8 +296,13 @@ func (r *reader) failing(about api.Object, pv *corev1.PersistentVolume, op stora
 		object = "pvc/" + api.KeyOf(about)
 	}
 	driver := pv.Spec.CSI.Driver
+	var most int64
+	if claim, ok := about.(*corev1.PersistentVolumeClaim); ok && op == storage.Expand && code == storage.InvalidArgument {
+		// EXP-025: the driver cannot provide this size.
+		most = largestAccepted(desc, refusedSize(claim))
+	}
 	r.found = append(r.found, Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: object, Operation: op, Code: code,
-		Message: desc, Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle,
+		Message: desc, Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle, most: most,
 		Evidence: fmt.Sprintf("driver %s has refused to %s volume %s%s with %s", driver, verb, pv.Name, seen(count, since, r.now), code)})
 }
 

@@ -44,10 +44,14 @@ func (s *Set) index() {
 		}
 		k := callKey{driver, string(a.Operation), a.key, a.Node}
 		s.calls[k] = api.Fault{Err: storage.Errorf(a.Code, "%s", a.Message)}
-		if claim, ofClaim := strings.CutPrefix(a.Object, "pvc/"); ofClaim && a.Operation == storage.Expand && a.Code == storage.OutOfRange {
-			if most, limited := s.MaxSize(driver); limited {
-				s.tooLarge[k] = growth{claim, most}
-			}
+		claim, ofClaim := strings.CutPrefix(a.Object, "pvc/")
+		if !ofClaim || a.Operation != storage.Expand {
+			continue
+		}
+		if most, limited := s.MaxSize(driver); limited && a.Code == storage.OutOfRange {
+			s.tooLarge[k] = growth{claim, most}
+		} else if a.most > 0 {
+			s.tooLarge[k] = growth{claim, a.most}
 		}
 	}
 }

@@ -135,6 +135,7 @@ func (p *proposer) pod(pod *corev1.Pod) {
 		from := len(p.ways)
 		p.claim(claim)
 		p.deletes(claim, from)
+		p.foreign(pod, claim)
 		for _, other := range p.users(key) {
 			if other.UID != pod.UID && other.DeletionTimestamp == nil {
 				p.recreate(pod, other, key)
@@ -156,6 +157,20 @@ func (p *proposer) pod(pod *corev1.Pod) {
 		p.add(Way{Does: "move the pod to another node", Risk: "node " + pod.Spec.NodeName + " takes no pods until kubectl uncordon",
 			Commands: []Command{kubectl("cordon", pod.Spec.NodeName), namespaced(pod, "delete", "pod", pod.Name)}})
 	}
+}
+
+// foreign proposes to delete a claim that has the name of the claim of an ephemeral volume, and is not of the pod (SCHED-045).
+func (p *proposer) foreign(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) {
+	ephemeral := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil && pod.Name+"-"+v.Name == claim.Name })
+	if !ephemeral || objects.OwnsClaim(pod, claim) || claim.DeletionTimestamp != nil {
+		return
+	}
+	way := Way{Does: fmt.Sprintf("delete claim %s, which was not created for pod %s", api.KeyOf(claim), api.KeyOf(pod)),
+		Commands: []Command{namespaced(claim, "delete", "pvc", claim.Name)}}
+	if claim.Spec.VolumeName != "" {
+		way.Danger, way.Risk = Deletes, "the claim has volume "+claim.Spec.VolumeName+": see its reclaim policy"
+	}
+	p.add(way)
 }
 
 // recreate proposes the strategy Recreate for a Deployment whose old pod keeps a claim that its new pod waits for: a rolling update never ends.
