@@ -166,6 +166,9 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 		e.because("ATT-064", fmt.Sprintf("node %s does not exist, so nothing shows that the volume is no longer mounted there: waiting for 6 minutes at "+
 			"most, unless forced detaching is disabled", name))
 		e.next(actors.AttachDetach, fmt.Sprintf("detaches it from node %s after 6 minutes, mounted or not", name))
+		if x.Evidence != nil {
+			e.todo(fmt.Sprintf("make sure that machine %s is off before that: if it still runs, its containers may write to the volume", name))
+		}
 		x.forcedDetach(e, pv, name)
 	case !decision.Waiting:
 		e.next(actors.AttachDetach, "detaches it from node "+name)

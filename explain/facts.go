@@ -22,6 +22,19 @@ func (x *explainer) alive(node *corev1.Node) bool {
 	return objects.Healthy(node) && (x.Unreachable == nil || !x.Unreachable(node.Name))
 }
 
+// reportedNotReady returns what a kubelet says about why its node is not ready; "" if the node lifecycle controller says that the kubelet is silent.
+func reportedNotReady(node *corev1.Node) string {
+	if node == nil {
+		return ""
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 func timeOf(event *corev1.Event) time.Time {
 	switch {
 	case !event.LastTimestamp.IsZero():

@@ -337,10 +337,13 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 		e.automatic(x.Now, "ATT-196", fmt.Sprintf("with the next run of PodGC, within %v", podGCPeriod))
 	case !x.alive(node):
 		// ATT-195: only the kubelet can confirm that the pod stopped.
-		e.because("ATT-195",
-			fmt.Sprintf("it is being deleted, but the kubelet of node %s does not respond, so nothing confirms that it stopped", pod.Spec.NodeName))
-		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s; or delete the pod by force", pod.Spec.NodeName,
-			corev1.TaintNodeOutOfService))
+		silent := fmt.Sprintf("the kubelet of node %s does not respond", pod.Spec.NodeName)
+		if reported := reportedNotReady(node); reported != "" {
+			silent = fmt.Sprintf("node %s is not ready (%s)", pod.Spec.NodeName, reported)
+			e.todo("repair node " + pod.Spec.NodeName + ": its kubelet reports why it is not ready")
+		}
+		e.because("ATT-195", fmt.Sprintf("it is being deleted, but %s, so nothing confirms that it stopped", silent))
+		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s, or delete the pod by force", pod.Spec.NodeName, corev1.TaintNodeOutOfService))
 		e.manual("before the node comes back, not even the 6 minutes before a forced detach start")
 	case x.neverStops(e, pod):
 	default:

@@ -28,15 +28,18 @@ func (r *reader) readNodes() {
 				Evidence: fmt.Sprintf("the kubelet of node %s has not reported since %s", node.Name, clock(c.LastHeartbeatTime.Time, r.now))})
 		}
 		if !objects.Healthy(node) {
-			since := time.Time{}
+			since, reported := time.Time{}, ""
 			for _, c := range node.Status.Conditions {
 				if c.Type == corev1.NodeReady {
 					since = c.LastTransitionTime.Time
 				}
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionFalse && c.Message != "" {
+					reported = " (" + c.Message + ")"
+				}
 			}
-			text := ""
+			text := reported
 			if !since.IsZero() {
-				text = " since " + clock(since, r.now)
+				text = " since " + clock(since, r.now) + reported
 			}
 			r.found = append(r.found, Assumption{Subject: "node/" + node.Name, Behaviour: Silent, Since: since,
 				Evidence: fmt.Sprintf("node %s is NotReady%s", node.Name, text)})
