@@ -245,6 +245,7 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 		x.usedByOne(e, pod, d)
 	case rules["SCHED-102"]:
 		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
+	case rules["SCHED-110"] && x.apart(e, pod):
 	case rules["SCHED-110"] || rules["SCHED-202"]:
 		e.todo(freed + " or add a node that can reach the volume" + changed + ", or restore the data to a volume elsewhere")
 	case rules["SCHED-112"]:

@@ -25,28 +25,36 @@ func (d *Dump) addCounterparts() {
 	for _, claim := range claims {
 		namespaces[claim.Namespace] = true
 	}
+	sources := map[api.Object]source{}
+	for _, of := range d.sources {
+		sources[of.obj] = of
+	}
+	// add adds an object that another one shows to exist. An error about it is at the place of the other one.
+	add := func(shown, obj api.Object) {
+		of := sources[shown]
+		of.obj = obj
+		d.Objects, d.sources = append(d.Objects, obj), append(d.sources, of)
+	}
 	for _, pv := range volumes {
 		if ref := pv.Spec.ClaimRef; pv.Status.Phase == corev1.VolumeBound && ref != nil && ref.UID != "" && !namespaces[ref.Namespace] {
-			d.add(pv, claimOf(pv))
+			add(pv, claimOf(pv))
 			d.unknownClaims++
 		}
 	}
 	if len(volumes) > 0 {
 		return
 	}
+	classes := map[string]*storagev1.StorageClass{}
+	for _, class := range objectsOf[*storagev1.StorageClass](d) {
+		classes[class.Name] = class
+	}
+	drivers := d.mentioned()
 	for _, claim := range claims {
 		if claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "" {
-			d.add(claim, d.volumeOf(claim))
+			add(claim, volumeOf(claim, classes[objects.ClassOf(claim)], drivers))
 			d.unknownVolumes++
 		}
 	}
-}
-
-// add adds an object that another one shows to exist.
-func (d *Dump) add(shown, obj api.Object) {
-	of := *d.sourceOf(api.RefTo(shown))
-	of.obj = obj
-	d.Objects, d.sources = append(d.Objects, obj), append(d.sources, of)
 }
 
 // claimOf returns the claim to which a volume is bound.
@@ -64,19 +72,15 @@ func claimOf(pv *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// volumeOf returns the volume to which a claim is bound. Its reclaim policy is that of the class, and Delete if that is unknown.
-func (d *Dump) volumeOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+// volumeOf returns the volume to which a claim is bound. Its reclaim policy is that of the class, and Delete if the class is nil. It is a CSI
+// volume if the dump has an object of its driver.
+func volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, drivers map[string]bool) *corev1.PersistentVolume {
 	policy, driver := corev1.PersistentVolumeReclaimDelete, claim.Annotations[objects.AnnStorageProvisioner]
-	for _, class := range objectsOf[*storagev1.StorageClass](d) {
-		if class.Name != objects.ClassOf(claim) {
-			continue
-		}
-		if class.ReclaimPolicy != nil {
-			policy = *class.ReclaimPolicy
-		}
-		if driver == "" {
-			driver = class.Provisioner
-		}
+	if class != nil && class.ReclaimPolicy != nil {
+		policy = *class.ReclaimPolicy
+	}
+	if class != nil && driver == "" {
+		driver = class.Provisioner
 	}
 	if migrated, ok := objects.MigratedDriver(driver); ok {
 		driver = migrated
@@ -94,7 +98,7 @@ func (d *Dump) volumeOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 	pv.CreationTimestamp = claim.CreationTimestamp
 	pv.Annotations = map[string]string{objects.AnnProvisionedBy: driver}
 	pv.Finalizers = []string{objects.VolumeProtectionFinalizer, objects.ExternalFinalizer}
-	if d.mentions(driver) {
+	if drivers[driver] {
 		pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: unknown + "-" + pv.Name}
 	} else {
 		// It needs no attachment, about which the dump says nothing either.
@@ -103,21 +107,18 @@ func (d *Dump) volumeOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 	return pv
 }
 
-// mentions reports whether the dump has an object of a CSI driver.
-func (d *Dump) mentions(driver string) bool {
+// mentioned returns the CSI drivers of which the dump has an object.
+func (d *Dump) mentioned() map[string]bool {
+	drivers := map[string]bool{}
 	for _, obj := range d.Objects {
 		switch obj := obj.(type) {
 		case *storagev1.CSIDriver:
-			if obj.Name == driver {
-				return true
-			}
+			drivers[obj.Name] = true
 		case *storagev1.VolumeAttachment:
-			if obj.Spec.Attacher == driver {
-				return true
-			}
+			drivers[obj.Spec.Attacher] = true
 		}
 	}
-	return false
+	return drivers
 }
 
 // noteCounterparts says what addCounterparts has assumed.
