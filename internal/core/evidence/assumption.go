@@ -60,6 +60,8 @@ type Assumption struct {
 	image string
 	// most is the largest size that a limited driver accepts, or one that refuses the growth of a claim accepts for it, in bytes.
 	most int64
+	// class is the VolumeAttributesClass that a driver refuses for a claim; "" for any.
+	class string
 }
 
 // Actor returns the controller that does not run, by its name as an actor; "" if the assumption is about calls or a node.
@@ -75,6 +77,9 @@ func (a Assumption) String() string {
 		return fmt.Sprintf("%s; assumed to accept %s", a.Evidence, size(a.most))
 	case a.Behaviour == Healthy:
 		return fmt.Sprintf("%s: %s; assumed to work", a.name(), a.Evidence)
+	}
+	if a.class != "" {
+		return fmt.Sprintf("%s; assumed to continue for VolumeAttributesClass %s", a.Evidence, a.class)
 	}
 	if a.most > 0 {
 		return fmt.Sprintf("%s; assumed to continue, and to accept %s", a.Evidence, size(a.most))

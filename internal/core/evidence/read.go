@@ -301,8 +301,13 @@ func (r *reader) failing(about api.Object, pv *corev1.PersistentVolume, op stora
 		// EXP-025: the driver cannot provide this size.
 		most = largestAccepted(desc, refusedSize(claim))
 	}
+	class := ""
+	if claim, ok := about.(*corev1.PersistentVolumeClaim); ok && op == storage.Modify && code == storage.InvalidArgument {
+		// VAC-013: the driver cannot modify the volume as this class asks.
+		class = claim.Status.ModifyVolumeStatus.TargetVolumeAttributesClassName
+	}
 	r.found = append(r.found, Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: object, Operation: op, Code: code,
-		Message: desc, Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle, most: most,
+		Message: desc, Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle, most: most, class: class,
 		Evidence: fmt.Sprintf("driver %s has refused to %s volume %s%s with %s", driver, verb, pv.Name, seen(count, since, r.now), code)})
 }
 

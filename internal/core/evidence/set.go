@@ -21,6 +21,9 @@ type Set struct {
 	// tooLarge has the claims whose growth is refused only above the largest size of the driver, and requests returns what they request now.
 	tooLarge map[callKey]growth
 	requests func(claim string) int64
+	// refused has the claims for which a driver refuses one VolumeAttributesClass, and attributes returns the class that they ask for now.
+	refused    map[callKey]refusedClass
+	attributes func(claim string) string
 	// largest is the size of the largest volume in the dump, by driver.
 	largest map[string]resource.Quantity
 }
@@ -36,7 +39,7 @@ func newSet(all []Assumption, signs map[string]string) *Set {
 
 // index fills calls.
 func (s *Set) index() {
-	s.calls, s.tooLarge = map[callKey]api.Fault{}, map[callKey]growth{}
+	s.calls, s.tooLarge, s.refused = map[callKey]api.Fault{}, map[callKey]growth{}, map[callKey]refusedClass{}
 	for _, a := range s.all {
 		driver, isDriver := strings.CutPrefix(a.Subject, "driver/")
 		if !isDriver || a.actor != "" || a.Behaviour != Refuses && a.Behaviour != Silent {
@@ -45,6 +48,9 @@ func (s *Set) index() {
 		k := callKey{driver, string(a.Operation), a.key, a.Node}
 		s.calls[k] = api.Fault{Err: storage.Errorf(a.Code, "%s", a.Message)}
 		claim, ofClaim := strings.CutPrefix(a.Object, "pvc/")
+		if ofClaim && a.Operation == storage.Modify && a.class != "" {
+			s.refused[k] = refusedClass{claim, a.class}
+		}
 		if !ofClaim || a.Operation != storage.Expand {
 			continue
 		}

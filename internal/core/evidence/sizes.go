@@ -93,10 +93,20 @@ type growth struct {
 // refused whatever the claim requests.
 func (s *Set) SetRequests(requests func(claim string) int64) { s.requests = requests }
 
-// fits reports whether a call is a growth that was refused as too large, and is small enough now.
+// refusedClass is a claim whose volume a driver does not modify to a VolumeAttributesClass.
+type refusedClass struct{ claim, class string }
+
+// SetAttributes sets the function that returns the VolumeAttributesClass that a claim asks for now.
+func (s *Set) SetAttributes(attributes func(claim string) string) { s.attributes = attributes }
+
+// fits reports whether a call is a growth that was refused as too large, and is small enough now, or a modification to another class than the
+// one that was refused.
 func (s *Set) fits(k callKey) bool {
-	g, ok := s.tooLarge[k]
-	return ok && s.requests != nil && s.requests(g.claim) <= g.most
+	if g, ok := s.tooLarge[k]; ok {
+		return s.requests != nil && s.requests(g.claim) <= g.most
+	}
+	r, ok := s.refused[k]
+	return ok && s.attributes != nil && s.attributes(r.claim) != r.class
 }
 
 // MaxSize returns the largest size in bytes that the driver is assumed to accept; ok is false if no limit is known.

@@ -159,6 +159,13 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 		return size.Value()
 	})
+	c.Evidence.SetAttributes(func(key string) string {
+		claim, err := c.Claims.Get(key)
+		if err != nil {
+			return ""
+		}
+		return objects.ValueOf(claim.Spec.VolumeAttributesClassName)
+	})
 	// The controllers list all objects when they start again, instead of receiving them one by one.
 	controllers := c.controllers()
 	for _, name := range controllers {

@@ -141,7 +141,11 @@ func (d *drainStep) drain(r *run, node string) error {
 		failed = append(failed, err)
 	}
 	if len(failed) > 0 {
-		return script.Refusal{Err: fmt.Errorf("the drain of node %s does not end: %s", node, whyBlocked(failed))}
+		why := whyBlocked(failed)
+		if silent, ok := r.Evidence.Node(node); ok && silent.Evidence != "" {
+			why += fmt.Sprintf("; %s, so nothing confirms that its pods stop", silent.Evidence)
+		}
+		return script.Refusal{Err: fmt.Errorf("the drain of node %s does not end: %s", node, why)}
 	}
 	return nil
 }

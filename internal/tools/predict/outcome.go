@@ -230,6 +230,8 @@ func claimChange(before, after *corev1.PersistentVolumeClaim) string {
 		return fmt.Sprintf("requests %s instead of %s", after.Spec.Resources.Requests.Storage(), before.Spec.Resources.Requests.Storage())
 	case resizes(after) != resizes(before) && resizes(after) != "":
 		return resizes(after)
+	case before.Spec.StorageClassName == nil && after.Spec.StorageClassName != nil:
+		return "gets storage class " + *after.Spec.StorageClassName
 	}
 	if from, to := objects.ValueOf(before.Status.CurrentVolumeAttributesClassName),
 		objects.ValueOf(after.Status.CurrentVolumeAttributesClassName); from != to && to != "" {
