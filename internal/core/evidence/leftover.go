@@ -28,7 +28,8 @@ func (r *reader) readLeftover() {
 			continue
 		}
 		name := objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)
-		if !slices.Contains(node.Status.VolumesInUse, name) || r.usedOn(node.Name, pv.Spec.ClaimRef) {
+		// ATT-070: pods of several nodes may use a volume that allows many.
+		if objects.MultiAttachAllowed(objects.SpecOf(pv)) || !slices.Contains(node.Status.VolumesInUse, name) || r.usedOn(node.Name, pv.Spec.ClaimRef) {
 			continue
 		}
 		r.found = append(r.found, Assumption{Subject: "pv/" + pv.Name, Behaviour: Silent, Object: "pv/" + pv.Name, Operation: storage.Unpublish,
@@ -48,7 +49,7 @@ func (r *reader) readDetached(silent map[string]*corev1.Node) {
 		var detached []string
 		for _, pvName := range slices.Sorted(maps.Keys(r.volumes)) {
 			pv := r.volumes[pvName]
-			if pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil || r.usedOn(name, pv.Spec.ClaimRef) {
+			if pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil || objects.MultiAttachAllowed(objects.SpecOf(pv)) || r.usedOn(name, pv.Spec.ClaimRef) {
 				continue
 			}
 			id := objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)

@@ -24,7 +24,7 @@ func (d *Dump) lacking() []string {
 		has    int
 		needed bool
 	}{
-		{"pods", len(pods), slices.ContainsFunc(d.Objects, isProtectedAndDeleted)},
+		{"pods", len(pods), slices.ContainsFunc(d.Objects, dependsOnPods)},
 		{"persistentvolumeclaims", len(objectsOf[*corev1.PersistentVolumeClaim](d)),
 			slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(objects.ClaimsOf(pod)) > 0 })},
 		{"nodes", nodes, len(pods) > 0},
@@ -89,8 +89,12 @@ func isBeingTaken(obj api.Object) bool {
 	return !content.IsReady() && content.Spec.Source.Volume != nil && content.Spec.Class != nil
 }
 
-// isProtectedAndDeleted reports whether an object is a claim that stays until no pod uses it (PROT-026).
-func isProtectedAndDeleted(obj api.Object) bool {
+// dependsOnPods reports whether an object is a claim that stays until no pod uses it (PROT-026), or a volume that is attached as long as pods use
+// it (ATT-064).
+func dependsOnPods(obj api.Object) bool {
+	if va, ok := obj.(*storagev1.VolumeAttachment); ok {
+		return va.Status.Attached
+	}
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	return ok && claim.DeletionTimestamp != nil && slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer)
 }

@@ -9,43 +9,52 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/mount"
 )
 
 // deletedPod is the name of pods that were deleted by force before the dump. It does not have their names.
 const deletedPod = "a-deleted-pod"
 
-// resumeLeftover lets the nodes that do not respond go on with pods that the API no longer has.
+// resumeLeftover lets the nodes that do not respond go on with pods that the API no longer has: they run there, the nodes are cut off, and the pods
+// are deleted by force. This is what happened before the dump.
 func (c *Cluster) resumeLeftover() error {
+	var cut []*mount.Node
 	for _, left := range c.Evidence.Leftover() {
-		if err := c.leave(left); err != nil {
+		node, err := c.leave(left)
+		if err != nil {
 			return err
 		}
+		if node != nil {
+			cut = append(cut, node)
+		}
+	}
+	for _, node := range cut {
+		node.Partition(true)
 	}
 	return nil
 }
 
-// leave runs a pod with a volume on a node, cuts the node off, and deletes the pod by force. This is what happened before the dump.
-func (c *Cluster) leave(left evidence.Assumption) error {
+// leave runs a pod with a volume on a node, and deletes it from the API before the kubelet knows that. The node is nil if there is none.
+func (c *Cluster) leave(left evidence.Assumption) (*mount.Node, error) {
 	pv, err := c.Volumes.Get(strings.TrimPrefix(left.Object, "pv/"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	node, err := c.Node(left.Node)
 	if err != nil {
 		c.note("%v.", err)
-		return nil
+		return nil, nil
 	}
 	pod := leftoverPod(pv, left.Node)
 	if err := internals.Load(c.Cluster, pod); err != nil {
-		c.note("%s, which is not simulated: %v.", left.Evidence, err)
-		return nil
+		c.note("Not simulated: %s: %v.", left.Evidence, err)
+		return nil, nil
 	}
 	if err := internals.Node(node).Adopt(pod); err != nil {
-		c.note("%s, which is not simulated: %v.", left.Evidence, err)
+		c.note("Not simulated: %s: %v.", left.Evidence, err)
 	}
-	node.Partition(true)
 	_, err = internals.Engine(c.Cluster).Store().Delete(api.Pod, api.KeyOf(pod), api.DeleteOptions{GracePeriodSeconds: new(int64)})
-	return err
+	return node, err
 }
 
 // leftoverPod returns a running pod on the node that uses the claim of a volume.
