@@ -11,6 +11,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/fieldpos"
@@ -96,7 +97,7 @@ func Read(data []byte) (*Dump, error) { return ReadFiles(File{Data: data}) }
 // ReadFiles reads a dump that consists of several files: each any number of objects and Lists, in YAML or JSON. An error names the file,
 // the line and the object that could not be read.
 func ReadFiles(files ...File) (*Dump, error) {
-	r := &reader{dump: &Dump{Ignored: map[string]int{}}, dropped: map[string]bool{}, seen: map[api.Ref]int{}}
+	r := &reader{dump: &Dump{Ignored: map[string]int{}}, dropped: map[string]bool{}, seen: map[api.Ref]int{}, converted: map[api.Ref]bool{}}
 	skipped := map[string]bool{}
 	for _, file := range files {
 		text, logs, err := withoutLogs(file)
@@ -147,6 +148,8 @@ type reader struct {
 	dropped map[string]bool
 	// seen has the index in dump.sources of each object that was read.
 	seen map[api.Ref]int
+	// converted are the Events of events.k8s.io.
+	converted map[api.Ref]bool
 	// place and items are where the current object is.
 	place *place
 	items []int
@@ -238,9 +241,6 @@ func (r *reader) value(data []byte, of defaults) error {
 	return nil
 }
 
-// unread are the kinds that would mislead a simulation: these Events are a second view of the same objects.
-var unread = []string{"Event.events.k8s.io"}
-
 // object reads an object.
 func (r *reader) object(apiVersion, kind string, data []byte) error {
 	if kind == "Lease" && apiVersion == coordinationv1.SchemeGroupVersion.String() {
@@ -255,10 +255,18 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	if !found {
 		group = ""
 	}
+	converted := group == eventsv1.GroupName && kind == "Event"
+	if converted {
+		var err error
+		if data, err = coreEvent(data); err != nil {
+			return fmt.Errorf("Event %s: %w", title(data), err)
+		}
+		apiVersion, group = "v1", ""
+	}
 	name := api.Kind(objkinds.Name(group, kind))
 	gvk := store.GroupVersionKind(name)
 	// Another version of a simulated kind has the same fields, but for new ones.
-	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.Simulated(name) || slices.Contains(unread, string(name)) {
+	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.Simulated(name) {
 		r.dump.Ignored[apiVersion+" "+kind]++
 		return nil
 	}
@@ -281,12 +289,15 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	r.dump.stored = r.dump.stored || isStored(obj, data)
 	ref := api.RefTo(obj)
 	if at, ok := r.seen[ref]; ok {
-		if sameVersion(obj, r.dump.sources[at].obj) {
-			return nil // the same object from two files
+		if sameVersion(obj, r.dump.sources[at].obj) || converted || r.converted[ref] {
+			return nil // the same object from two files, or from two groups
 		}
 		return fmt.Errorf("duplicate %s; dump the cluster once", ref)
 	}
 	r.seen[ref] = len(r.dump.sources)
+	if converted {
+		r.converted[ref] = true
+	}
 	r.dump.Objects = append(r.dump.Objects, obj)
 	r.dump.sources = append(r.dump.sources, source{obj, r.place, slices.Clone(r.items)})
 	return nil
