@@ -124,7 +124,11 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 		if err := s.checkSchemaAtOnce(r, obj, nil); err != nil {
 			return nil, err
 		}
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: s.admit})
+		admit := s.admit
+		if r.resource.kind == signingRequests {
+			admit = r.sign
+		}
+		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: admit})
 	})
 	if err != nil {
 		return nil, 0, err

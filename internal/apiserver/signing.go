@@ -49,6 +49,25 @@ var signingRules = store.KindRules{
 	CheckStatus: statusCheck(checkSigningStatus),
 }
 
+// sign sets who asks for a certificate: the user of the request, whatever it says (API-505).
+func (r *request) sign(obj api.Object) error {
+	csr, err := plain.As[*certificatesv1.CertificateSigningRequest](obj)
+	if err != nil {
+		return nil // validation reports it
+	}
+	csr = csr.DeepCopy()
+	user := r.userInfo()
+	csr.Spec.Username, csr.Spec.UID, csr.Spec.Groups, csr.Spec.Extra = user.Username, user.UID, user.Groups, nil
+	for key, values := range user.Extra {
+		if csr.Spec.Extra == nil {
+			csr.Spec.Extra = map[string]certificatesv1.ExtraValue{}
+		}
+		csr.Spec.Extra[key] = certificatesv1.ExtraValue(values)
+	}
+	setSigning(obj.(*plain.Object), csr)
+	return nil
+}
+
 // setSigning replaces the content of a stored object.
 func setSigning(obj *plain.Object, csr *certificatesv1.CertificateSigningRequest) {
 	if data, err := plain.From(csr); err == nil {

@@ -83,7 +83,8 @@ func TestSigning(t *testing.T) {
 	_, body := f.request("POST "+path, `{"metadata":{"name":"x"},"spec":{"request":"eA==","signerName":"x"}}`)
 	require.Contains(t, body, "PEM block type must be CERTIFICATE REQUEST", "API-453")
 	require.Contains(t, body, "spec.usages: Required value", "API-453")
-	f.must("POST "+path, `{"metadata":{"name":"x"},"spec":{"request":"`+request+`","signerName":"example.com/s","usages":["client auth"]}}`)
+	body = f.must("POST "+path, `{"metadata":{"name":"x"},"spec":{"username":"eve","request":"`+request+`","signerName":"example.com/s","usages":["client auth"]}}`)
+	require.Contains(t, body, `"username":"test","groups":["system:masters","system:authenticated"]`, "API-505")
 
 	approved := `{"status":{"conditions":[{"type":"Approved","status":"True"}]}}`
 	_, body = f.request("PATCH "+path+"/x/status", approved, mergePatch)
