@@ -81,6 +81,7 @@ func TestServeProtocols(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(send("POST", accounts+"/"+test.name+"/token", "{}", http.StatusCreated)), &issued))
 			token = issued.Status.Token
 			require.Contains(t, send("GET", configmaps, "", http.StatusForbidden), "system:serviceaccount:default:"+test.name)
+			send("GET", "/volsim/trace", "", http.StatusUnauthorized)
 			head, payload, _ := strings.Cut(token, ".")
 			payload, _, _ = strings.Cut(payload, ".")
 			for _, token = range []string{"eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".", head + "." + payload + ".", head + "." + payload + ".AAAA"} {
