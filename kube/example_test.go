@@ -120,9 +120,9 @@ func TestFaults(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	c := volsimtest.New(t)
 	admin := kube.Clientset(c.Cluster)
-	cfg := kube.Config(c.Cluster)
-	cfg.Impersonate.UserName = "system:serviceaccount:default:operator"
-	volumes := kubernetes.NewForConfigOrDie(cfg).CoreV1().PersistentVolumes()
+	config := kube.Config(c.Cluster) // or that of envtest
+	config.Impersonate.UserName = "system:serviceaccount:operator-system:controller-manager"
+	volumes := kubernetes.NewForConfigOrDie(config).CoreV1().PersistentVolumes()
 	_, err := volumes.List(t.Context(), metav1.ListOptions{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
@@ -133,7 +133,7 @@ func TestPermissions(t *testing.T) {
 	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
 		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "operator"}},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "operator-system", Name: "controller-manager"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = volumes.List(t.Context(), metav1.ListOptions{})
