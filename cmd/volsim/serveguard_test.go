@@ -75,7 +75,7 @@ func TestServeProtocols(t *testing.T) {
 			require.Contains(t, send("GET", configmaps+"?watch=true&timeoutSeconds=1", "", http.StatusOK), `"name":"`+test.name+`"`)
 			require.Equal(t, "404 page not found\n", send("GET", "/none", "", http.StatusNotFound))
 			send("DELETE", configmaps+"/"+test.name, "", http.StatusOK)
-			// API-492: a token of a ServiceAccount is one, too, unless somebody else has made it.
+			// API-492: a token of a ServiceAccount is accepted, too, but not a forged one.
 			send("POST", accounts, `{"metadata":{"name":"`+test.name+`"}}`, http.StatusCreated)
 			var issued struct{ Status struct{ Token string } }
 			require.NoError(t, json.Unmarshal([]byte(send("POST", accounts+"/"+test.name+"/token", "{}", http.StatusCreated)), &issued))

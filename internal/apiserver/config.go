@@ -49,7 +49,7 @@ type Config struct {
 	// Sent is called with each request that may have written something, and the code of its answer, with the lock held, before Wrote. Nil
 	// does nothing.
 	Sent func(Sent, int)
-	// TokenKey signs the tokens of ServiceAccounts, so that nobody else can make one. Without a key they have no signature.
+	// TokenKey signs the tokens of ServiceAccounts, so that they cannot be forged. Without a key they have no signature.
 	TokenKey []byte
 	// Webhooks asks the webhooks that the configurations in the cluster name about the writes of clients. Nil asks none.
 	Webhooks *Webhooks

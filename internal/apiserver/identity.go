@@ -18,8 +18,8 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 )
 
-// authorized returns who makes a request, or the error for one that this user may not make (API-492 to API-496). It is nil for the
-// administrator, who may do everything: that is every client without a token of the server that impersonates nobody.
+// authorized returns the user of a request, or the error that forbids the request (API-492 to API-496). The user is nil for the administrator, who
+// may do everything. Each client is the administrator that has no token of the server and does not impersonate a user.
 func (s *Server) authorized(req *http.Request) (*authenticationv1.UserInfo, error) {
 	token, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 	claims := s.readToken(token)
@@ -169,7 +169,7 @@ func (s *Server) mayImpersonate(r rbac.Request, mode impersonationMode, wanted *
 	return nil
 }
 
-// identityPart is a part of an identity that somebody must be allowed to impersonate; nobody is if there is a refusal.
+// identityPart is a part of an identity: impersonating it needs a permission. With a refusal it is always forbidden.
 type identityPart struct {
 	rbac.Request
 	refusal string
