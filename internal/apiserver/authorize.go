@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -42,30 +40,17 @@ func (s *Server) currentRoles() *rbac.Roles {
 	}
 	if c := &s.roles; c.roles == nil || c.writes != writes {
 		c.writes = writes
-		c.roles = rbac.New(rolesOf[rbacv1.ClusterRole](s, roleKinds[0]), rolesOf[rbacv1.ClusterRoleBinding](s, roleKinds[1]),
-			rolesOf[rbacv1.Role](s, roleKinds[2]), rolesOf[rbacv1.RoleBinding](s, roleKinds[3]))
+		c.roles = rbac.New(rolesOf[*rbacv1.ClusterRole](s, roleKinds[0]), rolesOf[*rbacv1.ClusterRoleBinding](s, roleKinds[1]),
+			rolesOf[*rbacv1.Role](s, roleKinds[2]), rolesOf[*rbacv1.RoleBinding](s, roleKinds[3]))
 	}
 	return s.roles.roles
 }
 
 // rolesOf returns the objects of a kind in their Go type.
-func rolesOf[T any](s *Server, kind api.Kind) []*T {
-	var list []*T
+func rolesOf[T api.Object](s *Server, kind api.Kind) []T {
+	var list []T
 	for _, obj := range s.store.List(kind) {
-		content := obj.(*plain.Object).Content()
-		typed := new(T)
-		data, err := json.Marshal(content)
-		if err == nil {
-			err = json.Unmarshal(data, typed)
-		}
-		if err != nil {
-			continue // no rule of it can be read
-		}
-		meta := any(typed).(metav1.Object)
-		meta.SetName(obj.GetName())
-		meta.SetNamespace(obj.GetNamespace())
-		meta.SetLabels(obj.GetLabels())
-		list = append(list, typed)
+		list = append(list, plain.Shared[T](obj.(*plain.Object)))
 	}
 	return list
 }

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -114,10 +113,9 @@ func modesFor(wanted *authenticationv1.UserInfo) []impersonationMode {
 // tried first. The error is that of the first mode.
 func (s *Server) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) (as authenticationv1.UserInfo, first error) {
 	modes := modesFor(wanted)
-	last, known := s.lastModes[r.User.Username]
-	slices.SortStableFunc(modes, func(a, b impersonationMode) int {
-		return cmp.Compare(order(known && a.name == last), order(known && b.name == last))
-	})
+	if last, ok := s.lastModes[r.User.Username]; ok && modes[len(modes)-1].name == last {
+		slices.Reverse(modes) // there are at most two
+	}
 	for _, mode := range modes {
 		err := s.mayImpersonate(r, mode, wanted)
 		if err == nil {
@@ -137,13 +135,6 @@ func (s *Server) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) 
 		}
 	}
 	return as, first
-}
-
-func order(first bool) int {
-	if first {
-		return 0
-	}
-	return 1
 }
 
 // mayImpersonate returns the error that forbids a user to impersonate another in a mode.

@@ -17,7 +17,7 @@ import (
 // Masters is the group whose members may do everything.
 const Masters = "system:masters"
 
-// Request is what a user wants to do.
+// Request is a request that a user makes: a verb, and a resource or a path.
 type Request struct {
 	User authenticationv1.UserInfo
 	Verb string

@@ -43,7 +43,7 @@ spec:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}`
 
-	// installed is what Velero looks up of its installation. The program of the test is in the place of the Deployment's pod.
+	// installed has the objects of its installation that Velero looks up. The test runs the program itself, not the pod of the Deployment.
 	installed = `
 apiVersion: v1
 kind: Namespace

@@ -16,7 +16,7 @@ import (
 const deletedPod = "a-deleted-pod"
 
 // resumeLeftover lets the nodes that do not respond go on with pods that the API no longer has: they run there, the nodes are cut off, and the pods
-// are deleted by force. This is what happened before the dump.
+// are deleted by force, as was done before the dump.
 func (c *Cluster) resumeLeftover() error {
 	var cut []*mount.Node
 	for _, left := range c.Evidence.Leftover() {
