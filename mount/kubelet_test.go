@@ -522,15 +522,17 @@ func TestPodStatus(t *testing.T) {
 	status := kubeletstatus.Waiting(nil, pod)
 	conditions := map[corev1.PodConditionType]string{}
 	for _, c := range status.Conditions {
-		conditions[c.Type] = string(c.Status) + " " + c.Reason
+		conditions[c.Type] = strings.TrimSpace(string(c.Status) + " " + c.Reason + " " + c.Message)
 	}
 	want(t, "MNT-384: phase", status.Phase, corev1.PodPending)
 	want(t, "MNT-384: container", status.ContainerStatuses[0].State.Waiting.Reason, "ContainerCreating")
 	want(t, "MNT-384: conditions", conditions, map[corev1.PodConditionType]string{
-		corev1.PodReadyToStartContainers: "False ", corev1.PodInitialized: "True ",
-		corev1.PodReady: "False ContainersNotReady", corev1.ContainersReady: "False ContainersNotReady"})
-	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+		corev1.PodReadyToStartContainers: "False", corev1.PodInitialized: "True",
+		corev1.PodReady:        "False ContainersNotReady containers with unready status: [main]",
+		corev1.ContainersReady: "False ContainersNotReady containers with unready status: [main]"})
+	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}, {Name: "then"}}
 	status = kubeletstatus.Waiting(nil, pod)
+	want(t, "MNT-384: init containers", status.Conditions[1].Message, "containers with incomplete status: [init then]")
 	want(t, "MNT-384: with init containers", status.ContainerStatuses[0].State.Waiting.Reason, "PodInitializing")
 	running := kubeletstatus.Running(nil, pod)
 	want(t, "MNT-380: running", []any{running.Phase, running.ContainerStatuses[0].State.Running != nil}, []any{corev1.PodRunning, true})

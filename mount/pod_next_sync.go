@@ -43,7 +43,7 @@ func (w *podWorker) pause(p *engine.Process, err error) {
 		w.stop(p)
 		return
 	}
-	w.lastSync, w.lastError, w.due = p.Now(), err, false
+	w.lastSync, w.lastError, w.due = p.Now(), err, w.instructed
 	if err != nil {
 		p.Decide("MNT-009", w.pod, "sync failed: %v", err)
 		// MNT-009, MNT-160: a failed sync is repeated soon.
@@ -77,6 +77,15 @@ func (w *podWorker) arm(foreground bool) {
 		w.ticker.Arm()
 	} else {
 		w.ticker.ArmBackground()
+	}
+}
+
+// syncNow requests a sync at once, or after the one that goes on, because the pod has changed (MNT-377).
+func (w *podWorker) syncNow() {
+	w.instructed = true
+	if w.state == podSynced || w.state == podRetrying {
+		w.due = true
+		w.signal.Broadcast()
 	}
 }
 

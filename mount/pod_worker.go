@@ -48,6 +48,8 @@ type podWorker struct {
 	// ticker wakes the worker for the next sync; due says that it has.
 	ticker *engine.Ticker
 	due    bool
+	// instructed says that the pod has changed since the last sync began.
+	instructed bool
 }
 
 const (
@@ -91,7 +93,7 @@ func (w *podWorker) sync(p *engine.Process) {
 		return
 	}
 	k := w.k
-	w.served, w.demand = w.demand, notDemanded
+	w.served, w.demand, w.instructed = w.demand, notDemanded, false
 	// MNT-380: first the directories, then the volumes, then all containers.
 	for _, dir := range [...]string{w.volumesDir, w.pluginsDir} {
 		if err := k.node.disk.Mkdir(dir); err != nil {

@@ -1,6 +1,8 @@
 package mount
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,6 +22,7 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 		// NODE-091: a pod that was not ready before the kubelet resumed is not ready now.
 		w.unready = k.resumed && markedNotReady(pod)
 	}
+	changed := known && instructs(w.pod, pod)
 	w.pod = pod
 	k.node.runtime.podChanged(pod)
 	w.repair()
@@ -27,9 +30,16 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	switch {
 	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
 		w.end("")
+	case changed:
+		w.syncNow()
 	}
 	k.status.extendHeartbeats()
 	k.populator.ticker.Arm()
+}
+
+// instructs reports whether a new version of a pod says something new to the kubelet: all but its status does (MNT-377).
+func instructs(old, pod *corev1.Pod) bool {
+	return pod.Generation != old.Generation || !maps.Equal(pod.Labels, old.Labels) || !maps.Equal(pod.Annotations, old.Annotations)
 }
 
 // podDeleted receives the deletion of a pod from the watch.

@@ -142,6 +142,7 @@ func (r *resource) complete(c *codec) {
 		r.keepsDeleted, r.selectable = true, podFields
 		r.subresources = []subresource{
 			{subresourceBinding, coreGroup.WithKind("Binding"), []string{verbCreate}},
+			{string(store.EphemeralContainers), coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}},
 			{subresourceEviction, schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{verbCreate}},
 		}
 	}
@@ -183,7 +184,6 @@ var refused = map[api.Kind][]struct {
 }{
 	api.Pod: {
 		{subresource{"attach", coreGroup.WithKind("PodAttachOptions"), []string{verbCreate, verbGet}}, noContainers},
-		{subresource{"ephemeralcontainers", coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}}, noContainers},
 		{subresource{"exec", coreGroup.WithKind("PodExecOptions"), []string{verbCreate, verbGet}}, noContainers},
 		{subresource{subresourceLog, coreGroup.WithKind("Pod"), []string{verbGet}}, noContainers},
 		{subresource{"portforward", coreGroup.WithKind("PodPortForwardOptions"), []string{verbCreate, verbGet}}, noContainers},

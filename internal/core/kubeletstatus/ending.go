@@ -60,8 +60,10 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 		for i := range status.ContainerStatuses {
 			status.ContainerStatuses[i].LastTerminationState.Terminated = lost
 		}
+		status.EphemeralContainerStatuses = ephemeralEnded(status.EphemeralContainerStatuses, lost)
 	default:
 		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Terminated: state}, false)
+		status.EphemeralContainerStatuses = ephemeralEnded(status.EphemeralContainerStatuses, state)
 	}
 	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
@@ -77,6 +79,20 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 	return status
 }
 
+// ephemeralEnded returns the statuses of ephemeral containers that have ended (MNT-376).
+func ephemeralEnded(statuses []corev1.ContainerStatus, how *corev1.ContainerStateTerminated) []corev1.ContainerStatus {
+	if !slices.ContainsFunc(statuses, running) {
+		return statuses
+	}
+	statuses = slices.Clone(statuses)
+	for i := range statuses {
+		if running(statuses[i]) {
+			statuses[i].State = corev1.ContainerState{Terminated: how}
+		}
+	}
+	return statuses
+}
+
 // waitingFor returns the state of a container that does not run yet (MNT-384).
 func waitingFor(pod *corev1.Pod) *corev1.ContainerStateWaiting {
 	if len(pod.Spec.InitContainers) > 0 {
@@ -89,7 +105,7 @@ func waitingFor(pod *corev1.Pod) *corev1.ContainerStateWaiting {
 func withWaiting(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
 	if len(status.ContainerStatuses) == 0 {
 		state := corev1.ContainerState{Waiting: waitingFor(pod)}
-		status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, state, false)
+		status.InitContainerStatuses = initStatuses(pod.Spec.InitContainers, state, false)
 		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
 	}
 	return status

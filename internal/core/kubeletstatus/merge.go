@@ -76,6 +76,7 @@ func sameRest(a, b *corev1.PodStatus) bool {
 	return a.Phase == b.Phase && a.Reason == b.Reason && a.Message == b.Message && a.HostIP == b.HostIP && a.PodIP == b.PodIP &&
 		a.ObservedGeneration == b.ObservedGeneration && a.QOSClass == b.QOSClass && a.StartTime.Equal(b.StartTime) &&
 		equal(a.ContainerStatuses, b.ContainerStatuses) && equal(a.InitContainerStatuses, b.InitContainerStatuses) &&
+		equal(a.EphemeralContainerStatuses, b.EphemeralContainerStatuses) &&
 		equal(a.HostIPs, b.HostIPs) && equal(a.PodIPs, b.PodIPs)
 }
 

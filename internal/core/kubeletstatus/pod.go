@@ -40,27 +40,41 @@ func Waiting(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	if len(pod.Spec.InitContainers) > 0 {
 		why = initializing
 		initialized = condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized")
+		initialized.Message = named("containers with incomplete status: ", pod.Spec.InitContainers)
 	}
 	state := corev1.ContainerState{Waiting: why}
-	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, state, false)
+	status.InitContainerStatuses = initStatuses(pod.Spec.InitContainers, state, false)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
-	status.Conditions = l.with(status.Conditions,
-		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
-		initialized,
-		condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady"),
-		condition(corev1.ContainersReady, corev1.ConditionFalse, "ContainersNotReady"),
-	)
+	const notReady = "ContainersNotReady"
+	ready, containersReady := condition(corev1.PodReady, corev1.ConditionFalse, notReady), condition(corev1.ContainersReady, corev1.ConditionFalse, notReady)
+	// MNT-384: a message names the containers.
+	ready.Message = named("containers with unready status: ", pod.Spec.Containers)
+	containersReady.Message = ready.Message
+	status.Conditions = l.with(status.Conditions, condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""), initialized, ready, containersReady)
 	return status
+}
+
+// named returns a text with the names of containers after it, in brackets.
+func named(text string, containers []corev1.Container) string {
+	var room [256]byte
+	b := append(append(room[:0], text...), '[')
+	for i := range containers {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, containers[i].Name...)
+	}
+	return string(append(b, ']'))
 }
 
 // Running returns the status of a pod whose containers run.
 func Running(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	status := pod.Status
 	if status.Phase == corev1.PodRunning && len(status.ContainerStatuses) > 0 && status.ContainerStatuses[0].State.Running != nil {
-		return status
+		return withEphemeral(status, pod)
 	}
 	status.Phase = corev1.PodRunning
-	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: completed}, true)
+	status.InitContainerStatuses = initStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: completed}, true)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: started}, true)
 	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
@@ -68,18 +82,36 @@ func Running(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 		gatedReady(pod, status.Conditions),
 		condition(corev1.ContainersReady, corev1.ConditionTrue, ""),
 	)
-	return status
+	return withEphemeral(status, pod)
 }
 
 // StillRunning returns the status of a pod whose containers ran when the kubelet last saw them. A status that says so already stays.
 func StillRunning(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	if pod.Status.Phase == corev1.PodRunning {
-		return pod.Status
+		return withEphemeral(pod.Status, pod)
 	}
 	return Running(l, pod)
 }
 
-func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
+// withEphemeral adds the statuses of ephemeral containers that have none: they run (MNT-376).
+func withEphemeral(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
+	if len(status.EphemeralContainerStatuses) == len(pod.Spec.EphemeralContainers) {
+		return status
+	}
+	statuses := slices.Clone(status.EphemeralContainerStatuses)
+	for i := range pod.Spec.EphemeralContainers {
+		c := &pod.Spec.EphemeralContainers[i]
+		if !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name }) {
+			statuses = append(statuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Running: started}})
+		}
+	}
+	slices.SortFunc(statuses, byName)
+	status.EphemeralContainerStatuses = statuses
+	return status
+}
+
+// initStatuses returns the statuses of init containers, in their order.
+func initStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
 	if len(containers) == 0 {
 		return nil
 	}
@@ -89,6 +121,15 @@ func containerStatuses(containers []corev1.Container, state corev1.ContainerStat
 	}
 	return statuses
 }
+
+// containerStatuses returns the statuses of main containers, by name (MNT-375).
+func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
+	statuses := initStatuses(containers, state, ready)
+	slices.SortFunc(statuses, byName)
+	return statuses
+}
+
+func byName(a, b corev1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) }
 
 func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason string) corev1.PodCondition {
 	return corev1.PodCondition{Type: kind, Status: status, Reason: reason}
@@ -129,6 +170,7 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 	status.Conditions = l.own(status.Conditions, pod.Status.Conditions)
 	status.InitContainerStatuses = unshared(status.InitContainerStatuses, pod.Status.InitContainerStatuses)
 	status.ContainerStatuses = unshared(status.ContainerStatuses, pod.Status.ContainerStatuses)
+	status.EphemeralContainerStatuses = unshared(status.EphemeralContainerStatuses, pod.Status.EphemeralContainerStatuses)
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if c.LastTransitionTime.IsZero() {
@@ -152,6 +194,18 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 	ran := status.PodIP != ""
 	completeContainers(status.InitContainerStatuses, pod.Status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)
 	completeContainers(status.ContainerStatuses, pod.Status.ContainerStatuses, pod.Spec.Containers, pod, ran, at)
+	if len(status.EphemeralContainerStatuses) > 0 {
+		completeContainers(status.EphemeralContainerStatuses, pod.Status.EphemeralContainerStatuses, asContainers(pod.Spec.EphemeralContainers), pod, ran, at)
+	}
+}
+
+// asContainers returns what ephemeral containers have in common with others.
+func asContainers(ephemeral []corev1.EphemeralContainer) []corev1.Container {
+	containers := make([]corev1.Container, len(ephemeral))
+	for i := range ephemeral {
+		containers[i] = corev1.Container(ephemeral[i].EphemeralContainerCommon)
+	}
+	return containers
 }
 
 // unshared returns a list that may be written to: a copy of one that a stored pod has.
@@ -169,10 +223,15 @@ func running(status corev1.ContainerStatus) bool { return status.State.Running !
 
 // completeContainers adds the details of containers. What the stored statuses have already is used again. ran reports that the pod had an
 // address, and so a container runtime.
-func completeContainers(statuses, stored []corev1.ContainerStatus, containers []corev1.Container, pod *corev1.Pod, ran bool, at metav1.Time) {
-	for i := range min(len(statuses), len(containers)) {
-		status, spec, old := &statuses[i], &containers[i], &corev1.ContainerStatus{}
-		if i < len(stored) {
+func completeContainers(statuses, stored []corev1.ContainerStatus, containers []corev1.Container, pod *corev1.Pod, ran bool, now metav1.Time) {
+	for i := range statuses {
+		status := &statuses[i]
+		at := position(containers, status.Name, i)
+		if at < 0 {
+			continue
+		}
+		spec, old := &containers[at], &corev1.ContainerStatus{}
+		if i < len(stored) && stored[i].Name == status.Name {
 			old = &stored[i]
 		}
 		if status.VolumeMounts == nil {
@@ -182,18 +241,26 @@ func completeContainers(statuses, stored []corev1.ContainerStatus, containers []
 			continue
 		}
 		if status.ContainerID == "" {
-			status.ContainerID = containerID(pod, i, spec.Name, old.ContainerID)
+			status.ContainerID = containerID(pod, at, spec.Name, old.ContainerID)
 			status.Image = withTag(spec.Image, old.Image)
 			status.ImageID = status.Image
 			status.Resources, status.AllocatedResources = &spec.Resources, spec.Resources.Requests
 		}
 		switch state := status.State; {
 		case state.Running != nil && state.Running.StartedAt.IsZero():
-			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at}
+			status.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
 		case state.Terminated == completed || state.Terminated == failed:
-			status.State.Terminated = ended(state.Terminated, &old.State, status.ContainerID, at)
+			status.State.Terminated = ended(state.Terminated, &old.State, status.ContainerID, now)
 		}
 	}
+}
+
+// position returns the place of a container in a list, -1 if it is not there. It is likely to be at a given place.
+func position(containers []corev1.Container, name string, likely int) int {
+	if likely < len(containers) && containers[likely].Name == name {
+		return likely
+	}
+	return slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 }
 
 // ended returns the state of a container that ends now, with its ID and times (MNT-373): stored, if it has ended in the same way before.

@@ -27,6 +27,7 @@ var podStrategy = strategy[*corePod]{
 	validateCreate: validatePodCreate,
 	validateUpdate: validatePodUpdate,
 	validateStatus: validatePodStatus,
+	parts:          podParts,
 	equal: func(a, b *corePod) bool {
 		return a.Status.Phase == b.Status.Phase && len(a.Status.Conditions) == len(b.Status.Conditions) &&
 			(sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&

@@ -30,6 +30,9 @@ func defaultPod(pod *corePod) {
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 	spec.Containers = defaultContainers(spec.Containers, spec.HostNetwork)
 	spec.InitContainers = defaultContainers(spec.InitContainers, spec.HostNetwork)
+	if len(spec.EphemeralContainers) > 0 {
+		spec.EphemeralContainers = defaultEphemeralContainers(spec.EphemeralContainers, spec.HostNetwork)
+	}
 	spec.Volumes = defaultPodVolumes(spec.Volumes)
 	spec.Overhead = roundToMilli(spec.Overhead)
 	if spec.Resources != nil {

@@ -17,13 +17,19 @@ type containerPlace struct {
 
 func (p containerPlace) path() *field.Path { return field.NewPath("spec", p.list).Index(p.i) }
 
-// eachContainer calls fn with the init containers of a pod, and then with the others.
+// ephemeralList is the name of the list of ephemeral containers.
+const ephemeralList = "ephemeralContainers"
+
+// eachContainer calls fn with the init containers of a pod, then with the main ones, and then with the ephemeral ones.
 func eachContainer(spec *corev1.PodSpec, fn func(c *corev1.Container, at containerPlace)) {
 	for i := range spec.InitContainers {
 		fn(&spec.InitContainers[i], containerPlace{"initContainers", i})
 	}
 	for i := range spec.Containers {
 		fn(&spec.Containers[i], containerPlace{"containers", i})
+	}
+	for i := range spec.EphemeralContainers {
+		fn((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon), containerPlace{ephemeralList, i})
 	}
 }
 

@@ -256,7 +256,7 @@ func TestPodContainers(t *testing.T) {
 		{"API-098", "a deadline of nothing, and a container for debugging", func(p *corePod) {
 			p.Spec.ActiveDeadlineSeconds = new(int64(0))
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{}}
-		}, "spec.activeDeadlineSeconds I; spec.ephemeralContainers F"},
+		}, "spec.activeDeadlineSeconds I; spec.ephemeralContainers F; spec.ephemeralContainers[0].image R; spec.ephemeralContainers[0].name R"},
 	})
 }
 

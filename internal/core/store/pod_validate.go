@@ -32,9 +32,8 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 func validatePod(pod, old *corePod) field.ErrorList {
 	errs := validatePodSpec(pod, old, false)
 	eachContainer(&pod.Spec, func(c *corev1.Container, at containerPlace) {
-		// API-375: templates may have such images.
-		if strings.TrimSpace(c.Image) != c.Image {
-			errs = append(errs, field.Invalid(at.path().Child("image"), c.Image, "must not have leading or trailing whitespace"))
+		if hasImageSpace(c) && at.list != ephemeralList {
+			errs = append(errs, errImageSpace(c, at.path()))
 		}
 	})
 	return errs
@@ -56,6 +55,7 @@ func validatePodSpec(pod, old *corePod, template bool) field.ErrorList {
 	}
 	errs = append(errs, validateContainers(spec, volumes)...)
 	errs = append(errs, validateInitContainers(spec, volumes)...)
+	errs = append(errs, validateEphemeralContainers(spec, volumes)...)
 	// API-259: the resources of a pod do not change.
 	if old == nil && spec.Resources != nil {
 		errs = append(errs, validatePodResources(spec)...)

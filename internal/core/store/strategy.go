@@ -54,6 +54,8 @@ type strategy[T api.Object] struct {
 	validateCreate func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
 	validateStatus func(obj, old T) field.ErrorList
+	// parts are the subresources that change a part of the spec.
+	parts map[api.Subresource]part[T]
 	// specShared, if set, reports whether an update leaves everything that validateUpdate reads as it is, in the same memory. The table
 	// then skips validateUpdate if the stored object is valid. It may return false for an update that changes nothing.
 	//
@@ -78,6 +80,7 @@ func (s *strategy[T]) withoutRules() *strategy[T] {
 		shallow:       s.shallow,
 		prepareUpdate: s.prepareUpdate,
 		prepareStatus: s.prepareStatus,
+		parts:         s.parts,
 		equal:         s.equal,
 		specChanged:   s.specChanged,
 	}

@@ -96,10 +96,16 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
 	}
+	_, isPart := t.strategy.parts[sub]
+	if isPart && !reviewed {
+		// API-506: the owners of fields are determined by what was sent.
+		t.strategy.defaults(obj)
+		t.trackFields(obj, old, sub)
+	}
 	t.complete(obj, old, sub)
 	if reviewed {
 		meta.ResourceVersion = oldMeta.ResourceVersion
-	} else {
+	} else if !isPart {
 		t.trackFields(obj, old, sub)
 	}
 	validated := !skipValidation && !t.store.asGiven
@@ -166,12 +172,14 @@ func (t *table[T]) complete(obj, old T, sub api.Subresource) {
 		t.strategy.prepareStatus(obj, old, clock(t.store.now()))
 	case sub == api.Main && t.strategy.prepareUpdate != nil:
 		t.strategy.prepareUpdate(obj, old)
+	case sub != api.Main && sub != api.Status:
+		t.strategy.parts[sub].prepare(obj, old)
 	}
 	if sub == api.Main && t.strategy.completeUpdate != nil {
 		t.strategy.completeUpdate(obj)
 	}
 	// API-030: generation counts the changes of the spec.
-	if sub == api.Main && t.strategy.specChanged != nil && t.strategy.specChanged(obj, old) {
+	if sub != api.Status && t.strategy.specChanged != nil && t.strategy.specChanged(obj, old) {
 		meta.Generation++
 	}
 }
@@ -183,6 +191,8 @@ func (t *table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) f
 	switch {
 	case sub == api.Status:
 		validate = t.strategy.validateStatus
+	case sub != api.Main:
+		validate = t.strategy.parts[sub].validate
 	case c.validSpec && t.strategy.specShared != nil && t.strategy.specShared(obj, c.obj):
 		return errs
 	}

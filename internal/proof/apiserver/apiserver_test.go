@@ -314,8 +314,7 @@ var hidden = map[string]bool{
 
 // notServed are the names in discovery of what volsim does not serve: it needs containers, a network, or accounts, or is deprecated.
 var notServed = map[string]bool{
-	"componentstatuses": true, "namespaces/finalize": true, "nodes/proxy": true, "pods/attach": true,
-	"pods/ephemeralcontainers": true, "pods/exec": true, "pods/log": true, "pods/portforward": true, "pods/proxy": true, "pods/resize": true,
+	"componentstatuses": true, "namespaces/finalize": true, "nodes/proxy": true, "pods/attach": true, "pods/exec": true, "pods/log": true, "pods/portforward": true, "pods/proxy": true, "pods/resize": true,
 	"serviceaccounts/token": true, "services/proxy": true,
 }
 
