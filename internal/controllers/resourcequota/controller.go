@@ -126,11 +126,8 @@ func serviceChanged(old, obj *plain.Object) bool {
 
 // watch counts the objects of a table. A deletion, and an update for which changed returns true, lead to a new count.
 func watch[T api.Object](c *controller, table store.Table[T], changed func(old, obj T) bool) engine.Informer[T] {
-	s := c.actor.Engine().Store()
 	informer := engine.NewInformer(c.actor, table)
-	cnt := counter{kind: table.Kind(), resource: schema.GroupResource{
-		Group: s.GroupVersionKind(table.Kind()).Group, Resource: s.Describe(table.Kind()).Plural,
-	}}
+	cnt := counter{kind: table.Kind(), resource: table.GroupResource()}
 	cnt.count = func(q *corev1.ResourceQuota) corev1.ResourceList {
 		if len(quota.Names(cnt.resource, q.Spec.Hard)) == 0 {
 			return nil

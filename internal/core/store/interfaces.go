@@ -1,6 +1,8 @@
 package store
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/volsim/volsim/api"
 )
 
@@ -14,6 +16,8 @@ type Table[T api.Object] interface {
 
 	Kind() api.Kind
 	Namespaced() bool
+	// GroupResource is the name of the resource, also of a kind whose definition is gone.
+	GroupResource() schema.GroupResource
 	KeyOf(obj T) string
 
 	Lookup(key string) (T, bool)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
@@ -70,6 +71,9 @@ func (t *table[T]) Kind() api.Kind { return t.resource.kind }
 
 // Namespaced reports whether the objects have a namespace.
 func (t *table[T]) Namespaced() bool { return t.resource.namespaced }
+
+// GroupResource is the name of the resource.
+func (t *table[T]) GroupResource() schema.GroupResource { return t.resource.groupResource() }
 
 // Len returns the number of objects.
 func (t *table[T]) Len() int { return t.whole().Len() }
