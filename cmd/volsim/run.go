@@ -106,7 +106,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	failed := 0
 	var last error
 	for _, s := range scripts {
-		if err := f.runScript(cmd, s, script.Options{Seed: seed, Choose: choose, Server: newServer, Controllers: addAccounts, Policies: followPolicies}); err != nil {
+		if err := f.runScript(cmd, s, script.Options{Seed: seed, Choose: choose, Server: newServer, Standard: addStandard, Policies: followPolicies}); err != nil {
 			failed++
 			last = err
 			if len(scripts) > 1 {

@@ -31,8 +31,8 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
-	"github.com/volsim/volsim/internal/tools/accounts"
 	"github.com/volsim/volsim/internal/tools/script"
+	"github.com/volsim/volsim/internal/tools/standard"
 )
 
 // serveFlags holds the flags of serve.
@@ -151,7 +151,7 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 		return nil, f.explained(err)
 	}
 	s := &served{journal: j}
-	opts := script.Options{Controllers: addAccounts, Server: func(c *volsim.Cluster) script.Server {
+	opts := script.Options{Standard: addStandard, Server: func(c *volsim.Cluster) script.Server {
 		cfg := serverConfig(c)
 		cfg.Sent, cfg.Webhooks, cfg.TokenKey = j.sent, apiserver.NewWebhooks(f.services), []byte(g.token)
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
@@ -187,19 +187,19 @@ func serverConfig(c *volsim.Cluster) apiserver.Config {
 	controllers := c.Controllers()
 	return apiserver.Config{
 		Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: slices.Contains(controllers, actors.NodeLifecycle), PodPriority: true,
-		Inject: c.Faults.Inject,
+		StoredRoles: slices.Contains(controllers, standard.APIServer), Inject: c.Faults.Inject,
 	}
 }
 
 // followPolicies lets the admission policies of a cluster take effect.
 func followPolicies(c *volsim.Cluster) { apiserver.FollowPolicies(internals.Engine(c)) }
 
-// addAccounts is script.Options.Controllers.
-func addAccounts(c *volsim.Cluster, names []string) error {
+// addStandard is script.Options.Standard.
+func addStandard(c *volsim.Cluster, names []string) error {
 	for _, name := range names {
-		ctl, ok := accounts.New(name)
+		ctl, ok := standard.New(name)
 		if !ok {
-			return fmt.Errorf("unknown controller %q: want %s", name, strings.Join(accounts.Names(), " or "))
+			return fmt.Errorf("unknown component %q: want one of %s", name, strings.Join(standard.Names(), ", "))
 		}
 		if err := c.AddController(ctl); err != nil {
 			return err
@@ -309,14 +309,16 @@ func (f *serveFlags) script(start time.Time) (string, []txtar.File, error) {
 	if f.gates != "" {
 		line("config", "feature-gates="+f.gates)
 	}
-	if names := without(accounts.Names(), f.without); len(names) > 0 && !f.bare() {
-		line("config", "namespace-controllers="+strings.Join(names, ","))
+	names := []string{standard.APIServer}
+	if !f.bare() {
+		names = append(names, without(standard.Controllers(), f.without)...)
 	}
-	if names := without(f.without, accounts.Names()); len(names) > 0 {
+	line("config", "standard-objects="+strings.Join(names, ","))
+	if names := without(f.without, standard.Controllers()); len(names) > 0 {
 		line("config", "without="+strings.Join(names, ","))
 	}
 	drivers := f.driverNodes()
-	names := slices.Sorted(maps.Keys(drivers))
+	names = slices.Sorted(maps.Keys(drivers))
 	for _, name := range names {
 		options := []string{"backend", name, "latency.Create=" + createLatency.String()}
 		if slices.Contains(f.without, actors.Attacher(name)) {

@@ -41,7 +41,7 @@ func (s *Server) currentRoles() *rbac.Roles {
 	if c := &s.roles; c.roles == nil || c.writes != writes {
 		c.writes = writes
 		c.roles = rbac.New(rolesOf[*rbacv1.ClusterRole](s, roleKinds[0]), rolesOf[*rbacv1.ClusterRoleBinding](s, roleKinds[1]),
-			rolesOf[*rbacv1.Role](s, roleKinds[2]), rolesOf[*rbacv1.RoleBinding](s, roleKinds[3]))
+			rolesOf[*rbacv1.Role](s, roleKinds[2]), rolesOf[*rbacv1.RoleBinding](s, roleKinds[3]), s.cfg.StoredRoles)
 	}
 	return s.roles.roles
 }

@@ -41,6 +41,9 @@ type Config struct {
 	// PodPriority sets the priority of each new pod, also of those that controllers create, as the admission of kube-apiserver does. The default
 	// is false.
 	PodPriority bool
+	// StoredRoles says that the default roles, and the rules of ClusterRoles that aggregate others, are in the store if they apply. By default they
+	// apply without being there.
+	StoredRoles bool
 	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
 	Wrote func()
 	// Inject returns what goes wrong with a write: its Err, if it has no effect or if its answer is lost, and Crash, which ends the client's

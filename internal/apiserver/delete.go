@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -9,6 +10,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // deletion returns the options of a delete, and warns about a Job whose pods stay.
@@ -66,6 +68,11 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 	opts, err := s.deletion(r)
 	if err != nil {
 		return nil, 0, err
+	}
+	// API-509: the classes of the system can only be deleted together with all others.
+	if r.resource.kind == store.PriorityClassKind && store.IsSystemClass(r.name) {
+		return nil, 0, apierrors.NewForbidden(r.resource.GroupVersionResource.GroupResource(), r.name,
+			errors.New("this is a system priority class and cannot be deleted"))
 	}
 	r.describe(&opts, opts.DryRun)
 	dryRun := len(opts.DryRun) > 0

@@ -47,6 +47,9 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	s.mu.Lock()
 	value := document(f)
 	s.mu.Unlock()
+	if text, ok := value.(metricsText); ok {
+		return &answer{code: http.StatusOK, contentType: metricsType, data: []byte(text)}
+	}
 	if text, ok := value.(string); ok {
 		if name := strings.TrimPrefix(path, "/"); slices.Contains(healthEndpoints, name) && req.URL.Query().Has("verbose") {
 			text = verboseHealth(name, req.URL.Query()["exclude"])
@@ -124,6 +127,8 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 			}
 			return s.groupList()
 		}, isDiscovery
+	case "/metrics":
+		return func(format) any { return s.metrics() }, nothingConvertible
 	case "/version":
 		return fixed(serverVersion), nothingConvertible
 	case "":
@@ -163,7 +168,26 @@ type group struct {
 	versions []schema.GroupVersion
 }
 
-// groups lists the groups that have resources, core first, then by name.
+// groupOrder has the groups of kube-apiserver in the order of discovery (API-510): that of their priorities.
+var groupOrder = []string{
+	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
+	"networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
+}
+
+// compareGroups compares places in the order of discovery: other groups come last, by name.
+func compareGroups(a, b *group) int {
+	x, y := slices.Index(groupOrder, a.name), slices.Index(groupOrder, b.name)
+	if x >= 0 && y >= 0 {
+		return x - y
+	}
+	if x < 0 && y < 0 {
+		return strings.Compare(a.name, b.name)
+	}
+	return y - x
+}
+
+// groups lists the groups that have resources, in the order of discovery.
 func (s *Server) groups() []*group {
 	var found []*group
 	byName := map[string]*group{}
@@ -178,6 +202,7 @@ func (s *Server) groups() []*group {
 			g.versions = append(g.versions, gv)
 		}
 	}
+	slices.SortFunc(found, compareGroups)
 	for _, g := range found {
 		// API-304: the preferred version of a group is the newest stable one, whichever of its kinds has it.
 		slices.SortFunc(g.versions, func(a, b schema.GroupVersion) int {
@@ -198,7 +223,7 @@ func (s *Server) groupVersions() []schema.GroupVersion {
 
 // paths lists the paths of the root document.
 func (s *Server) paths() []string {
-	paths := []string{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"}
+	paths := []string{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"}
 	for _, g := range s.groups() {
 		if g.name == "" {
 			continue

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
@@ -210,6 +212,43 @@ func TestRejectedRequests(t *testing.T) {
 			require.Zero(t, internals.Engine(f.cluster).Store().Version(), "something was stored")
 		})
 	}
+}
+
+func TestGroups(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"widgets.zoo.example.com", "gadgets.ant.example.com"} {
+		plural, group, _ := strings.Cut(name, ".")
+		f.must("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"`+name+`"},"spec":{"group":"`+group+`","scope":"Cluster",
+			"names":{"plural":"`+plural+`","kind":"`+strings.ToUpper(plural[:1])+plural[1:]+`"},"versions":[{"name":"v1","served":true,"storage":true,
+			"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
+	}
+	var list metav1.APIGroupList
+	require.NoError(t, json.Unmarshal([]byte(f.must("GET /apis", "")), &list))
+	var names []string
+	for _, g := range list.Groups {
+		if slices.Contains([]string{"apps", "events.k8s.io", "batch", "storage.k8s.io", "policy", "ant.example.com", "zoo.example.com"}, g.Name) {
+			names = append(names, g.Name)
+		}
+	}
+	require.Equal(t, []string{"apps", "events.k8s.io", "batch", "policy", "storage.k8s.io", "ant.example.com", "zoo.example.com"}, names, "API-510")
+}
+
+func TestMetrics(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+claims, `{"metadata":{"name":"a"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`)
+	text := f.must("GET /metrics", "")
+	require.Contains(t, text, "# TYPE apiserver_resource_objects gauge\n", "API-511")
+	require.Contains(t, text, `apiserver_resource_objects{group="",resource="persistentvolumeclaims"} 1`+"\n", "API-511")
+	require.Contains(t, text, `apiserver_resource_objects{group="apps",resource="deployments"} 0`+"\n", "API-511")
+}
+
+func TestSystemClasses(t *testing.T) {
+	f := newFixture(t)
+	const path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+	f.must("POST "+path, `{"metadata":{"name":"system-node-critical"},"value":2000001000}`)
+	f.fails("DELETE "+path+"/system-node-critical", "", 403, `priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system priority class and cannot be deleted`) // API-509
+	f.must("DELETE "+path, "")
+	f.fails("GET "+path+"/system-node-critical", "", 404, `priorityclasses.scheduling.k8s.io "system-node-critical" not found`)
 }
 
 func TestHealth(t *testing.T) {

@@ -36,6 +36,7 @@ import (
 	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/tools/standard"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -97,10 +98,17 @@ func (env *Environment) Start() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
+	// Real environments have the default roles and priority classes.
+	objects, _ := standard.New(standard.APIServer)
+	if err = c.AddController(objects); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("start environment: %w", err)
+	}
 	// The server validates the definitions.
 	server, clock := apiserver.NewWithClock(
 		apiserver.Config{
-			Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, Inject: c.Faults.Inject, Webhooks: apiserver.NewWebhooks(nil),
+			Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, StoredRoles: true, Inject: c.Faults.Inject,
+			Webhooks: apiserver.NewWebhooks(nil),
 		},
 		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
 	)

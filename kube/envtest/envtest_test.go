@@ -53,6 +53,9 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, err)
 
 	client := kubernetes.NewForConfigOrDie(cfg)
+	view, err := client.RbacV1().ClusterRoles().Get(ctx, "view", metav1.GetOptions{})
+	require.NoError(t, err, "API-508")
+	require.Empty(t, view.Rules, "no controller gathers them, as in the real environment")
 	_, err = client.CoreV1().PersistentVolumes().Create(ctx, fake.Volume("v", "1Gi"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = client.CoreV1().PersistentVolumeClaims("default").Create(ctx, fake.Claim("data", "1Gi"), metav1.CreateOptions{})

@@ -14,15 +14,19 @@ import (
 //go:embed defaults.json
 var defaultData []byte
 
-type defaultRoles struct {
+// DefaultRoles are the roles and bindings of every cluster.
+type DefaultRoles struct {
 	ClusterRoles        []*rbacv1.ClusterRole
 	ClusterRoleBindings []*rbacv1.ClusterRoleBinding
 	Roles               []*rbacv1.Role
 	RoleBindings        []*rbacv1.RoleBinding
 }
 
-var defaults = sync.OnceValue(func() *defaultRoles {
-	roles := &defaultRoles{}
+// Defaults returns the default roles and bindings, which must not change.
+func Defaults() *DefaultRoles { return defaults() }
+
+var defaults = sync.OnceValue(func() *DefaultRoles {
+	roles := &DefaultRoles{}
 	if err := json.Unmarshal(defaultData, roles); err != nil {
 		panic(err) // it is part of the program
 	}

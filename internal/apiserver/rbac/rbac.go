@@ -33,12 +33,17 @@ type Roles struct {
 	roles           map[string]*rbacv1.Role // by namespace/name
 	clusterBindings []*rbacv1.ClusterRoleBinding
 	bindings        map[string][]*rbacv1.RoleBinding // by namespace
+	complete        bool
 }
 
-// New returns the roles and bindings of a cluster, which must not change.
-func New(clusterRoles []*rbacv1.ClusterRole, clusterBindings []*rbacv1.ClusterRoleBinding, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) *Roles {
-	r := &Roles{clusterRoles: map[string]*rbacv1.ClusterRole{}, roles: map[string]*rbacv1.Role{}, bindings: map[string][]*rbacv1.RoleBinding{}}
-	known := defaults()
+// New returns the roles and bindings of a cluster, which must not change. They are all of them if they are complete; otherwise the default ones
+// apply, too, unless there are others of the same name.
+func New(clusterRoles []*rbacv1.ClusterRole, clusterBindings []*rbacv1.ClusterRoleBinding, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding, complete bool) *Roles {
+	r := &Roles{clusterRoles: map[string]*rbacv1.ClusterRole{}, roles: map[string]*rbacv1.Role{}, bindings: map[string][]*rbacv1.RoleBinding{}, complete: complete}
+	known := &DefaultRoles{}
+	if !complete {
+		known = defaults()
+	}
 	for _, role := range slices.Concat(known.ClusterRoles, clusterRoles) {
 		r.clusterRoles[role.Name] = role
 	}
@@ -148,7 +153,31 @@ func (r *Roles) rulesOf(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRu
 	if role == nil {
 		return nil, fmt.Errorf("clusterrole.rbac.authorization.k8s.io %q not found", ref.Name)
 	}
+	if r.complete {
+		return role.Rules, nil
+	}
 	return r.aggregated(role, nil), nil
+}
+
+// Aggregate returns the rules that a ClusterRole gets from those that it aggregates (API-497). They are in the order of their names.
+func Aggregate(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for _, part := range slices.SortedFunc(slices.Values(all), func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) }) {
+		if part.Name != role.Name && selects(role.AggregationRule, part) {
+			rules = appendNew(rules, part.Rules)
+		}
+	}
+	return rules
+}
+
+// appendNew appends the rules that are not in a list yet.
+func appendNew(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	for _, rule := range more {
+		if !slices.ContainsFunc(rules, func(known rbacv1.PolicyRule) bool { return known.String() == rule.String() }) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
 }
 
 // aggregated returns the rules of a ClusterRole, and of those that it aggregates (API-497).
@@ -163,11 +192,7 @@ func (r *Roles) aggregated(role *rbacv1.ClusterRole, within []*rbacv1.ClusterRol
 		if slices.Contains(within, part) || !selects(role.AggregationRule, part) {
 			continue
 		}
-		for _, rule := range r.aggregated(part, within) {
-			if !slices.ContainsFunc(rules, func(known rbacv1.PolicyRule) bool { return known.String() == rule.String() }) {
-				rules = append(rules, rule)
-			}
-		}
+		rules = appendNew(rules, r.aggregated(part, within))
 	}
 	return rules
 }

@@ -94,7 +94,7 @@ func TestAuthorize(t *testing.T) {
 		} else {
 			bindings = append(bindings, &rbacv1.RoleBinding{ObjectMeta: named(tt.namespace, "b"), RoleRef: tt.ref, Subjects: []rbacv1.Subject{tt.subject}})
 		}
-		roles := New([]*rbacv1.ClusterRole{{ObjectMeta: named("", "r"), Rules: list}}, clusterBindings, []*rbacv1.Role{{ObjectMeta: named("shop", "r"), Rules: list}}, bindings)
+		roles := New([]*rbacv1.ClusterRole{{ObjectMeta: named("", "r"), Rules: list}}, clusterBindings, []*rbacv1.Role{{ObjectMeta: named("shop", "r"), Rules: list}}, bindings, false)
 		req := pods
 		req.User = tt.user
 		allowed, reason := roles.Authorize(req)
@@ -125,7 +125,7 @@ func TestMayGrant(t *testing.T) {
 	} {
 		roles := New([]*rbacv1.ClusterRole{{ObjectMeta: named("", "r"), Rules: []rbacv1.PolicyRule{tt.own}}}, []*rbacv1.ClusterRoleBinding{{
 			ObjectMeta: named("", "b"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "r"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: "g"}},
-		}}, nil, nil)
+		}}, nil, nil, false)
 		got := roles.MayGrant(authenticationv1.UserInfo{Username: "bob", Groups: []string{"g"}}, "", []rbacv1.PolicyRule{tt.rule})
 		require.Equal(t, tt.want, got, "%s %+v %+v", tt.id, tt.own, tt.rule)
 	}

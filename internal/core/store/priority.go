@@ -31,6 +31,11 @@ var systemClasses = []priorityClass{
 	{"system-node-critical", 2_000_001_000, corev1.PreemptLowerPriority},
 }
 
+// IsSystemClass reports whether a class of that name exists in every cluster.
+func IsSystemClass(name string) bool {
+	return slices.ContainsFunc(systemClasses, func(c priorityClass) bool { return c.name == name })
+}
+
 // CompletePriorities sets the priority of each new pod from now on, as the admission of an API server does: 0 if no class says otherwise. By
 // default, a pod without a class stays as it is while no class is the default.
 func (s *Store) CompletePriorities() { s.priorities = true }

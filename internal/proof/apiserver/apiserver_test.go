@@ -27,6 +27,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/tools/standard"
 )
 
 // programs are the binaries that the test runs, by package. An environment variable may name one that exists.
@@ -82,9 +83,11 @@ func simulated(t *testing.T) *server {
 	c, err := volsim.New(config)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
+	objects, _ := standard.New(standard.APIServer)
+	require.NoError(t, c.AddController(objects))
 	e := internals.Engine(c)
 	handler, clock := apiserver.NewWithClock(apiserver.Config{
-		Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true, Webhooks: apiserver.NewWebhooks(nil),
+		Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true, StoredRoles: true, Webhooks: apiserver.NewWebhooks(nil),
 	}, e, apiserver.Pace{Factor: 1})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -32,8 +32,8 @@ type Options struct {
 	Log *LogOptions
 	// Server makes the API server of a cluster, for scripts with config server=true. With nil such scripts fail.
 	Server func(*volsim.Cluster) Server
-	// Controllers adds controllers of served clusters, by name; with nil scripts with config namespace-controllers fail.
-	Controllers func(c *volsim.Cluster, names []string) error
+	// Standard adds the components that make the objects of a real cluster, by name; with nil scripts with config standard-objects fail.
+	Standard func(c *volsim.Cluster, names []string) error
 	// Policies lets the admission policies of a cluster take effect; with nil they have none.
 	Policies func(*volsim.Cluster)
 	// Quiet: the caller does not read the output of reading commands, nor the comments and the archive of the Result, so they are not made where no

@@ -119,19 +119,19 @@ func (r *runner) begin() error {
 	}
 	r.strictNamespaces, r.manualNodes = u.config.StrictNamespaces, u.config.ManualNodes
 	r.cluster, r.backends, r.dump, r.start, r.enforced = c, u.backends, u.dump, c.Now(), u.enforced
+	if names := u.standard; len(names) > 0 {
+		if r.batch.opts.Standard == nil {
+			return errors.New("config standard-objects: these components are not here; use volsim run")
+		}
+		if err := r.batch.opts.Standard(c, names); err != nil {
+			return fmt.Errorf("config standard-objects: %w", err)
+		}
+	}
 	if u.server {
 		if r.batch.opts.Server == nil {
 			return errors.New("config server=true: there is no API server here; use volsim run")
 		}
 		r.server = r.batch.opts.Server(c)
-	}
-	if names := u.namespaceControllers; len(names) > 0 {
-		if r.batch.opts.Controllers == nil {
-			return errors.New("config namespace-controllers: these controllers are not here; use volsim run")
-		}
-		if err := r.batch.opts.Controllers(c, names); err != nil {
-			return fmt.Errorf("config namespace-controllers: %w", err)
-		}
 	}
 	r.watches = len(u.config.Check) > 0
 	return nil

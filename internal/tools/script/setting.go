@@ -92,11 +92,12 @@ var settings = []setting{
 		u.server = value == "true"
 		return nil
 	}},
-	{"namespace-controllers", "comma-separated controllers that put objects in each namespace, as in `volsim serve`: `service-account-controller`, " +
-		"`root-ca-cert-publisher`; by default none", func(u *setup, value string) error {
-		u.namespaceControllers = append(u.namespaceControllers, strings.Split(value, ",")...)
-		return nil
-	}},
+	{"standard-objects", "comma-separated components that make the objects that clients of a real cluster expect, as in `volsim serve`: `kube-apiserver` (default roles, " +
+		"priority classes), `service-account-controller`, `root-ca-cert-publisher`, `clusterrole-aggregation-controller`; by default none",
+		func(u *setup, value string) error {
+			u.standard = append(u.standard, strings.Split(value, ",")...)
+			return nil
+		}},
 	boolSetting("strict-namespaces", "namespaces must exist before their objects, as in a real cluster",
 		func(c *volsim.Config) *bool { return &c.StrictNamespaces }),
 	{"feature-gates",

@@ -23,9 +23,9 @@ type setup struct {
 	backends map[string]scriptBackend
 	enforced []string // the invariants whose violation is a failure
 	dump     *dump.Cluster
-	// namespaceControllers are controllers that put objects in each namespace.
-	namespaceControllers []string
-	server               bool // the cluster has an API server for the command request
+	// standard are the components that make the objects of a real cluster.
+	standard []string
+	server   bool // the cluster has an API server for the command request
 }
 
 // setupLine is the contribution of one setup line.

@@ -1,4 +1,4 @@
-package accounts_test
+package standard_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/tools/accounts"
+	"github.com/volsim/volsim/internal/tools/standard"
 )
 
 // TestNamespaces: each namespace has the two objects, and gets them again (API-459, API-460).
@@ -17,8 +17,8 @@ func TestNamespaces(t *testing.T) {
 	c, err := volsim.New(volsim.Config{StrictNamespaces: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	for _, name := range accounts.Names() {
-		ctl, ok := accounts.New(name)
+	for _, name := range standard.Names() {
+		ctl, ok := standard.New(name)
 		require.True(t, ok)
 		require.NoError(t, c.AddController(ctl))
 	}

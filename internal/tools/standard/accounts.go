@@ -1,44 +1,20 @@
-// Package accounts has the two controllers of kube-controller-manager that put an object in each namespace: the ServiceAccount default and the
-// ConfigMap kube-root-ca.crt. Served clusters have them, because their clients expect these objects. No other cluster has them: its traces would
-// have writes that say nothing about storage.
-package accounts
+package standard
 
 import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/controller"
 )
 
-// Names of the controllers: those of their accounts in a real cluster.
-const (
-	ServiceAccounts = "service-account-controller"
-	RootCA          = "root-ca-cert-publisher"
-)
-
-// Names lists the controllers.
-func Names() []string { return []string{ServiceAccounts, RootCA} }
-
 // Objects that each namespace has.
 const (
 	account   = "default"
 	authority = "kube-root-ca.crt"
 )
-
-// New returns a controller by name.
-func New(name string) (ctl controller.Controller, ok bool) {
-	switch name {
-	case ServiceAccounts:
-		return controller.Controller{Name: name, Start: startAccounts}, true
-	case RootCA:
-		return controller.Controller{Name: name, Start: startAuthorities}, true
-	}
-	return controller.Controller{}, false
-}
 
 // startAccounts keeps the ServiceAccount (API-459).
 func startAccounts(s *controller.Setup) {
@@ -97,14 +73,6 @@ func queueNamespaces(s *controller.Setup, sync func(p *controller.Process, names
 	return queue, func() {
 		namespaces = controller.Watch(s, func(c api.Change[*corev1.Namespace]) { queue.Add(c.Object.Name) })
 	}
-}
-
-// ignored returns an error unless the object exists or its namespace is gone.
-func ignored(err error) error {
-	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return nil
-	}
-	return err
 }
 
 const descriptionKey = "kubernetes.io/description"

@@ -1,0 +1,49 @@
+// Package standard has what makes the objects that each real cluster has: kube-apiserver with its default roles and priority classes, and three
+// controllers of kube-controller-manager, for the ServiceAccount default and the ConfigMap kube-root-ca.crt of each namespace, and for aggregated
+// ClusterRoles. Served clusters have them, because their clients expect these objects. No other cluster has them: its traces would have writes that
+// say nothing about storage.
+package standard
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/controller"
+)
+
+// Names: of the controllers, those of their accounts in a real cluster.
+const (
+	APIServer       = "kube-apiserver"
+	ServiceAccounts = "service-account-controller"
+	RootCA          = "root-ca-cert-publisher"
+	Aggregation     = "clusterrole-aggregation-controller"
+)
+
+// starts has what starts each of them.
+var starts = map[string]func(*controller.Setup){
+	APIServer: startAPIServer, ServiceAccounts: startAccounts, RootCA: startAuthorities, Aggregation: startAggregation,
+}
+
+// Names lists all of them.
+func Names() []string { return append([]string{APIServer}, Controllers()...) }
+
+// Controllers lists those of kube-controller-manager.
+func Controllers() []string { return []string{ServiceAccounts, RootCA, Aggregation} }
+
+// New returns one by name.
+func New(name string) (ctl controller.Controller, ok bool) {
+	start, ok := starts[name]
+	if !ok {
+		return controller.Controller{}, false
+	}
+	return controller.Controller{Name: name, Start: start}, true
+}
+
+// ignored returns an error unless the object exists or its namespace is gone.
+func ignored(err error) error {
+	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return err
+}
