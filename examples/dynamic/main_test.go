@@ -48,7 +48,7 @@ func Example() {
 	//    10.1s  kubelet                      Node n2: volumesInUse
 	//    11.3s  kubelet                      the driver's Stage at n2
 	//    11.3s  kubelet                      the driver's Publish at n2
-	//    11.3s  kubelet                      Pod web: phase=Running, conditions[0].status=True, conditions[2].reason is gone, …
+	//    11.3s  kubelet                      Pod web: phase=Running, conditions[0].status=True, conditions[2].message is gone, …
 	//
 	// == It grows
 	// The claim requests 20Gi. The driver expands the volume, then the node expands the file system, while the pod runs.
