@@ -2,6 +2,7 @@ package kubeletstatus
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -105,7 +106,7 @@ func withEphemeral(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
 			statuses = append(statuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Running: started}})
 		}
 	}
-	slices.SortFunc(statuses, byName)
+	sort.Sort(byName(statuses))
 	status.EphemeralContainerStatuses = statuses
 	return status
 }
@@ -125,11 +126,18 @@ func initStatuses(containers []corev1.Container, state corev1.ContainerState, re
 // containerStatuses returns the statuses of main containers, by name (MNT-375).
 func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
 	statuses := initStatuses(containers, state, ready)
-	slices.SortFunc(statuses, byName)
+	if len(statuses) > 1 {
+		sort.Sort(byName(statuses))
+	}
 	return statuses
 }
 
-func byName(a, b corev1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) }
+// byName is the order of statuses.
+type byName []corev1.ContainerStatus
+
+func (s byName) Len() int           { return len(s) }
+func (s byName) Less(i, j int) bool { return s[i].Name < s[j].Name }
+func (s byName) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
 
 func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason string) corev1.PodCondition {
 	return corev1.PodCondition{Type: kind, Status: status, Reason: reason}
