@@ -22,7 +22,7 @@ func (dr *driverRegistrar) describe(p *engine.Process, driver string, info stora
 	if err != nil {
 		return fmt.Errorf("error updating Node object with CSI driver node info: %w", err)
 	}
-	meta := map[string]any{}
+	var annotation string // "" if it stays
 	ids := map[string]string{}
 	if old := node.Annotations[annNodeIDs]; old != "" {
 		if err := json.Unmarshal([]byte(old), &ids); err != nil {
@@ -36,29 +36,30 @@ func (dr *driverRegistrar) describe(p *engine.Process, driver string, info stora
 		if err != nil {
 			return err
 		}
-		meta["annotations"] = map[string]string{annNodeIDs: string(text)}
+		annotation = string(text)
 	}
-	labels := map[string]string{}
 	for _, key := range objects.SortedKeys(info.Topology) {
 		value, exists := node.Labels[key]
 		if exists && value != info.Topology[key] {
 			// MNT-362: a label with another value is an error.
 			return fmt.Errorf("detected topology value collision: driver reported %q:%q but existing label is %q:%q", key, info.Topology[key], key, value)
 		}
-		labels[key] = info.Topology[key]
 	}
-	if len(labels) > 0 {
-		meta["labels"] = labels
-	}
-	if len(meta) == 0 {
+	if annotation == "" && len(info.Topology) == 0 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		return err
-	}
 	// MNT-362: the Node is written before the CSINode, by a patch of its status.
-	_, err = reach(dr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, dr.k.node.name, patch, api.Status) })
+	_, err = reach(dr.k, func() (*corev1.Node, error) {
+		return p.API().Nodes.PatchWith(p, dr.k.node.name, func(newest *corev1.Node) error {
+			if annotation != "" {
+				newest.Annotations = objects.MergeStrings(newest.Annotations, map[string]string{annNodeIDs: annotation})
+			}
+			if len(info.Topology) > 0 {
+				newest.Labels = objects.MergeStrings(newest.Labels, info.Topology)
+			}
+			return nil
+		}, api.Status)
+	})
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -37,8 +36,8 @@ func (k *kubelet) mountError(p *engine.Process, uid types.UID, used []string, ca
 	}
 	unattached, volumes := k.unattached(uid)
 	// MNT-352: the error lists what is missing at each stage.
-	err := fmt.Errorf("unmounted volumes=%v, unattached volumes=%v, failed to process volumes=%v: %w",
-		unmounted, unattached, k.unprocessed(uid, used), cause)
+	err := fmt.Errorf("%s: %w", "unmounted volumes="+listed(unmounted)+", unattached volumes="+listed(unattached)+
+		", failed to process volumes="+listed(k.unprocessed(uid, used)), cause)
 	if driver := k.registrar.limitReached(p, volumes); driver != "" {
 		k.registrar.refreshLimit(p, driver, "MNT-353")
 		// MNT-353: this replaces the error of the wait, whatever it was.
@@ -46,6 +45,9 @@ func (k *kubelet) mountError(p *engine.Process, uid types.UID, used []string, ca
 	}
 	return err
 }
+
+// listed returns the names as fmt prints a list. fmt uses reflection for that.
+func listed(names []string) string { return "[" + strings.Join(names, " ") + "]" }
 
 // unmountError returns nil when no volume is mounted for the pod (MNT-354). cause is the error of the wait for that.
 func (k *kubelet) unmountError(uid types.UID, cause error) error {
@@ -208,15 +210,27 @@ func (pl *poll) next(woken bool) (over bool) {
 	return false
 }
 
-// desiredByPodName returns a pod's desired volumes by their names in the pod.
-func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVolume {
-	names := map[string]*volumes.DesiredVolume{}
+// podVolume is a desired volume under one of its names in a pod.
+type podVolume struct {
+	name   string
+	volume *volumes.DesiredVolume
+}
+
+// desiredByPodName returns a pod's desired volumes by their names in the pod, in order.
+func (k *kubelet) desiredByPodName(uid types.UID) []podVolume {
+	var named []podVolume
 	for v, dp := range k.desired.VolumesOf(uid) {
 		for _, outer := range dp.PodNames {
-			names[outer] = v
+			// Of two volumes with one name, the last one counts.
+			if i := slices.IndexFunc(named, func(n podVolume) bool { return n.name == outer }); i >= 0 {
+				named[i].volume = v
+			} else {
+				named = append(named, podVolume{outer, v})
+			}
 		}
 	}
-	return names
+	slices.SortFunc(named, func(a, b podVolume) int { return strings.Compare(a.name, b.name) })
+	return named
 }
 
 // desiredVolume returns the desired volume of that name in the pod, nil for none.
@@ -248,12 +262,11 @@ func (k *kubelet) unmounted(uid types.UID, used []string) []string {
 
 // unattached returns the desired volumes that have to be attached and are not recorded as attached.
 func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.DesiredVolume) {
-	outers := k.desiredByPodName(uid)
-	for _, name := range objects.SortedKeys(outers) {
+	for _, outer := range k.desiredByPodName(uid) {
 		// MNT-352: a record means that the volume is attached.
-		if _, attached := k.actual.Volume(outers[name].Name); outers[name].Attachable && !attached {
-			names = append(names, name)
-			volumes = append(volumes, outers[name])
+		if _, attached := k.actual.Volume(outer.volume.Name); outer.volume.Attachable && !attached {
+			names = append(names, outer.name)
+			volumes = append(volumes, outer.volume)
 		}
 	}
 	return names, volumes

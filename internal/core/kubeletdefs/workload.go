@@ -41,9 +41,9 @@ func (l Workload) ExitPhase() corev1.PodPhase {
 func WorkloadOf(pod *corev1.Pod) Workload {
 	var load Workload
 	if len(pod.Annotations) == 0 {
-		return load // most pods; parsing "" would make an error
+		return load // most pods
 	}
-	if d, err := time.ParseDuration(pod.Annotations[AnnRunFor]); err == nil && d > 0 {
+	if d, ok := durationOf(pod, AnnRunFor); ok {
 		load.RunFor = d
 	}
 	if phase := corev1.PodPhase(pod.Annotations[AnnExitPhase]); phase == corev1.PodSucceeded || phase == corev1.PodFailed {
@@ -51,9 +51,19 @@ func WorkloadOf(pod *corev1.Pod) Workload {
 	}
 	_, load.Write = pod.Annotations[AnnWrite]
 	_, load.Read = pod.Annotations[AnnRead]
-	if d, err := time.ParseDuration(pod.Annotations[AnnWriteEvery]); err == nil && d > 0 {
+	if d, ok := durationOf(pod, AnnWriteEvery); ok {
 		load.Every, load.Write = d, true
 	}
 	load.Read = load.Read || load.Write
 	return load
+}
+
+// durationOf returns the duration in an annotation; ok is false for none, and for one that is invalid or not positive.
+func durationOf(pod *corev1.Pod, annotation string) (d time.Duration, ok bool) {
+	text := pod.Annotations[annotation]
+	if text == "" {
+		return 0, false // parsing it would make an error
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0
 }
