@@ -2,6 +2,7 @@ package volsim
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -29,6 +30,13 @@ func init() {
 			return c.Load(obj)
 		}
 		return c.load(obj)
+	}
+	internals.PatchNode = func(cluster any, name string, change func(node *corev1.Node) error) error {
+		c := clusterOf(cluster)
+		sent := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		return c.send("patch", nil, sent, func() (api.Object, error) {
+			return c.engine.API().Nodes.PatchWith(c.engine.User(), name, change, api.Main)
+		})
 	}
 	internals.Evict = func(cluster any, pod *corev1.Pod, opts api.DeleteOptions) error {
 		e := clusterOf(cluster).engine

@@ -27,6 +27,8 @@ var (
 	Give func(cluster any, obj api.Object) error
 	// Load is the method of a *volsim.Cluster for one object. It stores parts of obj itself: obj must not be changed afterwards.
 	Load func(cluster any, obj api.Object) error
+	// PatchNode is the method Patch of a *volsim.Cluster for a Node: change has the effect of the patch; see store.Table.PatchWith.
+	PatchNode func(cluster any, name string, change func(node *corev1.Node) error) error
 	// Evict asks a *volsim.Cluster to evict a pod, as a POST to its eviction subresource does: store.Store.Evict has the errors.
 	Evict func(cluster any, pod *corev1.Pod, opts api.DeleteOptions) error
 	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.

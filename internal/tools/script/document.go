@@ -126,17 +126,41 @@ func (t typed) field(name string) (value any, ok bool) {
 		}
 		return typedOf(v), true
 	case reflect.Struct:
-		f, ok := fieldsOf(t.Type())[name]
-		if !ok {
-			return nil, false
+		if v, ok := member(t.Value, name); ok {
+			return typedOf(v), true
 		}
-		v, err := t.FieldByIndexErr(f.index)
-		if err != nil || f.omitted(v) {
-			return nil, false
-		}
-		return typedOf(v), true
 	}
 	return nil, false
+}
+
+// member returns a field of a struct. It is missing if the JSON omits it.
+func member(v reflect.Value, name string) (field reflect.Value, ok bool) {
+	f, ok := fieldsOf(v.Type())[name]
+	if !ok {
+		return field, false
+	}
+	field, err := v.FieldByIndexErr(f.index)
+	return field, err == nil && !f.omitted(field)
+}
+
+// lead follows the steps at the beginning of a path that are fields of structs within structs: it makes a value of the last one only. It
+// returns the rest of the path; ok is false if a field is missing.
+func (t typed) lead(steps []pathStep) (value any, rest []pathStep, ok bool) {
+	v := t.Value
+	for len(steps) > 0 && steps[0].kind == 'k' && v.Kind() == reflect.Struct {
+		field, ok := member(v, steps[0].key)
+		if !ok {
+			return nil, nil, false
+		}
+		steps = steps[1:]
+		if v = field; v.Kind() == reflect.Pointer && !v.IsNil() {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct || encodesItself(v.Type()) {
+			return typedOf(field), steps, true
+		}
+	}
+	return typed{v}, steps, true
 }
 
 // elements returns the elements of a list; ok is false for anything else.
@@ -144,8 +168,9 @@ func (t typed) elements() (list []any, ok bool) {
 	if t.Kind() != reflect.Slice {
 		return nil, false
 	}
-	for i := range t.Len() {
-		list = append(list, typedOf(t.Index(i)))
+	list = make([]any, t.Len())
+	for i := range list {
+		list[i] = typedOf(t.Index(i))
 	}
 	return list, true
 }

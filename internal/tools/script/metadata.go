@@ -6,10 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 func metadataCommands() []*command {
@@ -227,7 +230,7 @@ func (r *runner) taint(ref api.Ref, changes []taintChange, overwrite bool) error
 	if err != nil {
 		return err
 	}
-	taints := slices.Clone(obj.(*corev1.Node).Spec.Taints)
+	taints := asSent(obj.(*corev1.Node).Spec.Taints)
 	var added []corev1.Taint
 	removed := false
 	for _, c := range changes {
@@ -244,10 +247,6 @@ func (r *runner) taint(ref api.Ref, changes []taintChange, overwrite bool) error
 		}
 	}
 	taints = append(added, taints...)
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
-	if err != nil {
-		return err
-	}
 	verb := "tainted"
 	switch {
 	case overwrite, removed && len(added) > 0:
@@ -255,11 +254,29 @@ func (r *runner) taint(ref api.Ref, changes []taintChange, overwrite bool) error
 	case removed:
 		verb = "untainted"
 	}
-	if _, err := r.change(ref, string(patch), false); err != nil {
+	// kubectl sends a patch in JSON. A function takes a tenth of the time, which is 3 % of lesson 12.
+	if err := internals.PatchNode(r.cluster, ref.Key, func(node *corev1.Node) error {
+		node.Spec.Taints = taints
+		return nil
+	}); err != nil {
 		return err
 	}
 	r.tell(ref, verb)
 	return nil
+}
+
+// asSent returns a copy of taints as JSON has them: their times are in whole seconds.
+func asSent(taints []corev1.Taint) []corev1.Taint {
+	sent := slices.Clone(taints)
+	for i := range sent {
+		switch added := sent[i].TimeAdded; {
+		case added.IsZero():
+			sent[i].TimeAdded = nil
+		case added.Nanosecond() != 0:
+			sent[i].TimeAdded = new(metav1.NewTime(added.Truncate(time.Second)))
+		}
+	}
+	return sent
 }
 
 func readTaintChange(w string) (c taintChange, err error) {

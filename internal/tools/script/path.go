@@ -202,8 +202,14 @@ func unquoted(s string) string {
 
 // find returns the values that the path selects.
 func (p path) find(doc any) []any {
+	steps := p.steps
+	if t, ok := doc.(typed); ok {
+		if doc, steps, ok = t.lead(steps); !ok {
+			return nil
+		}
+	}
 	found := []any{doc}
-	for _, s := range p.steps {
+	for _, s := range steps {
 		var next []any
 		for _, v := range found {
 			next = s.follow(v, next)
