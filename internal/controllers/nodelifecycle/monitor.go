@@ -35,11 +35,9 @@ func (c *controller) monitorNodes(p *engine.Process) {
 
 // register compares the nodes with those of the last pass (NODE-030).
 func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
-	listed := map[string]bool{}
 	// A controller that goes on knows the nodes, and that their NoExecute taints are its own.
 	first := c.continues && len(c.known) == 0
 	for _, node := range nodes {
-		listed[node.Name] = true
 		if _, known := c.known[node.Name]; known {
 			c.addZone(ZoneOf(node))
 			continue
@@ -52,8 +50,11 @@ func (c *controller) register(p *engine.Process, nodes []*corev1.Node) {
 			c.markReachable(p, node)
 		}
 	}
+	if len(c.known) == len(nodes) {
+		return // all nodes are known, so no other one is
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.known)) {
-		if listed[name] {
+		if slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return node.Name == name }) {
 			continue
 		}
 		c.events.Event(p, nodeRef(name, c.known[name]), corev1.EventTypeNormal, "RemovingNode", "Node %s event: Removing Node %s from Controller", name, name)
@@ -155,10 +156,15 @@ func (c *controller) updateHealth(p *engine.Process, node *corev1.Node) (current
 // observe returns the health of a node after a pass at that time.
 func (c *controller) observe(node *corev1.Node, at time.Time) *nodeHealth {
 	signs := Signs{Created: node.CreationTimestamp.Time, Ready: conditionOf(node.Status.Conditions, corev1.NodeReady)}
-	if lease, ok := c.renewed(node.Name, at); ok {
-		signs.Lease = &lease
-	}
 	h := c.health[node.Name]
+	if renewal, ok := c.renewed(node.Name, at); ok {
+		if h != nil && h.Lease != nil && h.Lease.Equal(renewal) {
+			signs.Lease = h.Lease
+		} else {
+			lease := renewal
+			signs.Lease = &lease
+		}
+	}
 	if h == nil {
 		h = &nodeHealth{Health: Observe(nil, signs, at)}
 		c.health[node.Name] = h

@@ -70,6 +70,9 @@ var (
 
 // nodeChanged queues a node whose NoExecute taints have changed (NODE-060).
 func (c *controller) nodeChanged(old, node *corev1.Node) {
+	if old != nil && shareTaints(old.Spec.Taints, node.Spec.Taints) {
+		return
+	}
 	taints := NoExecute(node.Spec.Taints)
 	// A node that is created again may end the deletions of its pods.
 	if old == nil && len(taints) == 0 && len(c.timers.byPod) == 0 ||
@@ -77,6 +80,11 @@ func (c *controller) nodeChanged(old, node *corev1.Node) {
 		return
 	}
 	c.nodeQueue.Add(node.Name)
+}
+
+// shareTaints reports whether two lists have the same memory, or none, as after a write of the status.
+func shareTaints(a, b []corev1.Taint) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // podChanged queues a pod whose node or tolerations have changed (NODE-060).

@@ -29,12 +29,19 @@ var podStrategy = strategy[*corePod]{
 	validateStatus: validatePodStatus,
 	parts:          podParts,
 	equal: func(a, b *corePod) bool {
-		return a.Status.Phase == b.Status.Phase && len(a.Status.Conditions) == len(b.Status.Conditions) &&
+		return a.Status.Phase == b.Status.Phase && slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, samePodCondition) &&
 			(sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
 			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
 	},
 	// API-237, API-030: any change of the spec raises generation.
 	specChanged: func(pod, old *corePod) bool { return !equalPodSpecs(&pod.Spec, &old.Spec) },
+}
+
+// samePodCondition is equality as stored of conditions, in which most versions of a status differ. Reflection finds that out later.
+func samePodCondition(a, b corev1.PodCondition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.ObservedGeneration == b.ObservedGeneration &&
+		sameSecond(&a.LastProbeTime, &b.LastProbeTime) && sameSecond(&a.LastTransitionTime, &b.LastTransitionTime)
 }
 
 // equalPodSpecs is semantic equality of two specs.
