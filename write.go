@@ -31,7 +31,7 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		if err != nil {
 			return err
 		}
-		ref, named, try := api.RefTo(sent), sent.GetName() != "", s.Prepare
+		named, try := sent.GetName() != "", s.Prepare
 		if !named {
 			try = s.Try // the name is generated when the object is created
 		}
@@ -43,6 +43,10 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		}
 		if err != nil && !isMissing(err, given) {
 			return describe("create", sent, err)
+		}
+		ref := api.Ref{Kind: api.KindOf(sent), Key: tried.Key()}
+		if ref.Key == "" {
+			ref = api.RefTo(sent)
 		}
 		if named && given[ref] {
 			return fmt.Errorf("create %s: the object is given twice", ref)

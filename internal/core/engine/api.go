@@ -78,7 +78,11 @@ func (server *API) Write(p *Process, verb string, ref api.Ref, fn func() (api.Ob
 
 // Create stores a new object of any kind in the name of p.
 func (server *API) Create(p *Process, obj api.Object, opts store.CreateOptions) (api.Object, error) {
-	return server.write(p, "create", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.CreateWith(obj, opts) })
+	ref := api.Ref{Kind: api.KindOf(obj), Key: opts.Tried.Key()}
+	if ref.Key == "" {
+		ref = api.RefTo(obj)
+	}
+	return server.write(p, "create", ref, func() (api.Object, error) { return server.engine.store.CreateWith(obj, opts) })
 }
 
 // Update replaces an object of any kind, or its status, in the name of p.

@@ -73,12 +73,13 @@ func orDefault[V any](p **V, value *V) {
 
 // validateDriverName validates the name with which volumes and nodes refer to a CSI driver (API-131, API-186, API-201).
 // The name of a CSIDriver object may be longer (API-185).
-func validateDriverName(name string, path *field.Path) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
+func validateDriverName(name string, path *field.Path, child string) field.ErrorList {
 	if len(name) <= maxDriverNameBytes && isDomain(name, true) {
 		return nil
+	}
+	path = path.Child(child)
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
 	}
 	var errs field.ErrorList
 	if len(name) > maxDriverNameBytes {

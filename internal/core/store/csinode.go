@@ -31,7 +31,7 @@ func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) fi
 	for i := range drivers {
 		driver, at := &drivers[i], path.Index(i)
 		// API-186: the name of a driver has the syntax that volumes use.
-		errs = append(errs, validateDriverName(driver.Name, at.Child("name"))...)
+		errs = append(errs, validateDriverName(driver.Name, at, "name")...)
 		// API-187: the driver must have a name for the node.
 		if driver.NodeID == "" {
 			errs = append(errs, field.Required(at.Child("nodeID"), ""))

@@ -26,6 +26,9 @@ type Tried struct {
 	read     uint64 // see table.mayRead
 }
 
+// Key returns the key of the object of Prepare; "" for Try.
+func (t Tried) Key() string { return t.key }
+
 // UpdateOptions changes how an object is updated. The zero value is the default of clients.
 type UpdateOptions struct {
 	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Conflicts, defaults and

@@ -20,7 +20,7 @@ func validateEmptyDir(s *corev1.EmptyDirVolumeSource, path *field.Path) field.Er
 
 // validateInlineCSI validates an inline CSI volume (API-201).
 func validateInlineCSI(s *corev1.CSIVolumeSource, path *field.Path) field.ErrorList {
-	errs := validateDriverName(s.Driver, path.Child("driver"))
+	errs := validateDriverName(s.Driver, path, "driver")
 	if s.NodePublishSecretRef == nil {
 		return errs
 	}

@@ -72,14 +72,14 @@ const (
 func validateAttachment(attachment *volumeAttachment) field.ErrorList {
 	spec := &attachment.Spec
 	// API-170: the attacher is the name of a CSI driver.
-	errs := validateDriverName(spec.Attacher, attacherPath)
+	errs := validateDriverName(spec.Attacher, specRoot, "attacher")
 	errs = append(errs, validateAttachmentSource(&spec.Source, attachmentSourcePath)...)
 	// API-173: the node is required, but need not exist.
 	errs = append(errs, subdomain(spec.NodeName, specRoot, "nodeName")...)
 	return append(errs, validateAttachmentStatus(&attachment.Status)...)
 }
 
-var attacherPath, attachmentSourcePath = specRoot.Child("attacher"), specRoot.Child("source")
+var attachmentSourcePath = specRoot.Child("source")
 
 // validateAttachmentSource validates the source: a PersistentVolume or an inline volume (API-171).
 func validateAttachmentSource(source *storagev1.VolumeAttachmentSource, path *field.Path) field.ErrorList {

@@ -260,7 +260,7 @@ func validateStorageOS(name, namespace string, path *field.Path) field.ErrorList
 
 // validateCSI validates one kind of source (API-131): four of the five references to secrets are validated, not that for node staging.
 func validateCSI(s *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
-	errs := validateDriverName(s.Driver, path.Child("driver"))
+	errs := validateDriverName(s.Driver, path, "driver")
 	errs = append(errs, required(path, "volumeHandle", s.VolumeHandle)...)
 	errs = append(errs, validateSecretRef(s.ControllerPublishSecretRef, path, "controllerPublishSecretRef")...)
 	errs = append(errs, validateSecretRef(s.ControllerExpandSecretRef, path, "controllerExpandSecretRef")...)

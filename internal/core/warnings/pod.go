@@ -32,7 +32,10 @@ func (l *list) template(path *field.Path, template *corev1.PodTemplateSpec) {
 
 // podSpec adds those of a pod or a template, which is at path (API-321 to API-326).
 func (l *list) podSpec(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec, template bool) {
-	specPath, annotations := path.Child("spec"), path.Child("metadata", "annotations")
+	specPath, annotations := specPath, annotationsPath
+	if path != nil {
+		specPath, annotations = path.Child("spec"), path.Child("metadata", "annotations")
+	}
 	l.placement(specPath, spec)
 	for _, a := range []struct{ key, since, by string }{
 		{key: "scheduler.alpha.kubernetes.io/critical-pod", since: "v1.16+", by: "priorityClassName"},
@@ -49,8 +52,8 @@ func (l *list) podSpec(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.P
 	}
 	l.overlaps(spec.Volumes)
 	l.duplicates(specPath, spec)
-	l.wholeBytes(specPath.Child("overhead"), spec.Overhead, corev1.ResourceMemory)
-	l.wholeBytes(specPath.Child("overhead"), spec.Overhead, corev1.ResourceEphemeralStorage)
+	l.wholeBytes(specPath, spec.Overhead, corev1.ResourceMemory, "overhead")
+	l.wholeBytes(specPath, spec.Overhead, corev1.ResourceEphemeralStorage, "overhead")
 	if spec.SecurityContext == nil || spec.SecurityContext.SeccompProfile == nil {
 		l.seccomp(annotations, meta, corev1.SeccompPodAnnotationKey)
 	}
@@ -63,7 +66,9 @@ func (l *list) podSpec(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.P
 	if s := spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
 		l.addf(specPath.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
 	}
-	l.podAffinity(specPath.Child("affinity"), spec.Affinity)
+	if spec.Affinity != nil {
+		l.podAffinity(specPath.Child("affinity"), spec.Affinity)
+	}
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {
 			l.ip(specPath.Child("dnsConfig", "nameservers").Index(i), server)
@@ -121,9 +126,6 @@ func (l *list) nullSelector(path *field.Path, selector *metav1.LabelSelector) {
 }
 
 func (l *list) podAffinity(path *field.Path, affinity *corev1.Affinity) {
-	if affinity == nil {
-		return
-	}
 	terms := func(path *field.Path, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 		for i, t := range required {
 			l.nullSelector(path.Child("requiredDuringSchedulingIgnoredDuringExecution").Index(i), t.LabelSelector)
@@ -229,10 +231,9 @@ func (l *list) container(annotations *field.Path, meta *metav1.ObjectMeta, spec 
 	if template {
 		l.appArmor(annotations, meta, spec, c.container)
 	}
-	resources := c.path.Child("resources")
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-		l.wholeBytes(resources.Child("limits"), c.container.Resources.Limits, name)
-		l.wholeBytes(resources.Child("requests"), c.container.Resources.Requests, name)
+		l.wholeBytes(c.path, c.container.Resources.Limits, name, "resources", "limits")
+		l.wholeBytes(c.path, c.container.Resources.Requests, name, "resources", "requests")
 	}
 	// API-323: a later variable of the same name that does not contain the earlier one.
 	seen := map[string]bool{}

@@ -15,27 +15,31 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
+// These are the paths in objects without a template. Most objects have no warnings, so what is below a path is added for a warning only.
+var (
+	specPath        = field.NewPath("spec")
+	annotationsPath = field.NewPath("metadata", "annotations")
+)
+
 const storageClassAnnotation = "deprecated since v1.8; use \"storageClassName\" attribute instead"
 
 // volume adds those of a PersistentVolume.
 func (l *list) volume(pv *corev1.PersistentVolume) {
 	// API-320: annotations that fields have replaced.
-	annotations := field.NewPath("metadata", "annotations")
 	if _, ok := pv.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		l.addf(annotations.Key(corev1.BetaStorageClassAnnotation), storageClassAnnotation)
+		l.addf(annotationsPath.Key(corev1.BetaStorageClassAnnotation), storageClassAnnotation)
 	}
 	if _, ok := pv.Annotations["volume.beta.kubernetes.io/mount-options"]; ok {
-		l.addf(annotations.Key("volume.beta.kubernetes.io/mount-options"), "deprecated since v1.31; use \"mountOptions\" attribute instead")
+		l.addf(annotationsPath.Key("volume.beta.kubernetes.io/mount-options"), "deprecated since v1.31; use \"mountOptions\" attribute instead")
 	}
-	spec := field.NewPath("spec")
 	// API-320: recycling is deprecated.
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
-		l.addf(spec.Child("persistentVolumeReclaimPolicy"),
+		l.addf(specPath.Child("persistentVolumeReclaimPolicy"),
 			"The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
 	}
 	if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil {
 		for i, term := range affinity.Required.NodeSelectorTerms {
-			l.nodeSelectorTerm(spec.Child("nodeAffinity", "required", "nodeSelectorTerms").Index(i), term, false)
+			l.nodeSelectorTerm(specPath.Child("nodeAffinity", "required", "nodeSelectorTerms").Index(i), term, false)
 		}
 	}
 	for _, source := range []struct {
@@ -51,7 +55,7 @@ func (l *list) volume(pv *corev1.PersistentVolume) {
 	} {
 		// API-321: plugins that no longer exist.
 		if source.used {
-			l.addf(spec.Child(source.name), "%s", source.since)
+			l.addf(specPath.Child(source.name), "%s", source.since)
 		}
 	}
 }
@@ -70,22 +74,22 @@ const (
 func (l *list) claim(pvc *corev1.PersistentVolumeClaim) {
 	// API-320: the annotation that storageClassName has replaced.
 	if _, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		l.addf(field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation), storageClassAnnotation)
+		l.addf(annotationsPath.Key(corev1.BetaStorageClassAnnotation), storageClassAnnotation)
 	}
-	l.claimSpec(field.NewPath("spec"), &pvc.Spec)
+	l.claimSpec(specPath, &pvc.Spec)
 }
 
 // claimSpec adds those of the spec of a claim or of a template for claims.
 func (l *list) claimSpec(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) {
-	l.wholeBytes(path.Child("resources", "requests"), spec.Resources.Requests, corev1.ResourceStorage)
-	l.wholeBytes(path.Child("resources", "limits"), spec.Resources.Limits, corev1.ResourceStorage)
+	l.wholeBytes(path, spec.Resources.Requests, corev1.ResourceStorage, "resources", "requests")
+	l.wholeBytes(path, spec.Resources.Limits, corev1.ResourceStorage, "resources", "limits")
 }
 
-// wholeBytes warns of a number of bytes that is not an integer (API-323).
-func (l *list) wholeBytes(path *field.Path, amounts corev1.ResourceList, name corev1.ResourceName) {
+// wholeBytes warns of a number of bytes that is not an integer (API-323). The amounts are at these fields below path.
+func (l *list) wholeBytes(path *field.Path, amounts corev1.ResourceList, name corev1.ResourceName, first string, more ...string) {
 	amount, ok := amounts[name]
 	if ok && fractional(amount) {
-		l.addf(path.Key(string(name)), "fractional byte value %q is invalid, must be an integer", amount.String())
+		l.addf(path.Child(first, more...).Key(string(name)), "fractional byte value %q is invalid, must be an integer", amount.String())
 	}
 }
 
@@ -119,16 +123,15 @@ func (l *list) driver(driver *storagev1.CSIDriver, old api.Object) {
 
 // node adds those of a Node.
 func (l *list) node(node *corev1.Node) {
-	spec := field.NewPath("spec")
 	// API-325: fields of nodes that nothing reads any more.
 	if node.Spec.ConfigSource != nil {
-		l.addf(spec.Child("configSource"), "the feature is removed")
+		l.addf(specPath.Child("configSource"), "the feature is removed")
 	}
 	if node.Spec.DoNotUseExternalID != "" {
-		l.addf(spec.Child("externalID"), "this field is deprecated, and is unused by Kubernetes")
+		l.addf(specPath.Child("externalID"), "this field is deprecated, and is unused by Kubernetes")
 	}
 	for i, cidr := range node.Spec.PodCIDRs {
-		l.cidr(spec.Child("podCIDRs").Index(i), cidr)
+		l.cidr(specPath.Child("podCIDRs").Index(i), cidr)
 	}
 }
 
