@@ -123,12 +123,14 @@ var boundBothWays = Invariant{
 			if claim == nil {
 				return
 			}
-			key := api.KeyOf(claim)
 			pv := s.volumes[volumeOfBound(claim)]
 			if pv == nil || pv.Status.Phase != corev1.VolumeBound || claimOfBound(pv) == claim.UID {
-				delete(wrong, key)
+				if len(wrong) > 0 {
+					delete(wrong, api.KeyOf(claim))
+				}
 				return
 			}
+			key := api.KeyOf(claim)
 			if wrong[key] {
 				return
 			}

@@ -123,6 +123,9 @@ func (l *leaks) written(e *trace.Entry) {
 		l.notePolicy(e)
 		l.review(name)
 	case api.PersistentVolumeClaim:
+		if len(l.byName) == 0 {
+			return // no storage was created, so the claim concerns none
+		}
 		obj := e.New
 		if obj == nil {
 			obj = e.Old

@@ -181,11 +181,11 @@ func (c *client[T]) call(verb, key string) api.Call {
 	return api.Call{Target: api.APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
 }
 
-// write makes a write. Without an observer and reviews it allocates nothing but what the store and the trace do.
+// write makes a write. Without reviews it allocates nothing but what the store, the trace and the observer do.
 func (c *client[T]) write(p *Process, r *request[T]) (T, error) {
 	e := p.engine
-	if e.observer != nil || e.admission != nil {
-		return c.writeObserved(p, *r)
+	if e.admission != nil {
+		return c.writeReviewed(p, *r)
 	}
 	var none T
 	e.effects++
@@ -200,8 +200,12 @@ func (c *client[T]) write(p *Process, r *request[T]) (T, error) {
 		old = e.store.Lookup(c.table.Kind(), r.key)
 	}
 	obj, err := c.apply(r)
+	ref := c.ref(r)
 	if e.trace != nil {
-		p.traceWritten(r.verb, c.ref(r), old, obj, err)
+		ref = p.traceWritten(r.verb, ref, old, obj, err)
+	}
+	if e.footprint != nil {
+		p.noteRead(c.call(r.verb, ref.Key), err, obj)
 	}
 	if lost := p.after(fault); lost != nil {
 		return none, lost
@@ -214,9 +218,9 @@ func (c *client[T]) write(p *Process, r *request[T]) (T, error) {
 
 func (c *client[T]) ref(r *request[T]) api.Ref { return api.Ref{Kind: c.table.Kind(), Key: r.key} }
 
-// writeObserved is write for a cluster with an observer or reviews.
-func (c *client[T]) writeObserved(p *Process, r request[T]) (T, error) {
-	if r.method == replace && p.engine.admission != nil {
+// writeReviewed is write for a cluster with reviews.
+func (c *client[T]) writeReviewed(p *Process, r request[T]) (T, error) {
+	if r.method == replace {
 		r.method = update // a write that is reviewed may be made again, so the object is copied
 	}
 	obj, err := p.engine.api.write(p, r.verb, c.ref(&r), func() (api.Object, error) { return c.apply(&r) })

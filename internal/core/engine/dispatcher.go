@@ -174,6 +174,9 @@ func (h *dispatcher[T]) join(inf *informer[T]) {
 		if inf.prompt() {
 			h.prompt = append(h.prompt, inf)
 		} else {
+			if h.open == nil && len(h.prompt) == 0 {
+				h.open, h.prompt = h.prompt, nil // most clusters have informers of one sort only
+			}
 			h.open = append(h.open, inf)
 		}
 	}

@@ -247,6 +247,8 @@ type View interface {
 	Current() bool
 	// Undelivered walks the changes that it has not delivered, in order.
 	Undelivered(yield func(change UndeliveredChange) bool)
+	// NthUndelivered returns the nth of them, from zero on. It allocates nothing.
+	NthUndelivered(n int) (change UndeliveredChange, ok bool)
 	// Object is Informer.Get.
 	Object(key string) (api.Object, bool)
 	// Find returns the first object of Informer.List that match selects.
@@ -273,16 +275,25 @@ func (inf *informer[T]) Current() bool { return inf.offset >= inf.deltas.end() }
 
 // Undelivered walks the changes that the informer has not delivered, in order.
 func (inf *informer[T]) Undelivered(yield func(UndeliveredChange) bool) {
-	for n := inf.offset; n < inf.deltas.end(); n++ {
-		a := inf.deltas.at(n)
-		late := UndeliveredChange{Type: a.change.Type, Key: a.change.Key, Object: a.change.Object, Written: a.at}
-		if a.change.Type != api.Added {
-			late.Old = a.change.Old
-		}
-		if !yield(late) {
+	for n := 0; ; n++ {
+		if late, ok := inf.NthUndelivered(n); !ok || !yield(late) {
 			return
 		}
 	}
+}
+
+// NthUndelivered returns the nth change that the informer has not delivered, from zero on.
+func (inf *informer[T]) NthUndelivered(n int) (late UndeliveredChange, ok bool) {
+	at := inf.offset + uint64(n)
+	if at >= inf.deltas.end() {
+		return late, false
+	}
+	a := inf.deltas.at(at)
+	late = UndeliveredChange{Type: a.change.Type, Key: a.change.Key, Object: a.change.Object, Written: a.at}
+	if a.change.Type != api.Added {
+		late.Old = a.change.Old
+	}
+	return late, true
 }
 
 // Object is Get.

@@ -362,7 +362,7 @@ func (p *Process) Decide(rule string, obj api.Object, text string, args ...any) 
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
-	p.Record(trace.Entry{Type: trace.Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
+	p.Record(trace.Entry{Type: trace.Decision, Rule: rule, Object: p.engine.refTo(obj), Text: text})
 }
 
 // Tracing reports whether decisions are recorded, for callers whose text is expensive to compute.

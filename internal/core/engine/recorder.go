@@ -58,7 +58,7 @@ func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text str
 	}
 	p.engine.effects++
 	if p.engine.trace != nil {
-		p.Record(trace.Entry{Type: trace.Emitted, Object: api.RefTo(obj), Verb: eventType, Reason: reason, Text: text})
+		p.Record(trace.Entry{Type: trace.Emitted, Object: p.engine.refTo(obj), Verb: eventType, Reason: reason, Text: text})
 	}
 	if objects.IsNil(obj) || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
 		return

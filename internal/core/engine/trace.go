@@ -3,9 +3,26 @@ package engine
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/trace"
 )
+
+// refTo is api.RefTo. It allocates no string for a pod or a claim that is stored.
+func (e *Engine) refTo(obj api.Object) api.Ref {
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		if obj != nil {
+			return api.Ref{Kind: api.Pod, Key: e.store.Pods.KeyOf(obj)}
+		}
+	case *corev1.PersistentVolumeClaim:
+		if obj != nil {
+			return api.Ref{Kind: api.PersistentVolumeClaim, Key: e.store.Claims.KeyOf(obj)}
+		}
+	}
+	return api.RefTo(obj)
+}
 
 // Record adds an entry to the trace, if there is one, in the name of the process: it sets Time, Actor, Activity and Cause.
 func (p *Process) Record(e trace.Entry) {

@@ -7,23 +7,31 @@ import "github.com/volsim/volsim/internal/core/engine"
 // the last reaches an informer. Each process takes the next number when it is done with one. p is one of them: while no call waits, it makes all
 // of them, and nothing happens in between.
 func Do(p *engine.Process, name string, workers, n int, work func(p *engine.Process, i int)) {
-	next, left := 0, n
-	var done engine.Signal
-	take := func(p *engine.Process) {
-		for next < n {
-			i := next
-			next++
-			work(p, i)
-			if left--; left == 0 {
-				done.Release()
-			}
-		}
-	}
+	d := &pieces{n: n, left: n, work: work}
 	for range min(workers, n) - 1 {
-		p.Actor().Go(name, take)
+		p.Actor().Go(name, d.take)
 	}
-	take(p)
-	for left > 0 {
-		done.Wait(p, 0)
+	d.take(p)
+	for d.left > 0 {
+		d.done.Wait(p, 0)
+	}
+}
+
+// pieces are those of one activity.
+type pieces struct {
+	next, n, left int
+	work          func(p *engine.Process, i int)
+	done          engine.Signal
+}
+
+// take makes calls until none is left to begin.
+func (d *pieces) take(p *engine.Process) {
+	for d.next < d.n {
+		i := d.next
+		d.next++
+		d.work(p, i)
+		if d.left--; d.left == 0 {
+			d.done.Release()
+		}
 	}
 }

@@ -19,7 +19,7 @@ type Deferrer interface{ StoreDeferred() }
 // one that only the caller gives, so the first other write to the table ends all deferring.
 func (s *Store) DeferEvent(namespace string, isNew bool, by Deferrer) (version uint64, ok bool) {
 	t := own(s.Events)
-	seen := t.direct > 0 || len(t.watchers) > 0 || t.tracker != nil || s.fields != nil || s.warn != nil ||
+	seen := t.direct > 0 || len(t.watchers) > 0 || t.tracker != nil || s.fields != nil || s.warned.to != nil ||
 		slices.ContainsFunc(t.indexes, func(ix *indexState[*coreEvent]) bool { return ix.byValue != nil })
 	ruled := s.asGiven || s.dry || s.namespaces != nil || s.quotas != nil || !isDNSLabel(namespace)
 	if seen || ruled {

@@ -42,7 +42,7 @@ func (s *Store) warnOfDefinition(obj, old api.Object) {
 	}
 	was, _ := old.(*plain.Object)
 	for _, text := range s.others.definitions.Warn(o, was) {
-		s.warn(text)
+		s.warned.warn(text)
 	}
 }
 

@@ -14,11 +14,17 @@ type history[T api.Object] struct {
 	first   int // the index of the oldest change once the slice is full
 }
 
+// firstChanges is the number of changes for which there is room at first: most tables of a small cluster have few more.
+const firstChanges = 4
+
 func (h *history[T]) add(c *api.Change[T]) {
 	switch {
 	case h.limit == 0:
 		h.dropped = c.Version
 	case len(h.changes) < h.limit:
+		if h.changes == nil {
+			h.changes = make([]api.Change[T], 0, min(h.limit, firstChanges))
+		}
 		h.changes = append(h.changes, *c)
 	default:
 		h.dropped = h.changes[h.first].Version

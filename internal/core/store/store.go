@@ -71,9 +71,9 @@ type Store struct {
 	// quotas and limits are nil until a ResourceQuota or LimitRange is stored or watched.
 	quotas, limits   Table[*plain.Object]
 	strictNamespaces bool
-	warn             func(text string) // nil without Warned
-	reviewer         Reviewer          // nil without Reviewed
-	converter        Converter         // of custom objects; nil for none
+	warned           warned
+	reviewer         Reviewer  // nil without Reviewed
+	converter        Converter // of custom objects; nil for none
 	loaded           loadedOwners
 	copies           copies
 	whole            any // the *memory that the store is in

@@ -13,25 +13,32 @@ import (
 // Warned calls fn, and passes to warn the warnings about the writes that fn makes: of each text one, also of writes that turn out to fail
 // after validation (API-320). Without it nothing looks for warnings.
 func (s *Store) Warned(warn func(text string), fn func()) {
-	outer := s.warn
-	defer func() { s.warn = outer }()
-	var seen []string
-	s.warn = func(text string) {
-		if !slices.Contains(seen, text) {
-			seen = append(seen, text)
-			warn(text)
-		}
-	}
+	outer := s.warned
+	defer func() { s.warned = outer }()
+	s.warned = warned{to: warn}
 	fn()
+}
+
+// warned is where warnings go to, nil for nowhere, and those that were passed on.
+type warned struct {
+	to   func(text string)
+	seen []string
+}
+
+func (w *warned) warn(text string) {
+	if !slices.Contains(w.seen, text) {
+		w.seen = append(w.seen, text)
+		w.to(text)
+	}
 }
 
 // warnOf reports the warnings about a valid write to the main resource; old is nil for a new object.
 func (t *table[T]) warnOf(obj T, old api.Object) {
-	if t.store.warn == nil || t.store.asGiven {
+	if t.store.warned.to == nil || t.store.asGiven {
 		return
 	}
 	for _, text := range warnings.For(obj, old) {
-		t.store.warn(text)
+		t.store.warned.warn(text)
 	}
 	if t.resource.kind == definitionKind {
 		t.store.warnOfDefinition(obj, old)
@@ -50,7 +57,7 @@ func (t *table[T]) warnOfFinalizers(obj, old api.Object) {
 	for _, name := range addedFinalizers(obj.GetFinalizers(), known) {
 		// API-327: another writer could use the same name.
 		if name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents && !hasDomain(name) {
-			t.store.warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other "+
+			t.store.warned.warn(fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other "+
 				"finalizer writers", name))
 		}
 	}

@@ -84,14 +84,17 @@ func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 
 // appendUndelivered appends the changes that an informer has not delivered.
 func (t *tracker) appendUndelivered(out []byte, index int, v engine.View) []byte {
-	for late := range v.Undelivered {
+	for n := 0; ; n++ {
+		late, ok := v.NthUndelivered(n)
+		if !ok {
+			return out
+		}
 		object, old := t.content(late.Object), t.contentOrNone(late.Old)
 		out = binary.LittleEndian.AppendUint64(out, uint64(index))
 		out = binary.LittleEndian.AppendUint64(out, uint64(late.Written))
 		out = append(append(out, late.Type...), ' ')
 		out = append(append(out, object[:]...), old[:]...)
 	}
-	return out
 }
 
 func (t *tracker) contentOrNone(obj api.Object) digest {

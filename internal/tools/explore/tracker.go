@@ -260,10 +260,9 @@ func (t *tracker) begin(d engine.Due) {
 	case engine.DueTurn:
 		t.key = d.Queue.First()
 	case engine.DueDelivery:
-		for late := range d.View.Undelivered {
+		if late, ok := d.View.NthUndelivered(0); ok {
 			t.key = late.Key
 			t.before = t.before.mix([]byte(late.Type)).with(t.content(late.Object), t.contentOrNone(late.Old))
-			break
 		}
 	}
 	if !t.independent(d.Actor) {

@@ -126,15 +126,16 @@ func readTrace(s *Script, args []string) (step, error) {
 		return nil, err
 	}
 	return func(r *runner) error {
-		if err := r.printTrace(f); err != nil || file == "" {
+		unread := r.quiet && file == "" && !r.last()
+		if err := r.printTrace(f, unread); err != nil || file == "" {
 			return err
 		}
 		return r.compareFile("trace", r.printed.String(), file)
 	}, nil
 }
 
-// printTrace prints the matching entries in aligned columns.
-func (r *runner) printTrace(f entryFilter) error {
+// printTrace prints the matching entries in aligned columns. With unread it only reports what is wrong with the conditions.
+func (r *runner) printTrace(f entryFilter, unread bool) error {
 	trace := r.cluster.Trace()
 	if trace == nil {
 		return errors.New("this run records no trace")
@@ -146,7 +147,7 @@ func (r *runner) printTrace(f entryFilter) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if ok && !unread {
 			rows = append(rows, [3]string{"+" + e.Time.Sub(r.start).String(), e.Actor, e.String()})
 			width = max(width, utf8.RuneCountInString(e.Actor))
 		}

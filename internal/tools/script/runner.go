@@ -85,10 +85,10 @@ func (r *runner) statement(st *statement) bool {
 	}
 	r.command = !st.comment
 	if st.comment {
-		r.emit(st.text + "\n")
+		r.emit(st.text, "\n")
 		return true
 	}
-	r.emit("> " + st.text + "\n")
+	r.emit("> ", st.text, "\n")
 	if st.command.setup {
 		return true
 	}
@@ -243,10 +243,13 @@ func (r *runner) record(st *statement, c Command, err error) {
 	r.commands = append(r.commands, c)
 }
 
-// emit writes to Options.Out, or buffers the text until the run to report is known.
-func (r *runner) emit(text string) {
-	switch {
-	case text == "" || r.batch.opts.Out == nil:
+// emit writes a text in parts to Options.Out, or buffers the text until the run to report is known.
+func (r *runner) emit(parts ...string) {
+	if r.batch.opts.Out == nil {
+		return
+	}
+	switch text := strings.Join(parts, ""); {
+	case text == "":
 	case r.out != nil:
 		io.WriteString(r.out, text)
 	default:
