@@ -181,8 +181,11 @@ func (t *table[T]) mark(c *cell[T], at metav1.Time, grace int64, finalizers []st
 	if meta.DeletionTimestamp == nil && meta.Generation > 0 {
 		meta.Generation++
 	}
-	meta.DeletionTimestamp = &at
-	meta.DeletionGracePeriodSeconds = &grace
+	memory := &struct {
+		at    metav1.Time
+		grace int64
+	}{at, grace}
+	meta.DeletionTimestamp, meta.DeletionGracePeriodSeconds = &memory.at, &memory.grace
 	meta.Finalizers = finalizers
 	t.put(c, obj)
 	return obj

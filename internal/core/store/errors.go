@@ -35,17 +35,19 @@ func (t *table[T]) notFound(key string) error {
 
 // newNotFound is apierrors.NewNotFound without formatting: each detachment causes such an error.
 func newNotFound(resource schema.GroupResource, name string) *apierrors.StatusError {
-	of := resource.Resource
+	var room [128]byte
+	text := append(room[:0], resource.Resource...)
 	if resource.Group != "" {
-		of += "." + resource.Group
+		text = append(append(text, '.'), resource.Group...)
 	}
+	text = append(strconv.AppendQuote(append(text, ' '), name), " not found"...)
 	memory := &struct {
 		apierrors.StatusError
 		details metav1.StatusDetails
 	}{details: metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: name}}
 	memory.ErrStatus = metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Details: &memory.details,
-		Message: of + " " + strconv.Quote(name) + " not found",
+		Message: string(text),
 	}
 	return &memory.StatusError
 }
