@@ -96,7 +96,7 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
 	}
-	_, isPart := t.strategy.parts[sub]
+	isPart := sub != api.Main && sub != api.Status
 	if isPart && !reviewed {
 		// API-506: the owners of fields are determined by what was sent.
 		t.strategy.defaults(obj)
