@@ -4,10 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/controller"
@@ -30,39 +29,33 @@ func startAPIServer(s *controller.Setup) {
 			}
 		}
 		roles := rbac.Defaults()
-		for _, obj := range roles.ClusterRoles {
-			if err := createRole(p, obj.DeepCopy()); err != nil {
-				return err
-			}
+		if err := createRoles(p, roles.ClusterRoles); err != nil {
+			return err
 		}
-		for _, obj := range roles.ClusterRoleBindings {
-			if err := createRole(p, obj.DeepCopy()); err != nil {
-				return err
-			}
+		if err := createRoles(p, roles.ClusterRoleBindings); err != nil {
+			return err
 		}
-		for _, obj := range roles.Roles {
-			if err := createRole(p, obj.DeepCopy()); err != nil {
-				return err
-			}
+		if err := createRoles(p, roles.Roles); err != nil {
+			return err
 		}
-		for _, obj := range roles.RoleBindings {
-			if err := createRole(p, obj.DeepCopy()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return createRoles(p, roles.RoleBindings)
 	})
 	queue.Add("all")
 }
 
-// createRole creates a role or a binding.
-func createRole[T api.Object](p *controller.Process, obj T) error {
-	labels := maps.Clone(roleLabels)
-	maps.Copy(labels, obj.GetLabels())
-	obj.SetLabels(labels)
-	obj.SetAnnotations(maps.Clone(roleAnnotations))
-	_, err := controller.Create(p, obj)
-	return ignored(err)
+// createRoles creates roles or bindings.
+func createRoles[T api.Object](p *controller.Process, roles []T) error {
+	for _, role := range roles {
+		obj := role.DeepCopyObject().(T)
+		labels := maps.Clone(roleLabels)
+		maps.Copy(labels, obj.GetLabels())
+		obj.SetLabels(labels)
+		obj.SetAnnotations(maps.Clone(roleAnnotations))
+		if _, err := controller.Create(p, obj); ignored(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func priorityClasses() []*schedulingv1.PriorityClass {
