@@ -202,8 +202,8 @@ func static(dist string) error {
 
 // notInlined are packages without inlining, which makes the compressed program smaller: by 3 % for k8s.io, by 1 % for check, explain and
 // fake, by 2 % for the tools and the templates, by 1 % for evidence, warnings and strategic merges, by 2 % for the controllers, by 2 % for
-// mount, reclaim and the encodings, by 1 % for attach, binder and what they share. The effect on speed is not measured; the network, cryptography, the parser of Go and CBOR are not used
-// in a browser.
+// mount, reclaim and the encodings, by 1 % for attach, binder and what they share. The effect on speed is not measured; the network,
+// cryptography, the parser of Go and CBOR are not used in a browser.
 var notInlined = []string{
 	"k8s.io/...", "sigs.k8s.io/...", "golang.org/x/...", "go.yaml.in/...", "github.com/json-iterator/...", "net/...", "crypto/...", "vendor/...",
 	"go/...", "mime/...", "log/...", "encoding/asn1", "encoding/pem", "github.com/fxamacker/...", "text/...", "html/...",

@@ -23,9 +23,7 @@ type DefaultRoles struct {
 }
 
 // Defaults returns the default roles and bindings, which must not change.
-func Defaults() *DefaultRoles { return defaults() }
-
-var defaults = sync.OnceValue(func() *DefaultRoles {
+var Defaults = sync.OnceValue(func() *DefaultRoles {
 	roles := &DefaultRoles{}
 	if err := json.Unmarshal(defaultData, roles); err != nil {
 		panic(err) // it is part of the program

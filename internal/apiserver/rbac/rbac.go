@@ -42,7 +42,7 @@ func New(clusterRoles []*rbacv1.ClusterRole, clusterBindings []*rbacv1.ClusterRo
 	r := &Roles{clusterRoles: map[string]*rbacv1.ClusterRole{}, roles: map[string]*rbacv1.Role{}, bindings: map[string][]*rbacv1.RoleBinding{}, complete: complete}
 	known := &DefaultRoles{}
 	if !complete {
-		known = defaults()
+		known = Defaults()
 	}
 	for _, role := range slices.Concat(known.ClusterRoles, clusterRoles) {
 		r.clusterRoles[role.Name] = role
