@@ -83,7 +83,7 @@ func New(cfg Config) (*Cluster, error) {
 		Lag:              cfg.Lag,
 		Injector:         c.injector(),
 		NoSkipping:       cfg.internal.NoSkipping,
-		AssumeSecrets:    cfg.internal.AssumeSecrets,
+		AssumeFiles:      cfg.internal.AssumeFiles,
 		StrictNamespaces: cfg.StrictNamespaces,
 		CountedNames:     cfg.internal.CountedNames,
 		Gates:            gates,

@@ -56,3 +56,20 @@ func TestSourceInPodIsAttached(t *testing.T) {
 	require.Equal(t, "ATT-068", x.Rule, x.String())
 	require.Equal(t, "volume data is not attached to node n1", x.Why)
 }
+
+// MNT-316: what to do about a mount that lacks an object or a key.
+func TestMissingFiles(t *testing.T) {
+	for _, tc := range []struct{ cause, want string }{
+		{`configmap "settings" not found`, "create ConfigMap default/settings"},
+		{`secret "key" not found`, "create Secret default/key"},
+		{`configmap references non-existent config key: a`, "add key a to the ConfigMap that the volume names"},
+		{`references non-existent secret key: tls.crt`, "add key tls.crt to the Secret that the volume names"},
+		{`[configmap "settings" not found, secret "key" not found]`, "create ConfigMap default/settings"},
+	} {
+		pod := fake.Pod("p", fake.OnNode("n1"))
+		x, err := explain.New(reasons.SnapshotOf(t, pod, reasons.ManagedNode("n1", false, false),
+			reasons.Event(pod, "FailedMount", `MountVolume.SetUp failed for volume "v" : `+tc.cause))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
+		require.NoError(t, err)
+		require.Contains(t, x.String(), "to do      "+tc.want, tc.cause)
+	}
+}

@@ -214,11 +214,21 @@ func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.
 	if x.notRegistered(e, pod, failed.Message) || x.mountFails(e, pod) {
 		return
 	}
+	todo, missing := missingFile(pod.Namespace, failed.Message)
+	if !missing {
+		todo = "create what the volume needs, or repair its storage or its network"
+	}
 	if a, ok := x.Evidence.Containers(pod, evidence.StartContainers); ok {
 		e.assume(a)
 		e.because(e.Rule, a.Evidence+": "+a.Message)
-		e.todo("create what the volume needs, or repair its storage or its network")
+		e.todo(todo)
 		e.manual("each retry of the kubelet fails the same way")
+		return
+	}
+	if missing {
+		e.next(actors.Kubelet(pod.Spec.NodeName), "retries every 2m2s or less (MNT-005)")
+		e.todo(todo)
+		e.manual("each retry fails the same way until then")
 		return
 	}
 	e.next(actors.Kubelet(pod.Spec.NodeName), "retries")

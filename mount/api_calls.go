@@ -59,6 +59,11 @@ func (k *kubelet) Secret(p *engine.Process, ref *corev1.SecretReference) (map[st
 	return reach(k, func() (map[string]string, error) { return p.API().Secret(p, ref) })
 }
 
+// Files asks a watch, which a partition does not stop from answering.
+func (k *kubelet) Files(kind api.Kind, namespace, name string) (has func(key string) bool, ok bool) {
+	return k.node.nodes.engine.Files(kind, namespace, name)
+}
+
 func reach[T any](k *kubelet, call func() (T, error)) (T, error) {
 	var none T
 	if k.node.partitioned {

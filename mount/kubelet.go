@@ -88,7 +88,7 @@ func (n *Node) start(a *engine.Actor) {
 	a.SetIsolated(n.partitioned)
 	a.OnStop(func() {
 		for _, w := range k.workers {
-			n.nodes.unwatchClaims(w)
+			n.nodes.unwatchObjects(w)
 		}
 		if n.kubelet == k {
 			n.kubelet = nil

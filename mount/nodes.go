@@ -28,9 +28,9 @@ type Nodes struct {
 	names    []string // in the order in which they were added
 	// A kubelet watches the Node of its name and the pods on that node.
 	nodesByName store.Index[*corev1.Node]
-	// byClaim has the workers whose pods use a claim, which may affect what they wait for. [SIM] Kubelets do not watch claims; this only
-	// decides which periodic syncs are skipped.
-	byClaim map[string][]*podWorker
+	// byObject has the workers whose pods name an object, which may affect what they wait for: claims by key, Secrets and ConfigMaps by fileKey.
+	// [SIM] Kubelets do not watch claims; this only decides which periodic syncs are skipped.
+	byObject map[string][]*podWorker
 	// attachments are all VolumeAttachments, by node and name.
 	attachments map[string]map[string]*storagev1.VolumeAttachment
 	// reportsLimit are the drivers whose backend reports changes of a node's limit.
@@ -68,6 +68,7 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) 
 	if _, err := s.Attachments.Watch(store.WatchOptions[*storagev1.VolumeAttachment]{From: from}, ns.attachmentChanged); err != nil {
 		return nil, err
 	}
+	s.OnOther(ns.followFiles)
 	if err := ns.followLimits(store.WatchOptions[*storagev1.CSINode]{From: from}); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 		return nil, err
 	}
 	if ns.byName == nil {
-		ns.byName, ns.byClaim = map[string]*Node{}, map[string][]*podWorker{}
+		ns.byName, ns.byObject = map[string]*Node{}, map[string][]*podWorker{}
 	}
 	ns.byName[name] = n
 	ns.names = append(ns.names, name)
@@ -116,30 +117,30 @@ func (ns *Nodes) Get(name string) (*Node, bool) {
 	return n, ok
 }
 
-// watchClaims requeues the pod of a worker when its claims change; unwatchClaims ends that.
-func (ns *Nodes) watchClaims(w *podWorker) {
-	w.claims = objects.ClaimsOf(w.pod)
-	for _, claim := range w.claims {
-		if !slices.Contains(ns.byClaim[claim], w) {
-			ns.byClaim[claim] = append(ns.byClaim[claim], w)
+// watchObjects requeues the pod of a worker when the objects change that it names; unwatchObjects ends that.
+func (ns *Nodes) watchObjects(w *podWorker) {
+	w.objects = appendFiles(objects.ClaimsOf(w.pod), w.pod)
+	for _, key := range w.objects {
+		if !slices.Contains(ns.byObject[key], w) {
+			ns.byObject[key] = append(ns.byObject[key], w)
 		}
 	}
 }
 
-func (ns *Nodes) unwatchClaims(w *podWorker) {
-	for _, claim := range w.claims {
-		rest := slices.DeleteFunc(ns.byClaim[claim], func(other *podWorker) bool { return other == w })
+func (ns *Nodes) unwatchObjects(w *podWorker) {
+	for _, key := range w.objects {
+		rest := slices.DeleteFunc(ns.byObject[key], func(other *podWorker) bool { return other == w })
 		if len(rest) == 0 {
-			delete(ns.byClaim, claim)
+			delete(ns.byObject, key)
 		} else {
-			ns.byClaim[claim] = rest
+			ns.byObject[key] = rest
 		}
 	}
 }
 
 func (ns *Nodes) claimChanged(c api.Change[*corev1.PersistentVolumeClaim]) {
 	ns.requeuePods(c.Key)
-	for _, w := range ns.byClaim[c.Key] {
+	for _, w := range ns.byObject[c.Key] {
 		// MNT-406, MNT-925: an undecided or deferred expansion is checked again.
 		if w.k.expansion.undecided[c.Key] || w.k.expansion.isDeferred(c.Key) {
 			delete(w.k.expansion.undecided, c.Key)
@@ -149,7 +150,7 @@ func (ns *Nodes) claimChanged(c api.Change[*corev1.PersistentVolumeClaim]) {
 }
 
 func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
-	if len(ns.byClaim) == 0 {
+	if len(ns.byObject) == 0 {
 		return
 	}
 	if c.Old != nil && c.Old.Spec.ClaimRef != nil {
@@ -158,7 +159,7 @@ func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 	if c.Object == nil || c.Object.Spec.ClaimRef == nil {
 		return
 	}
-	users := ns.byClaim[api.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
+	users := ns.byObject[api.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
 	grown := len(users) > 0 && c.Old != nil && volumes.CapacityOf(c.Object) > volumes.CapacityOf(c.Old)
 	for _, w := range users {
 		w.requeue(true)
@@ -170,7 +171,7 @@ func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 }
 
 func (ns *Nodes) requeuePods(claim string) {
-	for _, w := range ns.byClaim[claim] {
+	for _, w := range ns.byObject[claim] {
 		w.requeue(true)
 	}
 }

@@ -28,6 +28,8 @@ const (
 type operations struct {
 	k       *kubelet
 	pending *engine.NestedOperations
+	// awaiting are mounts that failed because a Secret or a ConfigMap is missing. Settle does not wait for them, since only a user can go on.
+	awaiting map[engine.OperationKey]bool
 	// blocked are the volumes for which a step had to wait for a running operation.
 	blocked map[corev1.UniqueVolumeName]bool
 }
@@ -60,7 +62,7 @@ func (op *operations) start(key engine.OperationKey, name string, about api.Obje
 		// at its very end is too early.
 		left, _ := op.pending.RetryAfter(key, name)
 		over := op.k.actor.Engine().Now().Add(left + 1)
-		if op.k.node.partitioned {
+		if op.k.node.partitioned || op.awaiting[key] {
 			op.k.reconciler.ticker.ArmBackgroundAt(over)
 		} else {
 			op.k.reconciler.ticker.ArmAt(over)

@@ -117,6 +117,7 @@ func (m *mounting) setUp(p *engine.Process) error {
 // isSetUp is the end of step 8, and what follows it.
 func (m *mounting) isSetUp(p *engine.Process, err error) error {
 	op, name, spec, pod := m.op, m.v.Name, m.spec, m.pod
+	op.await(mountKey(&m.v, pod.UID), is[plugin.MissingError](err))
 	if err != nil {
 		op.reportMismatch(p, spec, err)
 		// MNT-912: the state of the device stays.

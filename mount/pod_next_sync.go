@@ -121,10 +121,13 @@ func (w *podWorker) volumesStale() {
 	}
 }
 
-// remounts reports whether the pod has volumes that each sync sets up again.
+// remounts reports whether the pod has volumes that each sync sets up again, with a call to a driver or with an error.
 func (w *podWorker) remounts() bool {
 	for v, ap := range w.k.actual.VolumesOf(w.uid) {
-		if v.Spec != nil && ap.Spec.Plugin.Driver != "" && volumes.RequiresRemount(ap.Spec, w.k.CSIDriver(ap.Spec.Plugin.Driver)) {
+		if v.Spec == nil || !volumes.RequiresRemount(ap.Spec, w.k.CSIDriver(ap.Spec.Plugin.Driver)) {
+			continue
+		}
+		if ap.Spec.Plugin.Driver != "" || w.k.plugins.Lacks(ap.Spec.Inline, w.pod) {
 			return true
 		}
 	}

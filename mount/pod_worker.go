@@ -19,8 +19,8 @@ type podWorker struct {
 	uid types.UID
 	key string
 	pod *corev1.Pod // as last seen
-	// claims are the keys of the pod's claims.
-	claims []string
+	// objects are the keys of the pod in Nodes.byObject.
+	objects []string
 	// volumesDir and pluginsDir are directories of the pod on the node.
 	volumesDir, pluginsDir string
 	// signal wakes the worker when something about the pod's volumes changes, or when its end begins.
@@ -67,7 +67,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	w.volumesDir, w.pluginsDir = k.layout.PodVolumes(pod.UID), k.layout.PodPlugins(pod.UID)
 	k.workers[pod.UID] = w
 	w.makeTicker(ticker)
-	k.node.nodes.watchClaims(w)
+	k.node.nodes.watchObjects(w)
 	k.actor.Go(name, w.run)
 	// Containers that ended while no kubelet ran are noticed at once.
 	if c, ok := k.node.runtime.running[pod.UID]; ok && c.exit != "" {

@@ -62,6 +62,7 @@ func TestPodVolumes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newFixture(t)
+			w.Create(&corev1.ConfigMap{ObjectMeta: meta("c")}, &corev1.Secret{ObjectMeta: meta("s")})
 			uid := plainPod(w, tc.source)
 			w.Advance(time.Second)
 			want(t, tc.rule+": phase", w.phase("p1"), corev1.PodRunning)

@@ -69,7 +69,7 @@ func (k *kubelet) podDeleted(pod *corev1.Pod) {
 func (k *kubelet) forgetWorker(w *podWorker) {
 	delete(k.workers, w.uid)
 	k.forgetTokens(w.uid)
-	k.node.nodes.unwatchClaims(w)
+	k.node.nodes.unwatchObjects(w)
 }
 
 // nodeChanged receives the Node from the watch.

@@ -42,8 +42,9 @@ type Config struct {
 	// Log is the log of the components; nil, the default, is none. If it has lines of level 4 and Seed and Choose are not set, nothing is
 	// skipped, because real components log their periodic work, too.
 	Log *klog.Config
-	// AssumeSecrets: a Secret that does not exist counts as an empty one.
-	AssumeSecrets bool
+	// AssumeFiles: a Secret that does not exist counts as an empty one for drivers. Volumes find the Secrets and ConfigMaps that do not exist,
+	// with each key.
+	AssumeFiles bool
 	// History is store.Config.History.
 	History int
 	// AsGiven is store.Config.AsGiven.
@@ -57,27 +58,27 @@ var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Engine runs actors in virtual time over a store, one event after the other. It is not safe for concurrent use.
 type Engine struct {
-	assumeSecrets bool
-	store         *store.Store
-	api           *API
-	start         time.Time
-	now           time.Duration // since start
-	seq           uint64
-	timers        eventHeap[byTime]
-	stopped       int // number of timers that were stopped since dropStopped removed them
-	ready         readyList
-	passes        eventHeap[byTurn]
-	turn          turn // of the pass that ran last at this instant
-	waiting       int  // foreground events, ready or timed
-	choices       *choices
-	latency       time.Duration
-	lag           map[string]time.Duration
-	injector      api.Injector
-	noSkipping    bool
-	trace         *trace.Trace
-	log           *klog.Log // nil for none
-	actors        []*Actor
-	memory        memory
+	assumeFiles bool
+	store       *store.Store
+	api         *API
+	start       time.Time
+	now         time.Duration // since start
+	seq         uint64
+	timers      eventHeap[byTime]
+	stopped     int // number of timers that were stopped since dropStopped removed them
+	ready       readyList
+	passes      eventHeap[byTurn]
+	turn        turn // of the pass that ran last at this instant
+	waiting     int  // foreground events, ready or timed
+	choices     *choices
+	latency     time.Duration
+	lag         map[string]time.Duration
+	injector    api.Injector
+	noSkipping  bool
+	trace       *trace.Trace
+	log         *klog.Log // nil for none
+	actors      []*Actor
+	memory      memory
 	// See coroutine.
 	more     func() bool // takes the next event; see next
 	taken    event       // the event that next took, until it begins
@@ -135,7 +136,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &kinds.engine
 	e.timers.events, e.ready.items, e.passes.events, e.ended = kept.timers, kept.ready, kept.passes, kept.ended
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
-	e.noSkipping, e.assumeSecrets, e.trace = cfg.NoSkipping, cfg.AssumeSecrets, cfg.Trace
+	e.noSkipping, e.assumeFiles, e.trace = cfg.NoSkipping, cfg.AssumeFiles, cfg.Trace
 	e.whole = kinds
 	switch {
 	case cfg.Choose != nil:

@@ -18,8 +18,8 @@ type Options struct {
 	Choose func(n int) int
 	// NoSkipping is engine.Config.NoSkipping.
 	NoSkipping bool
-	// AssumeSecrets is engine.Config.AssumeSecrets, for dumps, which have no Secrets.
-	AssumeSecrets bool
+	// AssumeFiles is engine.Config.AssumeFiles, for dumps, which have neither Secrets nor ConfigMaps.
+	AssumeFiles bool
 	// Continues: the cluster goes on from a dump, whose controllers ran before. The NoExecute taints of
 	// nodes that are not ready stay, and tolerations count from the taint.
 	Continues bool

@@ -68,6 +68,9 @@ func (g *kubeletGenerator) scenario() Scenario {
 		if g.growing && i > 0 && g.chance(3) {
 			s.Steps = append(s.Steps, g.growVolume()...)
 		}
+		if g.plain && g.chance(2) {
+			s.Steps = append(s.Steps, g.files())
+		}
 		if g.limited && g.chance(2) {
 			s.Steps = append(s.Steps, g.nodeStorage())
 		}

@@ -2,8 +2,11 @@ package differential
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // GeneratePodVolumes returns the scenario of a seed with volumes without a driver, and containers that mount subPaths.
@@ -40,11 +43,10 @@ func (g *kubeletGenerator) plainSources() []corev1.Volume {
 	from := []corev1.Volume{
 		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		{Name: "memory", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-		{Name: "settings",
-			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
-		{Name: "key", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key"}}},
-		{Name: "mixed",
-			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{Items: labels}}}}}},
+		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Items: g.items(), Optional: g.optional()}}},
+		{Name: "key", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key", Items: g.items(), Optional: g.optional()}}},
+		{Name: "mixed", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: g.sources(labels)}}},
 		{Name: "me", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: labels}}},
 		{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv/data"}}},
 	}
@@ -58,6 +60,50 @@ func (g *kubeletGenerator) plainSources() []corev1.Volume {
 	}
 	g.Shuffle(len(from), func(i, j int) { from[i], from[j] = from[j], from[i] })
 	return from
+}
+
+// items returns what a volume takes of a Secret or a ConfigMap, mostly all.
+func (g *kubeletGenerator) items() []corev1.KeyToPath {
+	if !g.chance(3) {
+		return nil
+	}
+	return []corev1.KeyToPath{{Key: pick(g.generator, "a", "a", "b"), Path: "file"}}
+}
+
+func (g *kubeletGenerator) optional() *bool {
+	return pick(g.generator, nil, nil, nil, new(true), new(false))
+}
+
+// sources returns sources of a projected volume.
+func (g *kubeletGenerator) sources(labels []corev1.DownwardAPIVolumeFile) []corev1.VolumeProjection {
+	limit := []corev1.DownwardAPIVolumeFile{{Path: "limit", ResourceFieldRef: &corev1.ResourceFieldSelector{
+		ContainerName: pick(g.generator, "main", "main", "other"), Resource: "limits.memory"}}}
+	all := []corev1.VolumeProjection{
+		{DownwardAPI: &corev1.DownwardAPIProjection{Items: labels}},
+		{DownwardAPI: &corev1.DownwardAPIProjection{Items: limit}},
+		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "key"}, Items: g.items(), Optional: g.optional()}},
+		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Items: g.items(), Optional: g.optional()}},
+	}
+	g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:1+g.IntN(3)]
+}
+
+// files creates, changes or deletes the Secret or the ConfigMap that volumes are made of.
+func (g *kubeletGenerator) files() Step {
+	meta, key := metav1.ObjectMeta{Namespace: "default", Name: "settings"}, pick(g.generator, "a", "a", "b")
+	config, secret := &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{key: "1"}}, &corev1.Secret{Data: map[string][]byte{key: {'1'}}}
+	secret.Namespace, secret.Name = "default", "key"
+	object, ref := api.Object(config), api.Ref{Kind: engine.ConfigMapKind, Key: "default/settings"}
+	if g.chance(2) {
+		object, ref = secret, api.Ref{Kind: engine.SecretKind, Key: "default/key"}
+	}
+	switch g.IntN(4) {
+	case 0:
+		return Step{Op: Delete, Ref: ref}
+	case 1:
+		return Step{Op: Patch, Ref: ref, Patch: `{"data":{"` + key + `":` + pick(g.generator, "null", `"Mg=="`) + `}}`}
+	}
+	return Step{Op: Create, Object: object}
 }
 
 // volumeGroup returns the pv.beta.kubernetes.io/gid of a volume, mostly none.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
@@ -18,7 +19,7 @@ const emptyDirPluginName = "kubernetes.io/empty-dir"
 var errGitRepo = errors.New("git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`")
 
 // podPlugin makes volumes that need no storage backend: directories on the node
-// (MNT-310 to MNT-313).
+// (MNT-310 to MNT-313, MNT-316 to MNT-319).
 type podPlugin struct {
 	inTreePlugin
 }
@@ -55,7 +56,7 @@ func (t podPlugin) readyDir(pod types.UID, name string) string {
 
 const readyFile = "ready"
 
-func (t podPlugin) SetUp(_ *engine.Process, spec *volumes.Spec, pod *corev1.Pod, _ SetUpOptions) error {
+func (t podPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, _ SetUpOptions) error {
 	switch {
 	case spec.Inline.Image != nil:
 		// MNT-313: the container runtime provides the image.
@@ -63,6 +64,16 @@ func (t podPlugin) SetUp(_ *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	case spec.Inline.GitRepo != nil:
 		// MNT-313: gitRepo is disabled.
 		return errGitRepo
+	}
+	if !t.h.Silent {
+		// MNT-316: nothing is made while an object is missing. The volumes of an adopted pod are mounted already.
+		if err := t.findFiles(spec.Inline, pod, func(token *corev1.ServiceAccountTokenProjection) error {
+			// MNT-318: like the tokens of CSI drivers.
+			_, _, err := t.h.API.Token(p, pod, storagev1.TokenRequest{Audience: token.Audience, ExpirationSeconds: token.ExpirationSeconds})
+			return err
+		}); err != nil {
+			return err
+		}
 	}
 	target, fs := t.h.Layout.PodVolume(pod.UID, t.name, spec.Name()), t.h.Disk
 	if err := fs.Mkdir(target); err != nil {

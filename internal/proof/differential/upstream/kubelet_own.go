@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/configmap"
@@ -18,6 +20,10 @@ import (
 	"k8s.io/kubernetes/pkg/volume/projected"
 	"k8s.io/kubernetes/pkg/volume/secret"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // ownPlugins are the plugins of volumes that need nothing but the node, and of local volumes. All are real except emptyDir.
@@ -46,13 +52,26 @@ func (h *volumeHost) NewWrapperUnmounter(name string, spec volume.Spec, pod type
 	return plugin.NewUnmounter(spec.Name(), pod)
 }
 
-// GetSecretFunc and GetConfigMapFunc return an empty object for any name: the store has neither kind.
+// GetSecretFunc and GetConfigMapFunc return what the API server has, with the errors of the kubelet's watches.
 func (h *volumeHost) GetSecretFunc() func(string, string) (*corev1.Secret, error) {
-	return func(string, string) (*corev1.Secret, error) { return &corev1.Secret{}, nil }
+	return func(namespace, name string) (*corev1.Secret, error) {
+		return watched(h, engine.SecretKind, namespace, name, &corev1.Secret{})
+	}
 }
 
 func (h *volumeHost) GetConfigMapFunc() func(string, string) (*corev1.ConfigMap, error) {
-	return func(string, string) (*corev1.ConfigMap, error) { return &corev1.ConfigMap{}, nil }
+	return func(namespace, name string) (*corev1.ConfigMap, error) {
+		return watched(h, engine.ConfigMapKind, namespace, name, &corev1.ConfigMap{})
+	}
+}
+
+func watched[T api.Object](h *volumeHost, kind api.Kind, namespace, name string, into T) (T, error) {
+	for _, obj := range h.cluster.Objects(kind) {
+		if api.KeyOf(obj) == api.Key(namespace, name) {
+			return into, plain.Write(obj.(*plain.Object), into)
+		}
+	}
+	return into, apierrors.NewNotFound(corev1.Resource(strings.ToLower(string(kind))), name)
 }
 
 // mountSubpaths mounts the subPaths of containers, like package mount (MNT-037).

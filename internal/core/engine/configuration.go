@@ -11,15 +11,41 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-const secretKind api.Kind = "Secret"
+// Kinds whose objects become files in volumes.
+const (
+	SecretKind    api.Kind = "Secret"
+	ConfigMapKind api.Kind = "ConfigMap"
+)
+
+// authority is the ConfigMap of each namespace with the authority of the cluster.
+const authority = "kube-root-ca.crt"
+
+// Files returns which keys a Secret or a ConfigMap has, and whether it exists. It makes no call: kubelets watch the objects that their pods name.
+// SIM: the watch has no lag, and kube-root-ca.crt exists in each namespace.
+func (e *Engine) Files(kind api.Kind, namespace, name string) (has func(key string) bool, ok bool) {
+	obj, stored := e.store.Lookup(kind, api.Key(namespace, name)).(*plain.Object)
+	if !stored {
+		known := e.assumeFiles || kind == ConfigMapKind && name == authority
+		return func(string) bool { return known }, known
+	}
+	return func(key string) bool {
+		for _, field := range []string{"data", "binaryData"} {
+			files, _ := obj.Field(field).(map[string]any)
+			if _, ok := files[key]; ok {
+				return true
+			}
+		}
+		return false
+	}, true
+}
 
 // Secret reads the content of a Secret from the server; nil for a nil reference.
 func (server *API) Secret(p *Process, ref *corev1.SecretReference) (map[string]string, error) {
 	if ref == nil {
 		return nil, nil
 	}
-	obj, err := server.Get(p, api.Ref{Kind: secretKind, Key: api.Key(ref.Namespace, ref.Name)})
-	if server.engine.assumeSecrets && apierrors.IsNotFound(err) {
+	obj, err := server.Get(p, api.Ref{Kind: SecretKind, Key: api.Key(ref.Namespace, ref.Name)})
+	if server.engine.assumeFiles && apierrors.IsNotFound(err) {
 		return map[string]string{}, nil
 	}
 	if err != nil {

@@ -1,0 +1,75 @@
+package mount
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Secrets and ConfigMaps that pods name in volumes (MNT-316). Other changes than those that a mount may wait for make no difference here:
+// what is in the files of a volume is not simulated.
+
+// fileKey is the key of a Secret or a ConfigMap in Nodes.byObject.
+func fileKey(kind api.Kind, key string) string { return string(kind) + " " + key }
+
+// appendFiles appends the keys of the Secrets and ConfigMaps that the volumes of a pod name.
+func appendFiles(keys []string, pod *corev1.Pod) []string {
+	add := func(kind api.Kind, name string) {
+		keys = append(keys, fileKey(kind, api.Key(pod.Namespace, name)))
+	}
+	for i := range pod.Spec.Volumes {
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.Secret != nil:
+			add(engine.SecretKind, v.Secret.SecretName)
+		case v.ConfigMap != nil:
+			add(engine.ConfigMapKind, v.ConfigMap.Name)
+		case v.Projected != nil:
+			for j := range v.Projected.Sources {
+				switch source := &v.Projected.Sources[j]; {
+				case source.Secret != nil:
+					add(engine.SecretKind, source.Secret.Name)
+				case source.ConfigMap != nil:
+					add(engine.ConfigMapKind, source.ConfigMap.Name)
+				}
+			}
+		}
+	}
+	return keys
+}
+
+// followFiles watches Secrets and ConfigMaps.
+func (ns *Nodes) followFiles(t store.Table[*plain.Object]) {
+	if kind := t.Kind(); kind == engine.SecretKind || kind == engine.ConfigMapKind {
+		// It cannot fail: it begins now.
+		_, _ = t.Watch(store.WatchOptions[*plain.Object]{From: ns.engine.Store().Version()}, func(c api.Change[*plain.Object]) {
+			ns.fileChanged(fileKey(kind, c.Key))
+		})
+	}
+}
+
+// fileChanged lets mounts that wait for an object be repeated, when their backoff is over, and volumes that have it be set up again by the next
+// sync.
+func (ns *Nodes) fileChanged(key string) {
+	for _, w := range ns.byObject[key] {
+		w.requeue(true)
+		if op := w.k.operations; len(op.awaiting) > 0 {
+			clear(op.awaiting)
+			w.k.reconciler.ticker.Arm()
+		}
+	}
+}
+
+// await notes whether a mount waits for an object.
+func (op *operations) await(key engine.OperationKey, waits bool) {
+	switch {
+	case !waits:
+		delete(op.awaiting, key)
+	case op.awaiting == nil:
+		op.awaiting = map[engine.OperationKey]bool{key: true}
+	default:
+		op.awaiting[key] = true
+	}
+}
