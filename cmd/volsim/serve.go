@@ -204,6 +204,9 @@ func addStandard(c *volsim.Cluster, names []string) error {
 		if err := c.AddController(ctl); err != nil {
 			return err
 		}
+		if name == standard.ServiceAccounts {
+			internals.Engine(c).Store().AdmitServiceAccounts()
+		}
 	}
 	return nil
 }

@@ -94,6 +94,9 @@ func (t *table[T]) admitNew(obj T, opts CreateOptions) error {
 		}
 	}
 	t.store.completeLimits(obj)
+	if err := t.store.completeAccount(t.resource, obj); err != nil {
+		return err
+	}
 	if err := t.store.completePriority(t.resource, obj); err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type Store struct {
 	fields  FieldTracker      // nil for none
 	names   map[string]uint64 // names generated from each base; nil unless Config.CountedNames
 	gates   gates.Set
+	// accounts: the service account of a new pod is looked up; see AdmitServiceAccounts.
+	accounts bool
 	// priorities: every new pod gets a priority; see CompletePriorities.
 	priorities bool
 

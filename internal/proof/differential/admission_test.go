@@ -95,7 +95,7 @@ func (g requester) fixture() []api.Object {
 	now := metav1.NewTime(differential.Epoch)
 	closing := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "closing", DeletionTimestamp: &now}, Spec: corev1.NamespaceSpec{
 		Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
-	all := []api.Object{shop, closing}
+	all := append([]api.Object{shop, closing}, g.accounts()...)
 	for _, name := range []string{"gold", "iron"} {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.com/disk", AllowVolumeExpansion: choose(g.Rand, nil, new(true), new(true), new(false))}
 		if g.oneIn(3) {
@@ -287,12 +287,35 @@ func (g requester) container(name string) corev1.Container {
 			(*list)["example.com/gpu"] = one
 		}
 	}
+	if g.oneIn(10) {
+		secret := corev1.LocalObjectReference{Name: choose(g.Rand, "mine", "other")}
+		if g.oneIn(2) {
+			c.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: secret}}}
+		} else {
+			c.Env = []corev1.EnvVar{{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: secret, Key: "k"}}}}
+		}
+	}
+	if g.oneIn(12) {
+		// A mount in place of the token, of a volume that may be missing.
+		c.VolumeMounts = []corev1.VolumeMount{{Name: choose(g.Rand, "v", "kube-api-access-mine"), MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
+	}
 	return c
 }
 
 func (g requester) pod(name string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: g.meta(name)}
-	pod.Spec.ServiceAccountName = "default" // ServiceAccount admission, which does not run here, sets it
+	pod.Spec.ServiceAccountName = choose(g.Rand, "", "", "default", "builder", "none")
+	pod.Spec.AutomountServiceAccountToken = choose(g.Rand, nil, nil, new(true), new(false))
+	if g.oneIn(6) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, g.secretVolume())
+	}
+	if g.oneIn(8) {
+		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: choose(g.Rand, "pull", "other")}}
+	}
+	if g.oneIn(15) {
+		pod.Annotations, pod.Spec.NodeName = map[string]string{corev1.MirrorPodAnnotationKey: "x"}, "n1"
+		pod.Spec.ServiceAccountName = choose(g.Rand, "", "", "", "default")
+	}
 	for i := range 1 + g.IntN(2) {
 		pod.Spec.Containers = append(pod.Spec.Containers, g.container(fmt.Sprintf("c%d", i)))
 	}
@@ -335,6 +358,34 @@ func (g requester) pod(name string) *corev1.Pod {
 		pod.Spec.Tolerations = g.tolerations()
 	}
 	return pod
+}
+
+// secretVolume returns a volume of a Secret, or one that has a token.
+func (g requester) secretVolume() corev1.Volume {
+	name := choose(g.Rand, "mine", "other")
+	return choose(g.Rand,
+		corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}},
+		corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", NodePublishSecretRef: &corev1.LocalObjectReference{Name: name}}}},
+		corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{choose(g.Rand,
+			corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: name}}},
+			corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}})}}}},
+		corev1.Volume{Name: "kube-api-access-mine", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+}
+
+// accounts returns the service accounts of the namespace.
+func (g requester) accounts() (all []api.Object) {
+	for _, name := range []string{"default", "builder"} {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, AutomountServiceAccountToken: choose(g.Rand, nil, nil, new(false))}
+		if g.oneIn(3) {
+			account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}}
+		}
+		if g.oneIn(3) {
+			account.Annotations = map[string]string{"kubernetes.io/enforce-mountable-secrets": choose(g.Rand, "true", "true", "yes")}
+			account.Secrets = []corev1.ObjectReference{{Name: "mine"}}
+		}
+		all = append(all, account)
+	}
+	return all
 }
 
 func (g requester) claim(name string) *corev1.PersistentVolumeClaim {

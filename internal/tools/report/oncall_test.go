@@ -52,7 +52,7 @@ func TestExplainOnCall(t *testing.T) {
 			"restart kubelet and container runtime of node n1", "within 10m: no change"}, "automatically"},
 		{"MNT-197", "nfs-down", []string{"has failed to mount volume nfs1 of pod default/a 30 times since 09:12", "Connection timed out", "within 10m: no change"},
 			"automatically"},
-		{"MNT-197", "secret-missing", []string{`secret "creds" not found`, "create what the volume needs", "within 10m: no change"}, "automatically"},
+		{"MNT-316", "secret-missing", []string{`secret "creds" not found`, "create Secret default/creds", "within 10m: no change"}, "automatically"},
 		{"XPROV-053", "delete-refused", []string{"has refused to delete volume pv1 200 times since 09:12 with PermissionDenied", "only when you act"},
 			"automatically"},
 		{"NODE-063", "node-lost", []string{"pod/shop/app-1-x is Running", "node n1 is NotReady since 2026-03-01T11:57:00Z",

