@@ -25,8 +25,8 @@ const authority = "kube-root-ca.crt"
 func (e *Engine) Files(kind api.Kind, namespace, name string) (has func(key string) bool, ok bool) {
 	obj, stored := e.store.Lookup(kind, api.Key(namespace, name)).(*plain.Object)
 	if !stored {
-		known := e.assumeFiles || kind == ConfigMapKind && name == authority
-		return func(string) bool { return known }, known
+		assumed := e.unknown(kind, namespace) || kind == ConfigMapKind && name == authority
+		return func(string) bool { return assumed }, assumed
 	}
 	return func(key string) bool {
 		for _, field := range []string{"data", "binaryData"} {
@@ -45,7 +45,7 @@ func (server *API) Secret(p *Process, ref *corev1.SecretReference) (map[string]s
 		return nil, nil
 	}
 	obj, err := server.Get(p, api.Ref{Kind: SecretKind, Key: api.Key(ref.Namespace, ref.Name)})
-	if server.engine.assumeFiles && apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && server.engine.unknown(SecretKind, ref.Namespace) {
 		return map[string]string{}, nil
 	}
 	if err != nil {
@@ -66,6 +66,11 @@ func (server *API) Secret(p *Process, ref *corev1.SecretReference) (map[string]s
 		content[key] = string(decoded)
 	}
 	return content, nil
+}
+
+// unknown reports whether objects of a kind in a namespace count as existing.
+func (e *Engine) unknown(kind api.Kind, namespace string) bool {
+	return e.assumeFiles != nil && e.assumeFiles(kind, namespace)
 }
 
 // Token requests a token of a service account, which always exists. The call can be delayed and can fail like any other one.

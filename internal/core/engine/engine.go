@@ -42,9 +42,9 @@ type Config struct {
 	// Log is the log of the components; nil, the default, is none. If it has lines of level 4 and Seed and Choose are not set, nothing is
 	// skipped, because real components log their periodic work, too.
 	Log *klog.Config
-	// AssumeFiles: a Secret that does not exist counts as an empty one for drivers. Volumes find the Secrets and ConfigMaps that do not exist,
-	// with each key.
-	AssumeFiles bool
+	// AssumeFiles reports whether the Secrets or the ConfigMaps of a namespace are unknown; nil: none are. A Secret that is unknown counts as an
+	// empty one for drivers, and volumes find each unknown object with each key.
+	AssumeFiles func(kind api.Kind, namespace string) bool
 	// History is store.Config.History.
 	History int
 	// AsGiven is store.Config.AsGiven.
@@ -58,7 +58,7 @@ var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Engine runs actors in virtual time over a store, one event after the other. It is not safe for concurrent use.
 type Engine struct {
-	assumeFiles bool
+	assumeFiles func(kind api.Kind, namespace string) bool
 	store       *store.Store
 	api         *API
 	start       time.Time

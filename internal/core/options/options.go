@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/leases"
 )
@@ -18,8 +19,8 @@ type Options struct {
 	Choose func(n int) int
 	// NoSkipping is engine.Config.NoSkipping.
 	NoSkipping bool
-	// AssumeFiles is engine.Config.AssumeFiles, for dumps, which have neither Secrets nor ConfigMaps.
-	AssumeFiles bool
+	// AssumeFiles is engine.Config.AssumeFiles, for dumps, which often have neither Secrets nor ConfigMaps.
+	AssumeFiles func(kind api.Kind, namespace string) bool
 	// Continues: the cluster goes on from a dump, whose controllers ran before. The NoExecute taints of
 	// nodes that are not ready stay, and tolerations count from the taint.
 	Continues bool

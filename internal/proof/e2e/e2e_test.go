@@ -16,7 +16,7 @@ import (
 )
 
 // TestSpecs: each spec in testdata/specs.txt passes against a served cluster, in which time passes as in reality. Each special interest group has
-// a cluster of its own. The variable E2E names a directory that keeps the binaries.
+// a cluster of its own, and so has each slow spec. The variable E2E names a directory that keeps the binaries.
 func TestSpecs(t *testing.T) {
 	bin := os.Getenv("E2E")
 	if bin == "" {
@@ -68,7 +68,7 @@ func run(t *testing.T, bin string, names []string) {
 	t.Logf("%d specs pass", len(passed))
 }
 
-// specs returns the names in testdata/specs.txt, by the special interest group with which each begins.
+// specs returns the names in testdata/specs.txt, by the special interest group with which each begins. Slow specs are alone.
 func specs(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/specs.txt")
@@ -78,6 +78,9 @@ func specs(t *testing.T) map[string][]string {
 	groups := map[string][]string{}
 	for _, name := range names {
 		group, _, _ := strings.Cut(name, " ")
+		if strings.Contains(name, "[Slow]") {
+			group = name // it mostly waits
+		}
 		groups[group] = append(groups[group], name)
 	}
 	return groups

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshots"
 )
@@ -139,4 +140,16 @@ func isTroubled(obj api.Object) bool {
 			obj.Status.Phase == corev1.VolumeReleased && obj.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 	}
 	return false
+}
+
+// lacksFiles returns a function that reports whether the dump has no Secrets, or no ConfigMaps, of a namespace. A dump that has one of them has
+// all.
+func (d *Dump) lacksFiles() func(kind api.Kind, namespace string) bool {
+	has := map[api.Ref]bool{}
+	for _, obj := range d.Objects {
+		if kind := api.KindOf(obj); kind == engine.SecretKind || kind == engine.ConfigMapKind {
+			has[api.Ref{Kind: kind, Key: obj.GetNamespace()}] = true
+		}
+	}
+	return func(kind api.Kind, namespace string) bool { return !has[api.Ref{Kind: kind, Key: namespace}] }
 }

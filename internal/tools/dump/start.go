@@ -143,7 +143,7 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 	}
 	hidden := internals.Options(cfg)
 	hidden.Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
-	hidden.AssumeFiles, hidden.Continues = true, true
+	hidden.AssumeFiles, hidden.Continues = d.lacksFiles(), true
 	hidden.Kubelet.Holds = c.Evidence.Holds
 	return c, nil
 }
