@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/evidence"
 )
 
 // This file reads texts. The rest of the package reads phases, reasons and other fields; here Kubernetes gives nothing but a message. The
@@ -88,39 +90,16 @@ func mountRule(message string) string {
 	return "MNT-160"
 }
 
-// fileErrors are how the errors begin of a Secret or a ConfigMap that is absent, or lacks a key.
-var fileErrors = []struct{ kind, absent, lacks string }{
-	{"Secret", `secret "`, "references non-existent secret key: "},
-	{"ConfigMap", `configmap "`, "configmap references non-existent config key: "},
-}
-
-// missingFile says what to do about the first Secret, ConfigMap or key that a mount did not find (MNT-316, MNT-317): the kubelet's watches of
-// these objects and MakePayload of their plugins say so.
+// missingFile says what to do about a Secret, a ConfigMap or a key that a mount did not find (MNT-316).
 func missingFile(namespace, message string) (todo string, ok bool) {
-	_, causes, ok := strings.Cut(message, " : ")
-	if !ok {
+	missing, ok := evidence.MissingFileOf(message)
+	switch {
+	case !ok:
 		return "", false
+	case missing.Name != "":
+		return "create " + string(missing.Kind) + " " + namespace + "/" + missing.Name, true
 	}
-	for cause := range strings.SplitSeq(strings.Trim(causes, "[]"), ", ") {
-		for _, f := range fileErrors {
-			if name, ok := between(cause, f.absent, `" not found`); ok {
-				return "create " + f.kind + " " + namespace + "/" + name, true
-			}
-			if key, ok := strings.CutPrefix(cause, f.lacks); ok {
-				return "add key " + key + " to the " + f.kind + " that the volume names", true
-			}
-		}
-	}
-	return "", false
-}
-
-// between returns what is between prefix and suffix if that is all of text.
-func between(text, prefix, suffix string) (string, bool) {
-	text, ok := strings.CutPrefix(text, prefix)
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(text, suffix)
+	return "add key " + missing.Key + " to the " + string(missing.Kind) + " that the volume names", true
 }
 
 // missingVolume returns the message of a container that could not be created because a volume was not mounted (MNT-385). The kubelet's

@@ -5,6 +5,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -17,24 +18,9 @@ func fileKey(kind api.Kind, key string) string { return string(kind) + " " + key
 
 // appendFiles appends the keys of the Secrets and ConfigMaps that the volumes of a pod name.
 func appendFiles(keys []string, pod *corev1.Pod) []string {
-	add := func(kind api.Kind, name string) {
-		keys = append(keys, fileKey(kind, api.Key(pod.Namespace, name)))
-	}
 	for i := range pod.Spec.Volumes {
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.Secret != nil:
-			add(engine.SecretKind, v.Secret.SecretName)
-		case v.ConfigMap != nil:
-			add(engine.ConfigMapKind, v.ConfigMap.Name)
-		case v.Projected != nil:
-			for j := range v.Projected.Sources {
-				switch source := &v.Projected.Sources[j]; {
-				case source.Secret != nil:
-					add(engine.SecretKind, source.Secret.Name)
-				case source.ConfigMap != nil:
-					add(engine.ConfigMapKind, source.ConfigMap.Name)
-				}
-			}
+		for _, source := range objects.FileSources(&pod.Spec.Volumes[i].VolumeSource) {
+			keys = append(keys, fileKey(source.Kind, api.Key(pod.Namespace, source.Name)))
 		}
 	}
 	return keys
@@ -42,7 +28,7 @@ func appendFiles(keys []string, pod *corev1.Pod) []string {
 
 // followFiles watches Secrets and ConfigMaps.
 func (ns *Nodes) followFiles(t store.Table[*plain.Object]) {
-	if kind := t.Kind(); kind == engine.SecretKind || kind == engine.ConfigMapKind {
+	if kind := t.Kind(); kind == objects.SecretKind || kind == objects.ConfigMapKind {
 		// It cannot fail: it begins now.
 		_, _ = t.Watch(store.WatchOptions[*plain.Object]{From: ns.engine.Store().Version()}, func(c api.Change[*plain.Object]) {
 			ns.fileChanged(fileKey(kind, c.Key))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
@@ -112,7 +113,7 @@ func TestLateConfigMap(t *testing.T) {
 	w.Advance(10 * time.Second)
 	want(t, "phase with it", w.phase("p1"), corev1.PodRunning)
 	w.Mark()
-	w.Delete(engine.ConfigMapKind, "default/settings")
+	w.Delete(objects.ConfigMapKind, "default/settings")
 	w.Advance(2 * time.Minute)
 	want(t, "phase after it", w.phase("p1"), corev1.PodRunning)
 	if events := w.events(); len(events) == 0 || !strings.Contains(events[0], `configmap "settings" not found`) {

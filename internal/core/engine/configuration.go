@@ -8,13 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
-)
-
-// Kinds whose objects become files in volumes.
-const (
-	SecretKind    api.Kind = "Secret"
-	ConfigMapKind api.Kind = "ConfigMap"
 )
 
 // authority is the ConfigMap of each namespace with the authority of the cluster.
@@ -25,7 +20,7 @@ const authority = "kube-root-ca.crt"
 func (e *Engine) Files(kind api.Kind, namespace, name string) (has func(key string) bool, ok bool) {
 	obj, stored := e.store.Lookup(kind, api.Key(namespace, name)).(*plain.Object)
 	if !stored {
-		assumed := e.unknown(kind, namespace) || kind == ConfigMapKind && name == authority
+		assumed := e.unknown(kind, namespace) || kind == objects.ConfigMapKind && name == authority
 		return func(string) bool { return assumed }, assumed
 	}
 	return func(key string) bool {
@@ -44,8 +39,8 @@ func (server *API) Secret(p *Process, ref *corev1.SecretReference) (map[string]s
 	if ref == nil {
 		return nil, nil
 	}
-	obj, err := server.Get(p, api.Ref{Kind: SecretKind, Key: api.Key(ref.Namespace, ref.Name)})
-	if apierrors.IsNotFound(err) && server.engine.unknown(SecretKind, ref.Namespace) {
+	obj, err := server.Get(p, api.Ref{Kind: objects.SecretKind, Key: api.Key(ref.Namespace, ref.Name)})
+	if apierrors.IsNotFound(err) && server.engine.unknown(objects.SecretKind, ref.Namespace) {
 		return map[string]string{}, nil
 	}
 	if err != nil {

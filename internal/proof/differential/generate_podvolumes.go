@@ -6,7 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // GeneratePodVolumes returns the scenario of a seed with volumes without a driver, and containers that mount subPaths.
@@ -93,9 +93,9 @@ func (g *kubeletGenerator) files() Step {
 	meta, key := metav1.ObjectMeta{Namespace: "default", Name: "settings"}, pick(g.generator, "a", "a", "b")
 	config, secret := &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{key: "1"}}, &corev1.Secret{Data: map[string][]byte{key: {'1'}}}
 	secret.Namespace, secret.Name = "default", "key"
-	object, ref := api.Object(config), api.Ref{Kind: engine.ConfigMapKind, Key: "default/settings"}
+	object, ref := api.Object(config), api.Ref{Kind: objects.ConfigMapKind, Key: "default/settings"}
 	if g.chance(2) {
-		object, ref = secret, api.Ref{Kind: engine.SecretKind, Key: "default/key"}
+		object, ref = secret, api.Ref{Kind: objects.SecretKind, Key: "default/key"}
 	}
 	switch g.IntN(4) {
 	case 0:

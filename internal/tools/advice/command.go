@@ -13,8 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/snapshot"
+	"github.com/volsim/volsim/internal/core/snapshots"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -116,6 +119,12 @@ func empty(ref api.Ref) (api.Object, error) {
 		return &corev1.Node{ObjectMeta: meta(namespace, name)}, nil
 	case api.PersistentVolume:
 		return &corev1.PersistentVolume{ObjectMeta: meta(namespace, name)}, nil
+	case objects.ConfigMapKind:
+		return &corev1.ConfigMap{ObjectMeta: meta(namespace, name)}, nil
+	case objects.SecretKind:
+		return &corev1.Secret{ObjectMeta: meta(namespace, name)}, nil
+	case snapshots.SnapshotKind:
+		return &plain.Object{TypeMeta: metav1.TypeMeta{APIVersion: "snapshot.storage.k8s.io/v1", Kind: "VolumeSnapshot"}, ObjectMeta: meta(namespace, name)}, nil
 	case snapshot.Deployments:
 		return &appsv1.Deployment{ObjectMeta: meta(namespace, name)}, nil
 	case api.StorageClass:

@@ -178,7 +178,14 @@ func goalOf(c *dump.Cluster, ref api.Ref) (goal, bool) {
 			}}, true
 		}
 		if claim.Status.Phase == corev1.ClaimBound {
-			return grown(c, claim), true
+			size := grown(c, claim)
+			if size.reached(c) && modifying(claim) {
+				return goal{state: "modified as it requests", reached: func(c *dump.Cluster) bool {
+					now, err := c.Claims.Get(ref.Key)
+					return err == nil && !modifying(now)
+				}}, true
+			}
+			return size, true
 		}
 		return goal{state: "Bound", reached: func(c *dump.Cluster) bool {
 			now, err := c.Claims.Get(ref.Key)

@@ -89,6 +89,9 @@ func (p *proposer) repair(a evidence.Assumption) {
 		"controller": "start " + name}[kind]
 	switch {
 	case a.Operation == evidence.StartContainers:
+		if missing, ok := evidence.MissingFileOf(a.Message); ok && p.file(name, missing, override) {
+			return
+		}
 		does = fmt.Sprintf("correct what keeps pod %s from starting: %s", name, a.Message)
 	case a.Operation == evidence.StopContainers:
 		does = fmt.Sprintf("restart kubelet and container runtime of node %s, so that pod %s stops", a.Node, name)

@@ -19,6 +19,7 @@ import (
 func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	if claim.DeletionTimestamp != nil {
 		p.finalizers(claim, "pvc")
+		p.unreadySnapshots(claim)
 		for _, pod := range p.users(api.KeyOf(claim)) {
 			if pod.DeletionTimestamp != nil {
 				p.finalizers(pod, "pod")
@@ -31,6 +32,7 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	}
 	if claim.Status.Phase == corev1.ClaimBound {
 		p.growth(claim)
+		p.attributes(claim)
 		return
 	}
 	p.volumes(claim)
@@ -70,6 +72,43 @@ func (p *proposer) largeEnough(claim *corev1.PersistentVolumeClaim) {
 		p.add(Way{Does: fmt.Sprintf("create the claim again, with the %s of VolumeSnapshot %q", snap.Status.RestoreSize, snap.Name), likely: true,
 			Commands: p.replace(changed)})
 	}
+}
+
+// unreadySnapshots proposes to delete the snapshots of a claim that are not ready: while there is one, the claim stays (SNAP-005).
+func (p *proposer) unreadySnapshots(claim *corev1.PersistentVolumeClaim) {
+	if !slices.Contains(claim.Finalizers, snapshots.ClaimFinalizer) {
+		return
+	}
+	for _, obj := range p.snapshot.Snapshots {
+		if api.KindOf(obj) != snapshots.SnapshotKind || obj.GetNamespace() != claim.Namespace {
+			continue
+		}
+		snap := snapshots.Of[snapshots.Snapshot](obj)
+		if snap.IsReady() || objects.ValueOf(snap.Spec.Source.Claim) != claim.Name {
+			continue
+		}
+		p.add(Way{Does: fmt.Sprintf("delete VolumeSnapshot %s, which is not ready", api.KeyOf(snap)), Risk: "there will be no snapshot of the claim",
+			Commands: []Command{namespaced(claim, "delete", "volumesnapshot", snap.Name)}})
+	}
+}
+
+// attributes proposes the VolumeAttributesClass that the volume of a claim has now, if it does not get the requested one (VAC-013).
+func (p *proposer) attributes(claim *corev1.PersistentVolumeClaim) {
+	current := claim.Status.CurrentVolumeAttributesClassName
+	if !modifying(claim) || objects.ValueOf(current) == objects.ValueOf(claim.Spec.VolumeAttributesClassName) {
+		return
+	}
+	does, value := "request no VolumeAttributesClass", "null"
+	if current != nil {
+		does, value = fmt.Sprintf("go back to VolumeAttributesClass %q", *current), fmt.Sprintf("%q", *current)
+	}
+	p.add(Way{Does: does, Commands: []Command{namespaced(claim, "patch", "pvc", claim.Name, "-p", `{"spec":{"volumeAttributesClassName":`+value+`}}`)}})
+}
+
+// modifying reports whether the volume of a claim has to get another VolumeAttributesClass.
+func modifying(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.ModifyVolumeStatus != nil ||
+		objects.ValueOf(claim.Spec.VolumeAttributesClassName) != objects.ValueOf(claim.Status.CurrentVolumeAttributesClassName)
 }
 
 // growth proposes a smaller request for a claim whose volume does not grow. It must stay above the capacity (API-131).

@@ -9,7 +9,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshots"
 )
@@ -147,7 +146,7 @@ func isTroubled(obj api.Object) bool {
 func (d *Dump) lacksFiles() func(kind api.Kind, namespace string) bool {
 	has := map[api.Ref]bool{}
 	for _, obj := range d.Objects {
-		if kind := api.KindOf(obj); kind == engine.SecretKind || kind == engine.ConfigMapKind {
+		if kind := api.KindOf(obj); kind == objects.SecretKind || kind == objects.ConfigMapKind {
 			has[api.Ref{Kind: kind, Key: obj.GetNamespace()}] = true
 		}
 	}

@@ -3,14 +3,14 @@ package plugin
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // MissingError says that an object, or a key in it, is missing of which a volume has files.
@@ -26,16 +26,14 @@ func (h *Host) Lacks(volume *corev1.Volume, pod *corev1.Pod) bool {
 func (t podPlugin) findFiles(volume *corev1.Volume, pod *corev1.Pod, token func(*corev1.ServiceAccountTokenProjection) error) error {
 	var missing, other error
 	switch {
-	case volume.Secret != nil:
-		source := volume.Secret
-		missing = t.findSecret(pod.Namespace, source.SecretName, source.Items, source.Optional)
-	case volume.ConfigMap != nil:
-		source := volume.ConfigMap
-		missing = t.findConfigMap(pod.Namespace, source.Name, source.Items, source.Optional)
 	case volume.DownwardAPI != nil:
 		missing = findContainers(volume.DownwardAPI.Items, pod)
 	case volume.Projected != nil:
 		missing, other = t.findSources(volume.Projected.Sources, pod, token)
+	default:
+		for _, source := range objects.FileSources(&volume.VolumeSource) {
+			missing = t.findFile(pod.Namespace, source)
+		}
 	}
 	if missing != nil {
 		return MissingError{missing}
@@ -50,11 +48,11 @@ func (t podPlugin) findSources(sources []corev1.VolumeProjection, pod *corev1.Po
 	lacks := false
 	for i := range sources {
 		var err error
-		switch s := &sources[i]; {
-		case s.Secret != nil:
-			err = t.findSecret(pod.Namespace, s.Secret.Name, s.Secret.Items, s.Secret.Optional)
-		case s.ConfigMap != nil:
-			err = t.findConfigMap(pod.Namespace, s.ConfigMap.Name, s.ConfigMap.Items, s.ConfigMap.Optional)
+		s := &sources[i]
+		file, ok := objects.ProjectedFile(s)
+		switch {
+		case ok:
+			err = t.findFile(pod.Namespace, file)
 		case s.DownwardAPI != nil:
 			err = findContainers(s.DownwardAPI.Items, pod)
 		case s.ServiceAccountToken != nil && token != nil:
@@ -70,27 +68,24 @@ func (t podPlugin) findSources(sources []corev1.VolumeProjection, pod *corev1.Po
 	}
 }
 
-func (t podPlugin) findSecret(namespace, name string, items []corev1.KeyToPath, optional *bool) error {
-	return t.findKeys(engine.SecretKind, namespace, name, items, optional, "secret", "references non-existent secret key: %s")
-}
-
-func (t podPlugin) findConfigMap(namespace, name string, items []corev1.KeyToPath, optional *bool) error {
-	return t.findKeys(engine.ConfigMapKind, namespace, name, items, optional, "configmap", "configmap references non-existent config key: %s")
-}
-
-// findKeys looks for an object and the keys that items name.
-func (t podPlugin) findKeys(kind api.Kind, namespace, name string, items []corev1.KeyToPath, optional *bool, resource, lacks string) error {
-	if optional != nil && *optional {
+// findFile looks for a Secret or a ConfigMap, and the keys of it that a volume names.
+func (t podPlugin) findFile(namespace string, source objects.FileSource) error {
+	if source.Optional != nil && *source.Optional {
 		// MNT-316: what is missing is left out.
 		return nil
 	}
-	has, ok := t.h.API.Files(kind, namespace, name)
+	has, ok := t.h.API.Files(source.Kind, namespace, source.Name)
 	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
+		return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(source.Kind))}, source.Name)
 	}
-	for i := range items {
-		if key := items[i].Key; !has(key) {
-			return fmt.Errorf(lacks, key)
+	for i := range source.Items {
+		key := source.Items[i].Key
+		switch {
+		case has(key):
+		case source.Kind == objects.SecretKind:
+			return fmt.Errorf("references non-existent secret key: %s", key)
+		default:
+			return fmt.Errorf("configmap references non-existent config key: %s", key)
 		}
 	}
 	return nil

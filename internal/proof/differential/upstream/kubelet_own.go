@@ -22,7 +22,7 @@ import (
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -55,13 +55,13 @@ func (h *volumeHost) NewWrapperUnmounter(name string, spec volume.Spec, pod type
 // GetSecretFunc and GetConfigMapFunc return what the API server has, with the errors of the kubelet's watches.
 func (h *volumeHost) GetSecretFunc() func(string, string) (*corev1.Secret, error) {
 	return func(namespace, name string) (*corev1.Secret, error) {
-		return watched(h, engine.SecretKind, namespace, name, &corev1.Secret{})
+		return watched(h, objects.SecretKind, namespace, name, &corev1.Secret{})
 	}
 }
 
 func (h *volumeHost) GetConfigMapFunc() func(string, string) (*corev1.ConfigMap, error) {
 	return func(namespace, name string) (*corev1.ConfigMap, error) {
-		return watched(h, engine.ConfigMapKind, namespace, name, &corev1.ConfigMap{})
+		return watched(h, objects.ConfigMapKind, namespace, name, &corev1.ConfigMap{})
 	}
 }
 
