@@ -7,7 +7,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// MissingFile is what a volume of a Secret or a ConfigMap lacks (MNT-316): an object, by name, or a key in one that the message does not name.
+// MissingFile is a Secret or a ConfigMap that does not exist, or a key that one lacks (MNT-316). With a key, Name is empty: the message does not
+// say it.
 type MissingFile struct {
 	Kind      api.Kind
 	Name, Key string

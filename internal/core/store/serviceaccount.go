@@ -21,7 +21,7 @@ const (
 	defaultAccount = "default"
 	tokenVolume    = "kube-api-access-"
 	tokenPath      = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// tokenSeconds is an hour and a little more, which shows that nobody asked for it.
+	// tokenSeconds is the lifetime of the token. kube-apiserver adds seven seconds to an hour, by which it recognizes such tokens.
 	tokenSeconds = 3607
 	// ownSecretsOnly is the annotation of a service account whose pods may use only the Secrets in its lists.
 	ownSecretsOnly = "kubernetes.io/enforce-mountable-secrets"
