@@ -64,10 +64,10 @@ type Engine struct {
 	start       time.Time
 	now         time.Duration // since start
 	seq         uint64
-	timers      eventHeap[byTime]
+	timers      eventHeap
 	stopped     int // number of timers that were stopped since dropStopped removed them
 	ready       readyList
-	passes      eventHeap[byTurn]
+	passes      eventHeap
 	turn        turn // of the pass that ran last at this instant
 	waiting     int  // foreground events, ready or timed
 	choices     *choices
@@ -276,6 +276,7 @@ func (e *Engine) enqueue(d time.Duration, ev event) bool {
 // arrives adds an event that is due now. If an order is chosen, passes have no order of their own.
 func (e *Engine) arrives(ev event) {
 	if ev.rank > 0 && e.choices == nil {
+		ev.at = ev.turn().number()
 		e.passes.push(ev)
 	} else {
 		e.ready.push(ev)

@@ -9,7 +9,7 @@ import (
 
 // event is a task with its position in the order (time, sequence).
 type event struct {
-	at         time.Duration
+	at         time.Duration // or the number of a turn; see eventHeap
 	seq        uint64
 	task       task
 	owner      *Actor
@@ -26,6 +26,9 @@ type turn struct {
 func (a turn) compare(b turn) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.actor, b.actor))
 }
+
+// number is a number that has the order of the turns.
+func (a turn) number() time.Duration { return time.Duration(a.rank)<<32 | time.Duration(a.actor) }
 
 // lastTurn comes after all passes of an instant.
 var lastTurn = turn{rank: math.MaxUint8}
@@ -69,100 +72,80 @@ func (r *readyList) drop(match func(event) bool) {
 	r.items, r.head = r.items[:n], 0
 }
 
-// byTurn is the order of the passes that are due now.
-type byTurn struct{}
+// eventHeap is a binary heap of events, by time. Passes that are due have their turn in place of the time.
+type eventHeap struct{ events []event }
 
-func (byTurn) before(a, b *event) bool {
-	return cmp.Or(a.turn().compare(b.turn()), cmp.Compare(a.seq, b.seq)) < 0
-}
+// before is the order of a heap, which never finds two events equal.
+func (a *event) before(b *event) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
 
-// byTime is the order of the events that are due later.
-type byTime struct{}
-
-func (byTime) before(a, b *event) bool {
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	return a.seq < b.seq
-}
-
-// eventHeap is a binary heap of events. Its order, an O, never finds two events equal.
-type eventHeap[O interface{ before(a, b *event) bool }] struct{ events []event }
-
-func before[O interface{ before(a, b *event) bool }](a, b *event) bool {
-	var order O
-	return order.before(a, b)
-}
-
-func (h *eventHeap[O]) peek() (event, bool) {
+func (h *eventHeap) peek() (event, bool) {
 	if len(h.events) == 0 {
 		return event{}, false
 	}
 	return h.events[0], true
 }
 
-func (h *eventHeap[O]) push(ev event) {
+func (h *eventHeap) push(ev event) {
 	if len(h.events) == cap(h.events) {
 		// append would grow a long list by a quarter, and leave four times its length to the garbage collector.
 		h.events = slices.Grow(h.events, max(8, len(h.events)))
 	}
-	h.events = append(h.events, ev)
-	i := len(h.events) - 1
-	// The event is compared where it is: the order is called through an interface, so a pointer to ev would put it on the heap.
-	for i > 0 {
-		up := (i - 1) / 2
-		if !before[O](&h.events[i], &h.events[up]) {
-			break
-		}
-		h.events[i], h.events[up] = h.events[up], h.events[i]
-		i = up
-	}
+	h.events = append(h.events, event{})
+	h.rise(len(h.events)-1, &ev)
 }
 
-func (h *eventHeap[O]) pop() event {
+// rise puts an event into the free place at i, or above it: the events there that come later move down.
+func (h *eventHeap) rise(i int, ev *event) {
+	for i > 0 {
+		up := (i - 1) / 2
+		if !ev.before(&h.events[up]) {
+			break
+		}
+		h.events[i] = h.events[up]
+		i = up
+	}
+	h.events[i] = *ev
+}
+
+func (h *eventHeap) pop() event {
 	top := h.events[0]
 	n := len(h.events) - 1
 	last := h.events[n]
 	h.events[n] = event{}
 	h.events = h.events[:n]
 	if n > 0 {
-		h.events[0] = last
-		h.sink(0)
+		h.refill(0, &last)
 	}
 	return top
 }
 
-// sink moves the event at i down to its position.
-func (h *eventHeap[O]) sink(i int) {
+// refill puts an event into the free place at i, or below it. The place sinks to the end of its branch first, and the event rises from there:
+// it was a late one, so that takes fewer comparisons than looking for its place on the way down.
+func (h *eventHeap) refill(i int, ev *event) {
 	n := len(h.events)
-	for {
-		child := 2*i + 1
-		if child >= n {
-			break
-		}
-		if child+1 < n && before[O](&h.events[child+1], &h.events[child]) {
+	for child := 2*i + 1; child < n; child = 2*i + 1 {
+		if child+1 < n && h.events[child+1].before(&h.events[child]) {
 			child++
 		}
-		if !before[O](&h.events[child], &h.events[i]) {
-			break
-		}
-		h.events[i], h.events[child] = h.events[child], h.events[i]
+		h.events[i] = h.events[child]
 		i = child
 	}
+	h.rise(i, ev)
 }
 
 // drop removes the events that match.
-func (h *eventHeap[O]) drop(match func(event) bool) {
-	h.events = slices.DeleteFunc(h.events, match)
-	for i := len(h.events)/2 - 1; i >= 0; i-- {
-		h.sink(i)
+func (h *eventHeap) drop(match func(event) bool) {
+	kept := slices.DeleteFunc(h.events, match)
+	h.events = kept[:0]
+	for _, ev := range kept {
+		h.push(ev)
 	}
 }
 
-func (h *eventHeap[O]) sorted() []event {
+func (h *eventHeap) sorted() []event {
 	events := slices.Clone(h.events)
 	slices.SortFunc(events, func(a, b event) int {
-		if before[O](&a, &b) {
+		if a.before(&b) {
 			return -1
 		}
 		return 1

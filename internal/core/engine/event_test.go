@@ -9,7 +9,7 @@ import (
 )
 
 func order(a, b event) int {
-	if before[byTime](&a, &b) {
+	if a.before(&b) {
 		return -1
 	}
 	return 1
@@ -26,7 +26,7 @@ func sequence(events []event) []uint64 {
 // The heap returns the same events as a sorted list for every sequence of operations.
 func TestTimerHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var heap eventHeap[byTime]
+		var heap eventHeap
 		var model []event
 		seq := uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
