@@ -24,6 +24,21 @@ type Link[V any] struct {
 	Key string
 	// next is the value that was added after this one, or the value itself once it has been deleted.
 	next *V
+	// end and nextEnd are the ends of the keys of the value and of the next one. With them most values are passed over unseen: a value that is
+	// not in the processor's cache costs more than the rest of a lookup.
+	end, nextEnd uint16
+}
+
+// endOf is the end of a key: its last two bytes. A key of one byte ends like one with a namespace.
+func endOf(key string) uint16 {
+	switch n := len(key); n {
+	case 0:
+		return 0
+	case 1:
+		return '/'<<8 | uint16(key[0])
+	default:
+		return uint16(key[n-2])<<8 | uint16(key[n-1])
+	}
 }
 
 // Linked is a pointer to a struct that embeds a Link.
@@ -80,17 +95,22 @@ func isKey(key, namespace, name string) bool {
 
 // walk returns the value with that key if one of the walks stands at it or right before it, and nil otherwise.
 func (m *Map[V, P]) walk(namespace, name string) P {
+	end := endOf(name)
 	for other := range m.walks {
 		i := m.recent ^ other
 		at := m.walks[i]
 		if at == nil {
 			continue
 		}
-		if isKey(at.link().Key, namespace, name) {
+		link := at.link()
+		if link.end == end && isKey(link.Key, namespace, name) {
 			m.recent = i
 			return at
 		}
-		if next := P(at.link().next); next != nil && isKey(next.link().Key, namespace, name) && next.link().next != next {
+		if link.nextEnd != end {
+			continue
+		}
+		if next := P(link.next); next != nil && isKey(next.link().Key, namespace, name) && next.link().next != next {
 			m.walks[i], m.recent = next, i
 			return next
 		}
@@ -114,9 +134,10 @@ func (m *Map[V, P]) Put(value P) {
 		m.byKey = map[string]P{}
 	}
 	m.byKey[link.Key] = value
-	link.next = nil
+	link.next, link.end = nil, endOf(link.Key)
 	if m.newest != nil {
-		m.newest.link().next = value
+		newest := m.newest.link()
+		newest.next, newest.nextEnd = value, link.end
 	}
 	m.newest = value
 }
