@@ -8,7 +8,7 @@ import (
 const chunkLen = 8
 
 // chunksKept is the number of unused chunks that a list retains.
-const chunksKept = 64
+const chunksKept = 512
 
 type chunk[T api.Object] [chunkLen]delta[T]
 

@@ -15,8 +15,9 @@ type deltaQueue[T api.Object] struct {
 	changes deltaList[T]
 	first   uint64 // number of the oldest change in the queue; numbers start at 1
 	// latest is, for each key with changes in the list, the number of the newest. The shared queue has only deleted objects in it: the
-	// table keeps the number of an object that exists (store.Table.Track).
-	latest map[string]uint64
+	// table keeps the number of an object that exists (store.Table.Track). Another queue has it while it is indexed: a short one is searched.
+	latest          map[string]uint64
+	shared, indexed bool
 	// departed finds, by index and value, the changes that remove an object from under that value.
 	departed []departures[T]
 }
@@ -43,11 +44,35 @@ func (f *deltaQueue[T]) end() uint64 { return f.first + uint64(f.changes.len()) 
 
 func (f *deltaQueue[T]) at(n uint64) *delta[T] { return f.changes.at(int(n - f.first)) }
 
-// push adds a change for that number of readers.
-func (f *deltaQueue[T]) push(c api.Change[T], at time.Duration, readers int) {
-	before, n := f.latest[c.Key], f.end()
-	f.note(c.Key, n)
-	f.add(c, at, before, readers)
+// searched is the length up to which a queue with one reader is searched. A kubelet's seldom has more.
+const searched = 16
+
+// push adds a change to a queue with one reader.
+func (f *deltaQueue[T]) push(c api.Change[T], at time.Duration) {
+	before := f.newest(c.Key)
+	if !f.indexed && f.changes.len() == searched {
+		f.indexed = true
+		for n := f.first; n < f.end(); n++ {
+			f.note(f.at(n).change.Key, n)
+		}
+	}
+	if f.indexed {
+		f.note(c.Key, f.end())
+	}
+	f.add(c, at, before, 1)
+}
+
+// newest returns the number of the newest change of a key; zero for none. In the shared queue it finds deleted objects.
+func (f *deltaQueue[T]) newest(key string) uint64 {
+	if f.shared || f.indexed {
+		return f.latest[key]
+	}
+	for n := f.end(); n > f.first; n-- {
+		if f.at(n-1).change.Key == key {
+			return n - 1
+		}
+	}
+	return 0
 }
 
 // pushTracked is push for the shared queue. latest is the number that the table keeps with the object.
@@ -88,7 +113,7 @@ func (f *deltaQueue[T]) done(n uint64, readers int) {
 		if oldest.left > 0 {
 			return
 		}
-		if len(f.latest) > 0 && f.latest[oldest.change.Key] == f.first {
+		if listed := !f.shared || oldest.change.Type == api.Deleted; listed && len(f.latest) > 0 && f.latest[oldest.change.Key] == f.first {
 			delete(f.latest, oldest.change.Key)
 		}
 		for i := range f.departed {
@@ -97,6 +122,7 @@ func (f *deltaQueue[T]) done(n uint64, readers int) {
 		f.changes.pop()
 		f.first++
 	}
+	f.indexed = false
 }
 
 // back finds the first change of an object from an offset on; n is the newest one, which is not before the offset.

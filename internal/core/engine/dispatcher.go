@@ -49,7 +49,7 @@ func newDispatcher[T api.Object](e *Engine, table store.Table[T]) *dispatcher[T]
 // follow makes h the dispatcher of a table. informers and prompt are memory for the first informers.
 func (h *dispatcher[T]) follow(e *Engine, table store.Table[T], informers []informer[T], prompt []*informer[T]) {
 	h.engine, h.table = e, table
-	h.shared.first = 1
+	h.shared.first, h.shared.shared = 1, true
 	h.prompt, h.informers.unused = prompt[:0], informers
 	table.Track(h)
 }
@@ -112,9 +112,16 @@ func (h *dispatcher[T]) keyedFor(c *api.Change[T]) []concerned[T] {
 
 // pass queues the change for an informer with a selector (API-073).
 func (h *dispatcher[T]) pass(c api.Change[T], to concerned[T]) {
-	// API-073: the selector turns a change into an addition or a deletion where the object begins or ceases to match.
+	// API-073: the selector turns a change into an addition or a deletion where the object begins or ceases to match. What is deleted like that
+	// would be a copy of the old version with the new resourceVersion, which no handler reads: it is the old version itself.
+	if to.before && !to.after && c.Type == api.Modified {
+		c.Type, c.Object = api.Deleted, c.Old
+		to.inf.deltas.push(c, h.engine.now)
+		h.expect(to.inf)
+		return
+	}
 	if seen, ok := h.table.Selected(c, to.before, to.after); ok {
-		to.inf.deltas.push(seen, h.engine.now, 1)
+		to.inf.deltas.push(seen, h.engine.now)
 		h.expect(to.inf)
 	}
 }

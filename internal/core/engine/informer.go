@@ -253,7 +253,7 @@ func (inf *informer[T]) get(key string) (obj T, ok, late bool) {
 	obj, newest, ok := inf.home.table.LookupLatest(key)
 	if inf.offset < inf.deltas.end() {
 		if !ok || inf.match != nil {
-			newest = inf.deltas.latest[key]
+			newest = inf.deltas.newest(key)
 		}
 		if newest >= inf.offset {
 			c := inf.deltas.back(newest, inf.offset)
