@@ -70,7 +70,7 @@ func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node 
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, node)
 	// ATT-140: an existing VolumeAttachment is used as it is, also one that is being deleted.
 	if _, exists := c.infAttachments.Get(name); !exists {
-		_, err := p.API().Attachments.Create(p, newAttachment(name, node, spec))
+		_, err := p.API().Attachments.Add(p, newAttachment(name, node, spec))
 		// ATT-140: the cache may lag, so AlreadyExists is no error.
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("%s: attacher.Attach failed: %w", objects.CSIPluginName, err)

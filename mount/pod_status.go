@@ -87,6 +87,7 @@ func (m *statusManager) begin(p *engine.Process) {
 // (MNT-465).
 func (m *statusManager) take() {
 	m.wanted = false
+	m.sent = slices.Grow(m.sent, len(m.unsent))
 	for i, w := range m.unsent {
 		m.sent = append(m.sent, sentStatus{w, w.status.known, w.status.version, w.status.final})
 		m.unsent[i] = nil
@@ -177,7 +178,7 @@ func (m *statusManager) write(p *engine.Process, s *sentStatus) error {
 	w, lists := s.worker, &m.k.node.nodes.lists
 	pod, err := reach(m.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, w.key) })
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && pod.UID != w.uid:
+	case err != nil && apierrors.IsNotFound(err), err == nil && pod.UID != w.uid:
 		// MNT-465: nothing is left to write.
 		return nil
 	case err != nil:

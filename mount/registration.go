@@ -41,7 +41,7 @@ func (sr *statusReporter) register(p *engine.Process) {
 // tryRegister creates the Node object, or adds to the existing one what a kubelet is responsible for (MNT-363).
 func (sr *statusReporter) tryRegister(p *engine.Process) error {
 	_, err := reach(sr.k, func() (*corev1.Node, error) {
-		return p.API().Nodes.Create(p, kubeletstatus.NewNode(sr.k.node.name, sr.bootID(), p.Now()))
+		return p.API().Nodes.Add(p, kubeletstatus.NewNode(sr.k.node.name, sr.bootID(), p.Now()))
 	})
 	// MNT-365: the Node is read only if it cannot be created because it exists, or because that is forbidden.
 	if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {

@@ -173,7 +173,7 @@ func (u *update) create(p *engine.Process, node string) error {
 	}
 	template.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = u.hash
 	p.Decide("DS-020", u.obj, "node %s has no pod", node)
-	pod, err := p.API().Pods.Create(p, workload.FromTemplate(template, u.set, u.ref))
+	pod, err := p.API().Pods.Add(p, workload.FromTemplate(template, u.set, u.ref))
 	switch {
 	case err == nil:
 		u.written.Wrote(u.key, "pods", pod)

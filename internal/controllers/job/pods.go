@@ -79,7 +79,7 @@ func (u *update) create(p *engine.Process, active int32, n int, todo []int) (int
 		if u.indexed() {
 			index = todo[i]
 		}
-		pod, err := p.API().Pods.Create(p, u.newPod(index))
+		pod, err := p.API().Pods.Add(p, u.newPod(index))
 		switch {
 		case err == nil:
 			created++

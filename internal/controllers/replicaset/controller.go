@@ -263,7 +263,7 @@ func (u *update) create(p *engine.Process, n int) error {
 	p.Decide("RS-020", u.obj, "%d pods are missing", n)
 	u.expected.Creations(u.key, n, p.Now())
 	successes, errs := workload.SlowStart(p, u.queueName+" pods", n, 0, func(p *engine.Process, _ int) error {
-		pod, err := p.API().Pods.Create(p, workload.FromTemplate(&u.set.Spec.Template, u.set, u.ref))
+		pod, err := p.API().Pods.Add(p, workload.FromTemplate(&u.set.Spec.Template, u.set, u.ref))
 		switch {
 		case err == nil:
 			u.written.Wrote(u.key, "pods", pod)

@@ -14,6 +14,7 @@ type Client[T api.Object] interface {
 	List(p *Process, namespace string) ([]T, error)
 	ListUnder(p *Process, namespace string, ix store.Index[T], values []string) ([][]T, error)
 	Create(p *Process, obj T) (T, error)
+	Add(p *Process, obj T) (T, error)
 	Update(p *Process, obj T) (T, error)
 	UpdateStatus(p *Process, obj T) (T, error)
 	Replace(p *Process, obj T) (T, error)
@@ -94,6 +95,11 @@ func (c *client[T]) Create(p *Process, obj T) (T, error) {
 	return c.write(p, &request[T]{method: create, verb: "create", key: api.KeyOf(obj), obj: obj})
 }
 
+// Add is Create with an object that was made for this call alone: the store owns it from then on, whatever the result is.
+func (c *client[T]) Add(p *Process, obj T) (T, error) {
+	return c.write(p, &request[T]{method: add, verb: "create", key: api.KeyOf(obj), obj: obj})
+}
+
 // Update is store.Table.Update.
 func (c *client[T]) Update(p *Process, obj T) (T, error) {
 	return c.write(p, &request[T]{method: update, verb: "update", key: c.table.KeyOf(obj), obj: obj})
@@ -150,6 +156,7 @@ type tableMethod uint8
 
 const (
 	create tableMethod = iota
+	add
 	update
 	replace
 	mergePatch
@@ -162,6 +169,8 @@ func (c *client[T]) apply(r *request[T]) (T, error) {
 	switch r.method {
 	case create:
 		return c.table.Create(r.obj)
+	case add:
+		return c.table.CreateWith(r.obj, store.CreateOptions{Owned: true})
 	case replace:
 		return c.table.Replace(r.obj, r.sub)
 	case mergePatch:
@@ -220,8 +229,12 @@ func (c *client[T]) ref(r *request[T]) api.Ref { return api.Ref{Kind: c.table.Ki
 
 // writeReviewed is write for a cluster with reviews.
 func (c *client[T]) writeReviewed(p *Process, r request[T]) (T, error) {
-	if r.method == replace {
-		r.method = update // a write that is reviewed may be made again, so the object is copied
+	// A write that is reviewed may be made again, so the object is copied.
+	switch r.method {
+	case add:
+		r.method = create
+	case replace:
+		r.method = update
 	}
 	obj, err := p.engine.api.write(p, r.verb, c.ref(&r), func() (api.Object, error) { return c.apply(&r) })
 	typed, _ := obj.(T)

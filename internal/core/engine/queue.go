@@ -25,6 +25,7 @@ type Queue struct {
 	keys    fifo[*queued]
 	busy    keySet              // keys that are queued or worked on
 	waiting map[string]*delayed // pending delays of keys
+	spent   []*delayed          // that have fired, to be used again
 	free    int                 // idle workers
 	starts  int                 // number of workers that are about to take a key
 }
@@ -38,8 +39,28 @@ type delayed struct {
 }
 
 func (d *delayed) due() {
-	delete(d.queue.waiting, d.key)
-	d.queue.Add(d.key)
+	q, key := d.queue, d.key
+	delete(q.waiting, key)
+	if q.actor.engine.observer == nil && len(q.spent) < delaysKept {
+		q.spent = append(q.spent, d)
+	}
+	q.Add(key)
+}
+
+// delaysKept is the number of delays that have fired that a queue retains.
+const delaysKept = 1024
+
+// delay returns the delay of a key until a time. One that was withdrawn is never used again: its timer may still be listed.
+func (q *Queue) delay(key string, at time.Duration, background bool) *delayed {
+	var d *delayed
+	if last := len(q.spent) - 1; last >= 0 {
+		d, q.spent = q.spent[last], q.spent[:last]
+	} else {
+		d = &delayed{}
+	}
+	*d = delayed{queue: q, key: key, at: at}
+	d.timer.retry, d.timer.background = d, background
+	return d
 }
 
 // QueueConfig sets up a queue. Sync is required.
@@ -248,8 +269,7 @@ func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 	if q.waiting == nil {
 		q.waiting = map[string]*delayed{}
 	}
-	w := &delayed{queue: q, key: key, at: at}
-	w.timer.retry, w.timer.background = w, background
+	w := q.delay(key, at, background)
 	q.actor.arm(d, &w.timer)
 	q.waiting[key] = w
 }
