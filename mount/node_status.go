@@ -191,14 +191,17 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 
 // noteChanges emits the Events of a round about the Node as it was before (MNT-368, MNT-485). A try that fails is no reason not to repeat them.
 func (sr *statusReporter) noteChanges(p *engine.Process, node *corev1.Node) {
-	// [SIM] Events of a kubelet name its node also as uid.
-	ref := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.Name)}}
+	event := func(eventType, reason, text string, args ...any) {
+		// [SIM] Events of a kubelet name its node also as uid.
+		ref := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(node.Name)}}
+		sr.k.Event(p, ref, eventType, reason, text, args...)
+	}
 	// MNT-485: the boot ID in the status is that of an earlier boot.
 	if text := kubeletstatus.Rebooted(node, sr.bootID()); text != "" {
-		sr.k.Event(p, ref, corev1.EventTypeWarning, "Rebooted", "%s", text)
+		event(corev1.EventTypeWarning, "Rebooted", "%s", text)
 	}
 	note := func(reason string) {
-		sr.k.Event(p, ref, corev1.EventTypeNormal, reason, "Node %s status is now: %s", node.Name, reason)
+		event(corev1.EventTypeNormal, reason, "Node %s status is now: %s", node.Name, reason)
 	}
 	if sr.k.opts.Recorded {
 		return

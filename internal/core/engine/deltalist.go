@@ -7,17 +7,36 @@ import (
 // chunkLen is the number of changes in one chunk.
 const chunkLen = 8
 
-// chunksKept is the number of unused chunks that a list retains.
+// chunksKept is the number of unused chunks that a pool retains.
 const chunksKept = 512
 
 type chunk[T api.Object] [chunkLen]delta[T]
 
-// deltaList is a first-in, first-out list of changes. It grows by chunks, which are reused: elements never move.
+// chunkPool has the unused chunks of the lists of one kind, which are empty.
+type chunkPool[T api.Object] struct{ unused []*chunk[T] }
+
+func (p *chunkPool[T]) get() *chunk[T] {
+	last := len(p.unused) - 1
+	if last < 0 {
+		return new(chunk[T])
+	}
+	c := p.unused[last]
+	p.unused = p.unused[:last]
+	return c
+}
+
+func (p *chunkPool[T]) put(c *chunk[T]) {
+	if len(p.unused) < chunksKept {
+		p.unused = append(p.unused, c)
+	}
+}
+
+// deltaList is a first-in, first-out list of changes. It grows by chunks, which are reused: elements never move. An empty list has none.
 type deltaList[T api.Object] struct {
 	chunks fifo[*chunk[T]]
 	head   int // index of the first change in the first chunk
 	n      int
-	unused []*chunk[T]
+	pool   *chunkPool[T]
 }
 
 func (l *deltaList[T]) len() int { return l.n }
@@ -31,13 +50,7 @@ func (l *deltaList[T]) at(i int) *delta[T] {
 // push adds a zero change and returns it.
 func (l *deltaList[T]) push() *delta[T] {
 	if l.head+l.n == chunkLen*l.chunks.len() {
-		var fresh *chunk[T]
-		if last := len(l.unused) - 1; last >= 0 {
-			fresh, l.unused = l.unused[last], l.unused[:last]
-		} else {
-			fresh = new(chunk[T])
-		}
-		l.chunks.push(fresh)
+		l.chunks.push(l.pool.get())
 	}
 	l.n++
 	return l.at(l.n - 1)
@@ -48,11 +61,8 @@ func (l *deltaList[T]) pop() {
 	*l.at(0) = delta[T]{}
 	l.head++
 	l.n--
-	if l.head < chunkLen {
-		return
-	}
-	l.head = 0
-	if used := l.chunks.pop(); len(l.unused) < chunksKept {
-		l.unused = append(l.unused, used)
+	if l.head == chunkLen || l.n == 0 {
+		l.head = 0
+		l.pool.put(l.chunks.pop())
 	}
 }

@@ -10,7 +10,7 @@ import (
 // A list of changes behaves like a slice for every sequence of additions and removals.
 func TestArrivals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var list deltaList[*corev1.Node]
+	list := deltaList[*corev1.Node]{pool: &chunkPool[*corev1.Node]{}}
 	var want []uint64
 	for n := range uint64(20_000) {
 		// It grows to some hundreds and shrinks again, a few times.
@@ -34,7 +34,7 @@ func TestArrivals(t *testing.T) {
 			}
 		}
 	}
-	if len(list.unused) > chunksKept {
-		t.Errorf("%d pieces are kept, want at most %d", len(list.unused), chunksKept)
+	if len(list.pool.unused) > chunksKept {
+		t.Errorf("%d pieces are kept, want at most %d", len(list.pool.unused), chunksKept)
 	}
 }

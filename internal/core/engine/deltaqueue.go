@@ -35,8 +35,8 @@ type departures[T api.Object] struct {
 	byValue map[string][]uint64 // ascending
 }
 
-func newDeltaQueue[T api.Object]() *deltaQueue[T] {
-	return &deltaQueue[T]{first: 1}
+func newDeltaQueue[T api.Object](pool *chunkPool[T]) *deltaQueue[T] {
+	return &deltaQueue[T]{first: 1, changes: deltaList[T]{pool: pool}}
 }
 
 // end is the number of the next change, and the offset of a reader that has delivered everything.

@@ -26,6 +26,7 @@ type dispatcher[T api.Object] struct {
 	concerned []concerned[T]
 	keys      []string
 	informers slab[informer[T]]
+	pool      chunkPool[T]
 }
 
 // keyed groups the informers on the objects that an index finds under one value.
@@ -49,7 +50,7 @@ func newDispatcher[T api.Object](e *Engine, table store.Table[T]) *dispatcher[T]
 // follow makes h the dispatcher of a table. informers and prompt are memory for the first informers.
 func (h *dispatcher[T]) follow(e *Engine, table store.Table[T], informers []informer[T], prompt []*informer[T]) {
 	h.engine, h.table = e, table
-	h.shared.first, h.shared.shared = 1, true
+	h.shared.first, h.shared.shared, h.shared.changes.pool = 1, true, &h.pool
 	h.prompt, h.informers.unused = prompt[:0], informers
 	table.Track(h)
 }
@@ -169,11 +170,11 @@ func (h *dispatcher[T]) join(inf *informer[T]) {
 	inf.order = h.started
 	switch {
 	case inf.place != nil:
-		inf.deltas = newDeltaQueue[T]()
+		inf.deltas = newDeltaQueue(&h.pool)
 		k, value := h.keyedBy(inf.place.index), inf.place.value
 		k.byValue[value] = append(k.byValue[value], inf)
 	case inf.match != nil:
-		inf.deltas = newDeltaQueue[T]()
+		inf.deltas = newDeltaQueue(&h.pool)
 		h.open = append(h.open, inf)
 	default:
 		inf.deltas = &h.shared

@@ -35,7 +35,7 @@ func (r *Recorder) emission(obj api.Object, seen *message, text string) emission
 		stamp: seen.stamp, count: seen.count, combined: seen.combined, exists: seen.exists}
 }
 
-// emissionsAtOnce is the length of a list of emissions, except for the first, which is that of a small cluster.
+// emissionsAtOnce is the length of a list of emissions. The first lists are shorter: a small cluster has few.
 const emissionsAtOnce, firstEmissions = 64, 4
 
 // recountsKept is the number of further counts that are deferred: many may be of one Event.
@@ -54,9 +54,9 @@ func (e *Engine) defers(m *emission) bool {
 	m.version = version
 	last := len(e.emitted) - 1
 	if last < 0 || len(e.emitted[last]) == cap(e.emitted[last]) {
-		n := emissionsAtOnce
-		if last < 0 {
-			n = firstEmissions
+		n := firstEmissions
+		if last >= 0 {
+			n = min(2*cap(e.emitted[last]), emissionsAtOnce)
 		}
 		e.emitted = append(e.emitted, make([]emission, 0, n))
 		last++

@@ -26,48 +26,50 @@ type kinds struct {
 	capacities        kind[*storagev1.CSIStorageCapacity]
 	events            client[*corev1.Event]
 
-	// first is the memory of the informers that a cluster has without CSI drivers and nodes, and of lists of these and some more.
-	first struct {
-		volumes struct {
-			informers [5]informer[*corev1.PersistentVolume]
-			prompt    [8]*informer[*corev1.PersistentVolume]
-		}
-		claims struct {
-			informers [7]informer[*corev1.PersistentVolumeClaim]
-			prompt    [12]*informer[*corev1.PersistentVolumeClaim]
-		}
-		classes struct {
-			informers [3]informer[*storagev1.StorageClass]
-			prompt    [6]*informer[*storagev1.StorageClass]
-		}
-		attributesClasses struct {
-			informers [2]informer[*storagev1.VolumeAttributesClass]
-			prompt    [4]*informer[*storagev1.VolumeAttributesClass]
-		}
-		pods struct {
-			informers [9]informer[*corev1.Pod]
-			prompt    [10]*informer[*corev1.Pod]
-		}
-		nodes struct {
-			informers [6]informer[*corev1.Node]
-			prompt    [8]*informer[*corev1.Node]
-		}
-		attachments struct {
-			informers [2]informer[*storagev1.VolumeAttachment]
-			prompt    [6]*informer[*storagev1.VolumeAttachment]
-		}
-		csiDrivers struct {
-			informers [2]informer[*storagev1.CSIDriver]
-			prompt    [4]*informer[*storagev1.CSIDriver]
-		}
-		csiNodes struct {
-			informers [2]informer[*storagev1.CSINode]
-			prompt    [6]*informer[*storagev1.CSINode]
-		}
-		capacities struct {
-			informers [2]informer[*storagev1.CSIStorageCapacity]
-			prompt    [4]*informer[*storagev1.CSIStorageCapacity]
-		}
+	first firstInformers
+}
+
+// firstInformers is the memory of the informers that a cluster has without CSI drivers and nodes, and of lists of these and some more.
+type firstInformers struct {
+	volumes struct {
+		informers [5]informer[*corev1.PersistentVolume]
+		prompt    [8]*informer[*corev1.PersistentVolume]
+	}
+	claims struct {
+		informers [7]informer[*corev1.PersistentVolumeClaim]
+		prompt    [12]*informer[*corev1.PersistentVolumeClaim]
+	}
+	classes struct {
+		informers [3]informer[*storagev1.StorageClass]
+		prompt    [6]*informer[*storagev1.StorageClass]
+	}
+	attributesClasses struct {
+		informers [2]informer[*storagev1.VolumeAttributesClass]
+		prompt    [4]*informer[*storagev1.VolumeAttributesClass]
+	}
+	pods struct {
+		informers [9]informer[*corev1.Pod]
+		prompt    [10]*informer[*corev1.Pod]
+	}
+	nodes struct {
+		informers [6]informer[*corev1.Node]
+		prompt    [8]*informer[*corev1.Node]
+	}
+	attachments struct {
+		informers [2]informer[*storagev1.VolumeAttachment]
+		prompt    [6]*informer[*storagev1.VolumeAttachment]
+	}
+	csiDrivers struct {
+		informers [2]informer[*storagev1.CSIDriver]
+		prompt    [4]*informer[*storagev1.CSIDriver]
+	}
+	csiNodes struct {
+		informers [2]informer[*storagev1.CSINode]
+		prompt    [6]*informer[*storagev1.CSINode]
+	}
+	capacities struct {
+		informers [2]informer[*storagev1.CSIStorageCapacity]
+		prompt    [4]*informer[*storagev1.CSIStorageCapacity]
 	}
 }
 
@@ -81,6 +83,31 @@ func (k *kind[T]) prepare(e *Engine, table store.Table[T], informers []informer[
 	k.dispatcher.follow(e, table, informers, prompt)
 	k.client.table = table
 	return &k.client
+}
+
+// renew empties the memory of an engine that was closed, for the next one.
+func (k *kinds) renew() {
+	m := &k.engine.memory
+	actors, queues, recorders, tickers := m.actors.renewed(), m.queues.renewed(), m.recorders.renewed(), m.tickers.renewed()
+	k.engine, k.events, k.first = Engine{}, client[*corev1.Event]{}, firstInformers{}
+	m.actors, m.queues, m.recorders, m.tickers = actors, queues, recorders, tickers
+	k.volumes.renew()
+	k.claims.renew()
+	k.classes.renew()
+	k.attributesClasses.renew()
+	k.pods.renew()
+	k.nodes.renew()
+	k.attachments.renew()
+	k.csiDrivers.renew()
+	k.csiNodes.renew()
+	k.capacities.renew()
+}
+
+func (k *kind[T]) renew() {
+	h := &k.dispatcher
+	informers, pool := h.informers.renewed(), h.pool
+	*k = kind[T]{}
+	h.informers, h.pool = informers, pool
 }
 
 // prepare connects an engine with the tables of its store.

@@ -55,7 +55,8 @@ func (r *Remains) take(log *trace.Trace) (*kinds, *store.Store, lists) {
 	if r != nil {
 		if k, ok := r.memory.(*kinds); ok {
 			old, oldLog, kept := k.engine.store, k.engine.trace, k.engine.lists()
-			r.memory, *k = nil, kinds{}
+			r.memory = nil
+			k.renew()
 			if log != nil && oldLog != nil {
 				reuse.Trace(log, oldLog)
 			}

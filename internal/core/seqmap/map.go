@@ -49,6 +49,12 @@ type Linked[V any] interface {
 
 func (l *Link[V]) link() *Link[V] { return l }
 
+// Clear removes all values. The map keeps its memory.
+func (m *Map[V, P]) Clear() {
+	clear(m.byKey)
+	*m = Map[V, P]{byKey: m.byKey}
+}
+
 // Len returns the number of values.
 func (m *Map[V, P]) Len() int { return len(m.byKey) }
 

@@ -137,9 +137,20 @@ func memoryOf(old *Store) *memory {
 	if old == nil {
 		return &memory{}
 	}
-	tables := old.whole.(*memory)
-	*tables = memory{}
-	return tables
+	m := old.whole.(*memory)
+	m.store = Store{}
+	m.volumes.renew()
+	m.claims.renew()
+	m.classes.renew()
+	m.attributesClasses.renew()
+	m.pods.renew()
+	m.nodes.renew()
+	m.attachments.renew()
+	m.csiDrivers.renew()
+	m.csiNodes.renew()
+	m.capacities.renew()
+	m.events.renew()
+	return m
 }
 
 // Version returns the resourceVersion of the newest write, which is that of a List (API-005).

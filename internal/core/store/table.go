@@ -66,6 +66,15 @@ func (t *table[T]) prepare(s *Store, kind api.Kind, strategy *strategy[T], histo
 	return t
 }
 
+// renew makes a table zero again, for another store. It keeps the memory of its map and lists.
+func (t *table[T]) renew() {
+	cells, fresh, changes := t.cells, t.fresh, t.history.changes
+	cells.Clear()
+	clear(fresh)
+	clear(changes)
+	*t = table[T]{cells: cells, fresh: fresh[:0], history: history[T]{changes: changes[:0]}}
+}
+
 // Kind returns the kind of the objects in the table.
 func (t *table[T]) Kind() api.Kind { return t.resource.kind }
 
