@@ -50,6 +50,8 @@ type attacher struct {
 	reconciler  *engine.Ticker
 	// forced are VolumeAttachments that are synced although their status needs no change (ATT-181).
 	forced map[string]bool
+	// ids are the annotations with the ids of nodes, see withID.
+	ids map[string]map[string]string
 }
 
 // NewAttacher adds the external-attacher of a CSI driver to the engine, as actors.Attacher of its name. It returns an error for a negative

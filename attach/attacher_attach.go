@@ -203,7 +203,7 @@ func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, no
 			newest.Finalizers = append(slices.Clone(va.Finalizers), a.opts.Finalizer)
 		}
 		if addsID {
-			newest.Annotations = objects.MergeStrings(newest.Annotations, map[string]string{annNodeID: nodeID})
+			newest.Annotations = a.withID(newest.Annotations, nodeID)
 		}
 		return nil
 	}, api.Main)
@@ -211,6 +211,22 @@ func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, no
 		return va, err
 	}
 	return newer, nil
+}
+
+// withID returns the annotations with the id of a node. VolumeAttachments of one node without others share them.
+func (a *attacher) withID(annotations map[string]string, nodeID string) map[string]string {
+	if len(annotations) > 0 {
+		return objects.MergeStrings(annotations, map[string]string{annNodeID: nodeID})
+	}
+	shared := a.ids[nodeID]
+	if shared == nil {
+		shared = map[string]string{annNodeID: nodeID}
+		if a.ids == nil {
+			a.ids = map[string]map[string]string{}
+		}
+		a.ids[nodeID] = shared
+	}
+	return shared
 }
 
 // markAttached sets status.attached (step 6 of ATT-172).

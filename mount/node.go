@@ -2,6 +2,7 @@ package mount
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -142,4 +143,4 @@ func (n *Node) Exit(pod string, phase corev1.PodPhase) error {
 }
 
 // Accesses lists what containers read and wrote on this node, in order.
-func (n *Node) Accesses() []Access { return n.runtime.accesses }
+func (n *Node) Accesses() []Access { return slices.Concat(n.runtime.accesses...) }

@@ -19,7 +19,7 @@ import (
 type runtime struct {
 	node     *Node
 	running  map[types.UID]*container
-	accesses []Access
+	accesses [][]Access
 }
 
 // container represents all containers of a pod.
@@ -149,11 +149,19 @@ func (r *runtime) useLater(c *container) {
 	}
 }
 
+// accessesAtOnce is the length of a list of accesses. One list of all would be copied whenever it grows, and an access takes 200 bytes.
+const accessesAtOnce = 8
+
 func (r *runtime) recordAccess(p *engine.Process, c *container, v containerVolume, wrote bool, data storage.Write, err error) {
 	if p.Tracing() {
 		p.Decide("", c.pod, accessText(v.id, wrote, data, err))
 	}
-	r.accesses = append(r.accesses, Access{Pod: plugin.PodRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
+	last := len(r.accesses) - 1
+	if last < 0 || len(r.accesses[last]) == cap(r.accesses[last]) {
+		r.accesses = append(r.accesses, make([]Access, 0, accessesAtOnce))
+		last++
+	}
+	r.accesses[last] = append(r.accesses[last], Access{Pod: plugin.PodRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
 }
 
 // accessText describes an access to a volume. Formatting it with verbs takes four allocations more.
