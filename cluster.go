@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
+	"github.com/volsim/volsim/internal/core/reuse"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
@@ -108,6 +109,12 @@ func New(cfg Config) (*Cluster, error) {
 	if c.checker != nil {
 		c.checker.Advance(c.engine.Now())
 		c.engine.AfterEvent(func() { c.checker.Advance(c.engine.Now()) })
+		if cfg.internal.Remains != nil {
+			c.engine.OnClose(func() {
+				reuse.Checker(c.checker)
+				c.checker = nil
+			})
+		}
 	}
 	if !slices.Contains(cfg.Without, Kubelets) {
 		c.leases = &leases.Book{}

@@ -3,9 +3,11 @@ package check
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/reuse"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -14,7 +16,33 @@ import (
 type Checker struct {
 	state    *state
 	watchers []Watcher
+	all      []watched
 	entry    trace.Entry // that is checked
+}
+
+// unused are the checkers of clusters of sweeps that were closed.
+var unused sync.Pool
+
+func init() {
+	reuse.Checker = func(old any) {
+		c := old.(*Checker)
+		c.state.renew()
+		clear(c.watchers)
+		clear(c.all)
+		c.entry = trace.Entry{}
+		unused.Put(c)
+	}
+}
+
+// newChecker returns a checker without invariants, which may have the memory of another one.
+func newChecker(systems *backends.Set, reachable func(node string) bool) *Checker {
+	c, ok := unused.Get().(*Checker)
+	if !ok {
+		c = &Checker{state: &state{}}
+	}
+	s := c.state
+	s.backends, s.reachable, s.spare = systems, reachable, s.deadlines[:]
+	return c
 }
 
 // New returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the
@@ -24,9 +52,13 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 	if systems == nil {
 		systems = &backends.Set{}
 	}
-	c := &Checker{state: newState(systems, reachable)}
-	c.watchers = make([]Watcher, len(invariants))
-	all := make([]watched, len(invariants))
+	c := newChecker(systems, reachable)
+	if n := len(invariants); cap(c.watchers) < n {
+		c.watchers, c.all = make([]Watcher, n), make([]watched, n)
+	} else {
+		c.watchers, c.all = c.watchers[:n], c.all[:n]
+	}
+	all := c.all
 	for i := range invariants {
 		inv := &invariants[i]
 		switch {

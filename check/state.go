@@ -49,10 +49,23 @@ type state struct {
 	spare     []deadlines // those that newDeadlines has not returned
 }
 
-func newState(systems *backends.Set, reachable func(node string) bool) *state {
-	s := &state{backends: systems, reachable: reachable}
-	s.spare = s.deadlines[:]
-	return s
+// renew makes the state that of an empty cluster. It keeps the memory of its maps.
+func (s *state) renew() {
+	old := *s
+	clear(old.objects)
+	clear(old.volumes)
+	clear(old.claims)
+	clear(old.claimKeys)
+	clear(old.nodes)
+	clear(old.attachments)
+	clear(old.pods)
+	clear(old.podsByClaim)
+	clear(old.records)
+	clear(old.podsOf)
+	*s = state{
+		objects: old.objects, volumes: old.volumes, claims: old.claims, claimKeys: old.claimKeys, nodes: old.nodes,
+		attachments: old.attachments, pods: old.pods, podsByClaim: old.podsByClaim, records: old.records, podsOf: old.podsOf,
+	}
 }
 
 // set puts an entry into a map, which is made for the first one: most clusters need few of the maps.

@@ -66,3 +66,10 @@ func (l *deltaList[T]) pop() {
 		l.pool.put(l.chunks.pop())
 	}
 }
+
+// drop removes all changes.
+func (l *deltaList[T]) drop() {
+	for l.n > 0 {
+		l.pop()
+	}
+}

@@ -92,12 +92,15 @@ type Engine struct {
 	lent     bool       // left serves other engines, too
 	kept     int        // how many of them outlast a run
 	ended    []*Process // to be used again
-	after    []func()   // called after each event
-	user     *Process
-	writer   string   // see Writer
-	running  *Process // process that runs at this moment
-	procs    uint64   // number of processes so far
-	cause    uint64   // process that set the timer that fires at this moment
+	// earlier are those of engines before this one, for an observed engine, and observed those that it has used.
+	earlier, observed []*Process
+	after             []func() // called after each event
+	closers           []func() // called at the end of Close
+	user              *Process
+	writer            string   // see Writer
+	running           *Process // process that runs at this moment
+	procs             uint64   // number of processes so far
+	cause             uint64   // process that set the timer that fires at this moment
 	// For tools that observe; see Observe.
 	observer  Observer
 	footprint *Footprint
@@ -135,6 +138,7 @@ func New(cfg Config) (*Engine, error) {
 	kinds, old, kept := cfg.Remains.take(cfg.Trace)
 	e := &kinds.engine
 	e.timers.events, e.ready.items, e.passes.events, e.ended = kept.timers, kept.ready, kept.passes, kept.ended
+	e.earlier, e.observed = kept.earlier, kept.observed
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
 	e.noSkipping, e.assumeFiles, e.trace = cfg.NoSkipping, cfg.AssumeFiles, cfg.Trace
 	e.whole = kinds
@@ -223,6 +227,9 @@ func (e *Engine) Choices() []Choice {
 // AfterEvent registers fn, which runs after every event. It is for checks and must not write.
 func (e *Engine) AfterEvent(fn func()) { e.after = append(e.after, fn) }
 
+// OnClose registers fn, which Close calls when nothing happens in the engine any more.
+func (e *Engine) OnClose(fn func()) { e.closers = append(e.closers, fn) }
+
 // Close ends all processes without trace entries and frees the memory of waiting ones. It must not be called from within a process.
 // Nothing happens in the engine afterwards.
 func (e *Engine) Close() {
@@ -231,6 +238,10 @@ func (e *Engine) Close() {
 		a.end(nil)
 	}
 	e.release()
+	for _, fn := range e.closers {
+		fn()
+	}
+	e.closers = nil
 	if e.lent && e.whole != nil {
 		e.left.memory, e.whole = e.whole, nil
 	}

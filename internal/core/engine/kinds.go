@@ -105,6 +105,7 @@ func (k *kinds) renew() {
 
 func (k *kind[T]) renew() {
 	h := &k.dispatcher
+	h.shared.changes.drop()
 	informers, pool := h.informers.renewed(), h.pool
 	*k = kind[T]{}
 	h.informers, h.pool = informers, pool

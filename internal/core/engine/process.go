@@ -104,14 +104,27 @@ func (s *starting) run() {
 // String names the activity.
 func (s *starting) String() string { return s.name }
 
-// process returns an unused process. An ended one is used again, unless the engine is observed: processes identify activities there.
+// process returns an unused process. An ended one is used again, unless the engine is observed: processes identify activities there. That of
+// an engine before this one is used again then.
 func (e *Engine) process() *Process {
-	n := len(e.ended)
-	if n == 0 || e.observer != nil {
+	if e.observer == nil {
+		return unusedProcess(&e.ended)
+	}
+	p := unusedProcess(&e.earlier)
+	if e.lent && len(e.observed) < processesKept {
+		e.observed = append(e.observed, p)
+	}
+	return p
+}
+
+// unusedProcess takes a process from a list, or makes one.
+func unusedProcess(list *[]*Process) *Process {
+	last := len(*list) - 1
+	if last < 0 {
 		return &Process{}
 	}
-	p := e.ended[n-1]
-	e.ended = e.ended[:n-1]
+	p := (*list)[last]
+	*list = (*list)[:last]
 	*p = Process{}
 	return p
 }

@@ -33,12 +33,14 @@ func (r *Remains) keep(n int) {
 type lists struct {
 	timers, ready, passes []event
 	ended                 []*Process
+	earlier, observed     []*Process
 	record                []pick
 }
 
 // lists returns the lists, with nothing in them but processes that have ended.
 func (e *Engine) lists() lists {
-	l := lists{e.timers.events, e.ready.items, e.passes.events, e.ended, nil}
+	l := lists{timers: e.timers.events, ready: e.ready.items, passes: e.passes.events, ended: e.ended}
+	l.earlier, l.observed = append(e.earlier, e.observed...), e.observed[:0]
 	for _, list := range []*[]event{&l.timers, &l.ready, &l.passes} {
 		clear(*list)
 		*list = (*list)[:0]

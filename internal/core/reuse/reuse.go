@@ -4,3 +4,6 @@ package reuse
 
 // Trace makes a *trace.Trace without entries take over the memory of another, which is no longer used.
 var Trace func(to, from any)
+
+// Checker lets the next *check.Checker take over the memory of one that is no longer used.
+var Checker func(old any)
