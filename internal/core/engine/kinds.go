@@ -91,16 +91,11 @@ func (k *kinds) renew() {
 	actors, queues, recorders, tickers := m.actors.renewed(), m.queues.renewed(), m.recorders.renewed(), m.tickers.renewed()
 	k.engine, k.events, k.first = Engine{}, client[*corev1.Event]{}, firstInformers{}
 	m.actors, m.queues, m.recorders, m.tickers = actors, queues, recorders, tickers
-	k.volumes.renew()
-	k.claims.renew()
-	k.classes.renew()
-	k.attributesClasses.renew()
-	k.pods.renew()
-	k.nodes.renew()
-	k.attachments.renew()
-	k.csiDrivers.renew()
-	k.csiNodes.renew()
-	k.capacities.renew()
+	for _, kind := range [...]interface{ renew() }{
+		&k.volumes, &k.claims, &k.classes, &k.attributesClasses, &k.pods, &k.nodes, &k.attachments, &k.csiDrivers, &k.csiNodes, &k.capacities,
+	} {
+		kind.renew()
+	}
 }
 
 func (k *kind[T]) renew() {

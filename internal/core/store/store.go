@@ -139,17 +139,12 @@ func memoryOf(old *Store) *memory {
 	}
 	m := old.whole.(*memory)
 	m.store = Store{}
-	m.volumes.renew()
-	m.claims.renew()
-	m.classes.renew()
-	m.attributesClasses.renew()
-	m.pods.renew()
-	m.nodes.renew()
-	m.attachments.renew()
-	m.csiDrivers.renew()
-	m.csiNodes.renew()
-	m.capacities.renew()
-	m.events.renew()
+	for _, t := range [...]interface{ renew() }{
+		&m.volumes, &m.claims, &m.classes, &m.attributesClasses, &m.pods, &m.nodes, &m.attachments, &m.csiDrivers, &m.csiNodes, &m.capacities,
+		&m.events,
+	} {
+		t.renew()
+	}
 	return m
 }
 
