@@ -34,7 +34,9 @@ func TestCommands(t *testing.T) {
 	volsim := filepath.Join(t.TempDir(), "volsim")
 	goCommand(t, "../../..", "build", "-o", volsim, "./cmd/volsim")
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	serve(t, volsim, "serve", "--kubeconfig", kubeconfig, "--record", "none", "--secure", "--token", "admin-token", "--without", "kube-scheduler")
+	// As in Kubernetes, no scheduler runs, and pods are admitted without a ServiceAccount.
+	serve(t, volsim, "serve", "--kubeconfig", kubeconfig, "--record", "none", "--secure", "--token", "admin-token",
+		"--without", "kube-scheduler,service-account-controller")
 	var server []string
 	require.Eventually(t, func() bool {
 		config, err := os.ReadFile(kubeconfig)
