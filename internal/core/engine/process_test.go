@@ -193,7 +193,7 @@ func TestSwitchPoints(t *testing.T) {
 
 // A coroutine serves one process after the other, and all are let go of once the engine pauses.
 func TestCoroutinesAreReusedAndReleased(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before := goroutines()
 	e := newEngine(t, engine.Config{})
 	most := 0
 	startActor(t, e, "a", func(a *engine.Actor) {
@@ -208,13 +208,13 @@ func TestCoroutinesAreReusedAndReleased(t *testing.T) {
 	if most > 2 {
 		t.Errorf("%d coroutines at once for processes that do not overlap, want no more than 2", most)
 	}
-	if now := runtime.NumGoroutine(); now > before {
+	if now := goroutines(); now > before {
 		t.Errorf("%d goroutines more than before", now-before)
 	}
 }
 
 func TestClose(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before := goroutines()
 	e := newEngine(t, engine.Config{})
 	unwound := 0
 	a := startActor(t, e, "a", func(a *engine.Actor) {
@@ -228,7 +228,7 @@ func TestClose(t *testing.T) {
 	})
 	e.Advance(time.Second)
 	e.Close()
-	if now := runtime.NumGoroutine(); now > before || unwound != 10 || a.Alive() {
+	if now := goroutines(); now > before || unwound != 10 || a.Alive() {
 		t.Errorf("after Close: %d more goroutines, %d processes unwound, alive %v; want 0, 10, false", now-before, unwound, a.Alive())
 	}
 	if e.Step() {
