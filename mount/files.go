@@ -26,25 +26,13 @@ func appendFiles(keys []string, pod *corev1.Pod) []string {
 	return keys
 }
 
-// followFiles watches Secrets and ConfigMaps.
+// followFiles watches Secrets and ConfigMaps: the next sync of a pod sets its volumes up again, and a pod that waits is retried soon.
 func (ns *Nodes) followFiles(t store.Table[*plain.Object]) {
 	if kind := t.Kind(); kind == objects.SecretKind || kind == objects.ConfigMapKind {
 		// It cannot fail: it begins now.
 		_, _ = t.Watch(store.WatchOptions[*plain.Object]{From: ns.engine.Store().Version()}, func(c api.Change[*plain.Object]) {
-			ns.fileChanged(fileKey(kind, c.Key))
+			ns.requeuePods(fileKey(kind, c.Key))
 		})
-	}
-}
-
-// fileChanged lets mounts that wait for an object be repeated, when their backoff is over, and volumes that have it be set up again by the next
-// sync.
-func (ns *Nodes) fileChanged(key string) {
-	for _, w := range ns.byObject[key] {
-		w.requeue(true)
-		if op := w.k.operations; len(op.awaiting) > 0 {
-			clear(op.awaiting)
-			w.k.reconciler.ticker.Arm()
-		}
 	}
 }
 

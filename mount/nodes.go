@@ -170,8 +170,8 @@ func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 	}
 }
 
-func (ns *Nodes) requeuePods(claim string) {
-	for _, w := range ns.byObject[claim] {
+func (ns *Nodes) requeuePods(object string) {
+	for _, w := range ns.byObject[object] {
 		w.requeue(true)
 	}
 }

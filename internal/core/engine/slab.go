@@ -4,7 +4,7 @@ package engine
 // has few, and that it has from its start.
 type slab[T any] struct {
 	unused []T
-	// blocks is what was made so far, if the next engine gets it; the first n of them are in use. See Remains.
+	// blocks has all blocks that were made if keeps is true: then the next engine uses them again (see Remains). The first n are in use.
 	blocks [][]T
 	n      int
 	keeps  bool
