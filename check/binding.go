@@ -23,8 +23,7 @@ var boundOnce = Invariant{
 	},
 	watch: func(inv *watched, s *state) Watcher {
 		// The writes that made them Bound, by what they are bound to.
-		claims := bonds[string]{}
-		volumes := bonds[types.UID]{}
+		claims, volumes := &bonds[string]{}, &bonds[types.UID]{}
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			written: func(e *trace.Entry) {
@@ -32,8 +31,8 @@ var boundOnce = Invariant{
 				case api.PersistentVolumeClaim:
 					old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 					claim, _ := e.New.(*corev1.PersistentVolumeClaim)
-					if to := volumeOfBound(claim); claims.move(e, volumeOfBound(old), to) && len(claims[to]) == 2 {
-						s.reportBonds(inv, claims[to], "PersistentVolume "+to, api.Ref{Kind: api.PersistentVolume, Key: to})
+					if to := volumeOfBound(claim); claims.move(e, volumeOfBound(old), to) && len(claims.of[to]) == 2 {
+						s.reportBonds(inv, claims.of[to], "PersistentVolume "+to, api.Ref{Kind: api.PersistentVolume, Key: to})
 					}
 				case api.PersistentVolume:
 					old, _ := e.Old.(*corev1.PersistentVolume)
@@ -42,35 +41,56 @@ var boundOnce = Invariant{
 					if !volumes.move(e, from, to) {
 						return
 					}
-					if len(volumes[from]) < 2 {
+					if len(volumes.of[from]) < 2 {
 						due.end(string(from))
 					}
-					if len(volumes[to]) >= 2 {
-						due.begin(string(to), e.Time, "", func() { s.reportBonds(inv, volumes[to], "the claim with uid "+string(to)) })
+					if len(volumes.of[to]) >= 2 {
+						due.begin(string(to), e.Time, "", func() { s.reportBonds(inv, volumes.of[to], "the claim with uid "+string(to)) })
 					}
 				}
 			},
-			due: due,
+			due:    due,
+			forget: func() { claims.forget(); volumes.forget() },
 		}
 	},
 }
 
 // bonds are the writes that made objects Bound, by what they are bound to, oldest first.
-type bonds[K ~string] map[K][]trace.Entry
+type bonds[K ~string] struct {
+	of     map[K][]trace.Entry
+	unused [][]trace.Entry // empty lists with memory
+}
 
 // move records that an object that was Bound to from is now Bound to to. It reports whether that is a change.
-func (b bonds[K]) move(e *trace.Entry, from, to K) bool {
+func (b *bonds[K]) move(e *trace.Entry, from, to K) bool {
 	if from == to {
 		return false
 	}
-	b[from] = slices.DeleteFunc(b[from], func(other trace.Entry) bool { return other.Object == e.Object })
-	if len(b[from]) == 0 {
-		delete(b, from)
+	if list := b.of[from]; len(list) > 0 {
+		list = slices.DeleteFunc(list, func(other trace.Entry) bool { return other.Object == e.Object })
+		b.of[from] = list
+		if len(list) == 0 {
+			delete(b.of, from)
+			b.unused = append(b.unused, list)
+		}
 	}
-	if to != "" {
-		b[to] = append(b[to], *e)
+	if to == "" {
+		return true
 	}
+	list := b.of[to]
+	if last := len(b.unused) - 1; list == nil && last >= 0 {
+		list, b.unused = b.unused[last], b.unused[:last]
+	}
+	set(&b.of, to, append(list, *e))
 	return true
+}
+
+func (b *bonds[K]) forget() {
+	for _, list := range b.of {
+		clear(list)
+		b.unused = append(b.unused, list[:0])
+	}
+	clear(b.of)
 }
 
 // reportBonds reports the first two of several objects that are Bound to the same object.
@@ -108,7 +128,7 @@ var boundBothWays = Invariant{
 	Exceptions:  []string{"forced by a user who edits claimRef, or the annotations of controllers"},
 	watch: func(inv *watched, s *state) Watcher {
 		wrong := map[string]bool{} // by claim
-		return Watcher{written: func(e *trace.Entry) {
+		return Watcher{forget: func() { clear(wrong) }, written: func(e *trace.Entry) {
 			var claim *corev1.PersistentVolumeClaim
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolumeClaim:

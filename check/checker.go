@@ -20,28 +20,41 @@ type Checker struct {
 	entry    trace.Entry // that is checked
 }
 
-// unused are the checkers of clusters of sweeps that were closed.
+// unused are the checkers of clusters of sweeps that were closed. They have forgotten these clusters.
 var unused sync.Pool
 
 func init() {
 	reuse.Checker = func(old any) {
 		c := old.(*Checker)
 		c.state.renew()
-		clear(c.watchers)
-		clear(c.all)
 		c.entry = trace.Entry{}
+		for i := range c.watchers {
+			w := &c.watchers[i]
+			if c.all[i].watch == 0 {
+				return // it cannot forget
+			}
+			if w.due != nil {
+				w.due.forget()
+			}
+			if w.forget != nil {
+				w.forget()
+			}
+		}
 		unused.Put(c)
 	}
 }
 
-// newChecker returns a checker without invariants, which may have the memory of another one.
-func newChecker(systems *backends.Set, reachable func(node string) bool) *Checker {
+// unusedChecker returns an unused checker of these invariants, nil if there is none.
+func unusedChecker(invariants []Invariant) *Checker {
 	c, ok := unused.Get().(*Checker)
-	if !ok {
-		c = &Checker{state: &state{}}
+	if !ok || len(c.all) != len(invariants) {
+		return nil
 	}
-	s := c.state
-	s.backends, s.reachable, s.spare = systems, reachable, s.deadlines[:]
+	for i := range invariants {
+		if c.all[i] != watchedOf(&invariants[i]) {
+			return nil
+		}
+	}
 	return c
 }
 
@@ -52,13 +65,12 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 	if systems == nil {
 		systems = &backends.Set{}
 	}
-	c := newChecker(systems, reachable)
-	if n := len(invariants); cap(c.watchers) < n {
-		c.watchers, c.all = make([]Watcher, n), make([]watched, n)
-	} else {
-		c.watchers, c.all = c.watchers[:n], c.all[:n]
+	if c := unusedChecker(invariants); c != nil {
+		c.state.backends, c.state.reachable = systems, reachable
+		return c, nil
 	}
-	all := c.all
+	all := make([]watched, len(invariants))
+	c := &Checker{state: &state{backends: systems, reachable: reachable}, watchers: make([]Watcher, len(invariants)), all: all}
 	for i := range invariants {
 		inv := &invariants[i]
 		switch {
@@ -71,7 +83,7 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 		case inv.Within < 0:
 			return nil, fmt.Errorf("check: invariant %s: Within is %v; set zero or more", inv.Name, inv.Within)
 		}
-		all[i] = watched{inv.Name, inv.Within}
+		all[i] = watchedOf(inv)
 		if inv.watch != nil {
 			c.watchers[i] = inv.watch(&all[i], c.state)
 		} else {

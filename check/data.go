@@ -20,7 +20,7 @@ var oneCreate = Invariant{
 	Exceptions:  []string{"a second backend, because a user replaced the class while the claim was waiting"},
 	watch: func(inv *watched, s *state) Watcher {
 		live := map[string][]trace.Entry{} // by name
-		return Watcher{called: func(e *trace.Entry) {
+		return Watcher{forget: func() { clear(live) }, called: func(e *trace.Entry) {
 			name := e.Call.Key
 			switch {
 			case done(e, storage.Delete):
@@ -72,7 +72,7 @@ var wantedDataStays = Invariant{
 	Exceptions:  []string{"a policy that is changed during the deletion, because the policy is not read again"},
 	watch: func(inv *watched, s *state) Watcher {
 		d := &deletions{inv: inv, state: s}
-		return Watcher{called: d.called, written: d.written}
+		return Watcher{called: d.called, written: d.written, forget: d.forget}
 	},
 }
 
@@ -82,6 +82,11 @@ type deletions struct {
 	state    *state
 	retained map[string]trace.Entry  // the writes that set the policy Retain, by PersistentVolume
 	begun    map[volumeID]*Violation // the violations found when a call began
+}
+
+func (d *deletions) forget() {
+	clear(d.retained)
+	clear(d.begun)
 }
 
 func (d *deletions) written(e *trace.Entry) {

@@ -51,14 +51,13 @@ type deadline struct {
 }
 
 func newDeadlines(s *state, within time.Duration) *deadlines {
-	var d *deadlines
-	if len(s.spare) > 0 {
-		d, s.spare = &s.spare[0], s.spare[1:]
-	} else {
-		d = &deadlines{}
-	}
-	d.state, d.within = s, within
-	return d
+	return &deadlines{state: s, within: within}
+}
+
+// forget ends all conditions.
+func (d *deadlines) forget() {
+	clear(d.items)
+	d.next = time.Time{}
 }
 
 // begun reports whether the condition of that key has begun and not ended.

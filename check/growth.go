@@ -95,7 +95,7 @@ var allocatedEnough = Invariant{
 	Exceptions:  []string{"claims that were loaded, or whose status a user wrote"},
 	watch: func(inv *watched, s *state) Watcher {
 		asked := map[string][]apiresource.Quantity{} // by uid of the claim
-		return Watcher{written: func(e *trace.Entry) {
+		return Watcher{forget: func() { clear(asked) }, written: func(e *trace.Entry) {
 			if e.Object.Kind != api.PersistentVolumeClaim {
 				return
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/reuse"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -50,6 +51,8 @@ func newHistory(t *testing.T, invariants ...string) *history {
 	h.checker, err = check.New(picked, backends, func(node string) bool { return !h.cutOff[node] })
 	require.NoError(t, err)
 	h.checker.Advance(h.now)
+	// The next history of the same invariants has a checker that was used before, as in sweeps.
+	t.Cleanup(func() { reuse.Checker(h.checker) })
 	return h
 }
 

@@ -23,7 +23,7 @@ var oneIdentity = Invariant{
 	},
 	watch: func(inv *watched, s *state) Watcher {
 		earlier := map[string][]types.UID{} // deleted pods of StatefulSets whose volumes may be published, by key
-		return Watcher{written: func(e *trace.Entry) {
+		return Watcher{forget: func() { clear(earlier) }, written: func(e *trace.Entry) {
 			if e.Object.Kind != api.Pod {
 				return
 			}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -44,6 +45,16 @@ type Invariant struct {
 type watched struct {
 	Name   string
 	Within time.Duration
+	watch  uintptr // identifies Invariant.watch; zero for an invariant that is not of this package
+}
+
+// watchedOf returns the facts about an invariant.
+func watchedOf(inv *Invariant) watched {
+	w := watched{Name: inv.Name, Within: inv.Within}
+	if inv.watch != nil {
+		w.watch = reflect.ValueOf(inv.watch).Pointer()
+	}
+	return w
 }
 
 // Watcher has the functions that are called as things happen; nil functions are skipped. The View is up to date when they are called.
@@ -61,6 +72,8 @@ type Watcher struct {
 	due *deadlines
 	// changed is called with each volume whose uses, or the pods that need it, changed.
 	changed func(id volumeID)
+	// forget makes the watcher that of an empty cluster; nil: it remembers nothing.
+	forget func()
 }
 
 // All returns the invariants of this package, in a fixed order.

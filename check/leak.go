@@ -45,7 +45,7 @@ var noLeak = Invariant{
 	},
 	watch: func(inv *watched, s *state) Watcher {
 		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within)}
-		return Watcher{called: l.called, written: l.written, due: l.due}
+		return Watcher{called: l.called, written: l.written, due: l.due, forget: l.clear}
 	},
 }
 
@@ -59,6 +59,13 @@ type leaks struct {
 	byID   map[volumeID]*made
 	// policies are the changes of policy by users, by PersistentVolume.
 	policies map[string]trace.Entry
+}
+
+func (l *leaks) clear() {
+	clear(l.made)
+	clear(l.byName)
+	clear(l.byID)
+	clear(l.policies)
 }
 
 func (l *leaks) called(e *trace.Entry) {

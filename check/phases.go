@@ -20,7 +20,7 @@ var knownPhases = Invariant{
 		"a phase Failed that pod GC wrote: the kubelet, which has not seen it yet, writes its own again"},
 	watch: func(inv *watched, s *state) Watcher {
 		var failedByGC map[types.UID]bool
-		return Watcher{written: func(e *trace.Entry) {
+		return Watcher{forget: func() { clear(failedByGC) }, written: func(e *trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
 			if !known || e.Old == nil || e.New == nil || api.IsUser(e.Actor) || e.Old.GetUID() != e.New.GetUID() {
 				return

@@ -27,7 +27,7 @@ var noOrphanedContent = Invariant{
 	},
 	watch: func(inv *watched, s *state) Watcher {
 		o := &orphans{inv: inv, state: s, due: newDeadlines(s, inv.Within)}
-		return Watcher{written: o.written, due: o.due}
+		return Watcher{written: o.written, due: o.due, forget: o.forget}
 	},
 }
 
@@ -41,6 +41,12 @@ type orphans struct {
 	edited map[types.UID]trace.Entry
 	// contents are the last writes of contents with the policy Delete that are bound, by the uid of the snapshot and by name.
 	contents map[types.UID]map[string]trace.Entry
+}
+
+func (o *orphans) forget() {
+	clear(o.gone)
+	clear(o.edited)
+	clear(o.contents)
 }
 
 func (o *orphans) written(e *trace.Entry) {
@@ -112,7 +118,7 @@ var restoredData = Invariant{
 	},
 	watch: func(inv *watched, s *state) Watcher {
 		r := &restores{inv: inv, state: s}
-		return Watcher{called: r.called}
+		return Watcher{called: r.called, forget: func() { clear(r.handles) }}
 	},
 }
 

@@ -44,9 +44,6 @@ type state struct {
 	userEdits        map[api.Ref]trace.Entry
 	uncertainCreates map[api.Ref]trace.Entry // errors injected into create requests, which may have taken effect
 	violations       []Violation
-
-	deadlines [8]deadlines
-	spare     []deadlines // those that newDeadlines has not returned
 }
 
 // renew makes the state that of an empty cluster. It keeps the memory of its maps.
