@@ -193,7 +193,7 @@ func (c *controller) tryUpdateHealth(p *engine.Process, node *corev1.Node) (obse
 		h.Probe.Format(time.TimeOnly), h.Deadline().Sub(h.Probe))
 	changed := *node
 	changed.Status.Conditions = conditions
-	if _, err := p.API().Nodes.UpdateStatus(p, &changed); err != nil {
+	if _, err := p.API().Nodes.ReplaceStatus(p, &changed); err != nil {
 		return observed, ready, err
 	}
 	h.Ready = ready

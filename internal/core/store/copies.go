@@ -48,6 +48,20 @@ func (s *Store) Copy(obj api.Object) api.Object {
 	return obj.DeepCopyObject().(api.Object)
 }
 
+// Share returns a copy of an object that a store may keep. It shares with obj what that refers to, if a store never writes to it. So obj must
+// not change, as long as the copy exists.
+func Share(obj api.Object) api.Object {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolume:
+		return volumeStrategy.shallow(obj)
+	case *corev1.PersistentVolumeClaim:
+		return claimStrategy.shallow(obj)
+	case *corev1.Pod:
+		return podStrategy.shallow(obj)
+	}
+	return obj.DeepCopyObject().(api.Object)
+}
+
 // list copies a list of resources.
 func (c *copies) list(list corev1.ResourceList) corev1.ResourceList {
 	size, only := onlyStorage(list)

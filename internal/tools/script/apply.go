@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategic"
 )
 
@@ -66,7 +67,7 @@ func (r *runner) apply(wanted *manifest) error {
 		stored, _ = r.get(ref)
 	}
 	if stored == nil {
-		created := wanted.obj.DeepCopyObject().(api.Object)
+		created := store.Share(wanted.obj)
 		setType(created)
 		if err := internals.Give(r.cluster, created); err != nil {
 			return err

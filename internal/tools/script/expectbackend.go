@@ -46,7 +46,7 @@ func readExpectBackend(s *Script, words []string) (step, error) {
 		if err != nil {
 			return err
 		}
-		report := m.Report(r.cluster.Volumes.List())
+		report := m.Report(r.volumes())
 		err = requireAll(conditions, func(field string) string { return backendField(m, report, field) })
 		if err != nil && len(report) > 0 {
 			return fmt.Errorf("%w (problems: %s)", err, listed(problemTexts(report), ", "))
@@ -194,7 +194,7 @@ func readBackends(s *Script, args []string) (step, error) {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			r.printBackend(name, r.backends[name], r.cluster.Volumes.List())
+			r.printBackend(name, r.backends[name], r.volumes())
 		}
 		return nil
 	}, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -89,7 +90,7 @@ func (r *runner) addNode(name string, labels []string, resources corev1.Resource
 	if len(resources) > 0 {
 		node.Status.Capacity, node.Status.Allocatable = resources.DeepCopy(), resources.DeepCopy()
 	}
-	return r.cluster.Create(node)
+	return internals.Give(r.cluster, node)
 }
 
 func readExit(s *Script, args []string) (step, error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/internals"
@@ -344,6 +346,11 @@ func (r *runner) readAll(kind api.Kind) []api.Object {
 		return internals.Engine(r.cluster).Store().List(kind)
 	}
 	return r.list(kind)
+}
+
+// volumes returns the PersistentVolumes. They are shared and must not be modified.
+func (r *runner) volumes() []*corev1.PersistentVolume {
+	return internals.Engine(r.cluster).Store().Volumes.List()
 }
 
 // list returns all objects of a kind.
