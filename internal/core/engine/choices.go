@@ -1,5 +1,7 @@
 package engine
 
+import "errors"
+
 // Choice is one choice of the engine: index Picked out of N.
 type Choice struct{ N, Picked int }
 
@@ -12,12 +14,22 @@ type choices struct {
 // pick is a Choice in half of the memory.
 type pick struct{ n, picked uint32 }
 
-// pick chooses an index below n. With a single candidate it makes no choice.
+// GiveUp is the result of Config.Choose that ends the run.
+const GiveUp = -1
+
+// GivenUp is the value of the panic with which the engine leaves the function that runs it, after GiveUp or when the observer has given up. It
+// is a panic of the caller of the engine: processes and their stacks stay as they are.
+var GivenUp = errors.New("engine: the run was given up")
+
+// pick chooses an index below n, or GiveUp. With a single candidate it makes no choice.
 func (c *choices) pick(n int) int {
 	if n <= 1 {
 		return 0
 	}
 	i := c.choose(n)
+	if i == GiveUp {
+		return i
+	}
 	if i < 0 || i >= n {
 		i = 0
 	}

@@ -17,6 +17,7 @@ type coroutine struct {
 // carry runs the events that more takes, until there are none. more runs on a coroutine, except for the first event.
 func (e *Engine) carry(more func() bool) {
 	if !more() {
+		e.endGivenUp()
 		return
 	}
 	outer := e.more
@@ -26,6 +27,15 @@ func (e *Engine) carry(more func() bool) {
 	for co := e.coroutine(); co != nil; co = e.onto {
 		e.onto = nil
 		co.resume(e)
+	}
+	e.endGivenUp()
+}
+
+// endGivenUp ends a run that was given up.
+func (e *Engine) endGivenUp() {
+	if e.givenUp {
+		e.givenUp = false
+		panic(GivenUp)
 	}
 }
 
@@ -104,7 +114,9 @@ func (co *coroutine) carries() bool {
 			return co.rest(nil)
 		}
 		e.host = co
-		e.begins()
+		if !e.begins() {
+			return co.rest(nil)
+		}
 		e.taken.task.run()
 		if co.stopped {
 			co.stopped = false
@@ -152,12 +164,14 @@ func (e *Engine) release() {
 // the coroutine of an engine that is not closed stays in memory.
 func (e *Engine) KeepCoroutine() { e.kept = 1 }
 
-// begins marks the beginning of an event.
-func (e *Engine) begins() {
+// begins marks the beginning of an event. It reports whether the event is to run.
+func (e *Engine) begins() bool {
 	e.open = true
-	if e.observer != nil {
-		e.beginObserved(e.taken)
+	if e.observer != nil && !e.beginObserved(e.taken) {
+		e.givenUp = true
+		return false
 	}
+	return true
 }
 
 // ends marks the end of an event: its task has returned, and the processes that ran in it have ended or wait.

@@ -19,7 +19,7 @@ type Config struct {
 	// Seed orders the events of one instant. Zero, the default: first in, first out, and no switch within a sync that does not wait. Any
 	// other seed shuffles them, and lets other actors run at every API call.
 	Seed int64
-	// Choose, when set, replaces the seed: it returns which of the n events that are due runs next, as an index from 0 to n-1.
+	// Choose, when set, replaces the seed: it returns which of the n events that are due runs next, as an index from 0 to n-1, or GiveUp.
 	Choose func(n int) int
 	// Start is the virtual time at which the engine begins; the default is DefaultStart.
 	Start time.Time
@@ -58,31 +58,33 @@ var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Engine runs actors in virtual time over a store, one event after the other. It is not safe for concurrent use.
 type Engine struct {
-	assumeFiles func(kind api.Kind, namespace string) bool
-	store       *store.Store
-	api         *API
-	start       time.Time
-	now         time.Duration // since start
-	seq         uint64
-	timers      eventHeap
-	stopped     int // number of timers that were stopped since dropStopped removed them
-	ready       readyList
-	passes      eventHeap
-	turn        turn // of the pass that ran last at this instant
-	waiting     int  // foreground events, ready or timed
-	choices     *choices
-	latency     time.Duration
-	lag         map[string]time.Duration
-	injector    api.Injector
-	noSkipping  bool
-	trace       *trace.Trace
-	log         *klog.Log // nil for none
-	actors      []*Actor
-	memory      memory
+	assumeFiles  func(kind api.Kind, namespace string) bool
+	store        *store.Store
+	api          *API
+	start        time.Time
+	now          time.Duration // since start
+	seq          uint64
+	timers       eventHeap
+	stopped      int // number of timers that were stopped since dropStopped removed them
+	unusedTimers []*Timer
+	ready        readyList
+	passes       eventHeap
+	turn         turn // of the pass that ran last at this instant
+	waiting      int  // foreground events, ready or timed
+	choices      *choices
+	latency      time.Duration
+	lag          map[string]time.Duration
+	injector     api.Injector
+	noSkipping   bool
+	trace        *trace.Trace
+	log          *klog.Log // nil for none
+	actors       []*Actor
+	memory       memory
 	// See coroutine.
 	more     func() bool // takes the next event; see next
 	taken    event       // the event that next took, until it begins
 	isTaken  bool        // more need not be called for it
+	givenUp  bool        // the run ends; see GivenUp
 	open     bool        // an event is under way
 	host     *coroutine  // coroutine of the event's task
 	resumed  *Process    // process that continues at the end of the task
@@ -103,7 +105,8 @@ type Engine struct {
 	cause             uint64   // process that set the timer that fires at this moment
 	// For tools that observe; see Observe.
 	observer  Observer
-	footprint *Footprint
+	footprint *Footprint // nil while nothing is recorded
+	recorded  *Footprint // its memory; nil at first
 	mode      RunMode
 	deadline  time.Duration
 	// See emission.go.
@@ -138,7 +141,7 @@ func New(cfg Config) (*Engine, error) {
 	kinds, old, kept := cfg.Remains.take(cfg.Trace)
 	e := &kinds.engine
 	e.timers.events, e.ready.items, e.passes.events, e.ended = kept.timers, kept.ready, kept.passes, kept.ended
-	e.earlier, e.observed = kept.earlier, kept.observed
+	e.earlier, e.observed, e.recorded = kept.earlier, kept.observed, kept.recorded
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
 	e.noSkipping, e.assumeFiles, e.trace = cfg.NoSkipping, cfg.AssumeFiles, cfg.Trace
 	e.whole = kinds
@@ -304,8 +307,34 @@ func (e *Engine) dropStopped() {
 	e.stopped = 0
 	e.timers.drop(func(ev event) bool {
 		t, ok := ev.task.(*Timer)
-		return ok && t.stopped
+		if ok && t.stopped {
+			e.reuseTimer(t)
+			return true
+		}
+		return false
 	})
+}
+
+// timersKept is the number of timers that an engine retains.
+const timersKept = 1024
+
+// reuseTimer retains a stopped timer that is not listed any more, if nothing refers to it. That of an earlier wait is such a timer.
+func (e *Engine) reuseTimer(t *Timer) {
+	if t.wait != nil && len(e.unusedTimers) < timersKept {
+		*t = Timer{}
+		e.unusedTimers = append(e.unusedTimers, t)
+	}
+}
+
+// timer returns a timer that is to be set.
+func (e *Engine) timer() *Timer {
+	last := len(e.unusedTimers) - 1
+	if last < 0 {
+		return &Timer{}
+	}
+	t := e.unusedTimers[last]
+	e.unusedTimers = e.unusedTimers[:last]
+	return t
 }
 
 // in is the time d from now, at most forever.
@@ -327,6 +356,9 @@ func (e *Engine) next(limit time.Duration) bool {
 			return false
 		}
 		if !e.first(ev) {
+			if e.givenUp {
+				return false
+			}
 			continue
 		}
 		if t, ok := ev.task.(*Timer); ok && t.stopped {
@@ -344,7 +376,12 @@ func (e *Engine) first(ev *event) bool {
 	switch n := e.ready.len(); {
 	case n > 0 && e.choices != nil:
 		// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.
-		*ev = e.ready.take(e.choices.pick(n))
+		i := e.choices.pick(n)
+		if i == GiveUp {
+			e.givenUp = true
+			return false
+		}
+		*ev = e.ready.take(i)
 	case n > 0:
 		e.ready.popTo(ev)
 	case len(e.passes.events) > 0:
@@ -365,6 +402,9 @@ func (e *Engine) move(limit time.Duration) bool {
 	// A stopped timer does not move the clock.
 	if t, ok := ev.task.(*Timer); ok && t.stopped {
 		e.timers.pop()
+		if e.observer == nil {
+			e.reuseTimer(t)
+		}
 		return true
 	}
 	if e.waitOutside(ev.at) {

@@ -13,8 +13,8 @@ import (
 
 // Observer follows an engine event by event. It must not write.
 type Observer interface {
-	// Begin runs before each event.
-	Begin(ev Due)
+	// Begin runs before each event. With false the observer gives up: the event does not run, and the run ends as after GiveUp.
+	Begin(ev Due) (goesOn bool)
 	// End runs after the event, with what it read and did. The footprint is valid until the next event.
 	End(f *Footprint)
 	// Return runs when the engine returns to its caller: at the end of Step, Advance, Settle and Until.
@@ -26,18 +26,21 @@ func (e *Engine) Observed() bool { return e.observer != nil || e.footprint != ni
 
 // Observe sets the observer; nil removes it. Without an observer none of this costs time.
 func (e *Engine) Observe(o Observer) {
-	e.observer, e.footprint = o, nil
-	if o != nil {
-		e.footprint = &Footprint{}
-	}
+	e.observer = o
+	e.Record(o != nil)
 }
 
 // Record switches the footprints of an observed engine off and on; they are on at first. Without them End gets nil.
 func (e *Engine) Record(on bool) {
-	e.footprint = nil
-	if on {
-		e.footprint = &Footprint{}
+	if !on {
+		e.footprint = nil
+		return
 	}
+	if e.recorded == nil {
+		e.recorded = &Footprint{}
+	}
+	e.recorded.reset(Due{})
+	e.footprint = e.recorded
 }
 
 // DueKind is the kind of an event.
@@ -206,6 +209,16 @@ func (f *Footprint) reset(ev Due) {
 	}
 }
 
+// forget empties the memory of an unused footprint.
+func (f *Footprint) forget() {
+	f.reset(Due{})
+	clear(f.Processes[:cap(f.Processes)])
+	clear(f.Calls[:cap(f.Calls)])
+	clear(f.Reads[:cap(f.Reads)])
+	clear(f.Queues[:cap(f.Queues)])
+	clear(f.Counts[:cap(f.Counts)])
+}
+
 func (f *Footprint) touch(q *Queue) { f.Queues = append(f.Queues, q) }
 
 // answers records a result.
@@ -215,19 +228,22 @@ func (e *Engine) answers(n int64) {
 	}
 }
 
-// beginObserved reports the beginning of an event to the observer.
-func (e *Engine) beginObserved(ev event) {
+// beginObserved reports the beginning of an event to the observer, and whether that goes on.
+func (e *Engine) beginObserved(ev event) (goesOn bool) {
 	d := e.due(ev, e.now)
-	e.observer.Begin(d)
+	if !e.observer.Begin(d) {
+		return false
+	}
 	f := e.footprint
 	if f == nil {
-		return
+		return true
 	}
 	f.reset(d)
 	f.Code = d.Kind != DueDelivery
 	if d.Kind == DueActivity && d.Process.calls%2 == 1 {
 		f.within = d.Process.calls
 	}
+	return true
 }
 
 // endObserved reports its end.

@@ -29,8 +29,8 @@ type observer struct {
 	returns int
 }
 
-func (o *observer) Begin(engine.Due) {}
-func (o *observer) Return()          { o.returns++ }
+func (o *observer) Begin(engine.Due) bool { return true }
+func (o *observer) Return()               { o.returns++ }
 func (o *observer) End(f *engine.Footprint) {
 	s := step{kind: f.Event.Kind, code: f.Code, queues: len(f.Queues), queued: len(f.Queued)}
 	for _, c := range f.Calls {

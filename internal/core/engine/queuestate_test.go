@@ -14,8 +14,8 @@ type told struct {
 	queues  []int
 }
 
-func (o *told) Begin(engine.Due) {}
-func (o *told) Return()          {}
+func (o *told) Begin(engine.Due) bool { return true }
+func (o *told) Return()               {}
 func (o *told) End(f *engine.Footprint) {
 	o.answers = append(o.answers, f.Answers...)
 	o.queues = append(o.queues, len(f.Queues))

@@ -35,6 +35,7 @@ type lists struct {
 	ended                 []*Process
 	earlier, observed     []*Process
 	record                []pick
+	recorded              *Footprint
 }
 
 // lists returns the lists, with nothing in them but processes that have ended.
@@ -47,6 +48,9 @@ func (e *Engine) lists() lists {
 	}
 	if e.choices != nil {
 		l.record = e.choices.record[:0]
+	}
+	if l.recorded = e.recorded; l.recorded != nil {
+		l.recorded.forget()
 	}
 	return l
 }

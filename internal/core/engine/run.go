@@ -129,6 +129,9 @@ func (d *drain) next() bool {
 		return false
 	}
 	if !e.next(d.end) {
+		if e.givenUp {
+			return false
+		}
 		if !d.passes {
 			d.err = &StuckError{Cause: TimeLimit, Limit: d.limit, Pending: e.Pending()}
 			if len(d.err.Pending) == 0 {

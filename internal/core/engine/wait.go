@@ -134,7 +134,7 @@ func (p *Process) Expect(s *Signal, timeout time.Duration) {
 	}
 	t := w.spent
 	if w.spent = nil; t == nil {
-		t = &Timer{}
+		t = p.engine.timer()
 	}
 	*t = Timer{wait: w}
 	w.timer = p.actor.arm(timeout, t)

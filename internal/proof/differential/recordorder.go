@@ -104,7 +104,7 @@ func (t *orderRecorder) seen(actor string) map[api.Kind]int {
 }
 
 // Begin implements engine.Observer.
-func (t *orderRecorder) Begin(engine.Due) {}
+func (t *orderRecorder) Begin(engine.Due) bool { return true }
 
 // Return implements engine.Observer.
 func (t *orderRecorder) Return() {}

@@ -27,6 +27,7 @@ type walk struct {
 	asked   bool // the engine has called Choose for the next event
 
 	// The result.
+	why    error // it was ended early
 	err    error
 	ended  bool   // the run was not ended early
 	capped bool   // MaxChoices was reached
@@ -45,7 +46,7 @@ func newWalk(x *explorer, from *node) *walk {
 	return w
 }
 
-// These errors end a run early, as panics that never leave the package.
+// These errors end a run early.
 var (
 	errKnown   = errors.New("nothing new can follow")
 	errRefuted = errors.New("an assumption was refuted")
@@ -98,10 +99,11 @@ func (w *walk) execute(run *Run) (failure error) {
 	defer func() {
 		switch r := recover(); r {
 		case nil:
-		case errKnown, errRefuted:
+		case engine.GivenUp:
 			w.ended = false
-		case errChanged:
-			w.err = errChanged
+			if w.why == errChanged {
+				w.err = errChanged
+			}
 		default:
 			panic(r)
 		}
@@ -109,6 +111,12 @@ func (w *walk) execute(run *Run) (failure error) {
 	failure = run.Execute()
 	w.ended = true
 	return failure
+}
+
+// giveUp ends the run early.
+func (w *walk) giveUp(why error) int {
+	w.why = why
+	return engine.GiveUp
 }
 
 // Choose is for engine.Config.Choose.
@@ -121,18 +129,22 @@ func (w *walk) Choose(n int) int {
 }
 
 // Begin, End and Return make the walk an engine.Observer.
-func (w *walk) Begin(d engine.Due) {
+func (w *walk) Begin(d engine.Due) (goesOn bool) {
 	// With a single event due the engine does not call Choose.
 	if !w.asked {
 		w.tracker.taken = append(w.tracker.taken, d)
-		w.next(1)
+		next := w.next(1)
 		w.tracker.taken = w.tracker.taken[:0]
+		if next == engine.GiveUp {
+			return false
+		}
 	}
 	w.asked = false
 	if w.live {
 		w.wakeByDelivery(d)
 		w.tracker.begin(d)
 	}
+	return true
 }
 
 // End handles the end of an event.
@@ -153,10 +165,10 @@ func (w *walk) Return() {
 	}
 }
 
-// next picks the next event: the one on the path, or at the end of the path the first one to explore, which extends the path.
+// next picks the next event: the one on the path, or at the end of the path the first one to explore, which extends the path; or it gives up.
 func (w *walk) next(n int) int {
 	if w.refuted {
-		panic(errRefuted)
+		return w.giveUp(errRefuted)
 	}
 	most := w.x.opts.MaxChoices
 	if w.capped || n > 1 && most > 0 && w.choices >= most {
@@ -173,7 +185,7 @@ func (w *walk) next(n int) int {
 	}
 	node := w.path[at]
 	if node.n != n {
-		panic(errChanged)
+		return w.giveUp(errChanged)
 	}
 	if node == w.from {
 		// The path changes here, so the tracker follows from here on.
@@ -207,7 +219,7 @@ func (w *walk) extend(n int) int {
 	t := w.tracker
 	t.noteUser()
 	if w.refuted {
-		panic(errRefuted)
+		return w.giveUp(errRefuted)
 	}
 	next := &node{n: n, events: t.possibilities(), alone: -1}
 	if len(next.events) == 0 {
@@ -238,7 +250,7 @@ func (w *walk) extend(n int) int {
 	if len(next.todo) == 0 {
 		w.depth--
 		next.at = -1
-		panic(errKnown)
+		return w.giveUp(errKnown)
 	}
 	next.explore(next.todo[0])
 	w.path, w.events = append(w.path, next), append(w.events, next.at)
