@@ -153,21 +153,36 @@ func (c *controller) detachCSI(p *engine.Process, name, node string) error {
 
 // waitFor lets the operation call done at growing intervals until it returns true or an error, for 2 minutes at most (ATT-145).
 func (c *controller) waitFor(p *engine.Process, driver, verb, handle string, done func() (bool, error)) {
-	deadline, delay, last := p.Now().Add(waitLimit), firstPoll, false
-	wait := func(p *engine.Process) time.Duration {
-		// ATT-145: upstream lengthens each wait at random. SIM: by a fixed fraction, which does not accumulate.
-		wait, left := delay+time.Duration(float64(delay)*c.opts.PollStretch), deadline.Sub(p.Now())
-		delay, last = min(time.Duration(float64(delay)*pollGrowth), longestPoll), wait >= left
-		return min(wait, left)
-	}
+	w := &attachmentWait{deadline: p.Now().Add(waitLimit), delay: firstPoll, stretch: c.opts.PollStretch, driver: driver, verb: verb, handle: handle, done: done}
 	// ATT-145: there is a wait before the first call.
-	p.YieldUntil(wait(p), func(p *engine.Process) (time.Duration, error) {
-		if last {
-			return 0, fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
-		}
-		if ok, err := done(); ok || err != nil {
-			return 0, err
-		}
-		return wait(p), nil
-	})
+	p.YieldUntil(w.next(p), w.look)
+}
+
+// attachmentWait is a wait of an operation for a VolumeAttachment.
+type attachmentWait struct {
+	deadline             time.Time
+	delay                time.Duration
+	stretch              float64
+	last                 bool // the deadline comes before the next call
+	driver, verb, handle string
+	done                 func() (bool, error)
+}
+
+// next returns the time until the next call.
+func (w *attachmentWait) next(p *engine.Process) time.Duration {
+	// ATT-145: upstream lengthens each wait at random. SIM: by a fixed fraction, which does not accumulate.
+	wait, left := w.delay+time.Duration(float64(w.delay)*w.stretch), w.deadline.Sub(p.Now())
+	w.delay, w.last = min(time.Duration(float64(w.delay)*pollGrowth), longestPoll), wait >= left
+	return min(wait, left)
+}
+
+// look is for YieldUntil.
+func (w *attachmentWait) look(p *engine.Process) (again time.Duration, err error) {
+	if w.last {
+		return 0, fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", w.driver, w.verb, w.handle)
+	}
+	if ok, err := w.done(); ok || err != nil {
+		return 0, err
+	}
+	return w.next(p), nil
 }

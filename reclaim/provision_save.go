@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -25,22 +26,31 @@ func (c *provisioner) save(p *engine.Process, claim *corev1.PersistentVolumeClai
 	if err := c.create(p, pv); err != nil {
 		// XPROV-040: the sync of the claim ends without an error; the volume is saved in the background.
 		p.Decide("XPROV-040", claim, "volume %s will be saved later: %v", pv.Name, err)
-		c.unsaved[pv.Name] = pv
 		c.saveQueue.Add(pv.Name)
 	}
 	return nil
 }
 
-// create creates the PersistentVolume object, and emits an Event for its claim if that still exists.
+// create creates the PersistentVolume object, and emits an Event for its claim if that still exists. The store gets pv itself; after an error a
+// copy is unsaved.
 func (c *provisioner) create(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// XPROV-040: a volume of that name is that of an earlier attempt.
-	if _, err := p.API().Volumes.Create(p, pv); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := p.API().Volumes.Add(p, pv); err != nil && !apierrors.IsAlreadyExists(err) {
+		c.unsaved[pv.Name] = unsent(pv)
 		return fmt.Errorf("error saving volume %s: %w", pv.Name, err)
 	}
 	if claim := c.claimByUID(pv.Spec.ClaimRef.UID); claim != nil {
 		c.event(p, claim, corev1.EventTypeNormal, reasonProvisioned, "Successfully provisioned volume "+pv.Name)
 	}
 	return nil
+}
+
+// unsent returns a copy of a volume without what the API server sets.
+func unsent(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
+	again := *pv
+	again.UID, again.ResourceVersion, again.CreationTimestamp = "", "", metav1.Time{}
+	again.Status = corev1.PersistentVolumeStatus{}
+	return &again
 }
 
 // saveKey saves a volume in the background; it is retried without limit (XPROV-040).
