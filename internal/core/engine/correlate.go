@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
@@ -26,7 +26,15 @@ type subject struct {
 	kind            api.Kind
 	namespace, name string
 	uid             types.UID
-	eventType       string
+	warning         bool // otherwise the Event is Normal
+}
+
+// eventType is the type of the Event.
+func (s *subject) eventType() string {
+	if s.warning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
 }
 
 // correlator decides how an Event is stored (BIND-004), as client-go does in each component. client-go has three caches, by subject, by
@@ -54,18 +62,17 @@ type subjectEvents struct {
 
 // reasonEvents are the Events about one subject for one reason.
 type reasonEvents struct {
-	about      *subjectEvents
-	next       *reasonEvents
-	reason     string
-	similar    membership[reasonEvents]
-	texts      []string      // the recent ones
-	firstTexts [1]string     // memory of one
-	last       time.Duration // when there was one
-	messages   *message      // the newest, of a list
-	first      message       // memory of one: most reasons have no more
+	about    *subjectEvents
+	next     *reasonEvents
+	reason   string
+	similar  membership[reasonEvents]
+	last     time.Duration // when there was one
+	messages *message      // the newest, of a list
+	first    message       // memory of one: most reasons have no more
 }
 
 // message is one stored Event: those about one subject for one reason with one text. Combined Events are counted together, whatever their text.
+// A recent text has a message even if its Event is not known any more.
 type message struct {
 	of   *reasonEvents
 	next *message
@@ -73,9 +80,10 @@ type message struct {
 	seen membership[message]
 	// The known state of the stored Event. stamp makes its name; see emission.name.
 	stamp            int64
-	first            time.Time
+	first            int64 // Unix time
 	count            int32
 	combined, exists bool // exists: unless it was deleted since
+	recent           bool // the text counts as one of the similar ones
 }
 
 // instant is a moment of the virtual time.
@@ -154,7 +162,6 @@ func (c *correlator) events(about subject, reason string) *reasonEvents {
 		r = &reasonEvents{}
 	}
 	r.about, r.next, r.reason = s, s.reasons, reason
-	r.texts = r.firstTexts[:0]
 	s.reasons = r
 	return r
 }
@@ -175,10 +182,11 @@ func (c *correlator) count(r *reasonEvents, text string, n int, now instant) (m 
 		m, stored = c.message(r, "", true), similarPrefix+text
 	} else {
 		m, stored = c.message(r, text, false), text
+		m.recent = true
 	}
 	// BIND-004: a repeated Event is counted.
 	if m.count == 0 {
-		m.first = now.time
+		m.first = now.time.Unix()
 	}
 	m.count += int32(n)
 	return m, stored
@@ -204,7 +212,7 @@ func (c *correlator) message(r *reasonEvents, text string, combined bool) *messa
 
 // stored takes over the server's answer to a written Event. As in client-go, a combined Event is recorded under its full text and not
 // under the key that counts it.
-func (c *correlator) stored(m *message, text string, count int32, first time.Time) {
+func (c *correlator) stored(m *message, text string, count int32, first int64) {
 	stamp := m.stamp
 	m.exists = true
 	if m.combined {
@@ -219,17 +227,28 @@ func (c *correlator) stored(m *message, text string, count int32, first time.Tim
 func (c *correlator) combine(r *reasonEvents, text string, now time.Duration) bool {
 	c.similar.use(r)
 	if now-r.last > similarWindow {
-		r.texts = r.texts[:0]
+		r.forgetTexts()
 	}
 	r.last = now
-	if slices.Contains(r.texts, text) {
-		return false
+	texts := 0
+	for m := r.messages; m != nil; m = m.next {
+		if m.recent && m.text == text {
+			return false
+		}
+		if m.recent {
+			texts++
+		}
 	}
-	if len(r.texts)+1 >= similarTexts {
-		return true
+	return texts+1 >= similarTexts
+}
+
+// forgetTexts ends the time in which the texts are recent.
+func (r *reasonEvents) forgetTexts() {
+	for m := r.messages; m != nil; m = m.next {
+		if m.recent = false; !m.seen.member() {
+			m.leave()
+		}
 	}
-	r.texts = append(r.texts, text)
-	return false
 }
 
 func (s *subjectEvents) membership() *membership[subjectEvents] { return &s.spam }
@@ -242,11 +261,21 @@ func (s *subjectEvents) evict() {
 }
 
 func (r *reasonEvents) evict() {
-	r.texts = nil
+	r.forgetTexts()
 	r.drop()
 }
 
 func (m *message) evict() {
+	if m.recent {
+		m.stamp, m.first, m.count, m.exists = 0, 0, 0, false
+		return
+	}
+	m.leave()
+	m.of.drop()
+}
+
+// leave removes a message from those of its reason.
+func (m *message) leave() {
 	at := &m.of.messages
 	for *at != nil && *at != m {
 		at = &(*at).next
@@ -254,7 +283,6 @@ func (m *message) evict() {
 	if *at == m {
 		*at = m.next
 	}
-	m.of.drop()
 }
 
 // drop removes a reason that no cache has.

@@ -13,17 +13,16 @@ import (
 )
 
 // emission is what a recorder stores when it emits an Event: a new Event, or a further count of one that exists. Most Events of a large cluster are
-// never read, so an emission is made into an object when somebody reads Events; see store.DeferEvent. It takes 96 bytes. The object with its
+// never read, so an emission is made into an object when somebody reads Events; see store.DeferEvent. It takes 80 bytes. The object with its
 // names and its place in the table takes 1,000.
 type emission struct {
 	of              *reasonEvents
 	text            string // as stored
 	resourceVersion string // of the object that the Event is about
 	version         uint64 // of the Event, if it was deferred
-	first           time.Time
 	at              time.Duration
 	// These are of the message, which may be another Event's later.
-	stamp            int64
+	stamp, first     int64
 	count            int32
 	combined, exists bool
 }
@@ -108,10 +107,10 @@ func (e *Engine) stored(m *emission) (event *corev1.Event, exists bool) {
 		Reason:              m.of.reason,
 		Message:             m.text,
 		Source:              corev1.EventSource{Component: about.in.component},
-		FirstTimestamp:      seconds(m.first),
+		FirstTimestamp:      metav1.NewTime(time.Unix(m.first, 0).UTC()),
 		LastTimestamp:       now,
 		Count:               m.count,
-		Type:                about.eventType,
+		Type:                about.eventType(),
 		ReportingController: about.in.component,
 	}
 	if m.combined {

@@ -79,7 +79,7 @@ func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text str
 	}
 	emitted := r.emission(obj, seen, text)
 	if p.engine.defers(&emitted) {
-		r.correlator.stored(seen, text, seen.count, seconds(seen.first).Time)
+		r.correlator.stored(seen, text, seen.count, seen.first)
 		return
 	}
 	var stored *corev1.Event
@@ -90,14 +90,14 @@ func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text str
 		stored, err = p.engine.store.Events.CreateWith(event, store.CreateOptions{Owned: true})
 	}
 	if err == nil {
-		r.correlator.stored(seen, text, stored.Count, stored.FirstTimestamp.Time)
+		r.correlator.stored(seen, text, stored.Count, stored.FirstTimestamp.Unix())
 	}
 }
 
 func (e *Engine) instant() instant { return instant{e.Now(), e.now} }
 
 func subjectOf(obj api.Object, eventType string) subject {
-	return subject{kind: api.KindOf(obj), namespace: obj.GetNamespace(), name: obj.GetName(), uid: obj.GetUID(), eventType: eventType}
+	return subject{kind: api.KindOf(obj), namespace: obj.GetNamespace(), name: obj.GetName(), uid: obj.GetUID(), warning: eventType == corev1.EventTypeWarning}
 }
 
 // Dropped counts n more Events that are not stored, for a caller that skips repeated identical Events: the next stored one includes them
