@@ -221,11 +221,27 @@ func (w *actualState) setInUse(node string, volumes []corev1.UniqueVolumeName) {
 		delete(w.inUse, node)
 		return
 	}
+	if w.pass == nil && isSet(w.inUse[node], volumes) {
+		return // most reports repeat the last one
+	}
 	set := make(map[corev1.UniqueVolumeName]struct{}, len(volumes))
 	for _, volume := range volumes {
 		set[volume] = struct{}{}
 	}
 	w.inUse[node] = set
+}
+
+// isSet reports whether a set has exactly the volumes of a list. It may return false for a list that is not in order.
+func isSet(set map[corev1.UniqueVolumeName]struct{}, volumes []corev1.UniqueVolumeName) bool {
+	if len(set) != len(volumes) {
+		return false
+	}
+	for i, volume := range volumes {
+		if _, ok := set[volume]; !ok || i > 0 && volumes[i-1] >= volume {
+			return false
+		}
+	}
+	return true
 }
 
 // attachedTo lists, by name, the nodes to which the volume is attached, without uncertain ones.

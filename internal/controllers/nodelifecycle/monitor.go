@@ -220,6 +220,10 @@ func (c *controller) handleDisruption(p *engine.Process, nodes []*corev1.Node, z
 		}
 		found[zone] = StateOf(len(conditions)-notReady, notReady)
 	}
+	if maps.Equal(found, c.zones) {
+		c.scheduleTaints()
+		return // Disrupt would find the same, and no change
+	}
 	d := Disrupt(c.zones, found)
 	if !maps.Equal(d.States, c.zones) {
 		c.changed = true
