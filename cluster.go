@@ -50,6 +50,7 @@ type Cluster struct {
 	nodes    *mount.Nodes   // nil without kubelets
 	leases   *leases.Book   // nil without kubelets
 	checker  *check.Checker // nil without Config.Check
+	checked  time.Duration  // the time, since the start, to which the checker has advanced
 
 	populators map[api.Kind]string // added controllers that fill volumes, by the kind of their data sources
 }
@@ -108,7 +109,12 @@ func New(cfg Config) (*Cluster, error) {
 	c.Capacities = tableOf(s.Capacities)
 	if c.checker != nil {
 		c.checker.Advance(c.engine.Now())
-		c.engine.AfterEvent(func() { c.checker.Advance(c.engine.Now()) })
+		c.engine.AfterEvent(func() {
+			if now := c.engine.Elapsed(); now != c.checked {
+				c.checked = now
+				c.checker.Advance(c.engine.Now())
+			}
+		})
 		if cfg.internal.Remains != nil {
 			c.engine.OnClose(func() {
 				reuse.Checker(c.checker)

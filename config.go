@@ -191,22 +191,34 @@ func (cfg *Config) checkNames(sidecars []component) error {
 	if len(cfg.Without) == 0 && len(cfg.Lag) == 0 {
 		return nil
 	}
-	controllers := make([]string, 0, len(components)+len(sidecars)+1)
-	for part := range parts(sidecars) {
-		controllers = append(controllers, part.name)
+	isController := func(name string) bool {
+		for part := range parts(sidecars) {
+			if part.name == name {
+				return true
+			}
+		}
+		return false
+	}
+	// unknown describes a name that no controller has.
+	unknown := func(name string) string {
+		var controllers []string
+		for part := range parts(sidecars) {
+			controllers = append(controllers, part.name)
+		}
+		return actors.Unknown(name, controllers)
 	}
 	for _, name := range cfg.Without {
-		if !slices.Contains(controllers, name) {
-			return fmt.Errorf("volsim: Config.Without names %q: %s", name, actors.Unknown(name, controllers))
+		if !isController(name) {
+			return fmt.Errorf("volsim: Config.Without names %q: %s", name, unknown(name))
 		}
 	}
 	for _, name := range cfg.lagging() {
 		// The name of a kubelet contains that of its node, which may be created later.
 		node, isKubelet := actors.NodeOfKubelet(name)
-		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {
+		if isKubelet && node != "" || name != Kubelets && isController(name) {
 			continue
 		}
-		return fmt.Errorf("volsim: Config.Lag names %q: %s; there is one per node, such as %q", name, actors.Unknown(name, controllers), actors.Kubelet("n1"))
+		return fmt.Errorf("volsim: Config.Lag names %q: %s; there is one per node, such as %q", name, unknown(name), actors.Kubelet("n1"))
 	}
 	return nil
 }
