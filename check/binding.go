@@ -23,7 +23,7 @@ var boundOnce = Invariant{
 	},
 	watch: func(inv *watched, s *state) Watcher {
 		// The writes that made them Bound, by what they are bound to.
-		claims, volumes := &bonds[string]{}, &bonds[types.UID]{}
+		var claims, volumes bonds
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			written: func(e *trace.Entry) {
@@ -37,15 +37,15 @@ var boundOnce = Invariant{
 				case api.PersistentVolume:
 					old, _ := e.Old.(*corev1.PersistentVolume)
 					pv, _ := e.New.(*corev1.PersistentVolume)
-					from, to := claimOfBound(old), claimOfBound(pv)
+					from, to := string(claimOfBound(old)), string(claimOfBound(pv))
 					if !volumes.move(e, from, to) {
 						return
 					}
 					if len(volumes.of[from]) < 2 {
-						due.end(string(from))
+						due.end(from)
 					}
 					if len(volumes.of[to]) >= 2 {
-						due.begin(string(to), e.Time, "", func() { s.reportBonds(inv, volumes.of[to], "the claim with uid "+string(to)) })
+						due.begin(to, e.Time, "", func() { s.reportBonds(inv, volumes.of[to], "the claim with uid "+to) })
 					}
 				}
 			},
@@ -56,13 +56,13 @@ var boundOnce = Invariant{
 }
 
 // bonds are the writes that made objects Bound, by what they are bound to, oldest first.
-type bonds[K ~string] struct {
-	of     map[K][]trace.Entry
+type bonds struct {
+	of     map[string][]trace.Entry
 	unused [][]trace.Entry // empty lists with memory
 }
 
 // move records that an object that was Bound to from is now Bound to to. It reports whether that is a change.
-func (b *bonds[K]) move(e *trace.Entry, from, to K) bool {
+func (b *bonds) move(e *trace.Entry, from, to string) bool {
 	if from == to {
 		return false
 	}
@@ -85,7 +85,7 @@ func (b *bonds[K]) move(e *trace.Entry, from, to K) bool {
 	return true
 }
 
-func (b *bonds[K]) forget() {
+func (b *bonds) forget() {
 	for _, list := range b.of {
 		clear(list)
 		b.unused = append(b.unused, list[:0])

@@ -209,16 +209,6 @@ func (f *Footprint) reset(ev Due) {
 	}
 }
 
-// forget empties the memory of an unused footprint.
-func (f *Footprint) forget() {
-	f.reset(Due{})
-	clear(f.Processes[:cap(f.Processes)])
-	clear(f.Calls[:cap(f.Calls)])
-	clear(f.Reads[:cap(f.Reads)])
-	clear(f.Queues[:cap(f.Queues)])
-	clear(f.Counts[:cap(f.Counts)])
-}
-
 func (f *Footprint) touch(q *Queue) { f.Queues = append(f.Queues, q) }
 
 // answers records a result.

@@ -35,12 +35,12 @@ type lists struct {
 	ended                 []*Process
 	earlier, observed     []*Process
 	record                []pick
-	recorded              *Footprint
+	recorded              *Footprint // Engine.Record empties it
 }
 
 // lists returns the lists, with nothing in them but processes that have ended.
 func (e *Engine) lists() lists {
-	l := lists{timers: e.timers.events, ready: e.ready.items, passes: e.passes.events, ended: e.ended}
+	l := lists{timers: e.timers.events, ready: e.ready.items, passes: e.passes.events, ended: e.ended, recorded: e.recorded}
 	l.earlier, l.observed = append(e.earlier, e.observed...), e.observed[:0]
 	for _, list := range []*[]event{&l.timers, &l.ready, &l.passes} {
 		clear(*list)
@@ -48,9 +48,6 @@ func (e *Engine) lists() lists {
 	}
 	if e.choices != nil {
 		l.record = e.choices.record[:0]
-	}
-	if l.recorded = e.recorded; l.recorded != nil {
-		l.recorded.forget()
 	}
 	return l
 }
