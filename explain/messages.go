@@ -93,13 +93,22 @@ func mountRule(message string) string {
 // missingFile says what to do about a Secret, a ConfigMap or a key that a mount did not find (MNT-316).
 func missingFile(namespace, message string) (todo string, ok bool) {
 	missing, ok := evidence.MissingFileOf(message)
-	switch {
-	case !ok:
+	if !ok {
 		return "", false
-	case missing.Name != "":
-		return "create " + string(missing.Kind) + " " + namespace + "/" + missing.Name, true
 	}
-	return "add key " + missing.Key + " to the " + string(missing.Kind) + " that the volume names", true
+	return supply(namespace, missing), true
+}
+
+// supply says how to supply a Secret, a ConfigMap or a key.
+func supply(namespace string, missing evidence.MissingFile) string {
+	object := string(missing.Kind) + " " + namespace + "/" + missing.Name
+	switch {
+	case missing.Key == "":
+		return "create " + object
+	case missing.Name != "":
+		return "add key " + missing.Key + " to " + object
+	}
+	return "add key " + missing.Key + " to the " + string(missing.Kind) + " that the volume names"
 }
 
 // missingVolume returns the message of a container that could not be created because a volume was not mounted (MNT-385). The kubelet's

@@ -16,6 +16,10 @@ import (
 // scheduledPod explains a pod with a node: it runs, or waits for its volumes.
 func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 	node := x.nodes[pod.Spec.NodeName]
+	if container, missing, ok := evidence.WaitsForFile(pod); ok && x.alive(node) {
+		x.lacksFile(e, pod, container, missing)
+		return
+	}
 	if _, missing := missingVolume(pod); !missing && x.alive(node) && x.containersFail(e, pod) {
 		return
 	}
@@ -54,6 +58,16 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 	e.next(actors.Kubelet(pod.Spec.NodeName), "mounts its volumes and starts it")
 	e.automatic(x.Now, "MNT-134", "with the next pass of the kubelet")
 	x.addClaims(e, pod)
+}
+
+// lacksFile explains a pod with a container whose environment names a Secret, a ConfigMap or a key that is missing.
+func (x *explainer) lacksFile(e *Explanation, pod *corev1.Pod, container *corev1.ContainerStatus, missing evidence.MissingFile) {
+	if a, ok := x.Evidence.Containers(pod, evidence.StartContainers); ok {
+		e.assume(a)
+	}
+	e.because("MNT-378", fmt.Sprintf("the kubelet of node %s cannot create container %s: %s", pod.Spec.NodeName, container.Name, container.State.Waiting.Message))
+	e.todo(supply(pod.Namespace, missing))
+	e.manual("the kubelet tries again every ten seconds, and succeeds once it is there")
 }
 
 // running reports whether a container of the pod has started. If so, all its volumes are mounted.

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
@@ -54,11 +56,16 @@ func (ad *adopter) adoptPod(p *engine.Process, pod *corev1.Pod, volumes []resolv
 			return fmt.Errorf("volume %s: %w", r.spec.PodName, err)
 		}
 	}
-	c, err := ad.k.newContainer(pod)
-	if err != nil {
-		return err
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if err := cmp.Or(ad.k.missingDevice(pod.UID, &containers[i]), ad.k.missingMount(pod.UID, &containers[i])); err != nil {
+				return err
+			}
+		}
 	}
-	ad.k.node.runtime.resume(c)
+	if !kubeletstatus.Fails(&pod.Status) {
+		ad.k.node.runtime.resume(ad.k.newContainer(pod))
+	}
 	ad.pods[pod.UID] = true
 	return nil
 }

@@ -60,8 +60,8 @@ func (k *kubelet) Secret(p *engine.Process, ref *corev1.SecretReference) (map[st
 }
 
 // Files asks a watch, which a partition does not stop from answering.
-func (k *kubelet) Files(kind api.Kind, namespace, name string) (has func(key string) bool, ok bool) {
-	return k.node.nodes.engine.Files(kind, namespace, name)
+func (k *kubelet) Files(kind api.Kind, namespace, name string, fields ...string) (has func(key string) bool, ok bool) {
+	return k.node.nodes.engine.Files(kind, namespace, name, fields...)
 }
 
 func reach[T any](k *kubelet, call func() (T, error)) (T, error) {

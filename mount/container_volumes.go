@@ -1,11 +1,13 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/plugin"
@@ -14,12 +16,8 @@ import (
 )
 
 // newContainer returns the containers of a pod, with the volumes and groups that they get.
-func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
+func (k *kubelet) newContainer(pod *corev1.Pod) *container {
 	c := &container{pod: pod}
-	// MNT-385: whether the volumes are still mounted is checked again here.
-	if err := k.checkContainers(pod); err != nil {
-		return nil, err
-	}
 	var specs []*volumes.Spec
 	for i := range pod.Spec.Volumes {
 		v := k.desiredVolume(pod.UID, pod.Spec.Volumes[i].Name)
@@ -40,22 +38,42 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 	// MNT-386: the groups of the volumes are added to those of the pod.
 	c.groups = supplementalGroups(pod, specs)
 	k.mountSubpaths(pod)
-	return c, nil
+	return c
 }
 
-// checkContainers returns an error for the first volume that a container needs and that is not mounted (MNT-385).
-func (k *kubelet) checkContainers(pod *corev1.Pod) error {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if err := k.checkContainer(pod.UID, &containers[i]); err != nil {
-				return err
-			}
+// failures returns the containers of a pod that cannot be created. After an init container that fails, the kubelet tries no other (MNT-378).
+// mounts says that one of them lacks a volume, and not a Secret or a ConfigMap.
+func (k *kubelet) failures(pod *corev1.Pod) (failed []kubeletstatus.Failure, mounts bool) {
+	try := func(c *corev1.Container) {
+		if err := k.createError(pod, c); err != nil {
+			failed = append(failed, kubeletstatus.Failure{Container: c.Name, Message: err.Error()})
+			mounts = mounts || !errors.As(err, &plugin.MissingError{})
 		}
 	}
-	return nil
+	for i := range pod.Spec.InitContainers {
+		if try(&pod.Spec.InitContainers[i]); len(failed) > 0 {
+			return failed, mounts
+		}
+	}
+	for i := range pod.Spec.Containers {
+		try(&pod.Spec.Containers[i])
+	}
+	return failed, mounts
 }
 
-func (k *kubelet) checkContainer(uid types.UID, c *corev1.Container) error {
+// createError returns why a container cannot be created: first its devices, then its environment, then its mounts (MNT-378, MNT-385).
+func (k *kubelet) createError(pod *corev1.Pod, c *corev1.Container) error {
+	if err := k.missingDevice(pod.UID, c); err != nil {
+		return err
+	}
+	if err := k.plugins.FindEnvironment(c, pod.Namespace); err != nil {
+		return err
+	}
+	return k.missingMount(pod.UID, c)
+}
+
+// missingMount returns an error for the first file system that a container needs and that is not mounted.
+func (k *kubelet) missingMount(uid types.UID, c *corev1.Container) error {
 	// MNT-357: mounted volumes count under their names in the pod.
 	for i := range c.VolumeMounts {
 		if name := c.VolumeMounts[i].Name; !k.isMounted(uid, name) {
@@ -63,6 +81,11 @@ func (k *kubelet) checkContainer(uid types.UID, c *corev1.Container) error {
 			return fmt.Errorf("cannot find volume %q to mount into container %q", name, c.Name)
 		}
 	}
+	return nil
+}
+
+// missingDevice returns an error for the first device that a container needs and that is not mapped.
+func (k *kubelet) missingDevice(uid types.UID, c *corev1.Container) error {
 	for i := range c.VolumeDevices {
 		if name := c.VolumeDevices[i].Name; !k.isMounted(uid, name) {
 			// MNT-385: a missing device is an error of the container.

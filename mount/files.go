@@ -10,17 +10,24 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Secrets and ConfigMaps that pods name in volumes (MNT-316). Other changes than those that a mount may wait for make no difference here:
-// what is in the files of a volume is not simulated.
+// Secrets and ConfigMaps that pods name in volumes (MNT-316) and environments (MNT-378). Other changes than those that a mount or a container may
+// wait for make no difference here: what is in the files of a volume and in variables is not simulated.
 
 // fileKey is the key of a Secret or a ConfigMap in Nodes.byObject.
 func fileKey(kind api.Kind, key string) string { return string(kind) + " " + key }
 
-// appendFiles appends the keys of the Secrets and ConfigMaps that the volumes of a pod name.
+// appendFiles appends the keys of the Secrets and ConfigMaps that the volumes and the environments of a pod name.
 func appendFiles(keys []string, pod *corev1.Pod) []string {
 	for i := range pod.Spec.Volumes {
 		for _, source := range objects.FileSources(&pod.Spec.Volumes[i].VolumeSource) {
 			keys = append(keys, fileKey(source.Kind, api.Key(pod.Namespace, source.Name)))
+		}
+	}
+	for _, containers := range [...][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			for _, source := range objects.EnvironmentSources(&containers[i]) {
+				keys = append(keys, fileKey(source.Kind, api.Key(pod.Namespace, source.Name)))
+			}
 		}
 	}
 	return keys

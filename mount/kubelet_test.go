@@ -510,10 +510,14 @@ func TestContainersNeedVolumes(t *testing.T) {
 	k := w.node.kubelet
 	want(t, "MNT-357", []bool{k.isMounted(pod.UID, "data"), k.isMounted(pod.UID, "other")}, []bool{true, false})
 	k.operations.setPodState(volumeName, pod.UID, testSpec("data"), volumes.MountUncertain)
-	_, err := k.newContainer(pod)
-	want(t, "MNT-385: mount", err.Error(), `cannot find volume "data" to mount into container "main"`)
+	failuresOf := func(pod *corev1.Pod) []kubeletstatus.Failure {
+		failures, mounts := k.failures(pod)
+		want(t, "MNT-385: mounts", mounts, true)
+		return failures
+	}
+	want(t, "MNT-385: mount", failuresOf(pod), []kubeletstatus.Failure{{Container: "main", Message: `cannot find volume "data" to mount into container "main"`}})
 	device := fake.Pod("p2", fake.BlockClaims("c9"))
-	want(t, "MNT-385: device", k.checkContainers(device).Error(), `cannot find volume "c9" to pass into container "main"`)
+	want(t, "MNT-385: device", failuresOf(device), []kubeletstatus.Failure{{Container: "main", Message: `cannot find volume "c9" to pass into container "main"`}})
 }
 
 // MNT-384: the status of a pod that waits.
@@ -539,7 +543,7 @@ func TestPodStatus(t *testing.T) {
 	pod.Status = running
 	ended := kubeletstatus.Terminated(nil, pod, kubeletstatus.Exited, corev1.PodFailed, "Evicted", "text")
 	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode},
-		[]any{corev1.PodFailed, "Evicted", int32(1)})
+		[]any{corev1.PodFailed, "Evicted", int32(0)})
 }
 
 // toTick advances to the next tick of the status manager.

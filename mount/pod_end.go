@@ -19,6 +19,8 @@ func (w *podWorker) end(phase corev1.PodPhase) {
 	if w.state.ending() {
 		return
 	}
+	// MNT-370: later versions of the pod make no difference.
+	w.initialized = kubeletstatus.Initialized(w.pod)
 	// MNT-356: the worker stops waiting for volumes.
 	w.state = w.state.after(endRequested)
 	if w.k.populator.ticker != nil {
@@ -37,6 +39,11 @@ func (w *podWorker) reject(p *engine.Process, reason, text string) {
 // stop leads the pod through its end.
 func (w *podWorker) stop(p *engine.Process) {
 	w.ticker.Stop()
+	if w.exit == "" {
+		// MNT-401: a deadline that passed while the worker waited shows in the end.
+		w.endIfOverdue(p)
+	}
+	w.stopDeadline()
 	w.stopContainers(p)
 	w.unmount(p)
 }
@@ -74,6 +81,8 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 // ending returns how the containers of the pod ended (MNT-370, MNT-371). there says that the node had them.
 func (w *podWorker) ending(there bool) kubeletstatus.Ending {
 	switch {
+	case !w.started && len(w.failures) > 0:
+		return kubeletstatus.Incomplete
 	case !w.started:
 		return kubeletstatus.NeverStarted
 	case !there:

@@ -216,7 +216,7 @@ func (m *statusManager) finish(w *podWorker) {
 	if !st.exists {
 		st.known, st.exists = w.pod.Status, true
 	}
-	st.known = kubeletstatus.Final(w.pod, st.known, metav1.NewTime(m.k.actor.Engine().Now().Truncate(time.Second)))
+	st.known = kubeletstatus.Final(st.known, w.initialized, metav1.NewTime(m.k.actor.Engine().Now().Truncate(time.Second)))
 	st.final = true
 	m.send(w)
 }

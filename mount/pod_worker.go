@@ -31,8 +31,14 @@ type podWorker struct {
 	deleted bool
 	// started says that containers of the pod were started at some time, by this kubelet or an earlier one.
 	started bool
+	// failures are the containers that could not be created when the kubelet last tried, if the pod has not started.
+	failures []kubeletstatus.Failure
+	// lacksFiles says that they only lack Secrets and ConfigMaps.
+	lacksFiles bool
 	// unready says that the pod was not ready when the kubelet resumed.
 	unready bool
+	// initialized says that the pod had been initialized when its end began.
+	initialized bool
 	// exit is the phase in which the containers ended by themselves, or Failed for a rejected pod; "" otherwise.
 	exit corev1.PodPhase
 	// reason and message are those of a rejection or a node shutdown.
@@ -45,6 +51,8 @@ type podWorker struct {
 	demand, served demand
 	lastSync       time.Time
 	lastError      error
+	// overdue requests the sync at the pod's deadline.
+	overdue *engine.Timer
 	// ticker wakes the worker for the next sync; due says that it has.
 	ticker *engine.Ticker
 	due    bool
@@ -89,6 +97,10 @@ func (w *podWorker) run(p *engine.Process) {
 // sync waits for the volumes of the pod, unless the pod ends (MNT-380).
 func (w *podWorker) sync(p *engine.Process) {
 	if w.state.ending() {
+		w.stop(p)
+		return
+	}
+	if w.endIfOverdue(p); w.state.ending() {
 		w.stop(p)
 		return
 	}
@@ -142,11 +154,13 @@ func (w *podWorker) startContainers(p *engine.Process) error {
 		if w.held() {
 			return nil
 		}
-		c, err := k.newContainer(w.pod)
-		if err != nil {
-			return err
+		// MNT-385: whether the volumes are still mounted is checked again here.
+		failures, mounts := k.failures(w.pod)
+		w.failures, w.lacksFiles = failures, len(failures) > 0 && !mounts
+		if len(failures) > 0 {
+			return w.cannotStart(p)
 		}
-		k.node.runtime.start(c)
+		k.node.runtime.start(k.newContainer(w.pod))
 		// NODE-091: its containers are ready now, whatever was before.
 		w.unready, status = false, w.currentStatus
 		p.Decide("MNT-380", w.pod, "containers run")
@@ -154,4 +168,17 @@ func (w *podWorker) startContainers(p *engine.Process) error {
 	w.started = true
 	w.report(status)
 	return nil
+}
+
+// cannotStart reports the containers that cannot be created (MNT-378). SIM: the others do not use their volumes before all of them run, and the status is
+// that of the failed attempt at once; upstream the next sync writes it, a second later.
+func (w *podWorker) cannotStart(p *engine.Process) error {
+	for _, f := range w.failures {
+		// MNT-378: each attempt emits an Event for each of them.
+		w.k.Event(p, w.pod, corev1.EventTypeWarning, "Failed", "Error: %s", f.Message)
+	}
+	w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
+		return kubeletstatus.Failing(l, pod, w.failures)
+	})
+	return errors.New(w.failures[0].Message)
 }

@@ -233,7 +233,8 @@ func (k *kubelet) podVolumesChanged(uid types.UID) {
 	if w, ok := k.workers[uid]; ok {
 		w.signal.Broadcast()
 		if w.state == podRetrying {
-			w.requeue(true)
+			// MNT-378: volumes do not help containers that lack other things.
+			w.requeue(!w.lacksFiles)
 		}
 		// MNT-082: a volume that was mounted for a terminated pod must be unmounted.
 		if w.state.containersGone() {

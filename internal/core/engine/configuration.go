@@ -15,16 +15,16 @@ import (
 // authority is the ConfigMap of each namespace with the authority of the cluster.
 const authority = "kube-root-ca.crt"
 
-// Files returns which keys a Secret or a ConfigMap has, and whether it exists. It makes no call: kubelets watch the objects that their pods name.
-// SIM: the watch has no lag, and kube-root-ca.crt exists in each namespace.
-func (e *Engine) Files(kind api.Kind, namespace, name string) (has func(key string) bool, ok bool) {
+// Files returns which keys a Secret or a ConfigMap has in some of its fields, and whether it exists. It makes no call: kubelets watch the objects
+// that their pods name. SIM: the watch has no lag, and kube-root-ca.crt exists in each namespace.
+func (e *Engine) Files(kind api.Kind, namespace, name string, fields ...string) (has func(key string) bool, ok bool) {
 	obj, stored := e.store.Lookup(kind, api.Key(namespace, name)).(*plain.Object)
 	if !stored {
 		assumed := e.unknown(kind, namespace) || kind == objects.ConfigMapKind && name == authority
 		return func(string) bool { return assumed }, assumed
 	}
 	return func(key string) bool {
-		for _, field := range []string{"data", "binaryData"} {
+		for _, field := range fields {
 			files, _ := obj.Field(field).(map[string]any)
 			if _, ok := files[key]; ok {
 				return true

@@ -17,6 +17,8 @@ const (
 	Lost
 	// NeverStarted: they have not run.
 	NeverStarted
+	// Incomplete: some of them could not be created (MNT-378).
+	Incomplete
 )
 
 // unknown is how a container ended that the kubelet cannot find.
@@ -42,6 +44,8 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 	case how == NeverStarted && reason == "":
 		// MNT-370: it ends when nothing is left of it.
 		return Waiting(l, pod)
+	case how == Incomplete:
+		return stopped(l, pod)
 	}
 	status.Phase = phase
 	if reason != "" {
@@ -49,7 +53,10 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 	}
 	why, state := "PodCompleted", completed
 	if phase == corev1.PodFailed {
-		why, state = "PodFailed", failed
+		why = "PodFailed"
+		if reason == "" {
+			state = failed // with a reason, the kubelet stopped them
+		}
 	}
 	switch how {
 	case NeverStarted:
@@ -60,10 +67,13 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 		for i := range status.ContainerStatuses {
 			status.ContainerStatuses[i].LastTerminationState.Terminated = lost
 		}
-		status.EphemeralContainerStatuses = ephemeralEnded(status.EphemeralContainerStatuses, lost)
+		status.InitContainerStatuses = runningEnded(status.InitContainerStatuses, lost)
+		status.EphemeralContainerStatuses = runningEnded(status.EphemeralContainerStatuses, lost)
 	default:
 		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Terminated: state}, false)
-		status.EphemeralContainerStatuses = ephemeralEnded(status.EphemeralContainerStatuses, state)
+		// MNT-379: sidecars are stopped after the main containers.
+		status.InitContainerStatuses = runningEnded(status.InitContainerStatuses, completed)
+		status.EphemeralContainerStatuses = runningEnded(status.EphemeralContainerStatuses, state)
 	}
 	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
@@ -72,22 +82,29 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 	)
 	for i := range status.Conditions {
 		// One that was False has another reason now.
-		if c := &status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.ContainersReady {
+		switch c := &status.Conditions[i]; {
+		case c.Type == corev1.PodReady || c.Type == corev1.ContainersReady:
 			c.Reason, c.Message = why, ""
+		case c.Type == corev1.PodInitialized && phase == corev1.PodSucceeded:
+			// MNT-399: this one gets the reason only if the pod has succeeded.
+			c.Status, c.Reason, c.Message = corev1.ConditionTrue, why, ""
 		}
 	}
 	return status
 }
 
-// ephemeralEnded returns the statuses of ephemeral containers that have ended (MNT-376).
-func ephemeralEnded(statuses []corev1.ContainerStatus, how *corev1.ContainerStateTerminated) []corev1.ContainerStatus {
+// runningEnded returns the statuses of containers of which those that ran have ended (MNT-376, MNT-379).
+func runningEnded(statuses []corev1.ContainerStatus, how *corev1.ContainerStateTerminated) []corev1.ContainerStatus {
 	if !slices.ContainsFunc(statuses, running) {
 		return statuses
 	}
 	statuses = slices.Clone(statuses)
 	for i := range statuses {
 		if running(statuses[i]) {
-			statuses[i].State = corev1.ContainerState{Terminated: how}
+			statuses[i].State, statuses[i].Ready = corev1.ContainerState{Terminated: how}, false
+			if statuses[i].Started != nil {
+				statuses[i].Started = new(bool)
+			}
 		}
 	}
 	return statuses
@@ -105,16 +122,16 @@ func waitingFor(pod *corev1.Pod) *corev1.ContainerStateWaiting {
 func withWaiting(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
 	if len(status.ContainerStatuses) == 0 {
 		state := corev1.ContainerState{Waiting: waitingFor(pod)}
-		status.InitContainerStatuses = initStatuses(pod.Spec.InitContainers, state, false)
+		status.InitContainerStatuses = containersAs(pod.Spec.InitContainers, state, false)
 		status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
 	}
 	return status
 }
 
-// Final returns the last status of a pod of which nothing is left on its node (MNT-370): each container has ended, and so has the pod. pod is as
-// the API server shows it, status is what the kubelet knows.
-func Final(pod *corev1.Pod, status corev1.PodStatus, now metav1.Time) corev1.PodStatus {
-	if initialized(pod) {
+// Final returns the last status of a pod of which nothing is left on its node (MNT-370): each container has ended, and so has the pod. status is what
+// the kubelet knows; initialized says whether the pod had been initialized when its end began.
+func Final(status corev1.PodStatus, initialized bool, now metav1.Time) corev1.PodStatus {
+	if initialized {
 		status.ContainerStatuses = allEnded(status.ContainerStatuses, len(status.ContainerStatuses))
 	}
 	status.InitContainerStatuses = allEnded(status.InitContainerStatuses, attempted(status.InitContainerStatuses))
@@ -142,9 +159,9 @@ func allEnded(statuses []corev1.ContainerStatus, n int) []corev1.ContainerStatus
 	return statuses
 }
 
-// initialized reports whether a pod has been initialized, as far as its status shows: a container has left the state in which it waits, or its
+// Initialized reports whether a pod has been initialized, as far as its status shows: a container has left the state in which it waits, or its
 // last init container has completed or, if it goes on beside the others, has started.
-func initialized(pod *corev1.Pod) bool {
+func Initialized(pod *corev1.Pod) bool {
 	if len(pod.Spec.InitContainers) == 0 || slices.ContainsFunc(pod.Status.ContainerStatuses, begun) {
 		return true
 	}
@@ -153,7 +170,7 @@ func initialized(pod *corev1.Pod) bool {
 		return false
 	}
 	c, spec := &pod.Status.InitContainerStatuses[n-1], &pod.Spec.InitContainers[n-1]
-	if spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+	if sidecar(spec) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
 	}
 	return succeeded(c.State) || succeeded(c.LastTerminationState)

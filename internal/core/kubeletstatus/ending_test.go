@@ -80,7 +80,7 @@ func TestEnding(t *testing.T) {
 				}
 			}
 			status := Terminated(nil, pod, tc.how, corev1.PodFailed, tc.reason, "")
-			status = Final(pod, status, now)
+			status = Final(status, Initialized(pod), now)
 			states := func(statuses []corev1.ContainerStatus) (states list) {
 				for _, s := range statuses {
 					states = append(states, s.State)

@@ -74,3 +74,14 @@ func (l *Lists) with(conditions []corev1.PodCondition, new ...corev1.PodConditio
 	}
 	return conditions
 }
+
+// replace is like with, but the new conditions also replace those of their type whose status is the same and whose reason or message differs. Their
+// times stay.
+func (l *Lists) replace(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
+	conditions = l.with(conditions, new...)
+	for i := range new {
+		c := &conditions[find(conditions, new[i].Type)]
+		c.Reason, c.Message = new[i].Reason, new[i].Message
+	}
+	return conditions
+}

@@ -37,35 +37,16 @@ func Waiting(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 	// MNT-384: the phase is Pending, whatever the pod waits for.
 	status.Phase = corev1.PodPending
 	why := creating
-	initialized := condition(corev1.PodInitialized, corev1.ConditionTrue, "")
 	if len(pod.Spec.InitContainers) > 0 {
 		why = initializing
-		initialized = condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized")
-		initialized.Message = named("containers with incomplete status: ", pod.Spec.InitContainers)
 	}
 	state := corev1.ContainerState{Waiting: why}
-	status.InitContainerStatuses = initStatuses(pod.Spec.InitContainers, state, false)
+	status.InitContainerStatuses = containersAs(pod.Spec.InitContainers, state, false)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
-	const notReady = "ContainersNotReady"
-	ready, containersReady := condition(corev1.PodReady, corev1.ConditionFalse, notReady), condition(corev1.ContainersReady, corev1.ConditionFalse, notReady)
-	// MNT-384: a message names the containers.
-	ready.Message = named("containers with unready status: ", pod.Spec.Containers)
-	containersReady.Message = ready.Message
-	status.Conditions = l.with(status.Conditions, condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""), initialized, ready, containersReady)
+	ready, containersReady := notReady(pod, &status)
+	status.Conditions = l.with(status.Conditions, condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""), initializedAs(pod, &status), ready,
+		containersReady)
 	return status
-}
-
-// named returns a text with the names of containers after it, in brackets.
-func named(text string, containers []corev1.Container) string {
-	var room [256]byte
-	b := append(append(room[:0], text...), '[')
-	for i := range containers {
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		b = append(b, containers[i].Name...)
-	}
-	return string(append(b, ']'))
 }
 
 // Running returns the status of a pod whose containers run.
@@ -75,7 +56,7 @@ func Running(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 		return withEphemeral(status, pod)
 	}
 	status.Phase = corev1.PodRunning
-	status.InitContainerStatuses = initStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: completed}, true)
+	status.InitContainerStatuses = initialized(pod.Spec.InitContainers)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: started}, true)
 	status.Conditions = l.with(status.Conditions,
 		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
@@ -111,8 +92,8 @@ func withEphemeral(status corev1.PodStatus, pod *corev1.Pod) corev1.PodStatus {
 	return status
 }
 
-// initStatuses returns the statuses of init containers, in their order.
-func initStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
+// containersAs returns the statuses of containers in one state, in their order.
+func containersAs(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
 	if len(containers) == 0 {
 		return nil
 	}
@@ -125,7 +106,7 @@ func initStatuses(containers []corev1.Container, state corev1.ContainerState, re
 
 // containerStatuses returns the statuses of main containers, by name (MNT-375).
 func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
-	statuses := initStatuses(containers, state, ready)
+	statuses := containersAs(containers, state, ready)
 	if len(statuses) > 1 {
 		sort.Sort(byName(statuses))
 	}
@@ -196,7 +177,8 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 	if status.Resources == nil {
 		status.Resources = noResources
 	}
-	if status.PodIP == "" && slices.ContainsFunc(status.ContainerStatuses, running) {
+	hasSandbox := func(s corev1.ContainerStatus) bool { return running(s) || fails(s) }
+	if status.PodIP == "" && (slices.ContainsFunc(status.ContainerStatuses, hasSandbox) || slices.ContainsFunc(status.InitContainerStatuses, hasSandbox)) {
 		status.PodIP, status.PodIPs = podAddress, podIPs
 	}
 	ran := status.PodIP != ""

@@ -6,13 +6,13 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Kinds whose objects become files in volumes.
+// Kinds whose objects become files in volumes and variables of containers.
 const (
 	SecretKind    api.Kind = "Secret"
 	ConfigMapKind api.Kind = "ConfigMap"
 )
 
-// FileSource is a Secret or a ConfigMap that a volume names.
+// FileSource is a Secret or a ConfigMap that a volume or the environment of a container names.
 type FileSource struct {
 	Kind     api.Kind
 	Name     string
@@ -50,4 +50,30 @@ func ProjectedFile(part *corev1.VolumeProjection) (source FileSource, ok bool) {
 		return FileSource{ConfigMapKind, s.Name, s.Items, s.Optional}, true
 	}
 	return source, false
+}
+
+// EnvironmentSources returns the Secrets and ConfigMaps that the environment of a container names, in the order in which a kubelet reads them.
+// One variable has one item.
+func EnvironmentSources(c *corev1.Container) (all []FileSource) {
+	for i := range c.EnvFrom {
+		switch from := &c.EnvFrom[i]; {
+		case from.ConfigMapRef != nil:
+			all = append(all, FileSource{ConfigMapKind, from.ConfigMapRef.Name, nil, from.ConfigMapRef.Optional})
+		case from.SecretRef != nil:
+			all = append(all, FileSource{SecretKind, from.SecretRef.Name, nil, from.SecretRef.Optional})
+		}
+	}
+	for i := range c.Env {
+		from := c.Env[i].ValueFrom
+		switch {
+		case from == nil:
+		case from.ConfigMapKeyRef != nil:
+			ref := from.ConfigMapKeyRef
+			all = append(all, FileSource{ConfigMapKind, ref.Name, []corev1.KeyToPath{{Key: ref.Key}}, ref.Optional})
+		case from.SecretKeyRef != nil:
+			ref := from.SecretKeyRef
+			all = append(all, FileSource{SecretKind, ref.Name, []corev1.KeyToPath{{Key: ref.Key}}, ref.Optional})
+		}
+	}
+	return all
 }

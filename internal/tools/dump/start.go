@@ -357,7 +357,7 @@ func (c *Cluster) note(format string, args ...any) {
 	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
 }
 
-// runs reports whether containers of the pod run.
+// runs reports whether containers of the pod run, or could not be created for want of a Secret or a ConfigMap.
 func runs(pod *corev1.Pod) bool {
 	if objects.Terminated(pod) {
 		return false
@@ -369,5 +369,7 @@ func runs(pod *corev1.Pod) bool {
 			}
 		}
 	}
-	return pod.Status.Phase == corev1.PodRunning
+	// MNT-378: the volumes of a pod whose containers lack something else are mounted.
+	_, _, lacks := evidence.WaitsForFile(pod)
+	return lacks || pod.Status.Phase == corev1.PodRunning
 }

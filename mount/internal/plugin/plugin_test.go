@@ -71,7 +71,9 @@ func (d driverObject) Secret(*engine.Process, *corev1.SecretReference) (map[stri
 	return nil, nil
 }
 
-func (d driverObject) Files(api.Kind, string, string) (func(string) bool, bool) { return nil, false }
+func (d driverObject) Files(api.Kind, string, string, ...string) (func(string) bool, bool) {
+	return nil, false
+}
 
 func (d driverObject) Token(*engine.Process, *corev1.Pod, storagev1.TokenRequest) (string, time.Time, error) {
 	return "", time.Time{}, nil
