@@ -89,7 +89,11 @@ func (p *proposer) repair(a evidence.Assumption) {
 		"controller": "start " + name}[kind]
 	switch {
 	case a.Operation == evidence.StartContainers:
-		if missing, ok := evidence.MissingFileOf(a.Message); ok && p.file(name, missing, override) {
+		missing, ok := evidence.MissingFileOf(a.Message)
+		if !ok {
+			missing, ok = evidence.MissingVariableOf(a.Message)
+		}
+		if ok && p.file(name, missing, override) {
 			return
 		}
 		does = fmt.Sprintf("correct what keeps pod %s from starting: %s", name, a.Message)

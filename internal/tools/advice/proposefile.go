@@ -14,8 +14,8 @@ import (
 // placeholder is a value that the user has to replace.
 const placeholder = "VALUE"
 
-// file proposes to create a Secret or a ConfigMap that a volume of a pod is made of, or to add a key to it (MNT-316). override says that the pod
-// starts then. It returns false if there is nothing to propose.
+// file proposes to create a Secret or a ConfigMap of which a volume of a pod or the environment of a container is made, or to add a key to it
+// (MNT-316, MNT-378). override says that the pod starts then. It returns false if there is nothing to propose.
 func (p *proposer) file(key string, missing evidence.MissingFile, override string) bool {
 	pod, err := p.cluster.Pods.Get(key)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *proposer) file(key string, missing evidence.MissingFile, override strin
 	source := sourceOf(pod, missing)
 	way := Way{assume: []string{override}}
 	switch {
-	case missing.Name != "":
+	case missing.Key == "":
 		content := map[string]string{}
 		for _, item := range source.Items {
 			content[item.Key] = placeholder
@@ -49,8 +49,11 @@ func (p *proposer) file(key string, missing evidence.MissingFile, override strin
 	return true
 }
 
-// sourceOf returns what a volume of the pod takes from the object that is missing, or that lacks a key.
+// sourceOf returns what the pod takes from the object that is missing, or that lacks a key.
 func sourceOf(pod *corev1.Pod, missing evidence.MissingFile) objects.FileSource {
+	if missing.Volume == "" {
+		return environmentOf(pod, missing)
+	}
 	for i := range pod.Spec.Volumes {
 		if pod.Spec.Volumes[i].Name != missing.Volume {
 			continue
@@ -63,4 +66,19 @@ func sourceOf(pod *corev1.Pod, missing evidence.MissingFile) objects.FileSource 
 		}
 	}
 	return objects.FileSource{}
+}
+
+// environmentOf returns what the environments of the pod's containers take from an object.
+func environmentOf(pod *corev1.Pod, missing evidence.MissingFile) objects.FileSource {
+	whole := objects.FileSource{Kind: missing.Kind, Name: missing.Name}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			for _, source := range objects.EnvironmentSources(&containers[i]) {
+				if source.Kind == whole.Kind && source.Name == whole.Name {
+					whole.Items = append(whole.Items, source.Items...)
+				}
+			}
+		}
+	}
+	return whole
 }
