@@ -60,7 +60,7 @@ func (k *kubelet) Secret(p *engine.Process, ref *corev1.SecretReference) (map[st
 }
 
 // Files asks a watch, which a partition does not stop from answering.
-func (k *kubelet) Files(kind api.Kind, namespace, name string, fields ...string) (has func(key string) bool, ok bool) {
+func (k *kubelet) Files(kind api.Kind, namespace, name string, fields ...string) (value func(key string) (string, bool), ok bool) {
 	return k.node.nodes.engine.Files(kind, namespace, name, fields...)
 }
 

@@ -61,7 +61,8 @@ func (k *kubelet) failures(pod *corev1.Pod) (failed []kubeletstatus.Failure, mou
 	return failed, mounts
 }
 
-// createError returns why a container cannot be created: first its devices, then its environment, then its mounts (MNT-378, MNT-385).
+// createError returns why a container cannot be created: first its devices, then its environment, then its mounts (MNT-378, MNT-385,
+// MNT-402).
 func (k *kubelet) createError(pod *corev1.Pod, c *corev1.Container) error {
 	if err := k.missingDevice(pod.UID, c); err != nil {
 		return err
@@ -69,7 +70,10 @@ func (k *kubelet) createError(pod *corev1.Pod, c *corev1.Container) error {
 	if err := k.plugins.FindEnvironment(c, pod.Namespace); err != nil {
 		return err
 	}
-	return k.missingMount(pod.UID, c)
+	if err := k.missingMount(pod.UID, c); err != nil {
+		return err
+	}
+	return k.plugins.FindSubPaths(c, pod)
 }
 
 // missingMount returns an error for the first file system that a container needs and that is not mounted.

@@ -91,6 +91,67 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestSubPathExpressions checks the paths in volumes that containers mount, as variables make them (MNT-402).
+func TestSubPathExpressions(t *testing.T) {
+	value := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
+	field := func(path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: "F", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	}
+	named := func(name string, v corev1.EnvVar) corev1.EnvVar {
+		v.Name = name
+		return v
+	}
+	optional := func(v corev1.EnvVar) corev1.EnvVar {
+		return optionally(corev1.Container{Env: []corev1.EnvVar{v}}).Env[0]
+	}
+	for _, tc := range []struct {
+		rule, name, path string
+		env              []corev1.EnvVar
+		from             []corev1.EnvFromSource
+		err              string
+	}{
+		{"MNT-402", "name of the pod", "$(F)", []corev1.EnvVar{field("metadata.name")}, nil, ""},
+		{"MNT-402", "no variable", "logs", nil, nil, ""},
+		{"MNT-402", "unknown variables", "$(B)/$(A)/$(B)", nil, nil, "missing value for A, B"},
+		{"MNT-402", "empty variable", "a/$(A)", []corev1.EnvVar{value("A", "")}, nil, "missing value for A"},
+		{"MNT-402", "label that the pod lacks", "$(F)", []corev1.EnvVar{field("metadata.labels['zone']")}, nil, "missing value for F"},
+		{"MNT-402", "annotation", "$(F)", []corev1.EnvVar{field("metadata.annotations['path']")}, nil, ""},
+		{"MNT-402", "escaped reference", "$$(A)", nil, nil, ""},
+		{"MNT-402", "absolute path", "$(A)", []corev1.EnvVar{value("A", "/tmp")}, nil, "error SubPath `/tmp` must not be an absolute path"},
+		{"MNT-402", "leaves the volume", "a/$(A)", []corev1.EnvVar{value("A", "../b")}, nil, "unable to provision SubPath `a/../b`: must not contain '..'"},
+		{"MNT-402", "the last entry of a name counts", "$(A)", []corev1.EnvVar{value("A", "/tmp"), value("A", "b")}, nil, ""},
+		{"MNT-402", "variable of a variable", "$(B)", []corev1.EnvVar{value("A", "/tmp"), value("B", "$(A)")}, nil, "error SubPath `/tmp` must not be an absolute path"},
+		{"MNT-402", "of one that comes later", "$(B)", []corev1.EnvVar{value("B", "$(A)"), value("A", "/tmp")}, nil, ""},
+		{"MNT-402", "key of a ConfigMap", "$(A)", []corev1.EnvVar{named("A", configMapKey("settings", "path"))}, nil, "error SubPath `/etc` must not be an absolute path"},
+		{"MNT-402", "key of a Secret", "$(A)", []corev1.EnvVar{named("A", secretKey("key", "path"))}, nil, "error SubPath `/var` must not be an absolute path"},
+		{"MNT-402", "optional key", "$(A)", []corev1.EnvVar{optional(named("A", secretKey("key", "none")))}, nil, "missing value for A"},
+		{"MNT-402", "all keys of a Secret", "$(path)", nil, []corev1.EnvFromSource{envFromSecret("key")}, "error SubPath `/var` must not be an absolute path"},
+		{"MNT-402", "with a prefix", "$(X_path)", nil, []corev1.EnvFromSource{{Prefix: "X_", ConfigMapRef: envFromConfigMap("settings").ConfigMapRef}},
+			"error SubPath `/etc` must not be an absolute path"},
+		{"MNT-402", "the service of the API server", "$(KUBERNETES_SERVICE_HOST)", nil, nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newFixture(t)
+			w.Create(&corev1.Secret{ObjectMeta: meta("key"), Data: map[string][]byte{"path": []byte("/var")}})
+			w.Create(&corev1.ConfigMap{ObjectMeta: meta("settings"), Data: map[string]string{"path": "/etc"}})
+			pod := fake.Pod("p1", fake.OnNode("n1"))
+			pod.Annotations = map[string]string{"path": "a/b"}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			c := &pod.Spec.Containers[0]
+			c.Env, c.EnvFrom = tc.env, tc.from
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v", SubPathExpr: tc.path}}
+			w.Create(pod)
+			w.Advance(400 * time.Millisecond)
+			status, message := w.stored("p1").Status, ""
+			if waiting := status.ContainerStatuses[0].State.Waiting; waiting != nil {
+				message = waiting.Message
+			}
+			want(t, tc.rule+": message", message, tc.err)
+			want(t, tc.rule+": runs", status.Phase == corev1.PodRunning, tc.err == "")
+		})
+	}
+}
+
 // environment creates a pod on the node whose container has an environment.
 func (w *fixture) environment(name string, c corev1.Container) {
 	pod := fake.Pod(name, fake.OnNode("n1"))

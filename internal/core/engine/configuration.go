@@ -15,22 +15,27 @@ import (
 // authority is the ConfigMap of each namespace with the authority of the cluster.
 const authority = "kube-root-ca.crt"
 
-// Files returns which keys a Secret or a ConfigMap has in some of its fields, and whether it exists. It makes no call: kubelets watch the objects
-// that their pods name. SIM: the watch has no lag, and kube-root-ca.crt exists in each namespace.
-func (e *Engine) Files(kind api.Kind, namespace, name string, fields ...string) (has func(key string) bool, ok bool) {
+// Files returns what some fields of a Secret or a ConfigMap have under a key, and whether the object exists. It makes no call: kubelets watch the
+// objects that their pods name. SIM: the watch has no lag, and kube-root-ca.crt exists in each namespace.
+func (e *Engine) Files(kind api.Kind, namespace, name string, fields ...string) (value func(key string) (string, bool), ok bool) {
 	obj, stored := e.store.Lookup(kind, api.Key(namespace, name)).(*plain.Object)
 	if !stored {
 		assumed := e.unknown(kind, namespace) || kind == objects.ConfigMapKind && name == authority
-		return func(string) bool { return assumed }, assumed
+		return func(string) (string, bool) { return "unknown", assumed }, assumed
 	}
-	return func(key string) bool {
+	return func(key string) (string, bool) {
 		for _, field := range fields {
 			files, _ := obj.Field(field).(map[string]any)
-			if _, ok := files[key]; ok {
-				return true
+			if value, ok := files[key]; ok {
+				text, _ := value.(string)
+				if kind == objects.SecretKind {
+					decoded, _ := base64.StdEncoding.DecodeString(text) // it is valid
+					text = string(decoded)
+				}
+				return text, true
 			}
 		}
-		return false
+		return "", false
 	}, true
 }
 

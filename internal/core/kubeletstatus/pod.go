@@ -24,8 +24,8 @@ var (
 	completed    = &corev1.ContainerStateTerminated{Reason: "Completed"}
 	failed       = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1}
 	noResources  = &corev1.ResourceRequirements{}
-	nodeIPs      = []corev1.HostIP{{IP: nodeAddress}}
-	podIPs       = []corev1.PodIP{{IP: podAddress}}
+	nodeIPs      = []corev1.HostIP{{IP: NodeAddress}}
+	podIPs       = []corev1.PodIP{{IP: PodAddress}}
 )
 
 // Waiting returns the status of a pod whose containers do not run yet (MNT-384). A pod that has statuses of containers keeps them.
@@ -144,8 +144,8 @@ func place(c *corev1.PodCondition) int { return slices.Index(kubeletConditions, 
 
 // The addresses of all nodes and pods: there is no network.
 const (
-	nodeAddress = "192.0.2.2"
-	podAddress  = "192.168.192.168"
+	NodeAddress = "192.0.2.2"
+	PodAddress  = "192.168.192.168"
 )
 
 // Complete adds what a kubelet reports besides the state of the containers: times, generations, addresses and the details of containers. What did
@@ -170,16 +170,16 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 		}
 	}
 	status.Conditions = l.share(status.Conditions)
-	status.HostIP, status.HostIPs = nodeAddress, nodeIPs
+	status.HostIP, status.HostIPs = NodeAddress, nodeIPs
 	if pod.Spec.HostNetwork && status.PodIP == "" {
-		status.PodIP, status.PodIPs = nodeAddress, []corev1.PodIP{{IP: nodeAddress}}
+		status.PodIP, status.PodIPs = NodeAddress, []corev1.PodIP{{IP: NodeAddress}}
 	}
 	if status.Resources == nil {
 		status.Resources = noResources
 	}
 	hasSandbox := func(s corev1.ContainerStatus) bool { return running(s) || fails(s) }
 	if status.PodIP == "" && (slices.ContainsFunc(status.ContainerStatuses, hasSandbox) || slices.ContainsFunc(status.InitContainerStatuses, hasSandbox)) {
-		status.PodIP, status.PodIPs = podAddress, podIPs
+		status.PodIP, status.PodIPs = PodAddress, podIPs
 	}
 	ran := status.PodIP != ""
 	completeContainers(status.InitContainerStatuses, pod.Status.InitContainerStatuses, pod.Spec.InitContainers, pod, ran, at)

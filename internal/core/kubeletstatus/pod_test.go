@@ -76,8 +76,8 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 		}
 		pod = next
 	}
-	if !pod.Status.StartTime.Equal(&at) || pod.Status.HostIP != nodeAddress || pod.Status.PodIP != podAddress {
-		t.Errorf("start %v, addresses %s and %s; want %v, %s and %s", pod.Status.StartTime, pod.Status.HostIP, pod.Status.PodIP, at, nodeAddress, podAddress)
+	if !pod.Status.StartTime.Equal(&at) || pod.Status.HostIP != NodeAddress || pod.Status.PodIP != PodAddress {
+		t.Errorf("start %v, addresses %s and %s; want %v, %s and %s", pod.Status.StartTime, pod.Status.HostIP, pod.Status.PodIP, at, NodeAddress, PodAddress)
 	}
 	// What others wrote into the status is replaced.
 	pod.Status.ContainerStatuses[0].VolumeMounts = []corev1.VolumeMountStatus{mounts[1], mounts[0]}

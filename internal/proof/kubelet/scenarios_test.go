@@ -181,6 +181,22 @@ var scenarios = []scenario{
 		{create(`{apiVersion: v1, kind: Pod, metadata: {name: p, finalizers: [example.com/keep]}, spec: {containers: [{name: c, image: i}]}}`), soon},
 		{remove("p", graceful), soon},
 	}},
+	{"path-of-no-variable", []step{
+		{create(pod("p", `containers: [{name: c, image: i, volumeMounts: [{name: v, mountPath: /v, subPathExpr: "$(B)/$(A)"}]}], volumes: [{name: v, emptyDir: {}}]`)), later},
+		{remove("p", graceful), later},
+	}},
+	{"absolute-path", []step{
+		{create(pod("p", `containers: [{name: c, image: i, env: [{name: A, value: /tmp}], volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(A)}]}], volumes: [{name: v, emptyDir: {}}]`)), later},
+		{remove("p", graceful), later},
+	}},
+	{"path-out-of-the-volume", []step{
+		{create(pod("p", `containers: [{name: c, image: i, env: [{name: A, value: ..}], volumeMounts: [{name: v, mountPath: /v, subPathExpr: "a/$(A)"}]}], volumes: [{name: v, emptyDir: {}}]`)), later},
+		{remove("p", graceful), later},
+	}},
+	{"path-of-a-name", []step{
+		{create(pod("p", `containers: [{name: c, image: i, env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: B, value: "$(A)-$(C)"}], volumeMounts: [{name: v, mountPath: /v, subPathExpr: "$(B)"}]}], volumes: [{name: v, emptyDir: {}}]`)), later},
+		{remove("p", graceful), later},
+	}},
 	{"gate", []step{
 		{create(pod("p", `readinessGates: [{conditionType: example.com/ok}], containers: [{name: c, image: i}]`)), soon},
 		{remove("p", graceful), soon},

@@ -13,7 +13,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// MissingError says that an object, or a key in it, is missing of which a volume has files or a container has variables.
+// MissingError says that an object, or a key in it, is missing of which a volume has files or a container has variables, or that a container lacks a
+// variable for a path.
 type MissingError struct{ error }
 
 // Lacks reports whether files of a volume are missing.
@@ -74,14 +75,14 @@ func (t podPlugin) findFile(namespace string, source objects.FileSource) error {
 		// MNT-316: what is missing is left out.
 		return nil
 	}
-	has, err := t.h.keys(source, namespace, "data", "binaryData")
+	value, err := t.h.content(source, namespace, "data", "binaryData")
 	if err != nil {
 		return err
 	}
 	for i := range source.Items {
 		key := source.Items[i].Key
-		switch {
-		case has(key):
+		switch _, has := value(key); {
+		case has:
 		case source.Kind == objects.SecretKind:
 			return fmt.Errorf("references non-existent secret key: %s", key)
 		default:
@@ -91,33 +92,13 @@ func (t podPlugin) findFile(namespace string, source objects.FileSource) error {
 	return nil
 }
 
-// keys returns which keys an object has in some of its fields, or that it does not exist.
-func (h *Host) keys(source objects.FileSource, namespace string, fields ...string) (has func(key string) bool, err error) {
-	has, ok := h.API.Files(source.Kind, namespace, source.Name, fields...)
+// content returns what some fields of an object have under a key, or that the object does not exist.
+func (h *Host) content(source objects.FileSource, namespace string, fields ...string) (value func(key string) (string, bool), err error) {
+	value, ok := h.API.Files(source.Kind, namespace, source.Name, fields...)
 	if !ok {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(source.Kind))}, source.Name)
 	}
-	return has, nil
-}
-
-// FindEnvironment looks for the Secrets and ConfigMaps, and their keys, that the environment of a container names (MNT-378).
-func (h *Host) FindEnvironment(c *corev1.Container, namespace string) error {
-	for _, source := range objects.EnvironmentSources(c) {
-		if source.Optional != nil && *source.Optional {
-			// MNT-378: the variables are left out.
-			continue
-		}
-		has, err := h.keys(source, namespace, "data")
-		if err != nil {
-			return MissingError{err}
-		}
-		for i := range source.Items {
-			if key := source.Items[i].Key; !has(key) {
-				return MissingError{fmt.Errorf("couldn't find key %s in %s %s/%s", key, source.Kind, namespace, source.Name)}
-			}
-		}
-	}
-	return nil
+	return value, nil
 }
 
 // findContainers looks for the containers whose resources the items of a downwardAPI volume name (MNT-319).

@@ -47,7 +47,7 @@ type API interface {
 	// Secret reads the content of a Secret from the API server; nil for no reference.
 	Secret(p *engine.Process, ref *corev1.SecretReference) (map[string]string, error)
 	// Files returns which keys a Secret or a ConfigMap has, and whether it exists, as the kubelet has watched it.
-	Files(kind api.Kind, namespace, name string, fields ...string) (has func(key string) bool, ok bool)
+	Files(kind api.Kind, namespace, name string, fields ...string) (value func(key string) (string, bool), ok bool)
 	// Token returns a token of the pod's service account, and when it expires.
 	Token(p *engine.Process, pod *corev1.Pod, request storagev1.TokenRequest) (token string, expires time.Time, err error)
 	// Event emits an Event.

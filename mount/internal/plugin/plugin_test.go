@@ -71,7 +71,7 @@ func (d driverObject) Secret(*engine.Process, *corev1.SecretReference) (map[stri
 	return nil, nil
 }
 
-func (d driverObject) Files(api.Kind, string, string, ...string) (func(string) bool, bool) {
+func (d driverObject) Files(api.Kind, string, string, ...string) (func(string) (string, bool), bool) {
 	return nil, false
 }
 
