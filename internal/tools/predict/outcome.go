@@ -156,6 +156,9 @@ func (r *run) written(e *trace.Entry) {
 	if o.What != "" {
 		r.outcome(o)
 	}
+	if e.New == nil {
+		r.deprived(e.Object)
+	}
 }
 
 func asPod(obj api.Object) *corev1.Pod {
