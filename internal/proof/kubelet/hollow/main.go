@@ -17,6 +17,7 @@ import (
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 )
 
 func main() {
@@ -71,6 +72,7 @@ func run(kubeconfig, node, root, driver string) error {
 	k := kubemark.NewHollowKubelet(options, settings, client, client, &cadvisortest.Fake{NodeName: node}, containers.ImageService,
 		runtime{service, containers.RuntimeService}, cm.NewStubContainerManager())
 	k.KubeletDeps.ProbeManager = nil // the real one
+	k.KubeletDeps.HostUtil = hostutil.NewHostUtil()
 	k.KubeletDeps.Recorder, k.KubeletDeps.EventClient = nil, client.CoreV1()
 	k.Run(ctx)
 	return nil
