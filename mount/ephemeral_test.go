@@ -93,3 +93,23 @@ func TestChangedPodIsSynced(t *testing.T) {
 	}
 	want(t, "MNT-377: the annotations", []any{worker.lastSync != before, worker.state}, []any{true, podSyncing})
 }
+
+// A running pod reports the generation of each change of its spec, though nothing else in its status changes.
+func TestNewGeneration(t *testing.T) {
+	w := newFixture(t)
+	w.run("p1")
+	for range 3 {
+		_, err := w.Store().Pods.PatchWith("default/p1", func(pod *corev1.Pod) error {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "k" + pod.ResourceVersion, Operator: corev1.TolerationOpExists})
+			return nil
+		}, api.Main)
+		w.OK(err)
+		w.Advance(time.Second)
+		pod := w.stored("p1")
+		want(t, "MNT-380: the status", pod.Status.ObservedGeneration, pod.Generation)
+		for _, c := range pod.Status.Conditions {
+			want(t, "MNT-380: condition "+string(c.Type), c.ObservedGeneration, pod.Generation)
+		}
+	}
+	want(t, "MNT-380: changes", w.stored("p1").Generation, int64(4))
+}

@@ -249,8 +249,10 @@ func (w *podWorker) report(compute computeStatus) {
 	}
 	status := compute(lists, pod)
 	same := kubeletstatus.Same(&status, &pod.Status)
+	// MNT-380: a new generation is a change. One that was never reported is not: the pod ran before volsim.
+	sameGeneration := status.ObservedGeneration == pod.Generation || status.ObservedGeneration == 0
 	switch {
-	case same && st.exists && w.pod.DeletionTimestamp == nil:
+	case same && sameGeneration && st.exists && w.pod.DeletionTimestamp == nil:
 		// MNT-380: the status is the same, so no request is made.
 		return
 	case same && !st.exists && (w.pod.DeletionTimestamp == nil || status.ObservedGeneration == pod.Generation):

@@ -47,9 +47,29 @@ func matchesScope(r corev1.ScopedResourceSelectorRequirement, obj api.Object) bo
 				return selectsName(r)
 			}
 			return selectsName(r, obj.Spec.PriorityClassName)
+		case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+			return looksElsewhere(obj.Spec.Affinity)
 		}
 	}
 	return false
+}
+
+// looksElsewhere reports whether an affinity to pods, or against them, is about pods of named or selected namespaces.
+func looksElsewhere(a *corev1.Affinity) bool {
+	if a == nil {
+		return false
+	}
+	elsewhere := func(term corev1.PodAffinityTerm) bool {
+		return len(term.Namespaces) > 0 || term.NamespaceSelector != nil
+	}
+	weighted := func(term corev1.WeightedPodAffinityTerm) bool { return elsewhere(term.PodAffinityTerm) }
+	if p := a.PodAffinity; p != nil && (slices.ContainsFunc(p.RequiredDuringSchedulingIgnoredDuringExecution, elsewhere) ||
+		slices.ContainsFunc(p.PreferredDuringSchedulingIgnoredDuringExecution, weighted)) {
+		return true
+	}
+	p := a.PodAntiAffinity
+	return p != nil && (slices.ContainsFunc(p.RequiredDuringSchedulingIgnoredDuringExecution, elsewhere) ||
+		slices.ContainsFunc(p.PreferredDuringSchedulingIgnoredDuringExecution, weighted))
 }
 
 // HasDeadline reports whether a pod is in the scope Terminating.
