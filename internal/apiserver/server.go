@@ -257,6 +257,9 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 			return s.serveAnswers(req), nil
 		}
 	}
+	if err := checkTimeout(req); err != nil {
+		return failure(req, nil, err), nil
+	}
 	user, err := s.authorized(req)
 	if err != nil {
 		return refusal(req, err), nil

@@ -60,6 +60,9 @@ func run(kubeconfig, node, root, driver string) error {
 	if err := serveDriver(root, driver, node); err != nil {
 		return err
 	}
+	if err := os.Setenv("TMPDIR", root); err != nil { // for the directories that the next call makes
+		return err
+	}
 	options, settings := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: node, MaxPods: 110})
 	options.RootDirectory = root
 	settings.EnableServer = false
