@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/internal/controllers/workload"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -133,7 +134,7 @@ func restarts(pod *corev1.Pod) (regular, sidecars int32) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
 		if slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
-			return c.Name == status.Name && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+			return c.Name == status.Name && objects.IsSidecar(&c)
 		}) {
 			sidecars = max(sidecars, status.RestartCount)
 		}

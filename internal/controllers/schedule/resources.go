@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // amounts are quantities of resources: thousandths of a core for cpu, whole units for all others.
@@ -52,7 +54,7 @@ func sumRequests(pod *corev1.Pod, missing amounts) amounts {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		own := amountsOf(c.Resources.Requests).orElse(missing)
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		if objects.IsSidecar(c) {
 			sum, sidecars = sum.plus(own, 1), sidecars.plus(own, 1)
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Ending says how the containers of a pod ended.
@@ -170,7 +172,7 @@ func Initialized(pod *corev1.Pod) bool {
 		return false
 	}
 	c, spec := &pod.Status.InitContainerStatuses[n-1], &pod.Spec.InitContainers[n-1]
-	if sidecar(spec) {
+	if objects.IsSidecar(spec) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
 	}
 	return succeeded(c.State) || succeeded(c.LastTerminationState)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Failure says that a container cannot be created, and why.
@@ -74,16 +76,11 @@ func Fails(status *corev1.PodStatus) bool {
 	return slices.ContainsFunc(status.InitContainerStatuses, fails) || slices.ContainsFunc(status.ContainerStatuses, fails)
 }
 
-// sidecar reports whether an init container runs beside the main containers (MNT-379).
-func sidecar(c *corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-}
-
 // initialized returns the statuses of init containers that have done their work: sidecars run, the others have completed (MNT-379).
 func initialized(containers []corev1.Container) []corev1.ContainerStatus {
 	statuses := containersAs(containers, corev1.ContainerState{Terminated: completed}, true)
 	for i := range statuses {
-		if sidecar(&containers[i]) {
+		if objects.IsSidecar(&containers[i]) {
 			statuses[i].State, statuses[i].Started = corev1.ContainerState{Running: started}, new(true)
 		}
 	}
@@ -105,7 +102,7 @@ func initializedAs(pod *corev1.Pod, status *corev1.PodStatus) corev1.PodConditio
 // first (MNT-384).
 func notReady(pod *corev1.Pod, status *corev1.PodStatus) (ready, containersReady corev1.PodCondition) {
 	var room [8]string
-	names := unready(room[:0], pod.Spec.InitContainers, status.InitContainerStatuses, sidecar)
+	names := unready(room[:0], pod.Spec.InitContainers, status.InitContainerStatuses, objects.IsSidecar)
 	names = unready(names, pod.Spec.Containers, status.ContainerStatuses, func(*corev1.Container) bool { return true })
 	const reason = "ContainersNotReady"
 	ready, containersReady = condition(corev1.PodReady, corev1.ConditionFalse, reason), condition(corev1.ContainersReady, corev1.ConditionFalse, reason)

@@ -65,3 +65,8 @@ func noneRuns(statuses []corev1.ContainerStatus) bool {
 	}
 	return true
 }
+
+// IsSidecar reports whether an init container runs beside the main containers.
+func IsSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}

@@ -216,7 +216,7 @@ func containerTotal(spec *corev1.PodSpec, of func(c *corev1.Container, lasting b
 	sum, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		if objects.IsSidecar(c) {
 			sum, sidecars = Plus(sum, of(c, true)), Plus(sidecars, of(c, true))
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // validateContainers validates the main containers of a pod. At least one is required.
@@ -45,7 +47,7 @@ func validateInitContainers(spec *corev1.PodSpec, volumes podVolumes) field.Erro
 		}
 		// Init containers run one after another, so each is validated alone, and errors name it as the first.
 		errs = append(errs, validateHostPorts(spec.InitContainers[i:i+1], at)...)
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		if objects.IsSidecar(c) {
 			errs = append(errs, validateHooks(c, spec.TerminationGracePeriodSeconds, func() *field.Path { return at().Index(i) })...)
 			continue
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSpecs: each spec in testdata/specs.txt passes against a served cluster, in which time passes as in reality. Each special interest group has
-// a cluster of its own, and so has each slow spec. The variable E2E names a directory that keeps the binaries.
+// TestSpecs: each spec in testdata/specs.txt passes against a served cluster, in which time passes as in reality. At most 20 specs
+// of a special interest group share a cluster, and each slow spec has one of its own. The variable E2E names a directory that keeps the binaries.
 func TestSpecs(t *testing.T) {
 	bin := os.Getenv("E2E")
 	if bin == "" {
@@ -31,8 +32,8 @@ func TestSpecs(t *testing.T) {
 		}
 	}
 	goCommand(t, "../../..", "build", "-o", filepath.Join(bin, "volsim"), "./cmd/volsim")
-	for group, names := range specs(t) {
-		t.Run(group, func(t *testing.T) {
+	for cluster, names := range specs(t) {
+		t.Run(cluster, func(t *testing.T) {
 			t.Parallel()
 			run(t, bin, names)
 		})
@@ -68,22 +69,28 @@ func run(t *testing.T, bin string, names []string) {
 	t.Logf("%d specs pass", len(passed))
 }
 
-// specs returns the names in testdata/specs.txt, by the special interest group with which each begins. Slow specs are alone.
+// specsOfCluster is how many specs share a cluster. They run one after the other, and most of the time wait.
+const specsOfCluster = 20
+
+// specs returns the names in testdata/specs.txt, by cluster.
 func specs(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/specs.txt")
 	require.NoError(t, err)
 	names := strings.Split(strings.TrimSpace(string(data)), "\n")
 	require.True(t, slices.IsSorted(names))
-	groups := map[string][]string{}
+	clusters, grouped := map[string][]string{}, map[string]int{}
 	for _, name := range names {
 		group, _, _ := strings.Cut(name, " ")
+		cluster := fmt.Sprintf("%s %d", group, grouped[group]/specsOfCluster)
 		if strings.Contains(name, "[Slow]") {
-			group = name // it mostly waits
+			cluster = name
+		} else {
+			grouped[group]++
 		}
-		groups[group] = append(groups[group], name)
+		clusters[cluster] = append(clusters[cluster], name)
 	}
-	return groups
+	return clusters
 }
 
 // results returns the names of the specs that passed, and of those that ran and did not, with their states.

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // podSummary summarizes the containers of a pod for the table of pods.
@@ -48,8 +50,8 @@ func summarize(pod *corev1.Pod) podSummary {
 	}
 	ready, all := 0, len(pod.Spec.Containers)
 	sidecars := map[string]bool{}
-	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; objects.IsSidecar(c) {
 			sidecars[c.Name] = true
 			all++
 		}
