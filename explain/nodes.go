@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -53,6 +54,13 @@ func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (got, nee
 		return reasons, ""
 	case "SCHED-202":
 		return describeLabels(zoneLabels(node.Labels)), describeZones(r.Zones) + " (where the volume is)"
+	case "SCHED-316":
+		for _, other := range x.Pods {
+			if port, conflict := objects.HostPortConflict(pod, other); conflict && other.Spec.NodeName == r.Node && !objects.Terminated(other) {
+				return fmt.Sprintf("pod %s uses host port %s", api.KeyOf(other), port), ""
+			}
+		}
+		return reasons, ""
 	case "SCHED-216":
 		return fmt.Sprintf("its attachment limit is used up (%s)", x.describeLimits(r.Node)), ""
 	}

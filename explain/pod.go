@@ -234,7 +234,7 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 	var leaving []*corev1.Pod
 	for _, n := range d.Nodes {
 		// SCHED-267, SCHED-274: a pod that goes away can make room.
-		if n.Rule == "SCHED-184" || n.Rule == "SCHED-216" || n.Rule == "SCHED-183" || n.Plugin == "NodeResourcesFit" {
+		if n.Rule == "SCHED-184" || n.Rule == "SCHED-216" || n.Rule == "SCHED-183" || n.Rule == "SCHED-316" || n.Plugin == "NodeResourcesFit" {
 			leaving = append(leaving, x.leavingFrom(n.Node, n.Claim)...)
 		}
 	}

@@ -6,6 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // cycle is one attempt to find a node for a pod. No simulated time passes and no event runs during an attempt.
@@ -14,7 +17,8 @@ type cycle struct {
 	pod  *corev1.Pod
 	keys claimKeys // of pod
 
-	requests amounts
+	requests  podresources.Amounts
+	hostPorts bool // it needs ports of its node
 	occupancy
 	countVolumes bool // the pod has volumes that NodeVolumeLimits may count
 	// counted are the pod's volumes as NodeVolumeLimits counts them; nil until the first node needs them.
@@ -53,7 +57,7 @@ func newCycle(look *lookups, pod *corev1.Pod) *cycle {
 
 // reset begins a cycle in memory that an earlier one no longer needs. keys are those of the pod.
 func (c *cycle) reset(look *lookups, pod *corev1.Pod, keys claimKeys) {
-	*c = cycle{look: look, pod: pod, keys: keys, requests: requestsOf(pod), binding: c.binding.emptied()}
+	*c = cycle{look: look, pod: pod, keys: keys, requests: podresources.Requests(pod), hostPorts: objects.UsesHostPorts(pod), binding: c.binding.emptied()}
 }
 
 // nodeState is a node with the pods on it.
@@ -74,12 +78,12 @@ type nodeFacts struct {
 	open bool
 	// avoided is set if a taint lowers the score of the node for pods that do not tolerate it, images if its status lists images.
 	avoided, images bool
-	allocatable     amounts
+	allocatable     podresources.Amounts
 	capacity        assumedAmounts // of allocatable, the resources that are scored
 }
 
 func factsOf(node *corev1.Node) nodeFacts {
-	f := nodeFacts{open: !node.Spec.Unschedulable, images: len(node.Status.Images) > 0, allocatable: amountsOf(node.Status.Allocatable)}
+	f := nodeFacts{open: !node.Spec.Unschedulable, images: len(node.Status.Images) > 0, allocatable: podresources.Of(node.Status.Allocatable)}
 	for i := range node.Spec.Taints {
 		if node.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
 			f.avoided = true
@@ -97,7 +101,7 @@ func factsOf(node *corev1.Node) nodeFacts {
 func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
 	on := &nodePods{n: len(pods)}
 	for _, pod := range pods {
-		on.used = on.used.plus(requestsOf(pod), 1)
+		on.used = on.used.Plus(podresources.Requests(pod), 1)
 		on.assumed = on.assumed.plus(assumedRequests(pod), 1)
 	}
 	return nodeState{node: node, nodeFacts: factsOf(node), on: on, listed: pods}
@@ -150,6 +154,7 @@ var filters = [...]struct {
 	{nodeUnschedulable, (*cycle).filterUnschedulable},
 	{taintToleration, (*cycle).filterTaints},
 	{nodeAffinity, (*cycle).filterAffinity},
+	{nodePorts, (*cycle).filterPorts},
 	{nodeResourcesFit, (*cycle).filterResources},
 	{volumeRestrictions, (*cycle).filterRestrictions},
 	{nodeVolumeLimits, (*cycle).filterLimits},

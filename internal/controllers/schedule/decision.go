@@ -56,6 +56,8 @@ func (c *cycle) attribute(r *NodeResult, node *corev1.Node) {
 	switch r.Plugin {
 	case nodeUnschedulable, taintToleration, nodeAffinity, nodeResourcesFit:
 		r.Rule = "SCHED-024"
+	case nodePorts:
+		r.Rule = "SCHED-316"
 	case podTopologySpread:
 		r.Rule = map[string]string{reasonNoDomain: "SCHED-304", reasonSpread: "SCHED-305"}[r.Reasons[0]]
 	case interPodAffinity:

@@ -42,6 +42,21 @@ func (c *cycle) filterAffinity(at *nodeState) status {
 	return status{}
 }
 
+// filterPorts rejects a node on which another pod has a port that the pod needs.
+func (c *cycle) filterPorts(at *nodeState) status {
+	// SCHED-316: a conflict ends when the other pod goes.
+	if c.hostPorts && slices.ContainsFunc(at.pods(), func(other *corev1.Pod) bool { return sharePort(c.pod, other) }) {
+		return reject(reasonPorts)
+	}
+	return status{}
+}
+
+// sharePort reports whether two pods need the same port of a node.
+func sharePort(a, b *corev1.Pod) bool {
+	_, conflict := objects.HostPortConflict(a, b)
+	return conflict
+}
+
 // filterResources rejects a node without enough free resources.
 func (c *cycle) filterResources(at *nodeState) status {
 	if len(at.allocatable) == 0 {

@@ -212,6 +212,13 @@ func requesting(name, cpu, memory string) *corev1.Pod {
 	return pod
 }
 
+// withPort is a pod that needs a port of its node.
+func withPort(name string, port int32, address string) *corev1.Pod {
+	pod := fake.Pod(name, uid(name))
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port, HostIP: address}}
+	return pod
+}
+
 // wants requires a node field in the pod's affinity.
 func wants(field, value string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {

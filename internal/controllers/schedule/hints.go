@@ -65,7 +65,7 @@ func mayHelp(plugin string, pod *corev1.Pod, c change) bool {
 }
 
 // reactToNodes are the plugins that react to new nodes but did not register for changes of taints.
-var reactToNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone, interPodAffinity}
+var reactToNodes = []string{nodeAffinity, nodePorts, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone, interPodAffinity}
 
 // taintsChanged reports whether the taints of a node changed, or it is no longer cordoned.
 func (c change) taintsChanged() bool {
@@ -94,6 +94,7 @@ var hints = map[string]func(pod *corev1.Pod, c change) bool{
 	nodeUnschedulable:  hintUnschedulable,
 	taintToleration:    hintTaints,
 	nodeAffinity:       hintAffinity,
+	nodePorts:          hintPorts,
 	nodeResourcesFit:   hintResources,
 	volumeRestrictions: hintRestrictions,
 	nodeVolumeLimits:   hintLimits,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // nodesOf returns a node before and after a change; before is nil for a new node.
@@ -59,26 +60,37 @@ func hintAffinity(pod *corev1.Pod, c change) bool {
 	return objects.SelectsNode(pod, now) && (before == nil || !objects.SelectsNode(pod, before))
 }
 
+// hintPorts reports whether a pod that had one of the pod's ports left its node, or a node is new (SCHED-317).
+func hintPorts(pod *corev1.Pod, c change) bool {
+	switch {
+	case c.kind == api.Pod && c.what == deleted:
+		gone := c.old.(*corev1.Pod)
+		return placed(gone) && sharePort(pod, gone)
+	case c.kind == api.Node:
+		return c.what == added
+	}
+	return false
+}
+
 // hintResources reports whether a pod left its node, or a large enough node has more of a resource that the pod needs.
 func hintResources(pod *corev1.Pod, c change) bool {
 	switch {
 	case c.kind == api.Pod && c.what == deleted:
-		gone := c.old.(*corev1.Pod)
-		return gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != ""
+		return placed(c.old.(*corev1.Pod))
 	case c.kind == api.Pod && c.what == updated:
 		return needsLess(pod, c.old.(*corev1.Pod), c.new.(*corev1.Pod))
 	case c.kind != api.Node:
 		return false
 	}
 	before, now := nodesOf(c)
-	requests, allocatable := requestsOf(pod), amountsOf(now.Status.Allocatable)
+	requests, allocatable := podresources.Requests(pod), podresources.Of(now.Status.Allocatable)
 	if reasons, _ := lacking(requests, nil, allocatable, 0); len(reasons) > 0 {
 		return false
 	}
 	if before == nil {
 		return true
 	}
-	had := amountsOf(before.Status.Allocatable)
+	had := podresources.Of(before.Status.Allocatable)
 	grew := func(name corev1.ResourceName) bool {
 		limit, limited := had[name]
 		now, still := allocatable[name]
@@ -95,7 +107,7 @@ func hintResources(pod *corev1.Pod, c change) bool {
 // needsLess reports whether a pod on a node now requests less of a resource that the waiting pod needs, or the waiting pod itself requests
 // less of anything.
 func needsLess(waiting, old, pod *corev1.Pod) bool {
-	before, now := requestsOf(old), requestsOf(pod)
+	before, now := podresources.Requests(old), podresources.Requests(pod)
 	if pod.UID == waiting.UID {
 		for name, amount := range before {
 			if now[name] < amount {
@@ -107,7 +119,7 @@ func needsLess(waiting, old, pod *corev1.Pod) bool {
 	if pod.Spec.NodeName == "" {
 		return false
 	}
-	for name, amount := range requestsOf(waiting) {
+	for name, amount := range podresources.Requests(waiting) {
 		if amount > 0 && now[name] < before[name] {
 			return true
 		}

@@ -157,6 +157,8 @@ func TestFilterOther(t *testing.T) {
 			with(fake.Pod("p"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), nil, reasonAffinity, unresolvable},
 		{"the name of a node", fake.Node("n1"), with(fake.Pod("p"), wants("metadata.name", "n2")), nil, reasonAffinity, unresolvable},
 		{"the name of this node", fake.Node("n1"), with(fake.Pod("p"), wants("metadata.name", "n1")), nil, "", success},
+		{"a taken port", fake.Node("n1"), withPort("p", 80, ""), []*corev1.Pod{withPort("q", 80, "")}, reasonPorts, unschedulable},
+		{"another port", fake.Node("n1"), withPort("p", 80, ""), []*corev1.Pod{withPort("q", 81, "")}, "", success},
 		{"no room", large, requesting("p", "1", "1Gi"), []*corev1.Pod{requesting("q", "1500m", "1Gi")}, "Insufficient cpu", unschedulable},
 		{"never room", large, requesting("p", "3", "8Gi"), nil, "Insufficient cpu, Insufficient memory", unresolvable},
 		{"too many", large, fake.Pod("p"), []*corev1.Pod{fake.Pod("q"), fake.Pod("r")}, "Too many pods", unschedulable},
@@ -171,17 +173,4 @@ func TestFilterOther(t *testing.T) {
 		require.Equal(t, tc.want, s.message(), "SCHED-024: %s", tc.name)
 		require.Equal(t, tc.code, s.code, "SCHED-024: %s", tc.name)
 	}
-}
-
-// TestRequests: what a pod needs of a node.
-func TestRequests(t *testing.T) {
-	pod := requesting("p", "1", "1Gi")
-	always := corev1.ContainerRestartPolicyAlways
-	pod.Spec.InitContainers = []corev1.Container{
-		{Name: "proxy", RestartPolicy: &always, Resources: resources("cpu", "500m")},
-		{Name: "setup", Resources: resources("cpu", "2")},
-	}
-	require.Equal(t, amounts{"cpu": 2500, "memory": 1 << 30}, requestsOf(pod), "the init container runs beside the one that stays")
-	pod.Spec.InitContainers[1].Resources = resources("cpu", "100m")
-	require.Equal(t, amounts{"cpu": 1500, "memory": 1 << 30}, requestsOf(pod))
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // podCache has the pods on each node: those bound to it and those assumed to be bound (SCHED-030). The zero value has none.
@@ -79,7 +80,7 @@ func (u *claimUses) add(node string, n int) {
 type nodePods struct {
 	pods []*cachedPod // in no order
 	n    int          // their number
-	used amounts
+	used podresources.Amounts
 	// assumed is the sum of what the pods count for in scores.
 	assumed assumedAmounts
 }
@@ -129,7 +130,7 @@ func (c *podCache) add(key string, pod *corev1.Pod, node string, claims claimKey
 	c.pods[key] = cached
 	on.pods = append(on.pods, cached)
 	on.n++
-	on.used = on.used.plus(requestsOf(pod), 1)
+	on.used = on.used.Plus(podresources.Requests(pod), 1)
 	on.assumed = on.assumed.plus(assumedRequests(pod), 1)
 	if len(requiredAntiAffinity(pod)) > 0 {
 		c.exclusive[key] = cached.placed()
@@ -183,7 +184,7 @@ func (c *podCache) remove(key string) bool {
 	if on.n == 0 {
 		*on = nodePods{pods: on.pods}
 	} else {
-		on.used = on.used.plus(requestsOf(pod), -1)
+		on.used = on.used.Plus(podresources.Requests(pod), -1)
 		on.assumed = on.assumed.plus(assumedRequests(pod), -1)
 	}
 	c.count(cached, -1)

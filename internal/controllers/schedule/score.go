@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // maxScore is the highest score of a plugin for a node.
@@ -160,7 +161,7 @@ func (c *cycle) scoreBalance(nodes []*nodeState) ([]int64, error) {
 }
 
 // balance returns 100 for a node that uses the same share of its cpu and memory, and less the more these differ.
-func balance(capacity assumedAmounts, used, more amounts) int64 {
+func balance(capacity assumedAmounts, used, more podresources.Amounts) int64 {
 	var shares []float64
 	for i, name := range scoredResources {
 		if have := capacity[i]; have != 0 {

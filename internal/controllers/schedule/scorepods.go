@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // weightedTerm is a preferred term of a pod's affinity to other pods. Its weight is negative for anti-affinity.
@@ -148,7 +150,7 @@ func (a assumedAmounts) plus(b assumedAmounts, n int64) assumedAmounts {
 }
 
 // unrequested are the requests that scores assume of a container without any (SCHED-124).
-var unrequested = amounts{corev1.ResourceCPU: 100, corev1.ResourceMemory: 200 << 20}
+var unrequested = podresources.Amounts{corev1.ResourceCPU: 100, corev1.ResourceMemory: 200 << 20}
 
 // assumedRequests returns what a pod counts for in the score of NodeResourcesFit.
 func assumedRequests(pod *corev1.Pod) assumedAmounts {
@@ -158,7 +160,7 @@ func assumedRequests(pod *corev1.Pod) assumedAmounts {
 		for i := range pod.Spec.Containers {
 			for j, name := range scoredResources {
 				if q, given := pod.Spec.Containers[i].Resources.Requests[name]; given {
-					a[j] += unitsOf(name, q)
+					a[j] += podresources.UnitsOf(name, q)
 				} else {
 					a[j] += unrequested[name]
 				}
@@ -166,7 +168,7 @@ func assumedRequests(pod *corev1.Pod) assumedAmounts {
 		}
 		return a
 	}
-	requests := sumRequests(pod, unrequested)
+	requests := podresources.RequestsWith(pod, unrequested)
 	for i, name := range scoredResources {
 		a[i] = requests[name]
 	}

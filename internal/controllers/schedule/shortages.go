@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // Shortage is a resource of which a node has too little for a pod.
@@ -35,8 +37,8 @@ func (ev *Evaluator) Shortages(pod *corev1.Pod, node string) []Shortage {
 		allocatable := at.node.Status.Allocatable[name]
 		all = append(all, Shortage{name, quantityOf(name, want, allocatable), quantityOf(name, free, allocatable), allocatable})
 	}
-	requests := requestsOf(pod)
-	names, tooMany, _ := lackingNames(requests, at.on.used, at.allocatable, at.on.n)
+	requests := podresources.Requests(pod)
+	names, tooMany, _ := podresources.Lacking(requests, at.on.used, at.allocatable, at.on.n)
 	if tooMany {
 		add(corev1.ResourcePods, 1, at.allocatable[corev1.ResourcePods]-int64(at.on.n))
 	}

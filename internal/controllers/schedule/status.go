@@ -54,6 +54,7 @@ const (
 	nodeUnschedulable = "NodeUnschedulable"
 	taintToleration   = "TaintToleration"
 	nodeAffinity      = "NodeAffinity"
+	nodePorts         = "NodePorts"
 	nodeResourcesFit  = "NodeResourcesFit"
 
 	nodeResourcesBalancedAllocation = "NodeResourcesBalancedAllocation"
@@ -71,6 +72,7 @@ const (
 	reasonUnschedulable = "node(s) were unschedulable"
 	reasonTaint         = "node(s) had untolerated taint(s)"
 	reasonAffinity      = "node(s) didn't match Pod's node affinity/selector"
+	reasonPorts         = "node(s) didn't have free ports for the requested pod ports" // SCHED-316
 
 	reasonSpread          = "node(s) didn't match pod topology spread constraints"     // SCHED-305
 	reasonNoDomain        = reasonSpread + " (missing required label)"                 // SCHED-304

@@ -1,12 +1,15 @@
 package schedule
 
-import "github.com/volsim/volsim/internal/core/intree"
+import (
+	"github.com/volsim/volsim/internal/core/intree"
+	"github.com/volsim/volsim/internal/core/podresources"
+)
 
 // undemanding reports whether the filters accept the pod on every node that accepts its requests. Then a search need not run them: it looks at
 // hundreds of nodes, most of which accept most pods. It is asked after preFilter.
 func (c *cycle) undemanding() bool {
 	spec := &c.pod.Spec
-	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+	if c.hostPorts || len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		return false
 	}
 	if !c.restrictions.skip || len(c.zones) > 0 || len(c.spread.constraints) > 0 || !c.affinity.skip {
@@ -45,7 +48,7 @@ func (c *cycle) reachedAnywhere() bool {
 }
 
 // accepts reports whether the node certainly accepts an undemanding pod with these requests.
-func (slot *nodeSlot) accepts(requests amounts) bool {
+func (slot *nodeSlot) accepts(requests podresources.Amounts) bool {
 	at := &slot.at
 	if !at.open || len(slot.limits) > 0 {
 		return false

@@ -31,6 +31,7 @@ func GenerateSchedule(seed uint64) Scheduling {
 	g.about = pick(g.generator, "bound", "bound", "static", "static", "provision", "provision", "limits", "disks", "anything", "anything", "crowd", "crowd", "crowd")
 	g.sort = g.IntN(4)
 	g.crowded = g.about == "crowd" || g.chance(4)
+	g.ports = g.chance(12)
 	if g.chance(40) {
 		g.nodes = nil
 	}
@@ -90,6 +91,7 @@ type schedulingGenerator struct {
 	about                           string
 	sort                            int      // that most disks are of
 	crowded                         bool     // pods have labels, affinity and spread constraints
+	ports                           bool     // pods need ports of their node
 	nodes, volumes, claims, classes []string // objects that exist from the beginning
 	used                            []string // claims of waiting pods
 }

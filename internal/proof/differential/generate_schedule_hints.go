@@ -18,7 +18,7 @@ type Change struct {
 func GenerateChange(seed uint64) Change {
 	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[api.Kind][]string{}}, about: "anything"}
 	g.sort = g.IntN(4)
-	g.crowded = g.chance(2)
+	g.crowded, g.ports = g.chance(2), g.chance(4)
 	if g.chance(3) {
 		g.about = "disks"
 	}

@@ -32,7 +32,25 @@ func (g *schedulingGenerator) pod(key string) *corev1.Pod {
 	if g.crowded {
 		g.sociable(pod)
 	}
+	if g.ports && g.chance(2) {
+		g.useHostPort(pod)
+	}
 	return pod
+}
+
+// useHostPort makes a pod need a port of its node.
+func (g *schedulingGenerator) useHostPort(pod *corev1.Pod) {
+	port := corev1.ContainerPort{ContainerPort: 80, HostPort: pick(g.generator, int32(80), 80, 80, 81, 0), Protocol: pick(g.generator, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP),
+		HostIP: pick(g.generator, "", "", "0.0.0.0", "10.0.0.1", "10.0.0.2")}
+	if !g.chance(5) {
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{port}
+		return
+	}
+	c := corev1.Container{Name: "i", Image: "i", Ports: []corev1.ContainerPort{port}}
+	if g.chance(2) {
+		c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	}
+	pod.Spec.InitContainers = []corev1.Container{c}
 }
 
 func (g *schedulingGenerator) podVolume(namespace string) corev1.Volume {

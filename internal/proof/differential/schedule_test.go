@@ -85,7 +85,7 @@ func scheduleThere(t *testing.T, cluster differential.Scheduling, run uint64) (s
 func TestScheduleHints(t *testing.T) {
 	plugins := []string{
 		names.VolumeBinding, names.VolumeRestrictions, names.VolumeZone, names.NodeVolumeLimits,
-		names.NodeAffinity, names.NodeUnschedulable, names.TaintToleration, names.NodeResourcesFit, names.PodTopologySpread, names.InterPodAffinity,
+		names.NodeAffinity, names.NodePorts, names.NodeUnschedulable, names.TaintToleration, names.NodeResourcesFit, names.PodTopologySpread, names.InterPodAffinity,
 	}
 	queued, reported := map[string]int{}, 0
 	synctest.Test(t, func(t *testing.T) {
@@ -157,6 +157,7 @@ func TestScheduleHappens(t *testing.T) {
 		"by VolumeBinding: pod has unbound immediate PersistentVolumeClaims", "waiting for ephemeral volume controller",
 		"bound to non-existent persistentvolume", "is being deleted", "by VolumeZone: node(s) had no available volume zone",
 		"by VolumeZone: persistentvolume",
+		"by NodePorts: node(s) didn't have free ports for the requested pod ports",
 		"by PodTopologySpread: node(s) didn't match pod topology spread constraints",
 		"by PodTopologySpread: node(s) didn't match pod topology spread constraints (missing required label)",
 		"by InterPodAffinity: node(s) didn't match pod affinity rules", "by InterPodAffinity: node(s) didn't match pod anti-affinity rules",

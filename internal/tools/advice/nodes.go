@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/podresources"
 )
 
 // nodes proposes, for each node, what removes every refusal of the scheduler, and another node like the first one that is only used up.
@@ -32,7 +32,7 @@ func (p *proposer) nodes(pod *corev1.Pod) {
 
 // lasting reports whether a new node like the one that the refusal is about would refuse, too.
 func lasting(r schedule.NodeResult) bool {
-	return !slices.Contains([]string{"NodeResourcesFit", "NodeVolumeLimits", "InterPodAffinity", "PodTopologySpread"}, r.Plugin)
+	return !slices.Contains([]string{"NodePorts", "NodeResourcesFit", "NodeVolumeLimits", "InterPodAffinity", "PodTopologySpread"}, r.Plugin)
 }
 
 // another returns a new node with the labels, taints and resources of a node.
@@ -68,9 +68,12 @@ func (p *proposer) fit(evaluator *schedule.Evaluator, pod *corev1.Pod, node *cor
 				does = append(does, fmt.Sprintf("remove taint %s from node %s", taint.Key, node.Name))
 				way.Commands = append(way.Commands, kubectl("taint", "nodes", node.Name, fmt.Sprintf("%s:%s-", taint.Key, taint.Effect)))
 			}
-		case "NodeResourcesFit", "NodeVolumeLimits":
+		case "NodePorts", "NodeResourcesFit", "NodeVolumeLimits":
 			frees, find := "make room", p.evictable
-			if r.Plugin == "NodeVolumeLimits" {
+			switch r.Plugin {
+			case "NodePorts":
+				frees, find = "free the host port", p.portHolder
+			case "NodeVolumeLimits":
 				frees, find = "free an attachment", p.attached
 			}
 			other, found := find(pod, node)
@@ -121,14 +124,12 @@ func (p *proposer) evictable(pod *corev1.Pod, node *corev1.Node) (found *corev1.
 	for _, other := range p.snapshot.Pods {
 		if other.Spec.NodeName == node.Name && !objects.Terminated(other) {
 			running = append(running, other)
-			for name, amount := range requests(other) {
-				lacking[name] += amount
-			}
+			lacking = lacking.Plus(requests(other), 1)
 		}
 	}
 	for name := range lacking {
 		if have, listed := node.Status.Allocatable[name]; listed {
-			lacking[name] -= amountOf(name, have)
+			lacking[name] -= podresources.UnitsOf(name, have)
 		} else {
 			delete(lacking, name) // the scheduler does not count it
 		}
@@ -143,6 +144,22 @@ func (p *proposer) evictable(pod *corev1.Pod, node *corev1.Node) (found *corev1.
 		}
 	}
 	return found, ok
+}
+
+// portHolder returns the pod on a node that has a port which another pod needs. ok is false if there are several.
+func (p *proposer) portHolder(pod *corev1.Pod, node *corev1.Node) (found *corev1.Pod, ok bool) {
+	for _, other := range p.snapshot.Pods {
+		if other.Spec.NodeName != node.Name || objects.Terminated(other) {
+			continue
+		}
+		if _, conflict := objects.HostPortConflict(pod, other); conflict {
+			if found != nil || other.DeletionTimestamp != nil {
+				return nil, false
+			}
+			found = other
+		}
+	}
+	return found, found != nil
 }
 
 // attached returns the pod with the fewest volumes of those on a node that use a volume of a driver that the other pod needs.
@@ -179,25 +196,11 @@ func (p *proposer) drivers(pod *corev1.Pod) (drivers []string) {
 }
 
 // less orders requests by CPU, then by memory.
-func less(a, b map[corev1.ResourceName]int64) bool {
+func less(a, b podresources.Amounts) bool {
 	return cmp.Or(cmp.Compare(a[corev1.ResourceCPU], b[corev1.ResourceCPU]), cmp.Compare(a[corev1.ResourceMemory], b[corev1.ResourceMemory])) < 0
 }
 
-// requests returns what the containers of a pod request, in the units of amountOf, and one of the pods that a node allows.
-func requests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
-	sum := map[corev1.ResourceName]int64{corev1.ResourcePods: 1}
-	for i := range pod.Spec.Containers {
-		for name, q := range pod.Spec.Containers[i].Resources.Requests {
-			sum[name] += amountOf(name, q)
-		}
-	}
-	return sum
-}
-
-// amountOf returns a quantity of a resource: thousandths of a CPU, and units of all others.
-func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
-	if name == corev1.ResourceCPU {
-		return q.MilliValue()
-	}
-	return q.Value()
+// requests returns what a pod requests, and one of the pods that a node allows.
+func requests(pod *corev1.Pod) podresources.Amounts {
+	return podresources.Requests(pod).Plus(podresources.Amounts{corev1.ResourcePods: 1}, 1)
 }
