@@ -73,3 +73,21 @@ func TestMissingFiles(t *testing.T) {
 		require.Contains(t, x.String(), "to do      "+tc.want, tc.cause)
 	}
 }
+
+// MNT-403: what to do about a pod that its node rejected.
+func TestRejectedPod(t *testing.T) {
+	for reason, todo := range map[string]string{
+		"NodeAffinity": "label node n1 (it has no label disk, the pod needs disk=ssd (node selector)), or let the scheduler choose a node",
+		"NodePorts":    "stop what uses the host port on the node, or let the scheduler choose a node",
+		"OutOfcpu":     "free up resources of the node, or let the scheduler choose a node",
+	} {
+		pod := fake.Pod("p", fake.OnNode("n1"))
+		pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: "Pod was rejected: Predicate " + reason + " failed: some reason"}
+		x, err := explain.New(reasons.SnapshotOf(t, pod, fake.Node("n1"))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
+		require.NoError(t, err)
+		require.Equal(t, "MNT-403", x.Rule, x.String())
+		require.Equal(t, "the kubelet of node n1 rejected it, and a rejected pod is not retried", x.Why)
+		require.Contains(t, x.String(), "to do      "+todo)
+	}
+}

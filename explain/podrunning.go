@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,9 +130,10 @@ func (x *explainer) anyHealthyNode() bool {
 
 // endedPod explains a pod that has succeeded or failed. One without a controller that failed waits for the user.
 func (x *explainer) endedPod(e *Explanation, pod *corev1.Pod) {
-	e.because("RECL-066", "its containers have terminated")
-	if pod.Status.Reason == attachmentLimit {
-		e.because("MNT-383", fmt.Sprintf("the kubelet of node %s rejected it, and a rejected pod is not retried", pod.Spec.NodeName))
+	if _, rejected := strings.CutPrefix(pod.Status.Message, "Pod was rejected: "); rejected {
+		x.rejectedPod(e, pod)
+	} else {
+		e.because("RECL-066", "its containers have terminated")
 	}
 	if text := joined(pod.Status.Reason, pod.Status.Message); text != "" {
 		e.Notes = append(e.Notes, text)
@@ -144,6 +146,26 @@ func (x *explainer) endedPod(e *Explanation, pod *corev1.Pod) {
 	if claims := objects.ClaimsOf(pod); len(claims) > 0 {
 		e.Notes = append(e.Notes, "its claims cannot be deleted before it is deleted (PROT-026)")
 	}
+}
+
+// rejectedPod explains a pod that its node did not run.
+func (x *explainer) rejectedPod(e *Explanation, pod *corev1.Pod) {
+	rule, node := "MNT-403", x.nodes[pod.Spec.NodeName]
+	switch reason := pod.Status.Reason; {
+	case reason == attachmentLimit:
+		rule = "MNT-383"
+	case reason == "NodeAffinity" && node != nil && !objects.SelectsNode(pod, node):
+		e.todo(fmt.Sprintf("label node %s (it has %s, the pod needs %s), or let the scheduler choose a node", node.Name, describeNamed(node, selectionKeys(pod)), describeSelection(pod)))
+	case reason == "NodePorts":
+		e.todo("stop what uses the host port on the node, or let the scheduler choose a node")
+	case strings.HasPrefix(reason, "OutOf"):
+		e.todo("free up resources of the node, or let the scheduler choose a node")
+	case reason == "TaintToleration":
+		e.todo("remove the NoExecute taint from the node, or let the pod tolerate it")
+	case reason == "SysctlForbidden":
+		e.todo("leave the sysctl out, or allow it in the configuration of the kubelet")
+	}
+	e.because(rule, fmt.Sprintf("the kubelet of node %s rejected it, and a rejected pod is not retried", pod.Spec.NodeName))
 }
 
 // joined joins two words or sentences with a blank, if both are there.

@@ -256,7 +256,8 @@ func TestShutDown(t *testing.T) {
 	w.node.ShutDown(map[int32]time.Duration{100: 10 * time.Second, 0: 10 * time.Second})
 	w.Advance(time.Minute)
 	want(t, "MNT-488: calls", w.calls()[:1], []string{"Unpublish h1"})
-	want(t, "MNT-488: phases", []corev1.PodPhase{w.phase("p1"), w.phase("p2")}, []corev1.PodPhase{corev1.PodFailed, corev1.PodFailed})
+	want(t, "MNT-488: phases", []corev1.PodPhase{w.phase("p1"), w.phase("p2")}, []corev1.PodPhase{corev1.PodSucceeded, corev1.PodSucceeded})
+	want(t, "MNT-488: condition", conditionOf(w.stored("p1"), corev1.DisruptionTarget), "True TerminationByKubelet: "+shutdownMessage)
 	want(t, "MNT-488: off", w.node.Running(), false)
 	want(t, "MNT-488: mounts", w.node.disk.Mounts(), nil)
 }

@@ -28,6 +28,12 @@ func (w *podWorker) end(phase corev1.PodPhase) {
 	}
 }
 
+// disrupt ends a pod for the sake of others. The reason and the message are those of a pod that fails, the last text is that of its condition DisruptionTarget.
+func (w *podWorker) disrupt(reason, message, disruption string) {
+	w.reason, w.message, w.disruption = reason, message, disruption
+	w.end("")
+}
+
 // reject ends a pod that the node cannot run (MNT-383).
 func (w *podWorker) reject(p *engine.Process, reason, text string) {
 	w.k.Event(p, w.pod, corev1.EventTypeWarning, reason, "%s", text)
@@ -65,6 +71,7 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 	k.node.runtime.remove(w.uid)
 	// MNT-387: the populator may now drop its volumes.
 	w.state = w.state.after(containersStopped)
+	w.signal.Broadcast()
 	k.populator.ticker.Arm()
 	if w.exit == "" {
 		w.exit = corev1.PodSucceeded
@@ -72,9 +79,17 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 			w.exit = corev1.PodFailed // the containers were lost, for example by a reboot
 		}
 	}
+	if w.disruption != "" && w.exit == corev1.PodSucceeded {
+		// MNT-407, MNT-488: its containers decide about the phase, and another phase has another reason.
+		w.reason, w.message = "", ""
+	}
 	how := w.ending(runs)
 	w.report(func(l *kubeletstatus.Lists, pod *corev1.Pod) corev1.PodStatus {
-		return kubeletstatus.Terminated(l, pod, how, w.exit, w.reason, w.message)
+		status := kubeletstatus.Terminated(l, pod, how, w.exit, w.reason, w.message)
+		if w.disruption != "" {
+			status = kubeletstatus.Disrupted(l, status, w.disruption)
+		}
+		return status
 	})
 }
 

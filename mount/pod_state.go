@@ -6,7 +6,8 @@ import "fmt"
 //
 //	syncing ──sync failed──────► retrying ──due──► syncing
 //	syncing ──sync succeeded──► synced ──due──► syncing
-//	syncing, retrying, synced ──end requested──► stopping ──containers stopped──► unmounting ──volumes unmounted──► finished
+//	syncing ──refused──► rejected
+//	syncing, retrying, synced, rejected ──end requested──► stopping ──containers stopped──► unmounting ──volumes unmounted──► finished
 //
 // A periodic sync would find the same again, so it is skipped until something changes.
 type podState int
@@ -18,6 +19,8 @@ const (
 	podRetrying
 	// podSynced: the last sync succeeded, and the next one comes when it may find something new (MNT-009: a multiple of SyncPeriod later).
 	podSynced
+	// podRejected: the node does not run the pod, which keeps its status until it changes (MNT-404).
+	podRejected
 	// podStopping: the pod gets no more containers and no more volumes; its containers are stopping (MNT-062, MNT-387).
 	podStopping
 	// podUnmounting: no container of the pod runs or ever will; its volumes are unmounted (MNT-387).
@@ -33,6 +36,7 @@ const (
 	syncFailed podEvent = iota
 	syncSucceeded
 	syncDue
+	refused
 	endRequested
 	containersStopped
 	volumesUnmounted
@@ -43,6 +47,7 @@ var podTransitions = map[podState]map[podEvent]podState{
 	podSyncing: {
 		syncFailed:    podRetrying, // MNT-009: another sync soon
 		syncSucceeded: podSynced,   // MNT-009: the periodic sync
+		refused:       podRejected, // MNT-403
 		endRequested:  podStopping, // MNT-356: what the sync waits for is canceled
 	},
 	podRetrying: {
@@ -52,6 +57,9 @@ var podTransitions = map[podState]map[podEvent]podState{
 	podSynced: {
 		syncDue:      podSyncing,
 		endRequested: podStopping,
+	},
+	podRejected: {
+		endRequested: podStopping, // MNT-404
 	},
 	podStopping: {
 		containersStopped: podUnmounting, // MNT-387: from here on the populator may drop its volumes
@@ -75,4 +83,7 @@ func (s podState) after(e podEvent) podState {
 func (s podState) ending() bool { return s >= podStopping }
 
 // containersGone reports whether no container of the pod runs or ever will (MNT-387).
-func (s podState) containersGone() bool { return s >= podUnmounting }
+func (s podState) containersGone() bool { return s >= podUnmounting || s == podRejected }
+
+// mounts reports whether volumes are mounted for the pod (MNT-062, MNT-404).
+func (s podState) mounts() bool { return s < podRejected }

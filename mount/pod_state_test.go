@@ -18,6 +18,8 @@ func TestPodTransitions(t *testing.T) {
 		{"MNT-356", podSyncing, endRequested, podStopping},
 		{"MNT-356", podRetrying, endRequested, podStopping},
 		{"MNT-356", podSynced, endRequested, podStopping},
+		{"MNT-403", podSyncing, refused, podRejected},
+		{"MNT-404", podRejected, endRequested, podStopping},
 		{"MNT-387", podStopping, containersStopped, podUnmounting},
 		{"MNT-387", podUnmounting, volumesUnmounted, podFinished},
 	}
@@ -57,6 +59,7 @@ func TestPodStates(t *testing.T) {
 		{"MNT-060", podSyncing, false, false},
 		{"MNT-060", podRetrying, false, false},
 		{"MNT-060", podSynced, false, false},
+		{"MNT-404", podRejected, false, true},
 		{"MNT-062", podStopping, true, false},
 		{"MNT-387", podUnmounting, true, true},
 		{"MNT-387", podFinished, true, true},

@@ -41,9 +41,11 @@ type podWorker struct {
 	initialized bool
 	// exit is the phase in which the containers ended by themselves, or Failed for a rejected pod; "" otherwise.
 	exit corev1.PodPhase
-	// reason and message are those of a rejection or a node shutdown.
-	reason, message string
-	status          podStatus
+	// refusal is why the node rejects the pod.
+	refusal refusal
+	// reason and message are those of a rejection or a node shutdown, disruption is the message of the condition DisruptionTarget that goes with it.
+	reason, message, disruption string
+	status                      podStatus
 	// wait is the current wait for the volumes, or the last one.
 	wait *poll
 
@@ -74,6 +76,9 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	w.key = name[len(podOf):]
 	w.volumesDir, w.pluginsDir = k.layout.PodVolumes(pod.UID), k.layout.PodPlugins(pod.UID)
 	k.workers[pod.UID] = w
+	if k.mustAdmit(pod) {
+		w.refusal = k.refusalOf(pod, k.knownNode())
+	}
 	w.makeTicker(ticker)
 	k.node.nodes.watchObjects(w)
 	k.actor.Go(name, w.run)
@@ -87,6 +92,10 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 // run leads the pod through its states. Many workers wait at the same time, so the waits of a pod that runs well are made with WaitThen:
 // each of the following functions is the next step of the worker, and the last thing it does is to begin the wait for the one after it.
 func (w *podWorker) run(p *engine.Process) {
+	if w.refusal.refuses() && !w.state.ending() && !w.admit(p) {
+		w.rejectNow(p)
+		return
+	}
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status comes first.
 		w.report(kubeletstatus.Waiting)

@@ -10,6 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
+const shutdownMessage = "Pod was terminated in response to imminent node shutdown."
+
 // ShutDown shuts the node down gracefully: it ends the pods group by group, those of the lowest priority first, and then powers the node
 // off (MNT-488). graceByPriority maps the lowest priority of each group to the time that its pods have to stop and to unmount their
 // volumes. Pods of a lower priority belong to the first group. Without groups, the node is powered off at once. If the kubelet does not
@@ -25,9 +27,8 @@ func (n *Node) ShutDown(graceByPriority map[int32]time.Duration) {
 		for i, priority := range priorities {
 			var workers []*podWorker
 			for _, uid := range sorted(k.workers) {
-				if w := k.workers[uid]; w.state != podFinished && shutdownGroup(w.pod, priorities) == i {
-					w.reason, w.message = "Terminated", "Pod was terminated in response to imminent node shutdown."
-					w.end(corev1.PodFailed)
+				if w := k.workers[uid]; w.state != podFinished && w.state != podRejected && shutdownGroup(w.pod, priorities) == i {
+					w.disrupt("Terminated", shutdownMessage, shutdownMessage)
 					workers = append(workers, w)
 				}
 			}

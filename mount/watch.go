@@ -28,6 +28,9 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	w.repair()
 	w.reconcileGates()
 	switch {
+	case w.state == podRejected && (changed || pod.DeletionTimestamp != nil):
+		// MNT-404: now the pod ends like every other.
+		w.end(corev1.PodFailed)
 	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
 		w.end("")
 	case changed:

@@ -82,6 +82,10 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 		condition(corev1.PodReady, corev1.ConditionFalse, why),
 		condition(corev1.ContainersReady, corev1.ConditionFalse, why),
 	)
+	if find(status.Conditions, corev1.PodInitialized) < 0 {
+		// MNT-404: a rejected pod has no conditions.
+		status.Conditions = l.with(status.Conditions, initializedAs(pod, &status))
+	}
 	for i := range status.Conditions {
 		// One that was False has another reason now.
 		switch c := &status.Conditions[i]; {
@@ -92,6 +96,13 @@ func Terminated(l *Lists, pod *corev1.Pod, how Ending, phase corev1.PodPhase, re
 			c.Status, c.Reason, c.Message = corev1.ConditionTrue, why, ""
 		}
 	}
+	return status
+}
+
+// Disrupted adds to the status of a pod that its kubelet has stopped why (MNT-407, MNT-488).
+func Disrupted(l *Lists, status corev1.PodStatus, message string) corev1.PodStatus {
+	status.Conditions = l.with(status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: corev1.PodReasonTerminationByKubelet, Message: message})
 	return status
 }
 

@@ -25,10 +25,16 @@ func Merge(l *Lists, stored, known *corev1.PodStatus) corev1.PodStatus {
 			merged.Conditions = append(merged.Conditions, *c)
 		}
 	}
+	ends := Terminal(known.Phase) && !Terminal(stored.Phase)
 	for i := range known.Conditions {
-		if c := &known.Conditions[i]; owned(c) {
-			merged.Conditions = append(merged.Conditions, *c)
+		c := &known.Conditions[i]
+		if ends && c.Reason == corev1.PodReasonTerminationByKubelet {
+			// MNT-407: the condition of a disruption is written with the end of the pod, whoever wrote it before.
+			merged.Conditions = slices.DeleteFunc(merged.Conditions, func(other corev1.PodCondition) bool { return other.Type == c.Type })
+		} else if !owned(c) {
+			continue
 		}
+		merged.Conditions = append(merged.Conditions, *c)
 	}
 	merged.Conditions = l.share(merged.Conditions)
 	return merged

@@ -157,6 +157,10 @@ func Complete(l *Lists, status *corev1.PodStatus, pod *corev1.Pod, now time.Time
 	}
 	status.ObservedGeneration = pod.Generation
 	status.Conditions = l.own(status.Conditions, pod.Status.Conditions)
+	if find(status.Conditions, corev1.PodScheduled) < 0 {
+		// MNT-408: a pod that names its node itself.
+		status.Conditions = l.with(status.Conditions, condition(corev1.PodScheduled, corev1.ConditionTrue, ""))
+	}
 	status.InitContainerStatuses = unshared(status.InitContainerStatuses, pod.Status.InitContainerStatuses)
 	status.ContainerStatuses = unshared(status.ContainerStatuses, pod.Status.ContainerStatuses)
 	status.EphemeralContainerStatuses = unshared(status.EphemeralContainerStatuses, pod.Status.EphemeralContainerStatuses)

@@ -49,15 +49,15 @@ func testPodStatuses(t *testing.T, lists *Lists) {
 		conditions string
 		container  corev1.ContainerStatus
 	}{
-		{"MNT-384", Waiting, corev1.PodPending, "PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False ",
+		{"MNT-384 MNT-408", Waiting, corev1.PodPending, "PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False PodScheduled=True ",
 			corev1.ContainerStatus{Image: "registry/app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}},
-		{"MNT-380", Running, corev1.PodRunning, "PodReadyToStartContainers=True Initialized=True Ready=True ContainersReady=True ",
+		{"MNT-380", Running, corev1.PodRunning, "PodReadyToStartContainers=True Initialized=True Ready=True ContainersReady=True PodScheduled=True ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0", Ready: true,
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}},
 		{"MNT-387 MNT-373", func(l *Lists, pod *corev1.Pod) corev1.PodStatus {
 			return Terminated(l, pod, Exited, corev1.PodFailed, "", "")
 		}, corev1.PodFailed,
-			"PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False ",
+			"PodReadyToStartContainers=False Initialized=True Ready=False ContainersReady=False PodScheduled=True ",
 			corev1.ContainerStatus{Image: "registry/app:latest", ImageID: "registry/app:latest", ContainerID: "fakeRuntime://p_ns_u_0_main_0",
 				Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error",
 					ContainerID: "fakeRuntime://p_ns_u_0_main_0", StartedAt: at, FinishedAt: at}}}},

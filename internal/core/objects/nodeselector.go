@@ -49,3 +49,11 @@ func Tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
 	}
 	return t.Key != "" && (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
 }
+
+// criticalPriority is the lowest priority of a critical pod.
+const criticalPriority = 2_000_000_000
+
+// IsCriticalPod reports whether a kubelet makes room for a pod (MNT-407).
+func IsCriticalPod(pod *corev1.Pod) bool {
+	return pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority
+}

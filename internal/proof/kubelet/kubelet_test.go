@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -15,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -27,6 +30,9 @@ const (
 	node   = "n1"
 	driver = "disk.example.com"
 )
+
+// settled is when a kubelet has looked after its pods for the first time. Until then it reports the end of none.
+const settled = 3 * time.Second
 
 var (
 	only = flag.String("only", "", "run the scenario of this name only")
@@ -61,6 +67,8 @@ func TestKubelet(t *testing.T) {
 	for _, s := range []side{real.side, ours.side} {
 		require.Eventually(t, func() bool { return s.ready(t) }, time.Minute, 100*time.Millisecond, s.name)
 	}
+	sameResources(t, real.side, ours.side)
+	time.Sleep(settled)
 	for _, sc := range scenarios {
 		if *only != "" && sc.name != *only {
 			continue
@@ -99,6 +107,19 @@ func (s side) ready(t *testing.T) bool {
 		}
 	}
 	return false
+}
+
+// sameResources gives the simulated node the resources of the other one, and both an extended one.
+func sameResources(t *testing.T, real, ours side) {
+	n, err := real.client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	require.NoError(t, err)
+	n.Status.Capacity["example.com/token"], n.Status.Allocatable["example.com/token"] = resource.MustParse("2"), resource.MustParse("2")
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": n.Status.Capacity, "allocatable": n.Status.Allocatable}})
+	require.NoError(t, err)
+	for _, s := range []side{real, ours} {
+		_, err = s.client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+	}
 }
 
 // play plays a scenario, and returns what the kubelet reported.
@@ -175,6 +196,15 @@ func remove(pod string, options metav1.DeleteOptions) func(*testing.T, side, str
 		if err := s.client.CoreV1().Pods(namespace).Delete(t.Context(), pod, options); err != nil && !apierrors.IsNotFound(err) {
 			require.NoError(t, err)
 		}
+	}
+}
+
+// label gives a pod a label.
+func label(pod string) func(*testing.T, side, string) {
+	return func(t *testing.T, s side, namespace string) {
+		patch := []byte(`{"metadata": {"labels": {"example.com/changed": "yes"}}}`)
+		_, err := s.client.CoreV1().Pods(namespace).Patch(t.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{})
+		require.NoError(t, err)
 	}
 }
 

@@ -50,9 +50,6 @@ func statusOf(pod *corev1.Pod) string {
 		fmt.Fprintf(&b, " generation %d", pod.Status.ObservedGeneration)
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			continue
-		}
 		fmt.Fprintf(&b, "\n  %s=%s", c.Type, c.Status)
 		if c.Reason != "" || c.Message != "" {
 			fmt.Fprintf(&b, " (%s: %s)", c.Reason, c.Message)

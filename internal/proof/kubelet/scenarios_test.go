@@ -197,6 +197,71 @@ var scenarios = []scenario{
 		{create(pod("p", `containers: [{name: c, image: i, env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: B, value: "$(A)-$(C)"}], volumeMounts: [{name: v, mountPath: /v, subPathExpr: "$(B)"}]}], volumes: [{name: v, emptyDir: {}}]`)), later},
 		{remove("p", graceful), later},
 	}},
+	{"wrong-node", []step{
+		{create(pod("p", `nodeName: n1, nodeSelector: {a: b}, containers: [{name: c, image: i}]`)), soon},
+		{label("p"), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"wrong-node-with-volumes", []step{
+		{create(claim("data", "standard")), 0},
+		{create(pod("p", `nodeName: n1, nodeSelector: {a: b}, initContainers: [{name: first, image: i}], containers: [{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}],
+			volumes: [{name: v, persistentVolumeClaim: {claimName: data}}], readinessGates: [{conditionType: example.com/ok}]`)), later},
+		{label("p"), soon},
+		{remove("p", atOnce), soon},
+	}},
+	{"wrong-node-by-affinity", []step{
+		{create(pod("p", `nodeName: n1, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+			{matchExpressions: [{key: a, operator: Exists}]}]}}}, containers: [{name: c, image: i}]`)), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"wrong-node-kept-by-finalizer", []step{
+		{create(`{apiVersion: v1, kind: Pod, metadata: {name: p, finalizers: [example.com/keep]}, spec: {nodeName: n1, nodeSelector: {a: b}, containers: [{name: c, image: i}]}}`), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"wrong-system", []step{
+		{create(pod("p", `nodeName: n1, os: {name: windows}, containers: [{name: c, image: i}]`)), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"wrong-system-by-label", []step{
+		{create(`{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {kubernetes.io/os: windows}}, spec: {nodeName: n1, containers: [{name: c, image: i}]}}`), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"taken-port", []step{
+		{create(pod("a", `nodeName: n1, containers: [{name: c, image: i, ports: [{containerPort: 80, hostPort: 8080}]}]`)), soon},
+		{create(pod("b", `nodeName: n1, containers: [{name: c, image: i, ports: [{containerPort: 81, hostPort: 8080, hostIP: 127.0.0.1}]}]`)), soon},
+		{create(pod("d", `nodeName: n1, containers: [{name: c, image: i, ports: [{containerPort: 81, hostPort: 8080, protocol: UDP}]}]`)), soon},
+		{remove("a", graceful), soon},
+		{create(pod("e", `nodeName: n1, nodeSelector: {a: b}, containers: [{name: c, image: i, ports: [{containerPort: 81, hostPort: 8080}]}]`)), soon},
+	}},
+	{"taken-port-of-sidecar", []step{
+		{create(pod("a", `nodeName: n1, hostNetwork: true, initContainers: [{name: z, image: i, restartPolicy: Always, ports: [{containerPort: 8081}]}], containers: [{name: c, image: i}]`)), soon},
+		{create(pod("b", `nodeName: n1, containers: [{name: c, image: i, ports: [{containerPort: 81, hostPort: 8081}]}]`)), soon},
+	}},
+	{"too-little-cpu", []step{
+		{create(pod("p", `nodeName: n1, nodeSelector: {a: b}, containers: [{name: c, image: i, resources: {requests: {cpu: "1000", memory: 100Ti}}}]`)), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"too-little-memory", []step{
+		{create(pod("p", `nodeName: n1, containers: [{name: c, image: i, resources: {requests: {memory: 100Ti}}}]`)), soon},
+		{remove("p", graceful), soon},
+	}},
+	{"preempted", []step{
+		{create(pod("a", `nodeName: n1, containers: [{name: c, image: i, resources: {limits: {example.com/token: 2}}}]`)), soon},
+		{create(pod("b", `nodeName: n1, containers: [{name: c, image: i, resources: {limits: {example.com/token: 1}}}]`)), soon},
+		{create(pod("d", `nodeName: n1, priorityClassName: system-node-critical, containers: [{name: c, image: i, resources: {limits: {example.com/token: 3}}}]`)), soon},
+		{create(pod("e", `nodeName: n1, priorityClassName: system-node-critical, containers: [{name: c, image: i, resources: {limits: {example.com/token: 1}}}]`)), later},
+		{create(pod("f", `nodeName: n1, containers: [{name: c, image: i, resources: {limits: {example.com/token: 1}}}]`)), soon},
+		{create(pod("g", `nodeName: n1, nodeSelector: {a: b}, priorityClassName: system-node-critical, containers: [{name: c, image: i, resources: {limits: {example.com/token: 3}}}]`)), soon},
+	}},
+	{"sysctls", []step{
+		{create(pod("p", `nodeName: n1, securityContext: {sysctls: [{name: kernel.shm_rmid_forced, value: "0"}]}, containers: [{name: c, image: i}]`)), soon},
+		{create(pod("q", `nodeName: n1, securityContext: {sysctls: [{name: kernel.msgmax, value: "10000000000"}]}, containers: [{name: c, image: i}]`)), soon},
+		{remove("q", graceful), soon},
+	}},
+	{"no-device", []step{
+		{create(pod("p", `nodeName: n1, containers: [{name: c, image: i, resources: {limits: {example.com/gpu: 1}}}]`)), soon},
+		{remove("p", graceful), soon},
+	}},
 	{"gate", []step{
 		{create(pod("p", `readinessGates: [{conditionType: example.com/ok}], containers: [{name: c, image: i}]`)), soon},
 		{remove("p", graceful), soon},
