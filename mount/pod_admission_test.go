@@ -88,7 +88,9 @@ func TestAdmission(t *testing.T) {
 		{"MNT-403", "a resource that the node does not list", nil, func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].Resources.Limits = fake.Node("n", fake.Allocatable("example.com/gpu", "1")).Status.Allocatable
 		}, nil, "", ""},
-		{"MNT-403", "number of pods", func(n *corev1.Node) { n.Status.Allocatable = fake.Node("n", fake.Allocatable("pods", "1")).Status.Allocatable }, nil, nil,
+		{"MNT-403", "number of pods", func(n *corev1.Node) {
+			n.Status.Allocatable = fake.Node("n", fake.Allocatable("pods", "1")).Status.Allocatable
+		}, nil, nil,
 			"OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"},
 		{"MNT-403", "another system", nil, func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }, nil, "PodOSNotSupported",
 			"Failed to admit pod as the OS field doesn't match node OS"},
