@@ -18,6 +18,10 @@ import (
 // A kubelet checks each pod that it sees for the first time, also one that the scheduler has placed: what the scheduler knew may be out of date, and a pod
 // may name its node itself.
 
+// rejectionTime is the time from when a kubelet sees a pod until it rejects it. SIM: upstream it takes some milliseconds. If it took none, a controller that
+// replaces rejected pods would go on forever at one instant.
+const rejectionTime = 100 * time.Millisecond
+
 // refusal is why a node rejects a pod. The zero value rejects none.
 type refusal struct {
 	reason, message string

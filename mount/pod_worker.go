@@ -92,9 +92,12 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 // run leads the pod through its states. Many workers wait at the same time, so the waits of a pod that runs well are made with WaitThen:
 // each of the following functions is the next step of the worker, and the last thing it does is to begin the wait for the one after it.
 func (w *podWorker) run(p *engine.Process) {
-	if w.refusal.refuses() && !w.state.ending() && !w.admit(p) {
-		w.rejectNow(p)
-		return
+	if w.refusal.refuses() {
+		p.Sleep(rejectionTime)
+		if !w.state.ending() && !w.admit(p) {
+			w.rejectNow(p)
+			return
+		}
 	}
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status comes first.

@@ -68,7 +68,7 @@ func (pp *populator) skips(uid types.UID) bool {
 	}
 	// MNT-062: later, a pod that ends gets no more volumes.
 	w, known := pp.k.workers[uid]
-	return !known || !w.state.mounts()
+	return !known || !w.state.mounts() || w.refusal.refuses()
 }
 
 // runtimeRemoved reports whether no container of the pod runs or ever will run.
