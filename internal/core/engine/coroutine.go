@@ -144,6 +144,36 @@ func (co *coroutine) handOver(onto *coroutine) bool {
 	return co.yield(struct{}{}) && !co.stopped
 }
 
+// continued takes the next event, on the stack of a process that is about to wait, and runs it if it is the end of that wait: then the process
+// goes on without a switch. Any other event is left to onto, nil for the caller of carry. A panic goes there, as that of any event.
+func (co *coroutine) continued(p *Process) (goesOn bool, onto *coroutine) {
+	e := co.engine
+	defer func() {
+		if value := recover(); value != nil {
+			e.panicked = value
+		}
+	}()
+	for {
+		e.ends()
+		if !e.takes() {
+			return false, nil
+		}
+		if !p.endsWait(e.taken.task) {
+			e.isTaken = true
+			return false, e.coroutine()
+		}
+		e.host = co
+		if !e.begins() {
+			return false, nil
+		}
+		e.taken.task.run()
+		if e.resumed == p {
+			e.resumed = nil
+			return true, nil
+		}
+	}
+}
+
 // kill unwinds the process that waits on the coroutine, which is idle then.
 func (co *coroutine) kill() {
 	e := co.engine

@@ -220,12 +220,26 @@ func (p *Process) kill() {
 // park suspends the process until run is called.
 func (p *Process) park() {
 	p.parked = true
-	alive := p.co.handOver(p.engine.coroutine())
+	goesOn, onto := p.co.continued(p)
+	alive := goesOn || p.co.handOver(onto)
 	p.parked = false
 	if !alive {
 		panic(killed{})
 	}
 	p.continues()
+}
+
+// endsWait reports whether the event of a task is the end of a wait of the process.
+func (p *Process) endsWait(t task) bool {
+	switch t := t.(type) {
+	case *Process:
+		return t == p
+	case *waiter:
+		return t == &p.waits
+	case *Timer:
+		return t.wait == &p.waits
+	}
+	return false
 }
 
 // String names the activity.
