@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/internal/core/reuse"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -36,7 +37,9 @@ func (c *Cluster) newTrace() (*trace.Trace, error) {
 	if limit < 0 {
 		limit = 1
 	}
-	return &trace.Trace{Limit: limit, Sink: checker.Observe}, nil
+	t := &trace.Trace{Limit: limit}
+	reuse.Check(checker, t)
+	return t, nil
 }
 
 // reachable reports whether the kubelet of a node runs and reaches the API server.

@@ -17,17 +17,16 @@ type Checker struct {
 	state    *state
 	watchers []Watcher
 	all      []watched
-	entry    trace.Entry // that is checked
 }
 
 // unused are the checkers of clusters of sweeps that were closed. They have forgotten these clusters.
 var unused sync.Pool
 
 func init() {
+	reuse.Check = func(checker, trace any) { reuse.Observe(trace, checker.(*Checker).observe) }
 	reuse.Checker = func(old any) {
 		c := old.(*Checker)
 		c.state.renew()
-		c.entry = trace.Entry{}
 		for i := range c.watchers {
 			w := &c.watchers[i]
 			if c.all[i].watch == 0 {
@@ -103,17 +102,18 @@ func isNamed(invariants []Invariant, name string) bool {
 }
 
 // Observe checks the next entry of the trace.
-func (c *Checker) Observe(e trace.Entry) {
+func (c *Checker) Observe(e trace.Entry) { c.observe(&e) }
+
+// observe is Observe for an entry that is not copied: it is large.
+func (c *Checker) observe(e *trace.Entry) {
 	s := c.state
 	// Deadlines before this entry come first.
 	c.Advance(e.Time)
-	if !concerns(&e) {
+	if !concerns(e) {
 		return
 	}
-	// An entry is large: it is copied here and where somebody keeps it.
-	c.entry = e
 	s.now = e.Time
-	s.apply(&c.entry)
+	s.apply(e)
 	called, written := e.Type == trace.Storage, e.Type == trace.Write && e.Old != e.New
 	if !called && !written && len(s.changed) == 0 {
 		return
@@ -122,13 +122,13 @@ func (c *Checker) Observe(e trace.Entry) {
 		watcher := &c.watchers[i]
 		switch {
 		case called && watcher.called != nil:
-			watcher.called(&c.entry)
+			watcher.called(e)
 		case called && watcher.Called != nil:
-			watcher.Called(e)
+			watcher.Called(*e)
 		case written && watcher.written != nil:
-			watcher.written(&c.entry)
+			watcher.written(e)
 		case written && watcher.Written != nil:
-			watcher.Written(e)
+			watcher.Written(*e)
 		}
 		if watcher.changed != nil {
 			for _, id := range s.changed {

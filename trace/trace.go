@@ -86,6 +86,8 @@ type Trace struct {
 	// Sink receives each entry as it happens. The default nil is none.
 	Sink func(Entry)
 
+	observe func(*Entry) // receives each entry that the trace keeps, before Sink
+
 	seq    uint64
 	chunks [][]Entry // of chunkLen entries each, the last one perhaps of fewer, so that entries are not moved
 	unused [][]Entry // chunks without entries
@@ -135,20 +137,30 @@ func (t *Trace) Seq() uint64 { return t.seq }
 func (t *Trace) Add(e Entry) {
 	t.seq++
 	e.Seq = t.seq
+	kept := t.keep(&e)
+	if t.observe != nil {
+		t.observe(kept)
+	}
 	if t.Sink != nil {
-		t.Sink(e)
+		t.Sink(*kept)
 	}
-	if t.Limit <= 0 || t.kept < t.Limit {
-		if t.kept%chunkLen == 0 {
-			t.chunks = append(t.chunks, t.chunk())
-		}
-		last := len(t.chunks) - 1
-		t.chunks[last] = append(t.chunks[last], e)
-		t.kept++
-		return
+}
+
+// keep adds an entry, in place of the oldest one at the limit.
+func (t *Trace) keep(e *Entry) *Entry {
+	if t.Limit > 0 && t.kept >= t.Limit {
+		kept := t.at(t.first)
+		*kept = *e
+		t.first = (t.first + 1) % t.Limit
+		return kept
 	}
-	*t.at(t.first) = e
-	t.first = (t.first + 1) % t.Limit
+	if t.kept%chunkLen == 0 {
+		t.chunks = append(t.chunks, t.chunk())
+	}
+	last := &t.chunks[len(t.chunks)-1]
+	*last = append(*last, *e)
+	t.kept++
+	return &(*last)[len(*last)-1]
 }
 
 // chunk returns a chunk without entries, with room for as many as the trace may still have in it.
@@ -167,6 +179,7 @@ func (t *Trace) chunk() []Entry {
 
 func init() {
 	reuse.Trace = func(to, from any) { to.(*Trace).takeOver(from.(*Trace)) }
+	reuse.Observe = func(t, observe any) { t.(*Trace).observe = observe.(func(*Entry)) }
 }
 
 // takeOver takes the memory of another trace.

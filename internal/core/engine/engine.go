@@ -63,6 +63,8 @@ type Engine struct {
 	api          *API
 	start        time.Time
 	now          time.Duration // since start
+	clock        time.Time     // the last result of Now, at clockAt
+	clockAt      time.Duration
 	seq          uint64
 	timers       eventHeap
 	stopped      int // number of timers that were stopped since dropStopped removed them
@@ -143,6 +145,7 @@ func New(cfg Config) (*Engine, error) {
 	e.timers.events, e.ready.items, e.passes.events, e.ended = kept.timers, kept.ready, kept.passes, kept.ended
 	e.earlier, e.observed, e.recorded = kept.earlier, kept.observed, kept.recorded
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
+	e.clock = e.start
 	e.noSkipping, e.assumeFiles, e.trace = cfg.NoSkipping, cfg.AssumeFiles, cfg.Trace
 	e.whole = kinds
 	switch {
@@ -198,7 +201,12 @@ func (e *Engine) Client(name string) *Process {
 func (e *Engine) Writer() string { return e.writer }
 
 // Now is the virtual time.
-func (e *Engine) Now() time.Time { return e.start.Add(e.now) }
+func (e *Engine) Now() time.Time {
+	if e.clockAt != e.now {
+		e.clock, e.clockAt = e.start.Add(e.now), e.now
+	}
+	return e.clock
+}
 
 // Elapsed returns the time that has passed since the start.
 func (e *Engine) Elapsed() time.Duration { return e.now }

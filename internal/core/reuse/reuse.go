@@ -5,5 +5,11 @@ package reuse
 // Trace makes a *trace.Trace without entries take over the memory of another, which is no longer used.
 var Trace func(to, from any)
 
+// Observe makes a func(*trace.Entry) receive each entry of a *trace.Trace, which is not copied for it.
+var Observe func(trace, observe any)
+
+// Check makes a *check.Checker observe a *trace.Trace.
+var Check func(checker, trace any)
+
 // Checker lets the next *check.Checker take over the memory of one that is no longer used.
 var Checker func(old any)

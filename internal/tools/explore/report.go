@@ -13,6 +13,7 @@ type sample struct {
 	Seed       int64
 	Choices    []engine.Choice
 	Outcome    Outcome
+	ID         string // of the outcome
 	Failed     bool
 	Violations []check.Violation
 }
@@ -50,7 +51,10 @@ type Report struct {
 
 // add adds a run.
 func (r *Report) add(s sample) {
-	r.addOutcome(Found{ID: s.Outcome.ID(), Count: 1, Failed: s.Failed, Seed: s.Seed, Choices: s.Choices, Outcome: s.Outcome})
+	if s.ID == "" {
+		s.ID = s.Outcome.ID()
+	}
+	r.addOutcome(Found{ID: s.ID, Count: 1, Failed: s.Failed, Seed: s.Seed, Choices: s.Choices, Outcome: s.Outcome})
 	r.addViolations(s)
 	r.sort()
 }

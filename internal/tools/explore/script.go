@@ -27,6 +27,9 @@ type Script struct {
 	Some bool
 
 	remains engine.Remains // of all runs
+	// newest is the outcome of the last run, and id its ID.
+	newest Outcome
+	id     string
 }
 
 // ReadScript reads a script. It returns the errors of script.Parse.
@@ -141,6 +144,10 @@ func (s *Script) report(result *script.Result, sample sample) Report {
 		r.Some = append(r.Some, l)
 	}
 	sample.Outcome, sample.Failed = newOutcome(objects, rest, nil), len(result.Failures) > 0
+	if sample.Outcome != s.newest {
+		s.newest, s.id = sample.Outcome, sample.Outcome.ID()
+	}
+	sample.ID = s.id
 	r.add(sample)
 	return r
 }
