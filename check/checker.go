@@ -17,6 +17,8 @@ type Checker struct {
 	state    *state
 	watchers []Watcher
 	all      []watched
+	// These are the watchers of entries and of time, in the order of watchers: most watch few things.
+	called, written, changed, timed []*Watcher
 }
 
 // unused are the checkers of clusters of sweeps that were closed. They have forgotten these clusters.
@@ -89,7 +91,27 @@ func New(invariants []Invariant, systems *backends.Set, reachable func(node stri
 			c.watchers[i] = inv.Watch(&View{c.state, &all[i]})
 		}
 	}
+	c.sort()
 	return c, nil
+}
+
+// sort lists the watchers by what they watch.
+func (c *Checker) sort() {
+	for i := range c.watchers {
+		w := &c.watchers[i]
+		if w.called != nil || w.Called != nil || w.changed != nil {
+			c.called = append(c.called, w)
+		}
+		if w.written != nil || w.Written != nil || w.changed != nil {
+			c.written = append(c.written, w)
+		}
+		if w.changed != nil {
+			c.changed = append(c.changed, w)
+		}
+		if w.due != nil || w.Passed != nil {
+			c.timed = append(c.timed, w)
+		}
+	}
 }
 
 func isNamed(invariants []Invariant, name string) bool {
@@ -115,11 +137,16 @@ func (c *Checker) observe(e *trace.Entry) {
 	s.now = e.Time
 	s.apply(e)
 	called, written := e.Type == trace.Storage, e.Type == trace.Write && e.Old != e.New
-	if !called && !written && len(s.changed) == 0 {
+	concerned := c.changed
+	switch {
+	case called:
+		concerned = c.called
+	case written:
+		concerned = c.written
+	case len(s.changed) == 0:
 		return
 	}
-	for i := range c.watchers {
-		watcher := &c.watchers[i]
+	for _, watcher := range concerned {
 		switch {
 		case called && watcher.called != nil:
 			watcher.called(e)
@@ -158,11 +185,10 @@ func (c *Checker) Advance(now time.Time) {
 		c.state.start = now
 	}
 	c.state.now, c.state.passed = now, now
-	for i := range c.watchers {
-		switch w := &c.watchers[i]; {
-		case w.due != nil:
+	for _, w := range c.timed {
+		if w.due != nil {
 			w.due.passed()
-		case w.Passed != nil:
+		} else {
 			w.Passed(now)
 		}
 	}

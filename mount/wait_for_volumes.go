@@ -35,9 +35,7 @@ func (k *kubelet) mountError(p *engine.Process, uid types.UID, used []string, ca
 		return nil
 	}
 	unattached, volumes := k.unattached(uid)
-	// MNT-352: the error lists what is missing at each stage.
-	err := fmt.Errorf("%s: %w", "unmounted volumes="+listed(unmounted)+", unattached volumes="+listed(unattached)+
-		", failed to process volumes="+listed(k.unprocessed(uid, used)), cause)
+	err := &mountFailure{unmounted, unattached, k.unprocessed(uid, used), cause}
 	if driver := k.registrar.limitReached(p, volumes); driver != "" {
 		k.registrar.refreshLimit(p, driver, "MNT-353")
 		// MNT-353: this replaces the error of the wait, whatever it was.
@@ -45,6 +43,21 @@ func (k *kubelet) mountError(p *engine.Process, uid types.UID, used []string, ca
 	}
 	return err
 }
+
+// mountFailure lists the volumes that are missing at each stage of a wait (MNT-352). Few of its texts are read.
+type mountFailure struct {
+	unmounted, unattached, unprocessed []string
+	cause                              error
+}
+
+// Error lists the volumes.
+func (f *mountFailure) Error() string {
+	return "unmounted volumes=" + listed(f.unmounted) + ", unattached volumes=" + listed(f.unattached) +
+		", failed to process volumes=" + listed(f.unprocessed) + ": " + f.cause.Error()
+}
+
+// Unwrap returns the error of the wait.
+func (f *mountFailure) Unwrap() error { return f.cause }
 
 // listed returns the names as fmt prints a list. fmt uses reflection for that.
 func listed(names []string) string { return "[" + strings.Join(names, " ") + "]" }

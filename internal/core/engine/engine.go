@@ -389,7 +389,7 @@ func (e *Engine) first(ev *event) bool {
 			e.givenUp = true
 			return false
 		}
-		*ev = e.ready.take(i)
+		e.ready.takeTo(ev, i)
 	case n > 0:
 		e.ready.popTo(ev)
 	case len(e.passes.events) > 0:

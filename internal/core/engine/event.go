@@ -38,17 +38,20 @@ func (a *event) turn() turn { return turn{a.rank, a.owner.index} }
 // readyList lists the events that are due now, in the order in which they became due.
 type readyList struct{ fifo[event] }
 
-// take removes the ith event. For i > 0 the last event moves into its position: the order is chosen by the caller anyway.
-func (r *readyList) take(i int) event {
+// takeTo removes the ith event into the memory of the caller. For i > 0 the last event moves into its position: the order is chosen by the
+// caller anyway.
+func (r *readyList) takeTo(ev *event, i int) {
 	if i == 0 {
-		return r.pop()
+		r.popTo(ev)
+		return
 	}
 	at, last := r.head+i, len(r.items)-1
-	ev := r.items[at]
-	r.items[at] = r.items[last]
+	*ev = r.items[at]
+	if at != last {
+		r.items[at] = r.items[last]
+	}
 	r.items[last] = event{}
 	r.items = r.items[:last]
-	return ev
 }
 
 // lastFirst moves the last event before all others.

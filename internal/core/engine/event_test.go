@@ -85,9 +85,10 @@ func TestReadyList(t *testing.T) {
 						return
 					}
 					i := rapid.IntRange(0, len(model)-1).Draw(t, "i")
-					got := ready.take(i)
+					var got event
+					ready.takeTo(&got, i)
 					if got.seq != model[i].seq {
-						t.Fatalf("take(%d) = %d, want %d", i, got.seq, model[i].seq)
+						t.Fatalf("takeTo(%d) = %d, want %d", i, got.seq, model[i].seq)
 					}
 					if i == 0 {
 						model = model[1:]

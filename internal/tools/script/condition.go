@@ -63,8 +63,12 @@ func (c condition) holds(got string) (bool, error) {
 	case "!~":
 		return !c.pattern.MatchString(got), nil
 	case "=", "!=":
-		order, comparable := compare(got, c.value)
-		return (got == c.value || comparable && order == 0) == (c.op == "="), nil
+		equal := got == c.value
+		if !equal {
+			order, comparable := compare(got, c.value)
+			equal = comparable && order == 0
+		}
+		return equal == (c.op == "="), nil
 	}
 	order, comparable := compare(got, c.value)
 	if !comparable {
@@ -139,6 +143,9 @@ func quoted(s string) string {
 
 // compare orders two values that are both numbers, quantities, durations or times.
 func compare(a, b string) (order int, ok bool) {
+	if !isNumeric(a) || !isNumeric(b) {
+		return 0, false
+	}
 	if x, err := time.ParseDuration(a); err == nil {
 		if y, err := time.ParseDuration(b); err == nil {
 			return int(min(max(x-y, -1), 1)), true
@@ -157,6 +164,11 @@ func compare(a, b string) (order int, ok bool) {
 		return 0, false
 	}
 	return x.Cmp(y), true
+}
+
+// isNumeric reports whether a text begins like a number, a quantity, a duration or a time. Errors of their parsers cost more than a comparison.
+func isNumeric(text string) bool {
+	return text != "" && (text[0] <= '9' && text[0] >= '0' || strings.IndexByte("+-.", text[0]) >= 0)
 }
 
 // isDate reports whether a text may be a time: it begins with a year and a hyphen. The error of time.Parse costs more than a comparison.

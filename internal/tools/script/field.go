@@ -3,7 +3,9 @@ package script
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/volsim/volsim/api"
@@ -42,7 +44,7 @@ var common = []shorthand{
 	{name: "finalizers", path: ".metadata.finalizers[*]"},
 	{name: "owner", path: ".metadata.ownerReferences[*].name"},
 	{name: "deleting", values: booleans,
-		read: func(doc *document) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
+		read: func(doc *document) string { return strconv.FormatBool(doc.value(deletionTimestamp) != "") }},
 }
 
 // shorthands holds the additional shorthands of each kind.
@@ -50,8 +52,8 @@ var shorthands = map[api.Kind][]shorthand{
 	api.PersistentVolume: {
 		{name: "phase", path: ".status.phase", values: volumePhases},
 		{name: "claim", read: func(doc *document) string {
-			if name := at(doc, ".spec.claimRef.name"); name != "" {
-				return at(doc, ".spec.claimRef.namespace") + "/" + name
+			if name := doc.value(claimName); name != "" {
+				return doc.value(claimNamespace) + "/" + name
 			}
 			return ""
 		}},
@@ -83,18 +85,18 @@ var shorthands = map[api.Kind][]shorthand{
 	api.Node: {
 		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
 		{name: "unschedulable", values: booleans,
-			read: func(doc *document) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
+			read: isTrue(".spec.unschedulable")},
 		{name: "taints", path: ".spec.taints[*].key"},
 		{name: "attached", path: ".status.volumesAttached[*].name"},
 		{name: "inuse", path: ".status.volumesInUse[*]"},
 	},
 	api.VolumeAttachment: {
-		{name: "attached", values: booleans, read: func(doc *document) string { return fmt.Sprint(at(doc, ".status.attached") == "true") }},
+		{name: "attached", values: booleans, read: isTrue(".status.attached")},
 		{name: "volume", path: ".spec.source.persistentVolumeName"},
 		{name: "node", path: ".spec.nodeName"},
 		{name: "attacher", path: ".spec.attacher"},
 		{name: "error", read: func(doc *document) string {
-			return at(doc, ".status.attachError.message") + at(doc, ".status.detachError.message")
+			return doc.value(attachError) + doc.value(detachError)
 		}},
 	},
 	api.StorageClass: {
@@ -102,7 +104,7 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "policy", path: ".reclaimPolicy"},
 		{name: "mode", path: ".volumeBindingMode"},
 		{name: "expandable", values: booleans,
-			read: func(doc *document) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
+			read: isTrue(".allowVolumeExpansion")},
 	},
 	api.CSINode: {{name: "drivers", path: ".spec.drivers[*].name"}},
 	api.Event: {
@@ -112,18 +114,23 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "by", path: ".source.component"},
 		{name: "count", path: ".count"},
 		{name: "object", read: func(doc *document) string {
-			return at(doc, ".involvedObject.kind") + "/" + at(doc, ".involvedObject.name")
+			return doc.value(involvedKind) + "/" + doc.value(involvedName)
 		}},
 	},
 }
 
-// at returns the value at a path that is known to be valid.
-func at(doc *document, text string) string {
-	p, err := readPath(text)
-	if err != nil {
-		return ""
-	}
-	return doc.value(p)
+// The paths that shorthands read.
+var (
+	deletionTimestamp          = mustReadPath(".metadata.deletionTimestamp")
+	claimNamespace, claimName  = mustReadPath(".spec.claimRef.namespace"), mustReadPath(".spec.claimRef.name")
+	attachError, detachError   = mustReadPath(".status.attachError.message"), mustReadPath(".status.detachError.message")
+	involvedKind, involvedName = mustReadPath(".involvedObject.kind"), mustReadPath(".involvedObject.name")
+)
+
+// isTrue returns a field that is true or false: the latter also if it is missing.
+func isTrue(text string) field {
+	p := mustReadPath(text)
+	return func(doc *document) string { return strconv.FormatBool(doc.value(p) == "true") }
 }
 
 // conditionPrefix begins a field that is the status of a condition: condition.Resizing=True.
@@ -183,9 +190,22 @@ func fieldNames(kind api.Kind) []string {
 // conditionStatus returns the status of the condition of that type, ignoring case like kubectl wait; "" if there is none.
 func conditionStatus(doc *document, name string) string {
 	for _, c := range doc.values(conditionsPath) {
-		if t := typePath.find(c); len(t) == 1 && strings.EqualFold(valueText(t[0]), name) {
+		if strings.EqualFold(typeOf(c), name) {
 			return statusPath.value(c)
 		}
+	}
+	return ""
+}
+
+// typeOf returns the type of a condition, "" for none.
+func typeOf(condition any) string {
+	if t, ok := condition.(typed); ok && t.Kind() == reflect.Struct {
+		if field, ok := member(t.Value, "type"); ok && field.Kind() == reflect.String {
+			return field.String()
+		}
+	}
+	if found := typePath.find(condition); len(found) == 1 {
+		return valueText(found[0])
 	}
 	return ""
 }
@@ -243,4 +263,28 @@ func unmet(doc *document, checks []fieldCheck) (string, error) {
 		}
 	}
 	return strings.Join(wrong, "; "), nil
+}
+
+// notMet is the error for an object that does not meet checks. Its text is made when it is read: stored objects never change.
+type notMet struct {
+	doc    *document
+	checks []fieldCheck
+}
+
+// Error is the text of unmet.
+func (e *notMet) Error() string {
+	text, _ := unmet(e.doc, e.checks)
+	return text
+}
+
+// meets returns a *notMet unless the object meets the checks.
+func meets(doc *document, checks []fieldCheck) error {
+	for _, c := range checks {
+		if ok, err := c.holds(c.read(doc)); err != nil {
+			return err
+		} else if !ok {
+			return &notMet{doc, checks}
+		}
+	}
+	return nil
 }

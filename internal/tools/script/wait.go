@@ -120,10 +120,7 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 			return err
 		}
 		doc := &document{obj: obj}
-		wrong, err := unmet(doc, checks)
-		if err == nil && wrong != "" {
-			err = errors.New(wrong)
-		}
+		err = meets(doc, checks)
 		if err == nil && isCondition && outdated(doc) {
 			err = errors.New("the condition is of an earlier generation")
 		}
