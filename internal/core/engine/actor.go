@@ -241,7 +241,7 @@ func (a *Actor) arm(d time.Duration, t *Timer) *Timer {
 		t.cause = by.id
 	}
 	// A dead actor gets no timer.
-	t.stopped = !a.engine.enqueue(d, event{task: t, owner: a, background: t.background, rank: t.rank})
+	t.stopped = !a.engine.enqueue(d, &event{task: t, owner: a, background: t.background, rank: t.rank})
 	return t
 }
 

@@ -263,7 +263,7 @@ type task interface{ run() }
 
 // schedule makes t due after d. Settle does not wait for background tasks. It returns false for a dead actor: then nothing is scheduled.
 func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool) bool {
-	return e.enqueue(d, event{task: t, owner: owner, background: background})
+	return e.enqueue(d, &event{task: t, owner: owner, background: background})
 }
 
 // scheduleFirst makes t due now, before whatever else is due.
@@ -274,7 +274,7 @@ func (e *Engine) scheduleFirst(t task, owner *Actor) {
 }
 
 // enqueue makes an event due after d, in the order of its rank; see schedule.
-func (e *Engine) enqueue(d time.Duration, ev event) bool {
+func (e *Engine) enqueue(d time.Duration, ev *event) bool {
 	if ev.owner != nil && !ev.owner.alive {
 		return false
 	}
@@ -291,17 +291,17 @@ func (e *Engine) enqueue(d time.Duration, ev event) bool {
 		return true
 	}
 	ev.at = e.in(d)
-	e.timers.push(ev)
+	e.timers.push(*ev)
 	return true
 }
 
 // arrives adds an event that is due now. If an order is chosen, passes have no order of their own.
-func (e *Engine) arrives(ev event) {
+func (e *Engine) arrives(ev *event) {
 	if ev.rank > 0 && e.choices == nil {
 		ev.at = ev.turn().number()
-		e.passes.push(ev)
+		e.passes.push(*ev)
 	} else {
-		e.ready.push(ev)
+		e.ready.push(*ev)
 	}
 }
 
@@ -403,25 +403,26 @@ func (e *Engine) first(ev *event) bool {
 
 // move moves the clock to the next event up to limit. It reports whether there is one.
 func (e *Engine) move(limit time.Duration) bool {
-	ev, ok := e.timers.peek()
-	if !ok || ev.at > limit {
+	first := e.timers.peek()
+	if first == nil || first.at > limit {
 		return e.waitOutside(limit)
 	}
 	// A stopped timer does not move the clock.
-	if t, ok := ev.task.(*Timer); ok && t.stopped {
+	if t, ok := first.task.(*Timer); ok && t.stopped {
 		e.timers.pop()
 		if e.observer == nil {
 			e.reuseTimer(t)
 		}
 		return true
 	}
-	if e.waitOutside(ev.at) {
+	at := first.at
+	if e.waitOutside(at) {
 		return true
 	}
-	e.moveTo(ev.at)
-	for ok && ev.at == e.now {
-		e.arrives(e.timers.pop())
-		ev, ok = e.timers.peek()
+	e.moveTo(at)
+	for first = e.timers.peek(); first != nil && first.at == at; first = e.timers.peek() {
+		ev := e.timers.pop()
+		e.arrives(&ev)
 	}
 	return true
 }

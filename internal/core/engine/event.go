@@ -81,11 +81,12 @@ type eventHeap struct{ events []event }
 // before is the order of a heap, which never finds two events equal.
 func (a *event) before(b *event) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
 
-func (h *eventHeap) peek() (event, bool) {
+// peek returns the first event, nil for none. It is valid until the heap changes.
+func (h *eventHeap) peek() *event {
 	if len(h.events) == 0 {
-		return event{}, false
+		return nil
 	}
-	return h.events[0], true
+	return &h.events[0]
 }
 
 func (h *eventHeap) push(ev event) {

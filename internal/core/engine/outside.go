@@ -30,7 +30,7 @@ func (e *Engine) waitOutside(at time.Duration) bool {
 		if e.ready.len() > 0 {
 			return true
 		}
-		if ev, ok := e.timers.peek(); ok && ev.at < at {
+		if ev := e.timers.peek(); ev != nil && ev.at < at {
 			return true
 		}
 	}

@@ -302,7 +302,7 @@ func (p *Process) AfterPasses(rank uint8) {
 	if p.dead {
 		panic(killed{})
 	}
-	p.engine.enqueue(0, event{task: p, owner: p.actor, rank: rank})
+	p.engine.enqueue(0, &event{task: p, owner: p.actor, rank: rank})
 	p.park()
 }
 

@@ -142,7 +142,7 @@ func (p *Process) Expect(s *Signal, timeout time.Duration) {
 
 // ExpectPasses begins a wait as AfterPasses does, for WaitSteps.
 func (p *Process) ExpectPasses(rank uint8) {
-	p.engine.enqueue(0, event{task: p, owner: p.actor, rank: rank})
+	p.engine.enqueue(0, &event{task: p, owner: p.actor, rank: rank})
 }
 
 // WaitSteps suspends the process in several waits, one after the other. The caller has begun the first with Expect or ExpectPasses. At the

@@ -207,8 +207,8 @@ func (r *runner) changes(ref api.Ref) func() bool {
 	var seen api.Object
 	first := true
 	return func() bool {
-		// Stored objects are immutable: another version is another object. After an error there is none.
-		obj, _ := s.Get(ref.Kind, ref.Key)
+		// Stored objects are immutable: another version is another object.
+		obj := s.Lookup(ref.Kind, ref.Key)
 		changed := first || obj != seen
 		seen, first = obj, false
 		return changed
