@@ -16,6 +16,7 @@ import (
 // autoscalerRules are the rules of HorizontalPodAutoscalers (API-456). They have no controller.
 var autoscalerRules = store.KindRules{
 	Default: func(obj *plain.Object) {
+		obj.SetAnnotations(dropped(obj.GetAnnotations())) // API-517
 		scaler, err := plain.As[*autoscalingv2.HorizontalPodAutoscaler](obj)
 		if err != nil {
 			return // validation reports it

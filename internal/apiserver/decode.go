@@ -59,7 +59,7 @@ func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 	data, ok := obj.(*plain.Object)
 	switch {
 	case r.presented != nil:
-		return r.presented(obj), nil
+		return r.presented(obj)
 	case !ok:
 		return obj, nil
 	case r.typed:
@@ -73,7 +73,7 @@ func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
 // storable returns a decoded object in the Go type of the store.
 func (r *resource) storable(obj api.Object) (api.Object, error) {
 	if r.stored != nil {
-		return r.stored(obj), nil
+		return r.stored(obj)
 	}
 	if r.simulated {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

@@ -2,8 +2,10 @@ package apiserver
 
 import (
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -24,8 +26,11 @@ func isDiscovery(as schema.GroupVersionKind) bool {
 	return as == discoveryGroup.WithKind("APIGroupDiscoveryList")
 }
 
-// serveDiscovery answers requests that are not for objects: discovery, version and health. It returns nil for others.
+// serveDiscovery answers requests that are not for objects: discovery, version, health and metrics. It returns nil for others.
 func (s *Server) serveDiscovery(req *http.Request) *answer {
+	if a := serveHealth(req); a != nil {
+		return a
+	}
 	path := strings.TrimSuffix(req.URL.Path, "/")
 	if strings.Count(path, "/") > 3 {
 		return nil // longer than /apis/GROUP/VERSION
@@ -50,12 +55,6 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	if text, ok := value.(metricsText); ok {
 		return &answer{code: http.StatusOK, contentType: metricsType, data: []byte(text)}
 	}
-	if text, ok := value.(string); ok {
-		if name := strings.TrimPrefix(path, "/"); slices.Contains(healthEndpoints, name) && req.URL.Query().Has("verbose") {
-			text = verboseHealth(name, req.URL.Query()["exclude"])
-		}
-		return &answer{code: http.StatusOK, contentType: "text/plain; charset=utf-8", data: []byte(text)}
-	}
 	if f.as != nil {
 		contentType += ";g=" + f.as.Group + ";v=" + f.as.Version + ";as=" + f.as.Kind
 	}
@@ -66,46 +65,16 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	if err != nil {
 		return failure(req, nil, err)
 	}
-	a := &answer{code: http.StatusOK, contentType: contentType, data: data}
-	if convertible(discoveryGroup.WithKind("APIGroupDiscoveryList")) {
-		a.header = http.Header{"Vary": {"Accept"}}
+	if f.as == nil {
+		return &answer{code: http.StatusOK, contentType: contentType, data: data}
+	}
+	// API-518: a client that knows the document gets 304.
+	tag := strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(data)))
+	a := &answer{code: http.StatusOK, contentType: contentType, data: data, header: http.Header{"Vary": {"Accept"}, "Etag": {tag}}}
+	if req.Header.Get("If-None-Match") == tag {
+		a.code, a.data = http.StatusNotModified, nil
 	}
 	return a
-}
-
-var (
-	healthEndpoints = []string{"healthz", "livez", "readyz"}
-	// healthChecks are those of a server without etcd, webhooks and a network.
-	healthChecks = []string{"ping", "log", "etcd"}
-)
-
-// isHealth reports whether a path is a health endpoint, or one of its checks (API-504).
-func isHealth(path string) bool {
-	name, check, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains(healthEndpoints, name) && (!ok || slices.Contains(healthChecks, check))
-}
-
-// verboseHealth lists the checks of a health endpoint. Excluded ones are not made.
-func verboseHealth(name string, excluded []string) string {
-	text := ""
-	for _, check := range healthChecks {
-		if slices.Contains(excluded, check) {
-			text += "[+]" + check + " excluded: ok\n"
-		} else {
-			text += "[+]" + check + " ok\n"
-		}
-	}
-	var unknown []string
-	for _, check := range excluded {
-		if !slices.Contains(healthChecks, check) {
-			unknown = append(unknown, strconv.Quote(check))
-		}
-	}
-	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		text += "warn: some health checks cannot be excluded: no matches for " + strings.Join(unknown, ",") + "\n"
-	}
-	return text + name + " check passed\n"
 }
 
 // document returns the function that makes the document at a path, in a format, and the types to which it can be converted. It returns
@@ -129,13 +98,12 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 		}, isDiscovery
 	case "/metrics":
 		return func(format) any { return s.metrics() }, nothingConvertible
+	case "/metrics/slis":
+		return fixed(healthMetrics()), nothingConvertible
 	case "/version":
 		return fixed(serverVersion), nothingConvertible
 	case "":
 		return fixed(metav1.RootPaths{Paths: s.paths()}), nothingConvertible
-	}
-	if isHealth(path) {
-		return fixed("ok"), nothingConvertible
 	}
 	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
 		for _, g := range s.groups() {
@@ -223,7 +191,8 @@ func (s *Server) groupVersions() []schema.GroupVersion {
 
 // paths lists the paths of the root document.
 func (s *Server) paths() []string {
-	paths := []string{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"}
+	paths := []string{"/api", "/api/v1", "/apis", "/apis/", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
+	paths = append(paths, healthPaths()...)
 	for _, g := range s.groups() {
 		if g.name == "" {
 			continue
@@ -345,6 +314,10 @@ func (s *Server) groupDiscovery(wanted func(group string) bool) apidiscoveryv2.A
 
 func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
 	kind := func(gvk schema.GroupVersionKind) *metav1.GroupVersionKind {
+		// API-518: the version is that of the resource unless it is named; a definition always names it.
+		if gvk.GroupVersion() == r.GroupVersion() && !r.custom {
+			return &metav1.GroupVersionKind{Kind: gvk.Kind}
+		}
 		return &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	}
 	d := apidiscoveryv2.APIResourceDiscovery{

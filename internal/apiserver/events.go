@@ -15,8 +15,8 @@ import (
 func newEvents(r *resource, c *codec) *resource {
 	r.kind, r.simulated = api.Event, true
 	r.empty = func() api.Object { return c.newTyped(coreGroup.WithKind("Event")) }
-	r.stored = func(obj api.Object) api.Object { return coreEvent(obj.(*eventsv1.Event)) }
-	r.presented = func(obj api.Object) api.Object { return namedEvent(obj.(*corev1.Event)) }
+	r.stored = func(obj api.Object) (api.Object, error) { return coreEvent(obj.(*eventsv1.Event)), nil }
+	r.presented = func(obj api.Object) (api.Object, error) { return namedEvent(obj.(*corev1.Event)), nil }
 	r.selectable = func(obj api.Object) fields.Set {
 		core := eventFields(obj)
 		set := fields.Set{"reason": core["reason"], "type": core["type"], "reportingController": core["reportingComponent"]}

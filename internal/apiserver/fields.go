@@ -149,7 +149,10 @@ func (f *fieldTracker) owners(res *resource, sub api.Subresource, manager string
 // modify. stored reports that the object does not change any more.
 func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runtime.Object, error) {
 	if r.presented != nil {
-		typed := r.presented(obj)
+		typed, err := r.presented(obj)
+		if err != nil {
+			return nil, err
+		}
 		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
 		return typed, nil
 	}

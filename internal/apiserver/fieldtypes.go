@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -32,17 +35,23 @@ func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, 
 	if r == scales {
 		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
 	}
-	data, _, err := f.server.openAPIDocument(gv)
-	if err != nil {
-		return nil, err
+	versions := []schema.GroupVersion{gv}
+	if r.kind == autoscalers {
+		versions = []schema.GroupVersion{autoscalingv1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion} // a manager may have used either
 	}
 	var document struct {
 		Components struct {
 			Schemas map[string]*spec.Schema `json:"schemas"`
 		} `json:"components"`
 	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document of %s: %w", r.GroupVersion(), err)
+	for _, gv := range versions {
+		data, _, err := f.server.openAPIDocument(gv)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(data, &document); err != nil {
+			return nil, fmt.Errorf("read the OpenAPI document of %s: %w", gv, err)
+		}
 	}
 	converter, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
 	if err != nil {
@@ -110,6 +119,10 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 	}
 	u, ok := in.(*unstructured.Unstructured)
 	switch {
+	case !ok && t.resource.kind == autoscalers:
+		converted := convertAutoscaler(in.(api.Object), gvk.Version)
+		converted.GetObjectKind().SetGroupVersionKind(gvk)
+		return converted, nil
 	case !ok:
 		return in, nil
 	case !t.resource.typed:
@@ -134,10 +147,11 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		c.SetGroupVersionKind(gvk)
 		return c, nil
 	}
-	typed := t.server.codec.newTyped(gvk)
+	typed := t.server.codec.newTyped(u.GroupVersionKind())
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 		return nil, err
 	}
+	typed = convertAutoscaler(typed, gvk.Version)
 	typed.GetObjectKind().SetGroupVersionKind(gvk)
 	return typed, nil
 }

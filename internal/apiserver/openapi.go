@@ -168,13 +168,16 @@ func (d document) pathItem(r *resource, gvk schema.GroupVersionKind, inPath []st
 		}
 		operation := object{
 			"operationId":         verb + strings.Join(strings.Split(r.Group, "."), "") + r.Version + r.kindName + gvk.Kind,
-			"parameters":          d.parameters(verb),
 			"responses":           object{"200": object{"description": "OK", "content": object{runtime.ContentTypeJSON: object{"schema": result}}}},
 			"tags":                []string{strings.ReplaceAll(pathOf(r.GroupVersion())[len("api"):], "/", "_")},
 			"x-kubernetes-action": action,
 			"x-kubernetes-group-version-kind": object{
 				"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind,
 			},
+		}
+		// API-519: a list is left out when it is empty.
+		if parameters := d.parameters(verb); len(parameters) > 0 {
+			operation["parameters"] = parameters
 		}
 		if body := d.requestBody(verb, r, gvk); body != nil {
 			operation["requestBody"] = body
@@ -207,7 +210,7 @@ func (d document) parameters(verb string) []object {
 			"resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds",
 		},
 	}
-	list := []object{}
+	var list []object
 	for _, name := range names[verb] {
 		kind := kinds[name]
 		if kind == "" {

@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -59,4 +60,23 @@ func TestSwagger(t *testing.T) {
 	resp, got := f.request("GET /openapi/v2", "", "Accept: application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
 	require.Equal(t, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", resp.Header.Get("Content-Type"))
 	require.Equal(t, "\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.3\x42\x00", got)
+}
+
+// TestRoundTrip: a client that reads a document and writes it gets the same document (API-519).
+func TestRoundTrip(t *testing.T) {
+	f := newFixture(t)
+	f.must("POST "+definitions, widgets)
+	var index struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(f.must("GET /openapi/v3", "")), &index))
+	require.Contains(t, index.Paths, "apis/example.com/v1")
+	for name, path := range index.Paths {
+		var first, second spec3.OpenAPI
+		require.NoError(t, json.Unmarshal([]byte(f.must("GET "+path.ServerRelativeURL, "")), &first))
+		data, err := json.Marshal(&first)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &second))
+		require.True(t, reflect.DeepEqual(first, second), "API-519: %s", name)
+	}
 }

@@ -51,7 +51,7 @@ type resource struct {
 	selectable func(obj api.Object) fields.Set
 
 	// stored and presented convert between the Go type of the store and that of requests and answers. Nil if they are the same.
-	stored, presented func(api.Object) api.Object
+	stored, presented func(api.Object) (api.Object, error)
 
 	definition *customVersion // of a custom kind, as last read
 
@@ -85,6 +85,9 @@ func newResources(c *codec) []*resource {
 		}
 		r.complete(c)
 		list = append(list, r)
+		if r.kind == autoscalers {
+			list = append(list, newAutoscalers(r, c))
+		}
 	}
 	list = append(list, newReviews()...)
 	list = append(list, &resource{

@@ -164,6 +164,7 @@ var schemaLists = map[string][]string{
 
 // schemaMaps are the types of structs and maps, where they are not granular by default.
 var schemaMaps = map[string]string{
+	"autoscaling.v1.CrossVersionObjectReference":                    "atomic",
 	"admissionregistration.v1.MatchResources":                       "atomic",
 	"admissionregistration.v1.NamedRuleWithOperations":              "atomic",
 	"admissionregistration.v1.ParamKind":                            "atomic",
@@ -192,6 +193,7 @@ var schemaRequired = map[string][]string{
 	"apps.v1.StatefulSetOrdinals":                                   {},
 	"apps.v1.StatefulSetSpec":                                       {"selector", "template"},
 	"apps.v1.StatefulSetStatus":                                     {"replicas"},
+	"autoscaling.v1.HorizontalPodAutoscaler":                        {"spec"},
 	"autoscaling.v2.HorizontalPodAutoscaler":                        {"spec"},
 	"autoscaling.v2.HorizontalPodAutoscalerStatus":                  {"desiredReplicas"},
 	"batch.v1.CronJob":                                              {"spec"},

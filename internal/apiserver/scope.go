@@ -92,7 +92,7 @@ func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWit
 // equivalent returns the other resources with the same objects.
 func (s *Server) equivalent(r *resource) []*resource {
 	var list []*resource
-	if !r.custom && r.kind != api.Event {
+	if !r.custom && r.kind != api.Event && r.kind != autoscalers {
 		return nil
 	}
 	for _, other := range s.allResources() {

@@ -259,15 +259,25 @@ func TestHealth(t *testing.T) {
 		code       int
 		want       string
 	}{
-		{"API-504", "/readyz?verbose", 200, "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed"},
-		{"API-504", "/livez?verbose&exclude=ping", 200, "[+]ping excluded: ok\n[+]log ok\n[+]etcd ok\nlivez check passed"},
-		{"API-504", "/livez?verbose&exclude=x&exclude=a", 200,
-			"[+]ping ok\n[+]log ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for \"a\",\"x\"\nlivez check passed"},
 		{"API-504", "/livez?exclude=x", 200, "ok"},
 		{"API-504", "/healthz/etcd", 200, "ok"},
 		{"API-504", "/readyz/ping?verbose", 200, "ok"},
+		{"API-504", "/healthz/poststarthook/rbac/bootstrap-roles", 200, "ok"},
 		{"API-504", "/readyz/none", 404, "404 page not found"},
+		{"API-504", "/readyz/", 404, "404 page not found"},
+		{"API-504", "/livez/shutdown", 404, "404 page not found"},
 	} {
 		f.expect("GET "+tt.path, "", tt.code, tt.want)
+	}
+	f.expect("POST /readyz", "", 200, "ok") // API-504
+	for _, tt := range []struct{ rule, path, want string }{
+		{"API-504", "/readyz?verbose", "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]informer-sync ok\n[+]poststarthook/"},
+		{"API-504", "/readyz?verbose", "[+]shutdown ok\nreadyz check passed\n"},
+		{"API-504", "/livez?verbose&exclude=ping", "[+]ping excluded: ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]etcd ok\n"},
+		{"API-504", "/livez?verbose&exclude=x&exclude=a&exclude=x", "\nwarn: some health checks cannot be excluded: no matches for \"a\",\"x\"\nlivez check passed\n"},
+		{"API-504", "/", `"/readyz/poststarthook/rbac/bootstrap-roles"`},
+		{"API-504", "/metrics/slis", `kubernetes_healthcheck{name="ping",type="readyz"} 1`},
+	} {
+		require.Contains(t, f.must("GET "+tt.path, ""), tt.want, tt.rule)
 	}
 }

@@ -51,7 +51,7 @@ func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Obj
 func bodyOfKind(gvk schema.GroupVersionKind) *resource {
 	return &resource{
 		GroupVersionResource: gvk.GroupVersion().WithResource(gvk.Kind), kindName: gvk.Kind, typed: true,
-		stored: func(obj api.Object) api.Object { return obj },
+		stored: func(obj api.Object) (api.Object, error) { return obj, nil },
 	}
 }
 
