@@ -31,10 +31,12 @@ var kindRules = map[api.Kind]store.KindRules{
 	"ReplicationController":               {CheckStatus: statusCheck(checkReplicationControllerStatus)},
 	"StatefulSet.apps":                    {CheckStatus: statusCheck(checkStatefulSetStatus)},
 	"CertificateSigningRequest.certificates.k8s.io": signingRules,
-	"Role.rbac.authorization.k8s.io":                roleRules,
-	"ClusterRole.rbac.authorization.k8s.io":         clusterRoleRules,
-	"RoleBinding.rbac.authorization.k8s.io":         roleBindingRules,
-	"ClusterRoleBinding.rbac.authorization.k8s.io":  clusterRoleBindingRules,
+	flowSchemas:                                    flowSchemaRules,
+	priorityLevels:                                 priorityLevelRules,
+	"Role.rbac.authorization.k8s.io":               roleRules,
+	"ClusterRole.rbac.authorization.k8s.io":        clusterRoleRules,
+	"RoleBinding.rbac.authorization.k8s.io":        roleBindingRules,
+	"ClusterRoleBinding.rbac.authorization.k8s.io": clusterRoleBindingRules,
 }
 
 // statusCheck returns a check of stored objects. check may append errors to a list.

@@ -81,7 +81,7 @@ func tableOptions(r *request) (metav1.TableOptions, error) {
 
 // table returns the JSON of a Table.
 func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
-	columns := kubectl.Columns(r.resource.kind)
+	columns := columnsOf(r.resource.kind)
 	if v := s.customVersion(r.resource); v != nil {
 		columns = kubectl.CustomColumns(r.resource.kind, v.columns)
 	}
@@ -91,7 +91,7 @@ func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opt
 	if !opts.NoHeaders { // API-488
 		table.ColumnDefinitions = definitions(columns)
 	}
-	for _, obj := range items {
+	for _, obj := range inTableOrder(r.resource.kind, items) {
 		row := metav1.TableRow{Conditions: rowConditions(obj)}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, c.Cell(obj, s.cfg.Backend.Now()))

@@ -16,6 +16,9 @@ import (
 // Go names, and none is omitted. Some error messages show it.
 type internalForm struct{ value any }
 
+// InternalForm returns a value for an error message that shows an object, or a part of one, as kube-apiserver has it in memory.
+func InternalForm(value any) any { return internalForm{value} }
+
 // MarshalJSON implements json.Marshaler.
 func (f internalForm) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer

@@ -20,8 +20,9 @@ var (
 )
 
 // startAPIServer creates what kube-apiserver creates when it starts: the default roles and bindings (API-508), and the system's priority classes
-// (API-509). What exists stays.
+// (API-509). What exists stays. It keeps the objects of flow control.
 func startAPIServer(s *controller.Setup) {
+	startFlows(s)
 	queue := s.NewQueue("objects", func(p *controller.Process, _ string) error {
 		for _, class := range priorityClasses() {
 			if _, err := controller.Create(p, class); ignored(err) != nil {
