@@ -197,7 +197,7 @@ func followPolicies(c *volsim.Cluster) { apiserver.FollowPolicies(internals.Engi
 // addStandard is script.Options.Standard.
 func addStandard(c *volsim.Cluster, names []string) error {
 	for _, name := range names {
-		ctl, ok := standard.New(name)
+		ctl, ok := standard.New(name, apiserver.TypeChecker(internals.Engine(c)))
 		if !ok {
 			return fmt.Errorf("unknown component %q: want one of %s", name, strings.Join(standard.Names(), ", "))
 		}

@@ -99,7 +99,7 @@ func (env *Environment) Start() (*rest.Config, error) {
 		return nil, fmt.Errorf("start environment: %w", err)
 	}
 	// Real environments have the default roles and priority classes.
-	objects, _ := standard.New(standard.APIServer)
+	objects, _ := standard.New(standard.APIServer, nil)
 	if err = c.AddController(objects); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("start environment: %w", err)

@@ -83,7 +83,7 @@ func simulated(t *testing.T) *server {
 	c, err := volsim.New(config)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	objects, _ := standard.New(standard.APIServer)
+	objects, _ := standard.New(standard.APIServer, nil)
 	require.NoError(t, c.AddController(objects))
 	e := internals.Engine(c)
 	handler, clock := apiserver.NewWithClock(apiserver.Config{

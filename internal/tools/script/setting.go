@@ -93,7 +93,7 @@ var settings = []setting{
 		return nil
 	}},
 	{"standard-objects", "comma-separated components that make the objects that clients of a real cluster expect, as in `volsim serve`: `kube-apiserver` (default roles, " +
-		"priority classes), `service-account-controller`, `root-ca-cert-publisher`, `clusterrole-aggregation-controller`; by default none",
+		"priority classes), `service-account-controller`, `root-ca-cert-publisher`, `clusterrole-aggregation-controller`, `validatingadmissionpolicy-status-controller`; by default none",
 		func(u *setup, value string) error {
 			u.standard = append(u.standard, strings.Split(value, ",")...)
 			return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,7 +19,9 @@ func TestNamespaces(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	for _, name := range standard.Names() {
-		ctl, ok := standard.New(name)
+		ctl, ok := standard.New(name, func(*admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
+			return nil
+		})
 		require.True(t, ok)
 		require.NoError(t, c.AddController(ctl))
 	}

@@ -17,7 +17,7 @@ func TestFlows(t *testing.T) {
 	c, err := volsim.New(volsim.Config{StrictNamespaces: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	ctl, ok := standard.New(standard.APIServer)
+	ctl, ok := standard.New(standard.APIServer, nil)
 	require.True(t, ok)
 	require.NoError(t, c.AddController(ctl))
 	settle := func() {

@@ -22,11 +22,11 @@ func TestRoles(t *testing.T) {
 	mine := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:discovery"}}
 	require.NoError(t, c.Create(mine))
 	for _, name := range []string{standard.APIServer, standard.Aggregation} {
-		ctl, ok := standard.New(name)
+		ctl, ok := standard.New(name, nil)
 		require.True(t, ok)
 		require.NoError(t, c.AddController(ctl))
 	}
-	_, ok := standard.New("other")
+	_, ok := standard.New("other", nil)
 	require.False(t, ok)
 	require.NoError(t, c.Advance(time.Second))
 	role := func(name string) *rbacv1.ClusterRole {

@@ -1,6 +1,6 @@
-// Package standard has what makes the objects that each real cluster has: kube-apiserver with its default roles and priority classes, and three
-// controllers of kube-controller-manager, for the ServiceAccount default and the ConfigMap kube-root-ca.crt of each namespace, and for aggregated
-// ClusterRoles. Served clusters have them, because their clients expect these objects. No other cluster has them: its traces would have writes that
+// Package standard has what makes the objects that each real cluster has: kube-apiserver with its default roles and priority classes, and
+// controllers of kube-controller-manager: for the ServiceAccount default and the ConfigMap kube-root-ca.crt of each namespace, for aggregated
+// ClusterRoles, and for the status of admission policies. Served clusters have them, because their clients expect these objects. No other cluster has them: its traces would have writes that
 // say nothing about storage.
 package standard
 
@@ -17,6 +17,7 @@ const (
 	ServiceAccounts = "service-account-controller"
 	RootCA          = "root-ca-cert-publisher"
 	Aggregation     = "clusterrole-aggregation-controller"
+	PolicyStatus    = "validatingadmissionpolicy-status-controller"
 )
 
 // starts has what starts each of them.
@@ -28,11 +29,14 @@ var starts = map[string]func(*controller.Setup){
 func Names() []string { return append([]string{APIServer}, Controllers()...) }
 
 // Controllers lists those of kube-controller-manager.
-func Controllers() []string { return []string{ServiceAccounts, RootCA, Aggregation} }
+func Controllers() []string { return []string{ServiceAccounts, RootCA, Aggregation, PolicyStatus} }
 
-// New returns one by name.
-func New(name string) (ctl controller.Controller, ok bool) {
+// New returns one by name. Only PolicyStatus needs check.
+func New(name string, check TypeCheck) (ctl controller.Controller, ok bool) {
 	start, ok := starts[name]
+	if name == PolicyStatus && check != nil {
+		start, ok = func(s *controller.Setup) { startPolicyStatus(s, check) }, true
+	}
 	if !ok {
 		return controller.Controller{}, false
 	}
