@@ -15,6 +15,7 @@ type answer struct {
 	contentType string
 	warnings    []string
 	header      http.Header // further headers, nil for none
+	flow        *flow       // nil for none
 	data        []byte
 	items, tail []byte // what follows data in a list whose items are shared
 	stream      *stream
@@ -38,6 +39,9 @@ func (a *answer) setHeaders(h http.Header) {
 		if value, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			h.Add("Warning", value)
 		}
+	}
+	if a.flow != nil {
+		h["X-Kubernetes-Pf-Flowschema-Uid"], h["X-Kubernetes-Pf-Prioritylevel-Uid"] = a.flow.schema, a.flow.level
 	}
 	for name, values := range a.header {
 		h[name] = values

@@ -1,6 +1,8 @@
 package apiserver_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,4 +46,61 @@ func TestFlowRules(t *testing.T) {
 	f.fails("POST "+levels, `{"metadata":{"name":"catch-all"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}}`, 422,
 		`PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "catch-all" is invalid: spec: Invalid value: {"Type":"Limited","Limited":{"NominalConcurrencyShares":30,`+
 			`"LimitResponse":{"Type":"Reject","Queuing":null},"LendablePercent":0,"BorrowingLimitPercent":null},"Exempt":null}: spec of 'catch-all' must equal the fixed value`)
+}
+
+// TestFlows: an answer names the first FlowSchema that its request matches, and its level (API-525).
+func TestFlows(t *testing.T) {
+	const base = "/apis/flowcontrol.apiserver.k8s.io/v1/"
+	f := newFixture(t)
+	flow := func(line string, headers ...string) string {
+		t.Helper()
+		resp, _ := f.request(line, "", headers...)
+		return resp.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") + "/" + resp.Header.Get("X-Kubernetes-Pf-Prioritylevel-Uid")
+	}
+	require.Equal(t, "/", flow("GET /version"), "API-525")
+	uid := func(path, body string) string {
+		var obj struct{ Metadata struct{ UID string } }
+		require.NoError(t, json.Unmarshal([]byte(f.must("POST "+base+path, body)), &obj))
+		return obj.Metadata.UID
+	}
+	limited := `"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}`
+	level := uid("prioritylevelconfigurations", `{"metadata":{"name":"l"},"spec":{`+limited+`}}`)
+	schema := func(name, level string, precedence int, subject, rules string) string {
+		return uid("flowschemas", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"priorityLevelConfiguration":{"name":%q},"matchingPrecedence":%d,"rules":[{"subjects":[%s],%s}]}}`,
+			name, level, precedence, subject, rules))
+	}
+	paths := `"nonResourceRules":[{"verbs":["get"],"nonResourceURLs":["/version","/livez/*"]}]`
+	objects := `"resourceRules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods","nodes"],"namespaces":["default"]}]`
+	all := `"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]`
+	bob := `{"kind":"User","user":{"name":"bob"}}`
+	schema("dangling", "none", 2, bob, all)
+	forPaths := schema("paths", "l", 3, bob, paths)
+	forObjects := schema("objects", "l", 4, `{"kind":"ServiceAccount","serviceAccount":{"namespace":"default","name":"*"}},`+bob, objects)
+	rest := schema("rest", "l", 5, `{"kind":"Group","group":{"name":"*"}}`, all)
+	admins := schema("admins", "l", 6, `{"kind":"Group","group":{"name":"system:masters"}}`, all)
+	for _, tt := range []struct{ rule, line, user, want string }{
+		{"API-525", "GET /version", "bob", forPaths},
+		{"API-525", "GET /livez/ping", "bob", forPaths},
+		{"API-525", "GET /livez", "bob", rest},
+		{"API-525", "GET /version", "eve", rest},
+		{"API-525", "GET /version", "", rest},
+		{"API-525", "GET /api/v1/namespaces/default/pods/a", "bob", forObjects},
+		{"API-525", "GET /api/v1/namespaces/default/pods/a", "system:serviceaccount:default:x", forObjects},
+		{"API-525", "GET /api/v1/namespaces/default/pods/a", "system:serviceaccount:other:x", rest},
+		{"API-525", "GET /api/v1/namespaces/default/pods/a/status", "bob", rest},
+		{"API-525", "GET /api/v1/namespaces/default/pods", "bob", rest},
+		{"API-525", "GET /api/v1/nodes/a", "bob", rest},
+	} {
+		var headers []string
+		if tt.user != "" {
+			headers = []string{"Impersonate-User: " + tt.user}
+		}
+		require.Equal(t, tt.want+"/"+level, flow(tt.line, headers...), "%s: %s as %s", tt.rule, tt.line, tt.user)
+	}
+	uid("prioritylevelconfigurations", `{"metadata":{"name":"m"},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":7,"limitResponse":{"type":"Reject"}}}}`)
+	require.Contains(t, f.must("GET /metrics", ""), "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"l\"} 487\n"+
+		"apiserver_flowcontrol_nominal_limit_seats{priority_level=\"m\"} 114\n", "API-526")
+	f.must("DELETE "+base+"flowschemas/rest", "")
+	require.Equal(t, admins+"/"+level, flow("GET /version"), "API-525")
+	require.Equal(t, "/", flow("GET /version", "Impersonate-User: eve"), "API-525")
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
@@ -41,6 +42,7 @@ type Server struct {
 	webhooks  webhooks
 	policies  policies
 	roles     roleCache
+	flows     flowCache
 	lastModes map[string]string // of impersonation, by who impersonates
 
 	controllers controllers
@@ -103,6 +105,7 @@ func New(cfg Config) *Server {
 	s.store.UseConverter(s)
 	s.followWebhooks()
 	s.followPolicies()
+	s.followFlows()
 	if cfg.PodPriority {
 		s.store.CompletePriorities()
 	}
@@ -261,6 +264,19 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 		return failure(req, nil, err), nil
 	}
 	user, err := s.authorized(req)
+	var f *flow
+	if err == nil || user != nil {
+		f = s.flowOf(req, user)
+	}
+	a, gone := s.serveAuthorized(req, user, err)
+	if a != nil {
+		a.flow = f
+	}
+	return a, gone
+}
+
+// serveAuthorized answers a request of a user, which may be forbidden.
+func (s *Server) serveAuthorized(req *http.Request, user *authenticationv1.UserInfo, err error) (*answer, error) {
 	if err != nil {
 		return refusal(req, err), nil
 	}
