@@ -114,3 +114,17 @@ func TestScaledBy(t *testing.T) {
 	require.Contains(t, f.must("GET /apis/apps/v1/namespaces/default/replicasets/r", ""),
 		`{"manager":"test","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}`)
 }
+
+// TestDefinitionManagers: who owns the fields of a CustomResourceDefinition (API-527).
+func TestDefinitionManagers(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	const body = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"lamps.example.com"},"spec":{"group":"example.com",
+		"scope":"Cluster","names":{"plural":"lamps","kind":"Lamp"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+	f.must("PATCH "+definitions+"/lamps.example.com?fieldManager=one", body, applyType)
+	require.Equal(t, []string{`one Apply 00:00:00 {"f:spec":{"f:group":{},"f:names":{"f:kind":{},"f:plural":{}},"f:scope":{},"f:versions":{}}}`},
+		f.managers(definitions+"/lamps.example.com"), "API-527")
+	f.must("DELETE "+definitions+"/lamps.example.com", "")
+	f.must("POST "+definitions, body)
+	require.Equal(t, []string{`test Update 00:00:00 {"f:spec":{"f:conversion":{".":{},"f:strategy":{}},"f:group":{},"f:names":{"f:kind":{},"f:listKind":{},"f:plural":{},"f:singular":{}},` +
+		`"f:scope":{},"f:versions":{}}}`}, f.managers(definitions+"/lamps.example.com"), "API-527")
+}

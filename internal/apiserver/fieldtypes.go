@@ -25,7 +25,7 @@ func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, 
 	switch {
 	case r.custom && f.server.customVersion(r) != nil:
 		return f.customTypes(r), nil
-	case !r.typed:
+	case !r.typed && r.kind != definitionKind:
 		return managedfields.NewDeducedTypeConverter(), nil
 	}
 	if known, ok := f.types[r.GroupVersion()]; ok {
@@ -105,6 +105,10 @@ func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
+	if t.resource.kind == definitionKind {
+		// API-527: these fields exist in every definition, so nobody owns them as such.
+		u.Object["spec"], u.Object["status"] = object{"names": object{}}, object{"acceptedNames": object{}}
+	}
 	return u, nil
 }
 

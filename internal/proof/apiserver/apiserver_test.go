@@ -321,9 +321,27 @@ var notServed = map[string]bool{
 	"serviceaccounts/token": true, "services/proxy": true,
 }
 
+// simulatedGroup reports whether a group in discovery is one that every simulated cluster has, and a real one only with CustomResourceDefinitions.
+func simulatedGroup(value any) bool {
+	group, _ := value.(map[string]any)
+	name, ok := group["name"].(string)
+	if meta, _ := group["metadata"].(map[string]any); !ok {
+		name, _ = meta["name"].(string)
+	}
+	return strings.HasSuffix(name, "snapshot.storage.k8s.io") || name == "gateway.networking.k8s.io"
+}
+
 func normalizedValue(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
+		for kind, field := range map[string]string{"APIGroupList": "groups", "APIGroupDiscoveryList": "items"} {
+			if list, ok := value[field].([]any); ok && value["kind"] == kind {
+				value[field] = slices.DeleteFunc(list, simulatedGroup)
+			}
+		}
+		if resources, ok := value["resources"].([]any); ok && value["version"] != nil {
+			value["resources"] = slices.DeleteFunc(resources, func(r any) bool { return notServed[fmt.Sprint(r.(map[string]any)["resource"])] })
+		}
 		if resources, ok := value["resources"].([]any); ok && value["kind"] == "APIResourceList" {
 			value["resources"] = slices.DeleteFunc(resources, func(r any) bool { return notServed[fmt.Sprint(r.(map[string]any)["name"])] })
 		}
