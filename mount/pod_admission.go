@@ -102,7 +102,7 @@ func (k *kubelet) predicate(pod *corev1.Pod, node *corev1.Node) refusal {
 // others calls visit for the pods that hold resources of the node (MNT-403). Their order does not matter.
 func (k *kubelet) others(pod *corev1.Pod, visit func(w *podWorker)) {
 	for uid, w := range k.workers {
-		if _, managed := k.pods[uid]; managed && uid != pod.UID && !w.refusal.refuses() && !w.state.containersGone() {
+		if !w.deleted && uid != pod.UID && !w.refusal.refuses() && !w.state.containersGone() {
 			visit(w)
 		}
 	}
@@ -123,12 +123,11 @@ func (k *kubelet) shortages(pod *corev1.Pod, node *corev1.Node) (lacking []short
 		return nil
 	}
 	requests, allocatable := podresources.Requests(pod), podresources.Of(node.Status.Allocatable)
-	var used podresources.Amounts
-	pods := 0
+	used, pods := make(podresources.Amounts, len(requests)), 0
 	k.others(pod, func(w *podWorker) {
 		pods++
-		if len(requests) > 0 {
-			used = used.Plus(podresources.Requests(w.pod), 1)
+		for name := range requests {
+			used[name] += w.requested(name)
 		}
 	})
 	names, tooMany, _ := podresources.Lacking(requests, used, allocatable, pods)

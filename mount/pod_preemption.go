@@ -119,7 +119,10 @@ func (w *podWorker) requested(name corev1.ResourceName) int64 {
 	if name == corev1.ResourcePods {
 		return 1
 	}
-	return podresources.Requests(w.pod)[name]
+	if w.requests == nil {
+		w.requests = podresources.Requests(w.pod)
+	}
+	return w.requests[name]
 }
 
 // chooseVictims returns the pods to stop, those of the lowest quality of service first, or what is lacking even without all of them (MNT-407).
