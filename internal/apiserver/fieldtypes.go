@@ -106,7 +106,7 @@ func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
 	if t.resource.kind == definitionKind {
-		// API-527: these fields exist in every definition, so nobody owns them as such.
+		// API-527: every definition has these fields, so no manager owns them.
 		u.Object["spec"], u.Object["status"] = object{"names": object{}}, object{"acceptedNames": object{}}
 	}
 	return u, nil

@@ -29,7 +29,7 @@ func Merge(l *Lists, stored, known *corev1.PodStatus) corev1.PodStatus {
 	for i := range known.Conditions {
 		c := &known.Conditions[i]
 		if ends && c.Reason == corev1.PodReasonTerminationByKubelet {
-			// MNT-407: the condition of a disruption is written with the end of the pod, whoever wrote it before.
+			// MNT-407: the kubelet writes the condition DisruptionTarget when the pod ends, in place of any that another writer wrote.
 			merged.Conditions = slices.DeleteFunc(merged.Conditions, func(other corev1.PodCondition) bool { return other.Type == c.Type })
 		} else if !owned(c) {
 			continue
