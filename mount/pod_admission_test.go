@@ -151,7 +151,16 @@ func TestRejected(t *testing.T) {
 	want(t, "MNT-408: PodScheduled", conditionOf(p, corev1.PodScheduled), "True : ")
 	want(t, "MNT-404: container", p.Status.ContainerStatuses[0].State.Terminated.Reason, "ContainerStatusUnknown")
 
-	w.place("r", selecting("disk", "ssd"))
+	r := fake.Pod("r", fake.OnNode(nodeName))
+	selecting("disk", "ssd")(r)
+	addClaim(r, "data", "c1")
+	w.Advance(passPeriod / 2) // so that a pass of the populator comes meanwhile
+	w.Create(r)
+	w.Advance(rejectionTime - time.Millisecond)
+	want(t, "MNT-403: a rejection takes time", w.phase("r"), corev1.PodPending)
+	want(t, "MNT-404: no volume is wanted meanwhile", w.node.kubelet.populator.processed[w.stored("r").UID], false)
+	w.Advance(time.Millisecond)
+	want(t, "MNT-403: then the pod is rejected", w.phase("r"), corev1.PodFailed)
 	w.deletePod("r")
 	_, err = w.Store().Pods.Get("default/r")
 	want(t, "MNT-404: deleted at once", apierrors.IsNotFound(err), true)

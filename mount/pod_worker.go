@@ -42,8 +42,9 @@ type podWorker struct {
 	initialized bool
 	// exit is the phase in which the containers ended by themselves, or Failed for a rejected pod; "" otherwise.
 	exit corev1.PodPhase
-	// refusal is why the node rejects the pod. requests is what it requests, nil before that is needed.
-	refusal  refusal
+	// refusal is why the node rejects the pod.
+	refusal refusal
+	// requests are the resources that the pod requests. They are computed when they are first read.
 	requests podresources.Amounts
 	// reason and message are those of a rejection or a node shutdown, disruption is the message of the condition DisruptionTarget that goes with it.
 	reason, message, disruption string

@@ -17,7 +17,7 @@ import (
 
 // API-525: an answer names the FlowSchema that its request matches, and the priority level of that. No request waits.
 
-// flow has the headers of an answer that name its FlowSchema and its priority level. Nobody changes the lists.
+// flow has the values of two response headers: the uid of the FlowSchema, and that of the priority level. All responses share the lists.
 type flow struct{ schema, level []string }
 
 // flowCache has the flows of the cluster. The server's lock guards all but exist.
