@@ -2,24 +2,44 @@ package store
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
-func admitVolume(_ *Store, volume *corePV) error {
+// admission is what the admission plugins of a server do with objects of one kind before they are validated. They may look at the rest of the
+// cluster. A nil function does nothing.
+type admission[T api.Object] struct {
+	// create and update may complete obj, or reject the write with an error of k8s.io/apimachinery/pkg/api/errors (API-250 and following;
+	// API-224).
+	create func(s *Store, obj T) error
+	update func(s *Store, obj, old T) error
+	// complete completes updates of the main resource (NODE-080).
+	complete func(obj T)
+}
+
+var (
+	volumeAdmission          = admission[*corev1.PersistentVolume]{create: admitVolume}
+	claimAdmission           = admission[*corev1.PersistentVolumeClaim]{create: admitClaim, update: admitResize}
+	attributesClassAdmission = admission[*storagev1.VolumeAttributesClass]{create: admitAttributesClass}
+	podAdmission             = admission[*corev1.Pod]{create: admitPod, complete: defaultTolerations}
+)
+
+func admitVolume(_ *Store, volume *corev1.PersistentVolume) error {
 	protect(&volume.ObjectMeta, &volumeProtection)
 	return nil
 }
 
-func admitAttributesClass(_ *Store, class *volumeAttributesClass) error {
+func admitAttributesClass(_ *Store, class *storagev1.VolumeAttributesClass) error {
 	protect(&class.ObjectMeta, &attributesClassProtection)
 	return nil
 }
 
 // admitClaim sets the default class of a claim, then its protection finalizer (API-250, BIND-017).
-func admitClaim(s *Store, claim *corePVC) error {
+func admitClaim(s *Store, claim *corev1.PersistentVolumeClaim) error {
 	// API-251: a claim that names a class, even "", gets no default.
 	if _, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]; !annotated && claim.Spec.StorageClassName == nil {
 		// API-253: without a default class the claim gets none.
@@ -32,8 +52,8 @@ func admitClaim(s *Store, claim *corePVC) error {
 }
 
 // defaultClass returns the class for claims that name none, or nil if there is no default.
-func (s *Store) defaultClass() *storageClass {
-	var newest *storageClass
+func (s *Store) defaultClass() *storagev1.StorageClass {
+	var newest *storagev1.StorageClass
 	for _, class := range s.Classes.List() {
 		// API-252: either annotation marks a default class, if its value is exactly "true".
 		if class.Annotations[objects.AnnDefaultClass] != "true" && class.Annotations[objects.AnnBetaDefaultClass] != "true" {
@@ -54,7 +74,7 @@ var (
 
 // admitResize rejects an expansion of a claim that is not bound or whose class does not allow expansion (API-224, EXP-001). It checks
 // neither the volume nor its driver.
-func admitResize(s *Store, claim, old *corePVC) error {
+func admitResize(s *Store, claim, old *corev1.PersistentVolumeClaim) error {
 	size := storageOf(claim.Spec.Resources.Requests)
 	if size.Cmp(storageOf(old.Spec.Resources.Requests)) <= 0 {
 		return nil
@@ -72,4 +92,42 @@ func admitResize(s *Store, claim, old *corePVC) error {
 		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotExpandable)
 	}
 	return nil
+}
+
+// admitPod adds the topology labels of its node to a new pod that names one (API-256).
+func admitPod(s *Store, pod *corev1.Pod) error {
+	defaultTolerations(pod)
+	if pod.Spec.NodeName == "" {
+		return nil
+	}
+	if node, ok := s.Nodes.Lookup(pod.Spec.NodeName); ok {
+		pod.Labels = merged(pod.Labels, topologyLabels(node.Labels))
+	}
+	return nil
+}
+
+// defaultTolerations adds the tolerations for nodes that fail to a pod that has none (NODE-080).
+func defaultTolerations(pod *corev1.Pod) {
+	tolerations := pod.Spec.Tolerations
+	if len(tolerations) == 0 {
+		pod.Spec.Tolerations = failureTolerations
+		return
+	}
+	for _, toleration := range failureTolerations {
+		if slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+			// NODE-080: only key and effect count. An empty one matches all.
+			return (t.Key == "" || t.Key == toleration.Key) && (t.Effect == "" || t.Effect == toleration.Effect)
+		}) {
+			continue
+		}
+		pod.Spec.Tolerations = append(slices.Clip(pod.Spec.Tolerations), toleration)
+	}
+}
+
+// failureTolerations are the tolerations of pods for nodes that fail (NODE-010). Stored pods share them.
+var failureTolerations = []corev1.Toleration{
+	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64(300))},
 }

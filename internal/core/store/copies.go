@@ -17,11 +17,8 @@ type copies struct {
 	class *string
 }
 
-// These are shared by stored objects.
-var (
-	filesystem    = corev1.PersistentVolumeFilesystem
-	readWriteOnce = [1]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-)
+// readWriteOnce is shared by stored objects.
+var readWriteOnce = [1]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 
 // Copy returns a copy of an object that the store may keep. It shares nothing with obj, but may with stored objects: what it refers to must be
 // replaced, and not written to. A copied list of resources takes 670 bytes, more than the rest of a claim.

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/volsim/volsim/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -83,8 +85,8 @@ func (t *table[T]) admitNew(obj T, opts CreateOptions) error {
 			return err
 		}
 	}
-	if t.strategy.admitCreate != nil {
-		if err := t.strategy.admitCreate(t.store, obj); err != nil {
+	if t.admission.create != nil {
+		if err := t.admission.create(t.store, obj); err != nil {
 			return err
 		}
 	}
@@ -189,4 +191,9 @@ func (t *table[T]) createPrepared(obj T, key string) (T, error) {
 	}
 	t.insert(key, stored, !t.store.asGiven)
 	return stored, nil
+}
+
+// clock returns the time as the API server stores it: in whole seconds (API-006).
+func clock(now time.Time) metav1.Time {
+	return metav1.NewTime(now.UTC().Truncate(time.Second))
 }

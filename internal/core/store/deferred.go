@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/seqmap"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Deferrer stores the Events that it has deferred, in the order of their versions; see DeferEvent.
@@ -20,7 +21,7 @@ type Deferrer interface{ StoreDeferred() }
 func (s *Store) DeferEvent(namespace string, isNew bool, by Deferrer) (version uint64, ok bool) {
 	t := own(s.Events)
 	seen := t.direct > 0 || len(t.watchers) > 0 || t.tracker != nil || s.fields != nil || s.warned.to != nil ||
-		slices.ContainsFunc(t.indexes, func(ix *indexState[*coreEvent]) bool { return ix.byValue != nil })
+		slices.ContainsFunc(t.indexes, func(ix *indexState[*corev1.Event]) bool { return ix.byValue != nil })
 	ruled := s.asGiven || s.dry || s.namespaces != nil || s.quotas != nil || !isDNSLabel(namespace)
 	if seen || ruled {
 		return 0, false
@@ -33,7 +34,7 @@ func (s *Store) DeferEvent(namespace string, isNew bool, by Deferrer) (version u
 }
 
 // StoreDeferred stores an Event under the version that was reserved for it, in place of the one of its name.
-func (s *Store) StoreDeferred(event *coreEvent, version uint64) {
+func (s *Store) StoreDeferred(event *corev1.Event, version uint64) {
 	t := own(s.Events)
 	key := api.Key(event.Namespace, event.Name)
 	event.ResourceVersion = strconv.FormatUint(version, 10)

@@ -1,9 +1,10 @@
 package store
 
 import (
-	"github.com/volsim/volsim/api"
 	"iter"
 	"strconv"
+
+	"github.com/volsim/volsim/api"
 )
 
 // history keeps the newest changes of a table, so that a watch can begin in the past (API-074).

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 	"github.com/volsim/volsim/api"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // indexState has the keys of an index by value, and the functions that give the values.
@@ -174,12 +175,12 @@ func (ix *indexState[T]) take(value, key string) {
 	}
 }
 
-func nodeOf(pod *corePod, list []string) []string { return append(list, pod.Spec.NodeName) }
+func nodeOf(pod *corev1.Pod, list []string) []string { return append(list, pod.Spec.NodeName) }
 
-func sameNode(a, b *corePod) bool { return a.Spec.NodeName == b.Spec.NodeName }
+func sameNode(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName }
 
 // sameVolumes reports whether two versions of a pod share the memory of their list of volumes, and therefore use the same claims.
-func sameVolumes(a, b *corePod) bool {
+func sameVolumes(a, b *corev1.Pod) bool {
 	x, y := a.Spec.Volumes, b.Spec.Volumes
 	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
 }

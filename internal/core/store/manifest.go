@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/scheme"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -259,15 +260,15 @@ func DecodeLenient(kind api.Kind, data []byte) (obj api.Object, unknown []string
 func newObject(kind api.Kind) api.Object {
 	switch kind {
 	case api.PersistentVolume:
-		return &corePV{}
+		return &corev1.PersistentVolume{}
 	case api.PersistentVolumeClaim:
-		return &corePVC{}
+		return &corev1.PersistentVolumeClaim{}
 	case api.StorageClass:
 		return &storageClass{}
 	case api.Pod:
-		return &corePod{}
+		return &corev1.Pod{}
 	case api.Node:
-		return &coreNode{}
+		return &corev1.Node{}
 	case api.VolumeAttachment:
 		return &volumeAttachment{}
 	case api.CSIDriver:
@@ -279,6 +280,6 @@ func newObject(kind api.Kind) api.Object {
 	case api.CSIStorageCapacity:
 		return &csiStorageCapacity{}
 	default:
-		return &coreEvent{}
+		return &corev1.Event{}
 	}
 }

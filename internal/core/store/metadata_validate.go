@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,11 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// maxAnnotationBytes is the maximum size of all keys and values of the annotations of an object together (API-035).
-const maxAnnotationBytes = 256 << 10
-
-const immutable = "field is immutable"
 
 // validateMetaCreate validates the metadata of a new object whose name has been generated (API-032 to API-037).
 func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
@@ -52,16 +46,6 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 		errs = appendInvalid(errs, metaPath("namespace"), meta.Namespace, validation.IsDNS1123Label(meta.Namespace))
 	}
 	return append(errs, validateMetaCommon(meta, nil, r, nil)...)
-}
-
-// validateGenerateName requires that generateName is a valid beginning of a name (API-033). The table validates it on create; kinds that
-// upstream validates like new ones on every update validate it there too.
-func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
-	prefix := meta.GenerateName
-	if prefix == "" || IsSubdomain(prefix) {
-		return nil
-	}
-	return appendInvalid(nil, metaPath("generateName"), prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
 }
 
 // validateMetaUpdate validates the metadata of an update after carryOver (API-038 to API-042). If oldValid, fields in the same memory as
@@ -154,51 +138,6 @@ func validateMetaCommon(meta, valid *metav1.ObjectMeta, r resource, validAnnotat
 	return errs
 }
 
-func labelsValid(labels map[string]string) bool {
-	for k, v := range labels {
-		if !isQualifiedName(k) || !isLabelValue(v) {
-			return false
-		}
-	}
-	return true
-}
-
-// validateLabels names every label with a bad key or value at the path of the map, in the order of the keys.
-func validateLabels(labels map[string]string, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	// API-035: keys are qualified names, values have the syntax of labels.
-	for _, k := range objects.SortedKeys(labels) {
-		errs = appendInvalid(errs, at, k, validation.IsQualifiedName(k))
-		errs = appendInvalid(errs, at, labels[k], validation.IsValidLabelValue(labels[k]))
-	}
-	return errs
-}
-
-func annotationsValid(annotations map[string]string) bool {
-	size := 0
-	for k, v := range annotations {
-		size += len(k) + len(v)
-		if !isQualifiedNameOfAnyCase(k) {
-			return false
-		}
-	}
-	return size <= maxAnnotationBytes
-}
-
-func validateAnnotations(annotations map[string]string, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	size := 0
-	// API-035: the case of an annotation's key does not matter, the size of all annotations together does.
-	for _, k := range objects.SortedKeys(annotations) {
-		size += len(k) + len(annotations[k])
-		errs = appendInvalid(errs, at, k, validation.IsQualifiedName(strings.ToLower(k)))
-	}
-	if size > maxAnnotationBytes {
-		errs = append(errs, field.TooLong(at, "", maxAnnotationBytes))
-	}
-	return errs
-}
-
 func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
 	var errs field.ErrorList
 	controller := -1
@@ -268,13 +207,3 @@ func validateFinalizers(finalizers []string, anyDomain bool) field.ErrorList {
 }
 
 func hasDomain(finalizer string) bool { return strings.IndexByte(finalizer, '/') >= 0 }
-
-func metaPath(child string) *field.Path { return field.NewPath("metadata", child) }
-
-// appendInvalid adds one error for every message.
-func appendInvalid(errs field.ErrorList, at *field.Path, value any, messages []string) field.ErrorList {
-	for _, message := range messages {
-		errs = append(errs, field.Invalid(at, value, message))
-	}
-	return errs
-}

@@ -163,9 +163,11 @@ func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 	if further, ok := s.others.rules[api.Kind(kind.Name())]; ok {
 		rules = further.add(rules)
 	}
-	t := &table[*plain.Object]{store: s, resource: otherResource(kind), strategy: &rules}
-	if s.asGiven {
-		t.strategy = rules.withoutRules()
+	t := &table[*plain.Object]{store: s, resource: otherResource(kind)}
+	if api.Kind(kind.Name()) == PriorityClassKind {
+		t.rule(&rules, priorityAdmission)
+	} else {
+		t.rule(&rules, admission[*plain.Object]{})
 	}
 	t.history.limit = max(s.others.history, 0)
 	return t

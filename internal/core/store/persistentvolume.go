@@ -17,13 +17,15 @@ var volumeStrategy = strategy[*corePV]{
 		volume.Status = old.Status
 	},
 	prepareStatus:  prepareVolumeStatus,
-	admitCreate:    admitVolume,
 	validateCreate: validateVolume,
 	validateUpdate: validateVolumeUpdate,
 	specShared:     volumeSpecShared,
 	// API-240: a status is not validated, because any phase may follow any other.
 	equal: sameVolume,
 }
+
+// filesystem is shared by stored objects.
+var filesystem = corev1.PersistentVolumeFilesystem
 
 // defaultVolume sets the defaults of a PersistentVolume (API-090, API-091). It runs on updates too, so a field that an update omits gets
 // the default, not the stored value (API-101).

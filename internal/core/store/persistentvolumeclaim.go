@@ -19,8 +19,6 @@ var claimStrategy = strategy[*corePVC]{
 	prepareCreate:  prepareClaim,
 	prepareUpdate:  prepareClaimUpdate,
 	prepareStatus:  prepareClaimStatus,
-	admitCreate:    admitClaim,
-	admitUpdate:    admitResize,
 	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
 	validateUpdate: validateClaimUpdate,
 	specShared:     claimSpecShared,

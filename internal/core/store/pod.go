@@ -22,8 +22,6 @@ var podStrategy = strategy[*corePod]{
 		dropDisabledFields(&pod.Spec, &old.Spec)
 	},
 	prepareStatus:  preparePodStatus,
-	completeUpdate: defaultTolerations,
-	admitCreate:    admitPod,
 	validateCreate: validatePodCreate,
 	validateUpdate: validatePodUpdate,
 	validateStatus: validatePodStatus,
@@ -46,6 +44,16 @@ func samePodCondition(a, b corev1.PodCondition) bool {
 
 // equalPodSpecs is semantic equality of two specs.
 func equalPodSpecs(a, b *corev1.PodSpec) bool { return sharesAll(a, b) || semanticEqual(a, b) }
+
+// keepPriority restores the priority that an update of a pod omits (API-258).
+func keepPriority(pod, old *corePod) {
+	if pod.Spec.Priority == nil {
+		pod.Spec.Priority = old.Spec.Priority
+	}
+	if pod.Spec.PreemptionPolicy == nil {
+		pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+	}
+}
 
 // preparePod resets the status of a new pod: Pending, and not scheduled if it has scheduling gates (API-108).
 func preparePod(pod *corePod, now metav1.Time) {
@@ -114,44 +122,6 @@ func observedGeneration(conditions []corev1.PodCondition, kind corev1.PodConditi
 		nth--
 	}
 	return 0
-}
-
-// admitPod adds the topology labels of its node to a new pod that names one (API-256).
-func admitPod(s *Store, pod *corePod) error {
-	defaultTolerations(pod)
-	if pod.Spec.NodeName == "" {
-		return nil
-	}
-	if node, ok := s.Nodes.Lookup(pod.Spec.NodeName); ok {
-		pod.Labels = merged(pod.Labels, topologyLabels(node.Labels))
-	}
-	return nil
-}
-
-// defaultTolerations adds the tolerations for nodes that fail to a pod that has none (NODE-080).
-func defaultTolerations(pod *corePod) {
-	tolerations := pod.Spec.Tolerations
-	if len(tolerations) == 0 {
-		pod.Spec.Tolerations = failureTolerations
-		return
-	}
-	for _, toleration := range failureTolerations {
-		if slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-			// NODE-080: only key and effect count. An empty one matches all.
-			return (t.Key == "" || t.Key == toleration.Key) && (t.Effect == "" || t.Effect == toleration.Effect)
-		}) {
-			continue
-		}
-		pod.Spec.Tolerations = append(slices.Clip(pod.Spec.Tolerations), toleration)
-	}
-}
-
-// failureTolerations are the tolerations of pods for nodes that fail (NODE-010). Stored pods share them.
-var failureTolerations = []corev1.Toleration{
-	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		TolerationSeconds: new(int64(300))},
-	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		TolerationSeconds: new(int64(300))},
 }
 
 // dropDisabledFields removes the fields of features that are off by default, unless the stored pod has them: trust bundles and

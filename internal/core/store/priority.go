@@ -69,16 +69,6 @@ func (s *Store) completePriority(r resource, obj api.Object) error {
 	return nil
 }
 
-// keepPriority restores the priority that an update of a pod omits (API-258).
-func keepPriority(pod, old *corev1.Pod) {
-	if pod.Spec.Priority == nil {
-		pod.Spec.Priority = old.Spec.Priority
-	}
-	if pod.Spec.PreemptionPolicy == nil {
-		pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
-	}
-}
-
 // priorityClass returns the class of that name. "" is the default class, or a class without a name and priority 0 if there is none.
 func (s *Store) priorityClass(name string) (priorityClass, bool) {
 	i := slices.IndexFunc(systemClasses, func(c priorityClass) bool { return c.name == name })
@@ -127,9 +117,12 @@ func defaultPriorityClass(obj *plain.Object) {
 func priorityClassStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 	s.defaults, s.validateCreate, s.validateUpdate = defaultPriorityClass, validatePriorityClass, validatePriorityUpdate
 	s.specChanged = nil
-	s.admitCreate = (*Store).admitDefaultClass
-	s.admitUpdate = func(s *Store, obj, _ *plain.Object) error { return s.admitDefaultClass(obj) }
 	return s
+}
+
+var priorityAdmission = admission[*plain.Object]{
+	create: (*Store).admitDefaultClass,
+	update: func(s *Store, obj, _ *plain.Object) error { return s.admitDefaultClass(obj) },
 }
 
 // admitDefaultClass refuses a second class that is the default (API-442).

@@ -113,17 +113,17 @@ func New(cfg Config) *Store {
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
-	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, &volumeStrategy, cfg.History)
-	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategyFor(cfg.Gates), cfg.History)
-	s.Classes = tables.classes.prepare(s, api.StorageClass, &classStrategy, cfg.History)
-	s.AttributesClasses = tables.attributesClasses.prepare(s, api.VolumeAttributesClass, &attributesClassStrategy, cfg.History)
-	s.Pods = tables.pods.prepare(s, api.Pod, &podStrategy, cfg.History)
-	s.Nodes = tables.nodes.prepare(s, api.Node, &nodeStrategy, cfg.History)
-	s.Attachments = tables.attachments.prepare(s, api.VolumeAttachment, &attachmentStrategy, cfg.History)
-	s.CSIDrivers = tables.csiDrivers.prepare(s, api.CSIDriver, &csiDriverStrategy, cfg.History)
-	s.CSINodes = tables.csiNodes.prepare(s, api.CSINode, &csiNodeStrategy, cfg.History)
-	s.Capacities = tables.capacities.prepare(s, api.CSIStorageCapacity, &storageCapacityStrategy, cfg.History)
-	s.Events = tables.events.prepare(s, api.Event, &eventStrategy, cfg.History)
+	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, &volumeStrategy, volumeAdmission, cfg.History)
+	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategyFor(cfg.Gates), claimAdmission, cfg.History)
+	s.Classes = tables.classes.prepare(s, api.StorageClass, &classStrategy, admission[*storagev1.StorageClass]{}, cfg.History)
+	s.AttributesClasses = tables.attributesClasses.prepare(s, api.VolumeAttributesClass, &attributesClassStrategy, attributesClassAdmission, cfg.History)
+	s.Pods = tables.pods.prepare(s, api.Pod, &podStrategy, podAdmission, cfg.History)
+	s.Nodes = tables.nodes.prepare(s, api.Node, &nodeStrategy, admission[*corev1.Node]{}, cfg.History)
+	s.Attachments = tables.attachments.prepare(s, api.VolumeAttachment, &attachmentStrategy, admission[*storagev1.VolumeAttachment]{}, cfg.History)
+	s.CSIDrivers = tables.csiDrivers.prepare(s, api.CSIDriver, &csiDriverStrategy, admission[*storagev1.CSIDriver]{}, cfg.History)
+	s.CSINodes = tables.csiNodes.prepare(s, api.CSINode, &csiNodeStrategy, admission[*storagev1.CSINode]{}, cfg.History)
+	s.Capacities = tables.capacities.prepare(s, api.CSIStorageCapacity, &storageCapacityStrategy, admission[*storagev1.CSIStorageCapacity]{}, cfg.History)
+	s.Events = tables.events.prepare(s, api.Event, &eventStrategy, admission[*corev1.Event]{}, cfg.History)
 	if cfg.StrictNamespaces {
 		s.createNamespaces()
 	}

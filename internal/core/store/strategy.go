@@ -1,8 +1,6 @@
 package store
 
 import (
-	"time"
-
 	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -24,7 +22,7 @@ type (
 	csiStorageCapacity    = storagev1.CSIStorageCapacity
 )
 
-// strategy contains what is particular to one kind: defaults, admission, validation, equality. The table does what all kinds share:
+// strategy contains what is particular to one kind: defaults, resets, validation, equality. The table does what all kinds share:
 // metadata, versions, finalizers, watches.
 //
 // Every function may replace fields of obj itself. It must not write through a pointer, map or slice in obj, which may belong to a stored
@@ -41,13 +39,6 @@ type strategy[T api.Object] struct {
 	prepareUpdate func(obj, old T)
 	// prepareStatus does the same for the status subresource (API-240 and following).
 	prepareStatus func(obj, old T, now metav1.Time)
-
-	// completeUpdate is the admission that completes updates of the main resource (NODE-080). It runs after prepareUpdate.
-	completeUpdate func(obj T)
-	// admitCreate and admitUpdate are admission: admitCreate may change obj, both may reject the write with an error of
-	// k8s.io/apimachinery/pkg/api/errors (API-250 and following; API-224).
-	admitCreate func(s *Store, obj T) error
-	admitUpdate func(s *Store, obj, old T) error
 
 	// These validate the fields of their kind. The table validates metadata (API-032 to API-042), except for annotations with a
 	// meaning. validateUpdate repeats the validation of a new object as far as upstream does.
@@ -84,9 +75,4 @@ func (s *strategy[T]) withoutRules() *strategy[T] {
 		equal:         s.equal,
 		specChanged:   s.specChanged,
 	}
-}
-
-// clock returns the time as the API server stores it: in whole seconds (API-006).
-func clock(now time.Time) metav1.Time {
-	return metav1.NewTime(now.UTC().Truncate(time.Second))
 }

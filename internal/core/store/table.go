@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/tidwall/btree"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,16 +15,17 @@ import (
 
 // table is a Table.
 type table[T api.Object] struct {
-	store    *Store
-	resource resource
-	strategy *strategy[T]
-	cells    seqmap.Map[cell[T], *cell[T]]
-	order    btree.Map[string, *cell[T]] // the cells by key, except for the new ones
-	fresh    []*cell[T]                  // that order does not have yet, and some that were removed since
-	indexes  []*indexState[T]
-	watchers []*watch[T]
-	tracker  Tracker[T]
-	history  history[T]
+	store     *Store
+	resource  resource
+	strategy  *strategy[T]
+	admission admission[T]
+	cells     seqmap.Map[cell[T], *cell[T]]
+	order     btree.Map[string, *cell[T]] // the cells by key, except for the new ones
+	fresh     []*cell[T]                  // that order does not have yet, and some that were removed since
+	indexes   []*indexState[T]
+	watchers  []*watch[T]
+	tracker   Tracker[T]
+	history   history[T]
 	// validAnnotations are the annotations that passed validation last; see validateMetaUpdate.
 	validAnnotations map[string]string
 	// removed counts the removed objects by key, so that the next one of that name gets another uid.
@@ -55,15 +57,21 @@ type cell[T api.Object] struct {
 }
 
 // prepare makes a zero table that of a kind.
-func (t *table[T]) prepare(s *Store, kind api.Kind, strategy *strategy[T], history int) *table[T] {
-	if s.asGiven {
-		strategy = strategy.withoutRules()
-	}
-	t.store, t.resource, t.strategy = s, resourceOf(kind), strategy
+func (t *table[T]) prepare(s *Store, kind api.Kind, rules *strategy[T], admitted admission[T], history int) *table[T] {
+	t.store, t.resource = s, resourceOf(kind)
+	t.rule(rules, admitted)
 	t.indexes, t.watchers = t.listedIndexes[:0], t.listedWatches[:0]
 	t.history.limit = max(history, 0)
 	t.unread = kind == api.PersistentVolume || kind == api.PersistentVolumeClaim || kind == api.Pod
 	return t
+}
+
+// rule gives a table the rules of its kind: without Config.AsGiven, all of them.
+func (t *table[T]) rule(rules *strategy[T], admitted admission[T]) {
+	t.strategy, t.admission = rules, admitted
+	if t.store.asGiven {
+		t.strategy, t.admission = rules.withoutRules(), admission[T]{}
+	}
 }
 
 // renew makes a table zero again, for another store. It keeps the memory of its map and lists.
@@ -307,11 +315,11 @@ func (t *table[T]) invalid(name string, errs field.ErrorList) error {
 func metaOf[T api.Object](obj T) *metav1.ObjectMeta {
 	// The kinds that are written most often need no dynamic dispatch.
 	switch o := any(obj).(type) {
-	case *corePV:
+	case *corev1.PersistentVolume:
 		return &o.ObjectMeta
-	case *corePVC:
+	case *corev1.PersistentVolumeClaim:
 		return &o.ObjectMeta
-	case *corePod:
+	case *corev1.Pod:
 		return &o.ObjectMeta
 	}
 	return any(obj).(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)

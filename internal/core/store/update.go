@@ -120,8 +120,8 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		if err := t.store.checkLimits(t.resource, obj, old); err != nil {
 			return none, err
 		}
-		if t.strategy.admitUpdate != nil {
-			if err := t.strategy.admitUpdate(t.store, obj, old); err != nil {
+		if t.admission.update != nil {
+			if err := t.admission.update(t.store, obj, old); err != nil {
 				return none, err
 			}
 		}
@@ -175,8 +175,8 @@ func (t *table[T]) complete(obj, old T, sub api.Subresource) {
 	case sub != api.Main && sub != api.Status:
 		t.strategy.parts[sub].prepare(obj, old)
 	}
-	if sub == api.Main && t.strategy.completeUpdate != nil {
-		t.strategy.completeUpdate(obj)
+	if sub == api.Main && t.admission.complete != nil {
+		t.admission.complete(obj)
 	}
 	// API-030: generation counts the changes of the spec.
 	if sub != api.Status && t.strategy.specChanged != nil && t.strategy.specChanged(obj, old) {

@@ -13,7 +13,6 @@ var attributesClassStrategy = strategy[*volumeAttributesClass]{
 		c := *class
 		return &c
 	},
-	admitCreate:    admitAttributesClass,
 	validateCreate: validateAttributesClass,
 	validateUpdate: validateAttributesClassUpdate,
 	equal:          sameAttributesClass,
