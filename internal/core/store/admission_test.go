@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // marked is a class with an annotation.
-func marked(name, annotation, value string) *storageClass {
-	class := goodClass()
+func marked(name, annotation, value string) *storagev1.StorageClass {
+	class := sample.Class()
 	class.Name = name
 	class.Annotations = map[string]string{annotation: value}
 	return class
@@ -24,30 +25,30 @@ func TestDefaultStorageClass(t *testing.T) {
 	const ga, beta = "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
 	for _, c := range []struct {
 		rule, name string
-		classes    []*storageClass // one a second
-		mutate     func(*corePVC)
+		classes    []*storagev1.StorageClass // one a second
+		mutate     func(*corev1.PersistentVolumeClaim)
 		want       *string
 	}{
-		{"API-251", "the default", []*storageClass{goodClass(), marked("gold", ga, "true")}, nil, new("gold")},
-		{"API-251", "a class named", []*storageClass{marked("gold", ga, "true")}, classed(new("fast")), new("fast")},
-		{"API-251", "no class, said so", []*storageClass{marked("gold", ga, "true")}, classed(new("")), new("")},
-		{"API-251", "a class annotated, if empty", []*storageClass{marked("gold", ga, "true")}, annotated(""), nil},
-		{"API-252", "the beta annotation", []*storageClass{marked("gold", beta, "true")}, nil, new("gold")},
-		{"API-252", "another value", []*storageClass{marked("gold", ga, "True"), marked("silver", beta, "yes")}, nil, nil},
-		{"API-253", "the newest", []*storageClass{marked("b", ga, "true"), marked("c", beta, "true"), marked("a", ga, "false")}, nil, new("c")},
-		{"API-253", "none", []*storageClass{goodClass()}, nil, nil},
+		{"API-251", "the default", []*storagev1.StorageClass{sample.Class(), marked("gold", ga, "true")}, nil, new("gold")},
+		{"API-251", "a class named", []*storagev1.StorageClass{marked("gold", ga, "true")}, sample.Classed(new("fast")), new("fast")},
+		{"API-251", "no class, said so", []*storagev1.StorageClass{marked("gold", ga, "true")}, sample.Classed(new("")), new("")},
+		{"API-251", "a class annotated, if empty", []*storagev1.StorageClass{marked("gold", ga, "true")}, sample.Annotated(""), nil},
+		{"API-252", "the beta annotation", []*storagev1.StorageClass{marked("gold", beta, "true")}, nil, new("gold")},
+		{"API-252", "another value", []*storagev1.StorageClass{marked("gold", ga, "True"), marked("silver", beta, "yes")}, nil, nil},
+		{"API-253", "the newest", []*storagev1.StorageClass{marked("b", ga, "true"), marked("c", beta, "true"), marked("a", ga, "false")}, nil, new("c")},
+		{"API-253", "none", []*storagev1.StorageClass{sample.Class()}, nil, nil},
 	} {
-		now := noon
+		now := sample.Noon
 		s := New(Config{Now: func() time.Time { return now }})
 		for _, class := range c.classes {
 			mustCreate(t, s, class)
 			now = now.Add(time.Second)
 		}
-		claim := goodClaim()
+		claim := sample.Claim()
 		if c.mutate != nil {
 			c.mutate(claim)
 		}
-		stored := mustCreate(t, s, claim).(*corePVC)
+		stored := mustCreate(t, s, claim).(*corev1.PersistentVolumeClaim)
 		if got := stored.Spec.StorageClassName; !equalPointers(got, c.want) {
 			t.Errorf("%s %s: class = %v, want %v", c.rule, c.name, deref(got), deref(c.want))
 		}
@@ -62,14 +63,14 @@ func TestDefaultStorageClass(t *testing.T) {
 	for _, name := range []string{"b", "a", "c"} {
 		mustCreate(t, s, marked(name, ga, "true"))
 	}
-	if got := mustCreate(t, s, goodClaim()).(*corePVC).Spec.StorageClassName; got == nil || *got != "a" {
+	if got := mustCreate(t, s, sample.Claim()).(*corev1.PersistentVolumeClaim).Spec.StorageClassName; got == nil || *got != "a" {
 		t.Errorf("API-253: class = %v, want a", deref(got))
 	}
 	// API-251: an update is not a creation.
-	claim := goodClaim()
+	claim := sample.Claim()
 	claim.Name = "other"
-	classed(new(""))(claim)
-	stored := mustCreate(t, s, claim).DeepCopyObject().(*corePVC)
+	sample.Classed(new(""))(claim)
+	stored := mustCreate(t, s, claim).DeepCopyObject().(*corev1.PersistentVolumeClaim)
 	stored.Finalizers = nil
 	updated, err := s.Claims.Update(stored)
 	if err != nil || *updated.Spec.StorageClassName != "" || len(updated.Finalizers) != 0 {
@@ -99,7 +100,7 @@ func TestInUseProtection(t *testing.T) {
 		api.PersistentVolumeClaim: "kubernetes.io/pvc-protection",
 		api.VolumeAttributesClass: "kubernetes.io/vac-protection",
 	}
-	for _, obj := range []api.Object{goodVolume(), goodClaim(), goodAttributesClass(), goodClass(), goodAttachment()} {
+	for _, obj := range []api.Object{sample.Volume(), sample.Claim(), sample.AttributesClass(), sample.Class(), sample.Attachment()} {
 		own := protected[api.KindOf(obj)]
 		finalizers := [][]string{nil, {"example.com/mine"}}
 		if own != "" {
@@ -125,38 +126,38 @@ func TestInUseProtection(t *testing.T) {
 }
 
 func TestResizeAdmission(t *testing.T) {
-	expandable := goodClass()
+	expandable := sample.Class()
 	expandable.AllowVolumeExpansion = new(true)
-	fixed := goodClass()
+	fixed := sample.Class()
 	fixed.Name, fixed.AllowVolumeExpansion = "fixed", new(false)
-	unsaid := goodClass()
+	unsaid := sample.Class()
 	unsaid.Name = "unsaid"
 	for _, c := range []struct {
 		rule, name    string
-		before, after func(*corePVC)
+		before, after func(*corev1.PersistentVolumeClaim)
 		want          string // part of the message; "" is no error
 	}{
-		{"API-224", "expandable", both(classed(new("fast")), boundClaim), sized("20Gi"), ""},
-		{"API-224", "by annotation", both(annotated("fast"), boundClaim), sized("20Gi"), ""},
-		{"API-224", "not expandable", both(classed(new("fixed")), boundClaim), sized("20Gi"), "must support resize"},
-		{"API-224", "not said to be expandable", both(classed(new("unsaid")), boundClaim), sized("20Gi"), "must support resize"},
-		{"API-224", "class gone", both(classed(new("gone")), boundClaim), sized("20Gi"), "must support resize"},
-		{"API-224", "no class", both(classed(new("")), boundClaim), sized("20Gi"), "must support resize"},
-		{"API-224", "class set with it", boundClaim, both(sized("20Gi"), classed(new("fast"))), "must support resize"},
-		{"API-222", "shrinking is not asked about", both(classed(new("fixed")), boundClaim, sized("20Gi")), sized("11Gi"), ""},
-		{"API-083", "the same in another notation", both(classed(new("fixed")), boundClaim), sized("10240Mi"), ""},
+		{"API-224", "expandable", sample.Both(sample.Classed(new("fast")), sample.Bound), sample.Sized("20Gi"), ""},
+		{"API-224", "by annotation", sample.Both(sample.Annotated("fast"), sample.Bound), sample.Sized("20Gi"), ""},
+		{"API-224", "not expandable", sample.Both(sample.Classed(new("fixed")), sample.Bound), sample.Sized("20Gi"), "must support resize"},
+		{"API-224", "not said to be expandable", sample.Both(sample.Classed(new("unsaid")), sample.Bound), sample.Sized("20Gi"), "must support resize"},
+		{"API-224", "class gone", sample.Both(sample.Classed(new("gone")), sample.Bound), sample.Sized("20Gi"), "must support resize"},
+		{"API-224", "no class", sample.Both(sample.Classed(new("")), sample.Bound), sample.Sized("20Gi"), "must support resize"},
+		{"API-224", "class set with it", sample.Bound, sample.Both(sample.Sized("20Gi"), sample.Classed(new("fast"))), "must support resize"},
+		{"API-222", "shrinking is not asked about", sample.Both(sample.Classed(new("fixed")), sample.Bound, sample.Sized("20Gi")), sample.Sized("11Gi"), ""},
+		{"API-083", "the same in another notation", sample.Both(sample.Classed(new("fixed")), sample.Bound), sample.Sized("10240Mi"), ""},
 	} {
 		s := New(Config{})
-		for _, class := range []*storageClass{expandable, fixed, unsaid} {
+		for _, class := range []*storagev1.StorageClass{expandable, fixed, unsaid} {
 			mustCreate(t, s, class)
 		}
-		old := goodClaim()
+		old := sample.Claim()
 		c.before(old)
 		loaded, err := s.Load(old)
 		if err != nil {
 			t.Fatal(err)
 		}
-		obj := loaded.DeepCopyObject().(*corePVC)
+		obj := loaded.DeepCopyObject().(*corev1.PersistentVolumeClaim)
 		c.after(obj)
 		_, err = s.Claims.Update(obj)
 		switch {
@@ -172,12 +173,12 @@ func TestResizeAdmission(t *testing.T) {
 
 	// API-221: the expansion of an unbound claim is Invalid; admission, which comes later, would forbid it.
 	s := New(Config{})
-	stored := mustCreate(t, s, goodClaim()).DeepCopyObject().(*corePVC)
-	stored.Spec.Resources.Requests = storageList("20Gi")
+	stored := mustCreate(t, s, sample.Claim()).DeepCopyObject().(*corev1.PersistentVolumeClaim)
+	stored.Spec.Resources.Requests = sample.StorageList("20Gi")
 	if _, err := s.Claims.Update(stored); !apierrors.IsInvalid(err) {
 		t.Errorf("API-221: %v, want Invalid", err)
 	}
-	if err := admitResize(s, stored, goodClaim()); !apierrors.IsForbidden(err) {
+	if err := admitResize(s, stored, sample.Claim()); !apierrors.IsForbidden(err) {
 		t.Errorf("API-224: unbound: %v, want Forbidden", err)
 	}
 }
@@ -185,7 +186,7 @@ func TestResizeAdmission(t *testing.T) {
 // TestBackDoor follows an object that was stored unvalidated: its status can be written, itself cannot.
 func TestBackDoor(t *testing.T) {
 	s := New(Config{})
-	volume := goodVolume()
+	volume := sample.Volume()
 	volume.Spec.PersistentVolumeReclaimPolicy = "Keep"
 	stored, err := s.Volumes.CreateWith(volume, CreateOptions{SkipValidation: true})
 	if err != nil {
@@ -206,18 +207,18 @@ func TestBackDoor(t *testing.T) {
 // TestSpareWrites holds that what changes nothing is not written (API-014), another notation is (API-083).
 func TestSpareWrites(t *testing.T) {
 	s := New(Config{})
-	stored := mustCreate(t, s, goodVolume()).(*corePV)
+	stored := mustCreate(t, s, sample.Volume()).(*corev1.PersistentVolume)
 	for _, c := range []struct {
 		rule, name string
-		change     func(*corePV)
+		change     func(*corev1.PersistentVolume)
 		written    bool
 	}{
-		{"API-014", "a copy", func(*corePV) {}, false},
-		{"API-101", "a missing field with a default", func(v *corePV) { v.Spec.VolumeMode = nil }, false},
-		{"API-014", "empty for none", func(v *corePV) { v.Spec.MountOptions = []string{} }, false},
-		{"API-210", "a status", func(v *corePV) { v.Status.Phase = "Odd" }, false},
-		{"API-081", "the same text", func(v *corePV) { v.Spec.Capacity = storageList("10240Mi") }, false},
-		{"API-083", "another text", func(v *corePV) { v.Spec.Capacity = storageList("10737418240") }, true},
+		{"API-014", "a copy", func(*corev1.PersistentVolume) {}, false},
+		{"API-101", "a missing field with a default", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = nil }, false},
+		{"API-014", "empty for none", func(v *corev1.PersistentVolume) { v.Spec.MountOptions = []string{} }, false},
+		{"API-210", "a status", func(v *corev1.PersistentVolume) { v.Status.Phase = "Odd" }, false},
+		{"API-081", "the same text", func(v *corev1.PersistentVolume) { v.Spec.Capacity = sample.StorageList("10240Mi") }, false},
+		{"API-083", "another text", func(v *corev1.PersistentVolume) { v.Spec.Capacity = sample.StorageList("10737418240") }, true},
 	} {
 		obj := stored.DeepCopy()
 		c.change(obj)
@@ -229,7 +230,7 @@ func TestSpareWrites(t *testing.T) {
 		stored = updated
 	}
 
-	attachment := mustCreate(t, s, goodAttachment()).DeepCopyObject().(*volumeAttachment)
+	attachment := mustCreate(t, s, sample.Attachment()).DeepCopyObject().(*storagev1.VolumeAttachment)
 	attachment.Status = storagev1.VolumeAttachmentStatus{Attached: true}
 	attachment.Labels = map[string]string{"a": "b"}
 	attached, err := s.Attachments.UpdateStatus(attachment)

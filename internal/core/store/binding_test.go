@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func goodBinding() *corev1.Binding {
@@ -21,8 +23,8 @@ func goodBinding() *corev1.Binding {
 	}
 }
 
-func unboundPod() *corePod {
-	pod := goodPod()
+func unboundPod() *corev1.Pod {
+	pod := sample.Pod()
 	pod.UID, pod.ResourceVersion, pod.Generation = "u-1", "5", 1
 	pod.Labels = map[string]string{"app": "db"}
 	pod.Status.NominatedNodeName = "n2"
@@ -37,7 +39,7 @@ func TestBindingIsRefused(t *testing.T) {
 	const conflict, fault = http.StatusConflict, http.StatusInternalServerError
 	for _, test := range []struct {
 		rule, name string
-		pod        func(*corePod)
+		pod        func(*corev1.Pod)
 		binding    func(*corev1.Binding)
 		code       int32
 		message    string
@@ -53,11 +55,11 @@ func TestBindingIsRefused(t *testing.T) {
 		{"API-261", "of another version", nil, func(b *corev1.Binding) { b.ResourceVersion = "4" }, conflict,
 			`Operation cannot be fulfilled on pods "db-0": StorageError: invalid object, Code: 4, ` +
 				`Key: /registry/pods/default/db-0, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: 4, ResourceVersion in object meta: 5`},
-		{"API-261", "of a pod that goes", func(p *corePod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }, nil, conflict,
+		{"API-261", "of a pod that goes", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(sample.Noon)) }, nil, conflict,
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 is being deleted, cannot be assigned to a host`},
-		{"API-261", "of a pod that has a node", func(p *corePod) { p.Spec.NodeName = "n2" }, nil, conflict,
+		{"API-261", "of a pod that has a node", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }, nil, conflict,
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 is already assigned to node "n2"`},
-		{"API-261", "of a pod with a scheduling gate", func(p *corePod) { p.Spec.SchedulingGates = schedulingGates("a") }, nil, conflict,
+		{"API-261", "of a pod with a scheduling gate", func(p *corev1.Pod) { p.Spec.SchedulingGates = sample.SchedulingGates("a") }, nil, conflict,
 			`Operation cannot be fulfilled on pods/binding "db-0": pod db-0 has non-empty .spec.schedulingGates`},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -68,7 +70,7 @@ func TestBindingIsRefused(t *testing.T) {
 			if test.binding != nil {
 				test.binding(binding)
 			}
-			_, err := bound(pod, binding, nil, clock(noon))
+			_, err := bound(pod, binding, nil, clock(sample.Noon))
 			status, ok := err.(apierrors.APIStatus)
 			require.True(t, ok, "bound: %v, want an API error", err)
 			assert.Equal(t, test.code, status.Status().Code)
@@ -78,7 +80,7 @@ func TestBindingIsRefused(t *testing.T) {
 }
 
 func TestBinding(t *testing.T) {
-	pod, now := unboundPod(), clock(noon.Add(time.Hour))
+	pod, now := unboundPod(), clock(sample.Noon.Add(time.Hour))
 	node := map[string]string{corev1.LabelTopologyZone: "z1", corev1.LabelTopologyRegion: "r1", "disk": "fast"}
 	b, err := bound(pod, goodBinding(), node, now)
 	require.NoError(t, err)
@@ -103,21 +105,21 @@ func TestBinding(t *testing.T) {
 	assert.Equal(t, []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}},
 		b.Status.Conditions, "API-262")
 
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: clock(noon)}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: clock(sample.Noon)}}
 	b, err = bound(pod, binding, nil, now)
 	require.NoError(t, err, "API-260: the node need not exist")
-	assert.Equal(t, clock(noon), b.Status.Conditions[0].LastTransitionTime, "API-262: the time is that of the change")
+	assert.Equal(t, clock(sample.Noon), b.Status.Conditions[0].LastTransitionTime, "API-262: the time is that of the change")
 }
 
 func TestTopologyLabelsOnCreate(t *testing.T) {
 	s := New(Config{})
-	node := goodNode()
+	node := sample.Node()
 	own(s.Nodes).insert(node.Name, node, false)
-	pod := goodPod()
+	pod := sample.Pod()
 	pod.Spec.NodeName = "n1"
 	require.NoError(t, admitPod(s, pod))
 	assert.Equal(t, map[string]string{corev1.LabelTopologyZone: "z1"}, pod.Labels, "API-256: a pod that comes with a node")
-	pod = goodPod()
+	pod = sample.Pod()
 	pod.Spec.NodeName = "n9"
 	require.NoError(t, admitPod(s, pod))
 	assert.Empty(t, pod.Labels, "API-256: the node need not exist")

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func TestSharesAll(t *testing.T) {
-	pod := goodPod()
+	pod := sample.Pod()
 	defaultPod(pod)
 	copied := podStrategy.shallow(pod)
 	assert.True(t, sharesAll(&pod.Spec, &copied.Spec), "a copy of the struct")

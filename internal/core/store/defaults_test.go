@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -15,10 +16,12 @@ import (
 )
 
 func TestPodDefaults(t *testing.T) {
-	pod := goodPod()
-	pod.Spec.Containers[0].Resources.Limits = amounts("cpu", "100u")
+	pod := sample.Pod()
+	pod.Spec.Containers[0].Resources.Limits = sample.Amounts("cpu", "100u")
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
-	withTemplate(func(c *corev1.PersistentVolumeClaimTemplate) { c.Spec.Resources.Requests = amounts("storage", "1100u") })(pod)
+	withTemplate(func(c *corev1.PersistentVolumeClaimTemplate) {
+		c.Spec.Resources.Requests = sample.Amounts("storage", "1100u")
+	})(pod)
 	defaultPod(pod)
 	spec := pod.Spec
 	assert.Equal(t, corev1.RestartPolicyAlways, spec.RestartPolicy, "API-098")
@@ -142,7 +145,7 @@ func drawPod(t *rapid.T) *corePod {
 		}
 		return c
 	}
-	pod := goodPod()
+	pod := sample.Pod()
 	spec := &pod.Spec
 	spec.Containers = []corev1.Container{container(), container()}
 	spec.InitContainers = []corev1.Container{container()}
@@ -153,10 +156,10 @@ func drawPod(t *rapid.T) *corePod {
 	if maybe("grace") {
 		spec.TerminationGracePeriodSeconds = new(int64(3))
 	}
-	template := ephemeralSource()
+	template := sample.EphemeralSource()
 	template.Ephemeral.VolumeClaimTemplate.Spec.Resources = corev1.VolumeResourceRequirements{Limits: list(), Requests: list()}
 	sources := []corev1.VolumeSource{
-		{}, claimSource("a"), template, {Ephemeral: &corev1.EphemeralVolumeSource{}},
+		{}, sample.ClaimSource("a"), template, {Ephemeral: &corev1.EphemeralVolumeSource{}},
 		{HostPath: &corev1.HostPathVolumeSource{}}, {RBD: &corev1.RBDVolumeSource{RBDPool: text("p")}}, {ISCSI: &corev1.ISCSIVolumeSource{}},
 		{ScaleIO: &corev1.ScaleIOVolumeSource{FSType: text("ext4")}}, {AzureDisk: &corev1.AzureDiskVolumeSource{FSType: new("x")}},
 		{Secret: &corev1.SecretVolumeSource{}}, {ConfigMap: &corev1.ConfigMapVolumeSource{DefaultMode: new(int32(1))}},
@@ -172,8 +175,8 @@ func drawPod(t *rapid.T) *corePod {
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "v", VolumeSource: rapid.SampledFrom(sources).Draw(t, "source")})
 	}
 	if maybe("conditions") {
-		pod.Status.Conditions = []corev1.PodCondition{{LastProbeTime: clock(noon)}, {LastTransitionTime: metav1.NewTime(noon)}}
-		pod.Status.StartTime = new(metav1.NewTime(noon))
+		pod.Status.Conditions = []corev1.PodCondition{{LastProbeTime: sample.StoredNoon}, {LastTransitionTime: metav1.NewTime(sample.Noon)}}
+		pod.Status.StartTime = new(metav1.NewTime(sample.Noon))
 	}
 	return pod
 }
@@ -205,9 +208,9 @@ func TestDefaultsOnceAreEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkDefaults(t, podStrategy, drawPod(t))
 
-		node := goodNode()
-		node.Status.Capacity = rapid.SampledFrom([]corev1.ResourceList{nil, {}, amounts("cpu", "100u"), amounts("cpu", "1")}).Draw(t, "capacity")
-		node.Status.Allocatable = rapid.SampledFrom([]corev1.ResourceList{nil, {}, amounts("cpu", "100u"), amounts("cpu", "1")}).Draw(t,
+		node := sample.Node()
+		node.Status.Capacity = rapid.SampledFrom([]corev1.ResourceList{nil, {}, sample.Amounts("cpu", "100u"), sample.Amounts("cpu", "1")}).Draw(t, "capacity")
+		node.Status.Allocatable = rapid.SampledFrom([]corev1.ResourceList{nil, {}, sample.Amounts("cpu", "100u"), sample.Amounts("cpu", "1")}).Draw(t,
 			"allocatable")
 		node.Spec.PodCIDR = rapid.SampledFrom([]string{"", "10.0.0.0/24"}).Draw(t, "range")
 		node.Spec.PodCIDRs = rapid.SampledFrom([][]string{nil, {"10.0.0.0/24"}, {"10.0.1.0/24", "fd00::/64"}}).Draw(t, "ranges")
@@ -221,8 +224,8 @@ func TestDefaultsOnceAreEnough(t *testing.T) {
 }
 
 func TestDefaultedObjectsCostNothing(t *testing.T) {
-	pod, node, driver := goodPod(), goodNode(), goodDriver()
-	pod.Spec.Containers[0].Resources.Limits = amounts("cpu", "1", "memory", "1Gi")
+	pod, node, driver := sample.Pod(), sample.Node(), goodDriver()
+	pod.Spec.Containers[0].Resources.Limits = sample.Amounts("cpu", "1", "memory", "1Gi")
 	pod.Spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{}}}
 	defaultPod(pod)
 	defaultNode(node)
@@ -233,7 +236,7 @@ func TestDefaultedObjectsCostNothing(t *testing.T) {
 }
 
 func BenchmarkPodWrites(b *testing.B) {
-	pod := goodPod()
+	pod := sample.Pod()
 	defaultPod(pod)
 	old := pod.DeepCopy()
 	b.Run("defaults", func(b *testing.B) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,7 @@ func filled[T any](visit func(path string, obj *T)) {
 			visit(path, set(reflect.ValueOf(apiresource.MustParse("7"))))
 			return
 		case reflect.TypeFor[metav1.Time]():
-			visit(path, set(reflect.ValueOf(metav1.NewTime(noon))))
+			visit(path, set(reflect.ValueOf(metav1.NewTime(sample.Noon))))
 			return
 		}
 		switch t.Kind() {
@@ -139,9 +140,9 @@ func TestEqualQuantities(t *testing.T) {
 			t.Errorf("API-083: %s and %s: the walk disagrees", c.a.String(), c.b.String())
 		}
 	}
-	second := &corePVC{Status: corev1.PersistentVolumeClaimStatus{Conditions: []corev1.PersistentVolumeClaimCondition{{LastProbeTime: metav1.NewTime(noon)}}}}
+	second := &corePVC{Status: corev1.PersistentVolumeClaimStatus{Conditions: []corev1.PersistentVolumeClaimCondition{{LastProbeTime: metav1.NewTime(sample.Noon)}}}}
 	within := second.DeepCopy()
-	within.Status.Conditions[0].LastProbeTime.Time = noon.Truncate(time.Second).In(time.FixedZone("x", 3600))
+	within.Status.Conditions[0].LastProbeTime.Time = sample.Noon.Truncate(time.Second).In(time.FixedZone("x", 3600))
 	if !sameClaim(second, within) {
 		t.Error("API-006: times within a second are stored differently, want the same")
 	}
@@ -195,17 +196,17 @@ func checkLaws[T api.Object](t *testing.T, s strategy[T], good func() T, rows []
 		s.validateCreate(obj)
 		created := s.shallow(obj)
 		if s.prepareCreate != nil {
-			s.prepareCreate(created, clock(noon))
+			s.prepareCreate(created, sample.StoredNoon)
 		}
 		updated := s.shallow(obj)
 		if s.prepareUpdate != nil {
 			s.prepareUpdate(updated, old)
 		}
-		if first, second := faults(s.validateUpdate(updated, old)), faults(s.validateUpdate(updated, old)); first != second {
+		if first, second := sample.Faults(s.validateUpdate(updated, old)), sample.Faults(s.validateUpdate(updated, old)); first != second {
 			t.Errorf("API-002: validated twice: %q, then %q", first, second)
 		}
 		if s.prepareStatus != nil {
-			s.prepareStatus(s.shallow(obj), old, clock(noon))
+			s.prepareStatus(s.shallow(obj), old, sample.StoredNoon)
 		}
 		if diff := cmp.Diff(before, any(sent)) + cmp.Diff(oldBefore, any(old)); diff != "" {
 			t.Errorf("API-101: the request or the stored object was written to:\n%s", diff)
@@ -214,17 +215,17 @@ func checkLaws[T api.Object](t *testing.T, s strategy[T], good func() T, rows []
 }
 
 func TestStrategyLaws(t *testing.T) {
-	checkLaws(t, volumeStrategy, goodVolume, volumeRows, volumeChanges)
-	checkLaws(t, claimStrategy, goodClaim, claimRows, append(claimChanges, claimStatusChanges...))
-	checkLaws(t, classStrategy, goodClass, classRows, classChanges)
-	checkLaws(t, attributesClassStrategy, goodAttributesClass, attributesClassRows, attributesClassChanges)
-	checkLaws(t, attachmentStrategy, goodAttachment, attachmentRows, append(attachmentChanges, attachmentStatusChanges...))
+	checkLaws(t, volumeStrategy, sample.Volume, volumeRows, volumeChanges)
+	checkLaws(t, claimStrategy, sample.Claim, claimRows, append(claimChanges, claimStatusChanges...))
+	checkLaws(t, classStrategy, sample.Class, classRows, classChanges)
+	checkLaws(t, attributesClassStrategy, sample.AttributesClass, attributesClassRows, attributesClassChanges)
+	checkLaws(t, attachmentStrategy, sample.Attachment, attachmentRows, append(attachmentChanges, attachmentStatusChanges...))
 }
 
 // TestDefaultsAllocateNothing is for the writes of controllers, whose objects come from the store.
 func TestDefaultsAllocateNothing(t *testing.T) {
-	volume, claim, class, attachment := goodVolume(), goodClaim(), goodClass(), goodAttachment()
-	boundClaim(claim)
+	volume, claim, class, attachment := sample.Volume(), sample.Claim(), sample.Class(), sample.Attachment()
+	sample.Bound(claim)
 	inline(func(*corev1.PersistentVolumeSpec) {})(attachment)
 	volume.Spec.NodeAffinity = affinity("zone", corev1.NodeSelectorOpIn, "a")
 	all := func() {
@@ -248,7 +249,7 @@ func TestDefaultsAllocateNothing(t *testing.T) {
 }
 
 func BenchmarkVolumeUpdate(b *testing.B) {
-	old := goodVolume()
+	old := sample.Volume()
 	old.Spec.NodeAffinity = affinity("topology.kubernetes.io/zone", corev1.NodeSelectorOpIn, "a")
 	defaultVolume(old)
 	b.ReportAllocs()
@@ -264,7 +265,7 @@ func BenchmarkVolumeUpdate(b *testing.B) {
 }
 
 func BenchmarkClaimUpdate(b *testing.B) {
-	old := goodClaim()
+	old := sample.Claim()
 	old.Spec.StorageClassName = new("fast")
 	defaultClaim(old)
 	b.ReportAllocs()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -14,12 +15,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-func init() { kindLetters[field.ErrorTypeNotFound] = "X" }
+func init() { sample.KindLetters[field.ErrorTypeNotFound] = "X" }
 
 func goodMeta() *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{
 		Name: "data", Namespace: "default", UID: "u-1", Generation: 3, ResourceVersion: "7",
-		CreationTimestamp: metav1.NewTime(noon.Truncate(time.Second)),
+		CreationTimestamp: metav1.NewTime(sample.Noon.Truncate(time.Second)),
 		Labels:            map[string]string{"app.example.com/tier": "db_1", "plain": ""},
 		Annotations:       map[string]string{"Example.com/Any.Case": "free text, of any form", "note": ""},
 		Finalizers:        []string{"example.com/hold"},
@@ -37,6 +38,9 @@ func TestMetadataOnCreate(t *testing.T) {
 		{"API-032", "a good object", api.Pod, func(*metav1.ObjectMeta) {}, ""},
 		{"API-032", "a name of several parts", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "a-1.b.2-c" }, ""},
 		{"API-032", "the longest name", api.Pod, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 253) }, ""},
+		{"API-185", "the name of a driver may be as long", api.CSIDriver, func(m *metav1.ObjectMeta) {
+			m.Name, m.Namespace = strings.Repeat("a", 253), ""
+		}, ""},
 		{"API-032", "no name", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "" }, "metadata.name R"},
 		{"API-032", "capitals", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "Data" }, "metadata.name I"},
 		{"API-032", "a dash at the end of a part", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "a-.b" }, "metadata.name I"},
@@ -90,7 +94,7 @@ func TestMetadataOnCreate(t *testing.T) {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			meta := goodMeta()
 			test.mutate(meta)
-			if got := faults(validateMetaCreate(meta, resourceOf(test.kind))); got != test.want {
+			if got := sample.Faults(validateMetaCreate(meta, resourceOf(test.kind))); got != test.want {
 				t.Errorf("validateMetaCreate: %q, want %q", got, test.want)
 			}
 		})
@@ -98,7 +102,7 @@ func TestMetadataOnCreate(t *testing.T) {
 }
 
 func TestMetadataOnUpdate(t *testing.T) {
-	at := metav1.NewTime(noon.Add(time.Hour).Truncate(time.Second))
+	at := metav1.NewTime(sample.Noon.Add(time.Hour).Truncate(time.Second))
 	deleted := func(m *metav1.ObjectMeta) { m.DeletionTimestamp, m.DeletionGracePeriodSeconds = &at, new(int64(30)) }
 	for _, test := range []struct {
 		rule, name    string
@@ -132,7 +136,7 @@ func TestMetadataOnUpdate(t *testing.T) {
 		{"API-040", "another time of creation is ignored", nil, func(m *metav1.ObjectMeta) { m.CreationTimestamp = at }, ""},
 		{"API-040", "a mark of deletion", nil, func(m *metav1.ObjectMeta) { m.DeletionTimestamp = &at }, "metadata.deletionTimestamp I"},
 		{"API-040", "another mark of deletion is ignored", deleted, func(m *metav1.ObjectMeta) {
-			m.DeletionTimestamp = new(metav1.NewTime(noon))
+			m.DeletionTimestamp = new(metav1.NewTime(sample.Noon))
 		}, ""},
 		{"API-040", "the mark of deletion stays", deleted, func(m *metav1.ObjectMeta) {
 			m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
@@ -151,7 +155,7 @@ func TestMetadataOnUpdate(t *testing.T) {
 			meta := old.DeepCopy()
 			test.after(meta)
 			carryOver(meta, old)
-			if got := faults(validateMetaUpdate(meta, old, resource{}, false, nil)); got != test.want {
+			if got := sample.Faults(validateMetaUpdate(meta, old, resource{}, false, nil)); got != test.want {
 				t.Errorf("validateMetaUpdate: %q, want %q", got, test.want)
 			}
 			if meta.Generation != old.Generation || !meta.CreationTimestamp.Equal(&old.CreationTimestamp) {
@@ -183,7 +187,7 @@ func TestSameMeta(t *testing.T) {
 		{"API-014", "another finalizer", func(m *metav1.ObjectMeta) { m.Finalizers[0] = "example.com/x" }, false},
 		{"API-014", "another owner", func(m *metav1.ObjectMeta) { m.OwnerReferences[0].Controller = new(false) }, false},
 		{"API-014", "no owner", func(m *metav1.ObjectMeta) { m.OwnerReferences = nil }, false},
-		{"API-014", "a mark of deletion", func(m *metav1.ObjectMeta) { m.DeletionTimestamp = new(metav1.NewTime(noon)) }, false},
+		{"API-014", "a mark of deletion", func(m *metav1.ObjectMeta) { m.DeletionTimestamp = new(metav1.NewTime(sample.Noon)) }, false},
 		{"API-014", "a grace", func(m *metav1.ObjectMeta) { m.DeletionGracePeriodSeconds = new(int64(0)) }, false},
 		{"API-014", "another generation", func(m *metav1.ObjectMeta) { m.Generation++ }, false},
 		{"API-014", "a prefix", func(m *metav1.ObjectMeta) { m.GenerateName = "data-" }, false},

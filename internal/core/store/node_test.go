@@ -6,16 +6,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func TestNodeCreate(t *testing.T) {
 	capacity := func(pairs ...string) func(*coreNode) {
-		return func(n *coreNode) { n.Status.Capacity, n.Status.Allocatable = amounts(pairs...), amounts("cpu", "1") }
+		return func(n *coreNode) {
+			n.Status.Capacity, n.Status.Allocatable = sample.Amounts(pairs...), sample.Amounts("cpu", "1")
+		}
 	}
-	checkCreates(t, nodeStrategy, goodNode, []row[*coreNode]{
+	checkCreates(t, nodeStrategy, sample.Node, []row[*coreNode]{
 		{"API-195", "a good node", func(*coreNode) {}, ""},
 		{"API-195", "less than nothing", capacity("memory", "-1"), "status.capacity.memory I"},
-		{"API-195", "less than nothing, by default too", func(n *coreNode) { n.Status.Capacity = amounts("memory", "-1") },
+		{"API-195", "less than nothing, by default too", func(n *coreNode) { n.Status.Capacity = sample.Amounts("memory", "-1") },
 			"status.allocatable.memory I; status.capacity.memory I"},
 		{"API-195", "half a pod", capacity("pods", "1500m"), "status.capacity.pods I"},
 		{"API-195", "half a device", capacity("example.com/gpu", "500m"), "status.capacity.example.com/gpu I"},
@@ -39,7 +43,7 @@ func TestNodeCreate(t *testing.T) {
 
 func TestNodeUpdate(t *testing.T) {
 	placed := func(n *coreNode) { n.Spec.ProviderID, n.Spec.PodCIDRs = "p://1", []string{"10.0.0.0/24"} }
-	checkUpdates(t, nodeStrategy, goodNode, []change[*coreNode]{
+	checkUpdates(t, nodeStrategy, sample.Node, []change[*coreNode]{
 		{"API-236", "what may change", placed, func(n *coreNode) {
 			n.Labels, n.Spec.Unschedulable = nil, true
 			n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
@@ -50,12 +54,12 @@ func TestNodeUpdate(t *testing.T) {
 		{"API-236", "another range", placed, func(n *coreNode) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "", []string{"10.0.1.0/24"} },
 			"spec.podCIDRs F"},
 		{"API-236", "another old identity", nil, func(n *coreNode) { n.Spec.DoNotUseExternalID = "x" }, "spec.externalID F"},
-		{"API-236", "a status that is ignored", nil, func(n *coreNode) { n.Status.Capacity = amounts("cpu", "-1") }, ""},
+		{"API-236", "a status that is ignored", nil, func(n *coreNode) { n.Status.Capacity = sample.Amounts("cpu", "-1") }, ""},
 		{"API-033", "a prefix for names", nil, func(n *coreNode) { n.GenerateName = "A_" }, "metadata.generateName I"},
 	}, false)
-	checkUpdates(t, nodeStrategy, goodNode, []change[*coreNode]{
-		{"API-245", "other capacity", nil, func(n *coreNode) { n.Status.Capacity = amounts("cpu", "8") }, ""},
-		{"API-245", "less than nothing", nil, func(n *coreNode) { n.Status.Capacity = amounts("cpu", "-8") }, "status.capacity.cpu I"},
+	checkUpdates(t, nodeStrategy, sample.Node, []change[*coreNode]{
+		{"API-245", "other capacity", nil, func(n *coreNode) { n.Status.Capacity = sample.Amounts("cpu", "8") }, ""},
+		{"API-245", "less than nothing", nil, func(n *coreNode) { n.Status.Capacity = sample.Amounts("cpu", "-8") }, "status.capacity.cpu I"},
 		{"API-245", "an address twice", nil, func(n *coreNode) {
 			n.Status.Addresses = []corev1.NodeAddress{{Type: "Hostname", Address: "n1"}, {Type: "Hostname", Address: "n1"}}
 		}, "status.addresses[1] D"},
@@ -64,12 +68,12 @@ func TestNodeUpdate(t *testing.T) {
 }
 
 func TestNodePreparation(t *testing.T) {
-	node := goodNode()
+	node := sample.Node()
 	node.Spec.ConfigSource, node.Status.Config = &corev1.NodeConfigSource{}, &corev1.NodeConfigStatus{}
 	nodeStrategy.prepareCreate(node, metav1.Time{})
-	assert.Equal(t, goodNode(), node, "API-109: the status is kept, the old ways of configuration are not")
+	assert.Equal(t, sample.Node(), node, "API-109: the status is kept, the old ways of configuration are not")
 
-	old := goodNode()
+	old := sample.Node()
 	node.Labels, node.Status, node.Spec.Unschedulable = map[string]string{"a": "b"}, corev1.NodeStatus{}, true
 	nodeStrategy.prepareUpdate(node, old)
 	assert.Equal(t, old.Status, node.Status, "API-236: the status is kept")
@@ -83,27 +87,27 @@ func TestNodePreparation(t *testing.T) {
 }
 
 func TestNodeDefaults(t *testing.T) {
-	node := goodNode()
-	node.Status.Capacity = amounts("cpu", "100u")
+	node := sample.Node()
+	node.Status.Capacity = sample.Amounts("cpu", "100u")
 	defaultNode(node)
 	assert.Equal(t, "1m", node.Status.Capacity.Cpu().String(), "API-082")
 	assert.Equal(t, node.Status.Capacity, node.Status.Allocatable, "API-095: everything can be allocated")
 	assert.Zero(t, node.Status.Conditions[0].LastHeartbeatTime.Nanosecond(), "API-006")
-	node = goodNode()
-	node.Status.Allocatable = amounts("cpu", "3")
+	node = sample.Node()
+	node.Status.Allocatable = sample.Amounts("cpu", "3")
 	defaultNode(node)
-	assert.Equal(t, amounts("cpu", "3"), node.Status.Allocatable, "API-095: what is given stays")
+	assert.Equal(t, sample.Amounts("cpu", "3"), node.Status.Allocatable, "API-095: what is given stays")
 	node.Spec.PodCIDR, node.Spec.PodCIDRs = "10.0.0.0/24", []string{"10.0.1.0/24"}
 	defaultNode(node)
 	assert.Equal(t, []string{"10.0.0.0/24"}, node.Spec.PodCIDRs, "API-236: the older field goes first")
 }
 
 func TestNodeEquality(t *testing.T) {
-	a, b := goodNode(), goodNode()
+	a, b := sample.Node(), sample.Node()
 	b.Status.Images = []corev1.ContainerImage{}
 	assert.True(t, nodeStrategy.equal(a, b), "API-014: nil and empty are the same bytes")
-	b.Status.Capacity = amounts("cpu", "4", "memory", "8192Mi", "pods", "110", "example.com/gpu", "2")
+	b.Status.Capacity = sample.Amounts("cpu", "4", "memory", "8192Mi", "pods", "110", "example.com/gpu", "2")
 	assert.True(t, nodeStrategy.equal(a, b), "API-081: 8192Mi is written 8Gi")
-	b.Status.Capacity = amounts("cpu", "4", "memory", "8589934592", "pods", "110", "example.com/gpu", "2")
+	b.Status.Capacity = sample.Amounts("cpu", "4", "memory", "8589934592", "pods", "110", "example.com/gpu", "2")
 	assert.False(t, nodeStrategy.equal(a, b), "API-083: the same value in another family is another text")
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 // withSource gives the volume another source.
@@ -45,12 +47,12 @@ var volumeRows = []row[*corePV]{
 	{"API-121", "capacity of something else", func(v *corePV) { v.Spec.Capacity = corev1.ResourceList{"cpu": apiresource.MustParse("1")} },
 		"spec.capacity N"},
 	{"API-121", "capacity of two things", func(v *corePV) { v.Spec.Capacity["cpu"] = apiresource.MustParse("1") }, "spec.capacity N"},
-	{"API-121", "no bytes", func(v *corePV) { v.Spec.Capacity = storageList("0") }, "spec.capacity[storage] I"},
-	{"API-121", "negative", func(v *corePV) { v.Spec.Capacity = storageList("-1Gi") }, "spec.capacity[storage] I"},
+	{"API-121", "no bytes", func(v *corePV) { v.Spec.Capacity = sample.StorageList("0") }, "spec.capacity[storage] I"},
+	{"API-121", "negative", func(v *corePV) { v.Spec.Capacity = sample.StorageList("-1Gi") }, "spec.capacity[storage] I"},
 	{"API-121", "all of several", func(v *corePV) {
 		v.Spec.Capacity = corev1.ResourceList{"b": apiresource.MustParse("-1"), "a": apiresource.MustParse("0")}
 	}, "spec.capacity N; spec.capacity[a] I; spec.capacity[b] I"},
-	{"API-082", "what is finer than a thousandth is rounded up, so not nothing", func(v *corePV) { v.Spec.Capacity = storageList("100u") },
+	{"API-082", "what is finer than a thousandth is rounded up, so not nothing", func(v *corePV) { v.Spec.Capacity = sample.StorageList("100u") },
 		""},
 	{"API-122", "unknown policy", func(v *corePV) { v.Spec.PersistentVolumeReclaimPolicy = "Keep" }, "spec.persistentVolumeReclaimPolicy N"},
 	{"API-122", "recycling is allowed", func(v *corePV) { v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle }, ""},
@@ -200,7 +202,7 @@ var volumeRows = []row[*corePV]{
 }
 
 func TestVolumeCreate(t *testing.T) {
-	checkCreates(t, volumeStrategy, goodVolume, append(volumeRows, row[*corePV]{"API-120", "good", func(*corePV) {}, ""}))
+	checkCreates(t, volumeStrategy, sample.Volume, append(volumeRows, row[*corePV]{"API-120", "good", func(*corePV) {}, ""}))
 }
 
 var volumeChanges = []change[*corePV]{
@@ -246,7 +248,7 @@ var volumeChanges = []change[*corePV]{
 		after: func(v *corePV) { v.Spec.VolumeAttributesClassName = nil }, want: "spec.volumeAttributesClassName F"},
 	{rule: "API-215", name: "what may change", before: func(v *corePV) { v.Spec.ClaimRef = &corev1.ObjectReference{Name: "a"} },
 		after: func(v *corePV) {
-			v.Spec.ClaimRef, v.Spec.Capacity, v.Spec.StorageClassName, v.Spec.MountOptions = nil, storageList("1Mi"), "slow", []string{"ro"}
+			v.Spec.ClaimRef, v.Spec.Capacity, v.Spec.StorageClassName, v.Spec.MountOptions = nil, sample.StorageList("1Mi"), "slow", []string{"ro"}
 			v.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 		}},
@@ -265,7 +267,7 @@ var volumeChanges = []change[*corePV]{
 }
 
 func TestVolumeUpdate(t *testing.T) {
-	checkUpdates(t, volumeStrategy, goodVolume, volumeChanges, false)
+	checkUpdates(t, volumeStrategy, sample.Volume, volumeChanges, false)
 }
 
 func TestVolumeDefaults(t *testing.T) {
@@ -297,16 +299,16 @@ func TestVolumeDefaults(t *testing.T) {
 		}
 	}
 
-	volume := &corePV{Spec: corev1.PersistentVolumeSpec{Capacity: storageList("100u")}}
-	volume.Status.LastPhaseTransitionTime = &metav1.Time{Time: noon}
+	volume := &corePV{Spec: corev1.PersistentVolumeSpec{Capacity: sample.StorageList("100u")}}
+	volume.Status.LastPhaseTransitionTime = &metav1.Time{Time: sample.Noon}
 	defaultVolume(volume)
 	want := &corePV{Spec: corev1.PersistentVolumeSpec{
-		Capacity:                      storageList("1m"), // API-082
+		Capacity:                      sample.StorageList("1m"), // API-082
 		VolumeMode:                    new(corev1.PersistentVolumeFilesystem),
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 	}, Status: corev1.PersistentVolumeStatus{
 		Phase:                   corev1.VolumePending,
-		LastPhaseTransitionTime: &metav1.Time{Time: noon.Truncate(time.Second)}, // API-006
+		LastPhaseTransitionTime: &metav1.Time{Time: sample.Noon.Truncate(time.Second)}, // API-006
 	}}
 	if diff := cmp.Diff(want, volume); diff != "" {
 		t.Errorf("API-090: defaults: -want +got\n%s", diff)
@@ -314,16 +316,16 @@ func TestVolumeDefaults(t *testing.T) {
 }
 
 func TestVolumeStatus(t *testing.T) {
-	now := clock(noon)
+	now := sample.StoredNoon
 	// API-105: a new volume gets its own status.
-	volume := goodVolume()
+	volume := sample.Volume()
 	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound, Message: "hello"}
 	prepareVolume(volume, now)
 	if want := (corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}); !cmp.Equal(want, volume.Status) {
 		t.Errorf("API-105: status = %v, want %v", volume.Status, want)
 	}
 
-	earlier, other := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-time.Minute))
+	earlier, other := metav1.NewTime(sample.Noon.Add(-time.Hour)), metav1.NewTime(sample.Noon.Add(-time.Minute))
 	for _, c := range []struct {
 		rule, name string
 		phase      corev1.PersistentVolumePhase
@@ -336,7 +338,7 @@ func TestVolumeStatus(t *testing.T) {
 		{"API-241", "new phase, another time", corev1.VolumeBound, &other, &other},
 		{"API-240", "an unknown phase", "Odd", nil, &now},
 	} {
-		old, obj := goodVolume(), goodVolume()
+		old, obj := sample.Volume(), sample.Volume()
 		old.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &earlier}
 		obj.Status = corev1.PersistentVolumeStatus{Phase: c.phase, LastPhaseTransitionTime: c.sent}
 		obj.Spec.StorageClassName = "Ignored"

@@ -10,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func TestPodVolumes(t *testing.T) {
 	vol := func(i int) string { return fmt.Sprintf("spec.volumes[%d]", i) }
 	gone := "; spec.containers[0].volumeMounts[2].name X" // API-206: the mount of a volume that failed its checks
-	checkCreates(t, podStrategy, goodPod, []row[*corePod]{
+	checkCreates(t, podStrategy, sample.Pod, []row[*corePod]{
 		{"API-196", "a good pod", func(*corePod) {}, ""},
 		{"API-196", "no name", func(p *corePod) { p.Spec.Volumes[2].Name = "" },
 			"spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".name R"},
@@ -29,16 +31,16 @@ func TestPodVolumes(t *testing.T) {
 			p.Spec.Containers[0].VolumeMounts = p.Spec.Containers[0].VolumeMounts[:3]
 		}, vol(2) + ".emptyDir.sizeLimit F"},
 		{"API-197", "two sources", withVolume(corev1.VolumeSource{
-			PersistentVolumeClaim: claimSource("x").PersistentVolumeClaim, HostPath: &corev1.HostPathVolumeSource{Path: "/x"},
+			PersistentVolumeClaim: sample.ClaimSource("x").PersistentVolumeClaim, HostPath: &corev1.HostPathVolumeSource{Path: "/x"},
 		}), "spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".persistentVolumeClaim F"},
 		{"API-197", "three sources, the first of them bad", withVolume(corev1.VolumeSource{
 			NFS: &corev1.NFSVolumeSource{}, CephFS: &corev1.CephFSVolumeSource{}, DownwardAPI: &corev1.DownwardAPIVolumeSource{},
 		}), "spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".cephFS F; " + vol(2) + ".downwarAPI F; " +
 			vol(2) + ".nfs.path I; " + vol(2) + ".nfs.path R; " + vol(2) + ".nfs.server R"},
-		{"API-198", "a claim without a name", withVolume(claimSource("")),
+		{"API-198", "a claim without a name", withVolume(sample.ClaimSource("")),
 			"spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".persistentVolumeClaim.claimName R"},
-		{"API-198", "any name of a claim", withVolume(claimSource("Not A Name")), ""},
-		{"API-198", "the claim of an ephemeral volume", withVolume(claimSource("db-0-scratch")), vol(2) + ".persistentVolumeClaim.claimName I"},
+		{"API-198", "any name of a claim", withVolume(sample.ClaimSource("Not A Name")), ""},
+		{"API-198", "the claim of an ephemeral volume", withVolume(sample.ClaimSource("db-0-scratch")), vol(2) + ".persistentVolumeClaim.claimName I"},
 		{"API-199", "no template", withVolume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}),
 			"spec.containers[0].volumeMounts[2].name X; " + vol(2) + ".ephemeral.volumeClaimTemplate R"},
 		{"API-199", "a template that names the claim", withTemplate(func(c *corev1.PersistentVolumeClaimTemplate) {
@@ -110,7 +112,7 @@ func TestPodVolumes(t *testing.T) {
 
 func TestPodMounts(t *testing.T) {
 	const mounts, devices = "spec.containers[0].volumeMounts", "spec.containers[0].volumeDevices"
-	checkCreates(t, podStrategy, goodPod, []row[*corePod]{
+	checkCreates(t, podStrategy, sample.Pod, []row[*corePod]{
 		{"API-203", "no name", withMount(corev1.VolumeMount{MountPath: "/x"}), mounts + "[2].name R; " + mounts + "[2].name X"},
 		{"API-203", "no such volume", withMount(corev1.VolumeMount{Name: "x", MountPath: "/x"}), mounts + "[2].name X"},
 		{"API-203", "a volume at two paths", withMount(corev1.VolumeMount{Name: "data", MountPath: "/x"}), ""},
@@ -161,7 +163,7 @@ func TestPodMounts(t *testing.T) {
 
 func TestPodContainers(t *testing.T) {
 	sidecar := corev1.Container{Name: "side", Image: "side"}
-	checkCreates(t, podStrategy, goodPod, []row[*corePod]{
+	checkCreates(t, podStrategy, sample.Pod, []row[*corePod]{
 		{"API-098", "no container", func(p *corePod) { p.Spec.Containers = nil }, "spec.containers R"},
 		{"API-098", "no name, no image", func(p *corePod) { p.Spec.Containers[0].Name, p.Spec.Containers[0].Image = "", "" },
 			"spec.containers[0].image R; spec.containers[0].name R"},
@@ -196,18 +198,20 @@ func TestPodContainers(t *testing.T) {
 		{"API-098", "bad variables", func(p *corePod) { p.Spec.Containers[0].Env = []corev1.EnvVar{{}, {Name: "a=b"}, {Name: "a.b"}} },
 			"spec.containers[0].env[0].name R; spec.containers[0].env[1].name I"},
 		{"API-098", "requests within limits",
-			withResources(amounts("cpu", "1", "example.com/gpu", "1"), amounts("cpu", "500m", "memory", "1Gi")), ""},
-		{"API-098", "requests beyond limits", withResources(amounts("cpu", "1"), amounts("cpu", "2")), "spec.containers[0].resources.requests I"},
-		{"API-098", "unlimited requests of what cannot be shared", withResources(nil, amounts("example.com/gpu", "1")),
+			withResources(sample.Amounts("cpu", "1", "example.com/gpu", "1"), sample.Amounts("cpu", "500m", "memory", "1Gi")), ""},
+		{"API-098", "requests beyond limits", withResources(sample.Amounts("cpu", "1"), sample.Amounts("cpu", "2")), "spec.containers[0].resources.requests I"},
+		{"API-098", "unlimited requests of what cannot be shared", withResources(nil, sample.Amounts("example.com/gpu", "1")),
 			"spec.containers[0].resources.limits R"},
-		{"API-195", "less than nothing, and half a device", withResources(amounts("cpu", "-1", "example.com/gpu", "1500m"), nil),
+		{"API-195", "less than nothing, and half a device", withResources(sample.Amounts("cpu", "-1", "example.com/gpu", "1500m"), nil),
 			"spec.containers[0].resources.limits[cpu] I; spec.containers[0].resources.limits[example.com/gpu] I; " +
 				"spec.containers[0].resources.requests[cpu] I; spec.containers[0].resources.requests[example.com/gpu] I"},
-		{"API-098", "resources that containers do not have", withResources(nil, amounts("storage", "1Gi", "a b", "1")),
+		{"API-098", "resources that containers do not have", withResources(nil, sample.Amounts("storage", "1Gi", "a b", "1")),
 			"spec.containers[0].resources.requests[a b] I; spec.containers[0].resources.requests[storage] I"},
-		{"API-098", "huge pages alone, and a part of one", withResources(amounts("hugepages-2Mi", "3Mi"), nil),
+		{"API-098", "huge pages alone, and a part of one", withResources(sample.Amounts("hugepages-2Mi", "3Mi"), nil),
 			"spec.containers[0].resources F; spec.containers[0].resources.limits[hugepages-2Mi] I; spec.containers[0].resources.requests[hugepages-2Mi] I"},
-		{"API-108", "gates and a node", func(p *corePod) { p.Spec.SchedulingGates, p.Spec.NodeName = schedulingGates("a", "a", "-"), "n1" },
+		{"API-108", "gates and a node", func(p *corePod) {
+			p.Spec.SchedulingGates, p.Spec.NodeName = sample.SchedulingGates("a", "a", "-"), "n1"
+		},
 			"spec.nodeName F; spec.schedulingGates[1] D; spec.schedulingGates[2] I"},
 		{"API-098", "bad names", func(p *corePod) {
 			s := &p.Spec
@@ -245,8 +249,8 @@ func TestPodContainers(t *testing.T) {
 			"spec.topologySpreadConstraints[1].maxSkew I; spec.topologySpreadConstraints[1].nodeTaintsPolicy N; " +
 			"spec.topologySpreadConstraints[2].topologyKey R; spec.topologySpreadConstraints[2].whenUnsatisfiable N"},
 		{"API-259", "a pod with less than its containers, and more than it may have", func(p *corePod) {
-			withResources(amounts("cpu", "3"), amounts("cpu", "2"))(p)
-			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "1", "storage", "1Gi"), Limits: amounts("cpu", "2")}
+			withResources(sample.Amounts("cpu", "3"), sample.Amounts("cpu", "2"))(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: sample.Amounts("cpu", "1", "storage", "1Gi"), Limits: sample.Amounts("cpu", "2")}
 		}, "spec.resources.containers[0][cpu].limits I; spec.resources.requests[cpu] I; spec.resources.requests[storage] N"},
 		{"API-098", "bad tolerations", func(p *corePod) {
 			p.Spec.Tolerations = []corev1.Toleration{{}, {Key: "a", Operator: "x"},
@@ -261,14 +265,14 @@ func TestPodContainers(t *testing.T) {
 }
 
 func TestPodPreparation(t *testing.T) {
-	now := clock(noon)
-	pod := goodPod()
+	now := sample.StoredNoon
+	pod := sample.Pod()
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", QOSClass: corev1.PodQOSBestEffort}
 	preparePod(pod, now)
 	assert.EqualValues(t, 1, pod.Generation, "API-108")
 	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBestEffort}, pod.Status, "API-108")
-	pod = goodPod()
-	pod.Spec.SchedulingGates = schedulingGates("a")
+	pod = sample.Pod()
+	pod.Spec.SchedulingGates = sample.SchedulingGates("a")
 	preparePod(pod, now)
 	assert.Equal(t, []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: now,
@@ -278,7 +282,7 @@ func TestPodPreparation(t *testing.T) {
 
 func TestDisabledFieldsAreDropped(t *testing.T) {
 	trusting := func() *corePod {
-		pod := goodPod()
+		pod := sample.Pod()
 		withVolume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 			{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}, PodCertificate: &corev1.PodCertificateProjection{}},
 		}}})(pod)
@@ -297,7 +301,7 @@ func TestDisabledFieldsAreDropped(t *testing.T) {
 }
 
 func TestPodQOS(t *testing.T) {
-	both := amounts("cpu", "1", "memory", "1Gi")
+	both := sample.Amounts("cpu", "1", "memory", "1Gi")
 	for _, test := range []struct {
 		rule, name      string
 		limits, request corev1.ResourceList
@@ -305,23 +309,23 @@ func TestPodQOS(t *testing.T) {
 		want            corev1.PodQOSClass
 	}{
 		{"API-108", "nothing", nil, nil, nil, corev1.PodQOSBestEffort},
-		{"API-108", "nothing that counts", amounts("ephemeral-storage", "1Gi", "cpu", "0"), nil, nil, corev1.PodQOSBestEffort},
+		{"API-108", "nothing that counts", sample.Amounts("ephemeral-storage", "1Gi", "cpu", "0"), nil, nil, corev1.PodQOSBestEffort},
 		{"API-108", "limits, which are requests too", both, nil, nil, corev1.PodQOSGuaranteed},
-		{"API-108", "the same in another notation", both, amounts("cpu", "1000m", "memory", "1024Mi"), nil, corev1.PodQOSGuaranteed},
-		{"API-108", "less requested than limited", both, amounts("cpu", "500m"), nil, corev1.PodQOSBurstable},
-		{"API-108", "one of the two", amounts("cpu", "1"), nil, nil, corev1.PodQOSBurstable},
+		{"API-108", "the same in another notation", both, sample.Amounts("cpu", "1000m", "memory", "1024Mi"), nil, corev1.PodQOSGuaranteed},
+		{"API-108", "less requested than limited", both, sample.Amounts("cpu", "500m"), nil, corev1.PodQOSBurstable},
+		{"API-108", "one of the two", sample.Amounts("cpu", "1"), nil, nil, corev1.PodQOSBurstable},
 		{"API-108", "requests alone", nil, both, nil, corev1.PodQOSBurstable},
 		{"API-108", "the pod as a whole", nil, nil, &corev1.ResourceRequirements{Limits: both, Requests: both}, corev1.PodQOSGuaranteed},
 		{"API-108", "the pod as a whole requests", both, nil, &corev1.ResourceRequirements{Requests: both}, corev1.PodQOSBurstable},
 		{"API-108", "the pod as a whole has nothing", both, nil, &corev1.ResourceRequirements{}, corev1.PodQOSBestEffort},
 	} {
-		pod := goodPod()
+		pod := sample.Pod()
 		withResources(test.limits, test.request)(pod)
 		pod.Spec.Resources = test.whole
 		defaultPod(pod)
 		assert.Equal(t, test.want, podQOS(pod), "%s %s", test.rule, test.name)
 	}
-	pod := goodPod()
+	pod := sample.Pod()
 	withResources(both, nil)(pod)
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "side", Image: "side"})
 	defaultPod(pod)

@@ -9,16 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func TestPodUpdate(t *testing.T) {
 	gated := func(p *corePod) {
-		p.Spec.SchedulingGates = schedulingGates("a", "b")
+		p.Spec.SchedulingGates = sample.SchedulingGates("a", "b")
 		p.Spec.NodeSelector = map[string]string{"disk": "fast"}
 	}
 	required := func(terms ...corev1.NodeSelectorTerm) func(*corePod) {
 		return func(p *corePod) {
-			p.Spec.SchedulingGates = schedulingGates("a")
+			p.Spec.SchedulingGates = sample.SchedulingGates("a")
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 			}}
@@ -32,7 +34,7 @@ func TestPodUpdate(t *testing.T) {
 		return t
 	}
 	const terms = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-	checkUpdates(t, podStrategy, goodPod, []change[*corePod]{
+	checkUpdates(t, podStrategy, sample.Pod, []change[*corePod]{
 		{"API-237", "nothing", nil, func(*corePod) {}, ""},
 		{"API-237", "another image", nil, func(p *corePod) { p.Spec.Containers[0].Image = "example.com/db:2" }, ""},
 		{"API-237", "no image", nil, func(p *corePod) { p.Spec.Containers[0].Image = "" }, "spec.containers[0].image R"},
@@ -70,8 +72,8 @@ func TestPodUpdate(t *testing.T) {
 		{"API-237", "a grace period that was negative", func(p *corePod) { p.Spec.TerminationGracePeriodSeconds = new(int64(-5)) },
 			func(p *corePod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1)) }, ""},
 		{"API-237", "another grace period", nil, func(p *corePod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1)) }, "spec F"},
-		{"API-237", "a gate less", gated, func(p *corePod) { p.Spec.SchedulingGates = schedulingGates("b") }, ""},
-		{"API-237", "a gate more", gated, func(p *corePod) { p.Spec.SchedulingGates = schedulingGates("c", "a", "b") }, "spec.schedulingGates[0].name F"},
+		{"API-237", "a gate less", gated, func(p *corePod) { p.Spec.SchedulingGates = sample.SchedulingGates("b") }, ""},
+		{"API-237", "a gate more", gated, func(p *corePod) { p.Spec.SchedulingGates = sample.SchedulingGates("c", "a", "b") }, "spec.schedulingGates[0].name F"},
 		{"API-237", "fewer nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector["zone"] = "z1" }, ""},
 		{"API-237", "other nodes while gated", gated, func(p *corePod) { p.Spec.NodeSelector = map[string]string{"disk": "slow"} },
 			"spec.nodeSelector I"},
@@ -92,12 +94,12 @@ func TestPodUpdate(t *testing.T) {
 			func(p *corePod) { p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{} }, "spec F"},
 		{"API-237", "a prefix for names", nil, func(p *corePod) { p.GenerateName = "A_" }, "metadata.generateName I"},
 	}, false)
-	moved := goodPod()
+	moved := sample.Pod()
 	moved.Spec.NodeName = "n1"
-	errs := podStrategy.validateUpdate(moved, goodPod())
+	errs := podStrategy.validateUpdate(moved, sample.Pod())
 	require.NotEmpty(t, errs, "API-237")
 	assert.Contains(t, errs[len(errs)-1].Detail, "\n- \"NodeName\": \"\",\n+ \"NodeName\": \"n1\",\n", "API-237: the error shows the change")
-	pod, old := goodPod(), goodPod()
+	pod, old := sample.Pod(), sample.Pod()
 	pod.Status.Phase, old.Status.Phase = corev1.PodFailed, corev1.PodRunning
 	podStrategy.prepareUpdate(pod, old)
 	assert.Equal(t, corev1.PodRunning, pod.Status.Phase, "API-237: the status has a subresource of its own")
@@ -112,7 +114,7 @@ func TestPodStatus(t *testing.T) {
 			Conditions: []corev1.PodCondition{{Type: "A", ObservedGeneration: 2}, {Type: "A", ObservedGeneration: 3}}}
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "X", Name: "x", UID: "x"}}
 	}
-	checkUpdates(t, podStrategy, goodPod, []change[*corePod]{
+	checkUpdates(t, podStrategy, sample.Pod, []change[*corePod]{
 		{"API-244", "another phase", stored, func(p *corePod) { p.Status.Phase = corev1.PodFailed }, ""},
 		{"API-244", "a spec and an owner that are ignored", stored, func(p *corePod) { p.Spec.NodeName, p.OwnerReferences = "n1", nil }, ""},
 		{"API-244", "another class", stored, func(p *corePod) { p.Status.QOSClass = corev1.PodQOSGuaranteed }, "status.qosClass I"},
@@ -127,9 +129,9 @@ func TestPodStatus(t *testing.T) {
 			func(p *corePod) { p.Status.NominatedNodeName = "n2" }, "status.nominatedNodeName F"},
 	}, true)
 
-	old, pod := goodPod(), goodPod()
+	old, pod := sample.Pod(), sample.Pod()
 	stored(old)
-	old.DeletionTimestamp = new(metav1.NewTime(noon))
+	old.DeletionTimestamp = new(metav1.NewTime(sample.Noon))
 	pod.Labels = map[string]string{"new": ""}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "A"}, {Type: "B"}, {Type: "A"}, {Type: "A"}}
 	sent := pod.Status.DeepCopy()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func priorityClassNamed(name string, value int32, isDefault bool) *schedulingv1.PriorityClass {
@@ -23,13 +24,13 @@ func TestPriority(t *testing.T) {
 	high, low, other := priorityClassNamed("high", 1000, false), priorityClassNamed("low", 5, true), priorityClassNamed("other", 7, true)
 	never := priorityClassNamed("never", 3, false)
 	never.PreemptionPolicy = new(corev1.PreemptNever)
-	given := func(class string, priority *int32) func(*corePod) {
-		return func(p *corePod) { p.Spec.PriorityClassName, p.Spec.Priority = class, priority }
+	given := func(class string, priority *int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.PriorityClassName, p.Spec.Priority = class, priority }
 	}
 	for _, tt := range []struct {
 		rule, name string
 		classes    []api.Object
-		pod        func(*corePod)
+		pod        func(*corev1.Pod)
 		served     bool // as in a cluster with an API server
 		want, err  string
 	}{
@@ -53,7 +54,7 @@ func TestPriority(t *testing.T) {
 				_, err := s.Load(class) // two of them are the default
 				require.NoError(t, err)
 			}
-			pod := goodPod()
+			pod := sample.Pod()
 			tt.pod(pod)
 			stored, err := s.Pods.CreateWith(pod, CreateOptions{})
 			if tt.err != "" {
@@ -73,7 +74,7 @@ func TestPriority(t *testing.T) {
 }
 
 // priorityOf describes the priority of a pod.
-func priorityOf(pod *corePod) string {
+func priorityOf(pod *corev1.Pod) string {
 	if pod.Spec.Priority == nil {
 		return ""
 	}

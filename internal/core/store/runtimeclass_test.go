@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 func runtimeClassNamed(name string) *nodev1.RuntimeClass {
@@ -97,7 +98,7 @@ func TestRuntimeClassOfPod(t *testing.T) {
 				_, err := s.CreateWith(class, CreateOptions{})
 				require.NoError(t, err)
 			}
-			pod := goodPod()
+			pod := sample.Pod()
 			pod.Name = "p"
 			pod.Spec.NodeSelector, pod.Spec.Tolerations, pod.Spec.RuntimeClassName = nil, nil, &tt.class
 			if tt.change != nil {

@@ -24,50 +24,50 @@ func TestServiceAccounts(t *testing.T) {
 	strict := func(a *corev1.ServiceAccount) {
 		a.Annotations, a.Secrets = map[string]string{ownSecretsOnly: "true"}, []corev1.ObjectReference{{Name: "mine"}}
 	}
-	secret := func(name string) func(*corePod) {
-		return func(p *corePod) {
+	secret := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "s", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}})
 		}
 	}
-	named := func(account string, change ...func(*corePod)) func(*corePod) {
-		return func(p *corePod) {
+	named := func(account string, change ...func(*corev1.Pod)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
 			p.Spec.ServiceAccountName = account
 			for _, c := range change {
 				c(p)
 			}
 		}
 	}
-	says := func(automount bool) func(*corePod) {
-		return func(p *corePod) { p.Spec.AutomountServiceAccountToken = &automount }
+	says := func(automount bool) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = &automount }
 	}
-	mounts := func(volume string) func(*corePod) {
-		return func(p *corePod) {
+	mounts := func(volume string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: volume, MountPath: tokenPath}}
 		}
 	}
-	owns := func(volume string) func(*corePod) {
-		return func(p *corePod) {
+	owns := func(volume string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 		}
 	}
-	mirror := func(p *corePod) {
+	mirror := func(p *corev1.Pod) {
 		p.Annotations, p.Spec.NodeName = map[string]string{corev1.MirrorPodAnnotationKey: "x"}, "n1"
 	}
 	const token = "kube-api-access-?{token 3607 kube-root-ca.crt metadata.namespace}"
 	for _, tt := range []struct {
 		rule, name string
 		account    *corev1.ServiceAccount
-		pod        func(*corePod)
+		pod        func(*corev1.Pod)
 		want, err  string
 	}{
 		{"API-512", "the default one", account("default"), named(""), "default [] " + token, ""},
 		{"API-512", "the default one does not exist yet", nil, named(""), "default [] " + token, ""},
 		{"API-512", "another one", account("builder", pulls), named("builder"), "builder [pull] " + token, ""},
 		{"API-512", "the pod has secrets for images", account("builder", pulls),
-			named("builder", func(p *corePod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}} }), "builder [own] " + token, ""},
+			named("builder", func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}} }), "builder [own] " + token, ""},
 		{"API-512", "one that does not exist", nil, named("builder"), "", `pods "p" is forbidden: error looking up service account ns/builder: serviceaccount "builder" not found`},
-		{"API-512", "a pod without a name", nil, named("builder", func(p *corePod) { p.Name, p.GenerateName = "", "web-" }), "", `pods "web-" is forbidden: error looking up`},
+		{"API-512", "a pod without a name", nil, named("builder", func(p *corev1.Pod) { p.Name, p.GenerateName = "", "web-" }), "", `pods "web-" is forbidden: error looking up`},
 		{"API-513", "the account wants no token", account("default", quiet), named(""), "default []", ""},
 		{"API-513", "the pod comes first", account("default", quiet), named("", says(true)), "default [] " + token, ""},
 		{"API-513", "the pod wants no token", account("default"), named("", says(false)), "default []", ""},
@@ -87,7 +87,7 @@ func TestServiceAccounts(t *testing.T) {
 				_, err := s.Load(tt.account)
 				require.NoError(t, err)
 			}
-			pod := &corePod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}}}
 			tt.pod(pod)
 			given := pod.DeepCopy()
 			stored, err := s.Pods.CreateWith(pod, CreateOptions{})
@@ -103,7 +103,7 @@ func TestServiceAccounts(t *testing.T) {
 }
 
 // describeAccount returns the service account of a pod, its secrets for images, and what its first container mounts at the path of tokens.
-func describeAccount(pod *corePod) string {
+func describeAccount(pod *corev1.Pod) string {
 	text := pod.Spec.ServiceAccountName + " ["
 	for _, secret := range pod.Spec.ImagePullSecrets {
 		text += secret.Name

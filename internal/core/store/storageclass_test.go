@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 // many is a map of n entries.
@@ -68,14 +70,14 @@ var classRows = []row[*storageClass]{
 }
 
 func TestClassCreate(t *testing.T) {
-	checkCreates(t, classStrategy, goodClass, classRows)
+	checkCreates(t, classStrategy, sample.Class, classRows)
 	class := &storageClass{}
 	defaultClass(class)
 	want := &storageClass{ReclaimPolicy: new(corev1.PersistentVolumeReclaimDelete), VolumeBindingMode: new(storagev1.VolumeBindingImmediate)}
 	if diff := cmp.Diff(want, class); diff != "" {
 		t.Errorf("API-093: defaults: -want +got\n%s", diff)
 	}
-	if got := faults(validateClass(&storageClass{Provisioner: "a"})); got != "volumeBindingMode R" {
+	if got := sample.Faults(validateClass(&storageClass{Provisioner: "a"})); got != "volumeBindingMode R" {
 		t.Errorf("API-163: without defaults: %q, want the mode to be missing", got)
 	}
 }
@@ -99,7 +101,7 @@ var classChanges = []change[*storageClass]{
 	{rule: "API-230", name: "what is new is validated", after: topologies(nil), want: "allowedTopologies[0].matchLabelExpressions D"},
 }
 
-func TestClassUpdate(t *testing.T) { checkUpdates(t, classStrategy, goodClass, classChanges, false) }
+func TestClassUpdate(t *testing.T) { checkUpdates(t, classStrategy, sample.Class, classChanges, false) }
 
 var attributesClassRows = []row[*volumeAttributesClass]{
 	{"API-160", "no driver", func(c *volumeAttributesClass) { c.DriverName = "" }, "driverName R"},
@@ -111,7 +113,7 @@ var attributesClassRows = []row[*volumeAttributesClass]{
 }
 
 func TestAttributesClassCreate(t *testing.T) {
-	checkCreates(t, attributesClassStrategy, goodAttributesClass, attributesClassRows)
+	checkCreates(t, attributesClassStrategy, sample.AttributesClass, attributesClassRows)
 	if attributesClassStrategy.defaults != nil {
 		t.Error("API-100: a VolumeAttributesClass has defaults, want none")
 	}
@@ -126,5 +128,5 @@ var attributesClassChanges = []change[*volumeAttributesClass]{
 }
 
 func TestAttributesClassUpdate(t *testing.T) {
-	checkUpdates(t, attributesClassStrategy, goodAttributesClass, attributesClassChanges, false)
+	checkUpdates(t, attributesClassStrategy, sample.AttributesClass, attributesClassChanges, false)
 }

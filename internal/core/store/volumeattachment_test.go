@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
 // inline is an attachment of a volume that is no object: a good one, and then changed.
@@ -16,7 +18,7 @@ func inline(change func(*corev1.PersistentVolumeSpec)) func(*volumeAttachment) {
 	return func(a *volumeAttachment) {
 		spec := corev1.PersistentVolumeSpec{
 			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			PersistentVolumeSource: goodVolume().Spec.PersistentVolumeSource,
+			PersistentVolumeSource: sample.Volume().Spec.PersistentVolumeSource,
 		}
 		change(&spec)
 		a.Spec.Source = storagev1.VolumeAttachmentSource{InlineVolumeSpec: &spec}
@@ -39,7 +41,7 @@ var attachmentRows = []row[*volumeAttachment]{
 		"spec.source.persistentVolumeName I; spec.source.persistentVolumeName R"},
 	{"API-172", "good", inline(func(*corev1.PersistentVolumeSpec) {}), ""},
 	{"API-172", "what belongs to an object", inline(func(s *corev1.PersistentVolumeSpec) {
-		s.ClaimRef, s.Capacity, s.NodeAffinity, s.StorageClassName = &corev1.ObjectReference{}, storageList("-1"),
+		s.ClaimRef, s.Capacity, s.NodeAffinity, s.StorageClassName = &corev1.ObjectReference{}, sample.StorageList("-1"),
 			&corev1.VolumeNodeAffinity{}, "Fast"
 	}), inlinePath + ".capacity F; " + inlinePath + ".claimRef F; " + inlinePath + ".nodeAffinity F; " + inlinePath + ".storageClassName F"},
 	{"API-172", "policy and mode", inline(func(s *corev1.PersistentVolumeSpec) {
@@ -64,31 +66,31 @@ var attachmentRows = []row[*volumeAttachment]{
 }
 
 func TestAttachmentCreate(t *testing.T) {
-	checkCreates(t, attachmentStrategy, goodAttachment, attachmentRows)
+	checkCreates(t, attachmentStrategy, sample.Attachment, attachmentRows)
 
 	// API-107: nothing is attached yet.
-	attachment := goodAttachment()
+	attachment := sample.Attachment()
 	attachment.Status.Attached = true
-	attachmentStrategy.prepareCreate(attachment, clock(noon))
+	attachmentStrategy.prepareCreate(attachment, sample.StoredNoon)
 	if !cmp.Equal(attachment.Status, storagev1.VolumeAttachmentStatus{}) {
 		t.Errorf("API-107: status = %v, want none", attachment.Status)
 	}
 }
 
 func TestAttachmentDefaults(t *testing.T) {
-	attachment := goodAttachment()
+	attachment := sample.Attachment()
 	inline(func(s *corev1.PersistentVolumeSpec) {
 		s.PersistentVolumeSource = volumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{}}
-		s.Capacity = storageList("1u")
+		s.Capacity = sample.StorageList("1u")
 	})(attachment)
-	attachment.Status.DetachError = &storagev1.VolumeError{Time: metav1.Time{Time: noon}}
+	attachment.Status.DetachError = &storagev1.VolumeError{Time: metav1.Time{Time: sample.Noon}}
 	sent := attachment.DeepCopy()
 	shared := attachmentStrategy.shallow(attachment)
 	defaultAttachment(shared)
 	want := sent.DeepCopy()
-	want.Spec.Source.InlineVolumeSpec.ISCSI.ISCSIInterface = "default" // API-099, API-091: and no mode, no policy
-	want.Spec.Source.InlineVolumeSpec.Capacity = storageList("1m")     // API-082
-	want.Status.DetachError.Time.Time = noon.Truncate(time.Second)     // API-006
+	want.Spec.Source.InlineVolumeSpec.ISCSI.ISCSIInterface = "default"    // API-099, API-091: and no mode, no policy
+	want.Spec.Source.InlineVolumeSpec.Capacity = sample.StorageList("1m") // API-082
+	want.Status.DetachError.Time.Time = sample.Noon.Truncate(time.Second) // API-006
 	if diff := cmp.Diff(want, shared); diff != "" {
 		t.Errorf("API-099: defaults: -want +got\n%s", diff)
 	}
@@ -102,8 +104,8 @@ var attachmentChanges = []change[*volumeAttachment]{
 	{rule: "API-232", name: "another volume", after: func(a *volumeAttachment) { a.Spec.Source.PersistentVolumeName = new("other") },
 		want: "spec I"},
 	{rule: "API-232", name: "the same in another notation",
-		before: inline(func(s *corev1.PersistentVolumeSpec) { s.Capacity = storageList("1Gi") }),
-		after:  func(a *volumeAttachment) { a.Spec.Source.InlineVolumeSpec.Capacity = storageList("1073741824") },
+		before: inline(func(s *corev1.PersistentVolumeSpec) { s.Capacity = sample.StorageList("1Gi") }),
+		after:  func(a *volumeAttachment) { a.Spec.Source.InlineVolumeSpec.Capacity = sample.StorageList("1073741824") },
 		want:   inlinePath + ".capacity F"},
 	{rule: "API-232", name: "labels", after: func(a *volumeAttachment) { a.Labels = map[string]string{"a": "b"} }},
 	{rule: "API-232", name: "the status of the request means nothing", after: func(a *volumeAttachment) {
@@ -132,16 +134,16 @@ var attachmentStatusChanges = []change[*volumeAttachment]{
 }
 
 func TestAttachmentUpdate(t *testing.T) {
-	checkUpdates(t, attachmentStrategy, goodAttachment, attachmentChanges, false)
-	checkUpdates(t, attachmentStrategy, goodAttachment, attachmentStatusChanges, true)
+	checkUpdates(t, attachmentStrategy, sample.Attachment, attachmentChanges, false)
+	checkUpdates(t, attachmentStrategy, sample.Attachment, attachmentStatusChanges, true)
 
 	// API-243: metadata cannot be written through the status.
-	old, obj := goodAttachment(), goodAttachment()
+	old, obj := sample.Attachment(), sample.Attachment()
 	old.Finalizers = []string{"external-attacher/csi"}
 	old.Labels = map[string]string{"a": "b"}
 	obj.Annotations = map[string]string{"c": "d"}
 	obj.Status.Attached = true
-	attachmentStrategy.prepareStatus(obj, old, clock(noon))
+	attachmentStrategy.prepareStatus(obj, old, sample.StoredNoon)
 	want := old.DeepCopy()
 	want.Status.Attached = true
 	if diff := cmp.Diff(want, obj); diff != "" {
