@@ -8,7 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // debug adds an ephemeral container to a pod.
@@ -17,7 +17,7 @@ func (w *fixture) debug(pod, name string) {
 		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers[:len(pod.Spec.EphemeralContainers):len(pod.Spec.EphemeralContainers)],
 			corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: "busybox"}})
 		return nil
-	}, store.EphemeralContainers)
+	}, strategy.EphemeralContainers)
 	w.OK(err)
 }
 

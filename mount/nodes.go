@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/strategy"
 	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
@@ -80,7 +81,7 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 	if name == "" {
 		return nil, fmt.Errorf("mount: a node without a name: give it one")
 	}
-	if !store.IsSubdomain(name) {
+	if !strategy.IsSubdomain(name) {
 		return nil, fmt.Errorf("mount: a node cannot have the name %q: use lower case letters, digits, '-' and '.'", name)
 	}
 	if _, taken := ns.byName[name]; taken {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // Attributor is a Backend that knows who makes a write that no request makes, as the name of an actor. Without it, no manager is recorded
@@ -279,7 +279,7 @@ func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldMan
 // resetFields are the fields that a write of the resource or subresource cannot change.
 func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Filter {
 	// API-506: who changes ephemeral containers owns all that was sent.
-	if !r.status || sub == string(store.EphemeralContainers) {
+	if !r.status || sub == string(strategy.EphemeralContainers) {
 		return nil
 	}
 	var reset *fieldpath.Set

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/flows"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // The rules of FlowSchemas (API-520) and of PriorityLevelConfigurations (API-521).
@@ -84,7 +85,7 @@ func checkFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
 	}
 	if m := spec.DistinguisherMethod; m != nil {
 		if known := []string{"ByNamespace", "ByUser"}; !slices.Contains(known, string(m.Type)) {
-			errs = append(errs, field.NotSupported(path.Child("distinguisherMethod", "type"), store.InternalForm(m), known))
+			errs = append(errs, field.NotSupported(path.Child("distinguisherMethod", "type"), strategy.InternalForm(m), known))
 		}
 	}
 	at = path.Child("priorityLevelConfiguration", "name")
@@ -99,7 +100,7 @@ func checkFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
 		errs = append(errs, checkFlowRule(&spec.Rules[i], path.Child("rules").Index(i))...)
 	}
 	if fixed := flows.Schema(s.Name); fixed != nil && (s.Name == flows.Exempt || s.Name == flows.CatchAll) && !apiequality.Semantic.DeepEqual(fixed, spec) {
-		errs = append(errs, field.Invalid(path, store.InternalForm(spec), fmt.Sprintf("spec of '%s' must equal the fixed value", s.Name)))
+		errs = append(errs, field.Invalid(path, strategy.InternalForm(spec), fmt.Sprintf("spec of '%s' must equal the fixed value", s.Name)))
 	}
 	return errs
 }
@@ -307,7 +308,7 @@ func checkMandatoryLevel(l *flowcontrolv1.PriorityLevelConfiguration, path *fiel
 	if apiequality.Semantic.DeepEqual(fixed, spec) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, store.InternalForm(&l.Spec), fmt.Sprintf("spec of '%s'%s must equal the fixed value", l.Name, except))}
+	return field.ErrorList{field.Invalid(path, strategy.InternalForm(&l.Spec), fmt.Sprintf("spec of '%s'%s must equal the fixed value", l.Name, except))}
 }
 
 func checkShares(nominal, lendable, borrowing *int32, path *field.Path) field.ErrorList {

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // resource is one row of the table of resources: a kind under its name in paths.
@@ -145,7 +146,7 @@ func (r *resource) complete(c *codec) {
 		r.keepsDeleted, r.selectable = true, podFields
 		r.subresources = []subresource{
 			{subresourceBinding, coreGroup.WithKind("Binding"), []string{verbCreate}},
-			{string(store.EphemeralContainers), coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}},
+			{string(strategy.EphemeralContainers), coreGroup.WithKind("Pod"), []string{verbGet, verbPatch, verbUpdate}},
 			{subresourceEviction, schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{verbCreate}},
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // emission is what a recorder stores when it emits an Event: a new Event, or a further count of one that exists. Most Events of a large cluster are
@@ -138,7 +139,7 @@ func (m *emission) name() string {
 	for shift := 60; shift >= 0; shift -= 4 {
 		name = append(name, "0123456789abcdef"[stamp>>shift&0xf])
 	}
-	if !store.IsSubdomain(string(name)) {
+	if !strategy.IsSubdomain(string(name)) {
 		sum := sha256.Sum256(name)
 		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/strategy"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
@@ -75,8 +76,8 @@ var (
 // admitResize rejects an expansion of a claim that is not bound or whose class does not allow expansion (API-224, EXP-001). It checks
 // neither the volume nor its driver.
 func admitResize(s *Store, claim, old *corev1.PersistentVolumeClaim) error {
-	size := storageOf(claim.Spec.Resources.Requests)
-	if size.Cmp(storageOf(old.Spec.Resources.Requests)) <= 0 {
+	size := strategy.StorageOf(claim.Spec.Resources.Requests)
+	if size.Cmp(strategy.StorageOf(old.Spec.Resources.Requests)) <= 0 {
 		return nil
 	}
 	// API-224: the phase of the stored claim counts. Validation has already rejected other changes to a claim that is not bound (API-221).

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy"
 	"github.com/volsim/volsim/internal/core/strategy/sample"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -49,7 +50,7 @@ func TestDefaultStorageClass(t *testing.T) {
 			c.mutate(claim)
 		}
 		stored := mustCreate(t, s, claim).(*corev1.PersistentVolumeClaim)
-		if got := stored.Spec.StorageClassName; !equalPointers(got, c.want) {
+		if got := stored.Spec.StorageClassName; !strategy.EqualPointers(got, c.want) {
 			t.Errorf("%s %s: class = %v, want %v", c.rule, c.name, deref(got), deref(c.want))
 		}
 		// API-250: the protection comes with it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/strategy"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,7 +163,7 @@ func merged(m, extra map[string]string) map[string]string {
 		if old, ok := own[key]; ok && old == value {
 			continue
 		}
-		if sameMap(own, m) {
+		if strategy.SameMap(own, m) {
 			own = maps.Clone(m)
 			if own == nil {
 				own = make(map[string]string, len(extra))

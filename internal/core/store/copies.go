@@ -7,6 +7,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // copies is what the copies of a store share, because stored objects have it in common: the resources of the newest one, its class, and
@@ -50,18 +51,18 @@ func (s *Store) Copy(obj api.Object) api.Object {
 func Share(obj api.Object) api.Object {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
-		return volumeStrategy.shallow(obj)
+		return strategy.PersistentVolume.Shallow(obj)
 	case *corev1.PersistentVolumeClaim:
-		return claimStrategy.shallow(obj)
+		return strategy.PersistentVolumeClaim.Shallow(obj)
 	case *corev1.Pod:
-		return podStrategy.shallow(obj)
+		return strategy.Pod.Shallow(obj)
 	}
 	return obj.DeepCopyObject().(api.Object)
 }
 
 // list copies a list of resources.
 func (c *copies) list(list corev1.ResourceList) corev1.ResourceList {
-	size, only := onlyStorage(list)
+	size, only := strategy.OnlyStorage(list)
 	if !only {
 		return list.DeepCopy()
 	}
@@ -94,8 +95,8 @@ func copyMode(mode *corev1.PersistentVolumeMode) *corev1.PersistentVolumeMode {
 	switch {
 	case mode == nil:
 		return nil
-	case *mode == filesystem:
-		return &filesystem
+	case *mode == strategy.Filesystem:
+		return &strategy.Filesystem
 	}
 	return new(*mode)
 }

@@ -21,7 +21,7 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		return t.createPrepared(obj, opts.Tried.key)
 	}
 	if !opts.Owned {
-		obj = t.strategy.shallow(obj)
+		obj = t.strategy.Shallow(obj)
 	}
 	meta := metaOf(obj)
 	if t.resource.custom {
@@ -33,8 +33,8 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	if !t.resource.namespaced {
 		meta.Namespace = ""
 	}
-	if t.strategy.defaults != nil {
-		t.strategy.defaults(obj)
+	if t.strategy.Defaults != nil {
+		t.strategy.Defaults(obj)
 	}
 	versioned := versionOf(obj) != 0
 	clearServerFields(meta)
@@ -130,14 +130,14 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (store
 	key := api.Key(meta.Namespace, meta.Name)
 	// API-057: an object created after one of the same name is another object. The selector of a Job contains the uid.
 	meta.UID = newUID(t.resource.kind, key, t.removed[key])
-	if t.strategy.prepareCreate != nil {
-		t.strategy.prepareCreate(obj, meta.CreationTimestamp)
+	if t.strategy.PrepareCreate != nil {
+		t.strategy.PrepareCreate(obj, meta.CreationTimestamp)
 	}
 	validated := !opts.SkipValidation && !t.store.asGiven
 	if validated && !(opts.Tried.accepted && opts.Tried.read == t.mayRead()) {
 		errs := validateMetaCreate(meta, t.resource)
-		if t.strategy.validateCreate != nil {
-			errs = append(errs, t.strategy.validateCreate(obj)...)
+		if t.strategy.ValidateCreate != nil {
+			errs = append(errs, t.strategy.ValidateCreate(obj)...)
 		}
 		if err := t.invalid(meta.Name, errs); err != nil {
 			return obj, false, err

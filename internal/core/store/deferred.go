@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/seqmap"
+	"github.com/volsim/volsim/internal/core/strategy"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -22,7 +23,7 @@ func (s *Store) DeferEvent(namespace string, isNew bool, by Deferrer) (version u
 	t := own(s.Events)
 	seen := t.direct > 0 || len(t.watchers) > 0 || t.tracker != nil || s.fields != nil || s.warned.to != nil ||
 		slices.ContainsFunc(t.indexes, func(ix *indexState[*corev1.Event]) bool { return ix.byValue != nil })
-	ruled := s.asGiven || s.dry || s.namespaces != nil || s.quotas != nil || !isDNSLabel(namespace)
+	ruled := s.asGiven || s.dry || s.namespaces != nil || s.quotas != nil || !strategy.IsDNSLabel(namespace)
 	if seen || ruled {
 		return 0, false
 	}

@@ -156,7 +156,7 @@ func deleteDefinition(s *Store, t *table[*plain.Object], c *cell[*plain.Object])
 	if c.obj.DeletionTimestamp != nil {
 		return c.obj
 	}
-	obj, now := t.strategy.shallow(c.obj), clock(s.now())
+	obj, now := t.strategy.Shallow(c.obj), clock(s.now())
 	obj.Finalizers = append(slices.Clone(obj.Finalizers), definitionFinalizer)
 	obj.SetContent(withCondition(obj.Content(),
 		definitionCondition("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", now)))
@@ -181,7 +181,7 @@ func finishDefinition(t *table[*plain.Object], deleted *plain.Object) {
 	if c == nil || c.obj.UID != deleted.UID || !slices.Contains(c.obj.Finalizers, definitionFinalizer) {
 		return
 	}
-	obj := t.strategy.shallow(c.obj)
+	obj := t.strategy.Shallow(c.obj)
 	obj.Finalizers = slices.DeleteFunc(slices.Clone(obj.Finalizers), func(name string) bool { return name == definitionFinalizer })
 	if !blocked(&obj.ObjectMeta) {
 		t.remove(c)

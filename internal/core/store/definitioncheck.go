@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // DefinitionErrors are what is wrong with a CustomResourceDefinition apart from the names of its kind and of its versions, by where the API server
@@ -56,12 +57,12 @@ func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
 	}
 	var errs field.ErrorList
 	if old == nil && obj.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
-		errs = append(errs, field.Invalid(metaPath("name"), obj.Name, `must be spec.names.plural+"."+spec.group`))
+		errs = append(errs, field.Invalid(strategy.MetaPath("name"), obj.Name, `must be spec.names.plural+"."+spec.group`))
 	}
 	switch {
 	case d.Spec.Group == "":
 		errs = append(errs, field.Required(spec.Child("group"), ""))
-	case !IsSubdomain(d.Spec.Group):
+	case !strategy.IsSubdomain(d.Spec.Group):
 		errs = append(errs, field.Invalid(spec.Child("group"), d.Spec.Group, strings.Join(validation.IsDNS1123Subdomain(d.Spec.Group), ",")))
 	case !strings.Contains(d.Spec.Group, "."):
 		errs = append(errs, field.Invalid(spec.Child("group"), d.Spec.Group, "should be a domain with at least one dot"))
@@ -106,7 +107,7 @@ func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
 
 // validate validates the names of a kind (API-305).
 func (n definitionNames) validate(path *field.Path) field.ErrorList {
-	errs := required(path, "plural", n.Plural, "singular", n.Singular, "kind", n.Kind, "listKind", n.ListKind)
+	errs := strategy.Required(path, "plural", n.Plural, "singular", n.Singular, "kind", n.Kind, "listKind", n.ListKind)
 	const mixed = "may have mixed case, but should otherwise match: "
 	if n.Plural != "" {
 		errs = appendLabel(errs, path.Child("plural"), n.Plural, n.Plural, "")
@@ -165,7 +166,7 @@ func validateDefinitionUpdate(d definition, old *plain.Object) field.ErrorList {
 	var errs field.ErrorList
 	same := func(path *field.Path, now, before string) {
 		if now != before {
-			errs = append(errs, field.Invalid(path, now, immutable))
+			errs = append(errs, field.Invalid(path, now, strategy.Immutable))
 		}
 	}
 	if readDefinitionStatus(old).established() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // Names of CustomResourceDefinitions: within a group a name belongs to the definition that had it first. The controllers of the API server accept
@@ -227,24 +228,24 @@ func keepStoredVersions(obj *plain.Object) {
 }
 
 // definitionStrategy adds the rules of CustomResourceDefinitions to those of any object.
-func definitionStrategy(s *Store, rules strategy[*plain.Object]) strategy[*plain.Object] {
-	rules.validateCreate = func(obj *plain.Object) field.ErrorList { return s.validateDefinition(obj, nil) }
-	rules.validateUpdate = func(obj, old *plain.Object) field.ErrorList { return s.validateDefinition(obj, old) }
-	rules.defaults = completeDefinition
-	create := rules.prepareCreate
-	rules.prepareCreate = func(obj *plain.Object, now metav1.Time) {
+func definitionStrategy(s *Store, rules strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
+	rules.ValidateCreate = func(obj *plain.Object) field.ErrorList { return s.validateDefinition(obj, nil) }
+	rules.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList { return s.validateDefinition(obj, old) }
+	rules.Defaults = completeDefinition
+	create := rules.PrepareCreate
+	rules.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
 		create(obj, now)
 		keepStoredVersions(obj)
 		// API-306: the names are accepted and the kind is served at once.
 		obj.SetContent(acceptNames(s, obj, now).Content())
 	}
-	update := rules.prepareUpdate
-	rules.prepareUpdate = func(obj, old *plain.Object) {
+	update := rules.PrepareUpdate
+	rules.PrepareUpdate = func(obj, old *plain.Object) {
 		update(obj, old)
 		keepStoredVersions(obj)
 		obj.SetContent(acceptNames(s, obj, clock(s.now())).Content())
 	}
-	rules.removed = func(obj *plain.Object) { recheckNames(s, obj) }
+	rules.Removed = func(obj *plain.Object) { recheckNames(s, obj) }
 	return rules
 }
 

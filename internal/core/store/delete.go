@@ -176,7 +176,7 @@ func atLeastOne(grace int64) int64 {
 
 // mark writes deletionTimestamp, grace and finalizers. The first mark of an object whose generation counts raises it (API-031).
 func (t *table[T]) mark(c *cell[T], at metav1.Time, grace int64, finalizers []string) T {
-	obj := t.strategy.shallow(c.obj)
+	obj := t.strategy.Shallow(c.obj)
 	meta := metaOf(obj)
 	if meta.DeletionTimestamp == nil && meta.Generation > 0 {
 		meta.Generation++

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy"
 	"github.com/volsim/volsim/internal/core/strategy/sample"
 )
 
@@ -23,7 +24,7 @@ func TestEphemeralContainers(t *testing.T) {
 		pod.Spec.NodeName, pod.Labels, pod.Annotations = "n1", map[string]string{"a": "b"}, map[string]string{"a": "b"}
 		pod.Status.Phase = corev1.PodFailed
 		return nil
-	}, EphemeralContainers)
+	}, strategy.EphemeralContainers)
 	require.NoError(t, err, "API-506")
 	assert.Equal(t, "debugger", changed.Spec.EphemeralContainers[0].Name, "API-506")
 	assert.Equal(t, corev1.PullAlways, changed.Spec.EphemeralContainers[0].ImagePullPolicy, "API-507: defaults")
@@ -33,6 +34,6 @@ func TestEphemeralContainers(t *testing.T) {
 
 	_, err = s.Pods.PatchWith(key, func(pod *corev1.Pod) error { pod.Spec.EphemeralContainers = nil; return nil }, api.Main)
 	require.ErrorContains(t, err, "pod updates may not change fields", "API-506")
-	_, err = s.Claims.PatchWith("default/data", func(*corev1.PersistentVolumeClaim) error { return nil }, EphemeralContainers)
+	_, err = s.Claims.PatchWith("default/data", func(*corev1.PersistentVolumeClaim) error { return nil }, strategy.EphemeralContainers)
 	require.ErrorContains(t, err, `subresource "ephemeralcontainers" is unknown`)
 }

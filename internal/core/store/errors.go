@@ -118,7 +118,7 @@ func (t *table[T]) checkSubresource(sub api.Subresource) error {
 		return nil
 	case sub == api.Status:
 		return t.errNoStatus()
-	case t.strategy.parts[sub].prepare != nil:
+	case t.strategy.Parts[sub].Prepare != nil:
 		return nil
 	default:
 		return t.badRequest("update", fmt.Sprintf("subresource %q is unknown: it is %q or %q", sub, api.Main, api.Status))

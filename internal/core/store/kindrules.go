@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // KindRules are rules of a kind whose objects are stored as data, in addition to those of all kinds (API-300). A nil function leaves the rules
@@ -36,14 +37,14 @@ func (s *Store) UseKindRules(kind api.Kind, rules KindRules) {
 }
 
 // add adds the rules to a strategy.
-func (r KindRules) add(s strategy[*plain.Object]) strategy[*plain.Object] {
+func (r KindRules) add(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
 	if r.Default != nil {
-		s.defaults = r.Default
+		s.Defaults = r.Default
 	}
 	if r.Check != nil {
-		s.validateCreate = func(obj *plain.Object) field.ErrorList { return r.Check(obj, nil) }
-		known := s.validateUpdate
-		s.validateUpdate = func(obj, old *plain.Object) field.ErrorList {
+		s.ValidateCreate = func(obj *plain.Object) field.ErrorList { return r.Check(obj, nil) }
+		known := s.ValidateUpdate
+		s.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList {
 			errs := r.Check(obj, old)
 			if known != nil {
 				errs = append(known(obj, old), errs...)
@@ -52,16 +53,16 @@ func (r KindRules) add(s strategy[*plain.Object]) strategy[*plain.Object] {
 		}
 	}
 	if r.CheckStatus != nil {
-		s.validateStatus = r.CheckStatus
+		s.ValidateStatus = r.CheckStatus
 	}
-	if prepare := s.prepareUpdate; r.PrepareUpdate != nil {
-		s.prepareUpdate = func(obj, old *plain.Object) {
+	if prepare := s.PrepareUpdate; r.PrepareUpdate != nil {
+		s.PrepareUpdate = func(obj, old *plain.Object) {
 			prepare(obj, old)
 			r.PrepareUpdate(obj, old)
 		}
 	}
-	if prepare := s.prepareStatus; r.PrepareStatus != nil {
-		s.prepareStatus = func(obj, old *plain.Object, now metav1.Time) {
+	if prepare := s.PrepareStatus; r.PrepareStatus != nil {
+		s.PrepareStatus = func(obj, old *plain.Object, now metav1.Time) {
 			prepare(obj, old, now)
 			r.PrepareStatus(obj, old, now)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/scheme"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -264,21 +265,21 @@ func newObject(kind api.Kind) api.Object {
 	case api.PersistentVolumeClaim:
 		return &corev1.PersistentVolumeClaim{}
 	case api.StorageClass:
-		return &storageClass{}
+		return &storagev1.StorageClass{}
 	case api.Pod:
 		return &corev1.Pod{}
 	case api.Node:
 		return &corev1.Node{}
 	case api.VolumeAttachment:
-		return &volumeAttachment{}
+		return &storagev1.VolumeAttachment{}
 	case api.CSIDriver:
-		return &csiDriver{}
+		return &storagev1.CSIDriver{}
 	case api.CSINode:
-		return &csiNode{}
+		return &storagev1.CSINode{}
 	case api.VolumeAttributesClass:
-		return &volumeAttributesClass{}
+		return &storagev1.VolumeAttributesClass{}
 	case api.CSIStorageCapacity:
-		return &csiStorageCapacity{}
+		return &storagev1.CSIStorageCapacity{}
 	default:
 		return &corev1.Event{}
 	}

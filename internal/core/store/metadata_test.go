@@ -7,15 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy"
 	"github.com/volsim/volsim/internal/core/strategy/sample"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 )
-
-func init() { sample.KindLetters[field.ErrorTypeNotFound] = "X" }
 
 func goodMeta() *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{
@@ -194,11 +192,11 @@ func TestSameMeta(t *testing.T) {
 	} {
 		a, b := goodMeta(), goodMeta()
 		test.mutate(b)
-		if got := sameMeta(a, b); got != test.want {
+		if got := strategy.SameMeta(a, b); got != test.want {
 			t.Errorf("%s %s: sameMeta = %v, want %v", test.rule, test.name, got, test.want)
 		}
 	}
-	assert.True(t, sameMeta(&metav1.ObjectMeta{}, &metav1.ObjectMeta{
+	assert.True(t, strategy.SameMeta(&metav1.ObjectMeta{}, &metav1.ObjectMeta{
 		Labels: map[string]string{}, Finalizers: []string{}, OwnerReferences: []metav1.OwnerReference{},
 	}), "nil and empty are the same bytes (API-014)")
 }
@@ -209,7 +207,7 @@ func TestGoodMetadataCostsNothing(t *testing.T) {
 	pods := resourceOf(api.Pod)
 	allocs := testing.AllocsPerRun(100, func() {
 		carryOver(meta, old)
-		if len(validateMetaCreate(meta, pods)) > 0 || len(validateMetaUpdate(meta, old, resource{}, false, nil)) > 0 || !sameMeta(meta, old) {
+		if len(validateMetaCreate(meta, pods)) > 0 || len(validateMetaUpdate(meta, old, resource{}, false, nil)) > 0 || !strategy.SameMeta(meta, old) {
 			t.Fatal("good metadata was refused")
 		}
 	})
@@ -232,20 +230,20 @@ func TestSyntaxIsThatOfKubernetes(t *testing.T) {
 			ours bool
 			real []string
 		}{
-			{"isSubdomain", IsSubdomain(s), validation.IsDNS1123Subdomain(s)},
-			{"isDNSLabel", isDNSLabel(s), validation.IsDNS1123Label(s)},
-			{"isQualifiedName", isQualifiedName(s), validation.IsQualifiedName(s)},
-			{"isLabelValue", isLabelValue(s), validation.IsValidLabelValue(s)},
+			{"isSubdomain", strategy.IsSubdomain(s), validation.IsDNS1123Subdomain(s)},
+			{"isDNSLabel", strategy.IsDNSLabel(s), validation.IsDNS1123Label(s)},
+			{"isQualifiedName", strategy.IsQualifiedName(s), validation.IsQualifiedName(s)},
+			{"isLabelValue", strategy.IsLabelValue(s), validation.IsValidLabelValue(s)},
 		} {
 			if check.ours != (len(check.real) == 0) {
 				t.Fatalf("%s(%q) = %v, Kubernetes says %q", check.name, s, check.ours, check.real)
 			}
 		}
 		annotated := map[string]string{s: ""}
-		if ours, real := annotationsValid(annotated), apivalidation.ValidateAnnotations(annotated, nil); ours && len(real) > 0 {
+		if ours, real := strategy.AnnotationsValid(annotated), apivalidation.ValidateAnnotations(annotated, nil); ours && len(real) > 0 {
 			t.Fatalf("annotationsValid(%q), Kubernetes says %v", s, real)
 		}
-		if ours, real := validateAnnotations(annotated, nil), apivalidation.ValidateAnnotations(annotated, nil); len(ours) != len(real) {
+		if ours, real := strategy.ValidateAnnotations(annotated, nil), apivalidation.ValidateAnnotations(annotated, nil); len(ours) != len(real) {
 			t.Fatalf("validateAnnotations(%q) = %v, Kubernetes says %v", s, ours, real)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // NamespaceKind is the kind Namespace. Its objects are stored as data, with rules of their own (docs/rules/namespaces.md).
@@ -34,9 +35,9 @@ func (s *Store) createNamespaces() {
 }
 
 // namespaceStrategy adds the rules of namespaces to those of any object.
-func namespaceStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
-	s.defaults = labelNamespace
-	s.prepareCreate = func(obj *plain.Object, _ metav1.Time) {
+func namespaceStrategy(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
+	s.Defaults = labelNamespace
+	s.PrepareCreate = func(obj *plain.Object, _ metav1.Time) {
 		labelNamespace(obj) // the name may just have been generated
 		// NS-002: a new namespace is Active.
 		obj.SetContent(withStatus(obj.Content(), map[string]any{"status": map[string]any{"phase": string(corev1.NamespaceActive)}}))
@@ -45,15 +46,15 @@ func namespaceStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
 			obj.SetContent(withFinalizers(obj.Content(), append(slices.Clip(finalizers), string(corev1.FinalizerKubernetes))))
 		}
 	}
-	prepare := s.prepareUpdate
-	s.prepareUpdate = func(obj, old *plain.Object) {
+	prepare := s.PrepareUpdate
+	s.PrepareUpdate = func(obj, old *plain.Object) {
 		prepare(obj, old)
 		// NS-004: only the subresource finalize changes the finalizers of the spec.
 		obj.SetContent(withFinalizers(obj.Content(), namespaceFinalizers(old)))
 	}
-	s.validateStatus = validateNamespaceStatus
+	s.ValidateStatus = validateNamespaceStatus
 	// NS-014: the finalizers in the spec keep a namespace, too.
-	s.keeps = func(obj *plain.Object) bool { return len(namespaceFinalizers(obj)) > 0 }
+	s.Keeps = func(obj *plain.Object) bool { return len(namespaceFinalizers(obj)) > 0 }
 	return s
 }
 
@@ -158,7 +159,7 @@ func deleteNamespace(s *Store, t *table[*plain.Object], c *cell[*plain.Object]) 
 	}
 	if c.obj.DeletionTimestamp == nil {
 		// NS-013: the first deletion marks the namespace, and makes it Terminating.
-		obj, now := t.strategy.shallow(c.obj), clock(s.now())
+		obj, now := t.strategy.Shallow(c.obj), clock(s.now())
 		obj.DeletionTimestamp = &now
 		status, _ := obj.Content()["status"].(map[string]any)
 		status = maps.Clone(status)
@@ -171,7 +172,7 @@ func deleteNamespace(s *Store, t *table[*plain.Object], c *cell[*plain.Object]) 
 		return obj, nil
 	}
 	// NS-014: it stays as long as its spec has finalizers.
-	if t.strategy.keeps(c.obj) {
+	if t.strategy.Keeps(c.obj) {
 		return c.obj, nil
 	}
 	return t.deleteNow(c, c.obj.Finalizers), nil
@@ -193,7 +194,7 @@ func (s *Store) FinalizeNamespace(name, version string, finalizers []string) (*p
 		return nil, t.conflict(name, errStale)
 	}
 	// NS-004: a client of the subresource sets the finalizers freely.
-	obj := t.strategy.shallow(c.obj)
+	obj := t.strategy.Shallow(c.obj)
 	obj.SetContent(withFinalizers(obj.Content(), finalizers))
 	// NS-014: a deleted namespace without any finalizer is removed.
 	if obj.DeletionTimestamp != nil && len(finalizers) == 0 && !blocked(&obj.ObjectMeta) {

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // others are the kinds that are not simulated. A table for one exists as soon as it is written to or watched.
@@ -202,12 +203,12 @@ func otherResource(kind *objkinds.Kind) resource {
 }
 
 // otherStrategy returns the rules that objects of all kinds have (API-300 to API-308). Nothing else about them is validated or defaulted.
-func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
-	s := strategy[*plain.Object]{
-		shallow: func(obj *plain.Object) *plain.Object {
+func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
+	s := strategy.Of[*plain.Object]{
+		Shallow: func(obj *plain.Object) *plain.Object {
 			return obj.Copy()
 		},
-		prepareCreate: func(obj *plain.Object, _ metav1.Time) {
+		PrepareCreate: func(obj *plain.Object, _ metav1.Time) {
 			// API-302: a client cannot create an object with a status that has a subresource.
 			if kind.Status {
 				obj.SetContent(withStatus(obj.Content(), nil))
@@ -217,13 +218,13 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 				obj.Generation = 1
 			}
 		},
-		prepareUpdate: func(obj, old *plain.Object) {
+		PrepareUpdate: func(obj, old *plain.Object) {
 			// API-302: an update of the main resource keeps the status.
 			if kind.Status {
 				obj.SetContent(withStatus(obj.Content(), old.Content()))
 			}
 		},
-		prepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
+		PrepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.
 			obj.SetContent(withStatus(old.Content(), obj.Content()))
 			if kind.Custom || kind.StatusAlone {
@@ -232,47 +233,47 @@ func otherStrategy(kind *objkinds.Kind) strategy[*plain.Object] {
 				obj.ResourceVersion, obj.ManagedFields = version, managed
 			}
 		},
-		equal: func(a, b *plain.Object) bool {
+		Equal: func(a, b *plain.Object) bool {
 			return a.TypeMeta == b.TypeMeta && equalContents(a, b)
 		},
 	}
 	if kind.Generation {
 		// API-303: a change of anything but metadata and status raises generation.
-		s.specChanged = func(obj, old *plain.Object) bool { return !equalContents(obj, old) }
+		s.SpecChanged = func(obj, old *plain.Object) bool { return !equalContents(obj, old) }
 	}
 	if kind.Group == objkinds.SnapshotGroup || kind.Group == objkinds.GroupSnapshotGroup {
-		s.defaults = dropNulls
+		s.Defaults = dropNulls
 	}
 	switch kind.Name() {
 	case "StatefulSet.apps":
-		s = statefulSetRules.add(s)
+		s = strategy.StatefulSet.Add(s)
 	case string(QuotaKind):
-		s = quotaRules.add(s)
+		s = strategy.ResourceQuota.Add(s)
 	case string(LimitRangeKind):
-		s = limitRangeRules.add(s)
+		s = strategy.LimitRange.Add(s)
 	case "ReplicationController":
-		s = replicationControllerRules.add(s)
+		s = strategy.ReplicationController.Add(s)
 	case "ReplicaSet.apps":
-		s = replicaSetRules.add(s)
+		s = strategy.ReplicaSet.Add(s)
 	case "Job.batch":
-		s = jobStrategy(s)
+		s = strategy.Job(s)
 	case "CronJob.batch":
-		s = cronJobRules.add(s)
+		s = strategy.CronJob.Add(s)
 	case "DaemonSet.apps":
-		s = daemonSetStrategy(s)
+		s = strategy.DaemonSet(s)
 	case "Deployment.apps":
-		s = deploymentStrategy(s)
+		s = strategy.Deployment(s)
 	case "Secret":
-		s.defaults = defaultSecret
-		s.validateUpdate = validateSecretUpdate
+		s.Defaults = defaultSecret
+		s.ValidateUpdate = validateSecretUpdate
 	case "ConfigMap":
-		s.validateUpdate = validateFrozen
+		s.ValidateUpdate = validateFrozen
 	case "PodDisruptionBudget.policy":
-		s = budgetStrategy(s)
+		s = strategy.PodDisruptionBudget(s)
 	case string(PriorityClassKind):
 		s = priorityClassStrategy(s)
 	case string(RuntimeClassKind):
-		s = runtimeClassRules.add(s)
+		s = strategy.RuntimeClass.Add(s)
 	case string(NamespaceKind):
 		s = namespaceStrategy(s)
 	}

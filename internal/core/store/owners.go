@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // checkPropagation validates the propagation policy of a delete (GC-001).
@@ -110,7 +111,7 @@ func DistinctOwners(owners []metav1.OwnerReference) (distinct []metav1.OwnerRefe
 // hasOwner reports whether owners contains the owner in one, a list of length 1.
 func hasOwner(owners, one []metav1.OwnerReference) bool {
 	for i := range owners {
-		if sameOwners(owners[i:i+1], one) {
+		if strategy.SameOwners(owners[i:i+1], one) {
 			return true
 		}
 	}

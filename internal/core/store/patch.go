@@ -47,7 +47,7 @@ func (t *table[T]) PatchWith(key string, change func(obj T) error, sub api.Subre
 	if c == nil {
 		return none, t.notFound(key)
 	}
-	obj := t.strategy.shallow(c.obj)
+	obj := t.strategy.Shallow(c.obj)
 	if err := change(obj); err != nil {
 		return none, err
 	}
@@ -86,7 +86,7 @@ func (t *table[T]) merge(old T, patch []byte) (T, error) {
 
 // mergeTyped applies the patch to the fields of a copy. It returns false for a patch that needs mergeDocuments.
 func (t *table[T]) mergeTyped(old T, change map[string]any) (T, bool) {
-	obj := t.strategy.shallow(old)
+	obj := t.strategy.Shallow(old)
 	if t.resource.other {
 		return obj, false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // PriorityClassKind is the kind of classes of priority. They are stored as data.
@@ -114,9 +115,9 @@ func defaultPriorityClass(obj *plain.Object) {
 }
 
 // priorityClassStrategy adds what is special about classes. Their generation stays 1.
-func priorityClassStrategy(s strategy[*plain.Object]) strategy[*plain.Object] {
-	s.defaults, s.validateCreate, s.validateUpdate = defaultPriorityClass, validatePriorityClass, validatePriorityUpdate
-	s.specChanged = nil
+func priorityClassStrategy(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
+	s.Defaults, s.ValidateCreate, s.ValidateUpdate = defaultPriorityClass, validatePriorityClass, validatePriorityUpdate
+	s.SpecChanged = nil
 	return s
 }
 
@@ -156,7 +157,7 @@ func validatePriorityClass(obj *plain.Object) field.ErrorList {
 	case class.value > highestPriority:
 		errs = append(errs, field.Forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %d", highestPriority)))
 	}
-	return append(errs, requiredAt(class.policy, field.NewPath("preemptionPolicy"), preemptionPolicies)...)
+	return append(errs, strategy.RequiredAt(class.policy, field.NewPath("preemptionPolicy"), strategy.PreemptionPolicies)...)
 }
 
 // notOfSystem says in which way a class is not the one of every cluster with its name.
@@ -182,7 +183,7 @@ func validatePriorityUpdate(obj, old *plain.Object) field.ErrorList {
 		errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
 	}
 	if class.policy != was.policy {
-		errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), class.policy, immutable))
+		errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), class.policy, strategy.Immutable))
 	}
 	return errs
 }

@@ -59,8 +59,8 @@ func (t *table[T]) reviewCreate(obj T, opts CreateOptions) (T, error) {
 
 // reviewUpdate lets the reviewer change an object that is about to replace old. The managers of its fields are known by then.
 func (t *table[T]) reviewUpdate(obj, old T, sub api.Subresource) (T, error) {
-	if t.strategy.defaults != nil {
-		t.strategy.defaults(obj)
+	if t.strategy.Defaults != nil {
+		t.strategy.Defaults(obj)
 	}
 	meta := metaOf(obj)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
@@ -78,8 +78,8 @@ func (t *table[T]) reviewUpdate(obj, old T, sub api.Subresource) (T, error) {
 // mutated asks the reviewer for the object of a write.
 func (t *table[T]) mutated(w Write) (T, bool, error) {
 	w.Default = func(obj api.Object) {
-		if typed, ok := obj.(T); ok && t.strategy.defaults != nil {
-			t.strategy.defaults(typed)
+		if typed, ok := obj.(T); ok && t.strategy.Defaults != nil {
+			t.strategy.Defaults(typed)
 		}
 	}
 	obj, changed, err := t.store.reviewer.Mutate(w)

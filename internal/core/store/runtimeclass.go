@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // RuntimeClassKind is the kind of classes of runtimes. They are stored as data.
@@ -53,7 +54,7 @@ func (s *Store) completeRuntime(r resource, obj api.Object) error {
 	}
 	spec := &pod.Spec
 	if class.Overhead != nil {
-		if len(spec.Overhead) > 0 && !semanticEqual(class.Overhead.PodFixed, spec.Overhead) {
+		if len(spec.Overhead) > 0 && !strategy.SemanticEqual(class.Overhead.PodFixed, spec.Overhead) {
 			return forbidden(r, pod.Name, errOtherOverhead)
 		}
 		spec.Overhead = class.Overhead.PodFixed
@@ -85,7 +86,7 @@ func (s *Store) checkRuntime(r resource, obj api.Object) error {
 	case err != nil || pod == nil:
 		return err
 	case class != nil && class.Overhead != nil:
-		if !semanticEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+		if !strategy.SemanticEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
 			return forbidden(r, pod.Name, errOtherOverhead)
 		}
 	case pod.Spec.Overhead != nil:
@@ -101,7 +102,7 @@ func mergedTolerations(all []corev1.Toleration) []corev1.Toleration {
 	for i, t := range all {
 		covers := func(o corev1.Toleration) bool { return coversToleration(o, t) }
 		if !slices.ContainsFunc(merged, covers) &&
-			!slices.ContainsFunc(all[i+1:], func(o corev1.Toleration) bool { return !semanticEqual(o, t) && covers(o) }) {
+			!slices.ContainsFunc(all[i+1:], func(o corev1.Toleration) bool { return !strategy.SemanticEqual(o, t) && covers(o) }) {
 			merged = append(merged, t)
 		}
 	}
@@ -112,7 +113,7 @@ func mergedTolerations(all []corev1.Toleration) []corev1.Toleration {
 func coversToleration(a, b corev1.Toleration) bool {
 	all := a.Key == "" && a.Operator == corev1.TolerationOpExists
 	switch {
-	case semanticEqual(a, b):
+	case strategy.SemanticEqual(a, b):
 		return true
 	case a.Key != b.Key && !all, a.Effect != b.Effect && a.Effect != "":
 		return false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // ServiceKind is the kind of Services.
@@ -34,10 +35,10 @@ const (
 )
 
 // serviceStrategy adds the rules of Services to those of any object (API-309, API-310).
-func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Object] {
-	base.defaults = func(obj *plain.Object) { changeService(obj, defaultService) }
-	prepareCreate, prepareUpdate := base.prepareCreate, base.prepareUpdate
-	base.prepareCreate = func(obj *plain.Object, now metav1.Time) {
+func serviceStrategy(s *Store, base strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
+	base.Defaults = func(obj *plain.Object) { changeService(obj, defaultService) }
+	prepareCreate, prepareUpdate := base.PrepareCreate, base.PrepareUpdate
+	base.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
 		prepareCreate(obj, now)
 		changeService(obj, func(svc *corev1.Service) {
 			// API-350: clients that know one address only mean it by both fields.
@@ -49,7 +50,7 @@ func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Obj
 		// API-309: the status has an empty load balancer from the beginning.
 		obj.Content()["status"] = map[string]any{"loadBalancer": map[string]any{}}
 	}
-	base.prepareUpdate = func(obj, old *plain.Object) {
+	base.PrepareUpdate = func(obj, old *plain.Object) {
 		prepareUpdate(obj, old)
 		before := &corev1.Service{}
 		if plain.Write(old, before) != nil {
@@ -61,8 +62,8 @@ func serviceStrategy(s *Store, base strategy[*plain.Object]) strategy[*plain.Obj
 			dropUnused(svc, before)
 		})
 	}
-	base.validateCreate = func(obj *plain.Object) field.ErrorList { return s.validateService(obj, nil) }
-	base.validateUpdate = s.validateService
+	base.ValidateCreate = func(obj *plain.Object) field.ErrorList { return s.validateService(obj, nil) }
+	base.ValidateUpdate = s.validateService
 	return base
 }
 

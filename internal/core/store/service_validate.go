@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 const (
@@ -179,7 +180,7 @@ func validateServiceChange(svc, old *corev1.Service) field.ErrorList {
 		}
 	}
 	const balanced = corev1.ServiceTypeLoadBalancer
-	if spec.Type == balanced && before.Type == balanced && !equalPointers(spec.LoadBalancerClass, before.LoadBalancerClass) {
+	if spec.Type == balanced && before.Type == balanced && !strategy.EqualPointers(spec.LoadBalancerClass, before.LoadBalancerClass) {
 		// API-351: another load balancer would have to give up the Service.
 		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), spec.LoadBalancerClass, once))
 	}
@@ -197,7 +198,7 @@ func validateBalancerClass(spec *corev1.ServiceSpec, path *field.Path) field.Err
 	case spec.Type != corev1.ServiceTypeLoadBalancer:
 		return field.ErrorList{field.Forbidden(path.Child("loadBalancerClass"), onlyLoadBalancer)}
 	}
-	return labelKey(*spec.LoadBalancerClass, path, "loadBalancerClass")
+	return strategy.LabelKey(*spec.LoadBalancerClass, path, "loadBalancerClass")
 }
 
 // validateServiceSpec validates the fields of a Service (API-350).
@@ -207,7 +208,7 @@ func validateServiceSpec(svc, old *corev1.Service) field.ErrorList {
 	const hints, mode = "service.kubernetes.io/topology-aware-hints", corev1.AnnotationTopologyMode
 	if text, ok := svc.Annotations[mode]; ok {
 		if older, both := svc.Annotations[hints]; both && older != text {
-			errs = append(errs, field.Invalid(metaPath("annotations").Key(mode), text, fmt.Sprintf("must match annotations[%s] when both are specified", hints)))
+			errs = append(errs, field.Invalid(strategy.MetaPath("annotations").Key(mode), text, fmt.Sprintf("must match annotations[%s] when both are specified", hints)))
 		}
 	}
 	if len(spec.Ports) == 0 && !headless(svc) && spec.Type != corev1.ServiceTypeExternalName {
@@ -222,7 +223,7 @@ func validateServiceSpec(svc, old *corev1.Service) field.ErrorList {
 	errs = append(errs, sortedByText(metavalidation.ValidateLabels(spec.Selector, path.Child("selector")))...)
 	errs = append(errs, validateAffinityOfClients(spec, path)...)
 	errs = append(errs, validateExternalIPs(spec.ExternalIPs, old, path.Child("externalIPs"))...)
-	errs = append(errs, oneOf(spec.Type, path, "type", []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName,
+	errs = append(errs, strategy.OneOf(spec.Type, path, "type", []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName,
 		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort})...)
 	errs = append(errs, validateNodePorts(spec, path.Child("ports"))...)
 	errs = append(errs, validateSourceRanges(svc, old, path.Child("LoadBalancerSourceRanges"))...)
@@ -260,7 +261,7 @@ func validateServiceType(svc *corev1.Service, path *field.Path) field.ErrorList 
 	if name == "" {
 		return append(errs, field.Required(path.Child("externalName"), ""))
 	}
-	return append(errs, subdomain(name, path, "externalName")...)
+	return append(errs, strategy.Subdomain(name, path, "externalName")...)
 }
 
 func validateServicePort(p *corev1.ServicePort, named bool, names map[string]bool, path *field.Path) field.ErrorList {
@@ -269,23 +270,23 @@ func validateServicePort(p *corev1.ServicePort, named bool, names map[string]boo
 	case p.Name == "" && named:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	case p.Name != "":
-		errs = append(errs, dnsLabel(p.Name, path, "name")...)
+		errs = append(errs, strategy.DNSLabel(p.Name, path, "name")...)
 		if names[p.Name] {
 			errs = append(errs, field.Duplicate(path.Child("name"), p.Name))
 		}
 		names[p.Name] = true
 	}
-	errs = appendInvalid(errs, path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))
-	errs = append(errs, oneOf(p.Protocol, path, "protocol", protocols)...)
-	errs = append(errs, portNumberOrName(p.TargetPort, path.Child("targetPort"))...)
+	errs = strategy.AppendInvalid(errs, path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))
+	errs = append(errs, strategy.OneOf(p.Protocol, path, "protocol", strategy.Protocols)...)
+	errs = append(errs, strategy.PortNumberOrName(p.TargetPort, path.Child("targetPort"))...)
 	if p.AppProtocol != nil {
-		errs = append(errs, labelKey(*p.AppProtocol, path, "appProtocol")...)
+		errs = append(errs, strategy.LabelKey(*p.AppProtocol, path, "appProtocol")...)
 	}
 	return errs
 }
 
 func validateAffinityOfClients(spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
-	errs := oneOf(spec.SessionAffinity, path, "sessionAffinity", []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone})
+	errs := strategy.OneOf(spec.SessionAffinity, path, "sessionAffinity", []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone})
 	config := spec.SessionAffinityConfig
 	if spec.SessionAffinity != corev1.ServiceAffinityClientIP || config == nil || config.ClientIP == nil {
 		return errs
@@ -381,7 +382,7 @@ func validateSourceRanges(svc, old *corev1.Service, path *field.Path) field.Erro
 	}
 	at := path.Index
 	if len(ranges) == 0 {
-		path = metaPath("annotations").Key(rangesAnnotation)
+		path = strategy.MetaPath("annotations").Key(rangesAnnotation)
 		at = func(int) *field.Path { return path }
 		if text = strings.TrimSpace(text); text != "" && (old == nil || old.Annotations[rangesAnnotation] != svc.Annotations[rangesAnnotation]) {
 			ranges = strings.Split(text, ",")
@@ -401,23 +402,23 @@ func validateSourceRanges(svc, old *corev1.Service, path *field.Path) field.Erro
 func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if policy := spec.ExternalTrafficPolicy; reachable(spec) {
-		errs = append(errs, oneOf(policy, path, "externalTrafficPolicy", []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster,
+		errs = append(errs, strategy.OneOf(policy, path, "externalTrafficPolicy", []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster,
 			corev1.ServiceExternalTrafficPolicyLocal})...)
 	} else if policy != "" {
 		errs = append(errs, field.Invalid(path.Child("externalTrafficPolicy"), policy, "may only be set for externally-accessible services"))
 	}
 	if port := spec.HealthCheckNodePort; checksHealth(spec) {
-		errs = appendInvalid(errs, path.Child("healthCheckNodePort"), port, validation.IsValidPortNum(int(port)))
+		errs = strategy.AppendInvalid(errs, path.Child("healthCheckNodePort"), port, validation.IsValidPortNum(int(port)))
 	} else if port != 0 {
 		errs = append(errs, field.Invalid(path.Child("healthCheckNodePort"), port,
 			"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	}
 	if policy := spec.InternalTrafficPolicy; policy != nil {
-		errs = append(errs, oneOf(*policy, path, "internalTrafficPolicy", []corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster,
+		errs = append(errs, strategy.OneOf(*policy, path, "internalTrafficPolicy", []corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster,
 			corev1.ServiceInternalTrafficPolicyLocal})...)
 	}
 	if where := spec.TrafficDistribution; where != nil {
-		errs = append(errs, oneOf(*where, path, "trafficDistribution", []string{corev1.ServiceTrafficDistributionPreferClose,
+		errs = append(errs, strategy.OneOf(*where, path, "trafficDistribution", []string{corev1.ServiceTrafficDistributionPreferClose,
 			corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode})...)
 	}
 	return errs

@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
@@ -113,17 +114,17 @@ func New(cfg Config) *Store {
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
-	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, &volumeStrategy, volumeAdmission, cfg.History)
-	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, claimStrategyFor(cfg.Gates), claimAdmission, cfg.History)
-	s.Classes = tables.classes.prepare(s, api.StorageClass, &classStrategy, admission[*storagev1.StorageClass]{}, cfg.History)
-	s.AttributesClasses = tables.attributesClasses.prepare(s, api.VolumeAttributesClass, &attributesClassStrategy, attributesClassAdmission, cfg.History)
-	s.Pods = tables.pods.prepare(s, api.Pod, &podStrategy, podAdmission, cfg.History)
-	s.Nodes = tables.nodes.prepare(s, api.Node, &nodeStrategy, admission[*corev1.Node]{}, cfg.History)
-	s.Attachments = tables.attachments.prepare(s, api.VolumeAttachment, &attachmentStrategy, admission[*storagev1.VolumeAttachment]{}, cfg.History)
-	s.CSIDrivers = tables.csiDrivers.prepare(s, api.CSIDriver, &csiDriverStrategy, admission[*storagev1.CSIDriver]{}, cfg.History)
-	s.CSINodes = tables.csiNodes.prepare(s, api.CSINode, &csiNodeStrategy, admission[*storagev1.CSINode]{}, cfg.History)
-	s.Capacities = tables.capacities.prepare(s, api.CSIStorageCapacity, &storageCapacityStrategy, admission[*storagev1.CSIStorageCapacity]{}, cfg.History)
-	s.Events = tables.events.prepare(s, api.Event, &eventStrategy, admission[*corev1.Event]{}, cfg.History)
+	s.Volumes = tables.volumes.prepare(s, api.PersistentVolume, &strategy.PersistentVolume, volumeAdmission, cfg.History)
+	s.Claims = tables.claims.prepare(s, api.PersistentVolumeClaim, strategy.PersistentVolumeClaimWith(cfg.Gates), claimAdmission, cfg.History)
+	s.Classes = tables.classes.prepare(s, api.StorageClass, &strategy.StorageClass, admission[*storagev1.StorageClass]{}, cfg.History)
+	s.AttributesClasses = tables.attributesClasses.prepare(s, api.VolumeAttributesClass, &strategy.VolumeAttributesClass, attributesClassAdmission, cfg.History)
+	s.Pods = tables.pods.prepare(s, api.Pod, &strategy.Pod, podAdmission, cfg.History)
+	s.Nodes = tables.nodes.prepare(s, api.Node, &strategy.Node, admission[*corev1.Node]{}, cfg.History)
+	s.Attachments = tables.attachments.prepare(s, api.VolumeAttachment, &strategy.VolumeAttachment, admission[*storagev1.VolumeAttachment]{}, cfg.History)
+	s.CSIDrivers = tables.csiDrivers.prepare(s, api.CSIDriver, &strategy.CSIDriver, admission[*storagev1.CSIDriver]{}, cfg.History)
+	s.CSINodes = tables.csiNodes.prepare(s, api.CSINode, &strategy.CSINode, admission[*storagev1.CSINode]{}, cfg.History)
+	s.Capacities = tables.capacities.prepare(s, api.CSIStorageCapacity, &strategy.CSIStorageCapacity, admission[*storagev1.CSIStorageCapacity]{}, cfg.History)
+	s.Events = tables.events.prepare(s, api.Event, &strategy.Event, admission[*corev1.Event]{}, cfg.History)
 	if cfg.StrictNamespaces {
 		s.createNamespaces()
 	}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/seqmap"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // table is a Table.
 type table[T api.Object] struct {
 	store     *Store
 	resource  resource
-	strategy  *strategy[T]
+	strategy  *strategy.Of[T]
 	admission admission[T]
 	cells     seqmap.Map[cell[T], *cell[T]]
 	order     btree.Map[string, *cell[T]] // the cells by key, except for the new ones
@@ -57,7 +58,7 @@ type cell[T api.Object] struct {
 }
 
 // prepare makes a zero table that of a kind.
-func (t *table[T]) prepare(s *Store, kind api.Kind, rules *strategy[T], admitted admission[T], history int) *table[T] {
+func (t *table[T]) prepare(s *Store, kind api.Kind, rules *strategy.Of[T], admitted admission[T], history int) *table[T] {
 	t.store, t.resource = s, resourceOf(kind)
 	t.rule(rules, admitted)
 	t.indexes, t.watchers = t.listedIndexes[:0], t.listedWatches[:0]
@@ -67,10 +68,10 @@ func (t *table[T]) prepare(s *Store, kind api.Kind, rules *strategy[T], admitted
 }
 
 // rule gives a table the rules of its kind: without Config.AsGiven, all of them.
-func (t *table[T]) rule(rules *strategy[T], admitted admission[T]) {
+func (t *table[T]) rule(rules *strategy.Of[T], admitted admission[T]) {
 	t.strategy, t.admission = rules, admitted
 	if t.store.asGiven {
-		t.strategy, t.admission = rules.withoutRules(), admission[T]{}
+		t.strategy, t.admission = rules.WithoutRules(), admission[T]{}
 	}
 }
 
@@ -162,7 +163,7 @@ func (t *table[T]) Load(obj T) (T, error) {
 	if absent(obj) {
 		return none, t.badRequest("load", "the object is nil")
 	}
-	obj = t.strategy.shallow(obj)
+	obj = t.strategy.Shallow(obj)
 	meta := metaOf(obj)
 	if !t.resource.namespaced {
 		meta.Namespace = ""
@@ -171,8 +172,8 @@ func (t *table[T]) Load(obj T) (T, error) {
 	if len(errs) > 0 && !t.store.asGiven {
 		return none, t.invalid(meta.Name, errs)
 	}
-	if t.strategy.defaults != nil {
-		t.strategy.defaults(obj)
+	if t.strategy.Defaults != nil {
+		t.strategy.Defaults(obj)
 	}
 	t.store.noteLoaded(t.resource.kind, meta.OwnerReferences)
 	key := api.Key(meta.Namespace, meta.Name)
@@ -183,8 +184,8 @@ func (t *table[T]) Load(obj T) (T, error) {
 		meta.CreationTimestamp = clock(t.store.now())
 	}
 	// API-006: only here can times with a fraction of a second get into metadata.
-	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
-	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
+	meta.CreationTimestamp = *strategy.WholeSecond(&meta.CreationTimestamp)
+	meta.DeletionTimestamp = strategy.WholeSecond(meta.DeletionTimestamp)
 	if c := t.whole().Get(key); c != nil {
 		c.validMeta, c.validSpec = false, false
 		t.put(c, obj)
@@ -265,7 +266,7 @@ func (t *table[T]) nextVersion() uint64 {
 // another object: it has another uid, and watchers receive Added (API-075).
 func (t *table[T]) remove(c *cell[T]) T {
 	old := c.obj
-	last := t.strategy.shallow(old)
+	last := t.strategy.Shallow(old)
 	if t.store.dry {
 		return last
 	}
@@ -284,8 +285,8 @@ func (t *table[T]) remove(c *cell[T]) T {
 	t.removed[c.Key]++
 	t.store.objects--
 	t.notify(c, &api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
-	if t.strategy.removed != nil {
-		t.strategy.removed(last)
+	if t.strategy.Removed != nil {
+		t.strategy.Removed(last)
 	}
 	return last
 }

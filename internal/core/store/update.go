@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -18,7 +19,7 @@ func (t *table[T]) UpdateStatus(obj T) (T, error) {
 // UpdateWith is Update or UpdateStatus with options.
 func (t *table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
 	if !absent(obj) && !opts.Owned {
-		obj = t.strategy.shallow(obj)
+		obj = t.strategy.Shallow(obj)
 	}
 	return t.updateOwned(obj, sub, opts)
 }
@@ -99,7 +100,7 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	isPart := sub != api.Main && sub != api.Status
 	if isPart && !reviewed {
 		// API-506: the owners of fields are determined by what was sent.
-		t.strategy.defaults(obj)
+		t.strategy.Defaults(obj)
 		t.trackFields(obj, old, sub)
 	}
 	t.complete(obj, old, sub)
@@ -132,7 +133,7 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if err := t.store.chargeQuotas(t.resource, obj, old, sub, t.store.dry); err != nil {
 		return none, err
 	}
-	if releases(oldMeta, meta) && (t.strategy.keeps == nil || !t.strategy.keeps(obj)) {
+	if releases(oldMeta, meta) && (t.strategy.Keeps == nil || !t.strategy.Keeps(obj)) {
 		// API-056: watchers see what was stored, the caller what it sent.
 		t.remove(c)
 		meta.ResourceVersion = oldMeta.ResourceVersion
@@ -143,7 +144,7 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	}
 	meta, oldMeta = metaOf(obj), metaOf(c.obj)
 	// API-014: the same bytes again are not a write.
-	if sameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.equal(obj, c.obj) {
+	if strategy.SameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.Equal(obj, c.obj) {
 		return c.obj, nil
 	}
 	if !t.store.dry {
@@ -161,25 +162,25 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 
 // complete fills in the fields that the request omits, and restores those that it may not change.
 func (t *table[T]) complete(obj, old T, sub api.Subresource) {
-	if t.strategy.defaults != nil {
-		t.strategy.defaults(obj)
+	if t.strategy.Defaults != nil {
+		t.strategy.Defaults(obj)
 	}
 	meta := metaOf(obj)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	carryOver(meta, metaOf(old))
 	switch {
-	case sub == api.Status && t.strategy.prepareStatus != nil:
-		t.strategy.prepareStatus(obj, old, clock(t.store.now()))
-	case sub == api.Main && t.strategy.prepareUpdate != nil:
-		t.strategy.prepareUpdate(obj, old)
+	case sub == api.Status && t.strategy.PrepareStatus != nil:
+		t.strategy.PrepareStatus(obj, old, clock(t.store.now()))
+	case sub == api.Main && t.strategy.PrepareUpdate != nil:
+		t.strategy.PrepareUpdate(obj, old)
 	case sub != api.Main && sub != api.Status:
-		t.strategy.parts[sub].prepare(obj, old)
+		t.strategy.Parts[sub].Prepare(obj, old)
 	}
 	if sub == api.Main && t.admission.complete != nil {
 		t.admission.complete(obj)
 	}
 	// API-030: generation counts the changes of the spec.
-	if sub != api.Status && t.strategy.specChanged != nil && t.strategy.specChanged(obj, old) {
+	if sub != api.Status && t.strategy.SpecChanged != nil && t.strategy.SpecChanged(obj, old) {
 		meta.Generation++
 	}
 }
@@ -187,13 +188,13 @@ func (t *table[T]) complete(obj, old T, sub api.Subresource) {
 // validateReplacement validates the metadata and the part of the object that the update is about.
 func (t *table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
 	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), t.resource, c.validMeta, t.validAnnotations)
-	validate := t.strategy.validateUpdate
+	validate := t.strategy.ValidateUpdate
 	switch {
 	case sub == api.Status:
-		validate = t.strategy.validateStatus
+		validate = t.strategy.ValidateStatus
 	case sub != api.Main:
-		validate = t.strategy.parts[sub].validate
-	case c.validSpec && t.strategy.specShared != nil && t.strategy.specShared(obj, c.obj):
+		validate = t.strategy.Parts[sub].Validate
+	case c.validSpec && t.strategy.SpecShared != nil && t.strategy.SpecShared(obj, c.obj):
 		return errs
 	}
 	if validate != nil {

@@ -112,7 +112,7 @@ func (t *table[T]) Selected(c api.Change[T], before, after bool) (api.Change[T],
 	case before && after, before && c.Type == api.Deleted:
 		return c, true
 	case before:
-		last := t.strategy.shallow(c.Old)
+		last := t.strategy.Shallow(c.Old)
 		metaOf(last).ResourceVersion = metaOf(c.Object).ResourceVersion
 		return api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version}, true
 	case after:

@@ -1,3 +1,4 @@
+// Package sample has objects for tests: each is one that an API server accepts, and as an author writes it, without defaults.
 package sample
 
 import (
@@ -12,30 +13,35 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var KindLetters = map[field.ErrorType]string{
+// kindLetters abbreviate the types of errors, as the catalogue of rules does.
+var kindLetters = map[field.ErrorType]string{
 	field.ErrorTypeRequired: "R", field.ErrorTypeInvalid: "I", field.ErrorTypeForbidden: "F",
 	field.ErrorTypeNotSupported: "N", field.ErrorTypeDuplicate: "D", field.ErrorTypeTooLong: "L",
+	field.ErrorTypeNotFound: "X",
 }
 
 // Faults is the set of what is wrong, as "path kind" with the letters of the rules.
 func Faults(errs field.ErrorList) string {
 	var all []string
 	for _, err := range errs {
-		all = append(all, err.Field+" "+KindLetters[err.Type])
+		all = append(all, err.Field+" "+kindLetters[err.Type])
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), "; ")
 }
 
+// Noon is a time with a fraction of a second.
 var Noon = time.Date(2026, 1, 2, 12, 0, 0, 500, time.UTC)
 
 // StoredNoon is noon as the API server stores it, in whole seconds.
 var StoredNoon = metav1.NewTime(Noon.Truncate(time.Second))
 
+// StorageList is a list of resources with an amount of storage.
 func StorageList(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse(size)}
 }
 
+// Volume is a volume of a CSI driver.
 func Volume() *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "disk"},
@@ -50,6 +56,7 @@ func Volume() *corev1.PersistentVolume {
 	}
 }
 
+// Claim is a claim for a volume of that size.
 func Claim() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default"},
@@ -60,16 +67,19 @@ func Claim() *corev1.PersistentVolumeClaim {
 	}
 }
 
+// Class is the class of that volume.
 func Class() *storagev1.StorageClass {
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "csi.example.com",
 		Parameters: map[string]string{"tier": "gold"}}
 }
 
+// AttributesClass is a VolumeAttributesClass of the same driver.
 func AttributesClass() *storagev1.VolumeAttributesClass {
 	return &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "csi.example.com",
 		Parameters: map[string]string{"iops": "1000"}}
 }
 
+// Attachment is the attachment of that volume.
 func Attachment() *storagev1.VolumeAttachment {
 	return &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: "csi-1"},
@@ -102,10 +112,12 @@ func Pod() *corev1.Pod {
 	}
 }
 
+// ClaimSource is a source of a pod's volume that names a claim.
 func ClaimSource(name string) corev1.VolumeSource {
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}
 }
 
+// EphemeralSource is a generic ephemeral volume.
 func EphemeralSource() corev1.VolumeSource {
 	return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
@@ -125,6 +137,7 @@ func Amounts(pairs ...string) corev1.ResourceList {
 	return list
 }
 
+// SchedulingGates are gates of these names.
 func SchedulingGates(names ...string) []corev1.PodSchedulingGate {
 	var all []corev1.PodSchedulingGate
 	for _, name := range names {
@@ -133,6 +146,7 @@ func SchedulingGates(names ...string) []corev1.PodSchedulingGate {
 	return all
 }
 
+// Node is a ready node.
 func Node() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelTopologyZone: "z1", "disk": "fast"}},
@@ -145,6 +159,7 @@ func Node() *corev1.Node {
 	}
 }
 
+// Sized changes the request of a claim.
 func Sized(size string) func(*corev1.PersistentVolumeClaim) {
 	return func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = StorageList(size) }
 }
@@ -158,10 +173,12 @@ func Both[T any](changes ...func(T)) func(T) {
 	}
 }
 
+// Classed changes the class of a claim.
 func Classed(name *string) func(*corev1.PersistentVolumeClaim) {
 	return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = name }
 }
 
+// Annotated names the class of a claim in the old annotation.
 func Annotated(class string) func(*corev1.PersistentVolumeClaim) {
 	return func(c *corev1.PersistentVolumeClaim) {
 		c.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: class}

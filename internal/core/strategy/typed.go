@@ -1,0 +1,65 @@
+package strategy
+
+import (
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// typedRules are the rules of a kind whose objects are stored as data and have a Go type of k8s.io/api.
+type typedRules[T api.Object] struct {
+	defaults       func(obj T)
+	validate       func(obj T) field.ErrorList
+	validateUpdate func(obj, old T) field.ErrorList
+	// updateFirst puts the errors of validateUpdate before those of validate. wholeUpdate says that validateUpdate does not need validate.
+	updateFirst, wholeUpdate bool
+}
+
+// Add adds the rules to a strategy. Objects are converted for them, and normalized to the fields of T.
+func (r typedRules[T]) Add(s Of[*plain.Object]) Of[*plain.Object] {
+	complete := func(obj *plain.Object) {
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return // validation reports it
+		}
+		r.defaults(typed)
+		if data, err := plain.From(typed); err == nil {
+			obj.SetContent(data.Content())
+			obj.Labels = typed.GetLabels()
+		}
+	}
+	s.Defaults = complete
+	if prepare := s.PrepareCreate; prepare != nil {
+		s.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
+			prepare(obj, now)
+			complete(obj)
+		}
+	}
+	s.ValidateCreate = func(obj *plain.Object) field.ErrorList {
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
+		}
+		return r.validate(typed)
+	}
+	s.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList {
+		errs := s.ValidateCreate(obj)
+		typed, err := plain.As[T](obj)
+		if err != nil {
+			return errs
+		}
+		before, err := plain.As[T](old)
+		if err != nil {
+			return errs
+		}
+		if r.wholeUpdate {
+			return r.validateUpdate(typed, before)
+		}
+		if r.updateFirst {
+			return append(r.validateUpdate(typed, before), errs...)
+		}
+		return append(errs, r.validateUpdate(typed, before)...)
+	}
+	return s
+}
