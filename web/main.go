@@ -209,7 +209,7 @@ var notInlined = []string{
 	"k8s.io/...", "sigs.k8s.io/...", "golang.org/x/...", "go.yaml.in/...", "github.com/json-iterator/...", "net/...", "crypto/...", "vendor/...",
 	"go/...", "mime/...", "log/...", "encoding/asn1", "encoding/pem", "github.com/fxamacker/...", "text/...", "html/...",
 	"github.com/volsim/volsim/internal/tools/...", "github.com/volsim/volsim/check", "github.com/volsim/volsim/explain/...", "github.com/volsim/volsim/fake",
-	"github.com/volsim/volsim/internal/core/evidence", "github.com/volsim/volsim/internal/core/warnings", "github.com/volsim/volsim/internal/controllers/...", "github.com/volsim/volsim/internal/core/strategic",
+	"github.com/volsim/volsim/internal/core/evidence", "github.com/volsim/volsim/internal/core/warnings", "github.com/volsim/volsim/internal/controllers/...", "github.com/volsim/volsim/internal/core/strategic", "github.com/volsim/volsim/internal/core/strategy",
 	"github.com/volsim/volsim/mount/...", "github.com/volsim/volsim/reclaim", "encoding/...", "regexp/...", "fmt", "math/...", "compress/...", "bufio", "gopkg.in/...",
 	"github.com/volsim/volsim/attach", "github.com/volsim/volsim/binder", "github.com/volsim/volsim/internal/core/kubeletstatus",
 	"github.com/volsim/volsim/internal/core/pvcontroller", "github.com/volsim/volsim/internal/core/quota", "github.com/volsim/volsim/internal/core/plain",

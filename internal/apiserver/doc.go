@@ -15,6 +15,7 @@
 //   - definitions.go and the files that begin so: CustomResourceDefinitions; customschema.go, schemaerrors.go: their objects; rules.go: rules
 //     in CEL that a definition compiles; rulecheck.go: their evaluation;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
+//   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;
 //   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types;
 //   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.
 //
@@ -22,5 +23,6 @@
 // and the order of deliveries determined, through [Hooks]. The server never waits with its lock held, so it works inside a bubble of
 // testing/synctest.
 //
-// Not simulated: authentication and authorization, answers in protobuf or CBOR, proxies, exec, attach, port-forward, the contents of logs.
+// Not simulated: client certificates, the Node authorizer, answers in protobuf or CBOR, proxies, exec, attach, port-forward, the contents of
+// logs.
 package apiserver

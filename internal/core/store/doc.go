@@ -27,8 +27,9 @@
 //
 //   - create.go, update.go, patch.go, delete.go, binding.go: the steps of each write;
 //   - conflict.go: resourceVersions and preconditions; finalizers.go: what keeps a deleted object; admission.go; errors.go;
-//   - files that end in _validate, such as metadata_validate.go, and the file of each smaller kind: validation of its spec and status;
-//   - strategy.go: what differs between kinds; the file of a kind has its strategy, defaults and resets;
+//   - package strategy: what differs between kinds: defaults, resets and validation of spec and status;
+//   - the file of a kind, such as namespace.go or service.go: rules of kinds that need the rest of the cluster;
+//   - metadata_validate.go: metadata;
 //   - table.go, index.go, watch.go, history.go: storage, lookups and watches;
 //   - manifest.go, document.go, decode.go: YAML and JSON.
 //
