@@ -117,27 +117,4 @@ func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOpt
 	return obj, nil
 }
 
-// normalizeNumbers makes whole numbers in decoded YAML integers, as those of JSON are.
-func normalizeNumbers(doc map[string]any) {
-	for key, value := range doc {
-		doc[key] = normalizedNumber(value)
-	}
-}
-
-func normalizedNumber(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		normalizeNumbers(value)
-	case []any:
-		for i := range value {
-			value[i] = normalizedNumber(value[i])
-		}
-	case float64:
-		if whole := int64(value); float64(whole) == value {
-			return whole
-		}
-	}
-	return value
-}
-
 var _ runtime.ObjectDefaulter = fieldTypes{}

@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/volsim/volsim/api"
@@ -169,142 +165,12 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 	return v
 }
 
-// validator returns a validator of values, nil if the schema cannot be read.
-func (n schemaNode) validator() *validate.SchemaValidator {
-	typed := &spec.Schema{}
-	data, err := json.Marshal(n)
-	if err != nil || json.Unmarshal(data, typed) != nil {
-		return nil
-	}
-	return validate.NewSchemaValidator(typed, nil, "", strfmt.Default)
-}
-
 // simplePath splits a path such as .spec.replicas.
 func simplePath(path string) []string {
 	if path == "" {
 		return nil
 	}
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
-}
-
-// withIntOrString returns a schema whose fields with x-kubernetes-int-or-string have both types, as the validator expects it.
-func withIntOrString(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(value))
-		for name, v := range value {
-			out[name] = withIntOrString(v)
-		}
-		if both, _ := value["x-kubernetes-int-or-string"].(bool); both {
-			out["type"] = []any{"integer", "string"}
-		}
-		return out
-	case []any:
-		out := make([]any, len(value))
-		for i := range value {
-			out[i] = withIntOrString(value[i])
-		}
-		return out
-	}
-	return value
-}
-
-// schemaNode is a structural schema, as in a CustomResourceDefinition.
-type schemaNode map[string]any
-
-func (n schemaNode) child(name string) schemaNode {
-	child, _ := n[name].(map[string]any)
-	return child
-}
-
-func (n schemaNode) flag(name string) bool {
-	value, _ := n[name].(bool)
-	return value
-}
-
-func (n schemaNode) property(name string) schemaNode { return n.child("properties").child(name) }
-
-// prune removes the fields that the schema does not know from a value, and returns their paths.
-func (n schemaNode) prune(value any, path string, isObject bool) []string {
-	var unknown []string
-	switch value := value.(type) {
-	case map[string]any:
-		keep := n.flag("x-kubernetes-preserve-unknown-fields")
-		others, anything := n.child("additionalProperties"), n.flag("additionalProperties")
-		isObject = isObject || n.flag("x-kubernetes-embedded-resource")
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			at := strings.TrimPrefix(path+"."+name, ".")
-			property := n.property(name)
-			switch {
-			case isObject && (name == "apiVersion" || name == "kind" || name == "metadata"):
-			case property != nil:
-				unknown = append(unknown, property.prune(value[name], at, false)...)
-			case others != nil:
-				unknown = append(unknown, others.prune(value[name], at, false)...)
-			case !keep && !anything:
-				unknown = append(unknown, at)
-				delete(value, name)
-			}
-		}
-	case []any:
-		items := n.child("items")
-		for i := range value {
-			if items != nil {
-				unknown = append(unknown, items.prune(value[i], fmt.Sprintf("%s[%d]", path, i), false)...)
-			}
-		}
-	}
-	return unknown
-}
-
-// setDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default
-// (API-313).
-func (n schemaNode) setDefaults(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		properties := n.child("properties")
-		for name := range properties {
-			property := properties.child(name)
-			given, found := value[name]
-			if found && (given != nil || property.flag("nullable")) {
-				continue
-			}
-			if preset, ok := property["default"]; ok && preset != nil {
-				value[name] = runtime.DeepCopyJSONValue(integers(preset))
-			} else if found {
-				delete(value, name)
-			}
-		}
-		others := n.child("additionalProperties")
-		for name := range value {
-			if property := properties.child(name); property != nil {
-				property.setDefaults(value[name])
-			} else if others != nil {
-				others.setDefaults(value[name])
-			}
-		}
-	case []any:
-		items := n.child("items")
-		for i := range value {
-			if items != nil {
-				items.setDefaults(value[i])
-			}
-		}
-	}
-}
-
-// integers returns a copy of decoded JSON in which whole numbers are integers.
-func integers(value any) any {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return value
-	}
-	var document map[string]any
-	if err := json.Unmarshal([]byte(`{"v":`+string(data)+`}`), &document); err != nil {
-		return value
-	}
-	normalizeNumbers(document)
-	return document["v"]
 }
 
 // conform drops the unknown fields of a custom object and sets its defaults. It returns an error for each unknown field, for
@@ -383,6 +249,15 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 		return nil
 	}
 	return apierrors.NewInvalid(r.resource.gvk().GroupKind(), obj.GetName(), errs)
+}
+
+// validate returns what is wrong with an object.
+func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
+	document, err := plain.Unstructured(obj)
+	if err != nil {
+		return field.ErrorList{field.Invalid(nil, "", err.Error())}
+	}
+	return violations(v.validator, document.Object, nil)
 }
 
 // checkRules is ruleValidator.check for an object; previous is nil for a new one.

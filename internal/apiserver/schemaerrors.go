@@ -8,18 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/validate"
-
-	"github.com/volsim/volsim/internal/core/plain"
 )
-
-// validate returns what is wrong with an object.
-func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
-	document, err := plain.Unstructured(obj)
-	if err != nil {
-		return field.ErrorList{field.Invalid(nil, "", err.Error())}
-	}
-	return violations(v.validator, document.Object, nil)
-}
 
 // violations returns what is wrong with a value at a path, in the order of the fields.
 func violations(validator *validate.SchemaValidator, value any, at *field.Path) field.ErrorList {
