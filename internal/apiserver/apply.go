@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -93,7 +94,7 @@ func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOpt
 	if err := yaml.Unmarshal(r.body, &configuration.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
-	normalizeNumbers(configuration.Object)
+	definition.NormalizeNumbers(configuration.Object)
 	fm, err := s.fields.manager(r.resource, r.subresource)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	apicel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
 
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -131,7 +132,7 @@ func (q *reviews) celValues(a *attributes, version *resource, obj, old []byte) (
 	for name, text := range map[string][]byte{"request": data, "object": given.Object.Raw, "oldObject": given.OldObject.Raw} {
 		var value map[string]any
 		if text != nil {
-			if err := unmarshal(text, &value); err != nil {
+			if err := definition.DecodeNumbers(text, &value); err != nil {
 				return nil, err
 			}
 		}
@@ -188,7 +189,7 @@ func (q *reviews) withNamespace(values map[string]any, a *attributes) (map[strin
 func decodedFields(data []byte, err error) (map[string]any, error) {
 	var fields map[string]any
 	if err == nil {
-		err = unmarshal(data, &fields)
+		err = definition.DecodeNumbers(data, &fields)
 	}
 	return fields, err
 }

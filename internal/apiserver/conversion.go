@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -32,8 +33,8 @@ type conversion struct {
 	storage        string // version
 	client         admissionregistrationv1.WebhookClientConfig
 	reviewVersions []string
-	schemas        map[string]schemaNode // by version
-	identity       string                // of all of the above
+	schemas        map[string]definition.Schema // by version
+	identity       string                       // of all of the above
 }
 
 // conversions are the answers of conversion webhooks. The server's lock guards them.
@@ -255,8 +256,8 @@ func (c *conversion) completed(obj *plain.Object) *plain.Object {
 	if content == nil {
 		content = map[string]any{}
 	}
-	c.schemas[version].prune(content, "", true)
-	c.schemas[version].setDefaults(content)
+	c.schemas[version].Prune(content, "", true)
+	c.schemas[version].SetDefaults(content)
 	out.SetContent(content)
 	return out
 }

@@ -178,9 +178,9 @@ func (c *conversion) accept(o *unconverted, data []byte) (*converted, error) {
 	}
 	content := runtime.DeepCopyJSON(out.Content())
 	if n := c.schemas[o.to]; n != nil {
-		n.prune(content, "", true)
+		n.Prune(content, "", true)
 		if o.to == c.storage {
-			n.setDefaults(content) // API-484: as when the stored object is read
+			n.SetDefaults(content) // API-484: as when the stored object is read
 		}
 	}
 	return &converted{Content: content, Labels: out.Labels, Annotations: out.Annotations}, nil

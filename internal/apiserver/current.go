@@ -41,8 +41,8 @@ func (s *Server) current(r *resource, obj api.Object) api.Object {
 	if content == nil {
 		content = map[string]any{}
 	}
-	v.schema.prune(content, "", true)
-	v.schema.setDefaults(content)
+	v.schema.Prune(content, "", true)
+	v.schema.SetDefaults(content)
 	if len(content) != len(custom.Content()) || !reflect.DeepEqual(content, custom.Content()) {
 		changed := custom.Copy()
 		changed.SetContent(content)

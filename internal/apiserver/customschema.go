@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
@@ -25,9 +27,9 @@ const definitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
 // customVersion describes one version of a kind, as its CustomResourceDefinition declares it.
 type customVersion struct {
 	version   string // resourceVersion of the definition
-	schema    schemaNode
+	schema    definition.Schema
 	validator *validate.SchemaValidator // nil without a schema
-	rules     *ruleValidator            // nil without rules
+	rules     *definition.Rules         // nil without rules
 	columns   []kubectl.PrinterColumn
 	status    bool
 	warning   string      // about a deprecated version; "" for none
@@ -81,7 +83,7 @@ func (s *Server) selectable(r *resource) []string {
 
 func readCustomVersion(obj api.Object, name string) *customVersion {
 	v := &customVersion{version: obj.GetResourceVersion()}
-	var definition struct {
+	var declared struct {
 		Spec struct {
 			Group string `json:"group"`
 			Names struct {
@@ -113,18 +115,18 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 	}
 	data, err := json.Marshal(obj.(*plain.Object).Content())
 	if err == nil {
-		err = json.Unmarshal(data, &definition)
+		err = json.Unmarshal(data, &declared)
 	}
 	if err != nil {
 		return v // without a schema
 	}
-	if c := definition.Spec.Conversion; c.Strategy == string(conversionWebhook) && c.Webhook != nil {
+	if c := declared.Spec.Conversion; c.Strategy == string(apiextensions.WebhookConverter) && c.Webhook != nil {
 		v.conversion = &conversion{
-			definition: obj.GetName(), kind: schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind},
-			client: c.Webhook.ClientConfig, reviewVersions: c.Webhook.Versions, schemas: map[string]schemaNode{},
+			definition: obj.GetName(), kind: schema.GroupKind{Group: declared.Spec.Group, Kind: declared.Spec.Names.Kind},
+			client: c.Webhook.ClientConfig, reviewVersions: c.Webhook.Versions, schemas: map[string]definition.Schema{},
 		}
 	}
-	for _, version := range definition.Spec.Versions {
+	for _, version := range declared.Spec.Versions {
 		if c := v.conversion; c != nil {
 			var node map[string]any
 			if json.Unmarshal(version.Schema.Structure, &node) == nil && node != nil {
@@ -140,7 +142,7 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 		v.columns, v.status = version.Columns, version.Subresources.Status != nil
 		if version.Deprecated {
 			// API-336: kubectl shows it.
-			v.warning = fmt.Sprintf("%s/%s %s is deprecated", definition.Spec.Group, name, definition.Spec.Names.Kind)
+			v.warning = fmt.Sprintf("%s/%s %s is deprecated", declared.Spec.Group, name, declared.Spec.Names.Kind)
 			if version.Warning != nil {
 				v.warning = *version.Warning
 			}
@@ -156,8 +158,8 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 			continue
 		}
 		v.schema = node
-		v.validator = schemaNode(withIntOrString(node).(map[string]any)).validator()
-		v.rules = readRules(version.Schema.Structure, true)
+		v.validator = definition.Schema(definition.WithIntOrString(node).(map[string]any)).Validator()
+		v.rules = definition.ReadRules(version.Schema.Structure, true)
 	}
 	if v.conversion != nil && v.conversion.complete() != nil {
 		v.conversion = nil // what was decoded from JSON can be encoded
@@ -184,14 +186,14 @@ func (s *Server) conform(r *resource, obj api.Object) (unknown []error, err erro
 	if custom.Content() == nil {
 		custom.SetContent(map[string]any{})
 	}
-	names := v.schema.prune(custom.Content(), "", true)
-	if wrong := v.schema.malformed(custom.Content(), nil, false); wrong != nil {
+	names := v.schema.Prune(custom.Content(), "", true)
+	if wrong := v.schema.Malformed(custom.Content(), nil, false); wrong != nil {
 		return nil, wrong
 	}
-	for _, name := range append(names, v.schema.readMetadata(custom.Content())...) {
+	for _, name := range append(names, v.schema.ReadMetadata(custom.Content())...) {
 		unknown = append(unknown, fmt.Errorf("unknown field %q", name))
 	}
-	v.schema.setDefaults(custom.Content())
+	v.schema.SetDefaults(custom.Content())
 	return unknown, nil
 }
 
@@ -231,13 +233,13 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	errs := v.validate(written)
 	var embedded field.ErrorList
 	if r.subresource != string(api.Status) {
-		embedded = v.schema.checkEmbedded(written.Content(), nil, false)
+		embedded = v.schema.CheckEmbedded(written.Content(), nil, false)
 	}
 	// API-328: duplicates are new ones if there were none before.
-	duplicates := v.schema.duplicates(written.Content(), nil)
+	duplicates := v.schema.Duplicates(written.Content(), nil)
 	if previous != nil {
-		errs = v.schema.ratcheted(errs, written.Content(), previous.Content())
-		if len(duplicates) > 0 && len(v.schema.duplicates(previous.Content(), nil)) > 0 {
+		errs = v.schema.Ratcheted(errs, written.Content(), previous.Content())
+		if len(duplicates) > 0 && len(v.schema.Duplicates(previous.Content(), nil)) > 0 {
 			duplicates = nil
 		}
 	}
@@ -257,10 +259,10 @@ func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(nil, "", err.Error())}
 	}
-	return violations(v.validator, document.Object, nil)
+	return definition.Violations(v.validator, document.Object, nil)
 }
 
-// checkRules is ruleValidator.check for an object; previous is nil for a new one.
+// checkRules is definition.Rules.Check for an object; previous is nil for a new one.
 func (v *customVersion) checkRules(written, previous *plain.Object, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
 	if v.rules == nil {
 		return nil, nil
@@ -275,7 +277,7 @@ func (v *customVersion) checkRules(written, previous *plain.Object, errs field.E
 			old = stored.Object
 		}
 	}
-	return v.rules.check(document.Object, old, errs)
+	return v.rules.Check(document.Object, old, errs)
 }
 
 // checkScale returns what is wrong with the fields that the subresource scale shows.

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/volsim/volsim/internal/apiserver/definition"
 )
 
 // customTypes returns the types of the fields of a custom kind in all of its versions, as its definition describes them: server-side apply merges
@@ -20,7 +22,7 @@ func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
 		if version.kind != r.kind || v == nil || v.schema == nil {
 			continue
 		}
-		model := v.schema.withMeta(meta, true)
+		model := withMeta(v.schema, meta, true)
 		gvk := version.gvk()
 		model["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
 		d.schemas[gvk.GroupVersion().String()+"."+gvk.Kind] = model
@@ -41,21 +43,21 @@ func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
 }
 
 // withMeta returns a schema in which objects of Kubernetes have the fields that all of them have: the root, and embedded ones.
-func (n schemaNode) withMeta(meta object, isObject bool) object {
+func withMeta(n definition.Schema, meta object, isObject bool) object {
 	out := object{}
 	maps.Copy(out, n)
 	for _, name := range []string{"items", "additionalProperties"} {
-		if child := n.child(name); child != nil {
-			out[name] = child.withMeta(meta, false)
+		if child := n.Child(name); child != nil {
+			out[name] = withMeta(child, meta, false)
 		}
 	}
 	properties := object{}
-	for name := range n.child("properties") {
-		if child := n.property(name); child != nil {
-			properties[name] = child.withMeta(meta, false)
+	for name := range n.Child("properties") {
+		if child := n.Property(name); child != nil {
+			properties[name] = withMeta(child, meta, false)
 		}
 	}
-	if isObject || n.flag("x-kubernetes-embedded-resource") {
+	if isObject || n.Flag("x-kubernetes-embedded-resource") {
 		properties["apiVersion"], properties["kind"], properties["metadata"] = object{"type": "string"}, object{"type": "string"}, meta
 	}
 	if len(properties) > 0 {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/scheme"
@@ -248,8 +249,8 @@ func readPlain(data []byte, gvk schema.GroupVersionKind, strict bool) (runtime.O
 	}
 	obj.SetGroupVersionKind(*given)
 	switch {
-	case *given == definitionGVK:
-		err = asDefinition(obj, data, strict)
+	case *given == definition.GVK:
+		err = definition.As(obj, data, strict)
 	case strict:
 		err = duplicateFields(data)
 	}
@@ -265,7 +266,7 @@ func duplicateFields(data []byte) error {
 		return err
 	}
 	if metadata, ok := document["metadata"]; ok {
-		for _, name := range unknownMetadata(metadata, field.NewPath("metadata")) {
+		for _, name := range definition.UnknownMetadata(metadata, field.NewPath("metadata")) {
 			found = append(found, fmt.Errorf("unknown field %q", name))
 		}
 	}

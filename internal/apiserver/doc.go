@@ -12,8 +12,7 @@
 //   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
 //     webhookquestion.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so: admission policies;
-//   - definitions.go and the files that begin so: CustomResourceDefinitions; customschema.go, schemaerrors.go: their objects; rules.go: rules
-//     in CEL that a definition compiles; rulecheck.go: their evaluation;
+//   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;
 //   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types;

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/internal/apiserver/definition"
 )
 
 // object is a JSON object. Its keys are encoded in the order of their names.
@@ -266,7 +268,7 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 	if v := d.server.customVersion(r); v != nil && v.schema != nil && gvk == r.gvk() {
 		described = maps.Clone(object(v.schema)) // API-406: kubectl explain shows it
 	}
-	properties := maps.Clone(object(schemaNode(described).child("properties")))
+	properties := maps.Clone(object(definition.Schema(described).Child("properties")))
 	if properties == nil {
 		properties = object{}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -89,7 +90,7 @@ func New(cfg Config) *Server {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
 	}
-	s.store.UseDefinitionRules(store.DefinitionRules{Check: checkDefinition, Warn: warnAboutDefinition})
+	s.store.UseDefinitionRules(store.DefinitionRules{Check: definition.Validate, Warn: definition.Warn})
 	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
 		s.store.UseKindRules(kind, configurationRules(kind))
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -62,7 +63,7 @@ func defaultedWebhook(hook map[string]any, mutating bool) map[string]any {
 	if client, ok := hook["clientConfig"].(map[string]any); ok {
 		if service, ok := client["service"].(map[string]any); ok {
 			client = maps.Clone(client)
-			client["service"] = withDefaults(service, map[string]any{"port": int64(defaultWebhookPort)})
+			client["service"] = withDefaults(service, map[string]any{"port": int64(definition.DefaultWebhookPort)})
 			hook["clientConfig"] = client
 		}
 	}
@@ -118,7 +119,7 @@ func checkConfiguration(obj *plain.Object, mutating bool) field.ErrorList {
 	for i := range hooks {
 		hook, at := &hooks[i], path.Index(i)
 		errs = append(errs, checkWebhookFields(hook, mutating, at)...)
-		errs = append(errs, checkReviewVersions(hook.AdmissionReviewVersions, "must specify one of "+strings.Join(reviewVersions, ", "),
+		errs = append(errs, definition.CheckReviewVersions(hook.AdmissionReviewVersions, "must specify one of "+strings.Join(definition.ReviewVersions, ", "),
 			at.Child("admissionReviewVersions"))...)
 		if hook.Name != "" && names[hook.Name] {
 			// API-381: the name of a webhook tells it from the others in errors.
@@ -170,7 +171,7 @@ func checkWebhookClient(c *admissionregistrationv1.WebhookClientConfig, path *fi
 	case (c.URL == nil) == (c.Service == nil):
 		return field.ErrorList{field.Required(path, "exactly one of url or service is required")}
 	case c.URL != nil:
-		return checkWebhookURL(*c.URL, path.Child("url"))
+		return definition.CheckWebhookURL(*c.URL, path.Child("url"))
 	}
 	path = path.Child("service")
 	var errs field.ErrorList
@@ -180,7 +181,7 @@ func checkWebhookClient(c *admissionregistrationv1.WebhookClientConfig, path *fi
 	if c.Service.Namespace == "" {
 		errs = append(errs, field.Required(path.Child("namespace"), ""))
 	}
-	return append(errs, checkServiceAddress(c.Service.Port, c.Service.Path, path)...)
+	return append(errs, definition.CheckServiceAddress(c.Service.Port, c.Service.Path, path)...)
 }
 
 const anything = "*"

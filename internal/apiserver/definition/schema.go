@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"encoding/json"
@@ -13,64 +13,67 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// schemaNode is a structural schema, as in a CustomResourceDefinition.
-type schemaNode map[string]any
+// Schema is a structural schema, as in a CustomResourceDefinition.
+type Schema map[string]any
 
-func (n schemaNode) child(name string) schemaNode {
+// Child returns the schema in a field of the schema, nil if there is none.
+func (n Schema) Child(name string) Schema {
 	child, _ := n[name].(map[string]any)
 	return child
 }
 
-func (n schemaNode) flag(name string) bool {
+// Flag returns a field of the schema that is true or false.
+func (n Schema) Flag(name string) bool {
 	value, _ := n[name].(bool)
 	return value
 }
 
-func (n schemaNode) property(name string) schemaNode { return n.child("properties").child(name) }
+// Property returns the schema of a field of an object, nil if it names none.
+func (n Schema) Property(name string) Schema { return n.Child("properties").Child(name) }
 
-// prune removes the fields that the schema does not know from a value, and returns their paths.
-func (n schemaNode) prune(value any, path string, isObject bool) []string {
+// Prune removes the fields that the schema does not know from a value, and returns their paths.
+func (n Schema) Prune(value any, path string, isObject bool) []string {
 	var unknown []string
 	switch value := value.(type) {
 	case map[string]any:
-		keep := n.flag("x-kubernetes-preserve-unknown-fields")
-		others, anything := n.child("additionalProperties"), n.flag("additionalProperties")
-		isObject = isObject || n.flag("x-kubernetes-embedded-resource")
+		keep := n.Flag("x-kubernetes-preserve-unknown-fields")
+		others, anything := n.Child("additionalProperties"), n.Flag("additionalProperties")
+		isObject = isObject || n.Flag("x-kubernetes-embedded-resource")
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			at := strings.TrimPrefix(path+"."+name, ".")
-			property := n.property(name)
+			property := n.Property(name)
 			switch {
 			case isObject && (name == "apiVersion" || name == "kind" || name == "metadata"):
 			case property != nil:
-				unknown = append(unknown, property.prune(value[name], at, false)...)
+				unknown = append(unknown, property.Prune(value[name], at, false)...)
 			case others != nil:
-				unknown = append(unknown, others.prune(value[name], at, false)...)
+				unknown = append(unknown, others.Prune(value[name], at, false)...)
 			case !keep && !anything:
 				unknown = append(unknown, at)
 				delete(value, name)
 			}
 		}
 	case []any:
-		items := n.child("items")
+		items := n.Child("items")
 		for i := range value {
 			if items != nil {
-				unknown = append(unknown, items.prune(value[i], fmt.Sprintf("%s[%d]", path, i), false)...)
+				unknown = append(unknown, items.Prune(value[i], fmt.Sprintf("%s[%d]", path, i), false)...)
 			}
 		}
 	}
 	return unknown
 }
 
-// setDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default
+// SetDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default
 // (API-313).
-func (n schemaNode) setDefaults(value any) {
+func (n Schema) SetDefaults(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		properties := n.child("properties")
+		properties := n.Child("properties")
 		for name := range properties {
-			property := properties.child(name)
+			property := properties.Child(name)
 			given, found := value[name]
-			if found && (given != nil || property.flag("nullable")) {
+			if found && (given != nil || property.Flag("nullable")) {
 				continue
 			}
 			if preset, ok := property["default"]; ok && preset != nil {
@@ -79,19 +82,19 @@ func (n schemaNode) setDefaults(value any) {
 				delete(value, name)
 			}
 		}
-		others := n.child("additionalProperties")
+		others := n.Child("additionalProperties")
 		for name := range value {
-			if property := properties.child(name); property != nil {
-				property.setDefaults(value[name])
+			if property := properties.Child(name); property != nil {
+				property.SetDefaults(value[name])
 			} else if others != nil {
-				others.setDefaults(value[name])
+				others.SetDefaults(value[name])
 			}
 		}
 	case []any:
-		items := n.child("items")
+		items := n.Child("items")
 		for i := range value {
 			if items != nil {
-				items.setDefaults(value[i])
+				items.SetDefaults(value[i])
 			}
 		}
 	}
@@ -107,12 +110,12 @@ func integers(value any) any {
 	if err := json.Unmarshal([]byte(`{"v":`+string(data)+`}`), &document); err != nil {
 		return value
 	}
-	normalizeNumbers(document)
+	NormalizeNumbers(document)
 	return document["v"]
 }
 
-// validator returns a validator of values, nil if the schema cannot be read.
-func (n schemaNode) validator() *validate.SchemaValidator {
+// Validator returns a validator of values, nil if the schema cannot be read.
+func (n Schema) Validator() *validate.SchemaValidator {
 	typed := &spec.Schema{}
 	data, err := json.Marshal(n)
 	if err != nil || json.Unmarshal(data, typed) != nil {
@@ -121,13 +124,13 @@ func (n schemaNode) validator() *validate.SchemaValidator {
 	return validate.NewSchemaValidator(typed, nil, "", strfmt.Default)
 }
 
-// withIntOrString returns a schema whose fields with x-kubernetes-int-or-string have both types, as the validator expects it.
-func withIntOrString(value any) any {
+// WithIntOrString returns a schema whose fields with x-kubernetes-int-or-string have both types, as the validator expects it.
+func WithIntOrString(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(value))
 		for name, v := range value {
-			out[name] = withIntOrString(v)
+			out[name] = WithIntOrString(v)
 		}
 		if both, _ := value["x-kubernetes-int-or-string"].(bool); both {
 			out["type"] = []any{"integer", "string"}
@@ -136,15 +139,15 @@ func withIntOrString(value any) any {
 	case []any:
 		out := make([]any, len(value))
 		for i := range value {
-			out[i] = withIntOrString(value[i])
+			out[i] = WithIntOrString(value[i])
 		}
 		return out
 	}
 	return value
 }
 
-// normalizeNumbers makes whole numbers in decoded YAML integers, as those of JSON are.
-func normalizeNumbers(doc map[string]any) {
+// NormalizeNumbers makes whole numbers in decoded YAML integers, as those of JSON are.
+func NormalizeNumbers(doc map[string]any) {
 	for key, value := range doc {
 		doc[key] = normalizedNumber(value)
 	}
@@ -153,7 +156,7 @@ func normalizeNumbers(doc map[string]any) {
 func normalizedNumber(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		normalizeNumbers(value)
+		NormalizeNumbers(value)
 	case []any:
 		for i := range value {
 			value[i] = normalizedNumber(value[i])

@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"bytes"
@@ -18,16 +18,16 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// ruleValidator evaluates the rules of a schema.
-type ruleValidator struct {
+// Rules evaluates the rules of a schema.
+type Rules struct {
 	schema *schema.Structural
 	rules  *cel.Validator
 }
 
-// readRules returns the rules of a schema in JSON, nil if there are none. isObject says that it is the schema of a whole object.
-func readRules(text []byte, isObject bool) *ruleValidator {
+// ReadRules returns the rules of a schema in JSON, nil if there are none. isObject says that it is the schema of a whole object.
+func ReadRules(text []byte, isObject bool) *Rules {
 	var s jsonSchema
-	if !bytes.Contains(text, []byte(rulesField)) || unmarshal(text, &s) != nil {
+	if !bytes.Contains(text, []byte(rulesField)) || DecodeNumbers(text, &s) != nil {
 		return nil
 	}
 	structural, err := schema.NewStructural(internalSchema(&s))
@@ -38,12 +38,12 @@ func readRules(text []byte, isObject bool) *ruleValidator {
 	if rules == nil {
 		return nil
 	}
-	return &ruleValidator{structural, rules}
+	return &Rules{structural, rules}
 }
 
-// check evaluates the rules for an object; old is nil for a new one. errs are the errors of the schema. A rule that the stored object breaks already
+// Check evaluates the rules for an object; old is nil for a new one. errs are the errors of the schema. A rule that the stored object breaks already
 // is a warning as long as the value does not change.
-func (v *ruleValidator) check(obj, old map[string]any, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
+func (v *Rules) Check(obj, old map[string]any, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
 	if slices.ContainsFunc(errs, blocksRules) {
 		// API-403: rules would meet values that they do not expect.
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}, nil
@@ -61,7 +61,7 @@ func (v *ruleValidator) check(obj, old map[string]any, errs field.ErrorList) (br
 }
 
 // evaluate returns the rules that a value breaks: first those of the value, in their order, then those of its fields, by their names.
-func (v *ruleValidator) evaluate(path *field.Path, value, old any) field.ErrorList {
+func (v *Rules) evaluate(path *field.Path, value, old any) field.ErrorList {
 	errs, _ := v.rules.Validate(context.Background(), path, v.schema, value, old, limits.RuntimeCELCostBudget)
 	v.sort(errs)
 	return errs
@@ -70,6 +70,7 @@ func (v *ruleValidator) evaluate(path *field.Path, value, old any) field.ErrorLi
 // recorder collects warnings.
 type recorder []string
 
+// AddWarning implements warning.Recorder.
 func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
 
 // blocksRules reports that rules are not evaluated after an error.
@@ -82,7 +83,7 @@ func blocksRules(err *field.Error) bool {
 }
 
 // sort puts errors in order. Validators visit fields in a random order.
-func (v *ruleValidator) sort(errs field.ErrorList) {
+func (v *Rules) sort(errs field.ErrorList) {
 	if len(errs) < 2 {
 		return
 	}
@@ -94,7 +95,7 @@ func (v *ruleValidator) sort(errs field.ErrorList) {
 }
 
 // sortWarnings does the same for the texts of errors.
-func (v *ruleValidator) sortWarnings(texts []string) {
+func (v *Rules) sortWarnings(texts []string) {
 	place := func(text string) []string {
 		at, detail, _ := strings.Cut(text, ": ")
 		return v.placeOf(at, detail)
@@ -106,7 +107,7 @@ func (v *ruleValidator) sortWarnings(texts []string) {
 var fieldParts = regexp.MustCompile(`\[[^]]*\]|[^.[]+`)
 
 // placeOf returns the path of the value whose rule has failed, in its parts. An error may be about a field of that value.
-func (v *ruleValidator) placeOf(at, detail string) []string {
+func (v *Rules) placeOf(at, detail string) []string {
 	if at == "<nil>" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ var schemaTypes = []string{"array", "boolean", "integer", "number", "object", "s
 // metaFields are the fields that all objects have.
 var metaFields = []string{"metadata", "kind", "apiVersion"}
 
-// check validates a schema and those within it (API-338).
+// Check validates a schema and those within it (API-338).
 func (c schemaCheck) check(s *jsonSchema, path *field.Path, root bool) field.ErrorList {
 	if s == nil {
 		return nil

@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"maps"
@@ -13,7 +13,7 @@ import (
 // item of an object was which before an update.
 
 // keys returns the fields that identify an item of a list of type map. ok is false for other lists.
-func (n schemaNode) keys() (names []string, ok bool) {
+func (n Schema) keys() (names []string, ok bool) {
 	if n["x-kubernetes-list-type"] != "map" {
 		return nil, false
 	}
@@ -37,27 +37,27 @@ func keyOf(item map[string]any, names []string) map[string]any {
 	return key
 }
 
-// duplicates returns an error for each item that a list of type set or map has twice (API-328).
-func (n schemaNode) duplicates(value any, path *field.Path) field.ErrorList {
+// Duplicates returns an error for each item that a list of type set or map has twice (API-328).
+func (n Schema) Duplicates(value any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch value := value.(type) {
 	case map[string]any:
-		properties, others := n.child("properties"), n.child("additionalProperties")
+		properties, others := n.Child("properties"), n.Child("additionalProperties")
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			child := properties.child(name)
+			child := properties.Child(name)
 			if child == nil {
 				child = others
 			}
 			if child != nil {
-				errs = append(errs, child.duplicates(value[name], childOf(path, name))...)
+				errs = append(errs, child.Duplicates(value[name], childOf(path, name))...)
 			}
 		}
 	case []any:
-		items := n.child("items")
+		items := n.Child("items")
 		errs = append(errs, n.duplicateItems(value, path)...)
 		for i := range value {
 			if items != nil {
-				errs = append(errs, items.duplicates(value[i], path.Index(i))...)
+				errs = append(errs, items.Duplicates(value[i], path.Index(i))...)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func childOf(path *field.Path, name string) *field.Path {
 }
 
 // duplicateItems returns an error for each value, or key, that a list has more than once.
-func (n schemaNode) duplicateItems(list []any, path *field.Path) field.ErrorList {
+func (n Schema) duplicateItems(list []any, path *field.Path) field.ErrorList {
 	names, isMap := n.keys()
 	if !isMap && n["x-kubernetes-list-type"] != "set" {
 		return nil
@@ -101,9 +101,9 @@ func (n schemaNode) duplicateItems(list []any, path *field.Path) field.ErrorList
 	return errs
 }
 
-// ratcheted returns the errors that an update is to blame for (API-329): those about a value that it changes, or whose value before the update
+// Ratcheted returns the errors that an update is to blame for (API-329): those about a value that it changes, or whose value before the update
 // cannot be told.
-func (n schemaNode) ratcheted(errs field.ErrorList, value, old map[string]any) field.ErrorList {
+func (n Schema) Ratcheted(errs field.ErrorList, value, old map[string]any) field.ErrorList {
 	return slices.DeleteFunc(errs, func(err *field.Error) bool {
 		return n.unchanged(err.Field, err.Type == field.ErrorTypeRequired, value, old)
 	})
@@ -111,7 +111,7 @@ func (n schemaNode) ratcheted(errs field.ErrorList, value, old map[string]any) f
 
 // unchanged reports whether the value at a path, or one that contains it, is the same as before. required says that the path ends with a field
 // that is missing, so that its parent is what is wrong.
-func (n schemaNode) unchanged(path string, required bool, value, old any) bool {
+func (n Schema) unchanged(path string, required bool, value, old any) bool {
 	if reflect.DeepEqual(value, old) {
 		return true
 	}
@@ -123,15 +123,15 @@ func (n schemaNode) unchanged(path string, required bool, value, old any) bool {
 			return false
 		}
 		was, had := before[name]
-		child := n.property(name)
+		child := n.Property(name)
 		if child == nil {
-			child = n.child("additionalProperties")
+			child = n.Child("additionalProperties")
 		}
 		return had && child != nil && child.unchanged(rest, required, value[name], was)
 	case []any:
 		names, ok := n.keys()
 		index, rest, found := itemOf(path)
-		items := n.child("items")
+		items := n.Child("items")
 		if !ok || !found || index >= len(value) || items == nil {
 			return false // items without keys may have moved
 		}
@@ -148,7 +148,7 @@ func (n schemaNode) unchanged(path string, required bool, value, old any) bool {
 }
 
 // nextField splits a path after its first field. Fields may have dots in their names, so they are compared with those that exist.
-func (n schemaNode) nextField(path string, value map[string]any) (name, rest string) {
+func (n Schema) nextField(path string, value map[string]any) (name, rest string) {
 	path = strings.TrimPrefix(path, ".")
 	consider := func(candidate string) {
 		after, ok := strings.CutPrefix(path, candidate)
@@ -159,7 +159,7 @@ func (n schemaNode) nextField(path string, value map[string]any) (name, rest str
 	for candidate := range value {
 		consider(candidate)
 	}
-	for candidate := range n.child("properties") {
+	for candidate := range n.Child("properties") {
 		consider(candidate)
 	}
 	return name, rest

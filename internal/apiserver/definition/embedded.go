@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"encoding/json"
@@ -19,22 +19,22 @@ import (
 // Objects within custom objects (x-kubernetes-embedded-resource): they have a kind, and their metadata is that of any object.
 
 // eachEmbedded calls fn with each embedded object in a value, and its path. isObject says that the value itself is one.
-func (n schemaNode) eachEmbedded(value any, at *field.Path, isObject bool, fn func(map[string]any, *field.Path)) {
+func (n Schema) eachEmbedded(value any, at *field.Path, isObject bool, fn func(map[string]any, *field.Path)) {
 	switch value := value.(type) {
 	case map[string]any:
-		if isObject || n.flag("x-kubernetes-embedded-resource") {
+		if isObject || n.Flag("x-kubernetes-embedded-resource") {
 			fn(value, at)
 		}
-		others := n.child("additionalProperties")
+		others := n.Child("additionalProperties")
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if property := n.property(name); property != nil {
+			if property := n.Property(name); property != nil {
 				property.eachEmbedded(value[name], child(at, name), false, fn)
 			} else if others != nil {
 				others.eachEmbedded(value[name], at.Key(name), false, fn)
 			}
 		}
 	case []any:
-		if items := n.child("items"); items != nil {
+		if items := n.Child("items"); items != nil {
 			for i := range value {
 				items.eachEmbedded(value[i], at.Index(i), false, fn)
 			}
@@ -42,7 +42,7 @@ func (n schemaNode) eachEmbedded(value any, at *field.Path, isObject bool, fn fu
 	}
 }
 
-// child is path.Child for a path that may be nil.
+// Child is path.Child for a path that may be nil.
 func child(at *field.Path, name string) *field.Path {
 	if at == nil {
 		return field.NewPath(name)
@@ -50,8 +50,8 @@ func child(at *field.Path, name string) *field.Path {
 	return at.Child(name)
 }
 
-// malformed returns an error for the first embedded object whose kind or metadata has another type (API-344).
-func (n schemaNode) malformed(value any, at *field.Path, isObject bool) *field.Error {
+// Malformed returns an error for the first embedded object whose kind or metadata has another type (API-344).
+func (n Schema) Malformed(value any, at *field.Path, isObject bool) *field.Error {
 	var found *field.Error
 	n.eachEmbedded(value, at, isObject, func(obj map[string]any, at *field.Path) {
 		for _, name := range []string{"apiVersion", "kind"} {
@@ -67,15 +67,15 @@ func (n schemaNode) malformed(value any, at *field.Path, isObject bool) *field.E
 	return found
 }
 
-// readMetadata replaces the metadata of embedded objects by what is known of it, and returns the paths of the other fields. None is malformed.
-func (n schemaNode) readMetadata(value any) []string {
+// ReadMetadata replaces the metadata of embedded objects by what is known of it, and returns the paths of the other fields. None is malformed.
+func (n Schema) ReadMetadata(value any) []string {
 	var unknown []string
 	n.eachEmbedded(value, nil, false, func(obj map[string]any, at *field.Path) {
 		meta, err := metadataIn(obj)
 		if meta == nil || err != nil {
 			return
 		}
-		unknown = append(unknown, unknownMetadata(obj["metadata"], child(at, "metadata"))...)
+		unknown = append(unknown, UnknownMetadata(obj["metadata"], child(at, "metadata"))...)
 		if known, err := runtime.DefaultUnstructuredConverter.ToUnstructured(meta); err == nil {
 			obj["metadata"] = known
 		}
@@ -83,8 +83,8 @@ func (n schemaNode) readMetadata(value any) []string {
 	return unknown
 }
 
-// unknownMetadata returns the paths of the fields that metadata at a path cannot have.
-func unknownMetadata(metadata any, at *field.Path) []string {
+// UnknownMetadata returns the paths of the fields that metadata at a path cannot have.
+func UnknownMetadata(metadata any, at *field.Path) []string {
 	data, err := json.Marshal(metadata)
 	if err != nil {
 		return nil // it was decoded from JSON
@@ -109,11 +109,11 @@ func metadataIn(obj map[string]any) (*metav1.ObjectMeta, error) {
 		return nil, err
 	}
 	meta := &metav1.ObjectMeta{}
-	return meta, unmarshal(data, meta)
+	return meta, DecodeNumbers(data, meta)
 }
 
-// checkEmbedded returns what is wrong with the kinds and the metadata of embedded objects (API-344).
-func (n schemaNode) checkEmbedded(value any, at *field.Path, isObject bool) field.ErrorList {
+// CheckEmbedded returns what is wrong with the kinds and the metadata of embedded objects (API-344).
+func (n Schema) CheckEmbedded(value any, at *field.Path, isObject bool) field.ErrorList {
 	var errs field.ErrorList
 	n.eachEmbedded(value, at, isObject, func(obj map[string]any, at *field.Path) {
 		for _, name := range []string{"apiVersion", "kind"} {

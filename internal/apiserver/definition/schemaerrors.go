@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// violations returns what is wrong with a value at a path, in the order of the fields.
-func violations(validator *validate.SchemaValidator, value any, at *field.Path) field.ErrorList {
+// Violations returns what is wrong with a value at a path, in the order of the fields.
+func Violations(validator *validate.SchemaValidator, value any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, err := range validator.Validate(value).Errors {
 		errs = append(errs, schemaError(err, at))

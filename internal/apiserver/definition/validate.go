@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ func readDefinition(obj *plain.Object) (*definition, error) {
 	d := &definition{}
 	data, err := json.Marshal(obj.Content()["spec"])
 	if err == nil {
-		err = unmarshal(data, &d.spec)
+		err = DecodeNumbers(data, &d.spec)
 	}
 	if err != nil || len(d.spec.Versions) == 0 {
 		return d, err
@@ -75,8 +75,8 @@ func (d *definition) schemaOf(v *definedVersion) *apiextensions.JSONSchemaProps 
 	return nil
 }
 
-// checkDefinition returns what is wrong with a CustomResourceDefinition; old is nil for a new one.
-func checkDefinition(obj, old *plain.Object) store.DefinitionErrors {
+// Validate returns what is wrong with a CustomResourceDefinition; old is nil for a new one.
+func Validate(obj, old *plain.Object) store.DefinitionErrors {
 	spec, was := field.NewPath("spec"), (*definition)(nil)
 	d, err := readDefinition(obj)
 	if err != nil {
@@ -102,7 +102,7 @@ func checkDefinition(obj, old *plain.Object) store.DefinitionErrors {
 	result.Shared = append(result.Shared, checkSubresources(d.subresources, spec.Child("subresources"))...)
 	result.Shared = append(result.Shared, checkColumns(d.columns, spec.Child("additionalPrinterColumns"))...)
 	result.Shared = append(result.Shared, d.checkSharedSelectable(spec.Child("selectableFields"))...)
-	if c := d.spec.Conversion; c != nil && c.Strategy != conversionNone && d.spec.PreserveUnknownFields {
+	if c := d.spec.Conversion; c != nil && c.Strategy != apiextensions.NoneConverter && d.spec.PreserveUnknownFields {
 		result.Shared = append(result.Shared, field.Invalid(spec.Child("conversion", "strategy"), c.Strategy, "must be None if spec.preserveUnknownFields is true"))
 	}
 	result.Shared = append(result.Shared, checkConversion(d.spec.Conversion, spec.Child("conversion"))...)

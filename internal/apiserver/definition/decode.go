@@ -1,4 +1,4 @@
-package apiserver
+package definition
 
 import (
 	"encoding/json"
@@ -14,25 +14,26 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-var definitionGVK = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+// GVK is the kind of a definition.
+var GVK = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// asDefinition drops what a CustomResourceDefinition cannot have from obj, which was decoded from data (API-347). The error is about a field of
+// As drops what a CustomResourceDefinition cannot have from obj, which was decoded from data (API-347). The error is about a field of
 // another type, or a strict decoding error about unknown fields and duplicates.
-func asDefinition(obj *plain.Object, data []byte, strict bool) error {
+func As(obj *plain.Object, data []byte, strict bool) error {
 	typed := &apiextensions.CustomResourceDefinition{}
 	var unknown []error
 	var err error
 	if strict {
 		unknown, err = kjson.UnmarshalStrict(data, typed)
 	} else {
-		err = unmarshal(data, typed)
+		err = DecodeNumbers(data, typed)
 	}
 	if err != nil {
 		return err
 	}
 	var spec map[string]any
 	if data, err = json.Marshal(typed.Spec); err == nil {
-		err = unmarshal(data, &spec)
+		err = DecodeNumbers(data, &spec)
 	}
 	if err != nil {
 		return err
@@ -84,8 +85,8 @@ func knowsFormat(kind, format string) bool {
 	return false
 }
 
-// warnAboutDefinition returns the warnings about a valid CustomResourceDefinition (API-348).
-func warnAboutDefinition(obj, old *plain.Object) []string {
+// Warn returns the warnings about a valid CustomResourceDefinition (API-348).
+func Warn(obj, old *plain.Object) []string {
 	var texts []string
 	for _, format := range unknownFormats(obj, old) {
 		// API-348: the server ignores such a format.
