@@ -11,8 +11,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// admission is what the admission plugins of a server do with objects of one kind before they are validated. They may look at the rest of the
-// cluster. A nil function does nothing.
+// admission completes objects of one kind, or rejects them, before they are validated. In Kubernetes these are admission plugins. It may read
+// the rest of the cluster. A nil function does nothing.
 type admission[T api.Object] struct {
 	// create and update may complete obj, or reject the write with an error of k8s.io/apimachinery/pkg/api/errors (API-250 and following;
 	// API-224).
