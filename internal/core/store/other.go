@@ -166,9 +166,9 @@ func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 	}
 	t := &table[*plain.Object]{store: s, resource: otherResource(kind)}
 	if api.Kind(kind.Name()) == PriorityClassKind {
-		t.rule(&rules, priorityAdmission)
+		t.setRules(&rules, priorityAdmission)
 	} else {
-		t.rule(&rules, admission[*plain.Object]{})
+		t.setRules(&rules, admission[*plain.Object]{})
 	}
 	t.history.limit = max(s.others.history, 0)
 	return t

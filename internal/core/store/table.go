@@ -60,15 +60,15 @@ type cell[T api.Object] struct {
 // prepare makes a zero table that of a kind.
 func (t *table[T]) prepare(s *Store, kind api.Kind, rules *strategy.Of[T], admitted admission[T], history int) *table[T] {
 	t.store, t.resource = s, resourceOf(kind)
-	t.rule(rules, admitted)
+	t.setRules(rules, admitted)
 	t.indexes, t.watchers = t.listedIndexes[:0], t.listedWatches[:0]
 	t.history.limit = max(history, 0)
 	t.unread = kind == api.PersistentVolume || kind == api.PersistentVolumeClaim || kind == api.Pod
 	return t
 }
 
-// rule gives a table the rules of its kind: without Config.AsGiven, all of them.
-func (t *table[T]) rule(rules *strategy.Of[T], admitted admission[T]) {
+// setRules gives a table the rules of its kind: all of them, unless Config.AsGiven is set.
+func (t *table[T]) setRules(rules *strategy.Of[T], admitted admission[T]) {
 	t.strategy, t.admission = rules, admitted
 	if t.store.asGiven {
 		t.strategy, t.admission = rules.WithoutRules(), admission[T]{}
