@@ -10,7 +10,7 @@
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
 //   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
-//     webhookquestion.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
+//     webhookrequest.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so: admission policies;
 //   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;

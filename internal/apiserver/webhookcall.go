@@ -51,8 +51,10 @@ func NewWebhooks(addresses map[string]string) *Webhooks {
 const maxReviewAnswer = 16 << 20
 
 // ask sends a review to a webhook.
-func (w *Webhooks) ask(ctx context.Context, h *webhook, review *admissionv1.AdmissionReview) *verdict {
-	failed := func(format string, args ...any) *verdict { return &verdict{Failure: fmt.Sprintf(format, args...)} }
+func (w *Webhooks) ask(ctx context.Context, h *webhook, review *admissionv1.AdmissionReview) *webhookAnswer {
+	failed := func(format string, args ...any) *webhookAnswer {
+		return &webhookAnswer{Failure: fmt.Sprintf(format, args...)}
+	}
 	target, client, err := w.clientFor(&h.ClientConfig)
 	if err != nil {
 		return failed("could not get REST client: %v", err)
@@ -190,12 +192,12 @@ func readAnswer(body []byte, version string) (*admissionv1.AdmissionReview, erro
 }
 
 // verified returns what a webhook has answered, if it is an answer to the review with that uid (API-387).
-func verified(answer *admissionv1.AdmissionReview, version string, uid types.UID, mutating bool) (*verdict, error) {
+func verified(answer *admissionv1.AdmissionReview, version string, uid types.UID, mutating bool) (*webhookAnswer, error) {
 	r := answer.Response
 	if r == nil {
 		return nil, errors.New("webhook response was absent")
 	}
-	v := &verdict{Allowed: r.Allowed, Status: r.Result, Warnings: r.Warnings}
+	v := &webhookAnswer{Allowed: r.Allowed, Status: r.Result, Warnings: r.Warnings}
 	if version == "v1beta1" {
 		// API-387: the old version is not checked.
 		if mutating {

@@ -29,9 +29,9 @@ const answersPath = "/volsim/webhooks"
 type reviewMessage struct {
 	// Begin begins the reviews.
 	Begin bool `json:"begin,omitempty"`
-	// ID is the number of the question that Answer answers.
-	ID     uint64   `json:"id,omitempty"`
-	Answer *verdict `json:"answer,omitempty"`
+	// ID is the number of the call that Answer answers.
+	ID     uint64         `json:"id,omitempty"`
+	Answer *webhookAnswer `json:"answer,omitempty"`
 	// Conversions are answers of conversion webhooks about the write that follows.
 	Conversions map[string]*converted `json:"conversions,omitempty"`
 }
@@ -50,15 +50,15 @@ func (b *engineBackend) Admission() engine.Admission { return b.engine.Admission
 
 // controllers is the state of the reviews of controllers' writes. The server's lock guards it.
 type controllers struct {
-	wanted    bool // ReviewControllers was called
-	begun     bool // there is, or was, a webhook
-	ended     context.Context
-	questions uint64                  // so far; the last one has this number
-	open      map[uint64]openQuestion // without an answer, by number
+	wanted bool // ReviewControllers was called
+	begun  bool // there is, or was, a webhook
+	ended  context.Context
+	calls  uint64              // so far; the last one has this number
+	open   map[uint64]openCall // without an answer, by number
 }
 
-// openQuestion is a question about a write that waits for the answer. key names it in the review.
-type openQuestion struct {
+// openCall is a call about a write that waits for the answer. key names it in the review.
+type openCall struct {
 	review *controllerReview
 	key    string
 }
@@ -106,7 +106,7 @@ func (s *Server) receive(msg reviewMessage) error {
 		if !ok {
 			return fmt.Errorf("webhooks: the cluster has no controllers")
 		}
-		c.begun, c.open = true, map[uint64]openQuestion{}
+		c.begun, c.open = true, map[uint64]openCall{}
 		backend.SetAdmission(s)
 		return nil
 	}
@@ -119,7 +119,7 @@ func (s *Server) receive(msg reviewMessage) error {
 		return fmt.Errorf("webhooks: nothing waits for the answer %d", msg.ID)
 	}
 	delete(c.open, msg.ID)
-	asked.review.verdicts[asked.key] = msg.Answer
+	asked.review.known[asked.key] = msg.Answer
 	if asked.review.missing--; asked.review.missing == 0 {
 		asked.review.answers.Broadcast()
 	}
@@ -166,7 +166,7 @@ func (s *Server) Review(w engine.Write) engine.Review {
 	if !asks && !s.needsPolicies(r) {
 		return nil
 	}
-	q := &controllerReview{reviews: reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks, as: userOfActor(w.Actor)}, original: r}
+	q := &controllerReview{reviews: reviews{server: s, known: map[string]*webhookAnswer{}, silent: !asks, as: userOfActor(w.Actor)}, original: r}
 	switch {
 	case w.Binding != nil:
 		q.kind, q.body, q.sent = bindingBody, w.Binding.DeepCopy(), w.Binding
@@ -270,11 +270,11 @@ func (q *controllerReview) Answers() *engine.Signal { return &q.answers }
 func (q *controllerReview) Answered() bool { return q.missing == 0 }
 
 // askForController calls a webhook for a write that waits. Without a network its answer comes from the script. The caller has the lock.
-func (s *Server) askForController(q *controllerReview, asked *question) {
+func (s *Server) askForController(q *controllerReview, asked *webhookCall) {
 	c := &s.controllers
-	c.questions++
-	id := c.questions
-	c.open[id] = openQuestion{q, asked.key}
+	c.calls++
+	id := c.calls
+	c.open[id] = openCall{q, asked.key}
 	if s.cfg.Webhooks == nil || !c.wanted {
 		return
 	}

@@ -27,7 +27,7 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	case answers != nil && (asks || policies || answers.Conversions != nil):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
 	case online && (asks || s.conversionOf(r.resource) != nil):
-		return s.handleOnline(r, &reviews{server: s, verdicts: map[string]*verdict{}, silent: !asks})
+		return s.handleOnline(r, &reviews{server: s, known: map[string]*webhookAnswer{}, silent: !asks})
 	case policies:
 		// API-399: a server without a network only knows answers of the past.
 		r.reviews = &reviews{server: s, request: r, silent: true}
@@ -63,7 +63,7 @@ func (s *Server) handleOnline(r *request, q *reviews) ([]byte, int, error) {
 			return nil, 0, err // the client gave up
 		}
 		for _, asked := range q.pending {
-			q.verdicts[asked.key] = asked.answer
+			q.known[asked.key] = asked.answer
 		}
 		for _, o := range objs {
 			s.conversions.keep(o.key, o.answer)
@@ -94,10 +94,10 @@ func (r *request) copy(c *codec) *request {
 }
 
 // askAll asks webhooks at the same time. The caller does not have the lock.
-func (s *Server) askAll(ctx context.Context, questions []*question, objs []*unconverted) {
+func (s *Server) askAll(ctx context.Context, calls []*webhookCall, objs []*unconverted) {
 	var all sync.WaitGroup
 	all.Go(func() { s.cfg.Webhooks.convertAll(ctx, objs) })
-	for _, asked := range questions {
+	for _, asked := range calls {
 		all.Go(func() { asked.answer = s.cfg.Webhooks.ask(ctx, asked.webhook, asked.review) })
 	}
 	all.Wait()
@@ -106,8 +106,8 @@ func (s *Server) askAll(ctx context.Context, questions []*question, objs []*unco
 // Answers are those of the webhooks that a request went through, for doing it again.
 type Answers struct {
 	// Number is that of a generated name.
-	Number   uint64     `json:"number,omitempty"`
-	Webhooks []*verdict `json:"webhooks,omitempty"`
+	Number   uint64           `json:"number,omitempty"`
+	Webhooks []*webhookAnswer `json:"webhooks,omitempty"`
 	// Conversions are the objects that conversion webhooks have converted, by what they were asked.
 	Conversions map[string]*converted `json:"conversions,omitempty"`
 }

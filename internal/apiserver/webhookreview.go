@@ -27,13 +27,13 @@ import (
 // reviews has the answers of webhooks about one request. It implements store.Reviewer.
 type reviews struct {
 	server   *Server
-	request  *request            // in this pass
-	verdicts map[string]*verdict // by the key of their question
-	pending  []*question         // without an answer in this pass
-	used     []*verdict          // in this pass, in the order of their use
-	recorded []*verdict          // of a request that a script repeats; the webhooks are not called
-	again    bool                // a script repeats the request
-	number   uint64              // for a generated name; zero if there is none yet
+	request  *request                  // in this pass
+	known    map[string]*webhookAnswer // by the key of their call
+	pending  []*webhookCall            // without an answer in this pass
+	used     []*webhookAnswer          // in this pass, in the order of their use
+	recorded []*webhookAnswer          // of a request that a script repeats; the webhooks are not called
+	again    bool                      // a script repeats the request
+	number   uint64                    // for a generated name; zero if there is none yet
 	dryRun   bool
 	invoked  invoked                    // webhooks
 	applied  invoked                    // policies
@@ -41,8 +41,8 @@ type reviews struct {
 	as       *authenticationv1.UserInfo // nil for the client
 }
 
-// verdict is the answer of a webhook, or why the call failed.
-type verdict struct {
+// webhookAnswer is the answer of a webhook, or why the call failed.
+type webhookAnswer struct {
 	Failure  string         `json:"failure,omitempty"`
 	Allowed  bool           `json:"allowed,omitempty"`
 	Status   *metav1.Status `json:"status,omitempty"`
@@ -51,12 +51,12 @@ type verdict struct {
 	Warnings []string       `json:"warnings,omitempty"`
 }
 
-// question is a call of a webhook. Its key has the webhook and what the webhook is shown.
-type question struct {
+// webhookCall is a call of a webhook. Its key has the webhook and what the webhook is shown.
+type webhookCall struct {
 	key     string
 	webhook *webhook
 	review  *admissionv1.AdmissionReview
-	answer  *verdict
+	answer  *webhookAnswer
 }
 
 // errUnanswered ends a pass.
@@ -266,7 +266,7 @@ func (q *reviews) validate(a *attributes, obj, old []byte) error {
 
 // askValidating asks the webhooks that may refuse a write. The error is that of the first of them (API-390).
 func (q *reviews) askValidating(a *attributes, obj, old []byte) error {
-	var verdicts []*verdict
+	var answers []*webhookAnswer
 	var asked []*webhook
 	unanswered := false
 	for _, h := range q.server.currentWebhooks().validating {
@@ -285,14 +285,14 @@ func (q *reviews) askValidating(a *attributes, obj, old []byte) error {
 		if err != nil {
 			return err
 		}
-		asked, verdicts = append(asked, h), append(verdicts, v)
+		asked, answers = append(asked, h), append(answers, v)
 	}
 	if unanswered {
 		return errUnanswered
 	}
 	var first error
 	for i, h := range asked {
-		if err := h.judged(q.allowed(h, verdicts[i])); err != nil && first == nil {
+		if err := h.judged(q.allowed(h, answers[i])); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -335,7 +335,7 @@ func (h *webhook) judged(err error) error {
 }
 
 // allowed returns the error of a webhook that does not allow a request, and adds its warnings.
-func (q *reviews) allowed(h *webhook, v *verdict) error {
+func (q *reviews) allowed(h *webhook, v *webhookAnswer) error {
 	if v.Failure != "" {
 		return &callError{h.Name, v.Failure}
 	}
@@ -372,7 +372,7 @@ func denied(name string, given *metav1.Status) error {
 }
 
 // patched returns the JSON of the object that a webhook has changed, in the version of the request; nil if it has not.
-func (q *reviews) patched(h *webhook, a *attributes, v *verdict, version *resource, obj []byte) ([]byte, error) {
+func (q *reviews) patched(h *webhook, a *attributes, v *webhookAnswer, version *resource, obj []byte) ([]byte, error) {
 	if err := q.allowed(h, v); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // ask returns the answer of a webhook. If there is none yet, the webhook is called after this pass.
-func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []byte, again bool) (*verdict, error) {
+func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []byte, again bool) (*webhookAnswer, error) {
 	if q.again {
 		if len(q.recorded) == 0 {
 			return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the webhook %q is not in the script", h.Name))
@@ -39,11 +39,11 @@ func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []b
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	if v := q.verdicts[key]; v != nil {
+	if v := q.known[key]; v != nil {
 		q.used = append(q.used, v)
 		return v, nil
 	}
-	q.pending = append(q.pending, &question{key: key, webhook: h, review: review})
+	q.pending = append(q.pending, &webhookCall{key: key, webhook: h, review: review})
 	return nil, errUnanswered
 }
 
