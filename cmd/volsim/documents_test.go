@@ -50,6 +50,7 @@ func TestCommandLines(t *testing.T) {
 	require.Greater(t, len(lines), 40)
 	folder := documentFolder(t, root)
 	t.Chdir(folder)
+	fakeKubectl(t, "pods\npersistentvolumeclaims", filepath.Join(folder, "dump.yaml"), "")
 	ran := map[string]bool{}
 	for _, line := range lines {
 		line, _, _ = strings.Cut(line, " #")

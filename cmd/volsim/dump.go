@@ -22,6 +22,7 @@ type dumpFlags struct {
 	now, output string
 	seed        int64
 	assume      []string
+	cluster     liveCluster
 }
 
 func (f *dumpFlags) register(cmd *cobra.Command) {
@@ -31,6 +32,7 @@ func (f *dumpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
 	cmd.Flags().StringArrayVar(&f.assume, "assume", nil,
 		"assumption to change, SUBJECT=BEHAVIOUR: driver[/NAME]=healthy, refuses, silent or absent; node[/NAME]=healthy or silent; controller/NAME=healthy or absent; recycler=healthy, refuses or silent; pod/NAMESPACE/NAME=healthy")
+	f.cluster.register(cmd)
 	cmd.Flags().Int64Var(&f.seed, "seed", 0, "order of events due at the same time: 0 is first in, first out, other seeds shuffle")
 }
 
@@ -42,8 +44,12 @@ func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
 	default:
 		return nil, opts, usageError{fmt.Errorf("invalid -o %q: want text, json or yaml", f.output)}
 	}
-	if len(f.files) == 0 {
-		return nil, opts, usageError{errors.New("missing -f DUMP; use -f - for standard input")}
+	live, err := f.cluster.chosen(f.files)
+	if err != nil {
+		return nil, opts, err
+	}
+	if len(f.files) == 0 && !live {
+		return nil, opts, usageError{errors.New("missing -f DUMP; use -f - for standard input, or --cluster for a running cluster")}
 	}
 	if f.now != "" {
 		var err error
@@ -54,7 +60,12 @@ func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
 	if _, err := (*evidence.Set)(nil).Override(f.assume...); err != nil {
 		return nil, opts, usageError{err}
 	}
-	files, err := dumpFiles(cmd.InOrStdin(), f.files)
+	var files []dump.File
+	if live {
+		files, err = f.cluster.read(cmd.Context(), cmd.ErrOrStderr())
+	} else {
+		files, err = dumpFiles(cmd.InOrStdin(), f.files)
+	}
 	if err != nil {
 		return nil, opts, err
 	}

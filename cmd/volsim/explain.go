@@ -34,6 +34,8 @@ const explainExamples = "  " + dump.Command + ` > dump.yaml
   volsim explain -f dump.yaml -A pvc
   # What is wrong in this cluster?
   volsim explain -f dump.yaml
+  # Without a dump: the cluster of kubectl's current context.
+  volsim explain --cluster pod/shop/db-0
   # As JSON, without simulating ahead.
   volsim explain -f dump.yaml --ahead 0s -o json pv/pv1`
 
@@ -46,7 +48,7 @@ func newExplain() *cobra.Command {
 	var everywhere bool
 	ahead := 10 * time.Minute
 	cmd := &cobra.Command{
-		Use:     "explain -f DUMP [OBJECT...]",
+		Use:     "explain {-f DUMP | --cluster} [OBJECT...]",
 		Short:   "Explain the state of claims, pods, volumes and workloads of a real cluster",
 		Long:    explainLong,
 		Example: explainExamples,

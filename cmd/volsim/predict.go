@@ -45,7 +45,7 @@ func newPredict() *cobra.Command {
 	var namespace string
 	opts := predict.Options{For: predict.DefaultFor}
 	cmd := &cobra.Command{
-		Use:     "predict -f DUMP -- STEP [then STEP]...",
+		Use:     "predict {-f DUMP | --cluster} -- STEP [then STEP]...",
 		Short:   "Predict the effects of a change on a real cluster and its data",
 		Long:    predictLong + "  " + strings.Join(predict.Help(), "\n  "),
 		Example: predictExamples,

@@ -15,6 +15,9 @@ import (
 
 // lacking returns the kinds, as kubectl names them, of which the dump has no objects although an answer about the others depends on them.
 func (d *Dump) lacking() []string {
+	if d.Whole {
+		return nil
+	}
 	pods, volumes := objectsOf[*corev1.Pod](d), objectsOf[*corev1.PersistentVolume](d)
 	csi := slices.ContainsFunc(volumes, func(pv *corev1.PersistentVolume) bool { return objects.CSIOf(pv) != nil })
 	nodes := len(objectsOf[*corev1.Node](d))

@@ -37,6 +37,8 @@ type Dump struct {
 	Logs int
 	// Skipped are the found files with documents that are not objects, such as the settings of a program, sorted by name.
 	Skipped []string
+	// Whole says that a kind of which there are no objects has none in the cluster, either. It is that of the files.
+	Whole bool
 	// sources are where the objects were read, in the order of the input.
 	sources []source
 	newest  time.Time
@@ -86,6 +88,8 @@ type File struct {
 	Data []byte
 	// Found is set if the file was found in a directory or an archive, and not named by the user. Documents in it that are not objects are skipped.
 	Found bool
+	// Whole is set if the file has all objects of a cluster of the kinds in Resources.
+	Whole bool
 }
 
 // maxSize bounds a document after expanding YAML aliases. A dump of a large cluster has about 100 MiB.
@@ -105,6 +109,7 @@ func ReadFiles(files ...File) (*Dump, error) {
 			return nil, err
 		}
 		r.dump.Logs += logs
+		r.dump.Whole = r.dump.Whole || file.Whole
 		for _, doc := range store.Documents(text) {
 			r.place = &place{file.Name, doc}
 			data, err := doc.JSON(maxSize)

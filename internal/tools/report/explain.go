@@ -30,8 +30,8 @@ type Answer struct {
 	Ways  []waysOut `json:"ways,omitempty"`
 	Notes []string  `json:"notes,omitempty"`
 
-	// all: the user named no object.
-	all bool
+	// all: the user named no object. live: the objects are those of a running cluster.
+	all, live bool
 	// subject are the objects that the user asked for: "All claims in namespace shop"; "" if there are none.
 	subject string
 }
@@ -74,7 +74,7 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Now: c.Now(), Notes: c.Notes}
+	a := &Answer{Now: c.Now(), Notes: c.Notes, live: d.Whole}
 	all := len(asked.named) == 0
 	a.all = all
 	if all {
@@ -260,7 +260,7 @@ func (a *Answer) writeWays(w io.Writer) {
 	for _, out := range a.Ways {
 		fmt.Fprintf(w, "\nways out for %s (each simulated):\n", out.Object)
 		if a.all {
-			writeBestWay(w, out)
+			a.writeBestWay(w, out)
 			continue
 		}
 		for i := range out.Ways {
@@ -274,7 +274,7 @@ func (a *Answer) writeWays(w io.Writer) {
 }
 
 // writeBestWay writes the first way, without manifests, and the command that shows the rest.
-func writeBestWay(w io.Writer, out waysOut) {
+func (a *Answer) writeBestWay(w io.Writer, out waysOut) {
 	best := &out.Ways[0]
 	long := slices.ContainsFunc(best.Commands, func(c advice.Command) bool { return c.Manifest != "" })
 	writeWay(w, 0, best, !long)
@@ -286,7 +286,11 @@ func writeBestWay(w io.Writer, out waysOut) {
 		rest = append(rest, fmt.Sprintf("%d more", more))
 	}
 	if len(rest) > 0 {
-		fmt.Fprintf(w, "  %s: volsim explain -f DUMP %s\n", strings.Join(rest, " and "), out.Object)
+		from := "-f DUMP"
+		if a.live {
+			from = "--cluster"
+		}
+		fmt.Fprintf(w, "  %s: volsim explain %s %s\n", strings.Join(rest, " and "), from, out.Object)
 	}
 }
 

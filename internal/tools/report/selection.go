@@ -148,7 +148,7 @@ func (s *Selection) subject(d *dump.Dump) (subject string, missing []string) {
 		case len(names) == 0 && d.Ignored[ignoredKind(kind)] > 0:
 			missing = append(missing, fmt.Sprintf("The %s of the dump are ignored, because it lacks what they own.", wordOf(kind)))
 		case len(names) == 0:
-			missing = append(missing, fmt.Sprintf("The dump has no %s.", wordOf(kind)))
+			missing = append(missing, fmt.Sprintf("The %s has no %s.", wordOfDump(d), wordOf(kind)))
 		case len(names) == 1:
 			missing = append(missing, fmt.Sprintf("No %s%s; %d in namespace %s: add -n %[4]s or -A.", wordOf(kind), in, elsewhere[names[0]], names[0]))
 		default:
@@ -275,4 +275,12 @@ func refsOf(d *dump.Dump, selects func(api.Object) bool) []api.Ref {
 		}
 	}
 	return refs
+}
+
+// wordOfDump returns what the objects are those of.
+func wordOfDump(d *dump.Dump) string {
+	if d.Whole {
+		return "cluster"
+	}
+	return "dump"
 }
