@@ -35,6 +35,8 @@ type container struct {
 	stopping bool
 	// ends fires when they exit by themselves, again when they use their volumes next.
 	ends, again *engine.Timer
+	access      func(*engine.Process) // uses the volumes
+	workload    string                // its name
 }
 
 // containerVolume is a volume in the containers.
@@ -78,7 +80,7 @@ func (r *runtime) runs(uid types.UID) bool {
 func (r *runtime) start(c *container) {
 	r.add(c)
 	if c.load.Read || c.load.Write {
-		r.node.nodeActor.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c) })
+		r.node.nodeActor.Go(c.workload, c.access)
 	}
 }
 
@@ -92,6 +94,9 @@ func (r *runtime) resume(c *container) {
 func (r *runtime) add(c *container) {
 	r.running[c.pod.UID] = c
 	c.load, c.begin = kubeletdefs.WorkloadOf(c.pod), r.node.nodeActor.Engine().Now()
+	if c.load.Read || c.load.Write || c.load.Every > 0 {
+		c.workload, c.access = "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c) }
+	}
 	r.exitLater(c)
 }
 
@@ -145,7 +150,7 @@ func (r *runtime) use(p *engine.Process, c *container) {
 // useLater schedules the next access, if the workload repeats it.
 func (r *runtime) useLater(c *container) {
 	if c.load.Every > 0 {
-		c.again = r.node.nodeActor.Background(c.load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c) })
+		c.again = r.node.nodeActor.Background(c.load.Every, c.workload, c.access)
 	}
 }
 

@@ -101,7 +101,8 @@ func (c *controller) monitorNode(p *engine.Process, node *corev1.Node, zones map
 	}
 	// NODE-045: a node with that label does not count in its zone.
 	if _, excluded := node.Labels[excludeLabel]; !excluded {
-		zones[ZoneOf(node)] = append(zones[ZoneOf(node)], ready)
+		zone := ZoneOf(node)
+		zones[zone] = append(zones[zone], ready)
 	}
 	if ready == nil {
 		delete(c.retry, node.Name)

@@ -1,6 +1,7 @@
 package nodelifecycle
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -123,7 +124,7 @@ func (c *controller) swapTaints(p *engine.Process, node *corev1.Node, add, remov
 
 // removeTaints removes taints from a node, if the given version has one of them.
 func (c *controller) removeTaints(p *engine.Process, node *corev1.Node, remove []corev1.Taint) error {
-	if _, any := withoutTaints(node.Spec.Taints, remove); !any {
+	if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return hasTaint(remove, t) }) {
 		return nil
 	}
 	err := writeTaints(p, node.Name, func(taints []corev1.Taint) ([]corev1.Taint, bool) { return withoutTaints(taints, remove) })

@@ -39,6 +39,9 @@ func Register(node *corev1.Node) {
 
 // missingLabels returns the default labels that the Node does not have.
 func missingLabels(node *corev1.Node) map[string]string {
+	if !slices.ContainsFunc(defaultLabels, func(key string) bool { return node.Labels[key] == "" }) {
+		return nil // most nodes
+	}
 	labels := objects.NodeLabels(node.Name)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return node.Labels[key] != "" })
 	return labels
@@ -63,6 +66,9 @@ func Rebooted(node *corev1.Node, bootID string) string {
 	}
 	return fmt.Sprintf("Node %s has been rebooted, boot id: %s", node.Name, bootID)
 }
+
+// defaultLabels are the keys of the default labels.
+var defaultLabels = objects.SortedKeys(objects.NodeLabels(""))
 
 // Changed reports whether the status of a Node differs from what its kubelet would report: that it is ready, has these volumes in use,
 // and was booted under that ID (MNT-172).
@@ -169,7 +175,10 @@ var withoutPressure = map[corev1.NodeConditionType]corev1.NodeCondition{
 func KnowPressure(conditions []corev1.NodeCondition, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	for i := range conditions {
-		if state, ok := withoutPressure[conditions[i].Type]; ok && conditions[i].Status == corev1.ConditionUnknown {
+		if conditions[i].Status != corev1.ConditionUnknown {
+			continue
+		}
+		if state, ok := withoutPressure[conditions[i].Type]; ok {
 			state.LastHeartbeatTime, state.LastTransitionTime = at, at
 			state.Type = conditions[i].Type
 			conditions[i] = state

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"hash/fnv"
 
 	"github.com/volsim/volsim/api"
@@ -52,21 +54,16 @@ func newUID(kind api.Kind, key string, nth uint32) types.UID {
 	hi, lo := mix(sum), mix(^sum)
 	hi = hi&^0xf000 | 0x4000                       // version 4
 	lo = lo&^(uint64(0xc0)<<56) | uint64(0x80)<<56 // variant 10
-	const digits = "0123456789abcdef"
+	var bytes [16]byte
+	binary.BigEndian.PutUint64(bytes[:8], hi)
+	binary.BigEndian.PutUint64(bytes[8:], lo)
 	var text [36]byte
-	nibble := 0
-	for i := range text {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			text[i] = '-'
-			continue
-		}
-		x := hi
-		if nibble >= 16 {
-			x = lo
-		}
-		text[i] = digits[x>>(60-4*(nibble%16))&0xf]
-		nibble++
-	}
+	hex.Encode(text[:8], bytes[:4])
+	hex.Encode(text[9:13], bytes[4:6])
+	hex.Encode(text[14:18], bytes[6:8])
+	hex.Encode(text[19:23], bytes[8:10])
+	hex.Encode(text[24:], bytes[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
 	return types.UID(text[:])
 }
 

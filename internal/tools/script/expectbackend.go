@@ -142,17 +142,6 @@ func readExpectKubelet(words []string) (step, error) {
 }
 
 func kubeletField(m *mount.Node, field string) string {
-	reads, writes, failures := 0, 0, 0
-	for _, a := range m.Accesses() {
-		switch {
-		case a.Err != nil:
-			failures++
-		case a.Wrote:
-			writes++
-		default:
-			reads++
-		}
-	}
 	switch field {
 	case "running":
 		return strconv.FormatBool(m.Running())
@@ -162,13 +151,19 @@ func kubeletField(m *mount.Node, field string) string {
 		return strconv.Itoa(len(internals.Node(m).Containers()))
 	case "mounts":
 		return strconv.Itoa(len(m.Mounts()))
-	case "reads":
-		return strconv.Itoa(reads)
-	case "writes":
-		return strconv.Itoa(writes)
-	default:
-		return strconv.Itoa(failures)
 	}
+	counts := map[string]int{}
+	for _, a := range m.Accesses() {
+		switch {
+		case a.Err != nil:
+			counts["failures"]++
+		case a.Wrote:
+			counts["writes"]++
+		default:
+			counts["reads"]++
+		}
+	}
+	return strconv.Itoa(counts[field])
 }
 
 func readBackends(s *Script, args []string) (step, error) {

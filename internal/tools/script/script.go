@@ -54,6 +54,9 @@ type statement struct {
 	command  *command
 	words    []word // after the name of the command
 	step     step   // nil if the words contain a variable: then parsed when executed
+	// newest is what the line did when it was executed last with variables, and args its words; see stepOf.
+	newest step
+	args   []string
 }
 
 // step executes a statement.

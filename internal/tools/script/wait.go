@@ -205,8 +205,14 @@ func timedOut(ref api.Ref, why error) error {
 func (r *runner) changes(ref api.Ref) func() bool {
 	s := internals.Engine(r.cluster).Store()
 	var seen api.Object
+	var version uint64
 	first := true
 	return func() bool {
+		if v := s.Version(); v != version {
+			version = v
+		} else if !first {
+			return false // no object has changed
+		}
 		// Stored objects are immutable: another version is another object.
 		obj := s.Lookup(ref.Kind, ref.Key)
 		changed := first || obj != seen
