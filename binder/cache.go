@@ -81,6 +81,9 @@ const (
 
 // logStored logs that a version was put into the own cache, or is too old for it. kind is aVolume or aClaim.
 func (c *controller) logStored(text, kind, key string, obj api.Object) {
+	if !c.base.Enabled(4) {
+		return
+	}
 	c.base.Info(4, text, klog.String("storageClassName", kind), klog.String("objName", key),
 		klog.String("resourceVersion", obj.GetResourceVersion()))
 }
@@ -88,6 +91,10 @@ func (c *controller) logStored(text, kind, key string, obj api.Object) {
 // notOlder compares the versions of two states of an object (BIND-021).
 func notOlder(incoming, cached api.Object) (bool, error) {
 	// BIND-021: as integers; the same version again passes, because a resync brings it.
+	if incoming.GetResourceVersion() == cached.GetResourceVersion() {
+		_, err := version(incoming)
+		return err == nil, err
+	}
 	in, err := version(incoming)
 	if err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/strategy"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +41,12 @@ func newNotFound(resource schema.GroupResource, name string) *apierrors.StatusEr
 	if resource.Group != "" {
 		text = append(append(text, '.'), resource.Group...)
 	}
-	text = append(strconv.AppendQuote(append(text, ' '), name), " not found"...)
+	if text = append(text, ' '); strategy.IsSubdomain(name) {
+		text = append(append(append(text, '"'), name...), '"') // most names, without looking at each rune
+	} else {
+		text = strconv.AppendQuote(text, name)
+	}
+	text = append(text, " not found"...)
 	memory := &struct {
 		apierrors.StatusError
 		details metav1.StatusDetails

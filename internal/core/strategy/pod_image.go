@@ -30,6 +30,9 @@ func pullPolicy(image string) corev1.PullPolicy {
 }
 
 func meansLatest(image string) bool {
+	if image != "" && len(image) < maxLabelBytes && consistsOf(image, lower|digit) {
+		return true // a short name without anything else, which is no ID
+	}
 	name, digest, digested := strings.Cut(image, "@")
 	if digested && !imageDigest.MatchString(digest) || imageID.MatchString(image) {
 		return false

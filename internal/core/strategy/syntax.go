@@ -1,5 +1,7 @@
 package strategy
 
+import "strings"
+
 // These functions do not allocate. What they accept is valid. For what they reject, the caller calls the functions of
 // k8s.io/apimachinery, which decide and have the messages.
 
@@ -53,12 +55,20 @@ func IsQualifiedName(s string) bool { return isQualified(s, false) }
 func isQualifiedNameOfAnyCase(s string) bool { return isQualified(s, true) }
 
 func isQualified(s string, anyCase bool) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] == '/' {
-			return isDomain(s[:i], anyCase) && isLabelName(s[i+1:])
+	i := strings.IndexByte(s, '/')
+	if i < 0 {
+		return isLabelName(s)
+	}
+	switch s[:i] {
+	case "volume.kubernetes.io", "volume.beta.kubernetes.io", "pv.kubernetes.io", "kubernetes.io", "beta.kubernetes.io", "node.kubernetes.io",
+		"csi.volume.kubernetes.io":
+		// Most keys have one of these domains.
+	default:
+		if !isDomain(s[:i], anyCase) {
+			return false
 		}
 	}
-	return isLabelName(s)
+	return isLabelName(s[i+1:])
 }
 
 // IsLabelValue accepts the values of labels.
