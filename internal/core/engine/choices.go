@@ -18,7 +18,7 @@ type pick struct{ n, picked uint32 }
 const GiveUp = -1
 
 // GivenUp is the value of the panic with which the engine leaves the function that runs it, after GiveUp or when the observer has given up. It
-// is a panic of the caller of the engine: processes and their stacks stay as they are.
+// is a panic of the caller of the engine: processes and their stacks stay as they are. PassInside returns it instead.
 var GivenUp = errors.New("engine: the run was given up")
 
 // pick chooses an index below n, or GiveUp. With a single candidate it makes no choice.

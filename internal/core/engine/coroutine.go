@@ -14,11 +14,18 @@ type coroutine struct {
 	engine  *Engine // nil while it is idle
 }
 
-// carry runs the events that more takes, until there are none. more runs on a coroutine, except for the first event.
+// carry runs the events that more takes, until there are none. more runs on a coroutine, except for the first event. It panics if the run was
+// given up.
 func (e *Engine) carry(more func() bool) {
+	if e.carriesOn(more) {
+		panic(GivenUp)
+	}
+}
+
+// carriesOn is carry with a result in place of the panic, which costs more than most events.
+func (e *Engine) carriesOn(more func() bool) (givenUp bool) {
 	if !more() {
-		e.endGivenUp()
-		return
+		return e.endGivenUp()
 	}
 	outer := e.more
 	e.more, e.isTaken = more, true
@@ -28,15 +35,14 @@ func (e *Engine) carry(more func() bool) {
 		e.onto = nil
 		co.resume(e)
 	}
-	e.endGivenUp()
+	return e.endGivenUp()
 }
 
-// endGivenUp ends a run that was given up.
-func (e *Engine) endGivenUp() {
-	if e.givenUp {
-		e.givenUp = false
-		panic(GivenUp)
-	}
+// endGivenUp ends a run that was given up. It reports whether it was.
+func (e *Engine) endGivenUp() bool {
+	was := e.givenUp
+	e.givenUp = false
+	return was
 }
 
 // carried restores what was before carry.

@@ -87,11 +87,11 @@ func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
 }
 
 // PassInside lets time pass like UntilInside with a condition that never holds, and calls each before each event. That the time is spent is no
-// error; a livelock is.
+// error; a livelock is, and GivenUp.
 func (e *Engine) PassInside(each func(), d time.Duration) error {
 	return e.drain(Awaiting, d, func(d *drain) {
 		d.passes = true
-		e.carry(func() bool {
+		d.givenUp = e.carriesOn(func() bool {
 			each()
 			return d.next()
 		})
@@ -103,6 +103,9 @@ func (e *Engine) drain(mode RunMode, limit time.Duration, run func(d *drain)) er
 	e.beginRun(mode, d.end)
 	defer e.release()
 	run(d)
+	if d.givenUp {
+		return GivenUp
+	}
 	e.returns()
 	if d.err != nil {
 		return d.err
@@ -117,6 +120,7 @@ type drain struct {
 	instant    time.Duration // of the last event
 	count      int           // number of events at that instant
 	passes     bool          // see PassInside
+	givenUp    bool
 	err        *StuckError
 }
 

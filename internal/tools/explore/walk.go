@@ -100,17 +100,22 @@ func (w *walk) execute(run *Run) (failure error) {
 		switch r := recover(); r {
 		case nil:
 		case engine.GivenUp:
-			w.ended = false
-			if w.why == errChanged {
-				w.err = errChanged
-			}
+			w.ends(false)
 		default:
 			panic(r)
 		}
 	}()
 	failure = run.Execute()
-	w.ended = true
+	w.ends(failure != engine.GivenUp)
 	return failure
+}
+
+// ends notes that a run ended by itself, or was given up.
+func (w *walk) ends(byItself bool) {
+	w.ended = byItself
+	if !byItself && w.why == errChanged {
+		w.err = errChanged
+	}
 }
 
 // giveUp ends the run early.

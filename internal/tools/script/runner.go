@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/tools/dump"
@@ -50,6 +51,7 @@ type runner struct {
 	waiting        bool // in wait --for or delete --wait
 	some           bool // a line with the prefix some held
 	quiet          bool // the output of reading commands is not read
+	givenUp        bool // see engine.GivenUp
 
 	commands   []Command
 	transcript []string
@@ -74,7 +76,10 @@ func (r *runner) run() {
 		}
 	}
 	if rest := r.batch.opts.Until - r.elapsed(); r.batch.opts.Until > 0 && rest > 0 {
-		if err := r.advance(rest); err != nil {
+		switch err := r.advance(rest); {
+		case errors.Is(err, engine.GivenUp):
+			r.givenUp = true
+		case err != nil:
 			r.fail(&statement{line: max(r.line, 1)}, err)
 		}
 	}
@@ -98,7 +103,11 @@ func (r *runner) statement(st *statement) bool {
 	r.progress()
 	next := Command{Line: st.line, Command: st.text, From: r.elapsed(), Seq: r.cluster.Trace().Seq(), Expects: st.command.group == expectations}
 	err := r.execute(st)
-	if errors.Is(err, errStop) {
+	switch {
+	case errors.Is(err, engine.GivenUp):
+		r.givenUp = true
+		return false
+	case errors.Is(err, errStop):
 		r.record(st, next, nil)
 		return false
 	}

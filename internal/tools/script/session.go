@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Session is a run of a script whose cluster exists and in which no line has been executed yet.
@@ -35,9 +36,12 @@ func (x *Session) Cluster() *volsim.Cluster { return x.runner.cluster }
 // Waiting reports whether the run waits for a condition (wait --for), and not only for time to pass.
 func (x *Session) Waiting() bool { return x.runner.waiting }
 
-// Run executes the lines, once, and returns what the function Run returns.
+// Run executes the lines, once, and returns what the function Run returns, or engine.GivenUp.
 func (x *Session) Run() (*Result, error) {
 	x.runner.run()
+	if x.runner.givenUp {
+		return nil, engine.GivenUp
+	}
 	x.batch.count(x.runner)
 	x.batch.finish(x.runner, seeds{from: x.runner.seed, to: x.runner.seed})
 	return &x.batch.result, joined(x.batch.result.Failures)

@@ -141,10 +141,10 @@ func (r *runner) advance(d time.Duration) error {
 			r.progress()
 		}
 	}, d)
-	if err != nil {
+	if err != nil && err != engine.GivenUp {
 		return fmt.Errorf("until: %w", err)
 	}
-	return nil
+	return err
 }
 
 // until is Cluster.Until for a condition that does not run the cluster.
