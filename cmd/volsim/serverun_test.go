@@ -88,6 +88,7 @@ const (
 	servedClass = `{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"},"provisioner":"disk.example.com"}`
 	servedClaim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {generateName: data-}\nspec:\n  storageClassName: fast\n" +
 		"  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"
+	servedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"once"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"web"}]}}}}`
 	servedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"it's":"a # $sign \"quoted\""}},"spec":{"containers":[{"name":"c","image":"web"}]}}`
 )
 
@@ -116,6 +117,11 @@ func TestServeRecord(t *testing.T) {
 				"Content-Type: application/apply-patch+yaml")
 			require.Equal(t, http.StatusCreated, code, text)
 			r.send("GET"+core+"configmaps", "")
+			// API-540: neither a list nor a watch starts the controller of Jobs, because the script does not have them.
+			r.send("GET /apis/batch/v1/jobs", "")
+			r.send("GET /apis/batch/v1/jobs?watch=true&timeoutSeconds=1", "")
+			code, text = r.send("POST /apis/batch/v1/namespaces/default/jobs", servedJob)
+			require.Equal(t, http.StatusCreated, code, text)
 			r.send("DELETE"+core+"pods/web", `{"gracePeriodSeconds":0}`)
 			r.send("DELETE"+claims, "")
 			command(t, "do", "restart kube-scheduler", "settle", "--kubeconfig", r.config)

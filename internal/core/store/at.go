@@ -81,7 +81,7 @@ func (t *table[T]) watch(opts WatchOptions[api.Object], fn func(api.Change[api.O
 
 // Watch calls fn for every change of objects of a kind, as Table.Watch does, until stop is called.
 func (s *Store) Watch(kind api.Kind, opts WatchOptions[api.Object], fn func(api.Change[api.Object])) (stop func(), err error) {
-	t, err := s.tableToWrite(kind)
+	t, err := s.tableToWatch(kind)
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,14 @@ import (
 	"github.com/volsim/volsim/internal/core/strategy"
 )
 
-// others are the kinds that are not simulated. A table for one exists as soon as it is written to or watched.
+// others are the kinds that are not simulated. A table for one exists as soon as it is written to.
 type others struct {
 	history int
 	// custom are the kinds that CustomResourceDefinitions define.
 	custom map[api.Kind]*objkinds.Kind
 	tables map[api.Kind]Table[*plain.Object]
+	// watched are the tables that will exist: there are watches of them.
+	watched map[api.Kind]Table[*plain.Object]
 	// definitions are further rules of CustomResourceDefinitions.
 	definitions DefinitionRules
 	// rules are further rules of other kinds.
@@ -101,7 +103,14 @@ func (s *Store) Other(kind api.Kind) (Table[*plain.Object], error) {
 	if t, ok := s.others.tables[kind]; ok {
 		return t, nil
 	}
-	t := newOther(s, known)
+	t, clients := newOther(s, known), []*watch[*plain.Object](nil)
+	if watched, ok := s.others.watched[kind]; ok {
+		w := own(watched)
+		delete(s.others.watched, kind)
+		// The kind may have changed since. What watches a new table comes before clients, in whatever order they began.
+		w.resource, w.strategy, w.history.limit = t.resource, t.strategy, t.history.limit
+		t, clients, w.watchers = w, w.watchers, nil
+	}
 	if s.others.tables == nil {
 		s.others.tables = map[api.Kind]Table[*plain.Object]{}
 	}
@@ -119,6 +128,7 @@ func (s *Store) Other(kind api.Kind) (Table[*plain.Object], error) {
 	for _, added := range s.others.added {
 		added(t)
 	}
+	t.watchers = append(t.watchers, clients...)
 	return t, nil
 }
 
@@ -141,6 +151,26 @@ func (s *Store) tableToWrite(kind api.Kind) (anyTable, error) {
 		return t, nil
 	}
 	return s.Other(kind)
+}
+
+// tableToWatch returns the table of a kind. API-540: it does not make that of a kind that is not simulated; its controllers start with the first write.
+func (s *Store) tableToWatch(kind api.Kind) (anyTable, error) {
+	if t := s.tableNamed(kind); t != nil {
+		return t, nil
+	}
+	if t, ok := s.others.watched[kind]; ok {
+		return t, nil
+	}
+	known := s.Describe(kind)
+	if known == nil {
+		return nil, errNoMatch(s.unknown(kind))
+	}
+	if s.others.watched == nil {
+		s.others.watched = map[api.Kind]Table[*plain.Object]{}
+	}
+	t := newOther(s, known)
+	s.others.watched[kind] = t
+	return t, nil
 }
 
 // emptyTable returns a table without objects for reads of a kind of which no object was ever stored.

@@ -100,6 +100,37 @@ func TestOtherKind(t *testing.T) {
 	}
 }
 
+// TestWatchedKind: a watch does not make the table of a kind. What follows new tables sees an object before the watch does.
+func TestWatchedKind(t *testing.T) {
+	w := newFixture(t)
+	var seen []string
+	follow := func(name string) func(api.Change[api.Object]) {
+		return func(c api.Change[api.Object]) { seen = append(seen, name+" "+string(c.Type)+" "+c.Key) }
+	}
+	w.OnOther(func(table store.Table[*plain.Object]) {
+		seen = append(seen, string(table.Kind()))
+		_, err := w.Watch(table.Kind(), store.WatchOptions[api.Object]{}, follow("controller"))
+		require.NoError(t, err)
+	})
+	for range 2 {
+		_, err := w.Watch("ConfigMap", store.WatchOptions[api.Object]{}, follow("client"))
+		require.NoError(t, err)
+	}
+	stop, err := w.Watch("ConfigMap", store.WatchOptions[api.Object]{}, follow("stopped"))
+	require.NoError(t, err)
+	stop()
+	assert.Empty(t, seen, "API-540")
+	_, err = w.Watch("Unknown", store.WatchOptions[api.Object]{}, follow("client"))
+	require.ErrorIs(t, err, api.ErrUnknownKind)
+
+	made(w, settings("settings"))
+	assert.Equal(t, []string{"ConfigMap", "controller ADDED default/settings", "client ADDED default/settings", "client ADDED default/settings"}, seen, "API-540")
+	seen = nil
+	_, err = w.Delete("ConfigMap", "default/settings", api.DeleteOptions{})
+	require.NoError(t, err)
+	assert.Len(t, seen, 3)
+}
+
 // TestOtherKindWithStatus: a ReplicationController has a status of its own and a generation.
 func TestOtherKindWithStatus(t *testing.T) {
 	w := newFixture(t)
