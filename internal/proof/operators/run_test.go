@@ -61,6 +61,12 @@ func build(t *testing.T, dir, pkg string) string {
 	if !filepath.IsLocal(dir) {
 		name = path.Base(pkg) // it is of this project
 	}
+	return buildAs(t, name, dir, pkg)
+}
+
+// buildAs builds one of several programs of a module.
+func buildAs(t *testing.T, name, dir, pkg string) string {
+	t.Helper()
 	file := filepath.Join(bin, name)
 	cmd := exec.Command("go", "build", "-o", file, pkg)
 	cmd.Dir = dir
