@@ -54,7 +54,7 @@ type statement struct {
 	command  *command
 	words    []word // after the name of the command
 	step     step   // nil if the words contain a variable: then parsed when executed
-	// newest is what the line did when it was executed last with variables, and args its words; see stepOf.
+	// newest is the step that a line with variables had in the last run, and args are the words that it was read from. See stepOf.
 	newest step
 	args   []string
 }
