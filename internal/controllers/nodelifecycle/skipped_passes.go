@@ -2,10 +2,10 @@ package nodelifecycle
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/internal/core/strategy"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,17 +18,12 @@ import (
 // wakeFor requests a pass if the change of a node can matter to it.
 func (c *controller) wakeFor(old, node *corev1.Node) {
 	switch {
-	case old == nil || old.UID != node.UID || !sameLabels(old.Labels, node.Labels) ||
+	case old == nil || old.UID != node.UID || !strategy.SameMap(old.Labels, node.Labels) && !maps.Equal(old.Labels, node.Labels) ||
 		len(old.Spec.Taints)+len(node.Spec.Taints) > 0 && !equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !sameButHeartbeat(old.Status.Conditions, node.Status.Conditions):
 		c.wake(needsTaint(node))
 	case !heartbeat(old).Equal(heartbeat(node)) && !c.renewing(node.Name):
 		c.wake(false)
 	}
-}
-
-// sameLabels compares two maps. Versions of a node mostly share theirs.
-func sameLabels(a, b map[string]string) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() || maps.Equal(a, b)
 }
 
 // heartbeat returns when the Ready condition of a node was last reported, nil if it has none.
