@@ -13,12 +13,6 @@ import (
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
-// The kinds of flow control.
-const (
-	flowSchemas    api.Kind = "FlowSchema.flowcontrol.apiserver.k8s.io"
-	priorityLevels api.Kind = "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io"
-)
-
 // columnsOf returns the columns of a kind (API-523).
 func columnsOf(kind api.Kind) []kubectl.Column {
 	columns := kubectl.Columns(kind)

@@ -11,10 +11,17 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/flows"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategy"
+)
+
+// The kinds of flow control.
+const (
+	flowSchemas    api.Kind = "FlowSchema.flowcontrol.apiserver.k8s.io"
+	priorityLevels api.Kind = "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io"
 )
 
 // The rules of FlowSchemas (API-520) and of PriorityLevelConfigurations (API-521).

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -40,10 +41,10 @@ type policyBinding struct {
 
 // compiledPolicy has the expressions of a policy.
 type compiledPolicy struct {
-	*expressions
-	conditions                         []*expression
-	validations, messages, annotations []*expression
-	mutations                          []*expression
+	*expression.Compiler
+	conditions                         []*expression.Expression
+	validations, messages, annotations []*expression.Expression
+	mutations                          []*expression.Expression
 }
 
 // policies are those that have bindings, in the order of their names. The server's lock guards them.
@@ -145,21 +146,21 @@ func (p *policy) compile() (*compiledPolicy, error) {
 	if p.compiled != nil {
 		return p.compiled, nil
 	}
-	c := &compiledPolicy{expressions: plainExpressions()}
+	c := &compiledPolicy{Compiler: expression.Plain()}
 	if len(p.Variables) > 0 {
-		composed, err := composedExpressions()
+		composed, err := expression.Composed()
 		if err != nil {
 			return nil, err
 		}
-		c.expressions = composed
+		c.Compiler = composed
 	}
-	known := knownVariables{params: p.ParamKind != nil, authorizer: true}
+	known := expression.Known{Params: p.ParamKind != nil, Authorizer: true}
 	for _, v := range p.Variables {
-		c.declare(v.Name, v.Expression, known, true)
+		c.Declare(v.Name, v.Expression, known, true)
 	}
-	c.conditions = compileConditions(c.expressions, p.MatchConditions, known.params)
+	c.conditions = c.Conditions(p.MatchConditions, known.Params)
 	c.compileValidations(p, known)
-	known.patches = true
+	known.Patches = true
 	for _, m := range p.Mutations {
 		text, t := "", jsonPatchList
 		if m.JSONPatch != nil {
@@ -167,7 +168,7 @@ func (p *policy) compile() (*compiledPolicy, error) {
 		} else if m.ApplyConfiguration != nil {
 			text, t = m.ApplyConfiguration.Expression, partialObject
 		}
-		c.mutations = append(c.mutations, c.expressions.compile(text, known, true, t))
+		c.mutations = append(c.mutations, c.Compile(text, known, true, t))
 	}
 	p.compiled = c
 	return c, nil

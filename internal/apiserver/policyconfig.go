@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -102,7 +103,7 @@ type policyCheck struct {
 	name     string
 	mutating bool
 	path     *field.Path
-	compiler *expressions
+	compiler *expression.Compiler
 	errs     field.ErrorList
 }
 
@@ -115,9 +116,9 @@ func (c *policyCheck) add(errs ...*field.Error) {
 }
 
 func (c *policyCheck) check() field.ErrorList {
-	c.compiler = plainExpressions()
+	c.compiler = expression.Plain()
 	if c.mutating || len(c.Variables) > 0 {
-		composed, err := composedExpressions()
+		composed, err := expression.Composed()
 		if err != nil {
 			return field.ErrorList{field.InternalError(c.path, err)}
 		}
@@ -128,7 +129,7 @@ func (c *policyCheck) check() field.ErrorList {
 		c.add(checkParamKind(c.ParamKind, c.path.Child("paramKind"))...)
 	}
 	c.constraints()
-	c.add(checkConditions(c.MatchConditions, c.ParamKind != nil, c.path.Child("matchConditions"))...)
+	c.add(expression.CheckConditions(c.MatchConditions, c.ParamKind != nil, c.path.Child("matchConditions"))...)
 	for i := range c.Variables {
 		c.variable(&c.Variables[i], c.path.Child("variables").Index(i))
 	}
@@ -167,8 +168,8 @@ func checkMutable(m *admissionregistrationv1.MatchResources, path *field.Path) f
 }
 
 // known are the variables of an expression of the policy.
-func (c *policyCheck) known(authorizer, patches bool) knownVariables {
-	return knownVariables{params: c.ParamKind != nil, authorizer: authorizer, patches: patches}
+func (c *policyCheck) known(authorizer, patches bool) expression.Known {
+	return expression.Known{Params: c.ParamKind != nil, Authorizer: authorizer, Patches: patches}
 }
 
 // identifier is a name that CEL can use for a variable, if it is not reserved.
@@ -187,7 +188,7 @@ func (c *policyCheck) variable(v *admissionregistrationv1.Variable, path *field.
 		c.add(field.Required(path.Child("expression"), "expression is not specified"))
 		return
 	}
-	c.add(c.compiler.declare(v.Name, v.Expression, c.known(true, false), false).check(path.Child("expression"), v.Expression))
+	c.add(c.compiler.Declare(v.Name, v.Expression, c.known(true, false), false).Check(path.Child("expression"), v.Expression))
 }
 
 func (c *policyCheck) validations() {
@@ -226,7 +227,7 @@ func (c *policyCheck) validation(v *admissionregistrationv1.Validation, path *fi
 	if strings.TrimSpace(v.Expression) == "" {
 		c.add(field.Required(path.Child("expression"), "expression is not specified"))
 	} else {
-		c.add(c.compiler.compile(v.Expression, c.known(true, false), false, celgo.BoolType).check(path.Child("expression"), v.Expression))
+		c.add(c.compiler.Compile(v.Expression, c.known(true, false), false, celgo.BoolType).Check(path.Child("expression"), v.Expression))
 	}
 	const blank = "must be non-empty if specified"
 	switch at := path.Child("messageExpression"); {
@@ -235,7 +236,7 @@ func (c *policyCheck) validation(v *admissionregistrationv1.Validation, path *fi
 		c.add(field.Invalid(at, v.MessageExpression, blank))
 	default:
 		// API-413: a message does not depend on what the user may do.
-		c.add(c.compiler.compile(v.MessageExpression, c.known(false, false), false, celgo.StringType).check(at, v.MessageExpression))
+		c.add(c.compiler.Compile(v.MessageExpression, c.known(false, false), false, celgo.StringType).Check(at, v.MessageExpression))
 	}
 	switch message := strings.TrimSpace(v.Message); {
 	case v.Message != "" && message == "":
@@ -262,7 +263,7 @@ func (c *policyCheck) annotation(a *admissionregistrationv1.AuditAnnotation, pat
 	case len(text) > maxAnnotation:
 		c.add(field.Required(at, fmt.Sprintf("must not exceed %d bytes in length", maxAnnotation)))
 	default:
-		c.add(c.compiler.compile(text, c.known(true, false), false, celgo.StringType, celgo.NullType).check(at, a.ValueExpression))
+		c.add(c.compiler.Compile(text, c.known(true, false), false, celgo.StringType, celgo.NullType).Check(at, a.ValueExpression))
 	}
 }
 
@@ -321,7 +322,7 @@ func (c *policyCheck) returns(text string, t *celgo.Type, path *field.Path) {
 		c.add(field.Required(at, ""))
 		return
 	}
-	c.add(c.compiler.compile(text, c.known(true, true), false, t).check(at, text))
+	c.add(c.compiler.Compile(text, c.known(true, true), false, t).Check(at, text))
 }
 
 // checkParamKind validates the kind of the parameters of a policy.

@@ -20,6 +20,8 @@ import (
 	limits "k8s.io/apiserver/pkg/apis/cel"
 	celmutation "k8s.io/apiserver/pkg/cel/mutation"
 	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
+
+	"github.com/volsim/volsim/internal/apiserver/expression"
 )
 
 // policyFailure is an error of a policy that changes objects.
@@ -95,7 +97,7 @@ func (q *reviews) applyPolicy(m *mutation, i *invocation) (failed []error, err e
 	if err != nil {
 		return nil, err
 	}
-	holds, err := compiled.conditionsHold(compiled.conditions, conditions)
+	holds, err := compiled.Hold(compiled.conditions, conditions)
 	if err != nil {
 		return []error{err}, nil
 	}
@@ -125,7 +127,7 @@ func (q *reviews) applyPolicy(m *mutation, i *invocation) (failed []error, err e
 }
 
 // applyMutation changes the object as one mutation says.
-func (q *reviews) applyMutation(m *mutation, i *invocation, x *expression) error {
+func (q *reviews) applyMutation(m *mutation, i *invocation, x *expression.Expression) error {
 	compiled, err := i.compile()
 	if err != nil {
 		return err
@@ -134,16 +136,16 @@ func (q *reviews) applyMutation(m *mutation, i *invocation, x *expression) error
 	if err != nil {
 		return err
 	}
-	if x.program == nil {
-		return errors.New(x.wrong)
+	if err := x.Err(); err != nil {
+		return err
 	}
 	budget := uint64(limits.RuntimeCELCostBudget)
-	outcomes, err := compiled.evaluate([]*expression{x}, values, &budget)
+	outcomes, err := compiled.Evaluate([]*expression.Expression{x}, values, &budget)
 	if err != nil {
 		return err
 	}
-	if outcomes[0].err != nil {
-		return outcomes[0].err
+	if outcomes[0].Err != nil {
+		return outcomes[0].Err
 	}
 	shown := i.version
 	if m.body != m.resource {
@@ -153,10 +155,10 @@ func (q *reviews) applyMutation(m *mutation, i *invocation, x *expression) error
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if list, ok := outcomes[0].value.(traits.Lister); ok {
+	if list, ok := outcomes[0].Value.(traits.Lister); ok {
 		data, err = q.patchedByPolicy(shown, data, list)
 	} else {
-		data, err = q.mergedByPolicy(shown, data, outcomes[0].value)
+		data, err = q.mergedByPolicy(shown, data, outcomes[0].Value)
 	}
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -194,7 +195,7 @@ type typeCheck struct {
 }
 
 func newTypeCheck(of checkedType, params *checkedType, variables []admissionregistrationv1.Variable) typeCheck {
-	request, namespace := requestType(), namespaceType()
+	request, namespace := expression.RequestType(), expression.NamespaceType()
 	declared := apicel.NewObjectType("kubernetes.variables", map[string]*apicel.DeclField{})
 	types := []*apicel.DeclType{request, namespace, declared, of.decl}
 	options := []celgo.EnvOption{
@@ -211,7 +212,7 @@ func newTypeCheck(of checkedType, params *checkedType, variables []admissionregi
 		}
 		options = append(options, celgo.Variable("params", typed))
 	}
-	set, err := plainExpressions().base.Extend(environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options, DeclTypes: types})
+	set, err := expression.Plain().Base.Extend(environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options, DeclTypes: types})
 	c := typeCheck{of: of.gvk, err: err}
 	if err != nil {
 		return c
@@ -222,7 +223,7 @@ func newTypeCheck(of checkedType, params *checkedType, variables []admissionregi
 		if ast, issues := c.env.Compile(v.Expression); issues == nil {
 			output = ast.OutputType()
 		}
-		declared.Fields[v.Name] = apicel.NewDeclField(v.Name, declaredType(output), true, nil, nil)
+		declared.Fields[v.Name] = apicel.NewDeclField(v.Name, expression.DeclaredType(output), true, nil, nil)
 	}
 	return c
 }

@@ -13,21 +13,23 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	limits "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/volsim/volsim/internal/apiserver/expression"
 )
 
 // compileValidations compiles what a ValidatingAdmissionPolicy evaluates.
-func (c *compiledPolicy) compileValidations(p *policy, known knownVariables) {
-	quiet := knownVariables{params: known.params}
+func (c *compiledPolicy) compileValidations(p *policy, known expression.Known) {
+	quiet := expression.Known{Params: known.Params}
 	for _, v := range p.Validations {
-		c.validations = append(c.validations, c.compile(v.Expression, known, true, celgo.BoolType))
-		var message *expression
+		c.validations = append(c.validations, c.Compile(v.Expression, known, true, celgo.BoolType))
+		var message *expression.Expression
 		if v.MessageExpression != "" {
-			message = c.compile(v.MessageExpression, quiet, true, celgo.StringType)
+			message = c.Compile(v.MessageExpression, quiet, true, celgo.StringType)
 		}
 		c.messages = append(c.messages, message)
 	}
 	for _, a := range p.AuditAnnotations {
-		c.annotations = append(c.annotations, c.compile(a.ValueExpression, known, true, celgo.StringType, celgo.NullType))
+		c.annotations = append(c.annotations, c.Compile(a.ValueExpression, known, true, celgo.StringType, celgo.NullType))
 	}
 }
 
@@ -91,7 +93,7 @@ func (q *reviews) evaluatePolicy(i *invocation, a *attributes, obj, old []byte) 
 	if err != nil {
 		return nil, err
 	}
-	holds, err := compiled.conditionsHold(compiled.conditions, conditions)
+	holds, err := compiled.Hold(compiled.conditions, conditions)
 	if err != nil {
 		return q.act(i, []denial{i.failure(err)}), nil
 	}
@@ -99,19 +101,19 @@ func (q *reviews) evaluatePolicy(i *invocation, a *attributes, obj, old []byte) 
 		return nil, nil
 	}
 	budget := uint64(limits.RuntimeCELCostBudget)
-	outcomes, err := compiled.evaluate(compiled.validations, values, &budget)
+	outcomes, err := compiled.Evaluate(compiled.validations, values, &budget)
 	if err != nil {
 		return q.act(i, []denial{i.failure(err)}), nil
 	}
-	messages, failed := compiled.evaluate(compiled.messages, values, &budget)
+	messages, failed := compiled.Evaluate(compiled.messages, values, &budget)
 	decisions := make([]denial, len(outcomes))
 	for n, o := range outcomes {
 		switch {
-		case o.err != nil:
-			decisions[n] = i.failure(o.err)
+		case o.Err != nil:
+			decisions[n] = i.failure(o.Err)
 		case failed != nil:
 			decisions[n] = i.failure(fmt.Errorf("failed messageExpression: %w", failed))
-		case o.value != celtypes.True:
+		case o.Value != celtypes.True:
 			v := &i.Validations[n]
 			decisions[n] = denial{invocation: i, message: validationMessage(v, messages[n]), reason: metav1.StatusReasonInvalid}
 			if v.Reason != nil {
@@ -120,15 +122,15 @@ func (q *reviews) evaluatePolicy(i *invocation, a *attributes, obj, old []byte) 
 		}
 	}
 	budget = limits.RuntimeCELCostBudget
-	annotations, err := compiled.evaluate(compiled.annotations, values, &budget)
+	annotations, err := compiled.Evaluate(compiled.annotations, values, &budget)
 	if err != nil {
 		return q.act(i, []denial{i.failure(err)}), nil
 	}
 	denied := q.act(i, decisions)
 	for _, o := range annotations {
 		// API-423: there is no audit log, but an annotation that fails is a failure of the policy.
-		if o.err != nil && !i.ignoresFailures() {
-			denied = append(denied, denial{invocation: i, message: o.err.Error()})
+		if o.Err != nil && !i.ignoresFailures() {
+			denied = append(denied, denial{invocation: i, message: o.Err.Error()})
 		}
 	}
 	return denied, nil
@@ -170,10 +172,10 @@ func (q *reviews) warn(text string) {
 
 // validationMessage returns the message of a validation that failed (API-420): what messageExpression says, unless it is empty, too long or has
 // several lines, or else the message, or else the expression.
-func validationMessage(v *admissionregistrationv1.Validation, made outcome) string {
+func validationMessage(v *admissionregistrationv1.Validation, made expression.Outcome) string {
 	message := ""
-	if made.err == nil && made.value != nil {
-		text, _ := made.value.Value().(string)
+	if made.Err == nil && made.Value != nil {
+		text, _ := made.Value.Value().(string)
 		if text = strings.TrimSpace(text); len(text) <= limits.MaxEvaluatedMessageExpressionSizeBytes && !strings.Contains(text, "\n") {
 			message = text
 		}

@@ -91,15 +91,6 @@ func New(cfg Config) *Server {
 		s.store.TrackFields(s.fields.track)
 	}
 	s.store.UseDefinitionRules(store.DefinitionRules{Check: definition.Validate, Warn: definition.Warn})
-	for _, kind := range []api.Kind{mutatingConfigurations, validatingConfigurations} {
-		s.store.UseKindRules(kind, configurationRules(kind))
-	}
-	for _, kind := range []api.Kind{mutatingPolicies, validatingPolicies} {
-		s.store.UseKindRules(kind, policyRules(kind))
-	}
-	for _, kind := range []api.Kind{mutatingBindings, validatingBindings} {
-		s.store.UseKindRules(kind, bindingRules(kind))
-	}
 	for kind, rules := range kindRules {
 		s.store.UseKindRules(kind, rules)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -155,7 +156,7 @@ func checkWebhookFields(hook *admissionregistrationv1.MutatingWebhook, mutating 
 		errs = append(errs, supported(hook.ReinvocationPolicy, path.Child("reinvocationPolicy"), "IfNeeded", "Never")...)
 	}
 	errs = append(errs, checkWebhookClient(&hook.ClientConfig, path.Child("clientConfig"))...)
-	return append(errs, checkConditions(hook.MatchConditions, false, path.Child("matchConditions"))...)
+	return append(errs, expression.CheckConditions(hook.MatchConditions, false, path.Child("matchConditions"))...)
 }
 
 // supported checks a field that may be absent and has few values.

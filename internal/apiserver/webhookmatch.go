@@ -7,6 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -17,7 +18,7 @@ type webhook struct {
 	id                                      string
 	mutating                                bool
 	scope                                   scope
-	conditions                              []*expression // nil until they are needed
+	conditions                              []*expression.Expression // nil until they are needed
 }
 
 // webhooks are those of all configurations, in the order in which they are asked. The server's lock guards them.

@@ -1,4 +1,6 @@
-package apiserver
+// Package expression compiles and evaluates expressions in CEL about requests: conditions of webhooks, and the expressions of admission policies
+// (API-382, API-410 to API-429). The environment of CEL and its functions are those of kube-apiserver.
+package expression
 
 import (
 	"context"
@@ -23,64 +25,64 @@ import (
 	celmutation "k8s.io/apiserver/pkg/cel/mutation"
 )
 
-// Expressions in CEL about a request: conditions of webhooks, and the expressions of policies. celvalues.go has the values of their variables.
-
-// knownVariables are what an expression may use besides object, oldObject, request and namespaceObject.
-type knownVariables struct {
-	params     bool
-	authorizer bool
-	patches    bool // types of JSONPatch and Object
+// Known says what an expression may use besides object, oldObject, request and namespaceObject.
+type Known struct {
+	Params     bool
+	Authorizer bool
+	Patches    bool // types of JSONPatch and Object
 }
 
-// expressions compiles expressions. It is safe for concurrent use if it has no variables.
-type expressions struct {
+// Compiler compiles expressions. It is safe for concurrent use if it has no variables.
+type Compiler struct {
+	// Base is the environment without the variables of requests.
+	Base *environment.EnvSet
+
 	mu   sync.Mutex
-	base *environment.EnvSet
-	envs map[knownVariables]*environment.EnvSet
+	envs map[Known]*environment.EnvSet
 	// declared is the type of the variable variables, nil if it does not exist.
 	declared *apicel.DeclType
 	names    []string
-	values   []*expression // of the variables with these names
+	values   []*Expression // of the variables with these names
 }
 
-// plainExpressions compiles expressions without variables of their own.
-var plainExpressions = sync.OnceValue(func() *expressions {
-	return &expressions{base: environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()), envs: map[knownVariables]*environment.EnvSet{}}
+// Plain compiles expressions without variables of their own.
+var Plain = sync.OnceValue(func() *Compiler {
+	return &Compiler{Base: environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()), envs: map[Known]*environment.EnvSet{}}
 })
 
-// composedExpressions returns a compiler for expressions that can use variables.
-func composedExpressions() (*expressions, error) {
+// Composed returns a compiler for expressions that can use variables.
+func Composed() (*Compiler, error) {
 	declared := apicel.NewObjectType("kubernetes.variables", map[string]*apicel.DeclField{})
-	base, err := plainExpressions().base.Extend(environment.VersionedOptions{
+	base, err := Plain().Base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
 		EnvOptions:        []celgo.EnvOption{celgo.Variable("variables", declared.CelType())},
 		DeclTypes:         []*apicel.DeclType{declared},
 	})
-	return &expressions{base: base, envs: map[knownVariables]*environment.EnvSet{}, declared: declared}, err
+	return &Compiler{Base: base, envs: map[Known]*environment.EnvSet{}, declared: declared}, err
 }
 
 // env returns the environment of expressions that know these variables.
-func (c *expressions) env(known knownVariables) (*environment.EnvSet, error) {
+func (c *Compiler) env(known Known) (*environment.EnvSet, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if env := c.envs[known]; env != nil {
 		return env, nil
 	}
-	request, namespace := requestType(), namespaceType()
+	request, namespace := RequestType(), NamespaceType()
 	options := []celgo.EnvOption{
 		celgo.Variable("object", celgo.DynType), celgo.Variable("oldObject", celgo.DynType),
 		celgo.Variable("namespaceObject", namespace.CelType()), celgo.Variable("request", request.CelType()),
 	}
-	if known.params {
+	if known.Params {
 		options = append(options, celgo.Variable("params", celgo.DynType))
 	}
-	if known.authorizer {
+	if known.Authorizer {
 		options = append(options, celgo.Variable("authorizer", library.AuthorizerType), celgo.Variable("authorizer.requestResource", library.ResourceCheckType))
 	}
-	env, err := c.base.Extend(environment.VersionedOptions{
+	env, err := c.Base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options, DeclTypes: []*apicel.DeclType{namespace, request},
 	}, environment.StrictCostOpt)
-	if err == nil && known.patches {
+	if err == nil && known.Patches {
 		env, err = env.Extend(environment.VersionedOptions{
 			IntroducedVersion: version.MajorMinor(1, 0),
 			EnvOptions:        []celgo.EnvOption{common.ResolverEnvOption(&celmutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch)},
@@ -92,8 +94,8 @@ func (c *expressions) env(known knownVariables) (*environment.EnvSet, error) {
 	return env, err
 }
 
-// expression is a compiled expression, or what is wrong with it.
-type expression struct {
+// Expression is a compiled expression, or what is wrong with it.
+type Expression struct {
 	text    string
 	program celgo.Program // nil if it cannot be compiled
 	output  *celgo.Type
@@ -101,9 +103,9 @@ type expression struct {
 	failed  error // of the compiler itself
 }
 
-// compile compiles an expression that has one of the types; celgo.AnyType is any. stored says that it was valid before.
-func (c *expressions) compile(text string, known knownVariables, stored bool, types ...*celgo.Type) *expression {
-	x := &expression{text: text}
+// Compile compiles an expression that has one of the types; celgo.AnyType is any. stored says that it was valid before.
+func (c *Compiler) Compile(text string, known Known, stored bool, types ...*celgo.Type) *Expression {
+	x := &Expression{text: text}
 	set, err := c.env(known)
 	if err != nil {
 		x.failed = err
@@ -132,8 +134,16 @@ func (c *expressions) compile(text string, known knownVariables, stored bool, ty
 	return x
 }
 
-// check returns what is wrong with an expression, nil for nothing.
-func (x *expression) check(path *field.Path, shown string) *field.Error {
+// Err returns why the expression cannot be evaluated, nil if it can be.
+func (x *Expression) Err() error {
+	if x.program == nil {
+		return errors.New(x.wrong)
+	}
+	return nil
+}
+
+// Check returns the error of a field with the expression, nil if the expression is valid. shown is its value in the error.
+func (x *Expression) Check(path *field.Path, shown string) *field.Error {
 	switch {
 	case x.failed != nil:
 		return field.InternalError(path, x.failed)
@@ -143,10 +153,10 @@ func (x *expression) check(path *field.Path, shown string) *field.Error {
 	return nil
 }
 
-// declare adds a variable, which later expressions can use.
-func (c *expressions) declare(name, text string, known knownVariables, stored bool) *expression {
-	x := c.compile(text, known, stored, celgo.AnyType, celgo.DynType)
-	c.declared.Fields[name] = apicel.NewDeclField(name, declaredType(x.output), true, nil, nil)
+// Declare adds a variable, which later expressions can use.
+func (c *Compiler) Declare(name, text string, known Known, stored bool) *Expression {
+	x := c.Compile(text, known, stored, celgo.AnyType, celgo.DynType)
+	c.declared.Fields[name] = apicel.NewDeclField(name, DeclaredType(x.output), true, nil, nil)
 	c.names, c.values = append(c.names, name), append(c.values, x)
 	return x
 }
@@ -158,8 +168,8 @@ var declaredTypes = map[*celgo.Type]*apicel.DeclType{
 	celgo.TimestampType: apicel.TimestampType, celgo.UintType: apicel.UintType,
 }
 
-// declaredType returns the type of a variable.
-func declaredType(t *celgo.Type) *apicel.DeclType {
+// DeclaredType returns the type of a variable whose expression has the type t, which may be nil.
+func DeclaredType(t *celgo.Type) *apicel.DeclType {
 	if t == nil {
 		return apicel.DynType
 	}
@@ -169,26 +179,26 @@ func declaredType(t *celgo.Type) *apicel.DeclType {
 	if of := t.Parameters(); t.HasTrait(traits.ContainerType) && t.HasTrait(traits.IndexerType) {
 		switch len(of) {
 		case 1:
-			return apicel.NewListType(declaredType(of[0]), -1)
+			return apicel.NewListType(DeclaredType(of[0]), -1)
 		case 2:
-			return apicel.NewMapType(declaredType(of[0]), declaredType(of[1]), -1)
+			return apicel.NewMapType(DeclaredType(of[0]), DeclaredType(of[1]), -1)
 		}
 	}
 	return apicel.DynType
 }
 
-// outcome is the value of an expression, or why it has none. Both are nil if there is no expression.
-type outcome struct {
-	value ref.Val
-	err   error
+// Outcome is the value of an expression, or why it has none. Both are nil if there is no expression.
+type Outcome struct {
+	Value ref.Val
+	Err   error
 }
 
 // errBudget ends the evaluation of expressions that cost too much together.
 var errBudget = errors.New("validation failed due to running out of cost budget, no further validation rules will be run")
 
-// evaluate evaluates expressions with the values of the variables. Those that are nil have no outcome. They may cost as much as is left of the
+// Evaluate evaluates expressions with the values of the variables. Those that are nil have no outcome. They may cost as much as is left of the
 // budget; a variable costs when it is first used.
-func (c *expressions) evaluate(list []*expression, values map[string]any, budget *uint64) ([]outcome, error) {
+func (c *Compiler) Evaluate(list []*Expression, values map[string]any, budget *uint64) ([]Outcome, error) {
 	spent := uint64(0)
 	if c.declared != nil {
 		composed := lazy.NewMapValue(c.declared)
@@ -207,13 +217,13 @@ func (c *expressions) evaluate(list []*expression, values map[string]any, budget
 		}
 		values["variables"] = composed
 	}
-	outcomes := make([]outcome, len(list))
+	outcomes := make([]Outcome, len(list))
 	for i, x := range list {
 		if x == nil {
 			continue
 		}
 		if x.program == nil {
-			outcomes[i].err = fmt.Errorf("compilation error: %s", x.wrong)
+			outcomes[i].Err = fmt.Errorf("compilation error: %s", x.wrong)
 			continue
 		}
 		value, cost, err := x.run(values)
@@ -226,13 +236,13 @@ func (c *expressions) evaluate(list []*expression, values map[string]any, budget
 		if err != nil {
 			err = fmt.Errorf("expression '%v' resulted in error: %w", x.text, err)
 		}
-		outcomes[i] = outcome{value, err}
+		outcomes[i] = Outcome{value, err}
 	}
 	return outcomes, nil
 }
 
 // run evaluates one expression, and returns what that cost.
-func (x *expression) run(values map[string]any) (value ref.Val, cost uint64, err error) {
+func (x *Expression) run(values map[string]any) (value ref.Val, cost uint64, err error) {
 	value, details, err := x.program.ContextEval(context.Background(), values)
 	cost = math.MaxUint64
 	if details != nil && details.ActualCost() != nil {
