@@ -5,6 +5,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -14,7 +15,7 @@ func newAutoscalers(r *resource, c *codec) *resource {
 	old.Version = "v1"
 	old.sample = c.newTyped(old.gvk())
 	old.stored = func(obj api.Object) (api.Object, error) {
-		data, err := plain.Take(newerAutoscaler(obj.(*autoscalingv1.HorizontalPodAutoscaler)))
+		data, err := plain.Take(kinds.NewerAutoscaler(obj.(*autoscalingv1.HorizontalPodAutoscaler)))
 		if err != nil {
 			return nil, err
 		}
@@ -26,7 +27,7 @@ func newAutoscalers(r *resource, c *codec) *resource {
 		if err != nil {
 			return nil, err
 		}
-		return olderAutoscaler(scaler), nil
+		return kinds.OlderAutoscaler(scaler), nil
 	}
 	return &old
 }

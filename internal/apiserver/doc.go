@@ -12,6 +12,7 @@
 //   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
 //     webhookrequest.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so: admission policies; package expression: expressions in CEL about requests;
+//   - package kinds: the defaults and the validation of kinds that matter only to clients;
 //   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;

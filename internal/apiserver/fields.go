@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/strategy"
 )
@@ -291,11 +292,11 @@ func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Fi
 	}
 	status := sub == string(api.Status)
 	switch {
-	case r.kind == signingRequests && status:
+	case r.kind == kinds.SigningRequest && status:
 		set([]any{"spec"}, []any{"status", "conditions"})
-	case r.kind == signingRequests && sub == subresourceApproval:
+	case r.kind == kinds.SigningRequest && sub == subresourceApproval:
 		set([]any{"spec"}, []any{"status", "certificate"})
-	case r.kind == signingRequests:
+	case r.kind == kinds.SigningRequest:
 		set([]any{"spec"}, []any{"status"})
 	case !status:
 		set([]any{"status"})

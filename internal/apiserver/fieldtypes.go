@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -36,7 +37,7 @@ func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, 
 		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
 	}
 	versions := []schema.GroupVersion{gv}
-	if r.kind == autoscalers {
+	if r.kind == kinds.Autoscaler {
 		versions = []schema.GroupVersion{autoscalingv1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion} // a manager may have used either
 	}
 	var document struct {
@@ -123,8 +124,8 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 	}
 	u, ok := in.(*unstructured.Unstructured)
 	switch {
-	case !ok && t.resource.kind == autoscalers:
-		converted := convertAutoscaler(in.(api.Object), gvk.Version)
+	case !ok && t.resource.kind == kinds.Autoscaler:
+		converted := kinds.ConvertAutoscaler(in.(api.Object), gvk.Version)
 		converted.GetObjectKind().SetGroupVersionKind(gvk)
 		return converted, nil
 	case !ok:
@@ -155,7 +156,7 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 		return nil, err
 	}
-	typed = convertAutoscaler(typed, gvk.Version)
+	typed = kinds.ConvertAutoscaler(typed, gvk.Version)
 	typed.GetObjectKind().SetGroupVersionKind(gvk)
 	return typed, nil
 }

@@ -9,6 +9,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
@@ -17,9 +18,9 @@ import (
 func columnsOf(kind api.Kind) []kubectl.Column {
 	columns := kubectl.Columns(kind)
 	switch kind {
-	case flowSchemas:
+	case kinds.FlowSchema:
 		return flowSchemaColumns(columns[0], columns[1])
-	case priorityLevels:
+	case kinds.PriorityLevel:
 		return priorityLevelColumns(columns[0], columns[1])
 	}
 	return columns
@@ -88,7 +89,7 @@ func priorityLevelColumns(name, age kubectl.Column) []kubectl.Column {
 
 // inTableOrder returns the objects of a kind in the order of a table: FlowSchemas as they are tried (API-523).
 func inTableOrder(kind api.Kind, items []api.Object) []api.Object {
-	if kind != flowSchemas {
+	if kind != kinds.FlowSchema {
 		return items
 	}
 	items = slices.Clone(items)

@@ -10,6 +10,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -65,9 +66,9 @@ var administrator = &authenticationv1.UserInfo{Groups: clientGroups}
 func (s *Server) readFlows() {
 	c := &s.flows
 	c.schemas, c.flows, c.admin, c.stale = nil, nil, nil, false
-	for _, obj := range inTableOrder(flowSchemas, s.store.List(flowSchemas)) {
+	for _, obj := range inTableOrder(kinds.FlowSchema, s.store.List(kinds.FlowSchema)) {
 		schema := plain.Shared[*flowcontrolv1.FlowSchema](obj.(*plain.Object))
-		level, err := s.store.Get(priorityLevels, api.Key("", schema.Spec.PriorityLevelConfiguration.Name))
+		level, err := s.store.Get(kinds.PriorityLevel, api.Key("", schema.Spec.PriorityLevelConfiguration.Name))
 		if err != nil {
 			continue
 		}
@@ -82,7 +83,7 @@ func (s *Server) readFlows() {
 // followFlows keeps s.flows from now on.
 func (s *Server) followFlows() {
 	s.store.OnOther(func(t store.Table[*plain.Object]) {
-		if kind := t.Kind(); kind != flowSchemas && kind != priorityLevels {
+		if kind := t.Kind(); kind != kinds.FlowSchema && kind != kinds.PriorityLevel {
 			return
 		}
 		changed := func() {
@@ -112,7 +113,7 @@ func flowMatches(schema *flowcontrolv1.FlowSchema, r rbac.Request) bool {
 		if r.Path != "" {
 			return slices.ContainsFunc(rule.NonResourceRules, func(n flowcontrolv1.NonResourcePolicyRule) bool {
 				return named(n.Verbs, r.Verb) && slices.ContainsFunc(n.NonResourceURLs, func(url string) bool {
-					begin, any := strings.CutSuffix(url, anything)
+					begin, any := strings.CutSuffix(url, kinds.Anything)
 					return url == r.Path || any && strings.HasPrefix(r.Path, begin)
 				})
 			})
@@ -134,12 +135,12 @@ func flowMatches(schema *flowcontrolv1.FlowSchema, r rbac.Request) bool {
 func subjectMatches(s flowcontrolv1.Subject, user authenticationv1.UserInfo) bool {
 	switch {
 	case s.User != nil:
-		return s.User.Name == anything || s.User.Name == user.Username
+		return s.User.Name == kinds.Anything || s.User.Name == user.Username
 	case s.Group != nil:
-		return s.Group.Name == anything || slices.Contains(user.Groups, s.Group.Name)
+		return s.Group.Name == kinds.Anything || slices.Contains(user.Groups, s.Group.Name)
 	case s.ServiceAccount != nil:
 		namespace, name, ok := serviceAccount(user.Username)
-		return ok && namespace == s.ServiceAccount.Namespace && (s.ServiceAccount.Name == anything || s.ServiceAccount.Name == name)
+		return ok && namespace == s.ServiceAccount.Namespace && (s.ServiceAccount.Name == kinds.Anything || s.ServiceAccount.Name == name)
 	}
 	return false
 }

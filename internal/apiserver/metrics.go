@@ -9,6 +9,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -44,7 +45,7 @@ func (s *Server) writeSeats(b *strings.Builder) {
 	}
 	var levels []*flowcontrolv1.PriorityLevelConfiguration
 	var sum float64
-	for _, obj := range s.store.List(priorityLevels) {
+	for _, obj := range s.store.List(kinds.PriorityLevel) {
 		level := plain.Shared[*flowcontrolv1.PriorityLevelConfiguration](obj.(*plain.Object))
 		levels = append(levels, level)
 		sum += float64(sharesOf(level))

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -125,7 +126,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 			return nil, err
 		}
 		admit := s.admit
-		if r.resource.kind == signingRequests {
+		if r.resource.kind == kinds.SigningRequest {
 			admit = r.sign
 		}
 		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: admit})

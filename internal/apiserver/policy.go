@@ -16,6 +16,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/expression"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -26,7 +27,7 @@ import (
 
 // policy is a policy with at least one binding.
 type policy struct {
-	*policySpec
+	*kinds.PolicySpec
 	name, version string // version is the resourceVersion
 	scope         scope
 	bindings      []*policyBinding
@@ -34,7 +35,7 @@ type policy struct {
 }
 
 type policyBinding struct {
-	*bindingSpec
+	*kinds.BindingSpec
 	name  string
 	scope *scope // nil for that of the policy
 }
@@ -68,7 +69,7 @@ func FollowPolicies(e *engine.Engine) {
 // IsPolicyKind reports whether a kind is one of admission policies or of their bindings.
 func IsPolicyKind(kind api.Kind) bool { return slices.Contains(policyKinds, kind) }
 
-var policyKinds = []api.Kind{mutatingPolicies, validatingPolicies, mutatingBindings, validatingBindings}
+var policyKinds = []api.Kind{kinds.MutatingPolicy, kinds.ValidatingPolicy, kinds.MutatingBinding, kinds.ValidatingBinding}
 
 // followPolicies keeps s.policies from now on.
 func (s *Server) followPolicies() {
@@ -92,8 +93,8 @@ func (s *Server) followPolicies() {
 // currentPolicies returns the policies that there are now.
 func (s *Server) currentPolicies() *policies {
 	if p := &s.policies; p.stale {
-		p.mutating = s.readPolicies(mutatingPolicies, mutatingBindings, p.mutating)
-		p.validating = s.readPolicies(validatingPolicies, validatingBindings, p.validating)
+		p.mutating = s.readPolicies(kinds.MutatingPolicy, kinds.MutatingBinding, p.mutating)
+		p.validating = s.readPolicies(kinds.ValidatingPolicy, kinds.ValidatingBinding, p.validating)
 		p.stale = false
 	}
 	return &s.policies
@@ -103,11 +104,11 @@ func (s *Server) currentPolicies() *policies {
 func (s *Server) readPolicies(kind, bindings api.Kind, known []*policy) []*policy {
 	byName := map[string][]*policyBinding{}
 	for _, obj := range s.store.List(bindings) {
-		spec, err := readBindingSpec(obj.(*plain.Object))
+		spec, err := kinds.ReadBindingSpec(obj.(*plain.Object))
 		if err != nil {
 			continue // validation refuses it, unless it was loaded
 		}
-		b := &policyBinding{bindingSpec: spec, name: obj.GetName()}
+		b := &policyBinding{BindingSpec: spec, name: obj.GetName()}
 		if spec.MatchResources != nil {
 			c, err := newScope(spec.MatchResources)
 			if err != nil {
@@ -120,11 +121,11 @@ func (s *Server) readPolicies(kind, bindings api.Kind, known []*policy) []*polic
 	var list []*policy
 	for _, obj := range s.store.List(kind) {
 		bound := byName[obj.GetName()]
-		spec, err := readPolicySpec(obj.(*plain.Object))
+		spec, err := kinds.ReadPolicySpec(obj.(*plain.Object))
 		if err != nil || len(bound) == 0 || spec.MatchConstraints == nil {
 			continue
 		}
-		p := &policy{policySpec: spec, name: obj.GetName(), version: obj.GetResourceVersion(), bindings: bound}
+		p := &policy{PolicySpec: spec, name: obj.GetName(), version: obj.GetResourceVersion(), bindings: bound}
 		if p.scope, err = newScope(spec.MatchConstraints); err != nil {
 			continue
 		}
@@ -162,11 +163,11 @@ func (p *policy) compile() (*compiledPolicy, error) {
 	c.compileValidations(p, known)
 	known.Patches = true
 	for _, m := range p.Mutations {
-		text, t := "", jsonPatchList
+		text, t := "", kinds.JSONPatchList
 		if m.JSONPatch != nil {
 			text = m.JSONPatch.Expression
 		} else if m.ApplyConfiguration != nil {
-			text, t = m.ApplyConfiguration.Expression, partialObject
+			text, t = m.ApplyConfiguration.Expression, kinds.PartialObject
 		}
 		c.mutations = append(c.mutations, c.Compile(text, known, true, t))
 	}
@@ -178,7 +179,7 @@ func (p *policy) compile() (*compiledPolicy, error) {
 func (r *resource) hasPolicies() bool {
 	switch r.Group {
 	case admissionregistrationv1.GroupName:
-		return r.kind == mutatingConfigurations || r.kind == validatingConfigurations
+		return r.kind == kinds.MutatingConfiguration || r.kind == kinds.ValidatingConfiguration
 	case authenticationv1.GroupName, authorizationv1.GroupName:
 		return !r.review
 	}

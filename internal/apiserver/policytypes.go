@@ -20,6 +20,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/volsim/volsim/internal/apiserver/expression"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -92,7 +93,7 @@ func (s *Server) checkedResources(match *admissionregistrationv1.MatchResources)
 	if match == nil {
 		return nil
 	}
-	star := func(name string) bool { return strings.Contains(name, anything) }
+	star := func(name string) bool { return strings.Contains(name, kinds.Anything) }
 	for _, rule := range match.ResourceRules {
 		if slices.ContainsFunc(rule.APIGroups, star) || slices.ContainsFunc(rule.APIVersions, star) {
 			continue

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -86,7 +87,7 @@ func newResources(c *codec) []*resource {
 		}
 		r.complete(c)
 		list = append(list, r)
-		if r.kind == autoscalers {
+		if r.kind == kinds.Autoscaler {
 			list = append(list, newAutoscalers(r, c))
 		}
 	}

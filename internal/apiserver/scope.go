@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -92,7 +93,7 @@ func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWit
 // equivalent returns the other resources with the same objects.
 func (s *Server) equivalent(r *resource) []*resource {
 	var list []*resource
-	if !r.custom && r.kind != api.Event && r.kind != autoscalers {
+	if !r.custom && r.kind != api.Event && r.kind != kinds.Autoscaler {
 		return nil
 	}
 	for _, other := range s.allResources() {
@@ -113,12 +114,12 @@ func ruleMatches(rule *admissionregistrationv1.NamedRuleWithOperations, a *attri
 	return scopeMatches(rule.Scope, r) && named(rule.Operations, admissionregistrationv1.OperationType(a.operation)) && named(rule.APIGroups, r.Group) &&
 		named(rule.APIVersions, r.Version) && slices.ContainsFunc(rule.Resources, func(name string) bool {
 		resource, sub, _ := strings.Cut(name, "/")
-		return (resource == anything || resource == r.Resource) && (sub == anything || sub == a.subresource)
+		return (resource == kinds.Anything || resource == r.Resource) && (sub == kinds.Anything || sub == a.subresource)
 	})
 }
 
 func named[T ~string](names []T, name T) bool {
-	return slices.Contains(names, anything) || slices.Contains(names, name)
+	return slices.Contains(names, kinds.Anything) || slices.Contains(names, name)
 }
 
 func scopeMatches(scope *admissionregistrationv1.ScopeType, r *resource) bool {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -91,7 +92,7 @@ func New(cfg Config) *Server {
 		s.store.TrackFields(s.fields.track)
 	}
 	s.store.UseDefinitionRules(store.DefinitionRules{Check: definition.Validate, Warn: definition.Warn})
-	for kind, rules := range kindRules {
+	for kind, rules := range kinds.Rules {
 		s.store.UseKindRules(kind, rules)
 	}
 	s.store.UseConverter(s)

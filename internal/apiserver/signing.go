@@ -5,6 +5,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -24,7 +25,7 @@ func (r *request) sign(obj api.Object) error {
 		}
 		csr.Spec.Extra[key] = certificatesv1.ExtraValue(values)
 	}
-	setSigning(obj.(*plain.Object), csr)
+	kinds.SetSigningRequest(obj.(*plain.Object), csr)
 	return nil
 }
 
@@ -43,10 +44,10 @@ func (s *Server) replaceSigning(r *request, changed *plain.Object, opts store.Up
 	if r.subresource == subresourceApproval {
 		// API-453: an approval changes the conditions and the metadata.
 		csr.Status.Certificate = live.Status.Certificate
-	} else if err := keepApproval(csr, live); err != nil {
+	} else if err := kinds.KeepApproval(csr, live); err != nil {
 		return nil, err
 	}
 	out := changed.Copy()
-	setSigning(out, csr)
+	kinds.SetSigningRequest(out, csr)
 	return s.store.UpdateWith(out, api.Status, opts)
 }

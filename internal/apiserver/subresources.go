@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -30,7 +31,7 @@ const (
 
 // replace stores a new version of an object, or of the part that the subresource of the request stands for.
 func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (api.Object, error) {
-	if r.resource.kind == signingRequests && r.subresource != "" {
+	if r.resource.kind == kinds.SigningRequest && r.subresource != "" {
 		return s.replaceSigning(r, obj.(*plain.Object), opts)
 	}
 	if r.subresource == subresourceFinalize {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/expression"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -30,7 +31,7 @@ type webhooks struct {
 // followWebhooks keeps s.webhooks from now on.
 func (s *Server) followWebhooks() {
 	s.store.OnOther(func(t store.Table[*plain.Object]) {
-		if kind := t.Kind(); kind != mutatingConfigurations && kind != validatingConfigurations {
+		if kind := t.Kind(); kind != kinds.MutatingConfiguration && kind != kinds.ValidatingConfiguration {
 			return
 		}
 		s.webhooks.stale = true
@@ -45,7 +46,7 @@ func (s *Server) followWebhooks() {
 func (s *Server) currentWebhooks() *webhooks {
 	if s.webhooks.stale {
 		// API-388: configurations come in the order of their names.
-		s.webhooks = webhooks{mutating: s.readConfigurations(mutatingConfigurations), validating: s.readConfigurations(validatingConfigurations)}
+		s.webhooks = webhooks{mutating: s.readConfigurations(kinds.MutatingConfiguration), validating: s.readConfigurations(kinds.ValidatingConfiguration)}
 	}
 	return &s.webhooks
 }
@@ -55,13 +56,13 @@ func (w *webhooks) none() bool { return len(w.mutating)+len(w.validating) == 0 }
 func (s *Server) readConfigurations(kind api.Kind) []*webhook {
 	var all []*webhook
 	for _, obj := range s.store.List(kind) {
-		hooks, err := readWebhooks(obj.(*plain.Object))
+		hooks, err := kinds.ReadWebhooks(obj.(*plain.Object))
 		if err != nil {
 			continue // validation refuses it, unless it was loaded
 		}
 		for i := range hooks {
 			var err error
-			h := &webhook{MutatingWebhook: hooks[i], mutating: kind == mutatingConfigurations, id: obj.GetName() + "/" + hooks[i].Name}
+			h := &webhook{MutatingWebhook: hooks[i], mutating: kind == kinds.MutatingConfiguration, id: obj.GetName() + "/" + hooks[i].Name}
 			h.scope, err = newScope(&admissionregistrationv1.MatchResources{
 				NamespaceSelector: h.NamespaceSelector, ObjectSelector: h.ObjectSelector, ResourceRules: forAnyName(h.Rules), MatchPolicy: h.MatchPolicy,
 			})

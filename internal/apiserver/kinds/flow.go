@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"fmt"
@@ -11,17 +11,10 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/flows"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategy"
-)
-
-// The kinds of flow control.
-const (
-	flowSchemas    api.Kind = "FlowSchema.flowcontrol.apiserver.k8s.io"
-	priorityLevels api.Kind = "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io"
 )
 
 // The rules of FlowSchemas (API-520) and of PriorityLevelConfigurations (API-521).
@@ -135,7 +128,7 @@ func checkFlowRule(rule *flowcontrolv1.PolicyRulesWithSubjects, path *field.Path
 		errs = append(errs, checkAnyOf(r.Namespaces, names, "resource rules that are not cluster scoped must supply at least one namespace", "namespaces")...)
 		for j, namespace := range r.Namespaces {
 			for _, text := range apivalidation.ValidateNamespaceName(namespace, false) {
-				if !slices.Contains(r.Namespaces, anything) {
+				if !slices.Contains(r.Namespaces, Anything) {
 					errs = append(errs, field.Invalid(names.Index(j), namespace, "each member of this list must be '*' or a DNS-1123 label; "+text))
 				}
 			}
@@ -147,7 +140,7 @@ func checkFlowRule(rule *flowcontrolv1.PolicyRulesWithSubjects, path *field.Path
 		urls := at.Child("nonResourceURLs")
 		errs = append(errs, checkAnyOf(r.NonResourceURLs, urls, "nonResourceURLs must contain at least one value", "non-resource URLs")...)
 		for j, url := range r.NonResourceURLs {
-			if text := wrongURL(url); text != "" && !slices.Contains(r.NonResourceURLs, anything) {
+			if text := wrongURL(url); text != "" && !slices.Contains(r.NonResourceURLs, Anything) {
 				errs = append(errs, field.Invalid(urls.Index(j), url, text))
 			}
 		}
@@ -160,7 +153,7 @@ func checkAnyOf(values []string, path *field.Path, missing, others string) field
 	switch {
 	case len(values) == 0:
 		return field.ErrorList{field.Required(path, missing)}
-	case len(values) > 1 && slices.Contains(values, anything):
+	case len(values) > 1 && slices.Contains(values, Anything):
 		return field.ErrorList{field.Invalid(path, values, "if '*' is present, must not specify other "+others)}
 	}
 	return nil
@@ -169,7 +162,7 @@ func checkAnyOf(values []string, path *field.Path, missing, others string) field
 func checkFlowVerbs(verbs []string, path *field.Path) field.ErrorList {
 	known := []string{"create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"}
 	unknown := func(verb string) bool { return !slices.Contains(known, verb) }
-	if slices.Contains(verbs, anything) || len(verbs) == 0 || !slices.ContainsFunc(verbs, unknown) {
+	if slices.Contains(verbs, Anything) || len(verbs) == 0 || !slices.ContainsFunc(verbs, unknown) {
 		return checkAnyOf(verbs, path.Child("verbs"), "verbs must contain at least one value", "verbs")
 	}
 	return field.ErrorList{field.NotSupported(path.Child("verbs"), verbs, known)}
@@ -177,7 +170,7 @@ func checkFlowVerbs(verbs []string, path *field.Path) field.ErrorList {
 
 // wrongURL says what is wrong with a path that is no star.
 func wrongURL(url string) string {
-	stars := strings.Count(url, anything)
+	stars := strings.Count(url, Anything)
 	switch {
 	case url == "":
 		return "must not be empty"
@@ -231,7 +224,7 @@ func checkFlowAccount(s *flowcontrolv1.ServiceAccountSubject, path *field.Path) 
 	var errs field.ErrorList
 	if s.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
-	} else if s.Name != anything {
+	} else if s.Name != Anything {
 		for _, text := range apivalidation.ValidateServiceAccountName(s.Name, false) {
 			errs = append(errs, field.Invalid(path.Child("name"), s.Name, text))
 		}

@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"encoding/json"
@@ -22,37 +22,32 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Kinds of policies. policybinding.go has their bindings.
-const (
-	mutatingPolicies   api.Kind = "MutatingAdmissionPolicy.admissionregistration.k8s.io"
-	validatingPolicies api.Kind = "ValidatingAdmissionPolicy.admissionregistration.k8s.io"
-)
-
 // policyRules are the rules of policies.
 func policyRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
 		Default: defaultPolicy,
 		Check: func(obj, _ *plain.Object) field.ErrorList {
-			spec, err := readPolicySpec(obj)
+			spec, err := ReadPolicySpec(obj)
 			if err != nil {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
 			}
-			c := &policyCheck{policySpec: spec, name: obj.GetName(), mutating: kind == mutatingPolicies, path: field.NewPath("spec")}
+			c := &policyCheck{PolicySpec: spec, name: obj.GetName(), mutating: kind == MutatingPolicy, path: field.NewPath("spec")}
 			return c.check()
 		},
 		CheckStatus: checkPolicyStatus,
 	}
 }
 
-// policySpec is the spec of a policy of either kind.
-type policySpec struct {
+// PolicySpec is the spec of a policy of either kind.
+type PolicySpec struct {
 	admissionregistrationv1.ValidatingAdmissionPolicySpec
 	Mutations          []admissionregistrationv1.Mutation             `json:"mutations"`
 	ReinvocationPolicy admissionregistrationv1.ReinvocationPolicyType `json:"reinvocationPolicy"`
 }
 
-func readPolicySpec(obj *plain.Object) (*policySpec, error) {
-	spec := &policySpec{}
+// ReadPolicySpec returns the spec of a stored policy.
+func ReadPolicySpec(obj *plain.Object) (*PolicySpec, error) {
+	spec := &PolicySpec{}
 	data, err := json.Marshal(obj.Content()["spec"])
 	if err == nil {
 		err = json.Unmarshal(data, spec)
@@ -99,7 +94,7 @@ func defaultMatchResources(spec map[string]any, name string) {
 
 // policyCheck validates a policy (API-411).
 type policyCheck struct {
-	*policySpec
+	*PolicySpec
 	name     string
 	mutating bool
 	path     *field.Path
@@ -269,8 +264,8 @@ func (c *policyCheck) annotation(a *admissionregistrationv1.AuditAnnotation, pat
 
 // Types of what a mutation returns.
 var (
-	jsonPatchList = celgo.ListType(celtypes.NewObjectType("JSONPatch"))
-	partialObject = celtypes.NewObjectType("Object")
+	JSONPatchList = celgo.ListType(celtypes.NewObjectType("JSONPatch"))
+	PartialObject = celtypes.NewObjectType("Object")
 )
 
 func (c *policyCheck) mutations() {
@@ -296,7 +291,7 @@ func (c *policyCheck) mutation(m *admissionregistrationv1.Mutation, path *field.
 		if m.JSONPatch == nil {
 			c.add(field.Required(patch, "must be specified when patchType is JSONPatch"))
 		} else {
-			c.returns(m.JSONPatch.Expression, jsonPatchList, patch)
+			c.returns(m.JSONPatch.Expression, JSONPatchList, patch)
 		}
 		if m.ApplyConfiguration != nil {
 			c.add(field.Invalid(apply, "{applyConfiguration}", "must not be specified when patchType is JSONPatch"))
@@ -305,7 +300,7 @@ func (c *policyCheck) mutation(m *admissionregistrationv1.Mutation, path *field.
 		if m.ApplyConfiguration == nil {
 			c.add(field.Required(apply, "must be specified when patchType is ApplyConfiguration"))
 		} else {
-			c.returns(m.ApplyConfiguration.Expression, partialObject, apply)
+			c.returns(m.ApplyConfiguration.Expression, PartialObject, apply)
 		}
 		if m.JSONPatch != nil {
 			c.add(field.Invalid(patch, "{jsonPatch}", "must not be specified when patchType is ApplyConfiguration"))

@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"encoding/json"
@@ -15,12 +15,6 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Kinds of the bindings of policies.
-const (
-	mutatingBindings   api.Kind = "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io"
-	validatingBindings api.Kind = "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io"
-)
-
 // bindingRules are the rules of the bindings of policies.
 func bindingRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
@@ -33,20 +27,21 @@ func bindingRules(kind api.Kind) store.KindRules {
 		},
 		Check: func(obj, _ *plain.Object) field.ErrorList {
 			path := field.NewPath("spec")
-			spec, err := readBindingSpec(obj)
+			spec, err := ReadBindingSpec(obj)
 			if err != nil {
 				return field.ErrorList{field.Invalid(path, obj.Content()["spec"], err.Error())}
 			}
-			return checkBinding(spec, kind == mutatingBindings, path)
+			return checkBinding(spec, kind == MutatingBinding, path)
 		},
 	}
 }
 
-// bindingSpec is the spec of a binding of either kind.
-type bindingSpec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec
+// BindingSpec is the spec of a binding of either kind.
+type BindingSpec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec
 
-func readBindingSpec(obj *plain.Object) (*bindingSpec, error) {
-	spec := &bindingSpec{}
+// ReadBindingSpec returns the spec of a stored binding.
+func ReadBindingSpec(obj *plain.Object) (*BindingSpec, error) {
+	spec := &BindingSpec{}
 	data, err := json.Marshal(obj.Content()["spec"])
 	if err == nil {
 		err = json.Unmarshal(data, spec)
@@ -55,7 +50,7 @@ func readBindingSpec(obj *plain.Object) (*bindingSpec, error) {
 }
 
 // checkBinding validates a binding (API-412).
-func checkBinding(spec *bindingSpec, mutating bool, path *field.Path) field.ErrorList {
+func checkBinding(spec *BindingSpec, mutating bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.PolicyName == "" {
 		errs = append(errs, field.Required(path.Child("policyName"), ""))

@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"bytes"
@@ -16,12 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-const signingRequests api.Kind = "CertificateSigningRequest.certificates.k8s.io"
 
 // signingRules are the rules of CertificateSigningRequests (API-453).
 var signingRules = store.KindRules{
@@ -31,7 +28,7 @@ var signingRules = store.KindRules{
 			return // validation reports it
 		}
 		completeConditions(csr, plain.Shared[*certificatesv1.CertificateSigningRequest](old), now)
-		setSigning(obj, csr)
+		SetSigningRequest(obj, csr)
 	},
 	Check: func(obj, old *plain.Object) field.ErrorList {
 		csr, err := plain.As[*certificatesv1.CertificateSigningRequest](obj)
@@ -49,8 +46,8 @@ var signingRules = store.KindRules{
 	CheckStatus: statusCheck(checkSigningStatus),
 }
 
-// setSigning replaces the content of a stored object.
-func setSigning(obj *plain.Object, csr *certificatesv1.CertificateSigningRequest) {
+// SetSigningRequest replaces the content of a stored CertificateSigningRequest.
+func SetSigningRequest(obj *plain.Object, csr *certificatesv1.CertificateSigningRequest) {
 	if data, err := plain.From(csr); err == nil {
 		obj.SetContent(data.Content())
 	}
@@ -205,8 +202,8 @@ func checkCertificate(data []byte) error {
 	return nil
 }
 
-// keepApproval restores what an update of the status does not change: whether the request is approved. It may not add that.
-func keepApproval(csr, live *certificatesv1.CertificateSigningRequest) error {
+// KeepApproval restores what an update of the status does not change: whether the request is approved. It may not add that.
+func KeepApproval(csr, live *certificatesv1.CertificateSigningRequest) error {
 	for _, kind := range decided[:2] {
 		now, before := conditionsOf(csr, kind), conditionsOf(live, kind)
 		if len(now) > len(before) {

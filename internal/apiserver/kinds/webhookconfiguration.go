@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"encoding/json"
@@ -19,18 +19,12 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Kinds of the configurations of webhooks.
-const (
-	mutatingConfigurations   api.Kind = "MutatingWebhookConfiguration.admissionregistration.k8s.io"
-	validatingConfigurations api.Kind = "ValidatingWebhookConfiguration.admissionregistration.k8s.io"
-)
-
 // configurationRules are the rules of the configurations of webhooks.
 func configurationRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
-		Default: func(obj *plain.Object) { defaultConfiguration(obj, kind == mutatingConfigurations) },
+		Default: func(obj *plain.Object) { defaultConfiguration(obj, kind == MutatingConfiguration) },
 		Check: func(obj, _ *plain.Object) field.ErrorList {
-			return checkConfiguration(obj, kind == mutatingConfigurations)
+			return checkConfiguration(obj, kind == MutatingConfiguration)
 		},
 	}
 }
@@ -98,8 +92,8 @@ func withDefaults(fields, defaults map[string]any) map[string]any {
 	return fields
 }
 
-// readWebhooks returns the webhooks of a configuration. Those that validate have the fields of those that mutate, except for reinvocationPolicy.
-func readWebhooks(obj *plain.Object) ([]admissionregistrationv1.MutatingWebhook, error) {
+// ReadWebhooks returns the webhooks of a configuration. Those that validate have the fields of those that mutate, except for reinvocationPolicy.
+func ReadWebhooks(obj *plain.Object) ([]admissionregistrationv1.MutatingWebhook, error) {
 	var hooks []admissionregistrationv1.MutatingWebhook
 	data, err := json.Marshal(obj.Content()["webhooks"])
 	if err == nil {
@@ -111,7 +105,7 @@ func readWebhooks(obj *plain.Object) ([]admissionregistrationv1.MutatingWebhook,
 // checkConfiguration validates a configuration of webhooks (API-381).
 func checkConfiguration(obj *plain.Object, mutating bool) field.ErrorList {
 	path := field.NewPath("webhooks")
-	hooks, err := readWebhooks(obj)
+	hooks, err := ReadWebhooks(obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, obj.Content()["webhooks"], err.Error())}
 	}
@@ -185,7 +179,8 @@ func checkWebhookClient(c *admissionregistrationv1.WebhookClientConfig, path *fi
 	return append(errs, definition.CheckServiceAddress(c.Service.Port, c.Service.Path, path)...)
 }
 
-const anything = "*"
+// Anything stands for all values in the rules of webhooks, policies and flow control.
+const Anything = "*"
 
 var (
 	webhookOperations = []admissionregistrationv1.OperationType{"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}
@@ -221,7 +216,7 @@ func checkNames(names []string, what string, path *field.Path) field.ErrorList {
 	switch {
 	case len(names) == 0:
 		return field.ErrorList{field.Required(path, "")}
-	case len(names) > 1 && slices.Contains(names, anything):
+	case len(names) > 1 && slices.Contains(names, Anything):
 		return field.ErrorList{field.Invalid(path, names, "if '*' is present, must not specify other "+what)}
 	}
 	return nil
@@ -244,7 +239,7 @@ func checkRuleResources(resources []string, path *field.Path) field.ErrorList {
 		}
 		resource, sub, nested := strings.Cut(name, "/")
 		if !nested {
-			plainLast = name != anything
+			plainLast = name != Anything
 			continue
 		}
 		// API-381: what an earlier name covers is not named again.
@@ -258,7 +253,7 @@ func checkRuleResources(resources []string, path *field.Path) field.ErrorList {
 	if len(resources) > 1 && slices.Contains(resources, "*/*") {
 		errs = append(errs, field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
 	}
-	if plainLast && slices.Contains(resources, anything) {
+	if plainLast && slices.Contains(resources, Anything) {
 		errs = append(errs, field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
 	}
 	return errs

@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"cmp"
@@ -14,36 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 )
-
-// kindRules are the rules of kinds whose data, or status, is validated when a client or a controller writes it (API-451 to API-461, API-501). Simulated controllers
-// keep them, so the store of a cluster without an API server does not have them.
-var kindRules = map[api.Kind]store.KindRules{
-	"ConfigMap":                             configMapRules,
-	"Secret":                                secretRules,
-	"DaemonSet.apps":                        {CheckStatus: statusCheck(checkDaemonSetStatus)},
-	"Deployment.apps":                       {CheckStatus: statusCheck(checkDeploymentStatus)},
-	autoscalers:                             autoscalerRules,
-	"Job.batch":                             {CheckStatus: statusCheck(checkJobStatus)},
-	"PodDisruptionBudget.policy":            {CheckStatus: statusCheck(checkBudgetStatus)},
-	"ReplicaSet.apps":                       {CheckStatus: statusCheck(checkReplicaSetStatus)},
-	"ReplicationController":                 {CheckStatus: statusCheck(checkReplicationControllerStatus)},
-	"StatefulSet.apps":                      {CheckStatus: statusCheck(checkStatefulSetStatus)},
-	signingRequests:                         signingRules,
-	flowSchemas:                             flowSchemaRules,
-	priorityLevels:                          priorityLevelRules,
-	"Role.rbac.authorization.k8s.io":        roleRules,
-	"ClusterRole.rbac.authorization.k8s.io": clusterRoleRules,
-	"RoleBinding.rbac.authorization.k8s.io": roleBindingRules,
-	"ClusterRoleBinding.rbac.authorization.k8s.io": clusterRoleBindingRules,
-	mutatingConfigurations:                         configurationRules(mutatingConfigurations),
-	validatingConfigurations:                       configurationRules(validatingConfigurations),
-	mutatingPolicies:                               policyRules(mutatingPolicies),
-	validatingPolicies:                             policyRules(validatingPolicies),
-	mutatingBindings:                               bindingRules(mutatingBindings),
-	validatingBindings:                             bindingRules(validatingBindings),
-}
 
 // statusCheck returns a check of stored objects. check may append errors to a list.
 func statusCheck[T api.Object](check func(c *statusErrors, obj, old T)) func(obj, old *plain.Object) field.ErrorList {

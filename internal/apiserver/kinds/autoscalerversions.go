@@ -1,4 +1,4 @@
-package apiserver
+package kinds
 
 import (
 	"encoding/json"
@@ -15,9 +15,6 @@ import (
 // API-517: HorizontalPodAutoscalers are stored in v2. In v1 a field has the utilization of CPU, and annotations have the other metrics, the behavior, the
 // present metrics and the conditions.
 
-// autoscalers is the kind of HorizontalPodAutoscalers.
-const autoscalers api.Kind = "HorizontalPodAutoscaler.autoscaling"
-
 // The annotations of v1, and two that older versions had.
 const (
 	annotationMetrics        = "autoscaling.alpha.kubernetes.io/metrics"
@@ -28,16 +25,16 @@ const (
 	annotationToleranceUp    = "autoscaling.alpha.kubernetes.io/scale-up-tolerance"
 )
 
-// convertAutoscaler converts an autoscaler to a version.
-func convertAutoscaler(obj api.Object, version string) api.Object {
+// ConvertAutoscaler converts an autoscaler to a version, v1 or v2. Other objects stay as they are.
+func ConvertAutoscaler(obj api.Object, version string) api.Object {
 	switch obj := obj.(type) {
 	case *autoscalingv1.HorizontalPodAutoscaler:
 		if version == "v2" {
-			return newerAutoscaler(obj)
+			return NewerAutoscaler(obj)
 		}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		if version == "v1" {
-			return olderAutoscaler(obj)
+			return OlderAutoscaler(obj)
 		}
 	}
 	return obj
@@ -80,8 +77,8 @@ func cpuUtilization(m autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil
 }
 
-// olderAutoscaler converts an autoscaler from v2 to v1. It shares what they have in common.
-func olderAutoscaler(in *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
+// OlderAutoscaler converts an autoscaler from v2 to v1. It shares what they have in common.
+func OlderAutoscaler(in *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
 	out := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: in.ObjectMeta}
 	out.Annotations = dropped(in.Annotations)
 	out.Spec = autoscalingv1.HorizontalPodAutoscalerSpec{
@@ -139,8 +136,8 @@ func olderAutoscaler(in *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.H
 	return out
 }
 
-// newerAutoscaler converts an autoscaler from v1 to v2. An annotation that cannot be read has no effect.
-func newerAutoscaler(in *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
+// NewerAutoscaler converts an autoscaler from v1 to v2. An annotation that cannot be read has no effect.
+func NewerAutoscaler(in *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
 	out := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: in.ObjectMeta}
 	out.Annotations = dropped(in.Annotations)
 	out.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
