@@ -10,13 +10,14 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/apiserver/openapi"
 )
 
 // customTypes returns the types of the fields of a custom kind in all of its versions, as its definition describes them: server-side apply merges
 // lists and maps as they say (API-330). Fields of a kind without a schema have no types, and their lists are atomic.
 func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
-	d := document{codec: f.server.codec, schemas: object{}}
-	meta := d.reference(reflect.TypeFor[metav1.ObjectMeta]())
+	schemas := openapi.Schemas{}
+	meta := schemas.Reference(reflect.TypeFor[metav1.ObjectMeta]())
 	for _, version := range f.server.allResources() {
 		v := f.server.customVersion(version)
 		if version.kind != r.kind || v == nil || v.schema == nil {
@@ -25,17 +26,17 @@ func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
 		model := withMeta(v.schema, meta, true)
 		gvk := version.gvk()
 		model["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
-		d.schemas[gvk.GroupVersion().String()+"."+gvk.Kind] = model
+		schemas[gvk.GroupVersion().String()+"."+gvk.Kind] = model
 	}
-	data, err := json.Marshal(d.schemas)
+	data, err := json.Marshal(schemas)
 	if err != nil {
 		return managedfields.NewDeducedTypeConverter()
 	}
-	var schemas map[string]*spec.Schema
-	if err := json.Unmarshal(data, &schemas); err != nil {
+	var decoded map[string]*spec.Schema
+	if err := json.Unmarshal(data, &decoded); err != nil {
 		return managedfields.NewDeducedTypeConverter()
 	}
-	converter, err := managedfields.NewTypeConverter(schemas, false)
+	converter, err := managedfields.NewTypeConverter(decoded, false)
 	if err != nil {
 		return managedfields.NewDeducedTypeConverter()
 	}

@@ -16,7 +16,7 @@
 //   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;
-//   - discovery.go: the groups and resources; openapi.go: their schemas, made from Go types;
+//   - discovery.go: the groups and resources; openapi.go, package openapi: their schemas, made from Go types;
 //   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.
 //
 // One lock serializes all requests, and what runs the engine of the cluster takes it, too (see [Server.Do]). Requests can be slowed down,

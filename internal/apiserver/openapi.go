@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/apiserver/openapi"
 )
 
 // object is a JSON object. Its keys are encoded in the order of their names.
@@ -81,7 +82,7 @@ func (s *Server) openAPIDocument(gv schema.GroupVersion) (data []byte, hash stri
 	if known, ok := s.documents[gv]; ok {
 		return known, hashOf(known), nil
 	}
-	d := document{server: s, codec: s.codec, schemas: object{}}
+	d := document{server: s, codec: s.codec, Schemas: openapi.Schemas{}}
 	paths, custom := object{}, false
 	for _, r := range s.allResources() {
 		if r.GroupVersion() == gv {
@@ -91,7 +92,7 @@ func (s *Server) openAPIDocument(gv schema.GroupVersion) (data []byte, hash stri
 	}
 	data, err = json.Marshal(object{
 		"openapi": "3.0.0", "info": object{"title": "Kubernetes", "version": serverVersion.GitVersion}, "paths": paths,
-		"components": object{"schemas": d.schemas},
+		"components": object{"schemas": d.Schemas},
 	})
 	if err == nil && !custom {
 		s.documents[gv] = data
@@ -103,9 +104,9 @@ func hashOf(data []byte) string { return fmt.Sprintf("%X", sha256.Sum256(data)) 
 
 // document collects the schemas that an OpenAPI document needs.
 type document struct {
-	server  *Server
-	codec   *codec
-	schemas object
+	server *Server
+	codec  *codec
+	openapi.Schemas
 }
 
 // addPaths adds the paths of a resource.
@@ -165,7 +166,7 @@ func (d document) pathItem(r *resource, gvk schema.GroupVersionKind, inPath []st
 			result = d.listOf(r, gvk)
 		case verbDelete, verbDeleteCollection:
 			if !r.keepsDeleted || verb == verbDeleteCollection {
-				result = d.reference(reflect.TypeFor[metav1.Status]())
+				result = d.Reference(reflect.TypeFor[metav1.Status]())
 			}
 		}
 		operation := object{
@@ -229,12 +230,12 @@ func (d document) requestBody(verb string, r *resource, gvk schema.GroupVersionK
 	case verbCreate, verbUpdate:
 		content["*/*"] = object{"schema": d.kind(r, gvk)}
 	case verbDelete, verbDeleteCollection:
-		content["*/*"] = object{"schema": d.reference(reflect.TypeFor[metav1.DeleteOptions]())}
+		content["*/*"] = object{"schema": d.Reference(reflect.TypeFor[metav1.DeleteOptions]())}
 		return object{"content": content}
 	case verbPatch:
 		for _, patchType := range patchTypes {
 			if d.server.accepts(r, patchType) {
-				content[string(patchType)] = object{"schema": d.reference(reflect.TypeFor[metav1.Patch]())}
+				content[string(patchType)] = object{"schema": d.Reference(reflect.TypeFor[metav1.Patch]())}
 			}
 		}
 	default:
@@ -255,8 +256,8 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 		t = reflect.TypeOf(obj).Elem()
 	}
 	if t != nil {
-		reference := d.reference(t)
-		d.schemas[schemaName(t)].(object)["x-kubernetes-group-version-kind"] = []object{{
+		reference := d.Reference(t)
+		d.Schemas[openapi.Name(t)].(object)["x-kubernetes-group-version-kind"] = []object{{
 			"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind,
 		}}
 		return reference
@@ -276,12 +277,12 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 	for _, field := range []string{"apiVersion", "kind"} {
 		properties[field] = object{"type": "string", "description": docs[field]}
 	}
-	properties["metadata"] = object{"allOf": []object{d.reference(reflect.TypeFor[metav1.ObjectMeta]())}, "default": object{},
+	properties["metadata"] = object{"allOf": []object{d.Reference(reflect.TypeFor[metav1.ObjectMeta]())}, "default": object{},
 		"description": metav1.PartialObjectMetadata{}.SwaggerDoc()["metadata"]}
 	described["properties"] = properties
 	described["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
-	d.schemas[name] = described
-	return refTo(name)
+	d.Schemas[name] = described
+	return openapi.RefTo(name)
 }
 
 // listOf returns the reference to the schema of a list.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/openapi"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -118,21 +119,13 @@ func definitions(columns []kubectl.Column) []metav1.TableColumnDefinition {
 	for i, c := range columns {
 		defs[i] = metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description}
 		if c.Field != nil {
-			defs[i].Description = swaggerDoc(reflect.TypeOf(c.Field))[c.FieldName]
+			defs[i].Description = openapi.FieldDocs(reflect.TypeOf(c.Field))[c.FieldName]
 		}
 		if c.Wide {
 			defs[i].Priority = 1
 		}
 	}
 	return defs
-}
-
-// swaggerDoc returns what the authors of an API type say about its fields, by their names in JSON; "" is the type itself.
-func swaggerDoc(t reflect.Type) map[string]string {
-	if documented, ok := reflect.New(t).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
-		return documented.SwaggerDoc()
-	}
-	return nil
 }
 
 // rowConditions marks the rows of pods that have ended.

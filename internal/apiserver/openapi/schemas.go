@@ -1,4 +1,5 @@
-package apiserver
+// Package openapi makes the schemas of OpenAPI documents from the Go types of Kubernetes.
+package openapi
 
 import (
 	"reflect"
@@ -12,25 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func refTo(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+// object is a JSON object. Its keys are encoded in the order of their names.
+type object = map[string]any
 
-// schemaName returns the name of the schema of a Go type: io.k8s.api.core.v1.Pod for example.
-func schemaName(t reflect.Type) string {
+// Schemas are the schemas of a document, by their names. Structs that a schema refers to are added with it.
+type Schemas map[string]any
+
+// RefTo returns a reference to the schema of that name.
+func RefTo(name string) map[string]any { return object{"$ref": "#/components/schemas/" + name} }
+
+// Name returns the name of the schema of a Go type: io.k8s.api.core.v1.Pod for example.
+func Name(t reflect.Type) string {
 	domain, path, _ := strings.Cut(t.PkgPath(), "/")
 	parts := strings.Split(domain, ".")
 	slices.Reverse(parts)
 	return strings.Join(parts, ".") + "." + strings.ReplaceAll(path, "/", ".") + "." + t.Name()
 }
 
-// reference returns the reference to the schema of a struct, and adds the schema to the document.
-func (d document) reference(t reflect.Type) object {
-	name := schemaName(t)
-	if _, ok := d.schemas[name]; ok {
-		return refTo(name)
+// Reference returns the reference to the schema of a struct, and adds the schema to the document.
+func (d Schemas) Reference(t reflect.Type) object {
+	name := Name(t)
+	if _, ok := d[name]; ok {
+		return RefTo(name)
 	}
 	s := object{}
-	d.schemas[name] = s // it may refer to itself
-	docs := swaggerDoc(t)
+	d[name] = s // it may refer to itself
+	docs := FieldDocs(t)
 	if text := docs[""]; text != "" {
 		s["description"] = text
 	}
@@ -38,7 +46,7 @@ func (d document) reference(t reflect.Type) object {
 		for key, value := range special {
 			s[key] = value
 		}
-		return refTo(name)
+		return RefTo(name)
 	}
 	s["type"] = "object"
 	properties, required := object{}, []string{}
@@ -60,7 +68,7 @@ func (d document) reference(t reflect.Type) object {
 	if slices.Contains(atomicStructs, t.Name()) {
 		s["x-kubernetes-map-type"] = "atomic"
 	}
-	return refTo(name)
+	return RefTo(name)
 }
 
 // specialSchemas are those of types that encode themselves.
@@ -97,8 +105,8 @@ var listKeys = map[string][]string{
 var setLists = []string{"ObjectMeta.finalizers", "NodeSpec.podCIDRs"}
 
 // addFields adds the fields of a struct, and the names of those that are required.
-func (d document) addFields(t reflect.Type, properties object, required *[]string) {
-	docs := swaggerDoc(t)
+func (d Schemas) addFields(t reflect.Type, properties object, required *[]string) {
+	docs := FieldDocs(t)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -126,7 +134,7 @@ func (d document) addFields(t reflect.Type, properties object, required *[]strin
 }
 
 // addMergeFacts adds how patches and applies merge a field.
-func (d document) addMergeFacts(property object, t reflect.Type, f reflect.StructField, name string) {
+func (d Schemas) addMergeFacts(property object, t reflect.Type, f reflect.StructField, name string) {
 	strategy, key := f.Tag.Get("patchStrategy"), f.Tag.Get("patchMergeKey")
 	if strategy != "" {
 		property["x-kubernetes-patch-strategy"] = strategy
@@ -159,7 +167,7 @@ func (d document) addMergeFacts(property object, t reflect.Type, f reflect.Struc
 
 // factKey returns the name of a struct in the tables of facts.
 func factKey(t reflect.Type) string {
-	name := strings.TrimPrefix(schemaName(t), "io.k8s.api.")
+	name := strings.TrimPrefix(Name(t), "io.k8s.api.")
 	return strings.TrimPrefix(name, "io.k8s.apimachinery.pkg.apis.")
 }
 
@@ -177,7 +185,7 @@ func addFacts(property object, key string) {
 }
 
 // field returns the schema of a field. withDefault adds the zero value that a missing field has.
-func (d document) field(t reflect.Type, withDefault bool) object {
+func (d Schemas) field(t reflect.Type, withDefault bool) object {
 	switch t.Kind() {
 	case reflect.Pointer:
 		s := d.field(t.Elem(), false)
@@ -185,7 +193,7 @@ func (d document) field(t reflect.Type, withDefault bool) object {
 		return s
 	case reflect.Struct:
 		_, special := specialSchemas[t]
-		s := object{"allOf": []object{d.reference(t)}}
+		s := object{"allOf": []object{d.Reference(t)}}
 		if !special {
 			s["default"] = object{}
 		}
@@ -223,4 +231,12 @@ func primitive(t reflect.Type) (kind, format string, zero any) {
 		return "string", "", ""
 	}
 	return "object", "", object{}
+}
+
+// FieldDocs returns what the authors of an API type say about its fields, by their names in JSON; "" is the type itself.
+func FieldDocs(t reflect.Type) map[string]string {
+	if documented, ok := reflect.New(t).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
+		return documented.SwaggerDoc()
+	}
+	return nil
 }

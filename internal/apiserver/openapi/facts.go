@@ -1,4 +1,4 @@
-package apiserver
+package openapi
 
 // Facts about the API of Kubernetes v1.36.3 that its Go types do not show, by struct and field: what fields may contain, and how
 // an apply merges them. The names are those of the schemas without io.k8s.api and io.k8s.apimachinery.pkg.apis.
