@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategic"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 func readApply(s *Script, args []string) (step, error) {
@@ -49,7 +50,7 @@ type manifest struct {
 // document returns the document of the object without status and without empty values that the Go types add.
 func (m *manifest) document() map[string]any {
 	if m.doc == nil {
-		m.doc = documentOf(m.obj.DeepCopyObject().(api.Object))
+		m.doc = jsonpath.Of(m.obj.DeepCopyObject().(api.Object))
 		delete(m.doc, "status")
 		prune(m.doc)
 	}
@@ -68,7 +69,7 @@ func (r *runner) apply(wanted *manifest) error {
 	}
 	if stored == nil {
 		created := store.Share(wanted.obj)
-		setType(created)
+		jsonpath.SetType(created)
 		if err := internals.Give(r.cluster, created); err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func changeOf(before, wanted map[string]any, stored api.Object) (map[string]any,
 	if !ok {
 		return patchTo(before, wanted), nil
 	}
-	now := documentOf(stored)
+	now := jsonpath.Of(stored)
 	after, err := strategic.ThreeWay(before, wanted, now, t)
 	if err != nil {
 		return nil, err

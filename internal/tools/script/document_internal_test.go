@@ -1,6 +1,8 @@
 package script
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -9,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -32,25 +36,25 @@ func TestDocuments(t *testing.T) {
 			}
 			objects++
 			stored := e.New.DeepCopyObject()
-			doc := documentOf(e.New)
+			doc := jsonpath.Of(e.New)
 			require.Equal(t, stored, e.New.DeepCopyObject(), "what is stored is left alone")
 			withType := e.New.DeepCopyObject().(api.Object)
 			if withType.GetObjectKind().GroupVersionKind().Empty() {
-				setType(withType)
+				jsonpath.SetType(withType)
 			}
-			require.Equal(t, documentOfJSON(withType), doc, "%s: %s", name, e.Object)
-			typed := &document{obj: e.New}
+			require.Equal(t, decodedJSON(t, withType), doc, "%s: %s", name, e.Object)
+			typed := jsonpath.NewDocument(e.New)
 			for _, text := range pathsOf("", doc, nil) {
-				p, err := readPath(text)
+				p, err := jsonpath.Read(text)
 				require.NoError(t, err)
-				require.Equal(t, p.find(doc), typed.find(p), "%s: %s: %s", name, e.Object, text)
+				require.Equal(t, p.Find(doc), typed.Find(p), "%s: %s: %s", name, e.Object, text)
 				paths++
 			}
 			if kind := e.Object.Kind; shorthands[kind] != nil {
 				for _, word := range append(fieldNames(kind), "condition.Ready", "condition.resizing") {
 					read, err := fieldOf(kind, word)
 					require.NoError(t, err)
-					decoded := &document{whole: doc}
+					decoded := jsonpath.NewDocument(&unstructured.Unstructured{Object: doc})
 					require.Equal(t, read(decoded), read(typed), "%s: %s: %s", name, e.Object, word)
 				}
 			}
@@ -59,6 +63,16 @@ func TestDocuments(t *testing.T) {
 	}
 	require.Greater(t, objects, 500)
 	require.Greater(t, paths, 20_000)
+}
+
+// decodedJSON returns the decoded JSON of an object.
+func decodedJSON(t *testing.T, obj api.Object) (doc map[string]any) {
+	data, err := json.Marshal(obj)
+	require.NoError(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	require.NoError(t, decoder.Decode(&doc))
+	return doc
 }
 
 // pathsOf returns the paths of a document, and some that it does not have.

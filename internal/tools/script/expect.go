@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 func expectCommands() []*command {
@@ -256,7 +257,7 @@ func readExpectEvent(s *Script, words []string, namespace string) (step, error) 
 			if about != (api.Ref{}) && !isAbout(e, about) {
 				continue
 			}
-			wrong, err := unmet(&document{obj: e}, checks)
+			wrong, err := unmet(jsonpath.NewDocument(e), checks)
 			if err != nil {
 				return err
 			}

@@ -3,16 +3,16 @@ package script
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // field returns a value of the document of an object, as text.
-type field func(doc *document) string
+type field func(doc *jsonpath.Document) string
 
 // shorthand is a short name for a field.
 type shorthand struct {
@@ -44,16 +44,16 @@ var common = []shorthand{
 	{name: "finalizers", path: ".metadata.finalizers[*]"},
 	{name: "owner", path: ".metadata.ownerReferences[*].name"},
 	{name: "deleting", values: booleans,
-		read: func(doc *document) string { return strconv.FormatBool(doc.value(deletionTimestamp) != "") }},
+		read: func(doc *jsonpath.Document) string { return strconv.FormatBool(doc.Value(deletionTimestamp) != "") }},
 }
 
 // shorthands holds the additional shorthands of each kind.
 var shorthands = map[api.Kind][]shorthand{
 	api.PersistentVolume: {
 		{name: "phase", path: ".status.phase", values: volumePhases},
-		{name: "claim", read: func(doc *document) string {
-			if name := doc.value(claimName); name != "" {
-				return doc.value(claimNamespace) + "/" + name
+		{name: "claim", read: func(doc *jsonpath.Document) string {
+			if name := doc.Value(claimName); name != "" {
+				return doc.Value(claimNamespace) + "/" + name
 			}
 			return ""
 		}},
@@ -95,8 +95,8 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "volume", path: ".spec.source.persistentVolumeName"},
 		{name: "node", path: ".spec.nodeName"},
 		{name: "attacher", path: ".spec.attacher"},
-		{name: "error", read: func(doc *document) string {
-			return doc.value(attachError) + doc.value(detachError)
+		{name: "error", read: func(doc *jsonpath.Document) string {
+			return doc.Value(attachError) + doc.Value(detachError)
 		}},
 	},
 	api.StorageClass: {
@@ -113,24 +113,24 @@ var shorthands = map[api.Kind][]shorthand{
 		{name: "message", path: ".message"},
 		{name: "by", path: ".source.component"},
 		{name: "count", path: ".count"},
-		{name: "object", read: func(doc *document) string {
-			return doc.value(involvedKind) + "/" + doc.value(involvedName)
+		{name: "object", read: func(doc *jsonpath.Document) string {
+			return doc.Value(involvedKind) + "/" + doc.Value(involvedName)
 		}},
 	},
 }
 
 // The paths that shorthands read.
 var (
-	deletionTimestamp          = mustReadPath(".metadata.deletionTimestamp")
-	claimNamespace, claimName  = mustReadPath(".spec.claimRef.namespace"), mustReadPath(".spec.claimRef.name")
-	attachError, detachError   = mustReadPath(".status.attachError.message"), mustReadPath(".status.detachError.message")
-	involvedKind, involvedName = mustReadPath(".involvedObject.kind"), mustReadPath(".involvedObject.name")
+	deletionTimestamp          = jsonpath.Must(".metadata.deletionTimestamp")
+	claimNamespace, claimName  = jsonpath.Must(".spec.claimRef.namespace"), jsonpath.Must(".spec.claimRef.name")
+	attachError, detachError   = jsonpath.Must(".status.attachError.message"), jsonpath.Must(".status.detachError.message")
+	involvedKind, involvedName = jsonpath.Must(".involvedObject.kind"), jsonpath.Must(".involvedObject.name")
 )
 
 // isTrue returns a field that is true or false: the latter also if it is missing.
 func isTrue(text string) field {
-	p := mustReadPath(text)
-	return func(doc *document) string { return strconv.FormatBool(doc.value(p) == "true") }
+	p := jsonpath.Must(text)
+	return func(doc *jsonpath.Document) string { return strconv.FormatBool(doc.Value(p) == "true") }
 }
 
 // conditionPrefix begins a field that is the status of a condition: condition.Resizing=True.
@@ -139,15 +139,15 @@ const conditionPrefix = "condition."
 // fieldOf returns a field of a kind by its shorthand or path.
 func fieldOf(kind api.Kind, name string) (field, error) {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "[") {
-		p, err := readPath(name)
-		return func(doc *document) string { return doc.value(p) }, err
+		p, err := jsonpath.Read(name)
+		return func(doc *jsonpath.Document) string { return doc.Value(p) }, err
 	}
 	if strings.HasPrefix(name, "{") {
-		read, err := jsonPathField(name)
-		return func(doc *document) string { return read(doc.all()) }, err
+		read, err := jsonpath.ReadTemplate(name)
+		return func(doc *jsonpath.Document) string { return read(doc.All()) }, err
 	}
 	if condition, ok := strings.CutPrefix(name, conditionPrefix); ok && condition != "" {
-		return func(doc *document) string { return conditionStatus(doc, condition) }, nil
+		return func(doc *jsonpath.Document) string { return doc.ConditionStatus(condition) }, nil
 	}
 	for _, s := range slices.Concat(shorthands[kind], common) {
 		if s.name != name {
@@ -187,39 +187,6 @@ func fieldNames(kind api.Kind) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// conditionStatus returns the status of the condition of that type, ignoring case like kubectl wait; "" if there is none.
-func conditionStatus(doc *document, name string) string {
-	for _, c := range doc.values(conditionsPath) {
-		if strings.EqualFold(typeOf(c), name) {
-			return statusPath.value(c)
-		}
-	}
-	return ""
-}
-
-// typeOf returns the type of a condition, "" for none.
-func typeOf(condition any) string {
-	if t, ok := condition.(typed); ok && t.Kind() == reflect.Struct {
-		if field, ok := member(t.Value, "type"); ok && field.Kind() == reflect.String {
-			return field.String()
-		}
-	}
-	if found := typePath.find(condition); len(found) == 1 {
-		return valueText(found[0])
-	}
-	return ""
-}
-
-var conditionsPath, typePath, statusPath = mustReadPath(".status.conditions[*]"), mustReadPath(".type"), mustReadPath(".status")
-
-func mustReadPath(text string) path {
-	p, err := readPath(text)
-	if err != nil {
-		panic(err)
-	}
-	return p
-}
-
 // fieldCheck is a condition on a field of an object.
 type fieldCheck struct {
 	condition
@@ -250,7 +217,7 @@ func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 }
 
 // unmet describes the checks that do not hold for an object; "" if all hold.
-func unmet(doc *document, checks []fieldCheck) (string, error) {
+func unmet(doc *jsonpath.Document, checks []fieldCheck) (string, error) {
 	var wrong []string
 	for _, c := range checks {
 		got := c.read(doc)
@@ -267,7 +234,7 @@ func unmet(doc *document, checks []fieldCheck) (string, error) {
 
 // notMet is the error for an object that does not meet checks. Its text is made when it is read: stored objects never change.
 type notMet struct {
-	doc    *document
+	doc    *jsonpath.Document
 	checks []fieldCheck
 }
 
@@ -278,7 +245,7 @@ func (e *notMet) Error() string {
 }
 
 // meets returns a *notMet unless the object meets the checks.
-func meets(doc *document, checks []fieldCheck) error {
+func meets(doc *jsonpath.Document, checks []fieldCheck) error {
 	for _, c := range checks {
 		if ok, err := c.holds(c.read(doc)); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // selectable are the fields that --field-selector may name, besides name and namespace.
@@ -42,7 +43,7 @@ func readFieldSelector(a arguments, kinds []api.Kind) (func(api.Object) bool, er
 	if err != nil {
 		return nil, err
 	}
-	paths := map[string]path{}
+	paths := map[string]jsonpath.Path{}
 	for _, requirement := range selector.Requirements() {
 		for _, kind := range kinds {
 			known := append([]string{"metadata.name", "metadata.namespace"}, selectable[kind]...)
@@ -50,14 +51,14 @@ func readFieldSelector(a arguments, kinds []api.Kind) (func(api.Object) bool, er
 				return nil, fmt.Errorf("field label not supported: %s; want one of %s", requirement.Field, strings.Join(known, ", "))
 			}
 		}
-		if paths[requirement.Field], err = readPath("." + cmp.Or(stored[requirement.Field], requirement.Field)); err != nil {
+		if paths[requirement.Field], err = jsonpath.Read("." + cmp.Or(stored[requirement.Field], requirement.Field)); err != nil {
 			return nil, err
 		}
 	}
 	return func(obj api.Object) bool {
-		doc, set := documentOf(obj), fields.Set{}
+		doc, set := jsonpath.Of(obj), fields.Set{}
 		for name, p := range paths {
-			if set[name] = p.value(doc); set[name] == "" {
+			if set[name] = p.Value(doc); set[name] == "" {
 				set[name] = absent[name]
 			}
 		}
@@ -78,7 +79,7 @@ func readSortBy(a arguments) (func([]api.Object) error, error) {
 	return func(objs []api.Object) error {
 		values := map[api.Object]any{}
 		for _, obj := range objs {
-			if found := p.find(documentOf(obj)); len(found) > 0 {
+			if found := p.Find(jsonpath.Of(obj)); len(found) > 0 {
 				values[obj] = found[0]
 			}
 		}
@@ -99,26 +100,26 @@ func readSortBy(a arguments) (func([]api.Object) error, error) {
 }
 
 // relaxedPath reads a path as kubectl accepts it outside of templates: with or without braces and the first dot. It also returns the path in full.
-func relaxedPath(text string) (path, string, error) {
+func relaxedPath(text string) (jsonpath.Path, string, error) {
 	inner := text
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
 		inner = text[1 : len(text)-1]
 	}
 	inner = "." + strings.TrimPrefix(inner, ".")
 	if strings.ContainsAny(inner, "{}") || inner == "." {
-		return path{}, "", errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
+		return jsonpath.Path{}, "", errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
 	}
-	p, err := readPath(inner)
+	p, err := jsonpath.Read(inner)
 	return p, "{" + inner + "}", err
 }
 
 // less orders two values as kubectl does: numbers and quantities by size, other texts by their bytes.
 func less(a, b any) bool {
-	x, isNumber := number(a)
-	if y, alsoNumber := number(b); isNumber && alsoNumber {
+	x, isNumber := jsonpath.Number(a)
+	if y, alsoNumber := jsonpath.Number(b); isNumber && alsoNumber {
 		return x < y
 	}
-	first, second := valueText(a), valueText(b)
+	first, second := jsonpath.Text(a), jsonpath.Text(b)
 	if x, ok := quantity(first); ok {
 		if y, ok := quantity(second); ok {
 			return x.Cmp(y) < 0
@@ -133,7 +134,7 @@ func customColumns(spec string, noHeaders bool) (printer, error) {
 		return nil, errors.New("custom-columns format specified but no custom columns given")
 	}
 	var titles []string
-	var paths []path
+	var paths []jsonpath.Path
 	for column := range strings.SplitSeq(spec, ",") {
 		title, text, ok := strings.Cut(column, ":")
 		if !ok {
@@ -151,10 +152,10 @@ func customColumns(spec string, noHeaders bool) (printer, error) {
 			fmt.Fprintln(t, strings.Join(titles, "\t"))
 		}
 		for _, obj := range objs {
-			doc := documentOf(obj)
+			doc := jsonpath.Of(obj)
 			cells := make([]string, len(paths))
 			for i, p := range paths {
-				found := p.find(doc)
+				found := p.Find(doc)
 				texts := make([]string, len(found))
 				for j, v := range found {
 					texts[j] = fmt.Sprint(v)
@@ -173,12 +174,12 @@ func customColumns(spec string, noHeaders bool) (printer, error) {
 func jsonPathPrinter(template string, asJSON, single bool) (printer, error) {
 	if asJSON {
 		inner := strings.TrimSuffix(strings.TrimPrefix(template, "{"), "}")
-		p, err := readPath(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
+		p, err := jsonpath.Read(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
 		if err != nil {
 			return nil, err
 		}
 		return func(r *runner, objs []api.Object) error {
-			found := p.find(shownOf(objs, single))
+			found := p.Find(shownOf(objs, single))
 			if found == nil {
 				found = []any{}
 			}
@@ -187,7 +188,7 @@ func jsonPathPrinter(template string, asJSON, single bool) (printer, error) {
 			return err
 		}, nil
 	}
-	read, err := jsonPathField(template)
+	read, err := jsonpath.ReadTemplate(template)
 	if err != nil {
 		return nil, err
 	}

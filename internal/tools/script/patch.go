@@ -22,6 +22,7 @@ import (
 	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategic"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // patchKinds are the values of --type. Each converts a patch to the merge patch of an object that does the same.
@@ -155,7 +156,7 @@ func strategicPatch(text []byte, stored api.Object) ([]byte, error) {
 	if !ok {
 		return text, nil
 	}
-	before := documentOf(stored)
+	before := jsonpath.Of(stored)
 	after, err := strategic.Apply(before, patch, t)
 	if err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func jsonPatch(text []byte, stored api.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := documentOf(stored)
+	before := jsonpath.Of(stored)
 	data, err := json.Marshal(before)
 	if err != nil {
 		return nil, err

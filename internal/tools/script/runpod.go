@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // readRun reads the command run.
@@ -94,7 +95,7 @@ func overridden(pod *corev1.Pod, text, kind string) (*corev1.Pod, error) {
 	if patch, err = convert(patch, pod); err != nil {
 		return nil, fmt.Errorf("invalid --overrides: %w", err)
 	}
-	doc, err := json.Marshal(documentOf(pod))
+	doc, err := json.Marshal(jsonpath.Of(pod))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // target selects objects: one by its name or all of a kind, and the conditions they must meet.
@@ -44,7 +45,7 @@ func readTarget(s *Script, words []string, namespace string) (w target, err erro
 }
 
 // find returns the objects that meet all conditions, as documents, and for the others the conditions they do not meet.
-func (w target) find(r *runner) (docs []*document, wrong []string, err error) {
+func (w target) find(r *runner) (docs []*jsonpath.Document, wrong []string, err error) {
 	var objs []api.Object
 	if w.ref != (api.Ref{}) {
 		obj, err := r.read(w.ref)
@@ -56,7 +57,7 @@ func (w target) find(r *runner) (docs []*document, wrong []string, err error) {
 		objs = r.readAll(w.kind)
 	}
 	for _, obj := range objs {
-		doc := &document{obj: obj}
+		doc := jsonpath.NewDocument(obj)
 		why, err := unmet(doc, w.checks)
 		if err != nil {
 			return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // goal checks the condition of wait for one object, of which alone it depends: the error is nil once it is met.
@@ -119,7 +120,7 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 		if err != nil {
 			return err
 		}
-		doc := &document{obj: obj}
+		doc := jsonpath.NewDocument(obj)
 		err = meets(doc, checks)
 		if err == nil && isCondition && outdated(doc) {
 			err = errors.New("the condition is of an earlier generation")
@@ -129,13 +130,13 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 }
 
 // generation and observedGeneration are the paths of these fields.
-var generation, observedGeneration = keys("metadata", "generation"), keys("status", "observedGeneration")
+var generation, observedGeneration = jsonpath.Fields("metadata", "generation"), jsonpath.Fields("status", "observedGeneration")
 
 // outdated reports whether the status is about an earlier generation; kubectl then does not look at conditions.
-func outdated(doc *document) bool {
-	of := func(p path) (n float64, ok bool) {
-		if found := doc.find(p); len(found) > 0 {
-			return number(found[0])
+func outdated(doc *jsonpath.Document) bool {
+	of := func(p jsonpath.Path) (n float64, ok bool) {
+		if found := doc.Find(p); len(found) > 0 {
+			return jsonpath.Number(found[0])
 		}
 		return 0, false
 	}

@@ -1,4 +1,4 @@
-package script
+package jsonpath
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ type elementFilter struct {
 
 // operand is a path in an element, which begins with @, or a fixed value.
 type operand struct {
-	path  *path
+	path  *Path
 	value any
 }
 
@@ -42,7 +42,7 @@ func readElementFilter(text string) (*elementFilter, error) {
 func readOperand(text string) (operand, error) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "@"); ok {
-		p, err := readPath(rest)
+		p, err := Read(rest)
 		return operand{path: &p}, err
 	}
 	if text == "" {
@@ -65,7 +65,7 @@ func (o operand) of(element any) (any, bool) {
 	if o.path == nil {
 		return o.value, true
 	}
-	found := o.path.find(element)
+	found := o.path.Find(element)
 	if len(found) != 1 {
 		return nil, false
 	}
@@ -85,9 +85,9 @@ func (c *elementFilter) holds(element any) bool {
 	if !ok {
 		return false
 	}
-	difference := strings.Compare(valueText(left), valueText(right))
-	a, isNumber := number(left)
-	if b, alsoNumber := number(right); isNumber && alsoNumber {
+	difference := strings.Compare(Text(left), Text(right))
+	a, isNumber := Number(left)
+	if b, alsoNumber := Number(right); isNumber && alsoNumber {
 		difference = cmp.Compare(a, b)
 	}
 	switch c.operator {
@@ -105,7 +105,8 @@ func (c *elementFilter) holds(element any) bool {
 	return difference >= 0
 }
 
-func number(v any) (float64, bool) {
+// Number returns the value of a number of a document; ok is false for anything else.
+func Number(v any) (value float64, ok bool) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, false

@@ -1,16 +1,16 @@
-package script
+package jsonpath
 
 import (
 	"fmt"
 	"strings"
 )
 
-// part is a part of a jsonpath template.
-type part func(doc any) string
+// Template returns what a jsonpath template prints about a document, or a part of that.
+type Template func(doc any) string
 
-// jsonPathField reads a jsonpath template of kubectl: text that contains {.paths}, {"text"}, and {range .path}…{end}. As with kubectl,
+// ReadTemplate reads a jsonpath template of kubectl: text that contains {.paths}, {"text"}, and {range .path}…{end}. As with kubectl,
 // several values of a path are separated by blanks.
-func jsonPathField(template string) (part, error) {
+func ReadTemplate(template string) (Template, error) {
 	t := &jsonPath{rest: template}
 	parts, ended, err := t.parts()
 	if err == nil && ended {
@@ -26,7 +26,7 @@ func jsonPathField(template string) (part, error) {
 type jsonPath struct{ rest string }
 
 // parts reads up to the end of the template or of a range; ended reports the latter.
-func (t *jsonPath) parts() (parts []part, ended bool, err error) {
+func (t *jsonPath) parts() (parts []Template, ended bool, err error) {
 	for t.rest != "" {
 		text, after, found := strings.Cut(t.rest, "{")
 		parts = append(parts, func(any) string { return text })
@@ -70,7 +70,7 @@ func cutBrace(text string) (inside, behind string, found bool) {
 }
 
 // part reads what is between two braces and, for a range, all up to its end.
-func (t *jsonPath) part(inner string) (part, error) {
+func (t *jsonPath) part(inner string) (Template, error) {
 	if len(inner) > 1 && (inner[0] == '"' || inner[0] == '\'') {
 		literal := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(unquoted(inner))
 		return func(any) string { return literal }, nil
@@ -78,9 +78,9 @@ func (t *jsonPath) part(inner string) (part, error) {
 	over, isRange := strings.CutPrefix(inner, "range ")
 	over = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(over), "$"), "@")
 	if !isRange && (over == "" || over == ".") && inner != "" {
-		return valueText, nil
+		return Text, nil
 	}
-	p, err := readPath(over)
+	p, err := Read(over)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +96,14 @@ func (t *jsonPath) part(inner string) (part, error) {
 	}
 	return func(doc any) string {
 		var out strings.Builder
-		for _, element := range p.find(doc) {
+		for _, element := range p.Find(doc) {
 			out.WriteString(render(each, element))
 		}
 		return out.String()
 	}, nil
 }
 
-func render(parts []part, doc any) string {
+func render(parts []Template, doc any) string {
 	var out strings.Builder
 	for _, one := range parts {
 		out.WriteString(one(doc))

@@ -1,4 +1,7 @@
-package script
+// Package jsonpath selects values in objects with the paths and templates of `kubectl get -o jsonpath`.
+//
+// A [Path] or a [Template] is read once, and applied to decoded JSON, or to a [Document], which decodes no more of an object than the path needs.
+package jsonpath
 
 import (
 	"bytes"
@@ -10,9 +13,9 @@ import (
 	"strings"
 )
 
-// path selects values in an object, as jsonpath of kubectl does: .a.b, .a['b.c'] or .a[b.c], .a\.b, ..a, [0], [1:3], ['a','b'], [*],
+// Path selects values in an object, as jsonpath of kubectl does: .a.b, .a['b.c'] or .a[b.c], .a\.b, ..a, [0], [1:3], ['a','b'], [*],
 // [?(@.type=="Ready")].
-type path struct {
+type Path struct {
 	text  string
 	steps []pathStep
 }
@@ -28,17 +31,18 @@ type pathStep struct {
 	either []pathStep
 }
 
-// keys returns the path of a field below other fields.
-func keys(names ...string) path {
-	p := path{text: "." + strings.Join(names, ".")}
+// Fields returns the path of a field below other fields: .a.b for a and b.
+func Fields(names ...string) Path {
+	p := Path{text: "." + strings.Join(names, ".")}
 	for _, name := range names {
 		p.steps = append(p.steps, pathStep{kind: 'k', key: name})
 	}
 	return p
 }
 
-func readPath(text string) (path, error) {
-	p := path{text: text}
+// Read reads a path.
+func Read(text string) (Path, error) {
+	p := Path{text: text}
 	rest := text
 	if rest == "" || rest[0] != '.' && rest[0] != '[' {
 		return p, fmt.Errorf("invalid path %q: must begin with a dot, such as .status.phase", text)
@@ -77,6 +81,15 @@ func readPath(text string) (path, error) {
 		p.steps = append(p.steps, s)
 	}
 	return p, nil
+}
+
+// Must reads a path that is known to be valid.
+func Must(text string) Path {
+	p, err := Read(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 // readKey reads up to the next dot or bracket; a backslash escapes either.
@@ -200,8 +213,8 @@ func unquoted(s string) string {
 	return s
 }
 
-// find returns the values that the path selects.
-func (p path) find(doc any) []any {
+// Find returns the values that the path selects.
+func (p Path) Find(doc any) []any {
 	steps := p.steps
 	if t, ok := doc.(typed); ok {
 		if doc, steps, ok = t.lead(steps); !ok {
@@ -303,26 +316,26 @@ func within(v any, found []any) []any {
 	return found
 }
 
-// value returns the selected values as text, separated by commas; "" if there are none.
-func (p path) value(doc any) string { return p.join(doc, ",") }
+// Value returns the selected values as text, separated by commas; "" if there are none.
+func (p Path) Value(doc any) string { return p.join(doc, ",") }
 
 // join returns the selected values as text, with a separator between them.
-func (p path) join(doc any, separator string) string { return joinTexts(p.find(doc), separator) }
+func (p Path) join(doc any, separator string) string { return joinTexts(p.Find(doc), separator) }
 
 // joinTexts joins values as texts.
 func joinTexts(found []any, separator string) string {
 	if len(found) == 1 {
-		return valueText(found[0])
+		return Text(found[0])
 	}
 	texts := make([]string, len(found))
 	for i, v := range found {
-		texts[i] = valueText(v)
+		texts[i] = Text(v)
 	}
 	return strings.Join(texts, separator)
 }
 
-// valueText formats a value for scripts: strings without quotes, everything else as compact JSON.
-func valueText(v any) string {
+// Text formats a value for scripts: strings without quotes, everything else as compact JSON.
+func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""

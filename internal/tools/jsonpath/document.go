@@ -1,4 +1,4 @@
-package script
+package jsonpath
 
 import (
 	"bytes"
@@ -18,22 +18,25 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// document is the JSON of an object, whose parts are decoded when they are read.
-type document struct {
+// Document is the JSON of an object, whose parts are decoded when they are read.
+type Document struct {
 	obj   api.Object // may be shared
 	whole map[string]any
 }
 
-// all returns the whole document.
-func (d *document) all() map[string]any {
+// NewDocument returns the document of an object. The object may be shared, and must not change.
+func NewDocument(obj api.Object) *Document { return &Document{obj: obj} }
+
+// All returns the whole document.
+func (d *Document) All() map[string]any {
 	if d.whole == nil {
-		d.whole = documentOf(d.obj.DeepCopyObject().(api.Object))
+		d.whole = Of(d.obj.DeepCopyObject().(api.Object))
 	}
 	return d.whole
 }
 
-// find returns the values that a path selects.
-func (d *document) find(p path) []any {
+// Find returns the values that a path selects.
+func (d *Document) Find(p Path) []any {
 	found := d.values(p)
 	for i, v := range found {
 		if t, ok := v.(typed); ok {
@@ -44,17 +47,41 @@ func (d *document) find(p path) []any {
 }
 
 // values is find without decoding lists, maps and structs.
-func (d *document) values(p path) []any {
-	_, isTyped := tables[api.KindOf(d.obj)]
+func (d *Document) values(p Path) []any {
 	// apiVersion and kind follow from the type.
-	if !isTyped || len(p.steps) == 0 || p.steps[0].kind != 'k' || p.steps[0].key == "apiVersion" || p.steps[0].key == "kind" {
-		return p.find(d.all())
+	if encodesItself(reflect.TypeOf(d.obj)) || len(p.steps) == 0 || p.steps[0].kind != 'k' || p.steps[0].key == "apiVersion" || p.steps[0].key == "kind" {
+		return p.Find(d.All())
 	}
-	return p.find(typed{reflect.ValueOf(d.obj).Elem()})
+	return p.Find(typed{reflect.ValueOf(d.obj).Elem()})
 }
 
-// value is path.value.
-func (d *document) value(p path) string { return joinTexts(d.find(p), ",") }
+// Value returns the selected values as text, separated by commas; "" if there are none.
+func (d *Document) Value(p Path) string { return joinTexts(d.Find(p), ",") }
+
+// ConditionStatus returns the status of the condition of that type, ignoring case like kubectl wait; "" if there is none.
+func (d *Document) ConditionStatus(name string) string {
+	for _, c := range d.values(conditionsPath) {
+		if strings.EqualFold(typeOf(c), name) {
+			return statusPath.Value(c)
+		}
+	}
+	return ""
+}
+
+// typeOf returns the type of a condition, "" for none.
+func typeOf(condition any) string {
+	if t, ok := condition.(typed); ok && t.Kind() == reflect.Struct {
+		if field, ok := member(t.Value, "type"); ok && field.Kind() == reflect.String {
+			return field.String()
+		}
+	}
+	if found := typePath.Find(condition); len(found) == 1 {
+		return Text(found[0])
+	}
+	return ""
+}
+
+var conditionsPath, typePath, statusPath = Must(".status.conditions[*]"), Must(".type"), Must(".status")
 
 // typed is a value of a document that was not decoded: a struct, a map with string keys, or a slice.
 type typed struct{ reflect.Value }
@@ -244,8 +271,8 @@ func encodesItself(t reflect.Type) bool {
 	return own
 }
 
-// documentOf returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
-func documentOf(obj api.Object) map[string]any {
+// Of returns the object as the decoded JSON of its manifest, with numbers as in the JSON.
+func Of(obj api.Object) map[string]any {
 	// Objects that are stored as data have a JSON of their own.
 	if u, isUnstructured := obj.(*unstructured.Unstructured); isUnstructured {
 		// The converter does not copy its content, and the numbers in it stay as they are.
@@ -254,7 +281,7 @@ func documentOf(obj api.Object) map[string]any {
 	if !objects.IsNil(obj) && obj.GetObjectKind().GroupVersionKind().Empty() {
 		// The object may be the stored one.
 		obj = plain.Shallow(obj)
-		setType(obj)
+		SetType(obj)
 	}
 	if _, isPlain := obj.(*plain.Object); !isPlain {
 		if doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil && withNumbers(doc) {
@@ -264,8 +291,8 @@ func documentOf(obj api.Object) map[string]any {
 	return documentOfJSON(obj)
 }
 
-// setType sets the kind of an object that has none.
-func setType(obj api.Object) {
+// SetType sets the kind of an object that has none.
+func SetType(obj api.Object) {
 	if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 	}
