@@ -3,6 +3,7 @@ package jsonpath
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -22,8 +23,8 @@ type operand struct {
 // comparisons are the operators of filters, the longer ones first.
 var comparisons = []string{"==", "!=", "<=", ">=", "<", ">"}
 
-// readElementFilter reads a filter without its brackets, such as @.type=="Ready".
-func readElementFilter(text string) (*elementFilter, error) {
+// readElementFilter reads a filter without its brackets, such as @.type=="Ready". exact is that of read.
+func readElementFilter(text string, exact bool) (*elementFilter, error) {
 	c := &elementFilter{}
 	left, right := text, ""
 	for _, operator := range comparisons {
@@ -33,16 +34,16 @@ func readElementFilter(text string) (*elementFilter, error) {
 		}
 	}
 	var err error
-	if c.left, err = readOperand(left); err == nil && c.operator != "" {
-		c.right, err = readOperand(right)
+	if c.left, err = readOperand(left, exact); err == nil && c.operator != "" {
+		c.right, err = readOperand(right, exact)
 	}
 	return c, err
 }
 
-func readOperand(text string) (operand, error) {
+func readOperand(text string, exact bool) (operand, error) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "@"); ok {
-		p, err := Read(rest)
+		p, err := read(rest, exact)
 		return operand{path: &p}, err
 	}
 	if text == "" {
@@ -75,21 +76,30 @@ func (o operand) of(element any) (any, bool) {
 	return found[0], true
 }
 
-// holds reports whether an element meets the condition. An operand that is missing does not meet any.
-func (c *elementFilter) holds(element any) bool {
+// holds reports whether an element meets the condition. An operand that is missing does not meet any. exact says that only values of one type are
+// compared, as in kubectl.
+func (c *elementFilter) holds(element any, exact bool) (bool, error) {
+	if exact {
+		return c.exactlyHolds(element)
+	}
 	left, ok := c.left.of(element)
 	if !ok || c.operator == "" {
-		return ok
+		return ok, nil
 	}
 	right, ok := c.right.of(element)
 	if !ok {
-		return false
+		return false, nil
 	}
 	difference := strings.Compare(Text(left), Text(right))
 	a, isNumber := Number(left)
 	if b, alsoNumber := Number(right); isNumber && alsoNumber {
 		difference = cmp.Compare(a, b)
 	}
+	return c.meets(difference), nil
+}
+
+// meets reports whether the operator accepts the difference of its operands.
+func (c *elementFilter) meets(difference int) bool {
 	switch c.operator {
 	case "==":
 		return difference == 0
@@ -103,6 +113,64 @@ func (c *elementFilter) holds(element any) bool {
 		return difference > 0
 	}
 	return difference >= 0
+}
+
+// exactlyHolds is holds with the types and the errors of kubectl.
+func (c *elementFilter) exactlyHolds(element any) (bool, error) {
+	lefts, err := c.left.all(element)
+	if c.operator == "" {
+		return err != nil || len(lefts) > 0, nil
+	}
+	rights := []any(nil)
+	if err == nil && len(lefts) == 1 {
+		rights, err = c.right.all(element)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case len(lefts) > 1 || len(rights) > 1:
+		return false, errors.New("can only compare one element at a time")
+	case len(lefts) == 0 || len(rights) == 0:
+		return false, nil
+	}
+	a, b := comparedAs(lefts[0]), comparedAs(rights[0])
+	ordered := c.operator != "==" && c.operator != "!="
+	switch {
+	case a == "" || b == "" || a == b && a == "bool" && ordered:
+		return false, errors.New("invalid type for comparison")
+	case a != b:
+		return false, errors.New("incompatible types for comparison")
+	}
+	difference := strings.Compare(Text(lefts[0]), Text(rights[0]))
+	if x, isNumber := Number(lefts[0]); isNumber {
+		y, _ := Number(rights[0])
+		difference = cmp.Compare(x, y)
+	}
+	return c.meets(difference), nil
+}
+
+// all returns the values of an operand.
+func (o operand) all(element any) ([]any, error) {
+	if o.path == nil {
+		return []any{o.value}, nil
+	}
+	return o.path.Select(element)
+}
+
+// comparedAs returns the type of a value as far as comparisons know it, "" for lists, maps and null.
+func comparedAs(v any) string {
+	switch v := v.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "float"
+		}
+		return "int"
+	}
+	return ""
 }
 
 // Number returns the value of a number of a document; ok is false for anything else.

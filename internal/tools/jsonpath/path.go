@@ -6,6 +6,7 @@ package jsonpath
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +29,7 @@ type pathStep struct {
 	kind   byte
 	where  *elementFilter
 	slice  [3]*int // from, to, step
-	either []pathStep
+	either [][]pathStep
 }
 
 // Fields returns the path of a field below other fields: .a.b for a and b.
@@ -40,43 +41,45 @@ func Fields(names ...string) Path {
 	return p
 }
 
-// Read reads a path.
-func Read(text string) (Path, error) {
+// Read reads a path. A key in brackets needs no quotes: .a[b.c].
+func Read(text string) (Path, error) { return read(text, false) }
+
+// read reads a path. exact says that it is one of kubectl, in which a key in brackets has single quotes.
+func read(text string, exact bool) (Path, error) {
 	p := Path{text: text}
 	rest := text
 	if rest == "" || rest[0] != '.' && rest[0] != '[' {
 		return p, fmt.Errorf("invalid path %q: must begin with a dot, such as .status.phase", text)
 	}
 	for rest != "" {
-		var s pathStep
-		var err error
-		if rest[0] == '.' {
-			s.kind = 'k'
-			if strings.HasPrefix(rest, "..") {
-				p.steps = append(p.steps, pathStep{kind: '.'})
-				rest = rest[1:]
+		if rest[0] == '[' {
+			inner, after, err := bracketed(rest)
+			var steps []pathStep
+			if err == nil {
+				steps, err = readBracket(inner, exact)
 			}
-			s.key, rest = readKey(rest[1:])
-			if s.key == "" && strings.HasPrefix(rest, "[") {
-				continue
-			}
-			if s.key == "" {
-				return p, fmt.Errorf("invalid path %q: empty element", text)
-			}
-			if s.key == "*" {
-				s.kind = '*'
-			}
-		} else {
-			var inner string
-			if inner, rest, err = bracketed(rest); err == nil {
-				s, err = readBracket(inner)
-			}
-			if err == nil && rest != "" && rest[0] != '.' && rest[0] != '[' {
+			if rest = after; err == nil && rest != "" && rest[0] != '.' && rest[0] != '[' {
 				err = fmt.Errorf("unexpected %q after a bracket", rest)
 			}
 			if err != nil {
 				return p, fmt.Errorf("invalid path %q: %w", text, err)
 			}
+			p.steps = append(p.steps, steps...)
+			continue
+		}
+		if strings.HasPrefix(rest, "..") {
+			p.steps = append(p.steps, pathStep{kind: '.'})
+			rest = rest[1:]
+		}
+		s := pathStep{kind: 'k'}
+		s.key, rest = readKey(rest[1:])
+		switch {
+		case s.key == "" && strings.HasPrefix(rest, "["):
+			continue
+		case s.key == "":
+			return p, fmt.Errorf("invalid path %q: empty element", text)
+		case s.key == "*":
+			s.kind = '*'
 		}
 		p.steps = append(p.steps, s)
 	}
@@ -132,38 +135,48 @@ func bracketed(s string) (inner, rest string, err error) {
 	return "", "", fmt.Errorf("unclosed bracket")
 }
 
-func readBracket(inner string) (pathStep, error) {
-	switch filter, ok := strings.CutPrefix(inner, "?("); {
+// readBracket reads what is in brackets. exact is that of read.
+func readBracket(inner string, exact bool) ([]pathStep, error) {
+	filter, isFilter := strings.CutPrefix(inner, "?(")
+	parts := splitOutside(inner, ',')
+	slice, isSlice := readSlice(inner)
+	index, notNumber := strconv.Atoi(inner)
+	switch {
 	case inner == "*":
-		return pathStep{kind: '*'}, nil
-	case inner == "":
-		return pathStep{}, fmt.Errorf("empty brackets")
-	case ok:
+		return []pathStep{{kind: ':'}}, nil
+	case isFilter:
 		filter, closed := strings.CutSuffix(filter, ")")
 		if !closed {
-			return pathStep{}, fmt.Errorf("invalid filter [%s]: want [?(@.key==\"value\")]", inner)
+			return nil, fmt.Errorf("invalid filter [%s]: want [?(@.key==\"value\")]", inner)
 		}
-		where, err := readElementFilter(filter)
-		return pathStep{kind: '?', where: where}, err
-	}
-	if parts := splitOutside(inner, ','); len(parts) > 1 {
+		where, err := readElementFilter(filter, exact)
+		return []pathStep{{kind: '?', where: where}}, err
+	case len(parts) > 1:
 		step := pathStep{kind: ','}
 		for _, part := range parts {
-			one, err := readBracket(strings.TrimSpace(part))
+			one, err := readBracket(strings.TrimSpace(part), exact)
 			if err != nil {
-				return step, err
+				return nil, err
 			}
 			step.either = append(step.either, one)
 		}
-		return step, nil
+		return []pathStep{step}, nil
+	case inner == "" && exact:
+		return []pathStep{{kind: 'i'}}, nil
+	case inner == "":
+		return nil, errors.New("empty brackets")
+	case notNumber == nil:
+		return []pathStep{{kind: 'i', index: index}}, nil
+	case isSlice:
+		return []pathStep{slice}, nil
+	case !exact:
+		return []pathStep{{kind: 'k', key: strings.ReplaceAll(unquoted(inner), `\.`, ".")}}, nil
+	case inner[0] != '\'' || unquoted(inner) == inner || strings.Count(inner, "'") > 2:
+		return nil, fmt.Errorf("invalid array index %s", inner)
 	}
-	if n, err := strconv.Atoi(inner); err == nil {
-		return pathStep{kind: 'i', index: n}, nil
-	}
-	if slice, ok := readSlice(inner); ok {
-		return slice, nil
-	}
-	return pathStep{kind: 'k', key: strings.ReplaceAll(unquoted(inner), `\.`, ".")}, nil
+	// In kubectl, a dot in quotes without a backslash separates fields.
+	p, err := read("."+unquoted(inner), exact)
+	return p.steps, err
 }
 
 // readSlice reads FROM:TO or FROM:TO:STEP, each of which may be missing.
@@ -213,7 +226,7 @@ func unquoted(s string) string {
 	return s
 }
 
-// Find returns the values that the path selects.
+// Find returns the values that the path selects. An index that a list does not have, and a step that does not fit a value, select nothing.
 func (p Path) Find(doc any) []any {
 	steps := p.steps
 	if t, ok := doc.(typed); ok {
@@ -221,70 +234,166 @@ func (p Path) Find(doc any) []any {
 			return nil
 		}
 	}
-	found := []any{doc}
-	for _, s := range steps {
-		var next []any
-		for _, v := range found {
-			next = s.follow(v, next)
-		}
-		found = next
-	}
+	found, _ := follow(steps, []any{doc}, false)
 	return found
 }
 
-func (s pathStep) follow(v any, found []any) []any {
-	var list []any
-	switch v := v.(type) {
-	case map[string]any:
-		if v, ok := v[s.key]; ok && s.kind == 'k' {
-			found = append(found, v)
+// Select returns the values that the path selects in decoded JSON, with the errors of kubectl.
+func (p Path) Select(doc any) ([]any, error) { return follow(p.steps, []any{doc}, true) }
+
+// follow takes one step after the other. exact says that a step fails as in kubectl.
+func follow(steps []pathStep, values []any, exact bool) ([]any, error) {
+	for _, s := range steps {
+		next, err := s.from(values, exact)
+		if err != nil {
+			return nil, err
 		}
-	case typed:
-		if v, ok := v.field(s.key); ok && s.kind == 'k' {
-			found = append(found, v)
-		}
-		list, _ = v.elements()
-	case []any:
-		list = v
+		values = next
 	}
-	switch s.kind {
-	case 'i':
-		if i := s.index; i >= 0 && i < len(list) {
-			found = append(found, list[i])
-		} else if i < 0 && -i <= len(list) {
-			found = append(found, list[len(list)+i])
-		}
-	case '*':
-		found = append(found, list...)
-	case ':':
-		found = append(found, s.cut(list)...)
-	case '?':
-		for _, element := range list {
-			if s.where.holds(element) {
-				found = append(found, element)
+	return values, nil
+}
+
+// from returns what the step selects in values.
+func (s pathStep) from(values []any, exact bool) (found []any, err error) {
+	for _, v := range values {
+		switch s.kind {
+		case 'k':
+			if field, ok := fieldOf(v, s.key); ok {
+				found = append(found, field)
+			}
+		case '*':
+			found = append(found, children(v)...)
+		case '.':
+			found = within(v, found)
+		case '?':
+			list, isList := elements(v)
+			if !isList && exact {
+				return nil, fmt.Errorf("%v is not array or slice and cannot be filtered", v)
+			}
+			for _, element := range list {
+				holds, err := s.where.holds(element, exact)
+				if err != nil {
+					return nil, err
+				}
+				if holds {
+					found = append(found, element)
+				}
+			}
+		case 'i', ':':
+			list, isList := elements(v)
+			switch {
+			case v == nil:
+			case !exact:
+				found = append(found, s.clamped(list)...)
+			case !isList:
+				return nil, fmt.Errorf("%s is not array or slice", goType(v))
+			default:
+				part, err := s.cut(list)
+				if err != nil {
+					return nil, err
+				}
+				if part == nil {
+					return found, nil // as in kubectl: an empty slice is the last one
+				}
+				found = append(found, part...)
 			}
 		}
-	case ',':
+	}
+	if s.kind == ',' {
 		for _, one := range s.either {
-			found = one.follow(v, found)
+			part, err := follow(one, values, exact)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, part...)
 		}
-	case '.':
-		found = within(v, found)
+	}
+	return found, nil
+}
+
+// goType returns the type of a value in messages of kubectl.
+func goType(v any) string {
+	switch comparedAs(v) {
+	case "int":
+		return "int64"
+	case "float":
+		return "float64"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// fieldOf returns a field of a value; ok is false if there is none.
+func fieldOf(v any, key string) (field any, ok bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		field, ok = v[key]
+	case typed:
+		return v.field(key)
+	}
+	return field, ok
+}
+
+// elements returns the elements of a list; ok is false for anything else.
+func elements(v any) (list []any, ok bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case typed:
+		return v.elements()
+	}
+	return nil, false
+}
+
+// children returns the values of a map, in the order of their keys, the elements of a list, or, as in kubectl, the bytes of a text.
+func children(v any) []any {
+	if t, ok := v.(typed); ok {
+		v = t.decoded()
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		values := make([]any, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			values = append(values, v[key])
+		}
+		return values
+	case []any:
+		return v
+	case string:
+		values := make([]any, len(v))
+		for i := range len(v) {
+			values[i] = json.Number(strconv.Itoa(int(v[i])))
+		}
+		return values
+	}
+	return nil
+}
+
+// within appends a value that has children, and all such values in it.
+func within(v any, found []any) []any {
+	if t, ok := v.(typed); ok {
+		v = t.decoded()
+	}
+	values := children(v)
+	if len(values) > 0 {
+		found = append(found, v)
+	}
+	for _, child := range values {
+		found = within(child, found)
 	}
 	return found
 }
 
-// cut returns the elements of a slice. A negative index counts from the end.
-func (s pathStep) cut(list []any) []any {
-	from, to, step := 0, len(list), 1
-	for i, at := range []*int{&from, &to, &step} {
-		if s.slice[i] == nil {
-			continue
+// clamped returns the elements of a list that an index or a slice selects. A negative index counts from the end.
+func (s pathStep) clamped(list []any) []any {
+	if s.kind == 'i' {
+		if i := s.index; i >= 0 && i < len(list) {
+			return list[i : i+1]
+		} else if i < 0 && -i <= len(list) {
+			return list[len(list)+i:][:1]
 		}
-		if *at = *s.slice[i]; *at < 0 && i < 2 {
-			*at += len(list)
-		}
+		return nil
 	}
+	from, to, step := s.bounds(len(list))
 	var found []any
 	for i := max(from, 0); i < min(to, len(list)) && step > 0; i += step {
 		found = append(found, list[i])
@@ -292,35 +401,53 @@ func (s pathStep) cut(list []any) []any {
 	return found
 }
 
-// within appends a value with fields or elements, and all such values in it.
-func within(v any, found []any) []any {
-	if t, ok := v.(typed); ok {
-		v = t.decoded()
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if len(v) > 0 {
-			found = append(found, v)
+// bounds returns the limits of a slice of a list with so many elements.
+func (s pathStep) bounds(count int) (from, to, step int) {
+	from, to, step = 0, count, 1
+	for i, at := range []*int{&from, &to, &step} {
+		if s.slice[i] == nil {
+			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			found = within(v[key], found)
-		}
-	case []any:
-		if len(v) > 0 {
-			found = append(found, v)
-		}
-		for _, element := range v {
-			found = within(element, found)
+		if *at = *s.slice[i]; *at < 0 && i < 2 {
+			*at += count
 		}
 	}
-	return found
+	return from, to, step
+}
+
+// cut returns the elements of a list that an index or a slice selects as in kubectl, nil for an empty slice.
+func (s pathStep) cut(list []any) ([]any, error) {
+	from, to, step := s.bounds(len(list))
+	if s.kind == 'i' {
+		if from = s.index; from < 0 {
+			from += len(list)
+		}
+		to = from + 1
+	}
+	outside := func(index int) error {
+		return fmt.Errorf("array index out of bounds: index %d, length %d", index, len(list))
+	}
+	switch {
+	case from == to:
+		return nil, nil
+	case from < 0 || from >= len(list):
+		return nil, outside(from)
+	case to < 0 || to > len(list):
+		return nil, outside(to - 1)
+	case from > to:
+		return nil, fmt.Errorf("starting index %d is greater than ending index %d", from, to)
+	case step <= 0:
+		return nil, errors.New("step must be > 0")
+	}
+	var found []any
+	for i := from; i < to; i += step {
+		found = append(found, list[i])
+	}
+	return found, nil
 }
 
 // Value returns the selected values as text, separated by commas; "" if there are none.
-func (p Path) Value(doc any) string { return p.join(doc, ",") }
-
-// join returns the selected values as text, with a separator between them.
-func (p Path) join(doc any, separator string) string { return joinTexts(p.Find(doc), separator) }
+func (p Path) Value(doc any) string { return joinTexts(p.Find(doc), ",") }
 
 // joinTexts joins values as texts.
 func joinTexts(found []any, separator string) string {

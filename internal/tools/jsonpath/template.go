@@ -1,12 +1,16 @@
 package jsonpath
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
 
-// Template returns what a jsonpath template prints about a document, or a part of that.
-type Template func(doc any) string
+// Template returns what a jsonpath template prints about a document, or a part of that. It fails where kubectl does, as for an index that a list
+// does not have.
+type Template func(doc any) (string, error)
+
+func constant(text string) Template { return func(any) (string, error) { return text, nil } }
 
 // ReadTemplate reads a jsonpath template of kubectl: text that contains {.paths}, {"text"}, and {range .path}…{end}. As with kubectl,
 // several values of a path are separated by blanks.
@@ -19,7 +23,7 @@ func ReadTemplate(template string) (Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(doc any) string { return render(parts, doc) }, nil
+	return func(doc any) (string, error) { return render(parts, doc) }, nil
 }
 
 // jsonPath is a template that is being read.
@@ -29,7 +33,7 @@ type jsonPath struct{ rest string }
 func (t *jsonPath) parts() (parts []Template, ended bool, err error) {
 	for t.rest != "" {
 		text, after, found := strings.Cut(t.rest, "{")
-		parts = append(parts, func(any) string { return text })
+		parts = append(parts, constant(text))
 		if !found {
 			t.rest = ""
 			break
@@ -73,19 +77,25 @@ func cutBrace(text string) (inside, behind string, found bool) {
 func (t *jsonPath) part(inner string) (Template, error) {
 	if len(inner) > 1 && (inner[0] == '"' || inner[0] == '\'') {
 		literal := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(unquoted(inner))
-		return func(any) string { return literal }, nil
+		return constant(literal), nil
 	}
 	over, isRange := strings.CutPrefix(inner, "range ")
 	over = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(over), "$"), "@")
 	if !isRange && (over == "" || over == ".") && inner != "" {
-		return Text, nil
+		return func(doc any) (string, error) { return printed([]any{doc}) }, nil
 	}
-	p, err := Read(over)
+	p, err := read(over, true)
 	if err != nil {
 		return nil, err
 	}
 	if !isRange {
-		return func(doc any) string { return p.join(doc, " ") }, nil
+		return func(doc any) (string, error) {
+			found, err := p.Select(doc)
+			if err != nil {
+				return "", err
+			}
+			return printed(found)
+		}, nil
 	}
 	each, ended, err := t.parts()
 	if err != nil {
@@ -94,19 +104,52 @@ func (t *jsonPath) part(inner string) (Template, error) {
 	if !ended {
 		return nil, fmt.Errorf("{%s} without {end}", inner)
 	}
-	return func(doc any) string {
-		var out strings.Builder
-		for _, element := range p.Find(doc) {
-			out.WriteString(render(each, element))
+	return func(doc any) (string, error) {
+		found, err := p.Select(doc)
+		if err != nil {
+			return "", err
 		}
-		return out.String()
+		if len(found) == 0 {
+			_, err := render(each, nil) // it may fail, but prints nothing
+			return "", err
+		}
+		var out strings.Builder
+		for _, element := range found {
+			text, err := render(each, element)
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(text)
+		}
+		return out.String(), nil
 	}, nil
 }
 
-func render(parts []Template, doc any) string {
+func render(parts []Template, doc any) (string, error) {
 	var out strings.Builder
 	for _, one := range parts {
-		out.WriteString(one(doc))
+		text, err := one(doc)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(text)
 	}
-	return out.String()
+	return out.String(), nil
+}
+
+// printed returns values as kubectl prints them, separated by blanks: texts as they are, and everything else as JSON.
+func printed(values []any) (string, error) {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			texts[i] = text
+			continue
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			return "", err
+		}
+		texts[i] = string(data)
+	}
+	return strings.Join(texts, " "), nil
 }

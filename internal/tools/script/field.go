@@ -144,7 +144,13 @@ func fieldOf(kind api.Kind, name string) (field, error) {
 	}
 	if strings.HasPrefix(name, "{") {
 		read, err := jsonpath.ReadTemplate(name)
-		return func(doc *jsonpath.Document) string { return read(doc.All()) }, err
+		return func(doc *jsonpath.Document) string {
+			text, err := read(doc.All())
+			if err != nil {
+				return "" // as a path that selects nothing
+			}
+			return text
+		}, err
 	}
 	if condition, ok := strings.CutPrefix(name, conditionPrefix); ok && condition != "" {
 		return func(doc *jsonpath.Document) string { return doc.ConditionStatus(condition) }, nil

@@ -193,7 +193,11 @@ func jsonPathPrinter(template string, asJSON, single bool) (printer, error) {
 		return nil, err
 	}
 	return func(r *runner, objs []api.Object) error {
-		r.printf("%s", read(shownOf(objs, single)))
+		text, err := read(shownOf(objs, single))
+		if err != nil {
+			return Refusal{fmt.Errorf("error executing jsonpath %q: Error executing template: %w", template, err)}
+		}
+		r.printf("%s", text)
 		return nil
 	}, nil
 }
