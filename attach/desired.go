@@ -55,12 +55,16 @@ func (w *desiredState) manages(node string) bool {
 
 // add records that the pod wants the volume on its node, which is managed. It reports whether that is a change.
 func (w *desiredState) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bool {
-	volumes := w.nodes[at.node]
+	v, _ := w.get(at)
+	return w.addTo(v, at, pod, spec)
+}
+
+// addTo is add for a caller that has looked up the volume: it is nil if there is none.
+func (w *desiredState) addTo(v *desiredVolume, at pair, pod *corev1.Pod, spec objects.VolumeSpec) bool {
 	// ATT-020: a volume is added with its first pod.
-	v, ok := volumes[at.volume]
-	if !ok {
+	if v == nil {
 		v = &desiredVolume{name: at.volume, spec: spec}
-		volumes[at.volume] = v
+		w.nodes[at.node][at.volume] = v
 	}
 	// ATT-023: for a known pod neither the pod nor the spec is updated.
 	i, known := v.find(pod.UID)

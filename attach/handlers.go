@@ -156,8 +156,8 @@ func (c *controller) addVolumes(pod *corev1.Pod) {
 	if !c.desired.manages(pod.Spec.NodeName) {
 		return
 	}
-	c.attachableVolumes(pod, func(at pair, spec objects.VolumeSpec) {
-		if c.desired.add(at, pod, spec) {
+	c.attachableVolumes(pod, func(at pair, v *desiredVolume, spec objects.VolumeSpec) {
+		if c.desired.addTo(v, at, pod, spec) {
 			c.updateWork(at)
 		}
 	})
@@ -169,8 +169,8 @@ func (c *controller) removeVolumes(pod *corev1.Pod) {
 		return // a pod that ended is deleted later
 	}
 	// ATT-028: a volume that cannot be resolved any more stays, until the populator finds that the pod is gone.
-	c.attachableVolumes(pod, func(at pair, _ objects.VolumeSpec) {
-		if c.desired.remove(at, pod.UID) {
+	c.attachableVolumes(pod, func(at pair, v *desiredVolume, _ objects.VolumeSpec) {
+		if v != nil && c.desired.remove(at, pod.UID) {
 			c.updateWork(at)
 		}
 	})

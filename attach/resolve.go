@@ -54,25 +54,28 @@ func (c *controller) attachable(spec objects.VolumeSpec) (objects.Plugin, bool) 
 	return plugin, true
 }
 
-// nameOf returns the unique name of a volume on a node: that in the desired state, if it is there.
-func (c *controller) nameOf(plugin objects.Plugin, spec objects.VolumeSpec, node string) corev1.UniqueVolumeName {
+// nameAmong returns the unique name of a volume, and the volume among the desired ones of a node, which is nil if it is not there.
+func nameAmong(volumes map[corev1.UniqueVolumeName]*desiredVolume, plugin objects.Plugin, spec objects.VolumeSpec) (corev1.UniqueVolumeName,
+	*desiredVolume) {
 	var room [256]byte
 	name := objects.AppendVolumeName(room[:0], plugin, spec)
-	if v, ok := c.desired.nodes[node][corev1.UniqueVolumeName(name)]; ok {
-		return v.name
+	if v, ok := volumes[corev1.UniqueVolumeName(name)]; ok {
+		return v.name, v
 	}
-	return corev1.UniqueVolumeName(name)
+	return corev1.UniqueVolumeName(name), nil
 }
 
-// attachableVolumes calls fn for each volume of the pod that needs attaching, in the order of the pod's volumes.
-func (c *controller) attachableVolumes(pod *corev1.Pod, fn func(at pair, spec objects.VolumeSpec)) {
+// attachableVolumes calls fn for each volume of the pod that needs attaching, in the order of the pod's volumes, with what nameAmong returns for it.
+func (c *controller) attachableVolumes(pod *corev1.Pod, fn func(at pair, v *desiredVolume, spec objects.VolumeSpec)) {
+	volumes := c.desired.nodes[pod.Spec.NodeName]
 	for i := range pod.Spec.Volumes {
 		spec, ok := c.resolve(pod, &pod.Spec.Volumes[i])
 		if !ok {
 			continue
 		}
 		if plugin, ok := c.attachable(spec); ok {
-			fn(pair{c.nameOf(plugin, spec, pod.Spec.NodeName), pod.Spec.NodeName}, spec)
+			name, v := nameAmong(volumes, plugin, spec)
+			fn(pair{name, pod.Spec.NodeName}, v, spec)
 		}
 	}
 }

@@ -42,7 +42,8 @@ func (c *controller) populateActual() {
 			continue
 		}
 		// ATT-132: a volume that volumesAttached lacks may still be attached, and mounted.
-		if at := (pair{c.nameOf(plugin, spec, va.Spec.NodeName), va.Spec.NodeName}); c.actual.state(at) == detached {
+		unique, _ := nameAmong(c.desired.nodes[va.Spec.NodeName], plugin, spec)
+		if at := (pair{unique, va.Spec.NodeName}); c.actual.state(at) == detached {
 			c.log.controller.Info(1, "Marking volume attachment as uncertain as volume is not attached", nodeName(at.node), volumeName(at),
 				klog.String("attachState", "Detached"))
 			c.actual.markUncertain(at, spec)
@@ -57,7 +58,7 @@ func (c *controller) populateDesired() {
 	for _, pod := range c.infPods.List() {
 		c.podChanged(pod)
 		// ATT-133: volumes of terminated pods get a spec too; uncertain attachments do not.
-		c.attachableVolumes(pod, func(at pair, spec objects.VolumeSpec) {
+		c.attachableVolumes(pod, func(at pair, _ *desiredVolume, spec objects.VolumeSpec) {
 			if c.actual.state(at) != attached {
 				return
 			}
