@@ -115,8 +115,10 @@ func newCorrelator(component string) correlator {
 }
 
 // find returns the Events about a subject, nil if there are none.
-func (c *correlator) find(about subject) *subjectEvents {
-	s := c.subjects[about.uid]
+func (c *correlator) find(about subject) *subjectEvents { return c.subjects[about.uid].find(about) }
+
+// find is correlator.find among those with the uid of s, which may be nil.
+func (s *subjectEvents) find(about subject) *subjectEvents {
 	for s != nil && s.subject != about {
 		s = s.next
 	}
@@ -144,9 +146,10 @@ func (c *correlator) forget(s *subjectEvents) {
 
 // events returns the Events about a subject for a reason.
 func (c *correlator) events(about subject, reason string) *reasonEvents {
-	s := c.find(about)
+	first := c.subjects[about.uid]
+	s := first.find(about)
 	if s == nil {
-		s = &subjectEvents{subject: about, next: c.subjects[about.uid], in: c}
+		s = &subjectEvents{subject: about, next: first, in: c}
 		if c.subjects == nil {
 			c.subjects = map[types.UID]*subjectEvents{}
 		}
