@@ -27,14 +27,28 @@ func ClaimOf(pod *corev1.Pod, volume *corev1.Volume) string {
 // (PROT-021).
 func ClaimsOf(pod *corev1.Pod) []string { return AppendClaims(pod, nil) }
 
-// AppendClaims is ClaimsOf; it appends to keys.
+// AppendClaims is ClaimsOf; it appends to keys. A key that was in that place of the list before takes no memory: an index often asks for the
+// claims of one pod several times in a row.
 func AppendClaims(pod *corev1.Pod, keys []string) []string {
 	for i := range pod.Spec.Volumes {
-		if name := ClaimOf(pod, &pod.Spec.Volumes[i]); name != "" {
+		name := ClaimOf(pod, &pod.Spec.Volumes[i])
+		if name == "" {
+			continue
+		}
+		n := len(keys)
+		if n < cap(keys) && isKey(keys[:n+1][n], pod.Namespace, name) {
+			keys = keys[:n+1]
+		} else {
 			keys = append(keys, api.Key(pod.Namespace, name))
 		}
 	}
 	return keys
+}
+
+// isKey reports whether the key is namespace/name. It compares the name first, in which keys differ most.
+func isKey(key, namespace, name string) bool {
+	n := len(namespace)
+	return n > 0 && len(key) == n+1+len(name) && key[n+1:] == name && key[n] == '/' && key[:n] == namespace
 }
 
 // OwnsClaim reports whether this pod is the controller of the claim, as for claims of generic ephemeral volumes (API-276).
