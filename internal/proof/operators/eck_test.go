@@ -57,6 +57,6 @@ func TestElasticsearch(t *testing.T) {
 		c.none("v1", "PersistentVolumeClaim", "default")
 		c.none("v1", "PersistentVolume", "")
 		// Its containers do not run, and it reads what it has deleted.
-		p.clean("elasticsearch client failed for https://search-es-", `"search\" not found`)
+		p.clean("elasticsearch client failed for https://search-es-", `"search\" not found`, `Secret \"search-es-internal-users\" not found`)
 	}, "--nodes", "n1,n2", "--driver", "disk.example.com")
 }

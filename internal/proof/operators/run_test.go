@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -170,7 +171,9 @@ lines:
 // cluster is a served cluster.
 type cluster struct {
 	t      *testing.T
+	server *program
 	config string
+	access *rest.Config
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
@@ -192,21 +195,28 @@ func inModes(t *testing.T, fn func(t *testing.T, c *cluster), flags ...string) {
 	}
 }
 
-// serve starts volsim serve.
+// serve starts volsim serve. If the test passes, the run is repeated.
 func serve(t *testing.T, flags ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, config: filepath.Join(t.TempDir(), "volsim.yaml")}
-	start(t, build(t, "../../..", "github.com/volsim/volsim/cmd/volsim"), append([]string{"serve", "--kubeconfig", c.config}, flags...)...)
+	file := build(t, "../../..", "github.com/volsim/volsim/cmd/volsim")
+	c.server = start(t, file, append([]string{"serve", "--kubeconfig", c.config, "--trace-limit", "0"}, flags...)...)
 	require.Eventually(t, func() bool {
 		data, err := os.ReadFile(c.config)
 		return err == nil && len(data) > 0
 	}, patience, tick)
-	config, err := clientcmd.BuildConfigFromFlags("", c.config)
+	var err error
+	c.access, err = clientcmd.BuildConfigFromFlags("", c.config)
 	require.NoError(t, err)
-	config.UserAgent, config.QPS = "tester", -1
-	c.client, err = dynamic.NewForConfig(config)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			c.replay()
+		}
+	})
+	c.access.UserAgent, c.access.QPS = "tester", -1
+	c.client, err = dynamic.NewForConfig(c.access)
 	require.NoError(t, err)
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	disco, err := discovery.NewDiscoveryClientForConfig(c.access)
 	require.NoError(t, err)
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(&fresh{disco})
 	return c
