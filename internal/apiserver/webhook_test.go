@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -396,6 +397,39 @@ func TestWebhookAgain(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(want), &stored))
 	require.Equal(t, stored, got)
 	require.Equal(t, map[string]string{"k": "v"}, got.Data)
+}
+
+// TestWebhookEnded: a request whose client gives up while a webhook is asked has no effect, and none when it is done again (API-541).
+func TestWebhookEnded(t *testing.T) {
+	h := newHooked(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	h.answer = func(string, *admissionv1.AdmissionRequest, *admissionv1.AdmissionResponse) { cancel() }
+	h.use(validatings, webhook(nil))
+	var sent []apiserver.Sent
+	h.server = apiserver.New(apiserver.Config{
+		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: apiserver.NewWebhooks(nil),
+		Sent: func(s apiserver.Sent, code int) {
+			require.GreaterOrEqual(t, code, http.StatusBadRequest, "API-541")
+			sent = append(sent, s)
+		},
+	})
+	send := func(with func(*http.Request) *http.Request) {
+		req, err := http.NewRequestWithContext(ctx, "POST", "http://volsim.invalid"+configMaps, strings.NewReader(`{"metadata":{"name":"a"}}`))
+		require.NoError(t, err)
+		req.Header.Set("User-Agent", "test/v1")
+		resp, err := h.server.RoundTrip(with(req))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusInternalServerError, resp.StatusCode, "API-541")
+		resp, got := h.request("GET "+configMaps+"/a", "")
+		require.Equal(t, http.StatusNotFound, resp.StatusCode, got)
+	}
+	send(func(req *http.Request) *http.Request { return req })
+	require.Len(t, sent, 1)
+	data, err := json.Marshal(sent[0].Answers)
+	require.NoError(t, err)
+	answers := &apiserver.Answers{}
+	require.NoError(t, json.Unmarshal(data, answers))
+	send(func(req *http.Request) *http.Request { return apiserver.WithAnswers(req, answers) })
 }
 
 // TestWebhooksAreNotAsked: a server without a network calls no webhooks (API-399).

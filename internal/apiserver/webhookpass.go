@@ -24,6 +24,8 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	asks, policies := writes && s.asksWebhooks(r), writes && s.needsPolicies(r)
 	online := s.cfg.Webhooks != nil && !again
 	switch {
+	case answers != nil && answers.Ended:
+		return nil, 0, errEnded
 	case answers != nil && (asks || policies || answers.Conversions != nil):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
 	case online && (asks || s.conversionOf(r.resource) != nil):
@@ -57,6 +59,9 @@ func (s *Server) handleOnline(r *request, q *reviews) ([]byte, int, error) {
 		s.mu.Unlock()
 		s.askAll(ctx, q.pending, objs)
 		s.mu.Lock()
+		if ctx.Err() != nil {
+			r.sent.Answers = &Answers{Ended: true} // API-541
+		}
 		if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
 			return nil, 0, apierrors.NewTimeoutError("request did not complete within requested timeout - "+err.Error(), 0)
 		} else if err != nil {
@@ -110,7 +115,12 @@ type Answers struct {
 	Webhooks []*webhookAnswer `json:"webhooks,omitempty"`
 	// Conversions are the objects that conversion webhooks have converted, by what they were asked.
 	Conversions map[string]*converted `json:"conversions,omitempty"`
+	// Ended says that the request ended before all had answered: it took too long, or its client gave up.
+	Ended bool `json:"ended,omitempty"`
 }
+
+// errEnded is the error of a request that is done again and ended the first time.
+var errEnded = errors.New("the request ended before its webhooks answered")
 
 // describe tells webhooks about the options of the request.
 func (r *request) describe(options any, dryRun []string) {

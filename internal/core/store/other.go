@@ -145,10 +145,13 @@ func (s *Store) OnOther(fn func(Table[*plain.Object])) {
 	s.others.added = append(s.others.added, fn)
 }
 
-// tableToWrite returns the table of a kind. It makes that of a kind that is not simulated.
+// tableToWrite returns the table of a kind. It makes that of a kind that is not simulated, except in a dry run (API-540).
 func (s *Store) tableToWrite(kind api.Kind) (anyTable, error) {
 	if t := s.tableNamed(kind); t != nil {
 		return t, nil
+	}
+	if s.dry {
+		return s.emptyTable(kind)
 	}
 	return s.Other(kind)
 }

@@ -100,7 +100,7 @@ func TestOtherKind(t *testing.T) {
 	}
 }
 
-// TestWatchedKind: a watch does not make the table of a kind. What follows new tables sees an object before the watch does.
+// TestWatchedKind: neither a watch nor a dry run makes the table of a kind. What follows new tables sees an object before the watch does.
 func TestWatchedKind(t *testing.T) {
 	w := newFixture(t)
 	var seen []string
@@ -122,6 +122,9 @@ func TestWatchedKind(t *testing.T) {
 	assert.Empty(t, seen, "API-540")
 	_, err = w.Watch("Unknown", store.WatchOptions[api.Object]{}, follow("client"))
 	require.ErrorIs(t, err, api.ErrUnknownKind)
+
+	w.DryRun(func() { made(w, settings("settings")) })
+	assert.Empty(t, seen, "API-540")
 
 	made(w, settings("settings"))
 	assert.Equal(t, []string{"ConfigMap", "controller ADDED default/settings", "client ADDED default/settings", "client ADDED default/settings"}, seen, "API-540")
