@@ -119,34 +119,6 @@ spec:
     spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}`
 )
 
-// startDeployment starts a program with the arguments and the environment that the first container of its Deployment has, and more arguments.
-func (c *cluster) startDeployment(file string, deployment object, args ...string) *program {
-	c.t.Helper()
-	obj, err := c.of(deployment).Get(c.t.Context(), deployment.name, metav1.GetOptions{})
-	require.NoError(c.t, err)
-	containers, _, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
-	require.NoError(c.t, err)
-	container := containers[0].(map[string]any)
-	command := []string{}
-	for _, variable := range container["env"].([]any) {
-		name, _, err := unstructured.NestedString(variable.(map[string]any), "name")
-		require.NoError(c.t, err)
-		value, ok, err := unstructured.NestedString(variable.(map[string]any), "value")
-		require.NoError(c.t, err)
-		if !ok {
-			path, _, err := unstructured.NestedString(variable.(map[string]any), "valueFrom", "fieldRef", "fieldPath")
-			require.NoError(c.t, err)
-			value = c.field(deployment, path) // as if a pod had the name of its Deployment
-		}
-		command = append(command, name+"="+value)
-	}
-	command = append(command, file)
-	for _, arg := range container["args"].([]any) {
-		command = append(command, arg.(string))
-	}
-	return start(c.t, "env", append(command, args...)...)
-}
-
 // ready waits until a program answers that it is ready. Its certificate is its own.
 func ready(t *testing.T, port string) {
 	t.Helper()
