@@ -142,10 +142,10 @@ func TestGatekeeper(t *testing.T) {
 		c.applyFile(manifests)
 		deployment := func(name string) object { return object{"apps/v1", "Deployment", space, "gatekeeper-" + name} }
 		config, certs := c.as(object{"v1", "ServiceAccount", space, "gatekeeper-admin"}), t.TempDir()
-		webhook := c.startDeployment(file, deployment("controller-manager"), "--kubeconfig", config, "--host", "127.0.0.1", "--port", "39545",
-			"--health-addr", "127.0.0.1:39445", "--prometheus-port", "39446", "--cert-dir", certs)
+		webhook := c.startDeployment(file, deployment("controller-manager"), "--kubeconfig", config, "--host", "127.0.0.1", "--port", "19545",
+			"--health-addr", "127.0.0.1:19445", "--prometheus-port", "19446", "--cert-dir", certs)
 		c.mount(object{"v1", "Secret", space, "gatekeeper-webhook-server-cert"}, certs)
-		audit := c.startDeployment(file, deployment("audit"), "--kubeconfig", config, "--health-addr", "127.0.0.1:39447", "--prometheus-port", "39448",
+		audit := c.startDeployment(file, deployment("audit"), "--kubeconfig", config, "--health-addr", "127.0.0.1:19447", "--prometheus-port", "19448",
 			"--cert-dir", certs, "--audit-interval", "2", "--api-cache-dir", t.TempDir(), "--default-wait-for-vapb-generation", "1")
 		c.apply(synced)
 		c.apply(templates)
@@ -207,8 +207,8 @@ func TestGatekeeper(t *testing.T) {
 		c.until(claim("old"), "metadata.name", "gone")
 		c.until(limit, "status.totalViolations", "0")
 		c.until(owned, "status.totalViolations", "0")
-		// Its caches lag.
-		webhook.clean("the object has been modified")
+		// Its caches lag: it does not see at once what it has written to the Secret, which is empty at first.
+		webhook.clean("the object has been modified", "Cert secret is not well-formed, missing ca.crt")
 		audit.clean("the object has been modified")
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", space+"/gatekeeper-webhook-service=127.0.0.1:39545")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", space+"/gatekeeper-webhook-service=127.0.0.1:19545")
 }

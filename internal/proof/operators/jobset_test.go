@@ -60,9 +60,9 @@ apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
 leaderElection: {leaderElect: true, resourceNamespace: `+namespace+`}
 internalCertManagement: {enable: false}
-webhook: {host: 127.0.0.1, port: 39543, certDir: "`+certs+`"}
-metrics: {bindAddress: "127.0.0.1:39443", certDir: "`+certs+`"}
-health: {healthProbeBindAddress: "127.0.0.1:39081"}`))
+webhook: {host: 127.0.0.1, port: 19543, certDir: "`+certs+`"}
+metrics: {bindAddress: "127.0.0.1:19443", certDir: "`+certs+`"}
+health: {healthProbeBindAddress: "127.0.0.1:19081"}`))
 		c.apply(jobSet)
 		set := object{"jobset.x-k8s.io/v1alpha2", "JobSet", "default", "training"}
 		require.Equal(t, "All", c.field(set, "spec.successPolicy.operator"))
@@ -83,7 +83,7 @@ health: {healthProbeBindAddress: "127.0.0.1:39081"}`))
 		c.none("v1", "PersistentVolumeClaim", "default")
 		c.until(volume(name), "metadata.name", "gone")
 		p.clean(`jobsets.jobset.x-k8s.io \"training\" not found`) // it writes the status of a JobSet that it does not know to be gone
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "jobset-system/jobset-webhook-service=127.0.0.1:39543")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "jobset-system/jobset-webhook-service=127.0.0.1:19543")
 }
 
 // certificate returns a directory with a certificate for servers with that name, and its authority.

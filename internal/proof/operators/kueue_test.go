@@ -70,9 +70,9 @@ namespace: `+namespace+`
 leaderElection: {leaderElect: true, resourceName: c1f6bfd2.kueue.x-k8s.io, resourceNamespace: `+namespace+`,
   resourceLock: leases, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}
 internalCertManagement: {enable: true, webhookServiceName: kueue-webhook-service, webhookSecretName: kueue-webhook-server-cert}
-webhook: {host: 127.0.0.1, port: 39543, certDir: "`+certs+`"}
-metrics: {bindAddress: "127.0.0.1:39443"}
-health: {healthProbeBindAddress: "127.0.0.1:39081"}
+webhook: {host: 127.0.0.1, port: 19543, certDir: "`+certs+`"}
+metrics: {bindAddress: "127.0.0.1:19443"}
+health: {healthProbeBindAddress: "127.0.0.1:19081"}
 integrations: {frameworks: [batch/job]}
 featureGates: {VisibilityOnDemand: false}`))
 		c.mount(object{"v1", "Secret", namespace, "kueue-webhook-server-cert"}, certs)
@@ -100,5 +100,5 @@ featureGates: {VisibilityOnDemand: false}`))
 		c.until(queue, "status.admittedWorkloads", "0")
 		require.Len(t, c.names("kueue.x-k8s.io/v1beta2", "Workload", "default"), 2)
 		p.clean(append(secretMade, "Provisioning Requests not supported")...) // no cluster-autoscaler
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "kueue-system/kueue-webhook-service=127.0.0.1:39543")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "kueue-system/kueue-webhook-service=127.0.0.1:19543")
 }

@@ -149,16 +149,16 @@ func TestKyverno(t *testing.T) {
 		deployment := func(name string) object { return object{"apps/v1", "Deployment", space, "kyverno-" + name} }
 		programs := []*program{
 			c.startDeployment(files["kyverno"], deployment("admission-controller"), "--kubeconfig", c.config, "--webhookServerHost", "127.0.0.1",
-				"--webhookServerPort", "39543", "--metricsPort", "39441", "--controllerRuntimeMetricsAddress", "0", "--loggingFormat", "json"),
+				"--webhookServerPort", "19543", "--metricsPort", "19441", "--controllerRuntimeMetricsAddress", "0", "--loggingFormat", "json"),
 			c.startDeployment(files["background-controller"], deployment("background-controller"), "--kubeconfig", c.config,
-				"--metricsPort", "39442", "--controllerRuntimeMetricsAddress", "0", "--loggingFormat", "json"),
-			c.startDeployment(files["cleanup-controller"], deployment("cleanup-controller"), "--kubeconfig", c.config, "--cleanupServerPort", "39544",
-				"--metricsPort", "39443", "--ttlReconciliationInterval", "1s", "--loggingFormat", "json"),
-			c.startDeployment(files["reports-controller"], deployment("reports-controller"), "--kubeconfig", c.config, "--metricsPort", "39444",
+				"--metricsPort", "19442", "--controllerRuntimeMetricsAddress", "0", "--loggingFormat", "json"),
+			c.startDeployment(files["cleanup-controller"], deployment("cleanup-controller"), "--kubeconfig", c.config, "--cleanupServerPort", "19544",
+				"--metricsPort", "19443", "--ttlReconciliationInterval", "1s", "--loggingFormat", "json"),
+			c.startDeployment(files["reports-controller"], deployment("reports-controller"), "--kubeconfig", c.config, "--metricsPort", "19444",
 				"--loggingFormat", "json"),
 		}
-		ready(t, "39543") // as the readiness probes of their pods
-		ready(t, "39544")
+		ready(t, "19543") // as the readiness probes of their pods
+		ready(t, "19544")
 		c.apply(policies)
 		for name, kind := range map[string]string{"limit-claims": "ValidatingPolicy", "label-claims": "MutatingPolicy", "snapshot-claims": "GeneratingPolicy",
 			"protect-volumes": "ValidatingPolicy"} {
@@ -200,5 +200,5 @@ func TestKyverno(t *testing.T) {
 			// It makes the Lease at its first start. Each change of a claim makes its workers write the same snapshot, several at once.
 			p.clean(`kyverno-health\" not found`, "the object has been modified", `volumesnapshots.snapshot.storage.k8s.io \"data-db-0\"`)
 		}
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", space+"/kyverno-svc=127.0.0.1:39543", "--service", space+"/kyverno-cleanup-controller=127.0.0.1:39544")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", space+"/kyverno-svc=127.0.0.1:19543", "--service", space+"/kyverno-cleanup-controller=127.0.0.1:19544")
 }

@@ -43,9 +43,9 @@ apiVersion: config.lws.x-k8s.io/v1alpha1
 kind: Configuration
 leaderElection: {leaderElect: true, resourceNamespace: `+namespace+`}
 internalCertManagement: {enable: false}
-webhook: {host: 127.0.0.1, port: 39543, certDir: "`+certs+`"}
-metrics: {bindAddress: "127.0.0.1:39443"}
-health: {healthProbeBindAddress: "127.0.0.1:39081"}`))
+webhook: {host: 127.0.0.1, port: 19543, certDir: "`+certs+`"}
+metrics: {bindAddress: "127.0.0.1:19443"}
+health: {healthProbeBindAddress: "127.0.0.1:19081"}`))
 		c.apply(leaderWorkerSet)
 		set := object{"leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "default", "serving"}
 		c.until(set, "status.readyReplicas", "2")
@@ -55,5 +55,5 @@ health: {healthProbeBindAddress: "127.0.0.1:39081"}`))
 		p.clean()
 		c.delete(set)
 		c.none("v1", "Pod", "default")
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "lws-system/lws-webhook-service=127.0.0.1:39543")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", "lws-system/lws-webhook-service=127.0.0.1:19543")
 }

@@ -42,7 +42,7 @@ func TestPrometheus(t *testing.T) {
 	inModes(t, func(t *testing.T, c *cluster) {
 		c.applyFile(manifests)
 		c.replace(object{"apps/v1", "Deployment", "default", "prometheus-operator"})
-		p := start(t, "env", "KUBECONFIG="+c.config, file, "--web.listen-address", "127.0.0.1:39444")
+		p := start(t, "env", "KUBECONFIG="+c.config, file, "--web.listen-address", "127.0.0.1:19444")
 		c.apply(monitored)
 		prometheus := object{"monitoring.coreos.com/v1", "Prometheus", "default", "persisted"}
 		set := object{"apps/v1", "StatefulSet", "default", "prometheus-persisted"}
