@@ -28,7 +28,8 @@ spec:
       spec: {accessModes: [ReadWriteOnce], storageClassName: ssd, resources: {requests: {storage: 1Gi}}}`
 
 // TestElasticsearch: Elastic Cloud on Kubernetes runs Elasticsearch as a StatefulSet with claims. To make them larger, it changes the claims, deletes
-// the StatefulSet without its pods, and creates it again. The claims go with the Elasticsearch.
+// the StatefulSet without its pods, and creates it again. The claims go with the Elasticsearch. Time passes as in reality: a reconciliation that has
+// begun before that creates the StatefulSet once more, and if all claims went at once, it would get new ones, which nothing deletes.
 func TestElasticsearch(t *testing.T) {
 	const module = "github.com/elastic/cloud-on-k8s/v3"
 	file := build(t, "eck", module+"/cmd")
@@ -58,5 +59,5 @@ func TestElasticsearch(t *testing.T) {
 		c.none("v1", "PersistentVolume", "")
 		// Its containers do not run, and it reads what it has deleted.
 		p.clean("elasticsearch client failed for https://search-es-", `"search\" not found`, `Secret \"search-es-internal-users\" not found`)
-	}, "--nodes", "n1,n2", "--driver", "disk.example.com")
+	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--time", "1x")
 }
