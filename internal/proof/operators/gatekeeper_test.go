@@ -207,8 +207,8 @@ func TestGatekeeper(t *testing.T) {
 		c.until(claim("old"), "metadata.name", "gone")
 		c.until(limit, "status.totalViolations", "0")
 		c.until(owned, "status.totalViolations", "0")
-		// Its caches lag: it does not see at once what it has written to the Secret, which is empty at first.
-		webhook.clean("the object has been modified", "Cert secret is not well-formed, missing ca.crt")
-		audit.clean("the object has been modified")
+		// Its caches lag: it does not see at once what it has created, nor what it has written to the Secret, which is empty at first.
+		webhook.clean("the object has been modified", "already exists", "Cert secret is not well-formed, missing ca.crt")
+		audit.clean("the object has been modified", "already exists")
 	}, "--nodes", "n1,n2", "--driver", "disk.example.com", "--service", space+"/gatekeeper-webhook-service=127.0.0.1:19545")
 }
