@@ -44,7 +44,10 @@ func Fields(names ...string) Path {
 // Read reads a path. A key in brackets needs no quotes: .a[b.c].
 func Read(text string) (Path, error) { return read(text, false) }
 
-// read reads a path. exact says that it is one of kubectl, in which a key in brackets has single quotes.
+// ReadExact reads a path of kubectl: a key in brackets has single quotes.
+func ReadExact(text string) (Path, error) { return read(text, true) }
+
+// read is Read, or ReadExact if exact.
 func read(text string, exact bool) (Path, error) {
 	p := Path{text: text}
 	rest := text

@@ -109,7 +109,7 @@ func relaxedPath(text string) (jsonpath.Path, string, error) {
 	if strings.ContainsAny(inner, "{}") || inner == "." {
 		return jsonpath.Path{}, "", errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
 	}
-	p, err := jsonpath.Read(inner)
+	p, err := jsonpath.ReadExact(inner)
 	return p, "{" + inner + "}", err
 }
 
@@ -155,7 +155,10 @@ func customColumns(spec string, noHeaders bool) (printer, error) {
 			doc := jsonpath.Of(obj)
 			cells := make([]string, len(paths))
 			for i, p := range paths {
-				found := p.Find(doc)
+				found, err := p.Select(doc)
+				if err != nil {
+					return Refusal{err}
+				}
 				texts := make([]string, len(found))
 				for j, v := range found {
 					texts[j] = fmt.Sprint(v)
@@ -174,12 +177,15 @@ func customColumns(spec string, noHeaders bool) (printer, error) {
 func jsonPathPrinter(template string, asJSON, single bool) (printer, error) {
 	if asJSON {
 		inner := strings.TrimSuffix(strings.TrimPrefix(template, "{"), "}")
-		p, err := jsonpath.Read(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
+		p, err := jsonpath.ReadExact(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
 		if err != nil {
 			return nil, err
 		}
 		return func(r *runner, objs []api.Object) error {
-			found := p.Find(shownOf(objs, single))
+			found, err := p.Select(shownOf(objs, single))
+			if err != nil {
+				return errExecuting(template, err)
+			}
 			if found == nil {
 				found = []any{}
 			}
@@ -195,9 +201,14 @@ func jsonPathPrinter(template string, asJSON, single bool) (printer, error) {
 	return func(r *runner, objs []api.Object) error {
 		text, err := read(shownOf(objs, single))
 		if err != nil {
-			return Refusal{fmt.Errorf("error executing jsonpath %q: Error executing template: %w", template, err)}
+			return errExecuting(template, err)
 		}
 		r.printf("%s", text)
 		return nil
 	}, nil
+}
+
+// errExecuting is the error of a template that fails.
+func errExecuting(template string, err error) error {
+	return Refusal{fmt.Errorf("error executing jsonpath %q: Error executing template: %w", template, err)}
 }

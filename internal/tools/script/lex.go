@@ -16,7 +16,7 @@ type piece struct {
 }
 
 // words splits a line at blanks. Text in single quotes is literal, ” being one quote in it; in double quotes a backslash
-// escapes, and variables count. A # where a word would begin starts a comment.
+// escapes " and \, and stays before anything else, as in a shell; variables count. A # where a word would begin starts a comment.
 func words(line string) ([]word, error) {
 	var all []word
 	var current word
@@ -84,12 +84,13 @@ func singleQuoted(line string, i int, text *strings.Builder) (int, error) {
 	return 0, errors.New("unclosed single quote; write '' for a quote in quoted text")
 }
 
+// doubleQuoted is singleQuoted for double quotes.
 func doubleQuoted(line string, i int, text *strings.Builder) (int, error) {
 	for i++; i < len(line); i++ {
 		switch c := line[i]; {
 		case c == '"':
 			return i, nil
-		case c == '\\' && i+1 < len(line):
+		case c == '\\' && i+1 < len(line) && (line[i+1] == '"' || line[i+1] == '\\'):
 			i++
 			text.WriteByte(line[i])
 		default:
