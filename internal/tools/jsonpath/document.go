@@ -238,22 +238,38 @@ func fieldsOf(t reflect.Type) map[string]jsonField {
 		return known.(map[string]jsonField)
 	}
 	fields := make(map[string]jsonField)
-	for _, f := range reflect.VisibleFields(t) {
+	addFields(fields, t, nil)
+	known, _ := structs.LoadOrStore(t, fields)
+	return known.(map[string]jsonField)
+}
+
+// addFields adds the fields of a struct at an index of another one. Those of an embedded struct that has a name in JSON are below that name.
+func addFields(fields map[string]jsonField, t reflect.Type, at []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clip(at), i)
 		tag := f.Tag.Get("json")
 		name, options, _ := strings.Cut(tag, ",")
-		if !f.IsExported() || tag == "-" || f.Anonymous && name == "" {
+		switch {
+		case tag == "-":
 			continue
-		}
-		if name == "" {
+		case f.Anonymous && name == "":
+			embedded := f.Type
+			if embedded.Kind() == reflect.Pointer {
+				embedded = embedded.Elem()
+			}
+			addFields(fields, embedded, index)
+			continue
+		case !f.IsExported():
+			continue
+		case name == "":
 			name = f.Name
 		}
 		// A field of an embedded struct is hidden by one that is embedded less deeply.
-		if other, ok := fields[name]; !ok || len(f.Index) < len(other.index) {
-			fields[name] = jsonField{f.Index, strings.Contains(options, "omitempty"), strings.Contains(options, "omitzero")}
+		if other, ok := fields[name]; !ok || len(index) < len(other.index) {
+			fields[name] = jsonField{index, strings.Contains(options, "omitempty"), strings.Contains(options, "omitzero")}
 		}
 	}
-	known, _ := structs.LoadOrStore(t, fields)
-	return known.(map[string]jsonField)
 }
 
 var marshalers = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[runtime.Unstructured]()}

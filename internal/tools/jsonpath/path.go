@@ -389,12 +389,14 @@ func within(v any, found []any) []any {
 // clamped returns the elements of a list that an index or a slice selects. A negative index counts from the end.
 func (s pathStep) clamped(list []any) []any {
 	if s.kind == 'i' {
-		if i := s.index; i >= 0 && i < len(list) {
-			return list[i : i+1]
-		} else if i < 0 && -i <= len(list) {
-			return list[len(list)+i:][:1]
+		i := s.index
+		if i < 0 {
+			i += len(list)
 		}
-		return nil
+		if i < 0 || i >= len(list) {
+			return nil
+		}
+		return list[i : i+1]
 	}
 	from, to, step := s.bounds(len(list))
 	var found []any
@@ -415,7 +417,7 @@ func (s pathStep) bounds(count int) (from, to, step int) {
 			*at += count
 		}
 	}
-	return from, to, step
+	return from, to, min(step, count+1)
 }
 
 // cut returns the elements of a list that an index or a slice selects as in kubectl, nil for an empty slice.
