@@ -78,7 +78,7 @@ func TestOverlapBehindSockets(t *testing.T) {
 		for _, bugs := range [][]testdriver.Bug{{tt.bug}, nil} {
 			d := testdriver.New(bugs...)
 			cfg := configBehindSockets(t, d)
-			d.Slow, cfg.Replay = 20*time.Millisecond, tt.replay
+			d.Slow, cfg.Replay = 100*time.Millisecond, tt.replay
 			report, err := Check(cfg)
 			require.NoError(t, err)
 			require.Len(t, report.Findings, len(bugs), "%v %s", bugs, tt.replay)
