@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -32,7 +31,7 @@ func newWorkloads(r *run) *workloads {
 		o.claims[api.KeyOf(claim)] = claim
 	}
 	for _, pod := range r.Pods.List() {
-		if hasReplacement(pod) && !r.ownerStored(pod) && pod.DeletionTimestamp == nil {
+		if hasReplacement(pod) && r.ownerAssumed(pod) && pod.DeletionTimestamp == nil {
 			o.replaceable[api.KeyOf(pod)] = pod
 		}
 	}
@@ -53,19 +52,11 @@ func hasReplacement(pod *corev1.Pod) bool {
 	return kind == "ReplicaSet" || kind == "StatefulSet"
 }
 
-// ownerStored reports whether the dump has the controller of the pod: then its simulated controller acts.
-func (r *run) ownerStored(pod *corev1.Pod) bool {
+// ownerAssumed reports whether the controller of the pod is assumed to exist, because the dump has nothing of its kind. Otherwise the simulated
+// controller acts, or the garbage collector removes the pod (GC-040).
+func (r *run) ownerAssumed(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	key := api.Key(pod.Namespace, ref.Name)
-	switch ref.Kind {
-	case "ReplicaSet":
-		set, err := volsim.Get[*appsv1.ReplicaSet](r.Cluster.Cluster, key)
-		return err == nil && set.UID == ref.UID
-	case "StatefulSet":
-		set, err := volsim.Get[*appsv1.StatefulSet](r.Cluster.Cluster, key)
-		return err == nil && set.UID == ref.UID
-	}
-	return false
+	return internals.Engine(r.Cluster.Cluster).Store().OwnerAssumed(api.Kind(ref.Kind+".apps"), ref.UID)
 }
 
 // replace acts as ReplicaSets and StatefulSets: a ReplicaSet creates another pod as soon as one is being deleted, a StatefulSet one of the

@@ -172,9 +172,10 @@ func findOption(w string, options []option) (o *option, value string, hasValue b
 		}
 		return nil, "", false
 	}
+	letters, ok := strings.CutPrefix(w, "-")
 	for i := range options {
-		if short := options[i].short; short != "" && strings.HasPrefix(w[1:], short) {
-			value = w[1+len(short):]
+		if short := options[i].short; ok && short != "" && strings.HasPrefix(letters, short) {
+			value = letters[len(short):]
 			if value != "" && !options[i].value {
 				return nil, "", false
 			}
