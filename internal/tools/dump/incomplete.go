@@ -1,12 +1,14 @@
 package dump
 
 import (
+	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
@@ -14,39 +16,57 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// workloads are the kinds whose controllers create objects, each after the kind of these objects. status returns whether a controller has
-// seen the workload, and how many objects it then had.
+// foundWorkload is what decides whether the controller of a workload can act.
+type foundWorkload struct {
+	selector *metav1.LabelSelector
+	template corev1.PodTemplateSpec
+	number   *int32 // of pods, where the controller needs it: replicas or parallelism
+	observed bool   // a controller has seen the workload
+	children int    // how many objects it then had
+}
+
+// workloads are the kinds whose controllers create objects, each after the kind of these objects.
 var workloads = []struct {
-	kind   api.Kind
-	status func(obj api.Object) (observed bool, children int)
+	kind api.Kind
+	read func(obj api.Object) foundWorkload
 }{
-	{"ReplicaSet.apps", func(obj api.Object) (bool, int) {
+	{"ReplicaSet.apps", func(obj api.Object) foundWorkload {
 		set := as[appsv1.ReplicaSet](obj)
-		return set.Status.ObservedGeneration > 0, int(set.Status.Replicas)
+		return foundWorkload{set.Spec.Selector, set.Spec.Template, set.Spec.Replicas, set.Status.ObservedGeneration > 0, int(set.Status.Replicas)}
 	}},
-	{"ReplicationController", func(obj api.Object) (bool, int) {
+	{"ReplicationController", func(obj api.Object) foundWorkload {
 		rc := as[corev1.ReplicationController](obj)
-		return rc.Status.ObservedGeneration > 0, int(rc.Status.Replicas)
+		template := *cmp.Or(rc.Spec.Template, &corev1.PodTemplateSpec{})
+		return foundWorkload{&metav1.LabelSelector{MatchLabels: rc.Spec.Selector}, template, rc.Spec.Replicas, rc.Status.ObservedGeneration > 0, int(rc.Status.Replicas)}
 	}},
-	{"StatefulSet.apps", func(obj api.Object) (bool, int) {
+	{"StatefulSet.apps", func(obj api.Object) foundWorkload {
 		set := as[appsv1.StatefulSet](obj)
-		return set.Status.ObservedGeneration > 0, int(set.Status.Replicas)
+		return foundWorkload{set.Spec.Selector, set.Spec.Template, cmp.Or(set.Spec.Replicas, new(int32)), set.Status.ObservedGeneration > 0, int(set.Status.Replicas)}
 	}},
-	{"DaemonSet.apps", func(obj api.Object) (bool, int) {
+	{"DaemonSet.apps", func(obj api.Object) foundWorkload {
 		set := as[appsv1.DaemonSet](obj)
-		return set.Status.ObservedGeneration > 0, int(set.Status.CurrentNumberScheduled)
+		return foundWorkload{set.Spec.Selector, set.Spec.Template, new(int32), set.Status.ObservedGeneration > 0, int(set.Status.CurrentNumberScheduled)}
 	}},
-	{"Job.batch", func(obj api.Object) (bool, int) {
+	{"Job.batch", func(obj api.Object) foundWorkload {
 		job := as[batchv1.Job](obj)
-		return job.Status.StartTime != nil, int(job.Status.Active)
+		selector := cmp.Or(job.Spec.Selector, &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels})
+		return foundWorkload{selector, job.Spec.Template, cmp.Or(job.Spec.Parallelism, new(int32)), job.Status.StartTime != nil, int(job.Status.Active)}
 	}},
-	{"Deployment.apps", func(obj api.Object) (bool, int) {
-		return as[appsv1.Deployment](obj).Status.ObservedGeneration > 0, 1
+	{"Deployment.apps", func(obj api.Object) foundWorkload {
+		d := as[appsv1.Deployment](obj)
+		return foundWorkload{d.Spec.Selector, d.Spec.Template, d.Spec.Replicas, d.Status.ObservedGeneration > 0, 1}
 	}},
 }
 
-// removeIncomplete moves workloads to the ignored objects if the dump lacks objects that they own: their controllers would create them
-// again.
+// valid reports whether the workload has what its controller needs. A dump that somebody has edited may lack it, and pods that do not match their
+// selector would be created again and again.
+func (w foundWorkload) valid() bool {
+	selector, err := metav1.LabelSelectorAsSelector(w.selector)
+	return err == nil && w.number != nil && w.selector != nil && selector.Matches(labels.Set(w.template.Labels))
+}
+
+// removeIncomplete moves workloads to the ignored objects if the dump lacks parts of them, or objects that they own: their controllers would
+// create these again.
 func (d *Dump) removeIncomplete() {
 	for _, w := range workloads {
 		children := map[apitypes.UID]int{}
@@ -61,8 +81,7 @@ func (d *Dump) removeIncomplete() {
 			if api.KindOf(obj) != w.kind {
 				return false
 			}
-			observed, want := w.status(obj)
-			if observed && children[obj.GetUID()] >= want {
+			if found := w.read(obj); found.valid() && found.observed && children[obj.GetUID()] >= found.children {
 				return false
 			}
 			gvk := store.GroupVersionKind(w.kind)

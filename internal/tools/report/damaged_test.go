@@ -75,6 +75,37 @@ func TestOwnerOfOtherNamespace(t *testing.T) {
 	require.NotContains(t, text.String(), "app-1-new")
 }
 
+// TestDamagedWorkloads: workloads without what their controllers need are left out, and their pods explained.
+func TestDamagedWorkloads(t *testing.T) {
+	for name, change := range map[string]func(spec map[string]any){
+		"no selector": func(spec map[string]any) { delete(spec, "selector") },
+		"no replicas": func(spec map[string]any) { delete(spec, "replicas") },
+		"other labels": func(spec map[string]any) {
+			spec["template"] = map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "x"}}}
+		},
+		"a selector of no use": func(spec map[string]any) {
+			spec["selector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "x"}}}
+		},
+	} {
+		objects := objectsIn(t, "testdata/oncall/node-lost.json")
+		for _, obj := range objects {
+			if obj := obj.(map[string]any); obj["kind"] == "ReplicaSet" || obj["kind"] == "Deployment" {
+				change(obj["spec"].(map[string]any))
+			}
+		}
+		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+		require.NoError(t, err)
+		d, err := dump.Read(data)
+		require.NoError(t, err, name)
+		answer, err := report.Explain(d, report.Selection{}, dump.Options{Now: noon}, 5*time.Minute, 0, nil)
+		require.NoError(t, err, name)
+		var text strings.Builder
+		require.NoError(t, answer.WriteText(&text))
+		require.Contains(t, text.String(), "node n1 is NotReady since 2026-03-01T11:57:00Z", name)
+		require.Equal(t, "1 Deployment (apps/v1), 1 ReplicaSet (apps/v1)", report.Ignored(d), name)
+	}
+}
+
 // answers explains a dump, and predicts what a deletion and a drain would do.
 func answers(data []byte, r *rand.Rand) (err error) {
 	defer func() {
