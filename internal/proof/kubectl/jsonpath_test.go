@@ -21,7 +21,7 @@ import (
 
 var templates = flag.Int("templates", 20_000, "how many random jsonpath templates are compared")
 
-// document is what the templates are about.
+// document has the values that the templates select.
 const document = `{
 	"kind": "List", "count": 3, "ok": true, "none": null, "empty": [], "nothing": {},
 	"items": [

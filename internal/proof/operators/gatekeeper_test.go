@@ -58,7 +58,7 @@ spec:
         - expression: "variables.params.labels.all(l, has(variables.anyObject.metadata.labels) && l in variables.anyObject.metadata.labels)"
           messageExpression: "'the labels ' + variables.params.labels.join(', ') + ' are required'"`
 
-	// synced is what Gatekeeper reads for its rules.
+	// synced names the kinds that Gatekeeper reads for its rules.
 	synced = `
 apiVersion: config.gatekeeper.sh/v1alpha1
 kind: Config

@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// foundWorkload is what decides whether the controller of a workload can act.
+// foundWorkload has the parts of a workload that its controller needs.
 type foundWorkload struct {
 	selector *metav1.LabelSelector
 	template corev1.PodTemplateSpec
@@ -58,8 +58,8 @@ var workloads = []struct {
 	}},
 }
 
-// valid reports whether the workload has what its controller needs. A dump that somebody has edited may lack it, and pods that do not match their
-// selector would be created again and again.
+// valid reports whether the controller can act on the workload. A dump that somebody has edited may lack the selector, and a controller whose
+// pods do not match its selector creates pods for ever.
 func (w foundWorkload) valid() bool {
 	selector, err := metav1.LabelSelectorAsSelector(w.selector)
 	return err == nil && w.number != nil && w.selector != nil && selector.Matches(labels.Set(w.template.Labels))

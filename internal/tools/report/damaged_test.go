@@ -27,7 +27,7 @@ var (
 	firstDamage = flag.Uint64("first-damage", 0, "the first seed")
 )
 
-// TestDamagedDumps: dumps that somebody has redacted, cut or edited are explained and changed, or refused in one line. None panics.
+// TestDamagedDumps: a dump that is redacted, cut or edited is explained, or refused in one line. None panics.
 func TestDamagedDumps(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"testdata/*/*.json", "testdata/*/*.yaml", "../../../cmd/volsim/testdata/*.yaml", "../predict/testdata/*/*.yaml"} {
