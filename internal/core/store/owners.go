@@ -66,12 +66,14 @@ var orphansByDefault = map[api.Kind]bool{"ReplicationController": true, "Job.bat
 type loadedOwners struct {
 	kinds map[api.Kind]bool
 	refs  map[types.UID]bool
+	// absent are owners that exist and were not loaded.
+	absent map[types.UID]bool
 }
 
 // noteLoaded records a loaded object and its owners.
 func (s *Store) noteLoaded(kind api.Kind, owners []metav1.OwnerReference) {
 	if s.loaded.kinds == nil {
-		s.loaded = loadedOwners{map[api.Kind]bool{}, map[types.UID]bool{}}
+		s.loaded.kinds, s.loaded.refs = map[api.Kind]bool{}, map[types.UID]bool{}
 	}
 	s.loaded.kinds[kind] = true
 	for i := range owners {
@@ -79,10 +81,18 @@ func (s *Store) noteLoaded(kind api.Kind, owners []metav1.OwnerReference) {
 	}
 }
 
-// OwnerAssumed reports whether an owner is assumed to exist: a loaded object refers to it, and no object of its kind was loaded, so the
+// AssumeOwner says that an owner exists although it is not loaded (GC-040).
+func (s *Store) AssumeOwner(uid types.UID) {
+	if s.loaded.absent == nil {
+		s.loaded.absent = map[types.UID]bool{}
+	}
+	s.loaded.absent[uid] = true
+}
+
+// OwnerAssumed reports whether an owner is assumed to exist: AssumeOwner says so, or a loaded object refers to it, and no object of its kind was loaded, so the
 // source of the objects did not contain that kind (GC-040). Owners of the kinds that volsim always has are never assumed.
 func (s *Store) OwnerAssumed(kind api.Kind, uid types.UID) bool {
-	return s.loaded.refs[uid] && !s.loaded.kinds[kind] && !Simulated(kind) && objkinds.Get(string(kind)) != nil
+	return s.loaded.absent[uid] || s.loaded.refs[uid] && !s.loaded.kinds[kind] && !Simulated(kind) && objkinds.Get(string(kind)) != nil
 }
 
 // distinctOwners returns owners without duplicates, as the API server stores them (API-036). It does not modify owners.

@@ -58,8 +58,8 @@ var workloads = []struct {
 	}},
 }
 
-// valid reports whether the controller can act on the workload. A dump that somebody has edited may lack the selector, and a controller whose
-// pods do not match its selector creates pods for ever.
+// valid reports whether the controller can act on the workload. An edited dump may lack the selector. If the pods of a workload do not match its
+// selector, the controller creates pods for ever.
 func (w foundWorkload) valid() bool {
 	selector, err := metav1.LabelSelectorAsSelector(w.selector)
 	return err == nil && w.number != nil && w.selector != nil && selector.Matches(labels.Set(w.template.Labels))
@@ -84,6 +84,7 @@ func (d *Dump) removeIncomplete() {
 			if found := w.read(obj); found.valid() && found.observed && children[obj.GetUID()] >= found.children {
 				return false
 			}
+			d.leftOut = append(d.leftOut, obj.GetUID())
 			gvk := store.GroupVersionKind(w.kind)
 			d.Ignored[gvk.GroupVersion().String()+" "+gvk.Kind]++
 			return true

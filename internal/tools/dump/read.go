@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/fieldpos"
@@ -44,6 +45,8 @@ type Dump struct {
 	newest  time.Time
 	// stored is set if an object has something that only a cluster writes.
 	stored bool
+	// leftOut are the uids of workloads that are ignored: they own what they own in the cluster.
+	leftOut []types.UID
 	// unknownVolumes and unknownClaims count the objects that are not in the text.
 	unknownVolumes, unknownClaims int
 }

@@ -151,6 +151,9 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 // Continue loads the dump into a new cluster whose configuration Prepare completed. An error about an object is an *[Error].
 func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 	c.Cluster = cluster
+	for _, uid := range c.dump.leftOut {
+		internals.Engine(cluster).Store().AssumeOwner(uid)
+	}
 	c.Evidence.SetRequests(func(key string) int64 {
 		claim, err := c.Claims.Get(key)
 		if err != nil {

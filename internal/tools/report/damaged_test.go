@@ -75,6 +75,31 @@ func TestOwnerOfOtherNamespace(t *testing.T) {
 	require.NotContains(t, text.String(), "app-1-new")
 }
 
+// TestIncompleteWorkload: the pods of a workload that is left out stay, although other workloads of its kind are there (GC-040).
+func TestIncompleteWorkload(t *testing.T) {
+	objects := objectsIn(t, "testdata/oncall/node-lost.json")
+	other := map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": map[string]any{"name": "other", "namespace": "shop", "uid": "other"},
+		"spec": map[string]any{"replicas": 0, "selector": map[string]any{"matchLabels": map[string]any{"app": "other"}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "other"}}}},
+		"status": map[string]any{"observedGeneration": 1, "replicas": 0}}
+	for _, obj := range objects {
+		if obj := obj.(map[string]any); obj["kind"] == "ReplicaSet" {
+			obj["status"].(map[string]any)["replicas"] = 3 // two of its pods are not in the dump
+		}
+	}
+	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": append(objects, other)})
+	require.NoError(t, err)
+	d, err := dump.Read(data)
+	require.NoError(t, err)
+	require.Equal(t, "1 Deployment (apps/v1), 1 ReplicaSet (apps/v1)", report.Ignored(d))
+	answer, err := report.Explain(d, report.Selection{}, dump.Options{Now: noon}, 5*time.Minute, 0, nil)
+	require.NoError(t, err)
+	var text strings.Builder
+	require.NoError(t, answer.WriteText(&text))
+	require.NotContains(t, text.String(), "0s   pod/shop/app-1-x", "GC-040")
+	require.Contains(t, text.String(), "2m5s   pod/shop/app-1-x  is being deleted")
+}
+
 // TestDamagedWorkloads: workloads without what their controllers need are left out, and their pods explained.
 func TestDamagedWorkloads(t *testing.T) {
 	for name, change := range map[string]func(spec map[string]any){
