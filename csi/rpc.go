@@ -284,10 +284,7 @@ func (d *Driver) meet(at int, r rpc) Reply {
 	early.gate.reached(early.done, d.overlapDelay(first.rpc))
 	late := d.start(r, false)
 	// The later call may wait for the earlier one, as it should if both use one lock.
-	select {
-	case <-late.done:
-	case <-time.After(patience):
-	}
+	late.within(patience)
 	if d.calls[first.at].Fault.GivenUp {
 		early.cancel()
 	}
@@ -299,8 +296,20 @@ func (d *Driver) meet(at int, r rpc) Reply {
 	return reply
 }
 
-// patience is the real time that a second call may wait for the first one before that continues.
-const patience = 20 * time.Millisecond
+// patience is the real time, in milliseconds, that a second call may wait for the first one before that continues.
+const patience = 20
+
+// within waits until the call has ended, at most for a number of milliseconds. It waits for each of them anew, so that a call which does not
+// wait for the other one gets its turn on a busy computer, too.
+func (r *running) within(milliseconds int) {
+	for range milliseconds {
+		select {
+		case <-r.done:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
 
 // nameOf returns the name with which a volume was created, or the volume itself if it is not known.
 func (d *Driver) nameOf(volume string) string {
