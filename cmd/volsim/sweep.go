@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/explore"
 	"github.com/volsim/volsim/internal/tools/script"
 )
@@ -248,7 +249,11 @@ func runShard(sweep *explore.Sweep, shard, workers int, read func() (*explore.Sc
 // runSeed runs one seed. It returns a panic of the run as an error with the seed, so that other runs continue.
 func runSeed(script *explore.Script, seed int64) (report explore.Report, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if p, ok := r.(*engine.Panic); ok {
+			r = p.Value
+		}
+		if r != nil {
 			err = fmt.Errorf("run with seed %d panicked: %v", seed, r)
 		}
 	}()

@@ -1,6 +1,10 @@
 package engine
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/volsim/volsim/internal/core/guard"
+)
 
 // coroutine runs the events of the engine one after the other, and the processes that begin in them, as plain calls. A process that waits
 // blocks its coroutine, so another coroutine takes over with the next event. When the process is due again, that one hands control back
@@ -81,9 +85,9 @@ func (e *Engine) coroutine() *coroutine {
 // resume lets the coroutine run until it hands control back. A panic on it becomes one here.
 func (co *coroutine) resume(e *Engine) {
 	co.next()
-	if value := e.panicked; value != nil {
+	if p := e.panicked; p != nil {
 		e.panicked = nil
-		panic(value)
+		panic(p)
 	}
 }
 
@@ -91,7 +95,7 @@ func (co *coroutine) resume(e *Engine) {
 func (co *coroutine) goesOn() (goesOn bool) {
 	defer func() {
 		if value := recover(); value != nil {
-			co.engine.panicked = value
+			co.engine.panicked = panicOf(value, guard.Stack(goesOnName))
 			goesOn = co.rest(nil)
 		}
 	}()
@@ -156,7 +160,7 @@ func (co *coroutine) continued(p *Process) (goesOn bool, onto *coroutine) {
 	e := co.engine
 	defer func() {
 		if value := recover(); value != nil {
-			e.panicked = value
+			e.panicked = panicOf(value, guard.Stack(continuedName))
 		}
 	}()
 	for {

@@ -41,7 +41,7 @@ func TestSharedCoroutines(t *testing.T) {
 			a.After(time.Second, "broken", func(*engine.Process) { panic("broken invariant") })
 		})
 		value := func() (value any) {
-			defer func() { value = recover() }()
+			defer func() { value = processPanic(recover()) }()
 			e.Advance(time.Minute)
 			return nil
 		}()

@@ -91,7 +91,7 @@ type Engine struct {
 	host     *coroutine  // coroutine of the event's task
 	resumed  *Process    // process that continues at the end of the task
 	onto     *coroutine  // that goes on next
-	panicked any         // value of a panic on a coroutine, on its way to the one who resumed it
+	panicked *Panic      // a panic on a coroutine, on its way to the one who resumed it
 	left     *Remains
 	lent     bool       // left serves other engines, too
 	kept     int        // how many of them outlast a run

@@ -1,6 +1,39 @@
 package engine
 
-import "github.com/volsim/volsim/internal/core/guard"
+import (
+	"fmt"
+
+	"github.com/volsim/volsim/internal/core/guard"
+)
+
+// Panic is what the function that runs the engine panics with if a process does, other than an operation: the value with the stack of the
+// process, which has another one than that function. The engine can go on.
+type Panic struct {
+	Value any
+	Stack string // as in PanicError
+}
+
+// Error is the value and the stack, as the runtime prints them of a program that ends.
+func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+
+// Unwrap is the value, if it is an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// panicOf is a panic with its value and stack. One that goes from one coroutine to another keeps its stack.
+func panicOf(value any, stack string) *Panic {
+	if p, ok := value.(*Panic); ok {
+		return p
+	}
+	return &Panic{value, stack}
+}
+
+const (
+	goesOnName    = "github.com/volsim/volsim/internal/core/engine.(*coroutine).goesOn"
+	continuedName = "github.com/volsim/volsim/internal/core/engine.(*coroutine).continued"
+)
 
 // PanicError reports that an operation panicked (BIND-095).
 type PanicError struct {

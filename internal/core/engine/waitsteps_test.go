@@ -397,7 +397,7 @@ func TestWaitThenPanics(t *testing.T) {
 		a.After(2*time.Second, "later", func(*engine.Process) { ran = true })
 	})
 	value := func() (value any) {
-		defer func() { value = recover() }()
+		defer func() { value = processPanic(recover()) }()
 		e.Advance(time.Minute)
 		return nil
 	}()
