@@ -145,12 +145,15 @@ func (c *Cluster) Now() time.Time { return c.engine.Now() }
 // Step advances the time to the next event and runs it. It returns false if there is none.
 func (c *Cluster) Step() bool { return c.engine.Step() }
 
-// Advance runs everything that is due within d, including its end, and advances the time by d. A negative d is an error.
+// Advance runs everything that is due within d, including its end, and advances the time by d. A negative d is an error. So are events at one
+// time that never end, such as two controllers that undo each other's writes: the time stays there, and the error lists the pending work.
 func (c *Cluster) Advance(d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("advance %v: time does not run backwards; give zero or more", d)
 	}
-	c.engine.Advance(d)
+	if err := c.engine.Advance(d); err != nil {
+		return fmt.Errorf("advance %v: %w", d, err)
+	}
 	return nil
 }
 

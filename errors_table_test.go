@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -446,6 +447,16 @@ var badCalls = []refusal{
 	{"API-030.VAC", "a patch of a status where there is none", func(c *volsim.Cluster) error {
 		return c.PatchStatus(goodAttributes("gold"), "{}")
 	}, notFound, "the server could not find the requested resource"},
+	{"WORK-021", "loading a set without a selector", func(c *volsim.Cluster) error {
+		return c.Load(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	}, invalid, "spec.selector R; spec.template.metadata.labels I"},
+	{"WORK-021", "loading a set with a selector of others", func(c *volsim.Cluster) error {
+		return c.Load(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}})
+	}, invalid, "spec.template.metadata.labels I"},
+	{"RS-061", "loading a negative number", func(c *volsim.Cluster) error {
+		return c.Load(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(-1))}})
+	}, invalid, "spec.replicas I; spec.selector R; spec.template.metadata.labels I"},
 	{"API-032", "loading a bad name", func(c *volsim.Cluster) error { return c.Load(goodVolume("A")) }, invalid, "metadata.name I"},
 	{"API-034", "loading a dot in a namespace", func(c *volsim.Cluster) error {
 		return c.Load(&pvcType{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "a.b"}})

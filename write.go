@@ -185,7 +185,7 @@ func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) error {
 }
 
 // Load stores objects unchanged, with status, uid, timestamps and finalizers, for example from a dump of another cluster. It replaces an
-// object of the same name. It does not validate more than names.
+// object of the same name. It validates names, and what controllers cannot do without, such as the selector of a Deployment; nothing else.
 func (c *Cluster) Load(objs ...api.Object) error {
 	sent := make([]api.Object, len(objs))
 	for i, obj := range objs {

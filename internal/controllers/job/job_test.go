@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,41 @@ func newFixture(t *testing.T, cfg engine.Config) fixture {
 	_, err = job.NewTTL(f.Engine, jobs)
 	f.OK(err)
 	return f
+}
+
+// JOB-081: an update requires the labels with a prefix only if the Job has both.
+func TestLabelsOfOlderVersions(t *testing.T) {
+	older := func(j *batchv1.Job) {
+		j.UID = "u"
+		j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller-uid": "u"}}
+		j.Spec.Template.Labels = map[string]string{"controller-uid": "u", "job-name": "work"}
+	}
+	for _, row := range []struct {
+		rule  string
+		edit  func(*batchv1.Job)
+		patch string
+		want  string
+	}{
+		{"JOB-081", older, `{"spec":{"parallelism":0}}`, ""},
+		{"JOB-081", func(j *batchv1.Job) {
+			older(j)
+			delete(j.Spec.Template.Labels, "job-name")
+		}, `{"spec":{"parallelism":0}}`, "spec.template.metadata.labels[job-name]: Required value"},
+		{"JOB-081", func(j *batchv1.Job) {
+			older(j)
+			j.Spec.Template.Labels[batchv1.JobNameLabel], j.Spec.Template.Labels[batchv1.ControllerUidLabel] = "work", "other"
+		}, `{"spec":{"parallelism":0}}`, "spec.template.metadata.labels[batch.kubernetes.io/controller-uid]: Invalid value"},
+	} {
+		f := newFixture(t, engine.Config{})
+		_, err := f.Store().Load(newJob(row.edit))
+		require.NoError(t, err, row.rule)
+		_, err = f.Store().Patch(job.Kind, "default/work", []byte(row.patch), api.Main)
+		if row.want == "" {
+			require.NoError(t, err, row.rule)
+		} else {
+			require.ErrorContains(t, err, row.want, row.rule)
+		}
+	}
 }
 
 // newJob is Job default/work.

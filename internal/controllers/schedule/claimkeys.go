@@ -14,14 +14,13 @@ type claimKeys []string
 func claimKeysOf(pod *corev1.Pod) claimKeys {
 	var keys claimKeys
 	for i := range pod.Spec.Volumes {
-		name := objects.ClaimOf(pod, &pod.Spec.Volumes[i])
-		if name == "" {
+		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim == nil && v.Ephemeral == nil {
 			continue
 		}
 		if keys == nil {
 			keys = make(claimKeys, len(pod.Spec.Volumes))
 		}
-		keys[i] = api.Key(pod.Namespace, name)
+		keys[i] = api.Key(pod.Namespace, objects.ClaimOf(pod, &pod.Spec.Volumes[i]))
 	}
 	return keys
 }

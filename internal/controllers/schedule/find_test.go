@@ -188,6 +188,8 @@ func TestFindNode(t *testing.T) {
 			with(fake.Pod("p"), inline(gce("d", true))), "n2"},
 
 		{"SCHED-200", "a claim that waits has no zone", objs{n1, waitClass("x"), waitingClaim("c", "1Gi")}, pod, "n1"},
+		{"SCHED-200", "a claim without a name does not exist", objs{n1}, fake.Pod("p", fake.Claims("")),
+			`0/1 nodes are available: persistentvolumeclaim "" not found. not found`},
 		{"SCHED-201", "labels that say nothing",
 			objs{fake.Node("n1", fake.Labels(gaZone, "z9")), boundClaim("c", "pv"), fake.Volume("pv", "1Gi", fake.Labels(gaZone, "z1__"))},
 			pod, "n1"},

@@ -219,6 +219,18 @@ func TestStuck(t *testing.T) {
 			want: "10001 events passed at one instant; pending: a: queue spin with 1 keys at +0s",
 		},
 		{
+			name:  "time does not pass",
+			cause: engine.Livelock,
+			start: func(a *engine.Actor) {
+				q := a.NewQueue(engine.QueueConfig{Name: "spin", Limiter: engine.NewLimiter(0, 0, 0, 0),
+					Sync: func(*engine.Process, string) error { return errors.New("again") }})
+				a.After(time.Second, "begin", func(*engine.Process) { q.Add("k") })
+			},
+			run:  func(e *engine.Engine) error { return e.Advance(time.Minute) },
+			want: "10001 events passed at one instant; pending: a: queue spin with 1 keys at +1s",
+			at:   time.Second,
+		},
+		{
 			name:  "nothing is left",
 			cause: engine.NothingLeft,
 			start: func(a *engine.Actor) { a.After(time.Second, "only", func(*engine.Process) {}) },

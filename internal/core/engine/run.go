@@ -28,17 +28,16 @@ func (e *Engine) single(limit time.Duration) (ran bool) {
 
 const forever = time.Duration(1<<63 - 1)
 
-// Advance runs everything due within d, the end included; the clock then reads now+d. A negative d does nothing.
-func (e *Engine) Advance(d time.Duration) {
+// Advance runs everything due within d, the end included; the clock then reads now+d. A negative d does nothing. It returns a *StuckError when
+// too many events run at one instant: then the clock stays there.
+func (e *Engine) Advance(d time.Duration) error {
 	if d < 0 {
-		return
+		return nil
 	}
-	end := e.in(d)
-	e.beginRun(Advancing, end)
-	e.carry(func() bool { return e.next(end) })
-	e.endsAt(end)
-	e.release()
-	e.returns()
+	return e.drain(Advancing, d, func(run *drain) {
+		run.passes = true
+		e.carry(run.next)
+	})
 }
 
 // Settle runs events until only background work is left: periodic loops that would find nothing new. It returns a *StuckError when limit

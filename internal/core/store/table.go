@@ -175,6 +175,11 @@ func (t *table[T]) Load(obj T) (T, error) {
 	if t.strategy.Defaults != nil {
 		t.strategy.Defaults(obj)
 	}
+	if t.strategy.ValidateLoad != nil {
+		if errs := t.strategy.ValidateLoad(obj); len(errs) > 0 {
+			return none, t.invalid(meta.Name, errs)
+		}
+	}
 	t.store.noteLoaded(t.resource.kind, meta.OwnerReferences)
 	key := api.Key(meta.Namespace, meta.Name)
 	if meta.UID == "" {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,13 +41,23 @@ var jobRules = typedRules[*batchv1.Job]{
 		defaultFailurePolicy(spec.PodFailurePolicy)
 		defaultTemplate(&spec.Template)
 	},
-	validate:       validateJob,
-	validateUpdate: validateJobUpdate,
+	validate:    func(job *batchv1.Job) field.ErrorList { return validateJob(job, true) },
+	wholeUpdate: true,
+	validateUpdate: func(job, old *batchv1.Job) field.ErrorList {
+		return append(validateJob(job, hasPrefixedLabels(old)), validateJobUpdate(job, old)...)
+	},
 }
 
 // Job adds the rules of Jobs.
 func Job(s Of[*plain.Object]) Of[*plain.Object] {
 	s = jobRules.Add(s)
+	loaded := s.ValidateLoad
+	s.ValidateLoad = func(obj *plain.Object) field.ErrorList {
+		// Its controller finds the pods of a Job by their owner, so a dump may lack selector and labels.
+		return slices.DeleteFunc(loaded(obj), func(err *field.Error) bool {
+			return err.Field == "spec.selector" || strings.HasPrefix(err.Field, "spec.template.metadata.labels")
+		})
+	}
 	create := s.PrepareCreate
 	s.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
 		create(obj, now)
@@ -102,12 +113,22 @@ func jobLabels(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name, batchv1.ControllerUidLabel: string(job.UID), "job-name": job.Name, "controller-uid": string(job.UID)}
 }
 
-// validateJob validates a Job (JOB-083).
-func validateJob(job *batchv1.Job) field.ErrorList {
+// prefixedLabels are the names of labels that Kubernetes up to 1.26 did not generate (JOB-081).
+var prefixedLabels = []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel}
+
+func hasPrefixedLabels(job *batchv1.Job) bool {
+	return !slices.ContainsFunc(prefixedLabels, func(name string) bool {
+		_, ok := job.Spec.Template.Labels[name]
+		return !ok
+	})
+}
+
+// validateJob validates a Job (JOB-083). prefixed says that it must have all generated labels, not only those without a prefix.
+func validateJob(job *batchv1.Job, prefixed bool) field.ErrorList {
 	var errs field.ErrorList
 	spec, path := &job.Spec, field.NewPath("spec")
 	if !*spec.ManualSelector && spec.Selector != nil {
-		errs = append(errs, validateGeneratedLabels(job)...)
+		errs = append(errs, validateGeneratedLabels(job, prefixed)...)
 	}
 	errs = append(errs, validateJobSpec(spec, path)...)
 	if spec.Selector == nil {
@@ -173,11 +194,20 @@ func validateJobSpec(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 }
 
 // validateGeneratedLabels requires the labels and the selector of generateSelector.
-func validateGeneratedLabels(job *batchv1.Job) field.ErrorList {
+func validateGeneratedLabels(job *batchv1.Job, prefixed bool) field.ErrorList {
 	var errs field.ErrorList
 	want, template := jobLabels(job), job.Spec.Template.Labels
 	path := field.NewPath("spec", "template", "metadata", "labels")
-	for _, name := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
+	names := []string{"controller-uid", "job-name"}
+	if prefixed {
+		names = append(names, prefixedLabels...)
+	} else {
+		// JOB-081: an update does not add what the Job lacks.
+		for _, name := range prefixedLabels {
+			delete(want, name)
+		}
+	}
+	for _, name := range names {
 		text := fmt.Sprintf("must be '%s'", want[name])
 		switch value, ok := template[name]; {
 		case !ok:

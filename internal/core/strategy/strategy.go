@@ -56,6 +56,8 @@ type Of[T api.Object] struct {
 	ValidateCreate func(obj T) field.ErrorList
 	ValidateUpdate func(obj, old T) field.ErrorList
 	ValidateStatus func(obj, old T) field.ErrorList
+	// ValidateLoad, if set, validates what the controllers need of an object that is loaded as it is.
+	ValidateLoad func(obj T) field.ErrorList
 	// Parts are the subresources that change a part of the spec.
 	Parts map[api.Subresource]Part[T]
 	// SpecShared, if set, reports whether an update leaves everything that ValidateUpdate reads as it is, in the same memory. The store

@@ -1,10 +1,14 @@
 package strategy
 
 import (
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/plain"
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // typedRules are the rules of a kind whose objects are stored as data and have a Go type of k8s.io/api.
@@ -43,6 +47,7 @@ func (r typedRules[T]) Add(s Of[*plain.Object]) Of[*plain.Object] {
 		}
 		return r.validate(typed)
 	}
+	s.ValidateLoad = func(obj *plain.Object) field.ErrorList { return withoutTemplate(s.ValidateUpdate(obj, obj)) }
 	s.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList {
 		errs := s.ValidateCreate(obj)
 		typed, err := plain.As[T](obj)
@@ -62,4 +67,9 @@ func (r typedRules[T]) Add(s Of[*plain.Object]) Of[*plain.Object] {
 		return append(errs, r.validateUpdate(typed, before)...)
 	}
 	return s
+}
+
+// withoutTemplate omits errors about the pods of a template. A dump may lack parts of them, for example the environment of a container.
+func withoutTemplate(errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(errs, func(err *field.Error) bool { return strings.Contains(err.Field, "template.spec.") })
 }

@@ -1,14 +1,13 @@
 package dump
 
 import (
-	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
@@ -16,53 +15,49 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// foundWorkload has the parts of a workload that its controller needs.
-type foundWorkload struct {
-	selector *metav1.LabelSelector
-	template corev1.PodTemplateSpec
-	number   *int32 // of pods, where the controller needs it: replicas or parallelism
-	observed bool   // a controller has seen the workload
-	children int    // how many objects it then had
-}
-
-// workloads are the kinds whose controllers create objects, each after the kind of these objects.
+// workloads are the kinds whose controllers create objects, each after the kind of these objects. read reports whether a controller has seen
+// the workload, and how many objects it then had. One without a number of replicas would have one.
 var workloads = []struct {
 	kind api.Kind
-	read func(obj api.Object) foundWorkload
+	read func(obj api.Object) (observed bool, children int)
 }{
-	{"ReplicaSet.apps", func(obj api.Object) foundWorkload {
-		set := as[appsv1.ReplicaSet](obj)
-		return foundWorkload{set.Spec.Selector, set.Spec.Template, set.Spec.Replicas, set.Status.ObservedGeneration > 0, int(set.Status.Replicas)}
+	{"ReplicaSet.apps", func(obj api.Object) (bool, int) {
+		w := as[appsv1.ReplicaSet](obj)
+		return w.Status.ObservedGeneration > 0 && w.Spec.Replicas != nil, int(w.Status.Replicas)
 	}},
-	{"ReplicationController", func(obj api.Object) foundWorkload {
-		rc := as[corev1.ReplicationController](obj)
-		template := *cmp.Or(rc.Spec.Template, &corev1.PodTemplateSpec{})
-		return foundWorkload{&metav1.LabelSelector{MatchLabels: rc.Spec.Selector}, template, rc.Spec.Replicas, rc.Status.ObservedGeneration > 0, int(rc.Status.Replicas)}
+	{"ReplicationController", func(obj api.Object) (bool, int) {
+		w := as[corev1.ReplicationController](obj)
+		return w.Status.ObservedGeneration > 0 && w.Spec.Replicas != nil, int(w.Status.Replicas)
 	}},
-	{"StatefulSet.apps", func(obj api.Object) foundWorkload {
-		set := as[appsv1.StatefulSet](obj)
-		return foundWorkload{set.Spec.Selector, set.Spec.Template, cmp.Or(set.Spec.Replicas, new(int32)), set.Status.ObservedGeneration > 0, int(set.Status.Replicas)}
+	{"StatefulSet.apps", func(obj api.Object) (bool, int) {
+		status := as[appsv1.StatefulSet](obj).Status
+		return status.ObservedGeneration > 0, int(status.Replicas)
 	}},
-	{"DaemonSet.apps", func(obj api.Object) foundWorkload {
-		set := as[appsv1.DaemonSet](obj)
-		return foundWorkload{set.Spec.Selector, set.Spec.Template, new(int32), set.Status.ObservedGeneration > 0, int(set.Status.CurrentNumberScheduled)}
+	{"DaemonSet.apps", func(obj api.Object) (bool, int) {
+		status := as[appsv1.DaemonSet](obj).Status
+		return status.ObservedGeneration > 0, int(status.CurrentNumberScheduled)
 	}},
-	{"Job.batch", func(obj api.Object) foundWorkload {
-		job := as[batchv1.Job](obj)
-		selector := cmp.Or(job.Spec.Selector, &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels})
-		return foundWorkload{selector, job.Spec.Template, cmp.Or(job.Spec.Parallelism, new(int32)), job.Status.StartTime != nil, int(job.Status.Active)}
+	{"Job.batch", func(obj api.Object) (bool, int) {
+		status := as[batchv1.Job](obj).Status
+		return status.StartTime != nil, int(status.Active)
 	}},
-	{"Deployment.apps", func(obj api.Object) foundWorkload {
-		d := as[appsv1.Deployment](obj)
-		return foundWorkload{d.Spec.Selector, d.Spec.Template, d.Spec.Replicas, d.Status.ObservedGeneration > 0, 1}
+	{"Deployment.apps", func(obj api.Object) (bool, int) {
+		w := as[appsv1.Deployment](obj)
+		return w.Status.ObservedGeneration > 0 && w.Spec.Replicas != nil, 1
 	}},
 }
 
-// valid reports whether the controller can act on the workload. An edited dump may lack the selector. If the pods of a workload do not match its
-// selector, the controller creates pods for ever.
-func (w foundWorkload) valid() bool {
-	selector, err := metav1.LabelSelectorAsSelector(w.selector)
-	return err == nil && w.number != nil && w.selector != nil && selector.Matches(labels.Set(w.template.Labels))
+// removeInvalid moves objects to the ignored ones if their controllers cannot act on them, such as a Deployment without a selector. No cluster
+// has them, but an edited dump may.
+func (d *Dump) removeInvalid() {
+	s := store.New(store.Config{})
+	d.leaveOut(func(obj api.Object) bool {
+		if store.Simulated(api.KindOf(obj)) {
+			return false
+		}
+		_, err := s.Load(obj)
+		return apierrors.IsInvalid(err)
+	})
 }
 
 // removeIncomplete moves workloads to the ignored objects if the dump lacks parts of them, or objects that they own: their controllers would
@@ -77,19 +72,27 @@ func (d *Dump) removeIncomplete() {
 			}
 			children[owner.UID]++
 		}
-		d.Objects = slices.DeleteFunc(d.Objects, func(obj api.Object) bool {
+		d.leaveOut(func(obj api.Object) bool {
 			if api.KindOf(obj) != w.kind {
 				return false
 			}
-			if found := w.read(obj); found.valid() && found.observed && children[obj.GetUID()] >= found.children {
-				return false
-			}
-			d.leftOut = append(d.leftOut, obj.GetUID())
-			gvk := store.GroupVersionKind(w.kind)
-			d.Ignored[gvk.GroupVersion().String()+" "+gvk.Kind]++
-			return true
+			observed, number := w.read(obj)
+			return !observed || children[obj.GetUID()] < number
 		})
 	}
+}
+
+// leaveOut moves objects to the ignored ones. What they own stays.
+func (d *Dump) leaveOut(which func(obj api.Object) bool) {
+	d.Objects = slices.DeleteFunc(d.Objects, func(obj api.Object) bool {
+		if !which(obj) {
+			return false
+		}
+		d.leftOut = append(d.leftOut, obj.GetUID())
+		gvk := store.GroupVersionKind(api.KindOf(obj))
+		d.Ignored[gvk.GroupVersion().String()+" "+gvk.Kind]++
+		return true
+	})
 }
 
 // as returns the object as a Go type of its kind; without the fields that do not fit.

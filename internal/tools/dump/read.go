@@ -130,6 +130,7 @@ func ReadFiles(files ...File) (*Dump, error) {
 	}
 	d := r.dump
 	d.Dropped, d.Skipped = slices.Sorted(maps.Keys(r.dropped)), slices.Sorted(maps.Keys(skipped))
+	d.removeInvalid()
 	d.removeIncomplete()
 	d.newest = newestOf(d)
 	if d.stored {
