@@ -83,15 +83,16 @@ type Engine struct {
 	actors       []*Actor
 	memory       memory
 	// See coroutine.
-	more     func() bool // takes the next event; see next
-	taken    event       // the event that next took, until it begins
-	isTaken  bool        // more need not be called for it
-	givenUp  bool        // the run ends; see GivenUp
-	open     bool        // an event is under way
-	host     *coroutine  // coroutine of the event's task
-	resumed  *Process    // process that continues at the end of the task
-	onto     *coroutine  // that goes on next
-	panicked *Panic      // a panic on a coroutine, on its way to the one who resumed it
+	more     func() bool      // takes the next event; see next
+	taken    event            // the event that next took, until it begins
+	isTaken  bool             // more need not be called for it
+	givenUp  bool             // the run ends; see GivenUp
+	open     bool             // an event is under way
+	host     *coroutine       // coroutine of the event's task
+	resumed  *Process         // process that continues at the end of the task
+	onto     *coroutine       // that goes on next
+	repeated map[api.Call]int // calls of an instant that may be a livelock; nil for others
+	panicked *Panic           // a panic on a coroutine, on its way to the one who resumed it
 	left     *Remains
 	lent     bool       // left serves other engines, too
 	kept     int        // how many of them outlast a run

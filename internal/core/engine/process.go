@@ -316,6 +316,10 @@ func (p *Process) Switch() {
 
 // before runs ahead of every call: faults, latency, a switch point. After an error the call must not be made.
 func (p *Process) before(call api.Call, latency time.Duration) (api.Fault, error) {
+	if p.engine.repeated != nil {
+		call.Actor = p.actor.name
+		p.engine.repeated[call]++
+	}
 	if p.inline {
 		return api.Fault{}, nil
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -99,6 +100,7 @@ func (e *Engine) PassInside(each func(), d time.Duration) error {
 
 func (e *Engine) drain(mode RunMode, limit time.Duration, run func(d *drain)) error {
 	d := &drain{engine: e, limit: limit, end: e.in(limit), instant: e.now}
+	e.repeated = nil
 	e.beginRun(mode, d.end)
 	defer e.release()
 	run(d)
@@ -126,9 +128,8 @@ type drain struct {
 // next takes the next event, or sets err at the limit. It reports whether there is one.
 func (d *drain) next() bool {
 	e := d.engine
-	// One instant may have many events for each object, but a bounded number.
-	if d.count > maxEventsAtOnce && d.count > maxEventsPerObject*e.store.Len() {
-		d.err = &StuckError{Cause: Livelock, Events: d.count, Pending: e.Pending()}
+	if d.livelock() {
+		d.err = &StuckError{Cause: Livelock, Events: d.count, Repeated: e.mostRepeated(), Pending: e.Pending()}
 		return false
 	}
 	if !e.next(d.end) {
@@ -145,16 +146,11 @@ func (d *drain) next() bool {
 		return false
 	}
 	if e.now != d.instant {
-		d.instant, d.count = e.now, 0
+		d.instant, d.count, e.repeated = e.now, 0, nil
 	}
 	d.count++
 	return true
 }
-
-const (
-	maxEventsAtOnce    = 10_000
-	maxEventsPerObject = 200
-)
 
 // StuckCause is the reason for which the engine stopped before the condition of its caller held.
 type StuckCause int
@@ -171,6 +167,8 @@ type StuckError struct {
 	Cause StuckCause
 	// Events is how many events ran at the last instant of a Livelock.
 	Events int
+	// Repeated describes the calls that were made most often in the second half of these events.
+	Repeated []string
 	// Limit is the virtual time that the caller granted, for TimeLimit and NothingLeft.
 	Limit time.Duration
 	// Pending describes the work that was still queued, in the order in which it is due.
@@ -181,6 +179,9 @@ type StuckError struct {
 func (err *StuckError) Error() string {
 	const shown = 10
 	text := err.cause()
+	if len(err.Repeated) > 0 {
+		text += ", again and again with " + strings.Join(err.Repeated, ", ")
+	}
 	for i, p := range err.Pending {
 		if i == shown {
 			return fmt.Sprintf("%s; and %d more", text, len(err.Pending)-shown)
