@@ -9,7 +9,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// watchOther is Watch for a kind whose objects are only stored.
+// watchOther is Watch for a kind whose objects are only stored. It does not see an object that does not fit the fields of T, which only
+// Cluster.Load can store: no API server has one.
 func watchOther[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 	table, err := s.actor.Engine().Store().Other(kindOf[T]())
 	if err != nil {
@@ -17,9 +18,19 @@ func watchOther[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 	}
 	informer := engine.NewInformer(s.actor, table)
 	notify := func(kind api.ChangeType, old, obj *plain.Object) {
-		change := api.Change[T]{Type: kind, Key: api.KeyOf(obj), Object: as[T](obj), Version: versionOf(obj)}
+		change := api.Change[T]{Type: kind, Key: api.KeyOf(obj), Version: versionOf(obj)}
+		var fits, oldFits bool
+		change.Object, fits = as[T](obj)
 		if old != nil {
-			change.Old = as[T](old)
+			change.Old, oldFits = as[T](old)
+		}
+		switch {
+		case fits && kind == api.Modified && !oldFits:
+			change.Type = api.Added
+		case !fits && kind == api.Modified && oldFits:
+			change.Type, change.Object = api.Deleted, change.Old
+		case !fits:
+			return
 		}
 		changed(change)
 	}
@@ -42,13 +53,15 @@ func (v otherView[T]) Get(key string) (T, bool) {
 		var none T
 		return none, false
 	}
-	return as[T](obj), true
+	return as[T](obj)
 }
 
 func (v otherView[T]) List() []T {
 	var objs []T
 	for _, obj := range v.informer.List() {
-		objs = append(objs, as[T](obj))
+		if typed, ok := as[T](obj); ok {
+			objs = append(objs, typed)
+		}
 	}
 	return objs
 }
@@ -100,11 +113,8 @@ func typed[T api.Object](obj api.Object, err error) (T, error) {
 	return plain.As[T](obj)
 }
 
-// as converts a stored object. It panics for an object without the fields of T, which only a write without validation can store.
-func as[T api.Object](obj *plain.Object) T {
+// as converts a stored object. It returns false if the object does not fit the fields of T.
+func as[T api.Object](obj *plain.Object) (T, bool) {
 	typed, err := plain.As[T](obj)
-	if err != nil {
-		panic(fmt.Sprintf("controller: %s: %v", api.RefTo(obj), err))
-	}
-	return typed
+	return typed, err == nil
 }
