@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
@@ -28,6 +27,7 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/yamljson"
 )
 
 // codec decodes request bodies.
@@ -150,7 +150,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 		if err := store.CheckAliases(data, maxExpansion); err != nil {
 			return nil, nil, err
 		}
-		altered, err := yaml.YAMLToJSON(data)
+		altered, err := yamljson.Loose(data)
 		if err != nil {
 			return nil, nil, err
 		}

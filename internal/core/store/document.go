@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	goyaml "go.yaml.in/yaml/v2"
-	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/internal/core/jsonscan"
 	"github.com/volsim/volsim/internal/core/yamljson"
@@ -235,7 +234,7 @@ func (d document) toJSON(limit int) ([]byte, error) {
 	if err := d.endsAfterValue(); err != nil {
 		return nil, err
 	}
-	return yaml.YAMLToJSONStrict(d.data)
+	return yamljson.Strict(d.data)
 }
 
 // endsAfterValue returns an error for text after the value of a YAML document. The YAML library reads one value and skips the rest. Only

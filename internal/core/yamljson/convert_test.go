@@ -2,6 +2,7 @@ package yamljson_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -109,17 +110,43 @@ func TestConvertDumps(t *testing.T) {
 	}
 }
 
+// Keys that differ in YAML and not in JSON are an error: the library keeps one of them by chance.
+func TestCollisions(t *testing.T) {
+	for doc, key := range map[string]string{
+		"1: a\n\"1\": b\n":                 "1",
+		"a: {true: x, \"true\": y}\n":      "true",
+		"a:\n- {0: 0, !a0 0}\n":            "0",
+		"a: {0.5: x, b: {-7: 1, '-7': 2}}": "-7",
+		"{1: a, 1.00000000001: b}":         "1",
+	} {
+		for name, convert := range map[string]func([]byte) ([]byte, error){"Strict": yamljson.Strict, "Loose": yamljson.Loose} {
+			if _, err := convert([]byte(doc)); err == nil || err.Error() != fmt.Sprintf("yaml: key %q is there twice, with and without quotes", key) {
+				t.Errorf("%s(%q): error = %v", name, doc, err)
+			}
+		}
+		if got, ok := yamljson.Convert([]byte(doc)); ok {
+			t.Errorf("Convert(%q) = %s", doc, got)
+		}
+	}
+	for _, doc := range []string{"1: a\n2: b\n", "a: {8080: x, \"80\": y}", "{0x10: a, 10: b}"} {
+		if _, err := yamljson.Strict([]byte(doc)); err != nil {
+			t.Errorf("Strict(%q): %v", doc, err)
+		}
+	}
+}
+
 // FuzzConvert compares every conversion with that of the library.
 func FuzzConvert(f *testing.F) {
 	for _, row := range documents {
 		f.Add([]byte(row.doc))
 	}
+	f.Add([]byte("0: {0: 0,!a0 0}"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		got, ok := yamljson.Convert(doc)
 		if !ok {
 			return
 		}
-		want, err := yaml.YAMLToJSONStrict(doc)
+		want, err := yamljson.Strict(doc)
 		if err != nil {
 			t.Fatalf("the library rejects it: %v", err)
 		}

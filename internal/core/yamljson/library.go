@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // byLibrary goes back to the beginning of an entry of the mapping or sequence in the given column, and converts the entry with the
@@ -52,7 +50,7 @@ func (c *converter) convertEntry(entry []byte, dash bool) ([]byte, bool) {
 	if begin := bytes.TrimLeft(entry, " ")[0]; !dash && !isPlainStart(begin) && begin != '"' && begin != '\'' {
 		return nil, false // not a key, or one that is a value of its own
 	}
-	data, err := yaml.YAMLToJSONStrict(entry)
+	data, err := Strict(entry)
 	if err != nil {
 		return nil, false
 	}

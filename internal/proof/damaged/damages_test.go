@@ -8,10 +8,37 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// damage is a copy of an object in which one field is missing or has another value.
+type damage struct {
+	at     int // index of the object
+	object map[string]any
+}
+
+// damages returns every nth damage of the objects by name. Objects of a kind have the same fields, so only the first one with a field is damaged
+// there.
+func damages(t *testing.T, objs []*unstructured.Unstructured) iter.Seq2[string, damage] {
+	return func(yield func(string, damage) bool) {
+		known := map[string]bool{}
+		for at, obj := range objs {
+			for name, damaged := range damagesOf(t, obj.Object) {
+				if name = obj.GetKind() + " " + name; known[name] {
+					continue
+				}
+				known[name] = true
+				if len(known)%*every == 0 && !yield(name, damage{at, damaged}) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // damagesOf returns copies of an object in which one field is missing or has another value, each with a name that all objects of the kind share.
 func damagesOf(t *testing.T, obj map[string]any) iter.Seq2[string, map[string]any] {
@@ -35,7 +62,7 @@ var kept = [][]any{{"apiVersion"}, {"kind"}, {"metadata"}, {"metadata", "name"},
 func visit(path []any, value any, damage func(path []any, name string, change func(parent any)) bool) bool {
 	if len(path) > 0 && !slices.ContainsFunc(kept, func(k []any) bool { return slices.Equal(k, path) }) {
 		last := path[len(path)-1]
-		for name, other := range others(value) {
+		for name, other := range others(last, value) {
 			if !damage(path, name, func(parent any) { set(parent, last, other) }) {
 				return false
 			}
@@ -62,7 +89,7 @@ func visit(path []any, value any, damage func(path []any, name string, change fu
 type missing struct{}
 
 // others are values that a field gets in place of its own.
-func others(value any) iter.Seq2[string, any] {
+func others(field, value any) iter.Seq2[string, any] {
 	values := []any{missing{}}
 	switch value := value.(type) {
 	case map[string]any:
@@ -74,7 +101,10 @@ func others(value any) iter.Seq2[string, any] {
 	case bool:
 		values = append(values, !value)
 	default: // a number
-		values = append(values, 0, -1, math.MaxInt32)
+		values = append(values, int64(0), int64(-1), int64(1000))
+		if strings.HasSuffix(fmt.Sprint(field), "econds") {
+			values = append(values, int64(math.MaxInt64))
+		}
 	}
 	return func(yield func(string, any) bool) {
 		for i, v := range values {

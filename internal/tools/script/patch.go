@@ -15,13 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategic"
+	"github.com/volsim/volsim/internal/core/yamljson"
 	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
@@ -100,7 +100,7 @@ func (r *runner) warnUnknown(kind api.Kind, patch []byte) {
 
 // readPatchText converts a patch in YAML or JSON to JSON. A patch of the type json is a list of operations, others are objects.
 func readPatchText(text string, list bool) ([]byte, error) {
-	data, err := yaml.YAMLToJSON([]byte(text))
+	data, err := yamljson.Loose([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("read patch: %w", err)
 	}
