@@ -6,8 +6,8 @@ import (
 	"github.com/volsim/volsim/internal/core/guard"
 )
 
-// Panic is what the function that runs the engine panics with if a process does, other than an operation: the value with the stack of the
-// process, which has another one than that function. The engine can go on.
+// Panic is the panic of a process: its value, and the stack of the process. The function that runs the engine, which has another stack, panics
+// with it. The engine can go on. The panic of an operation is an error instead; see PanicError.
 type Panic struct {
 	Value any
 	Stack string // as in PanicError
