@@ -14,6 +14,7 @@ import (
 
 // LimitRange are the rules of LimitRanges.
 var LimitRange = typedRules[*corev1.LimitRange]{
+	loadedAny: true,
 	defaults: func(limits *corev1.LimitRange) {
 		for i := range limits.Spec.Limits {
 			// QUO-004: containers get the maximum as limit, the limit as request, and at least the minimum.

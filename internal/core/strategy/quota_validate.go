@@ -33,8 +33,9 @@ func validateResourceName(name corev1.ResourceName, path *field.Path) field.Erro
 
 // ResourceQuota are the rules of ResourceQuotas.
 var ResourceQuota = typedRules[*corev1.ResourceQuota]{
-	defaults: func(q *corev1.ResourceQuota) {},
-	validate: validateQuota,
+	loadedAny: true,
+	defaults:  func(q *corev1.ResourceQuota) {},
+	validate:  validateQuota,
 	validateUpdate: func(q, old *corev1.ResourceQuota) field.ErrorList {
 		scopes := func(q *corev1.ResourceQuota) []corev1.ResourceQuotaScope {
 			return slices.Compact(slices.Sorted(slices.Values(q.Spec.Scopes)))

@@ -11,8 +11,9 @@ import (
 
 // RuntimeClass are those of RuntimeClasses (API-376). They have no defaults.
 var RuntimeClass = typedRules[*nodev1.RuntimeClass]{
-	defaults: func(*nodev1.RuntimeClass) {},
-	validate: validateRuntimeClass,
+	loadedAny: true,
+	defaults:  func(*nodev1.RuntimeClass) {},
+	validate:  validateRuntimeClass,
 	validateUpdate: func(class, old *nodev1.RuntimeClass) field.ErrorList {
 		// API-376: the handler does not change.
 		if class.Handler != old.Handler {

@@ -16,6 +16,8 @@ type typedRules[T api.Object] struct {
 	defaults       func(obj T)
 	validate       func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
+	// loadedAny: an object that is loaded is not validated, because no controller acts on it.
+	loadedAny bool
 	// updateFirst puts the errors of validateUpdate before those of validate. wholeUpdate says that validateUpdate does not need validate.
 	updateFirst, wholeUpdate bool
 }
@@ -47,7 +49,9 @@ func (r typedRules[T]) Add(s Of[*plain.Object]) Of[*plain.Object] {
 		}
 		return r.validate(typed)
 	}
-	s.ValidateLoad = func(obj *plain.Object) field.ErrorList { return withoutTemplate(s.ValidateUpdate(obj, obj)) }
+	if !r.loadedAny {
+		s.ValidateLoad = func(obj *plain.Object) field.ErrorList { return withoutTemplate(s.ValidateUpdate(obj, obj)) }
+	}
 	s.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList {
 		errs := s.ValidateCreate(obj)
 		typed, err := plain.As[T](obj)

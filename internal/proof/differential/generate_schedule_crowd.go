@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,17 +50,18 @@ func (g *schedulingGenerator) groups(add func(api.Object)) {
 	}
 	if g.chance(2) {
 		set := &appsv1.StatefulSet{ObjectMeta: meta("set")}
-		set.Spec.Selector = g.selector()
+		set.Spec.Selector, set.Spec.Template.Labels = workloadSelector(g.selector())
 		add(set)
 	}
 	if g.chance(2) {
 		set := &appsv1.ReplicaSet{ObjectMeta: meta("set")}
-		set.Spec.Selector = g.selector()
+		set.Spec.Selector, set.Spec.Template.Labels = workloadSelector(g.selector())
 		add(set)
 	}
 	if g.chance(3) {
 		rc := &corev1.ReplicationController{ObjectMeta: meta("set")}
 		rc.Spec.Selector = map[string]string{"app": "a"}
+		rc.Spec.Template = &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: rc.Spec.Selector}}
 		add(rc)
 	}
 }
@@ -177,6 +179,21 @@ func (g *schedulingGenerator) selector() *metav1.LabelSelector {
 	return pick(g.generator, app("a"), app("a"), app("a"), app("b"), &metav1.LabelSelector{}, nil, &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: pick(g.generator, metav1.LabelSelectorOpExists,
 			metav1.LabelSelectorOpDoesNotExist)}}})
+}
+
+// workloadSelector returns the selector, or another one if a workload cannot have it, and labels that it matches.
+func workloadSelector(selector *metav1.LabelSelector) (*metav1.LabelSelector, map[string]string) {
+	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+	}
+	labels := map[string]string{"tier": "x"}
+	for _, e := range selector.MatchExpressions {
+		if e.Operator == metav1.LabelSelectorOpDoesNotExist {
+			delete(labels, e.Key)
+		}
+	}
+	maps.Copy(labels, selector.MatchLabels)
+	return selector, labels
 }
 
 func (g *schedulingGenerator) podTerms() []corev1.PodAffinityTerm {
