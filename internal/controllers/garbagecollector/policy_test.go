@@ -124,7 +124,11 @@ func TestOrphansAtTheSameTime(t *testing.T) {
 // GC-002: the default of Jobs is Orphan.
 func TestDefaultPolicy(t *testing.T) {
 	w := newFixture(t)
-	for _, o := range []*plain.Object{object("batch/v1", "Job", "j"), object("v1", "ReplicationController", "rc"), config("c")} {
+	rc := object("v1", "ReplicationController", "rc")
+	labels := map[string]any{"app": "a"}
+	rc.SetContent(map[string]any{"spec": map[string]any{"selector": labels, "template": map[string]any{"metadata": map[string]any{"labels": labels},
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
+	for _, o := range []*plain.Object{object("batch/v1", "Job", "j"), rc, config("c")} {
 		w.Load(o)
 		deleted, err := w.Store().Delete(api.KindOf(o), api.KeyOf(o), api.DeleteOptions{})
 		w.OK(err)
