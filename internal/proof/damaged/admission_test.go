@@ -32,7 +32,7 @@ func TestDamagedAdmission(t *testing.T) {
 	require.ErrorContains(t, create(c, "1Ti"), "too large: 5")
 	require.NoError(t, create(c, "1Gi"))
 	written, refused, rejected := 0, 0, 0
-	for name, d := range damages(t, whole) {
+	for name, d := range damages(whole) {
 		c := reviewed(t)
 		for at, obj := range whole {
 			if at == d.at {

@@ -23,7 +23,7 @@ func TestDamagedDumps(t *testing.T) {
 	for i, obj := range whole {
 		items[i] = obj.Object
 	}
-	for name, d := range damages(t, whole) {
+	for name, d := range damages(whole) {
 		damaged := slices.Clone(items)
 		damaged[d.at] = d.object
 		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": damaged})

@@ -1,11 +1,10 @@
-// Package damaged loads clusters in which one field of one object has a value that no API server stores, and requires that no controller panics
-// or runs for ever.
 package damaged
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"testing"
@@ -29,7 +28,7 @@ const running = 95 * time.Second
 func TestDamagedFields(t *testing.T) {
 	whole := cluster(t)
 	loaded, refused, livelocks := 0, 0, 0
-	for name, d := range damages(t, whole) {
+	for name, d := range damages(whole) {
 		objs := slices.Clone(whole)
 		objs[d.at] = &unstructured.Unstructured{Object: d.object}
 		failure, livelock := run(t, objs, objs[d.at])
@@ -46,6 +45,31 @@ func TestDamagedFields(t *testing.T) {
 	require.Greater(t, loaded, refused)
 	require.Less(t, livelocks, 10, "they can be those of Kubernetes: look at each")
 	t.Logf("%d damaged fields: %d loaded, %d refused, %d livelocks", loaded+refused+livelocks, loaded, refused, livelocks)
+}
+
+// damage is a copy of an object in which one field is missing or has another value.
+type damage struct {
+	at     int // index of the object
+	object map[string]any
+}
+
+// damages returns every nth damage of the objects by name. Objects of a kind have the same fields, so only the first one with a field is damaged
+// there.
+func damages(objs []*unstructured.Unstructured) iter.Seq2[string, damage] {
+	return func(yield func(string, damage) bool) {
+		known := map[string]bool{}
+		for at, obj := range objs {
+			for name, damaged := range Copies(obj.Object, Values) {
+				if name = obj.GetKind() + " " + name; known[name] {
+					continue
+				}
+				known[name] = true
+				if len(known)%*every == 0 && !yield(name, damage{at, damaged}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // cluster returns the objects of a cluster in which every controller has something to do.
