@@ -3,6 +3,7 @@ package apiserver
 import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,6 +31,7 @@ func newEvents(r *resource, c *codec) *resource {
 
 func coreEvent(e *eventsv1.Event) *corev1.Event {
 	out := &corev1.Event{
+		TypeMeta:   metav1.TypeMeta{APIVersion: eventsv1.SchemeGroupVersion.String()}, // validation depends on it (API-545)
 		ObjectMeta: e.ObjectMeta, InvolvedObject: e.Regarding, Related: e.Related, Reason: e.Reason, Message: e.Note, Type: e.Type,
 		Action: e.Action, EventTime: e.EventTime, ReportingController: e.ReportingController, ReportingInstance: e.ReportingInstance,
 		Source: e.DeprecatedSource, FirstTimestamp: e.DeprecatedFirstTimestamp, LastTimestamp: e.DeprecatedLastTimestamp, Count: e.DeprecatedCount,

@@ -564,8 +564,13 @@ func TestEventsGroup(t *testing.T) {
 	require.Contains(t, got, `"involvedObject":{"kind":"Pod","namespace":"default","name":"web"},"reason":"Bound","message":"hello"`)
 	require.Contains(t, f.must("GET "+named+"?fieldSelector=regarding.name%3Dweb", ""), `"note":"hello"`)
 	require.Contains(t, f.must("GET "+named+"?fieldSelector=regarding.name%3Ddb", ""), `"items":[]`)
-	require.Contains(t, f.must("PATCH "+named+"/e", `{"note":"bye"}`, "Content-Type: application/merge-patch+json"), `"note":"bye"`)
-	require.Contains(t, f.must("GET "+core, ""), `"message":"bye"`)
+	// API-545: in this group only the series changes, in the core group anything.
+	const patch = "Content-Type: application/merge-patch+json"
+	_, refused := f.request("PATCH "+named+"/e", `{"note":"bye"}`, patch)
+	require.Contains(t, refused, `message: Invalid value: \"bye\": field is immutable`)
+	require.Contains(t, f.must("PATCH "+named+"/e", `{"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:01.000000Z"}}`, patch), `"count":2`)
+	require.Contains(t, f.must("PATCH "+core+"/e", `{"message":"bye"}`, patch), `"message":"bye"`)
+	require.Contains(t, f.must("GET "+named+"/e", ""), `"note":"bye"`)
 	f.must("DELETE "+named+"/e", "")
 	require.Contains(t, f.must("GET "+core, ""), `"items":[]`)
 }

@@ -45,15 +45,20 @@ func CheckWebhookURL(text string, path *field.Path) field.ErrorList {
 }
 
 func checkWebhookService(s *apiextensions.ServiceReference, path *field.Path) field.ErrorList {
+	return CheckService(s.Namespace, s.Name, s.Port, s.Path, path)
+}
+
+// CheckService validates the service of a webhook.
+func CheckService(namespace, name string, port *int32, urlPath *string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	// API-342: Kubernetes confuses the two, and so do its errors.
-	if s.Namespace == "" {
+	if namespace == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	if s.Name == "" {
+	if name == "" {
 		errs = append(errs, field.Required(path.Child("namespace"), ""))
 	}
-	return append(errs, CheckServiceAddress(s.Port, s.Path, path)...)
+	return append(errs, CheckServiceAddress(port, urlPath, path)...)
 }
 
 // CheckServiceAddress validates where in a service a webhook is; nil is the default.

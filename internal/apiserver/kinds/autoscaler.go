@@ -22,22 +22,22 @@ var autoscalerRules = store.KindRules{
 			return // validation reports it
 		}
 		defaultAutoscaler(&scaler.Spec)
-		if data, err := plain.From(scaler); err == nil {
-			obj.SetContent(data.Content())
-		}
+		obj.SetSource(scaler)
 	},
 	Check: func(obj, old *plain.Object) field.ErrorList {
 		scaler, err := plain.As[*autoscalingv2.HorizontalPodAutoscaler](obj)
 		if err != nil {
 			return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
 		}
-		known := false
+		known, metricsKnown := false, false
 		if old != nil {
 			// API-456: an update that leaves the kind of its target as it is may leave a bad version, too.
-			was := plain.Shared[*autoscalingv2.HorizontalPodAutoscaler](old).Spec.ScaleTargetRef
+			before := plain.Shared[*autoscalingv2.HorizontalPodAutoscaler](old)
+			was := before.Spec.ScaleTargetRef
 			known = was.APIVersion == scaler.Spec.ScaleTargetRef.APIVersion && was.Kind == scaler.Spec.ScaleTargetRef.Kind
+			metricsKnown = slices.ContainsFunc(before.Spec.Metrics, describesBadVersion)
 		}
-		return checkAutoscaler(&scaler.Spec, field.NewPath("spec"), known)
+		return checkAutoscaler(&scaler.Spec, field.NewPath("spec"), known, metricsKnown)
 	},
 	CheckStatus: statusCheck(checkAutoscalerStatus),
 }
@@ -82,8 +82,9 @@ func orNew[T any](p **T) *T {
 	return *p
 }
 
-// checkAutoscaler validates the spec of an autoscaler, except for its metrics. known says that the kind of its target is that of the stored one.
-func checkAutoscaler(spec *autoscalingv2.HorizontalPodAutoscalerSpec, path *field.Path, known bool) field.ErrorList {
+// checkAutoscaler validates the spec of an autoscaler. known says that the kind of its target is that of the stored one, metricsKnown that a metric
+// of the stored one describes an object with a bad version.
+func checkAutoscaler(spec *autoscalingv2.HorizontalPodAutoscalerSpec, path *field.Path, known, metricsKnown bool) field.ErrorList {
 	var errs field.ErrorList
 	if n := *spec.MinReplicas; n < 1 {
 		errs = append(errs, field.Invalid(path.Child("minReplicas"), n, "must be greater than or equal to 1").WithOrigin("minimum"))
@@ -98,7 +99,10 @@ func checkAutoscaler(spec *autoscalingv2.HorizontalPodAutoscalerSpec, path *fiel
 	if spec.MaxReplicas < *spec.MinReplicas {
 		errs = append(errs, field.Invalid(at, spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
 	}
-	errs = append(errs, checkScaleTarget(spec.ScaleTargetRef, path.Child("scaleTargetRef"), known)...)
+	errs = append(errs, checkReference(spec.ScaleTargetRef, path.Child("scaleTargetRef"), known, spec.ScaleTargetRef.Kind == "ReplicationController")...)
+	for i := range spec.Metrics {
+		errs = append(errs, checkMetric(&spec.Metrics[i], path.Child("metrics").Index(i), metricsKnown)...)
+	}
 	scalesToZero := func(m autoscalingv2.MetricSpec) bool {
 		return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 	}
@@ -112,8 +116,8 @@ func checkAutoscaler(spec *autoscalingv2.HorizontalPodAutoscalerSpec, path *fiel
 	return errs
 }
 
-// checkScaleTarget requires the kind and the name of what is scaled.
-func checkScaleTarget(ref autoscalingv2.CrossVersionObjectReference, path *field.Path, known bool) field.ErrorList {
+// checkReference requires the kind and the name of an object, and its version unless that is known. core says that it may have no group.
+func checkReference(ref autoscalingv2.CrossVersionObjectReference, path *field.Path, known, core bool) field.ErrorList {
 	var errs field.ErrorList
 	for _, part := range []struct{ name, value string }{{"kind", ref.Kind}, {"name", ref.Name}} {
 		if part.value == "" {
@@ -129,7 +133,7 @@ func checkScaleTarget(ref autoscalingv2.CrossVersionObjectReference, path *field
 	case known:
 	case err != nil:
 		errs = append(errs, field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
-	case gv.Group == "" && ref.Kind != "ReplicationController":
+	case gv.Group == "" && !core:
 		errs = append(errs, field.Invalid(path.Child("apiVersion"), ref.APIVersion, "apiVersion must specify API group"))
 	}
 	return errs
@@ -177,6 +181,9 @@ func checkScalingRules(rules *autoscalingv2.HPAScalingRules, path *field.Path) f
 		case p.PeriodSeconds > longestPolicyPeriod:
 			errs = append(errs, field.Invalid(at.Child("periodSeconds"), p.PeriodSeconds, "must be less than or equal to 1800"))
 		}
+	}
+	if t := rules.Tolerance; t != nil && t.Sign() < 0 {
+		errs = append(errs, field.Invalid(path.Child("tolerance"), t.String(), negative).WithOrigin("minimum"))
 	}
 	return errs
 }

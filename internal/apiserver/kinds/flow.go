@@ -25,16 +25,28 @@ var (
 				if s.Spec.MatchingPrecedence == 0 {
 					s.Spec.MatchingPrecedence = 1000
 				}
+				for i := range s.Spec.Rules {
+					for j := range s.Spec.Rules[i].ResourceRules {
+						// API-547: an empty list is stored as null.
+						if rule := &s.Spec.Rules[i].ResourceRules[j]; len(rule.Namespaces) == 0 {
+							rule.Namespaces = nil
+						}
+					}
+				}
 			})
 		},
-		Check: roleCheck(checkFlowSchema),
+		Check: func(obj, old *plain.Object) field.ErrorList {
+			return append(prefixOfUpdate(obj, old), roleCheck(checkFlowSchema)(obj, old)...)
+		},
 		CheckStatus: roleCheck(func(s *flowcontrolv1.FlowSchema) field.ErrorList {
 			return checkFlowConditions(s.Status.Conditions, func(c flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
 		}),
 	}
 	priorityLevelRules = store.KindRules{
 		Default: func(obj *plain.Object) { defaultBinding(obj, defaultPriorityLevel) },
-		Check:   roleCheck(checkPriorityLevel),
+		Check: func(obj, old *plain.Object) field.ErrorList {
+			return append(prefixOfUpdate(obj, old), roleCheck(checkPriorityLevel)(obj, old)...)
+		},
 		CheckStatus: roleCheck(func(l *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 			return checkFlowConditions(l.Status.Conditions, func(c flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
 		}),

@@ -1,6 +1,6 @@
 // Package kinds has the defaults and the validation of kinds that matter only to clients of an API server: configurations of webhooks, admission policies, roles,
 // flow control, autoscalers, CertificateSigningRequests, ConfigMaps and Secrets, and the statuses that controllers write (API-380, API-410, API-451 to API-461,
-// API-501, API-520). Simulated controllers keep these rules, so the store of a cluster without an API server does not have them. Other kinds have theirs in
+// API-501, API-520, API-543, API-544). Simulated controllers keep these rules, so the store of a cluster without an API server does not have them. Other kinds have theirs in
 // package strategy; definitions in package definition.
 package kinds
 
@@ -27,6 +27,8 @@ const (
 var Rules = map[api.Kind]store.KindRules{
 	"ConfigMap":                             configMapRules,
 	"Secret":                                secretRules,
+	"ControllerRevision.apps":               revisionRules,
+	"Lease.coordination.k8s.io":             leaseRules,
 	"DaemonSet.apps":                        {CheckStatus: statusCheck(checkDaemonSetStatus)},
 	"Deployment.apps":                       {CheckStatus: statusCheck(checkDeploymentStatus)},
 	Autoscaler:                              autoscalerRules,

@@ -78,9 +78,7 @@ func defaultBinding[T api.Object](obj *plain.Object, set func(T)) {
 	}
 	typed = typed.DeepCopyObject().(T)
 	set(typed)
-	if data, err := plain.From(typed); err == nil {
-		obj.SetContent(data.Content())
-	}
+	obj.SetSource(typed)
 }
 
 // defaultGroups sets the API group of a role, of users and of groups.

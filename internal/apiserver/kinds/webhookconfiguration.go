@@ -168,15 +168,7 @@ func checkWebhookClient(c *admissionregistrationv1.WebhookClientConfig, path *fi
 	case c.URL != nil:
 		return definition.CheckWebhookURL(*c.URL, path.Child("url"))
 	}
-	path = path.Child("service")
-	var errs field.ErrorList
-	if c.Service.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	}
-	if c.Service.Namespace == "" {
-		errs = append(errs, field.Required(path.Child("namespace"), ""))
-	}
-	return append(errs, definition.CheckServiceAddress(c.Service.Port, c.Service.Path, path)...)
+	return definition.CheckService(c.Service.Namespace, c.Service.Name, c.Service.Port, c.Service.Path, path.Child("service"))
 }
 
 // Anything stands for all values in the rules of webhooks, policies and flow control.

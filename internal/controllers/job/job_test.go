@@ -35,6 +35,22 @@ func newFixture(t *testing.T, cfg engine.Config) fixture {
 	return f
 }
 
+func TestLabelsOfJob(t *testing.T) {
+	for _, row := range []struct {
+		rule          string
+		own, template map[string]string
+		want          int
+	}{
+		{"JOB-082", nil, nil, 4},
+		{"JOB-082", nil, map[string]string{"a": "b"}, 5},
+		{"JOB-082", map[string]string{"a": "b"}, map[string]string{"a": "b"}, 1},
+	} {
+		f := newFixture(t, engine.Config{})
+		f.Create(newJob(func(j *batchv1.Job) { j.Labels, j.Spec.Template.Labels = row.own, row.template }))
+		f.want(row.rule, "labels of the Job", fmt.Sprint(len(f.job().Labels)), fmt.Sprint(row.want))
+	}
+}
+
 // JOB-081: an update requires the labels with a prefix only if the Job has both.
 func TestLabelsOfOlderVersions(t *testing.T) {
 	older := func(j *batchv1.Job) {

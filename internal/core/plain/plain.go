@@ -45,6 +45,26 @@ func (o *Object) SetContent(content map[string]any) {
 	o.content, o.source = content, nil
 }
 
+// SetSource replaces the content by that of an object of a Go type, which belongs to o from then on. It keeps what JSON omits: an empty map is not
+// the same as none.
+func (o *Object) SetSource(typed api.Object) { o.content, o.shared, o.source = nil, nil, typed }
+
+// DropStatus removes the status.
+func (o *Object) DropStatus() {
+	if o.source != nil {
+		if status := reflect.ValueOf(o.source).Elem().FieldByName("Status"); status.IsValid() {
+			source := Shallow(o.source)
+			reflect.ValueOf(source).Elem().FieldByName("Status").SetZero()
+			o.SetSource(source)
+			return
+		}
+	}
+	if _, has := o.Content()["status"]; has {
+		o.SetContent(maps.Clone(o.Content()))
+		delete(o.content, "status")
+	}
+}
+
 // Field is Content()[name], without a content if that is not needed.
 func (o *Object) Field(name string) any {
 	if o.content == nil && o.source != nil && lacks(o.source, name) {
@@ -74,7 +94,12 @@ func (o *Object) DeepCopyObject() runtime.Object {
 	if o == nil {
 		return nil
 	}
-	c := &Object{TypeMeta: o.TypeMeta, content: runtime.DeepCopyJSON(o.Content())}
+	c := &Object{TypeMeta: o.TypeMeta}
+	if o.source != nil {
+		c.source = o.source.DeepCopyObject().(api.Object)
+	} else {
+		c.content = runtime.DeepCopyJSON(o.content)
+	}
 	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return c
 }
@@ -268,9 +293,14 @@ func Write(obj, target api.Object) error {
 // writeType is Write for a target of a Go type.
 func writeType(o *Object, target api.Object, meta *metav1.ObjectMeta) error {
 	value, gvk := reflect.ValueOf(target).Elem(), target.GetObjectKind().GroupVersionKind()
-	value.SetZero()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content(), target); err != nil {
-		return err
+	if reflect.TypeOf(o.source) == reflect.TypeOf(target) {
+		bare, _ := Bare(o.source)
+		value.Set(reflect.ValueOf(bare.DeepCopyObject()).Elem())
+	} else {
+		value.SetZero()
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Content(), target); err != nil {
+			return err
+		}
 	}
 	o.ObjectMeta.DeepCopyInto(meta)
 	target.GetObjectKind().SetGroupVersionKind(gvk)

@@ -92,7 +92,7 @@ func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
 	if storage != 1 {
 		errs = append(errs, field.Invalid(spec.Child("versions"), others.Shown, "must have exactly one version marked as storage version"))
 	}
-	if len(d.Spec.Versions) > 0 {
+	if len(d.Spec.Versions) > 0 && d.Spec.Versions[0].Name != "" {
 		// API-305: Kubernetes keeps the name of the first version in a field of its own, too.
 		errs = appendLabel(errs, spec.Child("version"), d.Spec.Versions[0].Name, d.Spec.Versions[0].Name, "")
 	}
@@ -101,7 +101,7 @@ func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
 	if old != nil {
 		errs = append(errs, validateDefinitionUpdate(d, old)...)
 	}
-	errs = append(errs, validateStoredVersions(obj, names)...)
+	errs = append(errs, validateStoredVersions(obj, d, names)...)
 	return append(errs, others.Last...)
 }
 
@@ -143,10 +143,21 @@ func appendLabel(errs field.ErrorList, at *field.Path, name, label, prefix strin
 }
 
 // validateStoredVersions requires that no version goes in which objects may be stored (API-334).
-func validateStoredVersions(obj *plain.Object, names map[string]bool) field.ErrorList {
+func validateStoredVersions(obj *plain.Object, d definition, names map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("status", "storedVersions")
 	stored := readDefinitionStatus(obj).Status.StoredVersions
+	left := slices.Clone(stored)
+	for _, v := range d.Spec.Versions {
+		// API-334: the second of two versions with one name is not found.
+		at := slices.Index(left, v.Name)
+		if v.Storage && at < 0 && len(stored) > 0 {
+			errs = append(errs, field.Invalid(path, stored, "must have the storage version "+v.Name))
+		}
+		if at >= 0 {
+			left = slices.Delete(left, at, at+1)
+		}
+	}
 	for i, name := range stored {
 		if !names[name] {
 			errs = append(errs, field.Invalid(path.Index(i), name, fmt.Sprintf("missing from spec.versions; %s was previously a storage version, and must remain "+

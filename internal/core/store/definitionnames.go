@@ -204,14 +204,14 @@ func recheckNames(s *Store, gone *plain.Object) {
 
 // keepStoredVersions adds the storage version of a definition to those in which objects may be stored (API-334).
 func keepStoredVersions(obj *plain.Object) {
-	var storage string
+	storage, found := "", false
 	for _, v := range readDefinition(obj).Spec.Versions {
 		if v.Storage {
-			storage = v.Name
+			storage, found = v.Name, true
 		}
 	}
 	stored := readDefinitionStatus(obj).Status.StoredVersions
-	if storage == "" || slices.Contains(stored, storage) {
+	if !found || slices.Contains(stored, storage) {
 		return
 	}
 	var list []any

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // validateSecretUpdate forbids what an update of a Secret cannot change: its type, and its data if it is immutable (API-312).
@@ -20,12 +21,12 @@ func validateSecretUpdate(obj, old *plain.Object) field.ErrorList {
 
 // validateFrozen forbids changes of the data of a ConfigMap or a Secret that is immutable (API-312).
 func validateFrozen(obj, old *plain.Object) field.ErrorList {
+	errs := strategy.ValidateGenerateName(&obj.ObjectMeta)
 	if frozen, _ := old.Field("immutable").(bool); !frozen {
-		return nil
+		return errs
 	}
 	const why = "field is immutable when `immutable` is set"
 	// API-312: kubelets do not watch immutable objects.
-	var errs field.ErrorList
 	if still, _ := obj.Content()["immutable"].(bool); !still {
 		errs = append(errs, field.Forbidden(field.NewPath("immutable"), why))
 	}

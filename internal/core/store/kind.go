@@ -71,7 +71,7 @@ var resources = []resource{
 	{kind: api.PersistentVolumeClaim, plural: "persistentvolumeclaims", namespaced: true, status: true, unconditional: true},
 	{kind: api.Pod, plural: "pods", namespaced: true, status: true, unconditional: true, graceful: true},
 	{kind: api.VolumeAttachment, group: storageGroup, plural: "volumeattachments", status: true},
-	{kind: api.Event, plural: "events", namespaced: true, unconditional: true, names: segmentNames},
+	{kind: api.Event, plural: "events", namespaced: true, unconditional: true, names: segmentNames, anyFinalizers: true},
 }
 
 // simulated returns the resource of a simulated kind.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/volsim/volsim/api"
@@ -17,7 +18,7 @@ import (
 // validateMetaCreate validates the metadata of a new object whose name has been generated (API-032 to API-037).
 func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, strategy.ValidateGenerateName(meta)...)
+	errs = append(errs, validatePrefix(meta, r)...)
 	switch {
 	// API-032: every object has a name that is a DNS subdomain. The name of an Event, which consists of another name and a time, may be
 	// longer.
@@ -47,6 +48,19 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 		errs = strategy.AppendInvalid(errs, strategy.MetaPath("namespace"), meta.Namespace, validation.IsDNS1123Label(meta.Namespace))
 	}
 	return append(errs, validateMetaCommon(meta, nil, r, nil)...)
+}
+
+// validatePrefix validates generateName (API-033): it is a valid beginning of a name of the kind.
+func validatePrefix(meta *metav1.ObjectMeta, r resource) field.ErrorList {
+	switch {
+	case meta.GenerateName == "":
+		return nil
+	case r.names == labelNames:
+		return strategy.AppendInvalid(nil, strategy.MetaPath("generateName"), meta.GenerateName, apivalidation.NameIsDNSLabel(meta.GenerateName, true))
+	case r.names == segmentNames, r.kind == "PodDisruptionBudget.policy", r.kind == "ReplicationController", r.kind == "CertificateSigningRequest.certificates.k8s.io":
+		return strategy.AppendInvalid(nil, strategy.MetaPath("generateName"), meta.GenerateName, path.IsValidPathSegmentPrefix(meta.GenerateName))
+	}
+	return strategy.ValidateGenerateName(meta)
 }
 
 // validateMetaUpdate validates the metadata of an update after carryOver (API-038 to API-042). If oldValid, fields in the same memory as
@@ -194,8 +208,7 @@ func validateFinalizers(finalizers []string, anyDomain bool) field.ErrorList {
 		case "kubernetes":
 		default:
 			if !anyDomain && !hasDomain(name) {
-				unqualified = append(unqualified, field.Invalid(strategy.MetaPath("finalizers").Index(i), name,
-					"name is neither a standard finalizer name nor is it fully qualified"))
+				unqualified = append(unqualified, field.Invalid(strategy.MetaPath("finalizers").Index(i), name, strategy.NotStandard))
 			}
 		}
 	}
@@ -205,6 +218,18 @@ func validateFinalizers(finalizers []string, anyDomain bool) field.ErrorList {
 			"finalizer %s and %s cannot be both set", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents)))
 	}
 	return append(errs, unqualified...)
+}
+
+// validateFinalizersAt validates names of finalizers that are not those of the metadata.
+func validateFinalizersAt(finalizers []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range finalizers {
+		errs = strategy.AppendInvalid(errs, path, name, validation.IsQualifiedName(name))
+		if !hasDomain(name) && !slices.Contains(strategy.StandardFinalizers, name) {
+			errs = append(errs, field.Invalid(path, name, strategy.NotStandard))
+		}
+	}
+	return errs
 }
 
 func hasDomain(finalizer string) bool { return strings.IndexByte(finalizer, '/') >= 0 }

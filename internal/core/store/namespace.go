@@ -52,6 +52,13 @@ func namespaceStrategy(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] 
 		// NS-004: only the subresource finalize changes the finalizers of the spec.
 		obj.SetContent(withFinalizers(obj.Content(), namespaceFinalizers(old)))
 	}
+	s.ValidateCreate = func(obj *plain.Object) field.ErrorList {
+		// NS-003: those of the spec have names like those of the metadata.
+		return validateFinalizersAt(namespaceFinalizers(obj), field.NewPath("spec", "finalizers"))
+	}
+	s.ValidateUpdate = func(obj, _ *plain.Object) field.ErrorList {
+		return validatePrefix(&obj.ObjectMeta, resource{names: labelNames})
+	}
 	s.ValidateStatus = validateNamespaceStatus
 	// NS-014: the finalizers in the spec keep a namespace, too.
 	s.Keeps = func(obj *plain.Object) bool { return len(namespaceFinalizers(obj)) > 0 }

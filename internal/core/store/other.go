@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
@@ -244,18 +244,20 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 		PrepareCreate: func(obj *plain.Object, _ metav1.Time) {
 			// API-302: a client cannot create an object with a status that has a subresource.
 			if kind.Status {
-				obj.SetContent(withStatus(obj.Content(), nil))
+				obj.DropStatus()
 			}
 			// API-303: generation counts from 1.
 			if kind.Generation {
 				obj.Generation = 1
 			}
+			storeNoLists(obj, kind)
 		},
 		PrepareUpdate: func(obj, old *plain.Object) {
 			// API-302: an update of the main resource keeps the status.
 			if kind.Status {
 				obj.SetContent(withStatus(obj.Content(), old.Content()))
 			}
+			storeNoLists(obj, kind)
 		},
 		PrepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.
@@ -284,6 +286,12 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 		s = strategy.ResourceQuota.Add(s)
 	case string(LimitRangeKind):
 		s = strategy.LimitRange.Add(s)
+		update := s.ValidateUpdate
+		s.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList {
+			return append(validateUpdatedPrefix(obj, old), update(obj, old)...)
+		}
+	case "PodTemplate":
+		s = strategy.PodTemplate.Add(s)
 	case "ReplicationController":
 		s = strategy.ReplicationController.Add(s)
 	case "ReplicaSet.apps":
@@ -299,7 +307,10 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 	case "Secret":
 		s.Defaults = defaultSecret
 		s.ValidateUpdate = validateSecretUpdate
+	case "ServiceAccount":
+		s.ValidateUpdate = validateUpdatedPrefix
 	case "ConfigMap":
+		s.Defaults = func(obj *plain.Object) { fillBytes(obj, "binaryData") }
 		s.ValidateUpdate = validateFrozen
 	case "PodDisruptionBudget.policy":
 		s = strategy.PodDisruptionBudget(s)
@@ -332,45 +343,14 @@ func unlike(a, b reflect.Value) bool {
 	return false
 }
 
-// dropNulls removes the fields that are null (API-313).
-func dropNulls(obj *plain.Object) {
-	// API-313: no field of these kinds is nullable.
-	if hasNull(obj.Content()) {
-		obj.SetContent(runtime.DeepCopyJSON(obj.Content()))
-		removeNulls(obj.Content())
-	}
-}
-
-func hasNull(value any) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, field := range value {
-			if field == nil || hasNull(field) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(value, hasNull)
-	}
-	return false
-}
-
-func removeNulls(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		maps.DeleteFunc(value, func(_ string, field any) bool { return field == nil })
-		for _, field := range value {
-			removeNulls(field)
-		}
-	case []any:
-		for _, item := range value {
-			removeNulls(item)
-		}
-	}
+// validateUpdatedPrefix validates the generateName of an update of a kind that is validated like a new object then (API-042).
+func validateUpdatedPrefix(obj, _ *plain.Object) field.ErrorList {
+	return strategy.ValidateGenerateName(&obj.ObjectMeta)
 }
 
 // defaultSecret merges stringData into data and sets the type (API-308).
 func defaultSecret(obj *plain.Object) {
+	fillBytes(obj, "data")
 	text, _ := obj.Content()["stringData"].(map[string]any)
 	_, written := obj.Content()["stringData"]
 	if kind, _ := obj.Content()["type"].(string); kind != "" && !written {

@@ -157,7 +157,7 @@ func validatePriorityClass(obj *plain.Object) field.ErrorList {
 	case class.value > highestPriority:
 		errs = append(errs, field.Forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %d", highestPriority)))
 	}
-	return append(errs, strategy.RequiredAt(class.policy, field.NewPath("preemptionPolicy"), strategy.PreemptionPolicies)...)
+	return append(errs, strategy.RequiredAt(policyOf(obj), field.NewPath("preemptionPolicy"), strategy.PreemptionPolicies)...)
 }
 
 // notOfSystem says in which way a class is not the one of every cluster with its name.
@@ -182,10 +182,16 @@ func validatePriorityUpdate(obj, old *plain.Object) field.ErrorList {
 	if class.value != was.value {
 		errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
 	}
-	if class.policy != was.policy {
-		errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), class.policy, strategy.Immutable))
+	if policyOf(obj) != policyOf(old) {
+		errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), policyOf(obj), strategy.Immutable))
 	}
 	return errs
+}
+
+// policyOf returns the policy as it is given.
+func policyOf(obj *plain.Object) corev1.PreemptionPolicy {
+	policy, _ := obj.Content()["preemptionPolicy"].(string)
+	return corev1.PreemptionPolicy(policy)
 }
 
 func classOf(obj *plain.Object) priorityClass {

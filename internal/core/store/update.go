@@ -97,16 +97,15 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
 	}
-	isPart := sub != api.Main && sub != api.Status
-	if isPart && !reviewed {
-		// API-506: the owners of fields are determined by what was sent.
-		t.strategy.Defaults(obj)
+	t.complete(obj, old)
+	// API-506: the owners of fields are determined by what was sent, those of a status by what it becomes.
+	if !reviewed && sub != api.Status {
 		t.trackFields(obj, old, sub)
 	}
-	t.complete(obj, old, sub)
+	t.restore(obj, old, sub)
 	if reviewed {
 		meta.ResourceVersion = oldMeta.ResourceVersion
-	} else if !isPart {
+	} else if sub == api.Status {
 		t.trackFields(obj, old, sub)
 	}
 	validated := !skipValidation && !t.store.asGiven
@@ -160,14 +159,18 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	return obj, nil
 }
 
-// complete fills in the fields that the request omits, and restores those that it may not change.
-func (t *table[T]) complete(obj, old T, sub api.Subresource) {
+// complete fills in the fields that the request omits.
+func (t *table[T]) complete(obj, old T) {
 	if t.strategy.Defaults != nil {
 		t.strategy.Defaults(obj)
 	}
 	meta := metaOf(obj)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	carryOver(meta, metaOf(old))
+}
+
+// restore restores the fields that the request may not change.
+func (t *table[T]) restore(obj, old T, sub api.Subresource) {
 	switch {
 	case sub == api.Status && t.strategy.PrepareStatus != nil:
 		t.strategy.PrepareStatus(obj, old, clock(t.store.now()))
@@ -181,11 +184,11 @@ func (t *table[T]) complete(obj, old T, sub api.Subresource) {
 	}
 	// API-030: generation counts the changes of the spec.
 	if sub != api.Status && t.strategy.SpecChanged != nil && t.strategy.SpecChanged(obj, old) {
-		meta.Generation++
+		metaOf(obj).Generation++
 	}
 }
 
-// validateReplacement validates the metadata and the part of the object that the update is about.
+// validateReplacement validates the metadata and the part of the object that the update is about, each once (API-548).
 func (t *table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
 	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), t.resource, c.validMeta, t.validAnnotations)
 	validate := t.strategy.ValidateUpdate

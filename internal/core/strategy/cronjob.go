@@ -27,6 +27,7 @@ var CronJob = typedRules[*batchv1.CronJob]{
 		defaultFailurePolicy(spec.JobTemplate.Spec.PodFailurePolicy)
 		defaultTemplate(&spec.JobTemplate.Spec.Template)
 	},
+	drop: func(job *batchv1.CronJob) { dropDisabledFields(&job.Spec.JobTemplate.Spec.Template.Spec, nil) }, // API-375
 	validate: func(job *batchv1.CronJob) field.ErrorList {
 		errs := validateCronJobSpec(&job.Spec, nil)
 		// JOB-111: only a new CronJob must leave room for the time in the names of its Jobs.

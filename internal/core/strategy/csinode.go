@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -17,6 +18,11 @@ var CSINode = Of[*csiNode]{
 	Shallow: func(node *csiNode) *csiNode {
 		c := *node
 		return &c
+	},
+	PrepareCreate: func(node *csiNode, _ metav1.Time) {
+		if len(node.Spec.Drivers) == 0 {
+			node.Spec.Drivers = nil // API-547: an empty list is stored as null
+		}
 	},
 	ValidateCreate: func(node *csiNode) field.ErrorList {
 		return validateNodeDrivers(node.Spec.Drivers, field.NewPath("spec", "drivers"))

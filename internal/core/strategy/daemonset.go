@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -27,6 +28,7 @@ var daemonSetRules = typedRules[*appsv1.DaemonSet]{
 		orDefault(&spec.RevisionHistoryLimit, new(int32(10)))
 		defaultTemplate(&spec.Template)
 	},
+	drop:     func(set *appsv1.DaemonSet) { dropDisabledFields(&set.Spec.Template.Spec, nil) }, // API-375
 	validate: validateDaemonSet,
 	validateUpdate: func(set, old *appsv1.DaemonSet) field.ErrorList {
 		// DS-061: the selector is immutable.
@@ -89,7 +91,14 @@ func templateIn(obj *plain.Object) any {
 // validateDaemonSet validates a set (DS-061).
 func validateDaemonSet(set *appsv1.DaemonSet) field.ErrorList {
 	spec, path := &set.Spec, field.NewPath("spec")
-	errs := validateSelector(spec.Selector, &spec.Template, "daemonset", path)
+	// WORK-021: a missing selector matches no pods.
+	errs := validateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))
+	if parsed, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil {
+		errs = append(errs, unmatchedLabels(parsed, &spec.Template, path)...)
+	}
+	if selectsAll(spec.Selector) {
+		errs = append(errs, field.Invalid(path.Child("selector"), spec.Selector, "empty selector is invalid for daemonset"))
+	}
 	errs = append(errs, validateTemplate(&spec.Template, path)...)
 	errs = append(errs, validateAlwaysRunning(&spec.Template, "DaemonSet", path)...)
 	errs = append(errs, notBelowZero(int64(spec.MinReadySeconds), path.Child("minReadySeconds"))...)

@@ -28,6 +28,7 @@ var deploymentRules = typedRules[*appsv1.Deployment]{
 		orDefault(&spec.ProgressDeadlineSeconds, new(int32(600)))
 		defaultTemplate(&spec.Template)
 	},
+	drop:     func(d *appsv1.Deployment) { dropDisabledFields(&d.Spec.Template.Spec, nil) }, // API-375
 	validate: validateDeployment,
 	validateUpdate: func(d, old *appsv1.Deployment) field.ErrorList {
 		// DEP-092: the selector is immutable.

@@ -39,8 +39,13 @@ var jobRules = typedRules[*batchv1.Job]{
 		}
 		orDefault(&spec.PodReplacementPolicy, &policy)
 		defaultFailurePolicy(spec.PodFailurePolicy)
+		// JOB-082: a Job without labels has those of its template.
+		if len(job.Labels) == 0 && spec.Template.Labels != nil {
+			job.Labels = spec.Template.Labels
+		}
 		defaultTemplate(&spec.Template)
 	},
+	drop:        func(job *batchv1.Job) { dropDisabledFields(&job.Spec.Template.Spec, nil) }, // API-375
 	validate:    func(job *batchv1.Job) field.ErrorList { return validateJob(job, true) },
 	wholeUpdate: true,
 	validateUpdate: func(job, old *batchv1.Job) field.ErrorList {
@@ -60,24 +65,21 @@ func Job(s Of[*plain.Object]) Of[*plain.Object] {
 	}
 	create := s.PrepareCreate
 	s.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
+		// JOB-082: labels that come from the template include the generated ones.
+		given, ok := obj.Source().(*batchv1.Job)
+		inherited := len(obj.Labels) == 0 || ok && SameMap(obj.Labels, given.Spec.Template.Labels)
 		create(obj, now)
 		job, err := plain.As[*batchv1.Job](obj)
 		if err != nil {
 			return // validation reports it
 		}
-		// JOB-082: a Job without labels has those of its template; the generated ones only if the template had none.
-		if len(obj.Labels) == 0 {
-			obj.Labels = maps.Clone(job.Spec.Template.Labels)
-		}
 		if !*job.Spec.ManualSelector {
 			generateSelector(job)
 		}
-		if len(obj.Labels) == 0 {
+		if inherited {
 			obj.Labels = maps.Clone(job.Spec.Template.Labels)
 		}
-		if data, err := plain.From(job); err == nil {
-			obj.SetContent(data.Content())
-		}
+		obj.SetSource(job)
 	}
 	return s
 }

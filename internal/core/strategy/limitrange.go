@@ -94,7 +94,7 @@ func validateNamesOf(item *corev1.LimitRangeItem, list corev1.ResourceList, path
 	validate := validateResourceName
 	// QUO-005: items for pods and containers are about resources of containers.
 	if item.Type == corev1.LimitTypePod || item.Type == corev1.LimitTypeContainer {
-		validate = validateContainerResource
+		validate = ContainerResource
 	}
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(list)) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/internal/core/objects"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -12,6 +13,12 @@ import (
 
 // maxAnnotationBytes is the maximum size of all keys and values of the annotations of an object together (API-035).
 const maxAnnotationBytes = 256 << 10
+
+// NotStandard is the message for the name of a finalizer that lacks a domain.
+const NotStandard = "name is neither a standard finalizer name nor is it fully qualified"
+
+// StandardFinalizers need no domain.
+var StandardFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
 
 // Immutable is the message for a field that must not change.
 const Immutable = "field is immutable"

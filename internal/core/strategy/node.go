@@ -193,7 +193,7 @@ func validateTaints(taints []corev1.Taint) field.ErrorList {
 			errs = append(errs, OneOf(taint.Effect, at, "effect", taintEffects)...)
 		}
 		if duplicated {
-			duplicate := field.Duplicate(at, taint)
+			duplicate := field.Duplicate(at, internalForm{taint})
 			duplicate.Detail = "taints must be unique by key and effect pair"
 			errs = append(errs, duplicate)
 		}

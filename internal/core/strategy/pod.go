@@ -61,6 +61,7 @@ func preparePod(pod *corePod, now metav1.Time) {
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
 	dropDisabledFields(&pod.Spec, nil)
+	storeNoSources(&pod.Spec)
 	mergeLabelKeys(pod)
 	// API-108: the scheduler ignores gated pods, so the server sets their condition.
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -159,6 +160,16 @@ func dropDisabledFields(spec, old *corev1.PodSpec) {
 			}
 		}
 		spec.Volumes[i].Projected = &c
+	}
+}
+
+// storeNoSources stores an empty list of the sources of a projected volume as null (API-547).
+func storeNoSources(spec *corev1.PodSpec) {
+	for i := range spec.Volumes {
+		if projected := spec.Volumes[i].Projected; projected != nil && projected.Sources != nil && len(projected.Sources) == 0 {
+			spec.Volumes = slices.Clone(spec.Volumes)
+			spec.Volumes[i].Projected = &corev1.ProjectedVolumeSource{DefaultMode: projected.DefaultMode}
+		}
 	}
 }
 

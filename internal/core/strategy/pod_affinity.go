@@ -3,7 +3,6 @@ package strategy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,10 +57,15 @@ func validateTerm(term *corev1.PodAffinityTerm, path *field.Path) field.ErrorLis
 	return append(errs, LabelKey(term.TopologyKey, path, "topologyKey")...)
 }
 
-// validateLabelSelector validates a selector. Upstream validates labels in the order of a map; here errors are sorted.
+// validateLabelSelector validates a selector. Upstream validates labels in the order of a map; here they are sorted.
 func validateLabelSelector(selector *metav1.LabelSelector, opts metav1validation.LabelSelectorValidationOptions, path *field.Path) field.ErrorList {
-	errs := metav1validation.ValidateLabelSelector(selector, opts, path)
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
+	if selector == nil {
+		return nil
+	}
+	errs := ValidateLabels(selector.MatchLabels, path.Child("matchLabels"))
+	for i, requirement := range selector.MatchExpressions {
+		errs = append(errs, metav1validation.ValidateLabelSelectorRequirement(requirement, opts, path.Child("matchExpressions").Index(i))...)
+	}
 	return errs
 }
 

@@ -35,9 +35,9 @@ func validateDownwardAPI(s *corev1.DownwardAPIVolumeSource, path *field.Path) fi
 func validateProjected(s *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
 	errs := validateFileMode(s.DefaultMode, path, "defaultMode")
 	taken := map[string]bool{}
-	take := func(file string) {
+	take := func(file, shown string) {
 		if file != "" && taken[file] {
-			errs = append(errs, field.Invalid(path, file, "conflicting duplicate paths"))
+			errs = append(errs, field.Invalid(path, shown, "conflicting duplicate paths"))
 		}
 		taken[file] = true
 	}
@@ -49,7 +49,7 @@ func validateProjected(s *corev1.ProjectedVolumeSource, path *field.Path) field.
 			errs = append(errs, Required(at.Child("secret"), "name", secret.Name)...)
 			errs = append(errs, validateItems(secret.Items, at.Child("secret"))...)
 			for _, item := range secret.Items {
-				take(item.Path)
+				take(item.Path, secret.Name)
 			}
 		}
 		if config := source.ConfigMap; config != nil {
@@ -57,14 +57,14 @@ func validateProjected(s *corev1.ProjectedVolumeSource, path *field.Path) field.
 			errs = append(errs, Required(at.Child("configMap"), "name", config.Name)...)
 			errs = append(errs, validateItems(config.Items, at.Child("configMap"))...)
 			for _, item := range config.Items {
-				take(item.Path)
+				take(item.Path, config.Name)
 			}
 		}
 		if downward := source.DownwardAPI; downward != nil {
 			kinds++
 			for j := range downward.Items {
 				errs = append(errs, validateDownwardFile(&downward.Items[j], at.Child("downwardAPI"))...)
-				take(downward.Items[j].Path)
+				take(downward.Items[j].Path, downward.Items[j].Path)
 			}
 		}
 		if token := source.ServiceAccountToken; token != nil {

@@ -15,7 +15,7 @@ import (
 
 // validateRequirements validates the requests and limits of a container.
 func validateRequirements(r *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
-	return validateRequirementsOf(r, path, validateContainerResource)
+	return validateRequirementsOf(r, path, ContainerResource)
 }
 
 // validateRequirementsOf validates requests and limits. validateName validates the name of a resource.
@@ -163,7 +163,8 @@ func validateHugePages(name corev1.ResourceName, quantity apiresource.Quantity, 
 	return field.ErrorList{field.Invalid(path, quantity.String(), quantity.String()+" is not positive integer multiple of "+string(name))}
 }
 
-func validateContainerResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
+// ContainerResource validates the name of a resource that a container requests.
+func ContainerResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
 	errs := validateResourceName(name, path)
 	switch {
 	case !strings.Contains(string(name), "/"):

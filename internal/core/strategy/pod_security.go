@@ -47,7 +47,7 @@ func validateNoEscalation(c *corev1.SecurityContext, path *field.Path) field.Err
 }
 
 // validatePodSecurity validates the security context of a pod (API-356).
-func validatePodSecurity(spec *corev1.PodSpec, at func() *field.Path) field.ErrorList {
+func validatePodSecurity(spec *corev1.PodSpec, old *corePod, at func() *field.Path) field.ErrorList {
 	c := spec.SecurityContext
 	errs := validateSet(c.FSGroup, at, "fsGroup", groupID)
 	errs = append(errs, validateSet(c.RunAsUser, at, "runAsUser", userID)...)
@@ -72,9 +72,13 @@ func validatePodSecurity(spec *corev1.PodSpec, at func() *field.Path) field.Erro
 		errs = append(errs, OneOf(*policy, at(), "supplementalGroupsPolicy", []corev1.SupplementalGroupsPolicy{corev1.SupplementalGroupsPolicyMerge,
 			corev1.SupplementalGroupsPolicyStrict})...)
 	}
-	// API-375: the gate SELinuxMount is off, so volumes are relabelled file by file.
 	if policy := c.SELinuxChangePolicy; policy != nil {
-		errs = append(errs, OneOf(*policy, at(), "seLinuxChangePolicy", []corev1.PodSELinuxChangePolicy{corev1.SELinuxChangePolicyRecursive})...)
+		// API-375: the gate SELinuxMount is off, so volumes are relabelled file by file. A pod that was stored with a policy may get another one.
+		known := []corev1.PodSELinuxChangePolicy{corev1.SELinuxChangePolicyRecursive}
+		if old != nil && old.Spec.SecurityContext != nil && old.Spec.SecurityContext.SELinuxChangePolicy != nil {
+			known = []corev1.PodSELinuxChangePolicy{corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive}
+		}
+		errs = append(errs, OneOf(*policy, at(), "seLinuxChangePolicy", known)...)
 	}
 	return errs
 }

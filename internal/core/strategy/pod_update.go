@@ -137,7 +137,7 @@ func validateAffinityChange(affinity, old *corev1.NodeAffinity) field.ErrorList 
 	}
 	path := field.NewPath("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 	if len(terms) != len(was) {
-		return field.ErrorList{field.Invalid(path, terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
+		return field.ErrorList{field.Invalid(path, internalForm{terms}, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
 	var errs field.ErrorList
 	for i := range was {
@@ -145,7 +145,7 @@ func validateAffinityChange(affinity, old *corev1.NodeAffinity) field.ErrorList 
 		grown := len(terms[i].MatchExpressions) > 0 || len(terms[i].MatchFields) > 0
 		if empty && grown || !beginsWith(terms[i].MatchExpressions, was[i].MatchExpressions) ||
 			!beginsWith(terms[i].MatchFields, was[i].MatchFields) {
-			errs = append(errs, field.Invalid(path.Index(i), terms[i], "only additions are allowed (no mutations or deletions)"))
+			errs = append(errs, field.Invalid(path.Index(i), internalForm{terms[i]}, "only additions are allowed (no mutations or deletions)"))
 		}
 	}
 	return errs

@@ -56,8 +56,8 @@ func validatePodSpec(pod, old *corePod, template bool) field.ErrorList {
 	errs = append(errs, validateContainers(spec, volumes)...)
 	errs = append(errs, validateInitContainers(spec, volumes)...)
 	errs = append(errs, validateEphemeralContainers(spec, volumes)...)
-	// API-259: the resources of a pod do not change.
-	if old == nil && spec.Resources != nil {
+	// What an update shares with the stored pod is valid.
+	if spec.Resources != nil && (old == nil || spec.Resources != old.Spec.Resources) {
 		errs = append(errs, validatePodResources(spec)...)
 	}
 	if spec.HostNetwork {
@@ -69,7 +69,7 @@ func validatePodSpec(pod, old *corePod, template bool) field.ErrorList {
 		errs = append(errs, ValidateLabels(spec.NodeSelector, field.NewPath("spec", "nodeSelector"))...)
 	}
 	if spec.SecurityContext != nil {
-		errs = append(errs, validatePodSecurity(spec, specField("securityContext"))...)
+		errs = append(errs, validatePodSecurity(spec, old, specField("securityContext"))...)
 	}
 	errs = append(errs, validatePodPlacement(spec, old)...)
 	errs = append(errs, validatePodHost(spec)...)
@@ -94,8 +94,7 @@ func validatePodPlacement(spec *corev1.PodSpec, old *corePod) field.ErrorList {
 		anyValue := old != nil && hasBadTerms(requiredTerms(nodeAffinityOf(&old.Spec)))
 		errs = append(errs, validatePodNodeAffinity(affinity, anyValue, field.NewPath("spec", "affinity", "nodeAffinity"))...)
 	}
-	// API-263: the affinity to other pods does not change, nor do the constraints.
-	if old == nil && spec.Affinity != nil {
+	if spec.Affinity != nil && (old == nil || spec.Affinity != old.Spec.Affinity) {
 		errs = append(errs, validateOtherPods(spec.Affinity)...)
 	}
 	if spec.DNSConfig != nil || spec.DNSPolicy == corev1.DNSNone {
@@ -103,7 +102,7 @@ func validatePodPlacement(spec *corev1.PodSpec, old *corePod) field.ErrorList {
 	}
 	errs = append(errs, validateReadinessGates(spec.ReadinessGates)...)
 	errs = append(errs, validateGates(spec.SchedulingGates)...)
-	if old == nil {
+	if old == nil || !SameSlice(spec.TopologySpreadConstraints, old.Spec.TopologySpreadConstraints) {
 		for i := range spec.TopologySpreadConstraints {
 			errs = append(errs, validateSpread(spec.TopologySpreadConstraints, i, field.NewPath("spec", "topologySpreadConstraints").Index(i))...)
 		}

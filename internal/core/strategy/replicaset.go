@@ -14,6 +14,7 @@ var ReplicaSet = typedRules[*appsv1.ReplicaSet]{
 		orDefault(&set.Spec.Replicas, new(int32(1)))
 		defaultTemplate(&set.Spec.Template)
 	},
+	drop: func(set *appsv1.ReplicaSet) { dropDisabledFields(&set.Spec.Template.Spec, nil) }, // API-375
 	validate: func(set *appsv1.ReplicaSet) field.ErrorList {
 		path := field.NewPath("spec")
 		// RS-061: numbers are not negative. The messages about selector and template are those of Deployments.
@@ -28,7 +29,11 @@ var ReplicaSet = typedRules[*appsv1.ReplicaSet]{
 
 // validateReplicaTemplate validates selector and template of a ReplicaSet or Deployment (RS-061).
 func validateReplicaTemplate(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
-	errs := append(validateSelector(selector, template, "deployment", path), validateTemplate(template, path)...)
+	errs, known := validateSelector(selector, template, "deployment", path)
+	if !known {
+		return errs
+	}
+	errs = append(errs, validateTemplate(template, path)...)
 	return append(errs, validateAlwaysRunning(template, "ReplicaSet", path)...)
 }
 

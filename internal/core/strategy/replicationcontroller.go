@@ -21,6 +21,11 @@ var ReplicationController = typedRules[*corev1.ReplicationController]{
 		}
 		orDefault(&rc.Spec.Replicas, new(int32(1)))
 	},
+	drop: func(rc *corev1.ReplicationController) {
+		if rc.Spec.Template != nil {
+			dropDisabledFields(&rc.Spec.Template.Spec, nil) // API-375
+		}
+	},
 	validate: func(rc *corev1.ReplicationController) field.ErrorList {
 		path := field.NewPath("spec")
 		// RS-072: the order of the checks.

@@ -25,10 +25,6 @@ var StatefulSet = typedRules[*appsv1.StatefulSet]{
 		if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && spec.UpdateStrategy.RollingUpdate != nil {
 			orDefault(&spec.UpdateStrategy.RollingUpdate.Partition, new(int32))
 		}
-		// STS-046: the gate of maxUnavailable is off.
-		if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil {
-			rolling.MaxUnavailable = nil
-		}
 		if spec.PersistentVolumeClaimRetentionPolicy == nil {
 			spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{}
 		}
@@ -44,6 +40,13 @@ var StatefulSet = typedRules[*appsv1.StatefulSet]{
 			claim.APIVersion, claim.Kind = cmp.Or(claim.APIVersion, "v1"), cmp.Or(claim.Kind, string(api.PersistentVolumeClaim))
 			claim.Status.Phase = cmp.Or(claim.Status.Phase, corev1.ClaimPending)
 		}
+	},
+	drop: func(set *appsv1.StatefulSet) {
+		// STS-046: the gate of maxUnavailable is off.
+		if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			rolling.MaxUnavailable = nil
+		}
+		dropDisabledFields(&set.Spec.Template.Spec, nil) // API-375
 	},
 	validate:    func(set *appsv1.StatefulSet) field.ErrorList { return validateStatefulSet(set, nil) },
 	wholeUpdate: true,
@@ -114,8 +117,13 @@ func validateStatefulSet(set, old *appsv1.StatefulSet) field.ErrorList {
 	if old == nil && spec.ServiceName != "" {
 		errs = append(errs, DNSLabel(spec.ServiceName, path, "serviceName")...)
 	}
-	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset", path)...)
-	errs = append(errs, validateTemplate(templateWithClaims(spec), path)...)
+	selects, known := validateSelector(spec.Selector, &spec.Template, "statefulset", path)
+	errs = append(errs, selects...)
+	if known {
+		// STS-061: the metadata of the template is validated twice.
+		errs = append(errs, validateTemplate(templateWithClaims(spec), path)...)
+		errs = append(errs, validatePodTemplateMeta(&spec.Template, path.Child("template"))...)
+	}
 	return append(errs, validateAlwaysRunning(&spec.Template, "StatefulSet", path)...)
 }
 

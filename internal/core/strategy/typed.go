@@ -13,7 +13,9 @@ import (
 
 // typedRules are the rules of a kind whose objects are stored as data and have a Go type of k8s.io/api.
 type typedRules[T api.Object] struct {
-	defaults       func(obj T)
+	defaults func(obj T)
+	// drop removes the fields of features that are off. They remain in managedFields, because the server knows the owners of fields before.
+	drop           func(obj T)
 	validate       func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
 	// loadedAny: an object that is loaded is not validated, because no controller acts on it.
@@ -30,16 +32,21 @@ func (r typedRules[T]) Add(s Of[*plain.Object]) Of[*plain.Object] {
 			return // validation reports it
 		}
 		r.defaults(typed)
-		if data, err := plain.From(typed); err == nil {
-			obj.SetContent(data.Content())
-			obj.Labels = typed.GetLabels()
-		}
+		obj.SetSource(typed)
+		obj.Labels = typed.GetLabels()
 	}
 	s.Defaults = complete
 	if prepare := s.PrepareCreate; prepare != nil {
 		s.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
 			prepare(obj, now)
 			complete(obj)
+			r.dropFrom(obj)
+		}
+	}
+	if prepare := s.PrepareUpdate; prepare != nil {
+		s.PrepareUpdate = func(obj, old *plain.Object) {
+			prepare(obj, old)
+			r.dropFrom(obj)
 		}
 	}
 	s.ValidateCreate = func(obj *plain.Object) field.ErrorList {
@@ -71,6 +78,19 @@ func (r typedRules[T]) Add(s Of[*plain.Object]) Of[*plain.Object] {
 		return append(errs, r.validateUpdate(typed, before)...)
 	}
 	return s
+}
+
+// dropFrom removes the fields of features that are off from an object.
+func (r typedRules[T]) dropFrom(obj *plain.Object) {
+	if r.drop == nil {
+		return
+	}
+	typed, err := plain.As[T](obj)
+	if err != nil {
+		return // validation reports it
+	}
+	r.drop(typed)
+	obj.SetSource(typed)
 }
 
 // withoutTemplate omits errors about the pods of a template. A dump may lack parts of them, for example the environment of a container.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/internal/core/objects"
@@ -50,7 +51,11 @@ func validateNFS(s *corev1.NFSVolumeSource, at *field.Path) field.ErrorList {
 
 // validateDisk validates one kind of source (API-139): the name of the disk is required.
 func validateDisk(idField, id string, partition int32, path *field.Path) field.ErrorList {
-	return append(Required(path, idField, id), within255(partition, path, "partition")...)
+	errs := Required(path, idField, id)
+	if partition < 0 || partition > 255 {
+		errs = append(errs, field.Invalid(path.Child("partition"), partition, validation.InclusiveRangeError(1, 255))) // 0 is no partition
+	}
+	return errs
 }
 
 func validateGCEDisk(s *corev1.GCEPersistentDiskVolumeSource, path *field.Path) field.ErrorList {
@@ -165,11 +170,13 @@ var iscsiNames = map[string]*regexp.Regexp{
 	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
 }
 
+const iscsiBegins = " starting with iqn, eui, or naa"
+
 func validateISCSIName(name string, path *field.Path, child string) field.ErrorList {
 	form, known := iscsiNames[name[:min(3, len(name))]]
 	switch {
 	case !known:
-		return field.ErrorList{field.Invalid(path.Child(child), name, "must be valid format starting with iqn, eui, or naa")}
+		return field.ErrorList{field.Invalid(path.Child(child), name, "must be valid format"+iscsiBegins)}
 	case !form.MatchString(name):
 		return field.ErrorList{field.Invalid(path.Child(child), name, "must be valid format")}
 	}
@@ -185,7 +192,11 @@ func validateISCSI(s *corev1.ISCSIPersistentVolumeSource, path *field.Path) fiel
 		plain.SecretRef = &corev1.LocalObjectReference{Name: s.SecretRef.Name}
 		errs = Required(path.Child("secretRef"), "name", s.SecretRef.Name)
 	}
-	return append(validatePodISCSI(&plain, path), errs...)
+	errs = append(validatePodISCSI(&plain, path), errs...)
+	for _, err := range errs {
+		err.Detail = strings.TrimSuffix(err.Detail, iscsiBegins) // API-137: the message has less than that about a pod
+	}
+	return errs
 }
 
 // validateFC validates one kind of source (API-138).

@@ -1,0 +1,109 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/apiserver"
+)
+
+// The collections of kinds with rows here.
+const (
+	budgetPath     = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+	configPath     = "/api/v1/namespaces/default/configmaps"
+	corePath       = "/api/v1/namespaces/default/"
+	coreEventPath  = "/api/v1/namespaces/default/events"
+	deploymentPath = "/apis/apps/v1/namespaces/default/deployments"
+	eventPath      = "/apis/events.k8s.io/v1/namespaces/default/events"
+	leasePath      = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+	revisionPath   = "/apis/apps/v1/namespaces/default/controllerrevisions"
+	scalerPath     = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+	setPath        = "/apis/apps/v1/namespaces/default/statefulsets"
+)
+
+const containers = `"spec":{"containers":[{"name":"a","image":"b"}]}`
+
+// newEvent is an Event of the group events.k8s.io, without what closes it.
+const newEvent = `{"metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z","reportingController":"example.com/c","reportingInstance":"i","reason":"Bound",` +
+	`"type":"Normal","regarding":{"kind":"Pod","namespace":"other","name":"p"}`
+
+func scaler(metric string) string {
+	return `{"metadata":{"name":"a"},"spec":{"maxReplicas":2,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},"metrics":[` + metric + `]}}`
+}
+
+func deployment(selector, template string) string {
+	return `{"metadata":{"name":"a"},"spec":{"selector":` + selector + `,"template":{"metadata":` + template + `,` + containers + `}}}`
+}
+
+// TestKindRules creates objects. want is what the answer contains; it begins with the code.
+func TestKindRules(t *testing.T) {
+	for _, row := range []struct{ rule, path, body, want string }{
+		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"-1"}}`, `{"labels":{"a":"-1"}}`),
+			`422 [spec.selector.matchLabels: Invalid value: "-1": a valid label`},
+		{"WORK-021", deploymentPath, deployment(`{"matchExpressions":[{"key":"a","operator":"x"}]}`, `{"labels":{"a":"b"}}`),
+			`422 [spec.selector.matchExpressions[0].operator: Invalid value: "x": not a valid selector operator, spec.selector: Invalid value:`},
+		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"b"}}`, `{"labels":{}}`), "422 spec.template.metadata.labels: Invalid value: {}: `selector` does not match"},
+		{"WORK-023", deploymentPath, deployment(`{"matchLabels":{"a":"b"}}`, `{"labels":{"a":"b"},"annotations":{"a/b/c":""}}`),
+			`422 spec.template.annotations: Invalid value: "a/b/c"`},
+		{"WORK-023", deploymentPath, deployment(`{"matchLabels":{"a":"b"}}`, `{"labels":{"a":"b"},"annotations":{"controller.kubernetes.io/pod-deletion-cost":"x"}}`),
+			`422 spec.template.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "x": must be a 32bit integer`},
+		{"API-375", setPath, `{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}},` +
+			`"template":{"metadata":{"labels":{"a":"b"}},` + containers + `}}}`, `201 "f:rollingUpdate":{".":{},"f:maxUnavailable":{},"f:partition":{}}`},
+		{"API-542", corePath + "podtemplates", `{"metadata":{"name":"a"},"template":{}}`, `422 template.spec.containers: Required value`},
+		{"API-542", corePath + "podtemplates", `{"metadata":{"name":"a"},"template":{` + containers + `}}`, `201 "restartPolicy":"Always"`},
+		{"API-543", revisionPath, `{"metadata":{"name":"a"},"revision":1}`, `422 data: Required value: data is mandatory`},
+		{"API-543", revisionPath, `{"metadata":{"name":"a"},"revision":1,"data":[]}`, `422 data: Required value: data must be a valid JSON object`},
+		{"API-543", revisionPath, `{"metadata":{"name":"a"},"revision":-1,"data":{}}`, `422 revision: Invalid value: -1: must be greater than or equal to 0`},
+		{"API-544", leasePath, `{"metadata":{"name":"a"},"spec":{"leaseDurationSeconds":0}}`, `422 spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0`},
+		{"API-544", leasePath, `{"metadata":{"name":"a"},"spec":{"leaseTransitions":-1}}`, `422 spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0`},
+		{"API-545", eventPath, newEvent + `}`, `422 action: Required value`},
+		{"API-545", eventPath, newEvent + `,"action":"Bind"}`, `201 "regarding":{"kind":"Pod","namespace":"other","name":"p"}`},
+		{"API-545", eventPath, newEvent + `,"action":"Bind","series":{"count":1,"lastObservedTime":null}}`,
+			`422 [series.count: Invalid value: "": should be at least 2, series.lastObservedTime: Required value]`},
+		{"API-545", eventPath, newEvent + `,"action":"Bind","deprecatedCount":1}`, `422 count: Invalid value: "": needs to be unset`},
+		{"API-545", coreEventPath, `{"metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z","reportingInstance":"i","action":"a","reason":"r","involvedObject":{}}`,
+			`422 [reportingComponent: Required value, reportingComponent: Invalid value: ""`},
+		{"API-545", coreEventPath, `{"metadata":{"name":"e"},"involvedObject":{"namespace":"other"}}`, `422 involvedObject.namespace: Invalid value: "other": does not match event.namespace`},
+		{"API-546", scalerPath, scaler(`{"type":"Pods"}`), `422 spec.metrics[0].pods: Required value: must populate information for the given metric source`},
+		{"API-546", scalerPath, scaler(`{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":0}}}`),
+			`422 spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0`},
+		{"API-546", scalerPath, scaler(`{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":1}},"pods":{"metric":{"name":"m"},"target":{"type":"Value","averageValue":"1"}}}`),
+			`422 spec.metrics[0].pods: Forbidden: must populate the given metric source only`},
+		{"API-547", "/apis/rbac.authorization.k8s.io/v1/clusterroles", `{"metadata":{"name":"a"},"rules":[]}`, `201 "rules":null`},
+		{"API-547", configPath, `{"metadata":{"name":"a"},"binaryData":{"a":null}}`, `201 "binaryData":{"a":""}`},
+		{"NS-003", "/api/v1/namespaces", `{"metadata":{"name":"a"},"spec":{"finalizers":["x"]}}`, `422 spec.finalizers: Invalid value: "x": name is neither a standard finalizer name`},
+		{"API-033", budgetPath, `{"metadata":{"name":"a","generateName":"-A"},"spec":{"maxUnavailable":1}}`, `201 "generateName":"-A"`},
+		{"API-033", "/api/v1/namespaces", `{"metadata":{"name":"a","generateName":"a.b"}}`, `422 metadata.generateName: Invalid value: "a.b": must not contain dots`},
+	} {
+		resp, got := newFixtureWith(t, apiserver.Config{}).request("POST "+row.path+"?dryRun=All", row.body)
+		want, text := row.want[:3], row.want[4:]
+		require.Equal(t, want, resp.Status[:3], "%s: %s: %s", row.rule, row.body, got)
+		if want != "201" {
+			var status struct{ Message string }
+			require.NoError(t, json.Unmarshal([]byte(got), &status))
+			got = status.Message
+		}
+		require.Contains(t, got, text, "%s: %s", row.rule, row.body)
+	}
+}
+
+// TestKindRulesOfUpdates replaces objects.
+func TestKindRulesOfUpdates(t *testing.T) {
+	for _, row := range []struct{ rule, path, before, after, want string }{
+		{"API-543", revisionPath, `{"metadata":{"name":"a"},"revision":1,"data":{}}`, `{"metadata":{"name":"a"},"revision":1,"data":{"a":"b"}}`,
+			`422 data: Invalid value: {"a":"b"}: field is immutable`},
+		{"API-042", configPath, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","generateName":"-1"}}`, `422 metadata.generateName: Invalid value: "-1"`},
+		{"API-548", configPath, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","generateName":"-1"}}`, `422 "field":"metadata.generateName"}]},"code":422}`},
+		{"API-506", "/api/v1/namespaces", `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","labels":{"b":"c"}}}`, `200 "f:labels":{".":{},"f:b":{},"f:kubernetes.io/metadata.name":{}}}}`},
+	} {
+		f := newFixtureWith(t, apiserver.Config{})
+		f.must("POST "+row.path, row.before)
+		resp, got := f.request("PUT "+row.path+"/a", row.after)
+		want, text := row.want[:3], row.want[4:]
+		require.Equal(t, want, resp.Status[:3], "%s: %s: %s", row.rule, row.after, got)
+		require.Contains(t, strings.ReplaceAll(got, `\"`, `"`), text, "%s: %s", row.rule, row.after)
+	}
+}
