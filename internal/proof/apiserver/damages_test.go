@@ -1,0 +1,187 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/yamljson"
+	"github.com/volsim/volsim/internal/proof/damaged"
+)
+
+var (
+	every = flag.Int("every", 1, "TestDamagedWrites: 1: each damage; n: each nth")
+	shown = flag.Int("shown", 20, "TestDamagedWrites: how many differences it prints for each object")
+)
+
+// TestDamagedWrites creates the objects of testdata/whole.yaml, each with one field that is missing or has another value or type, and updates them
+// so. Requests with damaged objects are dry runs, so they are independent of each other. With -only, it takes only objects of that kind.
+func TestDamagedWrites(t *testing.T) {
+	want, got := real(t, false), simulated(t)
+	count, nth, panics := 0, 0, 0
+	for _, obj := range wholeObjects(t) {
+		if ok, _ := path.Match(*only, obj.GetKind()); !ok {
+			continue
+		}
+		t.Run(obj.GetKind()+"/"+obj.GetName(), func(t *testing.T) {
+			different := 0
+			compare := func(name string, r request, object map[string]any) (expected string) {
+				t.Helper()
+				body, err := json.Marshal(object)
+				require.NoError(t, err)
+				r.body = string(body)
+				count++
+				if panicked(want, r) {
+					panics++
+					t.Logf("kube-apiserver panics: %s %s", name, r.body)
+					return ""
+				}
+				expected, actual := comparable(obj.GetKind(), want.answer(t, r)), comparable(obj.GetKind(), got.answer(t, r))
+				if expected == actual {
+					return expected
+				}
+				if different++; different <= *shown {
+					t.Errorf("%s\n%s", name, difference(expected, actual))
+				}
+				return expected
+			}
+			list := collection(obj)
+			for _, write := range []request{
+				{method: "POST", path: list + "?dryRun=All"},
+				{method: "POST", path: list},
+				{method: "PUT", path: list + "/" + obj.GetName() + "?dryRun=All"},
+			} {
+				if !strings.Contains(write.path, "dryRun") {
+					require.Regexp(t, "^201 ", compare("create", write, obj.Object))
+					switch obj.GetKind() {
+					case "CustomResourceDefinition", "FlowSchema":
+						time.Sleep(3 * time.Second) // until kube-apiserver has written the status
+					}
+					continue
+				}
+				for _, others := range []func(field, value any) []any{damaged.Values, damaged.Types} {
+					for name, object := range damaged.Copies(obj.Object, others) {
+						if nth++; nth%*every == 0 && !unlike[obj.GetKind()+" "+name] {
+							compare(write.method+" "+name, write, object)
+						}
+					}
+				}
+			}
+			if different > *shown {
+				t.Errorf("%d differences", different)
+			}
+		})
+	}
+	t.Logf("%d requests; kube-apiserver panics at %d", count, panics)
+}
+
+// panicked reports whether a server closes the connection of a dry run without an answer: its handler panicked.
+func panicked(s *server, r request) bool {
+	if !strings.Contains(r.path, "dryRun") {
+		return false
+	}
+	_, _, _, err := s.send(r)
+	return errors.Is(err, io.EOF)
+}
+
+// comparable removes from an answer what may differ.
+func comparable(kind, answer string) string {
+	head, body, _ := strings.Cut(answer, "\n{")
+	var value map[string]any
+	if err := json.Unmarshal([]byte("{"+body), &value); err != nil {
+		return answer
+	}
+	for _, path := range different[kind] {
+		unstructured.RemoveNestedField(value, path...)
+	}
+	if ports, ok, _ := unstructured.NestedSlice(value, "spec", "ports"); ok && kind == "Service" {
+		for _, port := range ports {
+			delete(port.(map[string]any), "nodePort")
+		}
+		_ = unstructured.SetNestedSlice(value, ports, "spec", "ports") // it exists
+	}
+	// API-548: Kubernetes validates parts of an update several times, and names what is wrong with them each time.
+	if causes, ok, _ := unstructured.NestedSlice(value, "details", "causes"); ok {
+		var distinct []any
+		for _, cause := range causes {
+			if !slices.ContainsFunc(distinct, func(other any) bool { return reflect.DeepEqual(cause, other) }) {
+				distinct = append(distinct, cause)
+			}
+		}
+		_ = unstructured.SetNestedSlice(value, distinct, "details", "causes") // it exists
+	}
+	out, _ := json.MarshalIndent(value, "", " ") // it was decoded from JSON
+	return head + "\n" + string(out)
+}
+
+// different are fields by kind whose values differ, or may differ.
+var different = map[string][][]string{
+	// API-306: the names of a new definition are accepted at once.
+	"CustomResourceDefinition": {{"status"}},
+	// Both servers choose them at random.
+	"Service": {{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}},
+	// API-522: kube-apiserver applies the status, volsim updates it.
+	"FlowSchema": {{"metadata", "managedFields"}},
+	// The two clients are different users.
+	"CertificateSigningRequest": {{"spec", "username"}, {"spec", "uid"}, {"spec", "groups"}, {"spec", "extra"}},
+}
+
+// unlike are damages that the servers do not answer in the same way.
+var unlike = map[string]bool{
+	// This kube-apiserver runs without the plugin that gives pods a service account.
+	"Pod [spec serviceAccountName] 0": true,
+	"Pod [spec serviceAccountName] 1": true,
+	// A dry run of kube-apiserver allocates no port, and then the same port again.
+	"Service [spec ports] 3": true,
+	// A schema of items that is text or a list is none for volsim.
+	"CustomResourceDefinition [spec versions * schema openAPIV3Schema properties spec properties list items] 1": true,
+	"CustomResourceDefinition [spec versions * schema openAPIV3Schema properties spec properties list items] 2": true,
+}
+
+func wholeObjects(t *testing.T) (list []*unstructured.Unstructured) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/whole.yaml")
+	require.NoError(t, err)
+	for _, text := range strings.Split(string(data), "\n---\n") {
+		converted, err := yamljson.Strict([]byte(text))
+		require.NoError(t, err)
+		obj := &unstructured.Unstructured{}
+		require.NoError(t, obj.UnmarshalJSON(converted), text)
+		if obj.GetKind() != "CustomResourceDefinition" {
+			obj.SetGenerateName("whole-")
+		}
+		obj.SetLabels(map[string]string{"app": "a", "example.com/part": "b"})
+		obj.SetAnnotations(map[string]string{"example.com/note": "c"})
+		obj.SetFinalizers([]string{"example.com/keep"})
+		obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u", Controller: new(true), BlockOwnerDeletion: new(false)}})
+		list = append(list, obj)
+	}
+	return list
+}
+
+// collection returns the path of the objects of a kind and namespace.
+func collection(obj *unstructured.Unstructured) string {
+	gvk := obj.GroupVersionKind()
+	kind := objkinds.Get(objkinds.Name(gvk.Group, gvk.Kind))
+	root := "/apis/" + obj.GetAPIVersion()
+	if gvk.Group == "" {
+		root = "/api/v1"
+	}
+	if kind.Namespaced {
+		root += "/namespaces/" + obj.GetNamespace()
+	}
+	return root + "/" + kind.Plural
+}
