@@ -314,7 +314,8 @@ func (k workloadKind) theirs(t *testing.T, obj, old api.Object) (api.Object, ans
 	t.Helper()
 	external := obj.DeepCopyObject().(api.Object)
 	legacyscheme.Scheme.Default(external)
-	in, err := legacyscheme.Scheme.ConvertToVersion(external, k.internal)
+	// As when a body is decoded, both forms share what they refer to: the labels of a Job may be those of its template.
+	in, err := legacyscheme.Scheme.UnsafeConvertToVersion(external, k.internal)
 	require.NoError(t, err)
 	ctx := genericapirequest.WithNamespace(context.Background(), obj.GetNamespace())
 	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: k.internal.Group, APIVersion: "v1"})
