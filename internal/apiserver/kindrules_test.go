@@ -38,7 +38,7 @@ func deployment(selector, template string) string {
 	return `{"metadata":{"name":"a"},"spec":{"selector":` + selector + `,"template":{"metadata":` + template + `,` + containers + `}}}`
 }
 
-// TestKindRules creates objects. want is what the answer contains; it begins with the code.
+// TestKindRules creates objects. want is the code of the answer and a part of its text.
 func TestKindRules(t *testing.T) {
 	for _, row := range []struct{ rule, path, body, want string }{
 		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"-1"}}`, `{"labels":{"a":"-1"}}`),

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -53,9 +52,8 @@ var requiredLists = map[string][]string{
 	"LimitRange": {"spec", "limits"}, "Role.rbac.authorization.k8s.io": {"rules"}, "ClusterRole.rbac.authorization.k8s.io": {"rules"},
 }
 
-// storeNoLists stores an empty list as null (API-547).
-func storeNoLists(obj *plain.Object, kind *objkinds.Kind) {
-	path := requiredLists[kind.Name()]
+// storeNoLists stores an empty list with a path as null (API-547).
+func storeNoLists(obj *plain.Object, path []string) {
 	if path == nil {
 		return
 	}

@@ -237,6 +237,7 @@ func otherResource(kind *objkinds.Kind) resource {
 
 // otherStrategy returns the rules that objects of all kinds have (API-300 to API-308). Nothing else about them is validated or defaulted.
 func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
+	required := requiredLists[kind.Name()]
 	s := strategy.Of[*plain.Object]{
 		Shallow: func(obj *plain.Object) *plain.Object {
 			return obj.Copy()
@@ -250,14 +251,14 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 			if kind.Generation {
 				obj.Generation = 1
 			}
-			storeNoLists(obj, kind)
+			storeNoLists(obj, required)
 		},
 		PrepareUpdate: func(obj, old *plain.Object) {
 			// API-302: an update of the main resource keeps the status.
 			if kind.Status {
 				obj.SetContent(withStatus(obj.Content(), old.Content()))
 			}
-			storeNoLists(obj, kind)
+			storeNoLists(obj, required)
 		},
 		PrepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.

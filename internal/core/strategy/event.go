@@ -76,7 +76,7 @@ func ofEventsGroup(event *coreEvent) bool {
 	return event.APIVersion == eventsv1.SchemeGroupVersion.String()
 }
 
-// validateAnyEvent is what both groups require.
+// validateAnyEvent validates what both groups require.
 func validateAnyEvent(event *coreEvent) field.ErrorList {
 	var errs field.ErrorList
 	namespace := event.InvolvedObject.Namespace
