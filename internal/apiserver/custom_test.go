@@ -287,6 +287,35 @@ func TestCustomScale(t *testing.T) {
 		`the object has been modified; please apply your changes to the latest version and try again`)
 }
 
+// TestCustomStatus: statuses are validated by themselves, and nulls of maps are dropped.
+func TestCustomStatus(t *testing.T) {
+	f := newFixture(t)
+	schema := `{"type":"object","properties":{"spec":{"type":"object","additionalProperties":{"type":"string"}},` +
+		`"status":{"type":"object","properties":{"n":{"type":"integer"},"selector":{"x-kubernetes-preserve-unknown-fields":true}}}}}`
+	f.must("POST "+definitions, definitionOf(version("v1", true, schema,
+		`"subresources":{"status":{},"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n","labelSelectorPath":".status.selector"}}`)))
+	const head = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"`
+	require.Contains(t, f.must("POST "+widgetList, head+`},"spec":{"a":null,"b":"c"}}`), `"spec":{"b":"c"}`, "API-551")
+	for _, row := range []struct {
+		rule, line, body string
+		code             int
+		want             string
+	}{
+		{"API-551", "POST " + widgetList, head + `,"labels":{"a":1}}}`, 400, "cannot unmarshal number into Go struct field ObjectMeta.labels of type string"},
+		{"API-551", "PUT " + widgetList + "/w", head + `},"spec":{"a":1}}`, 422, "metadata.resourceVersion: Invalid value: 0: must be specified for an update"},
+		{"API-551", "PUT " + widgetList + "/w/status", head + `,"resourceVersion":"VERSION"},"status":{"n":"x"}}`, 422,
+			`status.n: Invalid value: \"string\": n in body must be of type integer`},
+		{"API-551", "PUT " + widgetList + "/w/status", head + `,"resourceVersion":"VERSION"},"status":{"n":1,"selector":{}}}`, 422,
+			`.status.selector: Invalid value: \"\": .status.selector accessor error`},
+	} {
+		var stored metav1.PartialObjectMetadata
+		require.NoError(t, json.Unmarshal([]byte(f.must("GET "+widgetList+"/w", "")), &stored))
+		resp, got := f.request(row.line, strings.Replace(row.body, "VERSION", stored.ResourceVersion, 1))
+		require.Equal(t, row.code, resp.StatusCode, "%s: %s: %s", row.rule, row.body, got)
+		require.Contains(t, got, row.want, "%s: %s", row.rule, row.body)
+	}
+}
+
 // TestKindOfCustomBody: the body of a custom object names its kind (API-332).
 func TestKindOfCustomBody(t *testing.T) {
 	f := newFixture(t)

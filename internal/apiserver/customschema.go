@@ -29,12 +29,14 @@ type customVersion struct {
 	version   string // resourceVersion of the definition
 	schema    definition.Schema
 	validator *validate.SchemaValidator // nil without a schema
-	rules     *definition.Rules         // nil without rules
-	columns   []kubectl.PrinterColumn
-	status    bool
-	warning   string      // about a deprecated version; "" for none
-	fields    []string    // paths of selectable fields
-	scale     scaleFields // empty without the subresource
+	// statusValidator is that of the status alone; nil if the schema does not have it.
+	statusValidator *validate.SchemaValidator
+	rules           *definition.Rules // nil without rules
+	columns         []kubectl.PrinterColumn
+	status          bool
+	warning         string      // about a deprecated version; "" for none
+	fields          []string    // paths of selectable fields
+	scale           scaleFields // empty without the subresource
 	// conversion is how objects are converted by a webhook, nil if they are not.
 	conversion *conversion
 }
@@ -159,6 +161,9 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 		}
 		v.schema = node
 		v.validator = definition.Schema(definition.WithIntOrString(node).(map[string]any)).Validator()
+		if status := v.schema.Property("status"); status != nil {
+			v.statusValidator = definition.Schema(definition.WithIntOrString(map[string]any(status)).(map[string]any)).Validator()
+		}
 		v.rules = definition.ReadRules(version.Schema.Structure, true)
 	}
 	if v.conversion != nil && v.conversion.complete() != nil {
@@ -218,6 +223,9 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	if v == nil || v.validator == nil {
 		return nil
 	}
+	if old != nil && obj.GetResourceVersion() != old.GetResourceVersion() {
+		return nil // API-551: the store refuses the version, before anything else is validated
+	}
 	written, previous := obj.(*plain.Object).Copy(), (*plain.Object)(nil)
 	if old != nil {
 		previous = old.(*plain.Object)
@@ -230,7 +238,7 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	case v.status:
 		written.SetContent(withField(written.Content(), previous.Content(), "status"))
 	}
-	errs := v.validate(written)
+	errs := v.validate(written, r.subresource)
 	var embedded field.ErrorList
 	if r.subresource != string(api.Status) {
 		embedded = v.schema.CheckEmbedded(written.Content(), nil, false)
@@ -253,8 +261,15 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	return apierrors.NewInvalid(r.resource.gvk().GroupKind(), obj.GetName(), errs)
 }
 
-// validate returns what is wrong with an object.
-func (v *customVersion) validate(obj *plain.Object) field.ErrorList {
+// validate returns what is wrong with an object, or with its status if that is written.
+func (v *customVersion) validate(obj *plain.Object, sub string) field.ErrorList {
+	if sub == string(api.Status) {
+		// API-551: the status is validated by itself, so texts name the fields within it.
+		if status, has := obj.Content()["status"]; has && v.statusValidator != nil {
+			return definition.Violations(v.statusValidator, status, field.NewPath("status"))
+		}
+		return nil
+	}
 	document, err := plain.Unstructured(obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(nil, "", err.Error())}
@@ -286,19 +301,25 @@ func (v *customVersion) checkScale(sub string, content map[string]any) field.Err
 	if sub == string(api.Status) {
 		path = v.scale.status
 	}
+	var errs field.ErrorList
+	if selector := v.scale.selector; sub == string(api.Status) && len(selector) > 0 {
+		if text, _, err := unstructured.NestedString(content, selector...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath("."+strings.Join(selector, ".")), text, err.Error()))
+		}
+	}
 	if len(path) == 0 {
-		return nil
+		return errs
 	}
 	at := field.NewPath("." + strings.Join(path, "."))
 	switch n, _, err := unstructured.NestedInt64(content, path...); {
 	case err != nil:
-		return field.ErrorList{field.Invalid(at, n, err.Error())}
+		return append(field.ErrorList{field.Invalid(at, n, err.Error())}, errs...)
 	case n < 0:
-		return field.ErrorList{field.Invalid(at, n, "should be a non-negative integer")}
+		return append(field.ErrorList{field.Invalid(at, n, "should be a non-negative integer")}, errs...)
 	case n > math.MaxInt32:
-		return field.ErrorList{field.Invalid(at, n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32))}
+		return append(field.ErrorList{field.Invalid(at, n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32))}, errs...)
 	}
-	return nil
+	return errs
 }
 
 // withField returns content with the field of other, or without it if other has none. It modifies neither.

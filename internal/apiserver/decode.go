@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	storagev1 "k8s.io/api/storage/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +77,7 @@ func (r *resource) storable(obj api.Object) (api.Object, error) {
 	}
 	if r.simulated {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		return normalized(obj), nil
+		return obj, nil
 	}
 	data, err := plain.Take(obj)
 	if err != nil {
@@ -245,6 +244,10 @@ func readPlain(data []byte, gvk schema.GroupVersionKind, strict bool) (runtime.O
 	}
 	obj := &plain.Object{}
 	if err := obj.UnmarshalJSON(data); err != nil {
+		if *given != definition.GVK {
+			// API-551: the metadata of a custom object are decoded by themselves.
+			err = errors.New(strings.Replace(err.Error(), ".metadata.", ".", 1))
+		}
 		return nil, given, err
 	}
 	obj.SetGroupVersionKind(*given)
@@ -391,18 +394,6 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 		r.warnings = append(r.warnings, fieldWarnings(unknown)...)
 	}
 	return s.storable(r.resource, obj.(api.Object))
-}
-
-// normalized returns obj without differences that the store does not distinguish.
-func normalized(obj api.Object) api.Object {
-	if node, ok := obj.(*storagev1.CSINode); ok {
-		for i := range node.Spec.Drivers {
-			if keys := node.Spec.Drivers[i].TopologyKeys; keys != nil && len(keys) == 0 {
-				node.Spec.Drivers[i].TopologyKeys = nil
-			}
-		}
-	}
-	return obj
 }
 
 // checkIdentity checks the namespace and the name of a body against the path, and fills in the namespace. The body of a create needs no

@@ -24,6 +24,20 @@ const (
 	setPath        = "/apis/apps/v1/namespaces/default/statefulsets"
 )
 
+// Objects that get a status. That of a Service is written for a load balancer.
+const (
+	podPath     = "/api/v1/namespaces/default/pods"
+	servicePath = "/api/v1/namespaces/default/services"
+	plainPod    = `{"metadata":{"name":"a"},` + containers + `}`
+	service     = `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`
+	balanced    = `{"metadata":{"name":"a"},"spec":{"type":"LoadBalancer","ports":[{"port":80}]}}`
+	quota       = `{"metadata":{"name":"a"},"spec":{"hard":{"pods":"1"}}}`
+)
+
+func withStatus(object, status string) string {
+	return strings.TrimSuffix(object, "}") + `,"status":` + status + "}"
+}
+
 const containers = `"spec":{"containers":[{"name":"a","image":"b"}]}`
 
 // newEvent is an Event of the group events.k8s.io, without what closes it.
@@ -98,10 +112,26 @@ func TestKindRulesOfUpdates(t *testing.T) {
 		{"API-042", configPath, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","generateName":"-1"}}`, `422 metadata.generateName: Invalid value: "-1"`},
 		{"API-548", configPath, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","generateName":"-1"}}`, `422 "field":"metadata.generateName"}]},"code":422}`},
 		{"API-506", "/api/v1/namespaces", `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","labels":{"b":"c"}}}`, `200 "f:labels":{".":{},"f:b":{},"f:kubernetes.io/metadata.name":{}}}}`},
+		{"API-549", podPath, plainPod, withStatus(plainPod, `{"qosClass":"BestEffort","podIP":"1.2.3.4","podIPs":[{"ip":"1.2.3.5"}]}`), `200 "podIPs":[{"ip":"1.2.3.4"}]`},
+		{"API-549", podPath, plainPod, withStatus(plainPod, `{"qosClass":"BestEffort","podIPs":[{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}]}`),
+			`422 status.podIPs: Invalid value: [{"IP":"1.2.3.4"},{"IP":"1.2.3.5"}]: may specify no more than one IP for each IP family`},
+		{"API-549", podPath, plainPod, withStatus(plainPod, `{"qosClass":"BestEffort","hostIP":"1.2.3.4","hostIPs":[{"ip":"1.2.3.5"}]}`),
+			`422 status.hostIPs[0].ip: Invalid value: "1.2.3.5": must be equal to`},
+		{"API-550", podPath, plainPod, withStatus(plainPod, `{"qosClass":"BestEffort","containerStatuses":[{"name":"a","user":{"linux":{"uid":-1,"gid":0}}}]}`),
+			`422 status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive`},
+		{"API-552", servicePath, service, withStatus(service, `{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]}}`),
+			`422 status.loadBalancer.ingress: Forbidden: may only be used when`},
+		{"API-552", servicePath, balanced, withStatus(balanced, `{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"},{"hostname":"1.2.3.4"}]}}`),
+			`422 [status.loadBalancer.ingress[0].ipMode: Required value: must be specified when`},
+		{"QUO-002", corePath + "resourcequotas", quota, withStatus(quota, `{"used":{"pods":"-1"}}`), `422 status.used[pods]: Invalid value: "-1": must be greater than or equal to 0`},
 	} {
 		f := newFixtureWith(t, apiserver.Config{})
 		f.must("POST "+row.path, row.before)
-		resp, got := f.request("PUT "+row.path+"/a", row.after)
+		path := row.path + "/a"
+		if strings.Contains(row.after, `"status"`) {
+			path += "/status"
+		}
+		resp, got := f.request("PUT "+path, row.after)
 		want, text := row.want[:3], row.want[4:]
 		require.Equal(t, want, resp.Status[:3], "%s: %s: %s", row.rule, row.after, got)
 		require.Contains(t, strings.ReplaceAll(got, `\"`, `"`), text, "%s: %s", row.rule, row.after)

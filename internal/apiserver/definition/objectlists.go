@@ -77,6 +77,11 @@ func (n Schema) duplicateItems(list []any, path *field.Path) field.ErrorList {
 	if !isMap && n["x-kubernetes-list-type"] != "set" {
 		return nil
 	}
+	for i, item := range list {
+		if _, ok := item.(map[string]any); isMap && item != nil && !ok {
+			return field.ErrorList{field.Invalid(path.Index(i), item, "must be an object for an array of list-type map")}
+		}
+	}
 	var errs field.ErrorList
 	var seen, reported []any
 	for i, item := range list {

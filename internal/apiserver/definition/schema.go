@@ -86,6 +86,8 @@ func (n Schema) SetDefaults(value any) {
 		for name := range value {
 			if property := properties.Child(name); property != nil {
 				property.SetDefaults(value[name])
+			} else if others != nil && value[name] == nil && !others.Flag("nullable") && others["default"] == nil {
+				delete(value, name)
 			} else if others != nil {
 				others.SetDefaults(value[name])
 			}

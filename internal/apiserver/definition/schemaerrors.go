@@ -16,8 +16,24 @@ func Violations(validator *validate.SchemaValidator, value any, at *field.Path) 
 	for _, err := range validator.Validate(value).Errors {
 		errs = append(errs, schemaError(err, at))
 	}
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(placeOf(a, at), placeOf(b, at)) })
 	return errs
+}
+
+// placeOf returns the path of an error about a value at a path. Some errors have the place within the value in their text only.
+func placeOf(err *field.Error, at *field.Path) string {
+	root := ""
+	if at != nil {
+		root = at.String() + "."
+	}
+	if quoted, ok := strings.CutPrefix(err.Detail, `"`); ok {
+		place, _, _ := strings.Cut(quoted, `"`)
+		return root + place
+	}
+	if strings.HasPrefix(err.Detail, "Checked value ") {
+		return root + err.Detail[strings.LastIndexByte(err.Detail, ' ')+1:]
+	}
+	return err.Field
 }
 
 // schemaError returns an error of the validator of the value at a path as the API server reports it.

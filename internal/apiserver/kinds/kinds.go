@@ -35,6 +35,7 @@ var Rules = map[api.Kind]store.KindRules{
 	"Job.batch":                             {CheckStatus: statusCheck(checkJobStatus)},
 	"PodDisruptionBudget.policy":            {CheckStatus: statusCheck(checkBudgetStatus)},
 	"ReplicaSet.apps":                       {CheckStatus: statusCheck(checkReplicaSetStatus)},
+	"ResourceQuota":                         {CheckStatus: statusCheck(checkQuotaStatus)},
 	"ReplicationController":                 {CheckStatus: statusCheck(checkReplicationControllerStatus)},
 	"StatefulSet.apps":                      {CheckStatus: statusCheck(checkStatefulSetStatus)},
 	SigningRequest:                          signingRules,

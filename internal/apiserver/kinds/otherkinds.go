@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/internal/core/plain"
@@ -49,6 +50,12 @@ var leaseRules = store.KindRules{Check: func(obj, _ *plain.Object) field.ErrorLi
 	}
 	return errs
 }}
+
+// checkQuotaStatus validates the amounts in the status of a quota (QUO-002).
+func checkQuotaStatus(c *statusErrors, quota, _ *corev1.ResourceQuota) {
+	c.add(strategy.QuotaAmounts(quota.Status.Hard, c.path.Child("hard"))...)
+	c.add(strategy.QuotaAmounts(quota.Status.Used, c.path.Child("used"))...)
+}
 
 // prefixOfUpdate validates the generateName of an update (API-042). The store validates that of a new object.
 func prefixOfUpdate(obj, old *plain.Object) field.ErrorList {

@@ -26,13 +26,13 @@ import (
 func policyRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
 		Default: defaultPolicy,
-		Check: func(obj, _ *plain.Object) field.ErrorList {
+		Check: func(obj, old *plain.Object) field.ErrorList {
 			spec, err := ReadPolicySpec(obj)
 			if err != nil {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
 			}
 			c := &policyCheck{PolicySpec: spec, name: obj.GetName(), mutating: kind == MutatingPolicy, path: field.NewPath("spec")}
-			return c.check()
+			return append(prefixOfUpdate(obj, old), c.check()...)
 		},
 		CheckStatus: checkPolicyStatus,
 	}

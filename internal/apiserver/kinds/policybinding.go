@@ -25,13 +25,13 @@ func bindingRules(kind api.Kind) store.KindRules {
 				return spec
 			})
 		},
-		Check: func(obj, _ *plain.Object) field.ErrorList {
+		Check: func(obj, old *plain.Object) field.ErrorList {
 			path := field.NewPath("spec")
 			spec, err := ReadBindingSpec(obj)
 			if err != nil {
 				return field.ErrorList{field.Invalid(path, obj.Content()["spec"], err.Error())}
 			}
-			return checkBinding(spec, kind == MutatingBinding, path)
+			return append(prefixOfUpdate(obj, old), checkBinding(spec, kind == MutatingBinding, path)...)
 		},
 	}
 }

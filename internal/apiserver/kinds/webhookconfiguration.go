@@ -23,8 +23,8 @@ import (
 func configurationRules(kind api.Kind) store.KindRules {
 	return store.KindRules{
 		Default: func(obj *plain.Object) { defaultConfiguration(obj, kind == MutatingConfiguration) },
-		Check: func(obj, _ *plain.Object) field.ErrorList {
-			return checkConfiguration(obj, kind == MutatingConfiguration)
+		Check: func(obj, old *plain.Object) field.ErrorList {
+			return append(prefixOfUpdate(obj, old), checkConfiguration(obj, kind == MutatingConfiguration)...)
 		},
 	}
 }

@@ -65,6 +65,31 @@ func (o *Object) DropStatus() {
 	}
 }
 
+// TakeStatus replaces the status by that of another object.
+func (o *Object) TakeStatus(other *Object) {
+	if o.source != nil && reflect.TypeOf(o.source) == reflect.TypeOf(other.source) {
+		if status := reflect.ValueOf(other.source).Elem().FieldByName("Status"); status.IsValid() {
+			source := Shallow(o.source)
+			reflect.ValueOf(source).Elem().FieldByName("Status").Set(status)
+			o.SetSource(source)
+			return
+		}
+	}
+	status, has := other.Content()["status"]
+	if old, had := o.Content()["status"]; !has && !had || has && had && reflect.DeepEqual(old, status) {
+		return
+	}
+	content := maps.Clone(o.Content())
+	if content == nil {
+		content = map[string]any{}
+	}
+	delete(content, "status")
+	if has {
+		content["status"] = status
+	}
+	o.SetContent(content)
+}
+
 // Field is Content()[name], without a content if that is not needed.
 func (o *Object) Field(name string) any {
 	if o.content == nil && o.source != nil && lacks(o.source, name) {

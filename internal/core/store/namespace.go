@@ -59,6 +59,19 @@ func namespaceStrategy(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] 
 	s.ValidateUpdate = func(obj, _ *plain.Object) field.ErrorList {
 		return validatePrefix(&obj.ObjectMeta, resource{names: labelNames})
 	}
+	status := s.PrepareStatus
+	s.PrepareStatus = func(obj, old *plain.Object, now metav1.Time) {
+		status(obj, old, now)
+		// NS-002: Active is the default.
+		if phase, _ := obj.Content()["status"].(map[string]any); phase["phase"] == nil || phase["phase"] == "" {
+			phase = maps.Clone(phase)
+			if phase == nil {
+				phase = map[string]any{}
+			}
+			phase["phase"] = string(corev1.NamespaceActive)
+			obj.SetContent(withStatus(obj.Content(), map[string]any{"status": phase}))
+		}
+	}
 	s.ValidateStatus = validateNamespaceStatus
 	// NS-014: the finalizers in the spec keep a namespace, too.
 	s.Keeps = func(obj *plain.Object) bool { return len(namespaceFinalizers(obj)) > 0 }

@@ -49,7 +49,8 @@ func removeNulls(value any) {
 
 // requiredLists are the lists that objects of a kind always have in JSON.
 var requiredLists = map[string][]string{
-	"LimitRange": {"spec", "limits"}, "Role.rbac.authorization.k8s.io": {"rules"}, "ClusterRole.rbac.authorization.k8s.io": {"rules"},
+	"HorizontalPodAutoscaler.autoscaling": {"status", "currentMetrics"},
+	"LimitRange":                          {"spec", "limits"}, "Role.rbac.authorization.k8s.io": {"rules"}, "ClusterRole.rbac.authorization.k8s.io": {"rules"},
 }
 
 // storeNoLists stores an empty list with a path as null (API-547).

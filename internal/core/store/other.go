@@ -256,13 +256,14 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 		PrepareUpdate: func(obj, old *plain.Object) {
 			// API-302: an update of the main resource keeps the status.
 			if kind.Status {
-				obj.SetContent(withStatus(obj.Content(), old.Content()))
+				obj.TakeStatus(old)
 			}
 			storeNoLists(obj, required)
 		},
 		PrepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.
 			obj.SetContent(withStatus(old.Content(), obj.Content()))
+			storeNoLists(obj, kind)
 			if kind.Custom || kind.StatusAlone {
 				version, managed := obj.ResourceVersion, obj.ManagedFields
 				obj.ObjectMeta = old.ObjectMeta

@@ -64,6 +64,7 @@ func serviceStrategy(s *Store, base strategy.Of[*plain.Object]) strategy.Of[*pla
 	}
 	base.ValidateCreate = func(obj *plain.Object) field.ErrorList { return s.validateService(obj, nil) }
 	base.ValidateUpdate = s.validateService
+	base.ValidateStatus = validateServiceStatus
 	return base
 }
 

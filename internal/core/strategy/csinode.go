@@ -20,10 +20,9 @@ var CSINode = Of[*csiNode]{
 		return &c
 	},
 	PrepareCreate: func(node *csiNode, _ metav1.Time) {
-		if len(node.Spec.Drivers) == 0 {
-			node.Spec.Drivers = nil // API-547: an empty list is stored as null
-		}
+		storeNoLists(node)
 	},
+	PrepareUpdate: func(node, _ *csiNode) { storeNoLists(node) },
 	ValidateCreate: func(node *csiNode) field.ErrorList {
 		return validateNodeDrivers(node.Spec.Drivers, field.NewPath("spec", "drivers"))
 	},
@@ -31,6 +30,19 @@ var CSINode = Of[*csiNode]{
 	Equal: func(a, b *csiNode) bool {
 		return slices.EqualFunc(a.Spec.Drivers, b.Spec.Drivers, sameNodeDriver)
 	},
+}
+
+// storeNoLists stores empty lists as null (API-547).
+func storeNoLists(node *csiNode) {
+	if len(node.Spec.Drivers) == 0 {
+		node.Spec.Drivers = nil
+	}
+	for i := range node.Spec.Drivers {
+		if keys := node.Spec.Drivers[i].TopologyKeys; keys != nil && len(keys) == 0 {
+			node.Spec.Drivers = slices.Clone(node.Spec.Drivers)
+			node.Spec.Drivers[i].TopologyKeys = nil
+		}
+	}
 }
 
 func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) field.ErrorList {
@@ -84,7 +96,9 @@ func validateCSINodeUpdate(node, old *csiNode) field.ErrorList {
 			before, after := &old.Spec.Drivers[i], &node.Spec.Drivers[j]
 			// API-234: of a driver that stays in the list, only the limit may change.
 			if before.Name == after.Name && !(before.NodeID == after.NodeID && slices.Equal(before.TopologyKeys, after.TopologyKeys)) {
-				errs = append(errs, field.Invalid(path, internalForm{*after}, Immutable))
+				shown := *after
+				shown.Allocatable = nil // it may change
+				errs = append(errs, field.Invalid(path, internalForm{shown}, Immutable))
 			}
 		}
 	}

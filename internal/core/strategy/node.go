@@ -40,6 +40,13 @@ var Node = Of[*coreNode]{
 		if old.Status.Config == nil {
 			node.Status.Config = nil
 		}
+		for i := range node.Status.Images {
+			// API-547: an empty list is stored as null.
+			if names := node.Status.Images[i].Names; names != nil && len(names) == 0 {
+				node.Status.Images = slices.Clone(node.Status.Images)
+				node.Status.Images[i].Names = nil
+			}
+		}
 	},
 	ValidateCreate: validateNode,
 	ValidateUpdate: func(node, old *coreNode) field.ErrorList {
@@ -236,7 +243,7 @@ func validateNodeChange(node, old *coreNode) field.ErrorList {
 	var errs field.ErrorList
 	for i, address := range node.Status.Addresses {
 		if slices.Contains(node.Status.Addresses[:i], address) {
-			errs = append(errs, field.Duplicate(field.NewPath("status", "addresses").Index(i), address))
+			errs = append(errs, field.Duplicate(field.NewPath("status", "addresses").Index(i), internalForm{address}))
 		}
 	}
 	// API-236: address ranges are immutable once set.

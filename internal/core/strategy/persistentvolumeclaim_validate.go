@@ -236,7 +236,10 @@ func validateClaimStatus(claim, _ *corePVC) field.ErrorList {
 			errs = append(errs, own...)
 			continue
 		}
-		if quantity := status.AllocatedResources[name]; isNegative(quantity) || quantity.Value() < 0 {
+		quantity := status.AllocatedResources[name]
+		if value, fault := notNegative(quantity); fault != "" {
+			errs = append(errs, field.Invalid(allocatedPath.Key(string(name)), value, fault))
+		} else if isNegative(quantity) { // less than one below zero
 			errs = append(errs, field.Invalid(allocatedPath.Key(string(name)), quantity.String(), "must be greater than or equal to 0"))
 		}
 	}

@@ -85,6 +85,7 @@ func preparePodStatus(pod, old *corePod, _ metav1.Time) {
 		pod.Status.QOSClass = old.Status.QOSClass
 	}
 	keepObservedGenerations(&pod.Status, &old.Status)
+	alignPodIPs(&pod.Status)
 }
 
 // keepObservedGenerations restores observed generations that a status omits (API-244). If a type occurs more than once among the
@@ -225,6 +226,28 @@ func validatePodStatus(pod, old *corePod) field.ErrorList {
 	// API-244: the quality-of-service class is immutable.
 	if status.QOSClass != was.QOSClass {
 		errs = append(errs, field.Invalid(statusPath.Child("qosClass"), status.QOSClass, Immutable))
+	}
+	errs = append(errs, validatePodAddresses(status, was)...)
+	for _, list := range []struct {
+		name     string
+		statuses []corev1.ContainerStatus
+	}{
+		{"containerStatuses", status.ContainerStatuses}, {"initContainerStatuses", status.InitContainerStatuses}, {"ephemeralContainerStatuses", status.EphemeralContainerStatuses},
+	} {
+		for i := range list.statuses {
+			if user := list.statuses[i].User; user != nil && user.Linux != nil && (pod.Spec.OS == nil || pod.Spec.OS.Name == corev1.Linux) {
+				errs = append(errs, validateContainerUser(user.Linux, statusPath.Child(list.name).Index(i).Child("user", "linux"))...)
+			}
+		}
+	}
+	return errs
+}
+
+// validateContainerUser validates the IDs with which a container runs (API-550).
+func validateContainerUser(user *corev1.LinuxContainerUser, path *field.Path) field.ErrorList {
+	errs := append(userID(&user.UID, path.Child("uid")), groupID(&user.GID, path.Child("gid"))...)
+	for i := range user.SupplementalGroups {
+		errs = append(errs, groupID(&user.SupplementalGroups[i], path.Child("supplementalGroups").Index(i))...)
 	}
 	return errs
 }

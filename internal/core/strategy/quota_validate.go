@@ -50,17 +50,23 @@ var ResourceQuota = typedRules[*corev1.ResourceQuota]{
 
 // validateQuota validates the limits and scopes of a quota (QUO-002, QUO-003, QUO-006).
 func validateQuota(q *corev1.ResourceQuota) field.ErrorList {
+	errs := QuotaAmounts(q.Spec.Hard, field.NewPath("spec", "hard"))
+	return append(append(errs, validateScopes(q)...), validateScopeSelector(q)...)
+}
+
+// QuotaAmounts validates the amounts of a quota, or of its status.
+func QuotaAmounts(amounts corev1.ResourceList, list *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
-		path := field.NewPath("spec", "hard").Key(string(name))
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		path := list.Key(string(name))
 		// QUO-002: a limit is about a known resource, or one with a slash in its name, is not negative, and is whole for what is counted.
 		errs = append(errs, validateResourceName(name, path)...)
 		if !strings.Contains(string(name), "/") && !isQuotaResource(name) {
 			errs = append(errs, field.Invalid(path, name, "must be a standard resource for quota"))
 		}
-		errs = append(errs, validateAmount(name, q.Spec.Hard[name], path)...)
+		errs = append(errs, validateAmount(name, amounts[name], path)...)
 	}
-	return append(append(errs, validateScopes(q)...), validateScopeSelector(q)...)
+	return errs
 }
 
 var quotaScopes = []corev1.ResourceQuotaScope{

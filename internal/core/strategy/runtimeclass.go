@@ -15,11 +15,12 @@ var RuntimeClass = typedRules[*nodev1.RuntimeClass]{
 	defaults:  func(*nodev1.RuntimeClass) {},
 	validate:  validateRuntimeClass,
 	validateUpdate: func(class, old *nodev1.RuntimeClass) field.ErrorList {
+		errs := ValidateGenerateName(&class.ObjectMeta)
 		// API-376: the handler does not change.
 		if class.Handler != old.Handler {
-			return field.ErrorList{field.Invalid(field.NewPath("handler"), class.Handler, Immutable)}
+			errs = append(errs, field.Invalid(field.NewPath("handler"), class.Handler, Immutable))
 		}
-		return nil
+		return errs
 	},
 }
 

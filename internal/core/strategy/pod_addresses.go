@@ -1,0 +1,73 @@
+package strategy
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// alignPodIPs makes podIP the first of podIPs (API-549).
+func alignPodIPs(status *corev1.PodStatus) {
+	switch {
+	case status.PodIP == "" && len(status.PodIPs) > 0:
+		status.PodIP = status.PodIPs[0].IP
+	case status.PodIP != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != status.PodIP):
+		// API-549: podIP counts, because older kubelets write it alone.
+		status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
+	}
+}
+
+// validatePodAddresses validates the addresses of a pod and of its node (API-549).
+func validatePodAddresses(status, old *corev1.PodStatus) field.ErrorList {
+	var errs field.ErrorList
+	if !SameSlice(status.PodIPs, old.PodIPs) {
+		ip := func(ip corev1.PodIP) string { return ip.IP }
+		errs = validateIPs(texts(status.PodIPs, ip), texts(old.PodIPs, ip), internalForm{status.PodIPs}, statusPath.Child("podIPs"))
+	}
+	hosts := status.HostIPs
+	if len(hosts) == 0 || SameSlice(hosts, old.HostIPs) && status.HostIP == old.HostIP {
+		return errs
+	}
+	path := statusPath.Child("hostIPs")
+	if status.HostIP != hosts[0].IP {
+		errs = append(errs, field.Invalid(path.Index(0).Child("ip"), hosts[0].IP, "must be equal to `hostIP`"))
+	}
+	ip := func(ip corev1.HostIP) string { return ip.IP }
+	return append(errs, validateIPs(texts(hosts, ip), texts(old.HostIPs, ip), internalForm{hosts}, path)...)
+}
+
+func texts[T any](list []T, text func(T) string) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = text(list[i])
+	}
+	return out
+}
+
+// validateIPs allows one address, or one of each family. Invalid ones that were stored before may stay.
+func validateIPs(ips, known []string, shown any, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	families := map[bool]bool{}
+	var unparsed error
+	for i, ip := range ips {
+		errs = append(errs, validation.IsValidIPForLegacyField(path.Index(i), ip, true, known)...)
+		addr, err := netip.ParseAddr(ip)
+		if err != nil && unparsed == nil {
+			unparsed = fmt.Errorf("failed to check for dual stack with error:invalid IP[%d]: %s", i, ip)
+		}
+		families[addr.Is4()] = true
+	}
+	if len(ips) < 2 {
+		return errs
+	}
+	if unparsed != nil {
+		errs = append(errs, field.InternalError(path, unparsed))
+	}
+	if unparsed != nil || len(families) < 2 || len(ips) > 2 {
+		errs = append(errs, field.Invalid(path, shown, "may specify no more than one IP for each IP family"))
+	}
+	return errs
+}
