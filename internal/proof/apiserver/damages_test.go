@@ -28,7 +28,7 @@ var (
 )
 
 // TestDamagedWrites creates the objects of testdata/whole.yaml, each with one field that is missing or has another value or type, and updates them
-// so. Requests with damaged objects are dry runs, so they are independent of each other. With -only, it takes only objects of that kind.
+// so, and their statuses. Requests with damaged objects are dry runs, so they are independent of each other. With -only, it takes only objects of that kind.
 func TestDamagedWrites(t *testing.T) {
 	want, got := real(t, false), simulated(t)
 	count, nth, panics := 0, 0, 0
@@ -38,18 +38,20 @@ func TestDamagedWrites(t *testing.T) {
 		}
 		t.Run(obj.GetKind()+"/"+obj.GetName(), func(t *testing.T) {
 			different := 0
+			var versions [2]string // of the object, by server
 			compare := func(name string, r request, object map[string]any) (expected string) {
 				t.Helper()
 				body, err := json.Marshal(object)
 				require.NoError(t, err)
 				r.body = string(body)
 				count++
-				if panicked(want, r) {
+				ofStatus := strings.Contains(r.path, "/status")
+				if panicked(want, versioned(r, versions[0])) {
 					panics++
 					t.Logf("kube-apiserver panics: %s %s", name, r.body)
 					return ""
 				}
-				expected, actual := comparable(obj.GetKind(), want.answer(t, r)), comparable(obj.GetKind(), got.answer(t, r))
+				expected, actual := comparable(obj.GetKind(), want.answer(t, versioned(r, versions[0])), ofStatus), comparable(obj.GetKind(), got.answer(t, versioned(r, versions[1])), ofStatus)
 				if expected == actual {
 					return expected
 				}
@@ -63,19 +65,27 @@ func TestDamagedWrites(t *testing.T) {
 				{method: "POST", path: list + "?dryRun=All"},
 				{method: "POST", path: list},
 				{method: "PUT", path: list + "/" + obj.GetName() + "?dryRun=All"},
+				{method: "PUT", path: list + "/" + obj.GetName() + "/status?dryRun=All"},
 			} {
+				ofStatus := strings.Contains(write.path, "/status")
 				if !strings.Contains(write.path, "dryRun") {
 					require.Regexp(t, "^201 ", compare("create", write, obj.Object))
 					switch obj.GetKind() {
 					case "CustomResourceDefinition", "FlowSchema":
 						time.Sleep(3 * time.Second) // until kube-apiserver has written the status
 					}
+					for i, s := range []*server{want, got} {
+						versions[i] = s.version(t, list+"/"+obj.GetName())
+					}
 					continue
 				}
 				for _, others := range []func(field, value any) []any{damaged.Values, damaged.Types} {
 					for name, object := range damaged.Copies(obj.Object, others) {
-						if nth++; nth%*every == 0 && !unlike[obj.GetKind()+" "+name] {
-							compare(write.method+" "+name, write, object)
+						if strings.HasPrefix(name, "[status") != ofStatus || unlike[obj.GetKind()+" "+name] {
+							continue
+						}
+						if nth++; nth%*every == 0 {
+							compare(path.Base(write.path)+" "+write.method+" "+name, write, object)
 						}
 					}
 				}
@@ -88,6 +98,24 @@ func TestDamagedWrites(t *testing.T) {
 	t.Logf("%d requests; kube-apiserver panics at %d", count, panics)
 }
 
+// version returns the resourceVersion of an object.
+func (s *server) version(t *testing.T, path string) string {
+	t.Helper()
+	_, _, body, err := s.send(request{method: "GET", path: path})
+	require.NoError(t, err)
+	var obj metav1.PartialObjectMetadata
+	require.NoError(t, json.Unmarshal([]byte(body), &obj))
+	return obj.ResourceVersion
+}
+
+// versioned returns a request with the resourceVersion of the object, unless that is damaged.
+func versioned(r request, version string) request {
+	if version != "" {
+		r.body = strings.Replace(r.body, `"metadata":{`, `"metadata":{"resourceVersion":"`+version+`",`, 1)
+	}
+	return r
+}
+
 // panicked reports whether a server closes the connection of a dry run without an answer: its handler panicked.
 func panicked(s *server, r request) bool {
 	if !strings.Contains(r.path, "dryRun") {
@@ -98,11 +126,15 @@ func panicked(s *server, r request) bool {
 }
 
 // comparable removes from an answer what may differ.
-func comparable(kind, answer string) string {
+func comparable(kind, answer string, ofStatus bool) string {
 	head, body, _ := strings.Cut(answer, "\n{")
 	var value map[string]any
 	if err := json.Unmarshal([]byte("{"+body), &value); err != nil {
 		return answer
+	}
+	// API-506: managedFields of a status name what it becomes, not what was sent.
+	if ofStatus {
+		unstructured.RemoveNestedField(value, "metadata", "managedFields")
 	}
 	for _, path := range different[kind] {
 		unstructured.RemoveNestedField(value, path...)
@@ -130,7 +162,7 @@ func comparable(kind, answer string) string {
 // different are fields by kind whose values differ, or may differ.
 var different = map[string][][]string{
 	// API-306: the names of a new definition are accepted at once.
-	"CustomResourceDefinition": {{"status"}},
+	"CustomResourceDefinition": {{"status"}, {"metadata", "managedFields"}},
 	// Both servers choose them at random.
 	"Service": {{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}},
 	// API-522: kube-apiserver applies the status, volsim updates it.
@@ -146,6 +178,9 @@ var unlike = map[string]bool{
 	"Pod [spec serviceAccountName] 1": true,
 	// A dry run of kube-apiserver allocates no port, and then the same port again.
 	"Service [spec ports] 3": true,
+	// The kind of an object within a custom object is read before anything is validated.
+	"Whole [spec template apiVersion] 0": true,
+	"Whole [spec template kind] 0":       true,
 	// A schema of items that is text or a list is none for volsim.
 	"CustomResourceDefinition [spec versions * schema openAPIV3Schema properties spec properties list items] 1": true,
 	"CustomResourceDefinition [spec versions * schema openAPIV3Schema properties spec properties list items] 2": true,
@@ -176,6 +211,9 @@ func wholeObjects(t *testing.T) (list []*unstructured.Unstructured) {
 func collection(obj *unstructured.Unstructured) string {
 	gvk := obj.GroupVersionKind()
 	kind := objkinds.Get(objkinds.Name(gvk.Group, gvk.Kind))
+	if kind == nil { // that of the definition
+		kind = &objkinds.Kind{Plural: strings.ToLower(gvk.Kind) + "s", Namespaced: true}
+	}
 	root := "/apis/" + obj.GetAPIVersion()
 	if gvk.Group == "" {
 		root = "/api/v1"
