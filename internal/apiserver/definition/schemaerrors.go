@@ -22,18 +22,19 @@ func Violations(validator *validate.SchemaValidator, value any, at *field.Path) 
 
 // placeOf returns the path of an error about a value at a path. Some errors have the place within the value in their text only.
 func placeOf(err *field.Error, at *field.Path) string {
-	root := ""
-	if at != nil {
-		root = at.String() + "."
-	}
+	place := ""
 	if quoted, ok := strings.CutPrefix(err.Detail, `"`); ok {
-		place, _, _ := strings.Cut(quoted, `"`)
-		return root + place
+		place, _, _ = strings.Cut(quoted, `"`)
+	} else if strings.HasPrefix(err.Detail, "Checked value ") {
+		place = err.Detail[strings.LastIndexByte(err.Detail, ' ')+1:]
 	}
-	if strings.HasPrefix(err.Detail, "Checked value ") {
-		return root + err.Detail[strings.LastIndexByte(err.Detail, ' ')+1:]
+	switch {
+	case place == "":
+		return err.Field
+	case at == nil:
+		return place
 	}
-	return err.Field
+	return at.String() + "." + place
 }
 
 // schemaError returns an error of the validator of the value at a path as the API server reports it.

@@ -258,12 +258,14 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 			if kind.Status {
 				obj.TakeStatus(old)
 			}
-			storeNoLists(obj, required)
+			if kind.Kind != "Job" { // its list does not change, and an error shows what was sent
+				storeNoLists(obj, required)
+			}
 		},
 		PrepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.
 			obj.SetContent(withStatus(old.Content(), obj.Content()))
-			storeNoLists(obj, kind)
+			storeNoLists(obj, required)
 			if kind.Custom || kind.StatusAlone {
 				version, managed := obj.ResourceVersion, obj.ManagedFields
 				obj.ObjectMeta = old.ObjectMeta

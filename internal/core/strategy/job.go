@@ -49,7 +49,8 @@ var jobRules = typedRules[*batchv1.Job]{
 	validate:    func(job *batchv1.Job) field.ErrorList { return validateJob(job, true) },
 	wholeUpdate: true,
 	validateUpdate: func(job, old *batchv1.Job) field.ErrorList {
-		return append(validateJob(job, hasPrefixedLabels(old)), validateJobUpdate(job, old)...)
+		errs := append(ValidateGenerateName(&job.ObjectMeta), validateJob(job, hasPrefixedLabels(old))...)
+		return append(errs, validateJobUpdate(job, old)...)
 	},
 }
 

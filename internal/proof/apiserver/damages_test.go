@@ -51,7 +51,7 @@ func TestDamagedWrites(t *testing.T) {
 					t.Logf("kube-apiserver panics: %s %s", name, r.body)
 					return ""
 				}
-				expected, actual := comparable(obj.GetKind(), want.answer(t, versioned(r, versions[0])), ofStatus), comparable(obj.GetKind(), got.answer(t, versioned(r, versions[1])), ofStatus)
+				expected, actual := comparableAnswer(obj.GetKind(), want.answer(t, versioned(r, versions[0])), ofStatus), comparableAnswer(obj.GetKind(), got.answer(t, versioned(r, versions[1])), ofStatus)
 				if expected == actual {
 					return expected
 				}
@@ -125,8 +125,8 @@ func panicked(s *server, r request) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// comparable removes from an answer what may differ.
-func comparable(kind, answer string, ofStatus bool) string {
+// comparableAnswer removes from an answer what may differ.
+func comparableAnswer(kind, answer string, ofStatus bool) string {
 	head, body, _ := strings.Cut(answer, "\n{")
 	var value map[string]any
 	if err := json.Unmarshal([]byte("{"+body), &value); err != nil {
