@@ -94,6 +94,9 @@ func (c *comparison) divergence(t *testing.T, s differential.Scenario) string {
 			c.needed.add(run + 1)
 			return ""
 		}
+		if run+1 == many {
+			t.Logf("not seen yet, after %d of %d upstream runs: %s", many, *runs, outcomes.Check(ours))
+		}
 	}
 	return outcomes.Check(ours)
 }
