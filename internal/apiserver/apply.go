@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -91,10 +90,10 @@ func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOpt
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: error converting YAML to JSON: %v", err))
 	}
 	configuration := &unstructured.Unstructured{Object: map[string]any{}}
+	// API-553: whole numbers keep their digits.
 	if err := yaml.Unmarshal(r.body, &configuration.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
-	definition.NormalizeNumbers(configuration.Object)
 	fm, err := s.fields.manager(r.resource, r.subresource)
 	if err != nil {
 		return nil, err

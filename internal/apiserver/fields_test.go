@@ -82,6 +82,23 @@ func TestApply(t *testing.T) {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: m, managedFields: []}}", applyType))
 }
 
+// TestAppliedTypes applies objects with fields that the Go type of their kind does not accept.
+func TestAppliedTypes(t *testing.T) {
+	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: b}], "
+	for _, row := range []struct{ rule, path, body, want string }{
+		{"API-553", claims, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {resources: {requests: {storage: x}}}}",
+			`500 unable to convert unstructured object to /v1, Kind=PersistentVolumeClaim: quantities must match`},
+		{"API-553", podPath, pod + "terminationGracePeriodSeconds: 1.5}}", `500 unable to convert unstructured object to /v1, Kind=Pod: cannot convert float64 to int64`},
+		{"API-553", podPath, pod + "terminationGracePeriodSeconds: 9223372036854775807}}", `201 "terminationGracePeriodSeconds":9223372036854775807`},
+		{"API-553", podPath, pod + "priority: 9223372036854775807}}", `201 "priority":-1`},
+	} {
+		f := newFixtureWith(t, apiserver.Config{})
+		resp, got := f.request("PATCH "+row.path+"/a?fieldManager=m", row.body, applyType)
+		require.Equal(t, row.want[:3], resp.Status[:3], "%s: %s: %s", row.rule, row.body, got)
+		require.Contains(t, got, row.want[4:], "%s: %s", row.rule, row.body)
+	}
+}
+
 // Other writes are recorded, too: those of requests under the name of the client, those of controllers under the name of their program.
 func TestManagers(t *testing.T) {
 	f := newFixtureWith(t, apiserver.Config{})

@@ -154,7 +154,8 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 	}
 	typed := t.server.codec.newTyped(u.GroupVersionKind())
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
-		return nil, err
+		// API-553: the applied object does not fit the type.
+		return nil, fmt.Errorf("unable to convert unstructured object to %v: %w", u.GroupVersionKind(), err)
 	}
 	typed = kinds.ConvertAutoscaler(typed, gvk.Version)
 	typed.GetObjectKind().SetGroupVersionKind(gvk)

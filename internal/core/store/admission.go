@@ -18,6 +18,8 @@ type admission[T api.Object] struct {
 	// API-224).
 	create func(s *Store, obj T) error
 	update func(s *Store, obj, old T) error
+	// allocate refuses what the server allocates before it validates the object: addresses and ports (API-350). Of a new object old is nil.
+	allocate func(s *Store, obj, old T) error
 	// complete completes updates of the main resource (NODE-080).
 	complete func(obj T)
 }

@@ -27,10 +27,18 @@ func (t *table[T]) inVersionOf(stored, obj T) (T, error) {
 // toStorage returns an object that is about to be stored in the version for it. Everything that is checked before is checked in the version
 // of the request (API-480).
 func (t *table[T]) toStorage(obj T) (T, error) {
+	t.encode(obj)
 	if t.store.converter == nil || !t.resource.custom {
 		return obj, nil
 	}
 	return typedAs[T](t.store.converter.ToStorage(obj))
+}
+
+// encode changes what the encoding of stored objects does not keep. The answer to a dry run shows it, too.
+func (t *table[T]) encode(obj T) {
+	if t.strategy.Encode != nil {
+		t.strategy.Encode(obj)
+	}
 }
 
 // typedAs returns an object in the Go type of a table.

@@ -134,6 +134,12 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (store
 		t.strategy.PrepareCreate(obj, meta.CreationTimestamp)
 	}
 	validated := !opts.SkipValidation && !t.store.asGiven
+	if validated && t.admission.allocate != nil {
+		var none T
+		if err := t.admission.allocate(t.store, obj, none); err != nil {
+			return obj, false, err
+		}
+	}
 	if validated && !(opts.Tried.accepted && opts.Tried.read == t.mayRead()) {
 		errs := validateMetaCreate(meta, t.resource)
 		if t.strategy.ValidateCreate != nil {
@@ -166,6 +172,7 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (store
 		return obj, true, t.alreadyExists(meta, c.obj)
 	}
 	if opts.DryRun {
+		t.encode(obj)
 		return obj, false, nil
 	}
 	if stored, err = t.toStorage(obj); err != nil {

@@ -54,11 +54,8 @@ var requiredLists = map[string][]string{
 	"LimitRange":                          {"spec", "limits"}, "Role.rbac.authorization.k8s.io": {"rules"}, "ClusterRole.rbac.authorization.k8s.io": {"rules"},
 }
 
-// storeNoLists stores an empty list with a path as null (API-547).
-func storeNoLists(obj *plain.Object, path []string) {
-	if path == nil {
-		return
-	}
+// storeNoList stores an empty list with a path as null (API-547).
+func storeNoList(obj *plain.Object, path []string) {
 	list, given, _ := unstructured.NestedFieldNoCopy(obj.Content(), path...)
 	if items, isList := list.([]any); given && isList && len(items) == 0 {
 		obj.SetContent(runtime.DeepCopyJSON(obj.Content()))

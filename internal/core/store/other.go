@@ -198,11 +198,14 @@ func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 		rules = further.add(rules)
 	}
 	t := &table[*plain.Object]{store: s, resource: otherResource(kind)}
-	if api.Kind(kind.Name()) == PriorityClassKind {
-		t.setRules(&rules, priorityAdmission)
-	} else {
-		t.setRules(&rules, admission[*plain.Object]{})
+	var admitted admission[*plain.Object]
+	switch api.Kind(kind.Name()) {
+	case PriorityClassKind:
+		admitted = priorityAdmission
+	case ServiceKind:
+		admitted.allocate = (*Store).admitAllocated
 	}
+	t.setRules(&rules, admitted)
 	t.history.limit = max(s.others.history, 0)
 	return t
 }
@@ -237,7 +240,6 @@ func otherResource(kind *objkinds.Kind) resource {
 
 // otherStrategy returns the rules that objects of all kinds have (API-300 to API-308). Nothing else about them is validated or defaulted.
 func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
-	required := requiredLists[kind.Name()]
 	s := strategy.Of[*plain.Object]{
 		Shallow: func(obj *plain.Object) *plain.Object {
 			return obj.Copy()
@@ -251,21 +253,16 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 			if kind.Generation {
 				obj.Generation = 1
 			}
-			storeNoLists(obj, required)
 		},
 		PrepareUpdate: func(obj, old *plain.Object) {
 			// API-302: an update of the main resource keeps the status.
 			if kind.Status {
 				obj.TakeStatus(old)
 			}
-			if kind.Kind != "Job" { // its list does not change, and an error shows what was sent
-				storeNoLists(obj, required)
-			}
 		},
 		PrepareStatus: func(obj, old *plain.Object, _ metav1.Time) {
 			// API-302: an update of the status keeps everything else. API-450: of some kinds, and of custom ones, that includes the metadata.
 			obj.SetContent(withStatus(old.Content(), obj.Content()))
-			storeNoLists(obj, required)
 			if kind.Custom || kind.StatusAlone {
 				version, managed := obj.ResourceVersion, obj.ManagedFields
 				obj.ObjectMeta = old.ObjectMeta
@@ -275,6 +272,9 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 		Equal: func(a, b *plain.Object) bool {
 			return a.TypeMeta == b.TypeMeta && equalContents(a, b)
 		},
+	}
+	if path := requiredLists[kind.Name()]; path != nil {
+		s.Encode = func(obj *plain.Object) { storeNoList(obj, path) }
 	}
 	if kind.Generation {
 		// API-303: a change of anything but metadata and status raises generation.

@@ -45,7 +45,7 @@ func serviceStrategy(s *Store, base strategy.Of[*plain.Object]) strategy.Of[*pla
 			if len(svc.Spec.ClusterIPs) == 0 && svc.Spec.ClusterIP != "" {
 				svc.Spec.ClusterIPs = []string{svc.Spec.ClusterIP}
 			}
-			s.allocate(svc)
+			s.allocate(svc, true)
 		})
 		// API-309: the status has an empty load balancer from the beginning.
 		obj.Content()["status"] = map[string]any{"loadBalancer": map[string]any{}}
@@ -58,7 +58,7 @@ func serviceStrategy(s *Store, base strategy.Of[*plain.Object]) strategy.Of[*pla
 		}
 		changeService(obj, func(svc *corev1.Service) {
 			keepAllocated(svc, before)
-			s.allocate(svc)
+			s.allocate(svc, false)
 			dropUnused(svc, before)
 		})
 	}
@@ -229,7 +229,7 @@ func dropUnused(svc, old *corev1.Service) {
 
 // allocate gives a Service what the server allocates: its address, its families and its node ports. Each follows from the name of the
 // Service and from what is free, so that it is the same in every run (API-310).
-func (s *Store) allocate(svc *corev1.Service) {
+func (s *Store) allocate(svc *corev1.Service, created bool) {
 	spec := &svc.Spec
 	// API-310: another name in DNS needs no address. What cannot be allocated is refused.
 	if spec.Type == corev1.ServiceTypeExternalName || len(validateAddresses(svc, nil)) > 0 {
@@ -256,7 +256,7 @@ func (s *Store) allocate(svc *corev1.Service) {
 		spec.ClusterIPs = []string{spec.ClusterIP}
 	}
 	if exposed(spec) && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts) {
-		s.allocateNodePorts(svc)
+		s.allocateNodePorts(svc, created)
 	}
 	if checksHealth(spec) && spec.HealthCheckNodePort == 0 {
 		spec.HealthCheckNodePort = s.freeNodePort(svc, "healthCheck")
@@ -289,11 +289,20 @@ func (s *Store) freeClusterIP(svc *corev1.Service) string {
 	return ""
 }
 
-func (s *Store) allocateNodePorts(svc *corev1.Service) {
+// allocateNodePorts gives each port a node port. If the Service is new, protocols of one port share it (API-310).
+func (s *Store) allocateNodePorts(svc *corev1.Service, created bool) {
 	for i := range svc.Spec.Ports {
-		if p := &svc.Spec.Ports[i]; p.NodePort == 0 {
-			p.NodePort = s.freeNodePort(svc, fmt.Sprint(p.Port))
+		p := &svc.Spec.Ports[i]
+		if p.NodePort != 0 {
+			continue
 		}
+		if created {
+			if same := slices.IndexFunc(svc.Spec.Ports, func(other corev1.ServicePort) bool { return other.Port == p.Port && other.NodePort != 0 }); same >= 0 {
+				p.NodePort = svc.Spec.Ports[same].NodePort
+				continue
+			}
+		}
+		p.NodePort = s.freeNodePort(svc, fmt.Sprint(p.Port))
 	}
 }
 

@@ -30,6 +30,10 @@ func TestService(t *testing.T) {
 		{"API-310", "a node port", "{type: NodePort, clusterIP: 10.96.0.8, ports: [{port: 80}]}", `
 			clusterIP: 10.96.0.8, clusterIPs: [10.96.0.8], externalTrafficPolicy: Cluster, internalTrafficPolicy: Cluster, ipFamilies: [IPv4],
 			ipFamilyPolicy: SingleStack, ports: [{port: 80, protocol: TCP, targetPort: 80, nodePort: 31708}], sessionAffinity: None, type: NodePort`},
+		{"API-310", "a node port of two protocols", "{type: NodePort, clusterIP: 10.96.0.8, ports: [{name: a, port: 80}, {name: b, port: 80, protocol: UDP, nodePort: 30001}]}", `
+			clusterIP: 10.96.0.8, clusterIPs: [10.96.0.8], externalTrafficPolicy: Cluster, internalTrafficPolicy: Cluster, ipFamilies: [IPv4], ipFamilyPolicy: SingleStack,
+			ports: [{name: a, port: 80, protocol: TCP, targetPort: 80, nodePort: 30001}, {name: b, port: 80, protocol: UDP, targetPort: 80, nodePort: 30001}],
+			sessionAffinity: None, type: NodePort`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newFixture(t)
@@ -95,6 +99,12 @@ func TestServiceValidation(t *testing.T) {
 		{"API-350", service("s", "{type: NodePort, ports: [{port: 80, nodePort: 80}]}"),
 			"spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767"},
 		{"API-350", service("s", "{type: NodePort, ports: [{port: 80, nodePort: 30005}]}"), "spec.ports[0].nodePort: Invalid value: 30005: provided port is already allocated"},
+		{"API-350", service("s", "{type: NodePort, ports: [{name: a, port: 80, nodePort: 30009}, {name: b, port: 81, protocol: UDP, nodePort: 30009}]}"),
+			"spec.ports[1].nodePort: Invalid value: 30009: provided port is already allocated"},
+		{"API-350", service("up", "{type: LoadBalancer, loadBalancerClass: a.b/c, ports: [{name: a, port: 80, nodePort: 30005}, {name: b, port: 81, nodePort: 30005}]}"),
+			"duplicate nodePort: {TCP 30005}"},
+		{"API-350", service("s", "{type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 80, ports: [{port: 80}]}"),
+			"failed to allocate requested HealthCheck NodePort 80: provided port is not in the valid range"},
 		{"API-350", service("s", "{clusterIP: 10.96.0.20, ports: [{port: 80}]}"),
 			`spec.clusterIPs: Invalid value: ["10.96.0.20"]: failed to allocate IP 10.96.0.20: provided IP is already allocated`},
 		{"API-350", service("s", "{type: Other, ports: [{port: 80}]}"), `spec.type: Unsupported value: "Other"`},
@@ -108,6 +118,7 @@ func TestServiceValidation(t *testing.T) {
 		{"API-351", service("up", "{type: ClusterIP, loadBalancerClass: x.y/z, ports: [{port: 80}]}"),
 			"spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"},
 		{"API-351", service("up", "{type: ClusterIP, loadBalancerClass: a.b/c, ports: [{port: 80, nodePort: 30005}]}"), ""},
+		{"API-350", service("up", "{type: LoadBalancer, loadBalancerClass: a.b/c, ports: [{name: a, port: 80, nodePort: 30005}, {name: b, port: 80, protocol: UDP, nodePort: 30005}]}"), ""},
 		{"API-352", budget("b", "{minAvailable: 1, maxUnavailable: 1}"), `spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,` +
 			`"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set`},
 		{"API-352", budget("b", "{minAvailable: 101%}"), `spec.minAvailable: Invalid value: "101%": must not be greater than 100%`},

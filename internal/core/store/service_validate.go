@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/strategy"
 )
@@ -23,30 +22,30 @@ const (
 	longestSticky    = 86400
 )
 
-// validateService validates a Service; old is nil for a new one. The errors of addresses and node ports that cannot be allocated come alone,
-// because the server allocates before it validates.
+// validateService validates a Service; old is nil for a new one.
 func (s *Store) validateService(obj, old *plain.Object) field.ErrorList {
 	svc, err := plain.As[*corev1.Service](obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
 	}
-	var before *corev1.Service
-	if old != nil {
-		if before, err = plain.As[*corev1.Service](old); err != nil {
-			before = nil // it was stored as it is
-		}
-	}
-	if errs := validateAddresses(svc, before); len(errs) > 0 {
-		return errs
-	}
-	if err := s.checkAllocated(svc, before); err != nil {
-		return field.ErrorList{err}
-	}
 	var errs field.ErrorList
+	before := serviceOf(old)
 	if before != nil {
 		errs = validateServiceChange(svc, before)
 	}
 	return append(errs, validateServiceSpec(svc, before)...)
+}
+
+// serviceOf returns an object as a Service, or nil if there is none, or one that was stored as it is.
+func serviceOf(obj *plain.Object) *corev1.Service {
+	if obj == nil {
+		return nil
+	}
+	svc, err := plain.As[*corev1.Service](obj)
+	if err != nil {
+		return nil
+	}
+	return svc
 }
 
 // headless reports whether a Service has no address on purpose.
@@ -125,44 +124,6 @@ func validateFamilies(svc *corev1.Service, path *field.Path) field.ErrorList {
 		}
 	}
 	return errs
-}
-
-// checkAllocated requires that the address and the node ports of a Service are those of no other (API-350).
-func (s *Store) checkAllocated(svc, old *corev1.Service) *field.Error {
-	spec := &svc.Spec
-	var had corev1.ServiceSpec
-	if old != nil {
-		had = old.Spec
-	}
-	ips, ports := map[string]bool{}, map[int32]bool{}
-	s.otherServices(api.KeyOf(svc), func(other *corev1.Service) {
-		ips[other.Spec.ClusterIP] = other.Spec.ClusterIP != noClusterIP
-		for _, port := range append(nodePortsOf(&other.Spec), other.Spec.HealthCheckNodePort) {
-			ports[port] = true
-		}
-	})
-	if spec.Type != corev1.ServiceTypeExternalName && ips[spec.ClusterIP] && spec.ClusterIP != "" && spec.ClusterIP != had.ClusterIP {
-		// API-350: an address leads to one Service.
-		return field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", spec.ClusterIP))
-	}
-	if !exposed(spec) {
-		return nil
-	}
-	protocols := map[int32]corev1.Protocol{}
-	for i, p := range spec.Ports {
-		at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
-		protocol, twice := protocols[p.NodePort]
-		protocols[p.NodePort] = p.Protocol
-		switch {
-		case p.NodePort == 0 || slices.Contains(nodePortsOf(&had), p.NodePort):
-		case ports[p.NodePort] || twice && protocol == p.Protocol:
-			return field.Invalid(at, p.NodePort, "provided port is already allocated")
-		case p.NodePort < firstNodePort || p.NodePort >= firstNodePort+nodePorts:
-			return field.Invalid(at, p.NodePort, fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d",
-				firstNodePort, firstNodePort+nodePorts-1))
-		}
-	}
-	return nil
 }
 
 // validateServiceChange forbids changes of the address of a Service that stays within the cluster, and of other fields (API-311, API-351).

@@ -109,6 +109,11 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		t.trackFields(obj, old, sub)
 	}
 	validated := !skipValidation && !t.store.asGiven
+	if validated && sub == api.Main && t.admission.allocate != nil {
+		if err := t.admission.allocate(t.store, obj, old); err != nil {
+			return none, err
+		}
+	}
 	if validated {
 		if err := t.invalid(meta.Name, t.validateReplacement(c, obj, sub)); err != nil {
 			return none, err

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -19,10 +18,18 @@ var CSINode = Of[*csiNode]{
 		c := *node
 		return &c
 	},
-	PrepareCreate: func(node *csiNode, _ metav1.Time) {
-		storeNoLists(node)
+	Encode: func(node *csiNode) {
+		// API-547: empty lists are stored as null.
+		if len(node.Spec.Drivers) == 0 {
+			node.Spec.Drivers = nil
+		}
+		for i := range node.Spec.Drivers {
+			if keys := node.Spec.Drivers[i].TopologyKeys; keys != nil && len(keys) == 0 {
+				node.Spec.Drivers = slices.Clone(node.Spec.Drivers)
+				node.Spec.Drivers[i].TopologyKeys = nil
+			}
+		}
 	},
-	PrepareUpdate: func(node, _ *csiNode) { storeNoLists(node) },
 	ValidateCreate: func(node *csiNode) field.ErrorList {
 		return validateNodeDrivers(node.Spec.Drivers, field.NewPath("spec", "drivers"))
 	},
@@ -30,19 +37,6 @@ var CSINode = Of[*csiNode]{
 	Equal: func(a, b *csiNode) bool {
 		return slices.EqualFunc(a.Spec.Drivers, b.Spec.Drivers, sameNodeDriver)
 	},
-}
-
-// storeNoLists stores empty lists as null (API-547).
-func storeNoLists(node *csiNode) {
-	if len(node.Spec.Drivers) == 0 {
-		node.Spec.Drivers = nil
-	}
-	for i := range node.Spec.Drivers {
-		if keys := node.Spec.Drivers[i].TopologyKeys; keys != nil && len(keys) == 0 {
-			node.Spec.Drivers = slices.Clone(node.Spec.Drivers)
-			node.Spec.Drivers[i].TopologyKeys = nil
-		}
-	}
 }
 
 func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) field.ErrorList {

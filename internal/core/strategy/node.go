@@ -1,7 +1,7 @@
 package strategy
 
 import (
-	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -40,6 +40,8 @@ var Node = Of[*coreNode]{
 		if old.Status.Config == nil {
 			node.Status.Config = nil
 		}
+	},
+	Encode: func(node *coreNode) {
 		for i := range node.Status.Images {
 			// API-547: an empty list is stored as null.
 			if names := node.Status.Images[i].Names; names != nil && len(names) == 0 {
@@ -217,11 +219,14 @@ func validatePodCIDRs(cidrs []string) field.ErrorList {
 	path := field.NewPath("spec", "podCIDRs")
 	var errs field.ErrorList
 	families := 0
-	const v4, v6, unknown = 1, 2, 4
+	var unparsed error
+	const v4, v6 = 1, 2
 	for i, text := range cidrs {
 		errs = append(errs, validation.IsValidCIDRForLegacyField(path.Index(i), text, true, nil)...)
 		if cidr, err := netip.ParsePrefix(text); err != nil {
-			families |= unknown
+			if unparsed == nil {
+				unparsed = fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[%d]: <nil> (invalid CIDR address: %s)", i, text)
+			}
 		} else if cidr.Addr().Is4() {
 			families |= v4
 		} else {
@@ -230,8 +235,8 @@ func validatePodCIDRs(cidrs []string) field.ErrorList {
 	}
 	switch {
 	case len(cidrs) == 1:
-	case families&unknown != 0:
-		errs = append(errs, field.InternalError(path, errors.New("invalid PodCIDRs")), field.Invalid(path, cidrs, onePerFamily))
+	case unparsed != nil:
+		errs = append(errs, field.InternalError(path, unparsed), field.Invalid(path, cidrs, onePerFamily))
 	case families != v4|v6 || len(cidrs) > 2:
 		errs = append(errs, field.Invalid(path, cidrs, onePerFamily))
 	}

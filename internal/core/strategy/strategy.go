@@ -58,6 +58,9 @@ type Of[T api.Object] struct {
 	ValidateStatus func(obj, old T) field.ErrorList
 	// ValidateLoad, if set, validates what the controllers need of an object that is loaded as it is.
 	ValidateLoad func(obj T) field.ErrorList
+	// Encode, if set, changes what the encoding of stored objects does not keep: empty lists that become null (API-547). It runs after
+	// validation and admission, which see what was sent.
+	Encode func(obj T)
 	// Parts are the subresources that change a part of the spec.
 	Parts map[api.Subresource]Part[T]
 	// SpecShared, if set, reports whether an update leaves everything that ValidateUpdate reads as it is, in the same memory. The store

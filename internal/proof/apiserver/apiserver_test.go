@@ -280,6 +280,11 @@ func (s *server) answer(t *testing.T, r request) string {
 	}
 	code, header, body, err := s.send(r)
 	require.NoError(t, err, "%s: %s", s.name, r)
+	return answerText(code, header, body)
+}
+
+// answerText returns an answer as text that is comparable.
+func answerText(code int, header http.Header, body string) string {
 	text := fmt.Sprintf("%d %s\n", code, header.Get("Content-Type"))
 	if seconds := header.Get("Retry-After"); seconds != "" {
 		text += "Retry-After: " + seconds + "\n"
