@@ -257,7 +257,7 @@ func (c *conversion) completed(obj *plain.Object) *plain.Object {
 		content = map[string]any{}
 	}
 	c.schemas[version].Prune(content, "", true)
-	c.schemas[version].SetDefaults(content)
+	c.schemas[version].Complete(content)
 	out.SetContent(content)
 	return out
 }

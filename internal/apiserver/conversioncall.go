@@ -180,7 +180,7 @@ func (c *conversion) accept(o *unconverted, data []byte) (*converted, error) {
 	if n := c.schemas[o.to]; n != nil {
 		n.Prune(content, "", true)
 		if o.to == c.storage {
-			n.SetDefaults(content) // API-484: as when the stored object is read
+			n.Complete(content) // API-484: as when the stored object is read
 		}
 	}
 	return &converted{Content: content, Labels: out.Labels, Annotations: out.Annotations}, nil

@@ -42,7 +42,7 @@ func (s *Server) current(r *resource, obj api.Object) api.Object {
 		content = map[string]any{}
 	}
 	v.schema.Prune(content, "", true)
-	v.schema.SetDefaults(content)
+	v.schema.Complete(content)
 	if len(content) != len(custom.Content()) || !reflect.DeepEqual(content, custom.Content()) {
 		changed := custom.Copy()
 		changed.SetContent(content)

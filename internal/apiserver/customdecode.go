@@ -19,7 +19,7 @@ func (s *Server) inOtherVersion(r *request, validation string, err error) error 
 		if other.kind != r.resource.kind || other == r.resource || other.gvk() != *actual {
 			continue
 		}
-		unknown, malformed := s.conform(other, obj.(api.Object))
+		unknown, malformed := s.conform(other, obj.(api.Object), false)
 		if malformed != nil || len(unknown) == 0 {
 			return err
 		}

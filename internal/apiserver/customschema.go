@@ -181,8 +181,8 @@ func simplePath(path string) []string {
 }
 
 // conform drops the unknown fields of a custom object and sets its defaults. It returns an error for each unknown field, for
-// fieldValidation, or one for a value that cannot be read.
-func (s *Server) conform(r *resource, obj api.Object) (unknown []error, err error) {
+// fieldValidation, or one for a value that cannot be read. What an apply merges keeps the nulls that its schema forbids (API-313).
+func (s *Server) conform(r *resource, obj api.Object, keepNulls bool) (unknown []error, err error) {
 	v := s.customVersion(r)
 	custom, ok := obj.(*plain.Object)
 	if v == nil || v.schema == nil || !ok {
@@ -197,6 +197,9 @@ func (s *Server) conform(r *resource, obj api.Object) (unknown []error, err erro
 	}
 	for _, name := range append(names, v.schema.ReadMetadata(custom.Content())...) {
 		unknown = append(unknown, fmt.Errorf("unknown field %q", name))
+	}
+	if !keepNulls {
+		v.schema.DropNulls(custom.Content())
 	}
 	v.schema.SetDefaults(custom.Content())
 	return unknown, nil
@@ -256,6 +259,7 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	broken, warnings := v.checkRules(written, previous, errs)
 	errs, r.warnings = append(errs, broken...), append(r.warnings, warnings...)
 	if len(errs) == 0 {
+		v.schema.DropNulls(obj.(*plain.Object).Content()) // those of an apply that were absent before (API-329)
 		return nil
 	}
 	return apierrors.NewInvalid(r.resource.gvk().GroupKind(), obj.GetName(), errs)

@@ -375,7 +375,7 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 	}
 	r.kindOfBody = obj.GetObjectKind().GroupVersionKind()
 	gvk := r.resource.gvk()
-	unknown, err := s.conform(r.resource, obj.(api.Object))
+	unknown, err := s.conform(r.resource, obj.(api.Object), false)
 	if err != nil {
 		return nil, decodeError(err, &gvk, gvk, r.body)
 	}

@@ -43,6 +43,7 @@ func (s *Server) readDeletion(r *request) (metav1.DeleteOptions, error) {
 	if !ok {
 		return metav1.DeleteOptions{}, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	}
+	opts.IgnoreStoreReadErrorWithClusterBreakingPotential = nil // its feature is off
 	return *opts, invalidOptions(opts, metav1validation.ValidateDeleteOptions(opts))
 }
 

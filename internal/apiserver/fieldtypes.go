@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -130,6 +131,12 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		return converted, nil
 	case !ok:
 		return in, nil
+	case t.resource.kind == definitionKind:
+		merged, err := definition.Merged(runtime.DeepCopyJSON(u.Object), false)
+		if err != nil {
+			return nil, fmt.Errorf("unable to convert unstructured object to %v: %w", u.GroupVersionKind(), err)
+		}
+		return plain.Unstructured(merged)
 	case !t.resource.typed:
 		if u.GroupVersionKind() == gvk {
 			return u, nil

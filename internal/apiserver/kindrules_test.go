@@ -137,3 +137,41 @@ func TestKindRulesOfUpdates(t *testing.T) {
 		require.Contains(t, strings.ReplaceAll(got, `\"`, `"`), text, "%s: %s", row.rule, row.after)
 	}
 }
+
+// TestRequestRules makes requests about the pod, the namespace, and the definition a.
+func TestRequestRules(t *testing.T) {
+	const (
+		definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		name        = "as.example.com"
+		definition  = `{"metadata":{"name":"as.example.com","finalizers":["example.com/a"]},"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},` +
+			`"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+		strategic = "Content-Type: application/strategic-merge-patch+json"
+		applied   = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"as.example.com"},`
+	)
+	for _, row := range []struct{ rule, line, body, header, want string }{
+		{"API-555", "POST " + podPath + "/a/eviction?dryRun=All", `{"metadata":{"name":"a"},"deleteOptions":{"dryRun":["All","All"]}}`, "",
+			`500 Non-matching dry-run options in request and content: [All] and [All All]`},
+		{"API-555", "POST " + podPath + "/a/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"propagationPolicy":""}}`, "", `422 propagationPolicy: Unsupported value: ""`},
+		{"API-064", "DELETE " + podPath + "/a?dryRun=All", "", "", `200 "deletionGracePeriodSeconds":0`},
+		{"NS-004", "PUT /api/v1/namespaces/a/finalize", `{"metadata":{"name":"a"},"spec":{"finalizers":["x"]}}`, "",
+			`422 spec.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified`},
+		{"NS-004", "PUT /api/v1/namespaces/a/finalize", `{"metadata":{"name":"a","labels":{"b":"c"}},"spec":{}}`, "", `200 "labels":{"b":"c","kubernetes.io/metadata.name":"a"}`},
+		{"API-556", "PATCH " + definitions + "/" + name, `{"metadata":{"finalizers":["example.com/b"]},"spec":{"names":{"shortNames":["x"]}}}`, strategic,
+			`200 "finalizers":["example.com/b","example.com/a"]`},
+		{"API-556", "PATCH " + definitions + "/" + name, `{"spec":{"names":{"kind":1}}}`, strategic, `422 patch: Invalid value: "map[spec:map[names:map[kind:1]]]"`},
+		{"API-556", "PATCH " + definitions + "/" + name + "?fieldManager=m&force=true", applied + `"spec":{"names":{"shortNames":["x"]},"preserveUnknownFields":null}}`, applyType,
+			`200 "shortNames":["x"]`},
+	} {
+		f := newFixtureWith(t, apiserver.Config{})
+		f.must("POST "+podPath, plainPod)
+		f.must("POST /api/v1/namespaces", `{"metadata":{"name":"a"}}`)
+		f.must("POST "+definitions, definition)
+		headers := []string{"Content-Type: application/json"}
+		if row.header != "" {
+			headers = []string{row.header}
+		}
+		resp, got := f.request(row.line, row.body, headers...)
+		require.Equal(t, row.want[:3], resp.Status[:3], "%s: %s: %s", row.rule, row.body, got)
+		require.Contains(t, strings.ReplaceAll(got, `\"`, `"`), row.want[4:], "%s: %s", row.rule, row.body)
+	}
+}

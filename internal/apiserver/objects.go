@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -256,8 +257,20 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 	if eviction.DeleteOptions != nil {
 		given = *eviction.DeleteOptions
 	}
+	// API-555: both places that can ask for a dry run agree.
+	if len(opts.DryRun) > 0 && len(given.DryRun) > 0 && !slices.Equal(opts.DryRun, given.DryRun) {
+		return nil, 0, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", opts.DryRun, given.DryRun) //nolint:staticcheck // the words of kube-apiserver
+	}
 	dryRun := len(opts.DryRun) > 0 || len(given.DryRun) > 0
-	_, err = s.write(r, r.ref(), dryRun, func() (api.Object, error) { return s.store.Evict(r.key(), deleteOptions(given)) })
+	_, err = s.write(r, r.ref(), dryRun, func() (api.Object, error) {
+		if _, err := s.store.Get(api.Pod, r.key()); err != nil {
+			return nil, err
+		}
+		if err := invalidOptions(&given, metav1validation.ValidateDeleteOptions(&given)); err != nil {
+			return nil, err
+		}
+		return s.store.Evict(r.key(), deleteOptions(given))
+	})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -21,6 +21,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -74,7 +75,7 @@ func patchTypeOf(r *request) types.PatchType {
 func (s *Server) accepts(r *resource, patchType types.PatchType) bool {
 	switch patchType {
 	case types.StrategicMergePatchType:
-		return r.typed
+		return r.typed || r.kind == definitionKind
 	case types.ApplyYAMLPatchType:
 		return s.fields != nil
 	}
@@ -171,7 +172,7 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 			return nil, apierrors.NewInternalError(runtime.NewMissingVersionErr("object has no apiVersion field"))
 		}
 	}
-	fields, err := p.server.conform(r.resource, decoded)
+	fields, err := p.server.conform(r.resource, decoded, false)
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
 	}
@@ -243,11 +244,10 @@ func (p patch) strategic(old api.Object) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(current)
+	original, err := fieldsOf(current)
 	if err != nil {
 		return nil, err
 	}
-	obj := p.server.codec.newTyped(p.request.resource.gvk())
 	changes := map[string]any{}
 	var strict []error
 	if p.strict() {
@@ -256,17 +256,17 @@ func (p patch) strategic(old api.Object) (api.Object, error) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(p.request.body, &changes)
 	}
 	if err == nil {
-		err = store.CheckQuantities(p.request.body, reflect.TypeOf(obj))
+		err = store.CheckQuantities(p.request.body, reflect.TypeOf(p.sample()))
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	text := fmt.Sprintf("%+v", changes) // the patch is consumed
-	patched, err := strategicpatch.StrategicMergeMapPatch(original, changes, p.server.codec.newTyped(p.request.resource.gvk()))
+	patched, err := strategicpatch.StrategicMergeMapPatch(original, changes, p.sample())
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, p.strict())
+	obj, err := p.objectOf(patched)
 	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
 		strict, err = append(strict, unknown.Errors()...), nil
 	}
@@ -274,6 +274,36 @@ func (p patch) strategic(old api.Object) (api.Object, error) {
 		return nil, p.invalid(text, err)
 	}
 	return obj, p.report(text, strict)
+}
+
+// sample returns an empty object in the Go type of the resource, whose fields say how lists are merged.
+func (p patch) sample() runtime.Object {
+	if p.request.resource.kind == definitionKind {
+		return definition.Sample()
+	}
+	return p.server.codec.newTyped(p.request.resource.gvk())
+}
+
+// objectOf returns the object with these fields in the Go type of the resource, or in that of custom objects. Besides it, the error may be one
+// about unknown fields.
+func (p patch) objectOf(fields map[string]any) (api.Object, error) {
+	if p.request.resource.kind == definitionKind {
+		return definition.Merged(fields, p.strict())
+	}
+	obj := p.server.codec.newTyped(p.request.resource.gvk())
+	return obj, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, obj, p.strict())
+}
+
+// fieldsOf returns the fields of an object in the Go type of answers, or in that of custom objects.
+func fieldsOf(current any) (map[string]any, error) {
+	if custom, ok := current.(*plain.Object); ok {
+		u, err := plain.Unstructured(custom)
+		if err != nil {
+			return nil, err
+		}
+		return u.Object, nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(current)
 }
 
 func strategicError(err error) error {

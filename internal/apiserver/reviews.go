@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -60,7 +61,8 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 	case *authorizationv1.LocalSubjectAccessReview:
 		review.Status = s.access(subjectOf(review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
 	case *authorizationv1.SelfSubjectRulesReview:
-		review.Status = s.rules(who, review.Spec.Namespace)
+		// API-498: the answer has neither metadata nor spec.
+		obj = &authorizationv1.SelfSubjectRulesReview{Status: s.rules(who, review.Spec.Namespace)}
 	case *authenticationv1.SelfSubjectReview:
 		review.Status.UserInfo = who
 		review.CreationTimestamp = metav1.NewTime(s.cfg.Backend.Now().UTC().Truncate(1e9))
@@ -90,12 +92,20 @@ func checkReview(obj api.Object) error {
 		if review.Spec.Namespace == "" {
 			return apierrors.NewBadRequest("no namespace on request")
 		}
+	case *authenticationv1.TokenReview:
+		if review.Spec.Token == "" {
+			return apierrors.NewBadRequest("token is required for TokenReview in authentication")
+		}
 	case *authorizationv1.SelfSubjectAccessReview:
 		errs = checkAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+		errs = append(errs, checkSelectors(review.Spec.ResourceAttributes)...)
+		errs = append(errs, checkNoMeta(review.ObjectMeta, "must be empty")...)
 	case *authorizationv1.SubjectAccessReview:
-		errs = append(checkAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), checkSubject(review.Spec)...)
+		errs = append(checkSubjectAccess(review.Spec), checkNoMeta(review.ObjectMeta, "must be empty")...)
 	case *authorizationv1.LocalSubjectAccessReview:
-		errs = append(checkAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), checkSubject(review.Spec)...)
+		meta := review.ObjectMeta
+		meta.Namespace = ""
+		errs = append(checkSubjectAccess(review.Spec), checkNoMeta(meta, "must be empty except for namespace")...)
 		if asked := review.Spec.ResourceAttributes; asked != nil && asked.Namespace != review.Namespace {
 			errs = append(errs, field.Invalid(spec.Child("resourceAttributes.namespace"), asked.Namespace, "must match metadata.namespace"))
 		}
@@ -123,11 +133,19 @@ func checkAccess(resource *authorizationv1.ResourceAttributes, other *authorizat
 	return errs
 }
 
-func checkSubject(spec authorizationv1.SubjectAccessReviewSpec) (errs field.ErrorList) {
+func checkSubjectAccess(spec authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
+	errs := checkAccess(spec.ResourceAttributes, spec.NonResourceAttributes)
 	if spec.User == "" && len(spec.Groups) == 0 {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
 	}
-	return errs
+	return append(errs, checkSelectors(spec.ResourceAttributes)...)
+}
+
+func checkNoMeta(meta metav1.ObjectMeta, why string) field.ErrorList {
+	if reflect.DeepEqual(meta, metav1.ObjectMeta{}) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata"), meta, why)}
 }
 
 // subjectOf returns the user that a review is about.
@@ -145,7 +163,7 @@ func (s *Server) access(user authenticationv1.UserInfo, resource *authorizationv
 		r.Verb, r.Path = other.Verb, other.Path
 	}
 	allowed, reason := s.currentRoles().Authorize(r)
-	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: reason}
+	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: reason, EvaluationError: unreadSelectors(resource)}
 }
 
 // rules answers a SelfSubjectRulesReview.

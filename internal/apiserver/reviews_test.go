@@ -21,6 +21,9 @@ func TestAccessReviews(t *testing.T) {
 	f.must("POST "+rbacPath+"/clusterroles", `{"metadata":{"name":"r"},"rules":[`+reads+`]}`)
 	f.must("POST "+rbacPath+"/clusterrolebindings", `{"metadata":{"name":"r"},"roleRef":{"kind":"ClusterRole","name":"r"},"subjects":[{"kind":"User","name":"bob"}]}`)
 	const resource, path = `"resourceAttributes":{"verb":"list","resource":"pods","namespace":"default"}`, `"nonResourceAttributes":{"verb":"get","path":"/x"}`
+	selecting := func(selectors string) string {
+		return `"user":"bob","resourceAttributes":{"verb":"list","resource":"pods","namespace":"default",` + selectors + `}`
+	}
 	for _, tt := range []struct {
 		rule, kind, spec string
 		code             int
@@ -30,6 +33,18 @@ func TestAccessReviews(t *testing.T) {
 		{"API-498", "subjectaccessreviews", `"user":"eve",` + resource, 201, `"status":{"allowed":false}`},
 		{"API-498", "subjectaccessreviews", `"user":"bob",` + path, 201, `"status":{"allowed":false}`},
 		{"API-498", "selfsubjectrulesreviews", `"namespace":"default"`, 201, `{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}`},
+		{"API-498", "selfsubjectrulesreviews", `"namespace":"default"`, 201, `"metadata":{},"spec":{},"status":{`},
+		{"API-498", "subjectaccessreviews", selecting(`"labelSelector":{"requirements":[{"key":"a","operator":"Near"}]}`), 201,
+			`"evaluationError":"spec.resourceAttributes.labelSelector ignored due to parse error"`},
+		{"API-498", "subjectaccessreviews", selecting(`"fieldSelector":{"requirements":[{"key":"a","operator":"Near"},{"key":"b","operator":"In","values":["c"]}]}`), 201,
+			`"evaluationError":"spec.resourceAttributes.fieldSelector partially ignored due to parse error"`},
+		{"API-498", "subjectaccessreviews", selecting(`"fieldSelector":{"rawSelector":"a"},"labelSelector":{"rawSelector":"a in"}`), 201,
+			`"evaluationError":"spec.resourceAttributes.fieldSelector ignored due to parse error; spec.resourceAttributes.labelSelector ignored due to parse error"`},
+		{"API-499", "subjectaccessreviews", selecting(`"fieldSelector":{}`), 422, "spec.resourceAttributes.fieldSelector.requirements: Required value: when spec.resourceAttributes.fieldSelector is"},
+		{"API-499", "subjectaccessreviews", selecting(`"fieldSelector":{"requirements":[{"operator":"In","values":["c"]}]}`), 422, "fieldSelector.requirements[0].key: Required value"},
+		{"API-499", "subjectaccessreviews", selecting(`"labelSelector":{"rawSelector":"a","requirements":[{"key":"-1","operator":"Exists"}]}`), 422, "may not specified at the same time as requirements"},
+		{"API-499", "subjectaccessreviews", selecting(`"labelSelector":{"requirements":[{"key":"-1","operator":"Exists"}]}`), 422, `labelSelector.requirements[0].key: Invalid value: \"-1\"`},
+		{"API-499", "selfsubjectaccessreviews", resource + `},"metadata":{"name":"x"`, 422, `metadata: Invalid value: {\"name\":\"x\"`},
 		{"API-499", "selfsubjectrulesreviews", ``, 400, "no namespace on request"},
 		{"API-499", "subjectaccessreviews", resource, 422, "spec.user: Invalid value"},
 		{"API-499", "subjectaccessreviews", `"user":"bob"`, 422, "spec.resourceAttributes: Invalid value: null: exactly one of"},

@@ -108,7 +108,14 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 		}, body)
 	}
 	p := patch{server: s, request: body, patchType: patchType, validation: opts.FieldValidation}
-	return s.changeScale(r, len(opts.DryRun) > 0, func(_ api.Object, old *autoscalingv1.Scale) (api.Object, error) {
+	return s.changeScale(r, len(opts.DryRun) > 0, func(live api.Object, old *autoscalingv1.Scale) (api.Object, error) {
+		entries, err := s.scaleManagers(r.resource, live)
+		if err != nil {
+			return nil, err
+		}
+		if old.ManagedFields, err = entries.ToSubresource(); err != nil {
+			return nil, err
+		}
 		if patchType == types.StrategicMergePatchType {
 			return p.strategic(old)
 		}
@@ -119,17 +126,10 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 // applyScale applies a configuration to the scale of an object. The managedFields of the result are those of the object: they name its
 // replicas, wherever it has them.
 func (s *Server) applyScale(r, body *request, live api.Object, old *autoscalingv1.Scale, opts metav1.PatchOptions) (api.Object, error) {
-	at, _ := s.scalePaths(r.resource)
-	steps := make([]any, len(at.spec))
-	for i, name := range at.spec {
-		steps[i] = name
-	}
-	path, err := fieldpath.MakePath(steps...)
+	entries, err := s.scaleManagers(r.resource, live)
 	if err != nil {
 		return nil, err
 	}
-	version := r.resource.GroupVersion()
-	entries := managedfields.NewScaleHandler(live.GetManagedFields(), version, managedfields.ResourcePathMappings{version.String(): path})
 	if old.ManagedFields, err = entries.ToSubresource(); err != nil {
 		return nil, err
 	}
@@ -141,6 +141,21 @@ func (s *Server) applyScale(r, body *request, live api.Object, old *autoscalingv
 	owned, err := entries.ToParent(scale.GetManagedFields())
 	scale.SetManagedFields(owned)
 	return scale, err
+}
+
+// scaleManagers converts the managedFields of an object to those of its scale, and back.
+func (s *Server) scaleManagers(res *resource, live api.Object) (*managedfields.ScaleHandler, error) {
+	at, _ := s.scalePaths(res)
+	steps := make([]any, len(at.spec))
+	for i, name := range at.spec {
+		steps[i] = name
+	}
+	path, err := fieldpath.MakePath(steps...)
+	if err != nil {
+		return nil, err
+	}
+	version := res.GroupVersion()
+	return managedfields.NewScaleHandler(live.GetManagedFields(), version, managedfields.ResourcePathMappings{version.String(): path}), nil
 }
 
 // changeScale stores the replicas of a changed scale.

@@ -10,6 +10,8 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/http"
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -136,4 +138,47 @@ func TestTokenReview(t *testing.T) {
 	require.Contains(t, review(`"c"`), "invalid bearer token", "API-462")
 	f.must("DELETE "+accounts+"/x", "")
 	require.Contains(t, review(`"b"`), "invalid bearer token", "API-462")
+	f.fails("POST "+reviews, `{"spec":{}}`, 400, "token is required for TokenReview in authentication")
+}
+
+// TestBoundTokens requests tokens that end with an object.
+func TestBoundTokens(t *testing.T) {
+	const accounts, pod = "/api/v1/namespaces/default/serviceaccounts", `{"metadata":{"name":"NAME"},"spec":{"serviceAccountName":"x","nodeName":"n","containers":[{"name":"a","image":"b"}]}}`
+	f := newFixture(t)
+	f.must("POST "+accounts, `{"metadata":{"name":"x"}}`)
+	f.must("POST "+accounts, `{"metadata":{"name":"y"}}`)
+	f.must("POST "+corePath+"pods", strings.Replace(pod, "NAME", "p", 1))
+	f.must("POST /api/v1/nodes", `{"metadata":{"name":"n"}}`)
+	f.must("POST "+corePath+"secrets", `{"metadata":{"name":"s"}}`)
+	for _, row := range []struct{ rule, account, body, want string }{
+		{"API-554", "x", `{"metadata":{"name":"y"}}`, `422 metadata.name: Invalid value: "y": must match the service account name if specified`},
+		{"API-554", "x", `{"metadata":{"uid":"u"}}`, `409 the UID in the token request (u) does not match the UID of the service account`},
+		{"API-554", "x", `{"spec":{"boundObjectRef":{"kind":"ConfigMap","apiVersion":"v1","name":"c"}}}`, `400 cannot bind token to object of type /v1, Kind=ConfigMap`},
+		{"API-554", "x", `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1"}}}`, `400 Name parameter required.`},
+		{"API-554", "x", `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"q"}}}`, `404 pods "q" not found`},
+		{"API-554", "y", `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p"}}}`,
+			`400 cannot bind token for serviceaccount "y" to pod running with different serviceaccount name.`},
+		{"API-554", "x", `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p","uid":"u"}}}`, `409 the UID in the bound object reference (u) does not match the UID in record`},
+	} {
+		resp, got := f.request("POST "+accounts+"/"+row.account+"/token", row.body)
+		require.Equal(t, row.want[:3], resp.Status[:3], "%s: %s: %s", row.rule, row.body, got)
+		require.Contains(t, strings.ReplaceAll(got, `\"`, `"`), row.want[4:], "%s: %s", row.rule, row.body)
+	}
+	for _, bound := range []struct{ kind, path, extra string }{
+		{"Pod", corePath + "pods/p?gracePeriodSeconds=0", `"authentication.kubernetes.io/pod-name":["p"]`},
+		{"Secret", corePath + "secrets/s", ""},
+		{"Node", "/api/v1/nodes/n", `"authentication.kubernetes.io/node-name":["n"]`},
+	} {
+		name := strings.TrimSuffix(path.Base(bound.path), "?gracePeriodSeconds=0")
+		var issued authenticationv1.TokenRequest
+		ref := `{"spec":{"boundObjectRef":{"kind":"` + bound.kind + `","apiVersion":"v1","name":"` + name + `"}}}`
+		require.NoError(t, json.Unmarshal([]byte(f.must("POST "+accounts+"/x/token", ref)), &issued))
+		review := func() string {
+			return f.must("POST /apis/authentication.k8s.io/v1/tokenreviews", `{"spec":{"token":"`+issued.Status.Token+`"}}`)
+		}
+		require.Contains(t, review(), `"authenticated":true`, "API-554: %s", bound.kind)
+		require.Contains(t, review(), bound.extra, "API-554: %s", bound.kind)
+		f.must("DELETE "+bound.path, "")
+		require.Contains(t, review(), "invalid bearer token", "API-554: %s", bound.kind)
+	}
 }

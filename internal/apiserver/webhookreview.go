@@ -173,7 +173,7 @@ func (q *reviews) read(res *resource, data []byte, setDefaults func(api.Object))
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := q.server.conform(res, given); err != nil {
+	if _, err := q.server.conform(res, given, false); err != nil {
 		return nil, nil, err
 	}
 	obj, err := q.server.storable(res, given)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
@@ -31,15 +32,8 @@ func As(obj *plain.Object, data []byte, strict bool) error {
 	if err != nil {
 		return err
 	}
-	var spec map[string]any
-	if data, err = json.Marshal(typed.Spec); err == nil {
-		err = DecodeNumbers(data, &spec)
-	}
-	if err != nil {
+	if err := setSpec(obj.Content(), typed); err != nil {
 		return err
-	}
-	if _, ok := obj.Content()["spec"]; ok {
-		obj.Content()["spec"] = spec
 	}
 	if len(unknown) > 0 {
 		// API-347: a mistyped field would mean nothing.
@@ -47,6 +41,41 @@ func As(obj *plain.Object, data []byte, strict bool) error {
 	}
 	return nil
 }
+
+// setSpec replaces a spec by that of the Go type, which has no other fields, and none that is omitted in JSON.
+func setSpec(content map[string]any, typed *apiextensions.CustomResourceDefinition) error {
+	if _, ok := content["spec"]; !ok {
+		return nil
+	}
+	var spec map[string]any
+	data, err := json.Marshal(typed.Spec)
+	if err == nil {
+		err = DecodeNumbers(data, &spec)
+	}
+	content["spec"] = spec
+	return err
+}
+
+// Merged returns the definition with the fields that a patch or an apply has made (API-556). The error is about a field of another type, or,
+// besides the definition, a strict decoding error about unknown fields.
+func Merged(fields map[string]any, strict bool) (*plain.Object, error) {
+	typed := &apiextensions.CustomResourceDefinition{}
+	unknown := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, strict)
+	if _, ok := runtime.AsStrictDecodingError(unknown); unknown != nil && !ok {
+		return nil, unknown
+	}
+	if err := setSpec(fields, typed); err != nil {
+		return nil, err
+	}
+	obj, err := plain.From(&unstructured.Unstructured{Object: fields})
+	if err != nil {
+		return nil, err
+	}
+	return obj, unknown
+}
+
+// Sample returns an empty definition of the Go type.
+func Sample() runtime.Object { return &apiextensions.CustomResourceDefinition{} }
 
 // stringFormats are the formats of strings that the server knows, without their dashes.
 var stringFormats = []string{"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10",

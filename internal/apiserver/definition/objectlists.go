@@ -132,7 +132,8 @@ func (n Schema) unchanged(path string, required bool, value, old any) bool {
 		if child == nil {
 			child = n.Child("additionalProperties")
 		}
-		return had && child != nil && child.unchanged(rest, required, value[name], was)
+		// API-329: null is what was absent.
+		return (had || value[name] == nil) && child != nil && child.unchanged(rest, required, value[name], was)
 	case []any:
 		names, ok := n.keys()
 		index, rest, found := itemOf(path)

@@ -64,39 +64,62 @@ func (n Schema) Prune(value any, path string, isObject bool) []string {
 	return unknown
 }
 
-// SetDefaults sets the fields of a value that are absent, or null where the schema forbids that, and removes such nulls without a default
-// (API-313).
+// Complete drops nulls that a value cannot have, and sets its defaults (API-313).
+func (n Schema) Complete(value any) {
+	n.DropNulls(value)
+	n.SetDefaults(value)
+}
+
+// SetDefaults sets the fields of a value that are absent, or null where the schema forbids that (API-313).
 func (n Schema) SetDefaults(value any) {
-	switch value := value.(type) {
-	case map[string]any:
+	if fields, ok := value.(map[string]any); ok {
 		properties := n.Child("properties")
 		for name := range properties {
 			property := properties.Child(name)
-			given, found := value[name]
-			if found && (given != nil || property.Flag("nullable")) {
+			if given, found := fields[name]; found && (given != nil || property.Flag("nullable")) {
 				continue
 			}
 			if preset, ok := property["default"]; ok && preset != nil {
-				value[name] = runtime.DeepCopyJSONValue(integers(preset))
-			} else if found {
-				delete(value, name)
+				fields[name] = runtime.DeepCopyJSONValue(integers(preset))
 			}
 		}
-		others := n.Child("additionalProperties")
-		for name := range value {
+	}
+	n.descend(value, Schema.SetDefaults)
+}
+
+// DropNulls removes the fields of a value that are null where the schema forbids that and has no default (API-313).
+func (n Schema) DropNulls(value any) {
+	if fields, ok := value.(map[string]any); ok {
+		properties, others := n.Child("properties"), n.Child("additionalProperties")
+		for name, field := range fields {
+			schema := properties.Child(name)
+			if schema == nil {
+				schema = others
+			}
+			if schema != nil && field == nil && !schema.Flag("nullable") && schema["default"] == nil {
+				delete(fields, name)
+			}
+		}
+	}
+	n.descend(value, Schema.DropNulls)
+}
+
+// descend calls visit with the schema and the value of each field or item that has a schema.
+func (n Schema) descend(value any, visit func(Schema, any)) {
+	switch value := value.(type) {
+	case map[string]any:
+		properties, others := n.Child("properties"), n.Child("additionalProperties")
+		for name, field := range value {
 			if property := properties.Child(name); property != nil {
-				property.SetDefaults(value[name])
-			} else if others != nil && value[name] == nil && !others.Flag("nullable") && others["default"] == nil {
-				delete(value, name)
+				visit(property, field)
 			} else if others != nil {
-				others.SetDefaults(value[name])
+				visit(others, field)
 			}
 		}
 	case []any:
-		items := n.Child("items")
-		for i := range value {
-			if items != nil {
-				items.SetDefaults(value[i])
+		if items := n.Child("items"); items != nil {
+			for _, item := range value {
+				visit(items, item)
 			}
 		}
 	}

@@ -135,6 +135,9 @@ func (t *table[T]) kill(c *cell[T], at metav1.Time, finalizers []string) (T, err
 		var none T
 		return none, err
 	}
+	if t.store.dry {
+		return obj, nil // the mark, which a dry run does not store, is part of the answer
+	}
 	return t.remove(c), nil
 }
 

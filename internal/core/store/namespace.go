@@ -18,6 +18,9 @@ import (
 // NamespaceKind is the kind Namespace. Its objects are stored as data, with rules of their own (docs/rules/namespaces.md).
 const NamespaceKind api.Kind = "Namespace"
 
+// Finalize is the subresource of namespaces that changes the finalizers in the spec.
+const Finalize api.Subresource = "finalize"
+
 // DisruptionBudgetKind is the kind PodDisruptionBudget. Its objects are stored as data.
 const DisruptionBudgetKind api.Kind = "PodDisruptionBudget.policy"
 
@@ -58,6 +61,16 @@ func namespaceStrategy(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] 
 	}
 	s.ValidateUpdate = func(obj, _ *plain.Object) field.ErrorList {
 		return validatePrefix(&obj.ObjectMeta, resource{names: labelNames})
+	}
+	s.Parts = map[api.Subresource]strategy.Part[*plain.Object]{
+		// NS-004: the subresource finalize changes everything but the status.
+		Finalize: {Prepare: func(obj, old *plain.Object) { obj.TakeStatus(old) }, Validate: func(obj, _ *plain.Object) field.ErrorList {
+			var errs field.ErrorList
+			for i, name := range namespaceFinalizers(obj) {
+				errs = append(errs, validateFinalizersAt([]string{name}, field.NewPath("spec", "finalizers").Index(i))...)
+			}
+			return errs
+		}},
 	}
 	status := s.PrepareStatus
 	s.PrepareStatus = func(obj, old *plain.Object, now metav1.Time) {
@@ -210,20 +223,8 @@ func (s *Store) FinalizeNamespace(name, version string, finalizers []string) (*p
 	if c == nil {
 		return nil, t.notFound(name)
 	}
-	if version != "" && version != c.obj.ResourceVersion {
-		return nil, t.conflict(name, errStale)
-	}
-	// NS-004: a client of the subresource sets the finalizers freely.
 	obj := t.strategy.Shallow(c.obj)
+	obj.ResourceVersion = version
 	obj.SetContent(withFinalizers(obj.Content(), finalizers))
-	// NS-014: a deleted namespace without any finalizer is removed.
-	if obj.DeletionTimestamp != nil && len(finalizers) == 0 && !blocked(&obj.ObjectMeta) {
-		t.remove(c)
-		return obj, nil
-	}
-	if slices.Equal(finalizers, namespaceFinalizers(c.obj)) {
-		return c.obj, nil
-	}
-	t.put(c, obj)
-	return obj, nil
+	return t.UpdateWith(obj, Finalize, UpdateOptions{})
 }

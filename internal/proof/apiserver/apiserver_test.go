@@ -374,7 +374,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "TIME"},
 	{regexp.MustCompile(`(resourceVersion: )"\d+"`), `$1"N"`},
 	{regexp.MustCompile(`(Resource Version: +)\d+`), "${1}N"},
-	{regexp.MustCompile(`(resourceVersion\\*": ?)\\*"\d+\\*"`), `$1"N"`},
+	{regexp.MustCompile(`(resourceVersion\\*": ?\\*")\d+(\\*")`), "${1}N${2}"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(s|m|m\d+s)\b`), "AGE"},
 	{regexp.MustCompile(`https?://127.0.0.1:\d+`), "URL"},
 	{regexp.MustCompile(`(Too large resource version: \d+, current: )\d+`), "${1}N"},
