@@ -18,6 +18,11 @@ const (
 	coreEventPath  = "/api/v1/namespaces/default/events"
 	deploymentPath = "/apis/apps/v1/namespaces/default/deployments"
 	eventPath      = "/apis/events.k8s.io/v1/namespaces/default/events"
+	ingressPath    = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+	classPath      = "/apis/networking.k8s.io/v1/ingressclasses"
+	networkPath    = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+	endpointsPath  = "/api/v1/namespaces/default/endpoints"
+	slicePath      = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 	leasePath      = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 	revisionPath   = "/apis/apps/v1/namespaces/default/controllerrevisions"
 	scalerPath     = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
@@ -48,6 +53,15 @@ func scaler(metric string) string {
 	return `{"metadata":{"name":"a"},"spec":{"maxReplicas":2,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},"metrics":[` + metric + `]}}`
 }
 
+// ingress returns an Ingress with a rule, and a path in it.
+func ingress(host, path string) string {
+	rule := strings.Trim(host+`,"http":{"paths":[{`+path+`}]}`, ",")
+	if path == "" {
+		rule = host
+	}
+	return `{"metadata":{"name":"a"},"spec":{"rules":[{` + rule + `}]}}`
+}
+
 func deployment(selector, template string) string {
 	return `{"metadata":{"name":"a"},"spec":{"selector":` + selector + `,"template":{"metadata":` + template + `,` + containers + `}}}`
 }
@@ -55,6 +69,42 @@ func deployment(selector, template string) string {
 // TestKindRules creates objects. want is the code of the answer and a part of its text.
 func TestKindRules(t *testing.T) {
 	for _, row := range []struct{ rule, path, body, want string }{
+		{"API-557", ingressPath, `{"metadata":{"name":"a"},"spec":{}}`, "422 spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"},
+		{"API-557", ingressPath, ingress(`"host":"1.2.3.4"`, ""), `422 spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address`},
+		{"API-557", ingressPath, ingress(`"host":"*.*.com"`, ""), `422 spec.rules[0].host: Invalid value: "*.*.com": a wildcard DNS-1123 subdomain must start with '*.'`},
+		{"API-557", ingressPath, ingress(`"host":"a.com"`, `"path":"/"`), `422 spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified`},
+		{"API-557", ingressPath, ingress(`"host":"a.com"`, `"pathType":"Prefix","path":"a//b/."`),
+			`422 [spec.rules[0].http.paths[0].path: Invalid value: "a//b/.": must be an absolute path, spec.rules[0].http.paths[0].path: Invalid value: "a//b/.": must not contain '//', ` +
+				`spec.rules[0].http.paths[0].path: Invalid value: "a//b/.": cannot end with '/.', spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required]`},
+		{"API-557", ingressPath, ingress("", `"pathType":"Exact","path":"/","backend":{"service":{"name":"a","port":{"name":"b","number":1}}}`),
+			`422 spec.rules[0].http.paths[0].backend: Invalid value: "": cannot set both port name & port number`},
+		{"API-557", ingressPath, ingress("", `"pathType":"ImplementationSpecific","backend":{"resource":{"kind":"a/b","name":"c"}}`),
+			`422 spec.rules[0].http.paths[0].backend.resource.kind: Invalid value: "a/b": may not contain '/'`},
+		{"API-557", ingressPath, `{"metadata":{"name":"a","annotations":{"kubernetes.io/ingress.class":"b"}},"spec":{"ingressClassName":"c","defaultBackend":{"service":{"name":"a","port":{"number":1}}}}}`,
+			"422 annotations.kubernetes.io/ingress.class: Invalid value: \"b\": must match `ingressClassName` when both are specified"},
+		{"API-557", ingressPath, `{"metadata":{"name":"a"},"spec":{"tls":[{"secretName":"_"}],"defaultBackend":{"service":{"name":"a","port":{}}}}}`,
+			`422 [spec.defaultBackend: Required value: port name or number is required, spec.tls[0].secretName: Invalid value: "_"`},
+		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a"}}`, `422 spec.controller: Invalid value: "a": must be a domain-prefixed path`},
+		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/c","parameters":{"kind":"K","name":"n"}}}`, `201 "scope":"Cluster"`},
+		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/c","parameters":{"kind":"K","name":"n","scope":"Namespace"}}}`,
+			"422 spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'"},
+		{"API-559", networkPath, `{"metadata":{"name":"a"},"spec":{"podSelector":{},"egress":[{"ports":[{"port":1}]}]}}`,
+			`201 "egress":[{"ports":[{"protocol":"TCP","port":1}]}],"policyTypes":["Ingress","Egress"]`},
+		{"API-559", networkPath, `{"metadata":{"name":"a"},"spec":{"podSelector":{},"ingress":[{"from":[{}],"ports":[{"port":"a","endPort":2},{"port":5,"endPort":4}]}]}}`,
+			"422 [spec.ingress[0].ports[0].endPort: Invalid value: 2: may not be specified when `port` is non-numeric, " +
+				"spec.ingress[0].ports[1].endPort: Invalid value: 5: must be greater than or equal to `port`, spec.ingress[0].from[0]: Required value: must specify a peer]"},
+		{"API-559", networkPath, `{"metadata":{"name":"a"},"spec":{"podSelector":{},"ingress":[{"from":[{"podSelector":{},"ipBlock":{"cidr":"10.0.0.0/8","except":["11.0.0.0/9"]}}]}]}}`,
+			"422 [spec.ingress[0].from[0].ipBlock.except[0]: Invalid value: \"11.0.0.0/9\": must be a strict subset of `cidr`, spec.ingress[0].from[0]: Forbidden: may not specify both"},
+		{"API-560", endpointsPath, `{"metadata":{"name":"a"},"subsets":[{"ports":[{"port":1},{"port":2}]}]}`,
+			"422 [subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`, subsets[0].ports[0].name: Required value, subsets[0].ports[1].name: Required value]"},
+		{"API-560", endpointsPath, `{"metadata":{"name":"a"},"subsets":[{"addresses":[{"ip":"127.0.0.1"}],"ports":[{"port":1}]}]}`, `422 subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback`},
+		{"API-560", endpointsPath, `{"metadata":{"name":"a"},"subsets":[{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"port":1}]}]}`, `201 "ports":[{"port":1,"protocol":"TCP"}]`},
+		{"API-561", slicePath, `{"metadata":{"name":"a"},"endpoints":[]}`, `422 addressType: Required value`},
+		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[{"addresses":["fd00::1"]}]}`, `422 endpoints[0].addresses: Invalid value: "fd00::1": must be an IPv4 address`},
+		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv6","endpoints":[{"addresses":[],"hints":{"forZones":[{"name":"z"},{"name":"z"}]}}]}`,
+			`422 [endpoints[0].addresses: Required value: must contain at least 1 address, endpoints[0].hints.forZones[1].name: Duplicate value: "z"]`},
+		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[],"ports":[{"port":1}]}`, `201 "endpoints":null,"ports":[{"name":"","protocol":"TCP","port":1}]`},
+		{"API-350", servicePath, `{"metadata":{"name":"a"},"spec":{"externalIPs":["010.0.0.1"],"ports":[{"port":80}]}}`, `422 spec.externalIPs[0]: Invalid value: "010.0.0.1": must not have leading 0s`},
 		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"-1"}}`, `{"labels":{"a":"-1"}}`),
 			`422 [spec.selector.matchLabels: Invalid value: "-1": a valid label`},
 		{"WORK-021", deploymentPath, deployment(`{"matchExpressions":[{"key":"a","operator":"x"}]}`, `{"labels":{"a":"b"}}`),
@@ -107,6 +157,14 @@ func TestKindRules(t *testing.T) {
 // TestKindRulesOfUpdates replaces objects.
 func TestKindRulesOfUpdates(t *testing.T) {
 	for _, row := range []struct{ rule, path, before, after, want string }{
+		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/c"}}`, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/d"}}`,
+			`422 spec.controller: Invalid value: "a.b/d": field is immutable`},
+		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]}`, `{"metadata":{"name":"a","labels":{"b":"c"}},"addressType":"IPv4","endpoints":[]}`, `200 "generation":2`},
+		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]}`, `{"metadata":{"name":"a"},"addressType":"IPv6","endpoints":[]}`,
+			`422 addressType: Invalid value: "IPv6": field is immutable`},
+		{"API-557", ingressPath, ingress("", `"pathType":"Exact","path":"/","backend":{"service":{"name":"a","port":{"number":1}}}`),
+			withStatus(ingress("", `"pathType":"Exact","path":"/","backend":{"service":{"name":"a","port":{"number":1}}}`), `{"loadBalancer":{"ingress":[{"ip":"1"},{"hostname":"_"}]}}`),
+			`422 [status.loadBalancer.ingress[0].ip: Invalid value: "1": must be a valid IP address`},
 		{"API-543", revisionPath, `{"metadata":{"name":"a"},"revision":1,"data":{}}`, `{"metadata":{"name":"a"},"revision":1,"data":{"a":"b"}}`,
 			`422 data: Invalid value: {"a":"b"}: field is immutable`},
 		{"API-042", configPath, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","generateName":"-1"}}`, `422 metadata.generateName: Invalid value: "-1"`},

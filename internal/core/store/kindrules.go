@@ -22,6 +22,8 @@ type KindRules struct {
 	Check func(obj, old *plain.Object) field.ErrorList
 	// CheckStatus does the same for updates of the status.
 	CheckStatus func(obj, old *plain.Object) field.ErrorList
+	// Warn returns the warnings about a valid object; old is nil for a new one.
+	Warn func(obj, old *plain.Object) []string
 }
 
 // UseKindRules adds rules of a kind that is not simulated. Without them its objects are stored as they are sent.
@@ -51,6 +53,9 @@ func (r KindRules) add(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] 
 			}
 			return errs
 		}
+	}
+	if r.Warn != nil {
+		s.Warn = r.Warn
 	}
 	if r.CheckStatus != nil {
 		s.ValidateStatus = r.CheckStatus

@@ -48,10 +48,13 @@ func removeNulls(value any) {
 }
 
 // requiredLists are the lists that objects of a kind always have in JSON.
-var requiredLists = map[string][]string{
-	"Job.batch":                           {"spec", "podFailurePolicy", "rules"},
-	"HorizontalPodAutoscaler.autoscaling": {"status", "currentMetrics"},
-	"LimitRange":                          {"spec", "limits"}, "Role.rbac.authorization.k8s.io": {"rules"}, "ClusterRole.rbac.authorization.k8s.io": {"rules"},
+var requiredLists = map[string][][]string{
+	"Job.batch":                             {{"spec", "podFailurePolicy", "rules"}},
+	"HorizontalPodAutoscaler.autoscaling":   {{"status", "currentMetrics"}},
+	"LimitRange":                            {{"spec", "limits"}},
+	"Role.rbac.authorization.k8s.io":        {{"rules"}},
+	"ClusterRole.rbac.authorization.k8s.io": {{"rules"}},
+	"EndpointSlice.discovery.k8s.io":        {{"endpoints"}, {"ports"}},
 }
 
 // storeNoList stores an empty list with a path as null (API-547).

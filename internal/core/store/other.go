@@ -273,12 +273,22 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 			return a.TypeMeta == b.TypeMeta && equalContents(a, b)
 		},
 	}
-	if path := requiredLists[kind.Name()]; path != nil {
-		s.Encode = func(obj *plain.Object) { storeNoList(obj, path) }
+	if paths := requiredLists[kind.Name()]; paths != nil {
+		s.Encode = func(obj *plain.Object) {
+			for _, path := range paths {
+				storeNoList(obj, path)
+			}
+		}
 	}
 	if kind.Generation {
 		// API-303: a change of anything but metadata and status raises generation.
 		s.SpecChanged = func(obj, old *plain.Object) bool { return !equalContents(obj, old) }
+	}
+	if kind.Name() == "EndpointSlice.discovery.k8s.io" {
+		// API-561: so does a change of labels.
+		s.SpecChanged = func(obj, old *plain.Object) bool {
+			return !equalContents(obj, old) || !maps.Equal(obj.Labels, old.Labels)
+		}
 	}
 	if kind.Group == objkinds.SnapshotGroup || kind.Group == objkinds.GroupSnapshotGroup {
 		s.Defaults = dropNulls

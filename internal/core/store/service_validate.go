@@ -96,7 +96,7 @@ func validateClusterIPs(given, known []string, path *field.Path) field.ErrorList
 	for i, ip := range given {
 		switch {
 		case i > 0 || ip != noClusterIP:
-			errs = append(errs, validation.IsValidIPForLegacyField(path.Index(i), ip, false, known)...)
+			errs = append(errs, validation.IsValidIPForLegacyField(path.Index(i), ip, true, known)...)
 		case len(given) > 1:
 			errs = append(errs, field.Invalid(path, given, "'None' must be the first and only value"))
 		}
@@ -267,25 +267,11 @@ func validateExternalIPs(ips []string, old *corev1.Service, path *field.Path) fi
 	var errs field.ErrorList
 	for i, text := range ips {
 		at := path.Index(i)
-		if wrong := validation.IsValidIPForLegacyField(at, text, false, known); len(wrong) > 0 {
+		if wrong := validation.IsValidIPForLegacyField(at, text, true, known); len(wrong) > 0 {
 			errs = append(errs, wrong...)
 			continue
 		}
-		detail := ""
-		switch ip := netutils.ParseIPSloppy(text); {
-		// API-350: these addresses never arrive from outside.
-		case ip.IsUnspecified():
-			detail = fmt.Sprintf("may not be unspecified (%s)", text)
-		case ip.IsLoopback():
-			detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
-		case ip.IsLinkLocalUnicast():
-			detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-		case ip.IsLinkLocalMulticast():
-			detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-		default:
-			continue
-		}
-		errs = append(errs, field.Invalid(at, text, detail))
+		errs = append(errs, strategy.EndpointIP(text, at)...)
 	}
 	return errs
 }
@@ -354,7 +340,7 @@ func validateSourceRanges(svc, old *corev1.Service, path *field.Path) field.Erro
 		errs = append(errs, field.Forbidden(path, onlyLoadBalancer))
 	}
 	for i, text := range ranges {
-		errs = append(errs, validation.IsValidCIDRForLegacyField(at(i), strings.TrimSpace(text), false, slices.Sorted(maps.Keys(known)))...)
+		errs = append(errs, validation.IsValidCIDRForLegacyField(at(i), strings.TrimSpace(text), true, slices.Sorted(maps.Keys(known)))...)
 	}
 	return errs
 }

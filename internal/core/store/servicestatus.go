@@ -41,7 +41,7 @@ var ingressModes = []corev1.LoadBalancerIPMode{corev1.LoadBalancerIPModeProxy, c
 func validateIngress(ingress *corev1.LoadBalancerIngress, known []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if ingress.IP != "" {
-		errs = append(errs, validation.IsValidIPForLegacyField(path.Child("ip"), ingress.IP, false, known)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(path.Child("ip"), ingress.IP, true, known)...)
 	}
 	switch mode := ingress.IPMode; {
 	case mode == nil && ingress.IP != "":

@@ -40,6 +40,12 @@ func (t *table[T]) warnOf(obj T, old api.Object) {
 	for _, text := range warnings.For(obj, old) {
 		t.store.warned.warn(text)
 	}
+	if t.strategy.Warn != nil {
+		before, _ := old.(T)
+		for _, text := range t.strategy.Warn(obj, before) {
+			t.store.warned.warn(text)
+		}
+	}
 	if t.resource.kind == definitionKind {
 		t.store.warnOfDefinition(obj, old)
 	}

@@ -58,6 +58,8 @@ type Of[T api.Object] struct {
 	ValidateStatus func(obj, old T) field.ErrorList
 	// ValidateLoad, if set, validates what the controllers need of an object that is loaded as it is.
 	ValidateLoad func(obj T) field.ErrorList
+	// Warn, if set, returns the warnings about a valid object; old is nil for a new one.
+	Warn func(obj, old T) []string
 	// Encode, if set, changes what the encoding of stored objects does not keep: empty lists that become null (API-547). It runs after
 	// validation and admission, which see what was sent.
 	Encode func(obj T)

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,7 +74,13 @@ func Values(field, value any) []any {
 	case []any:
 		return append(values, []any{}, []any{map[string]any{}}, slices.Concat(value, value))
 	case string:
-		return append(values, "", "x", "-1")
+		values = append(values, "", "x", "-1")
+		if _, err := netip.ParseAddr(value); err == nil {
+			values = append(values, "010.0.0.1", "::ffff:10.0.0.1", "127.0.0.1")
+		} else if _, err := netip.ParsePrefix(value); err == nil {
+			values = append(values, "10.0.0.1/8", "::ffff:10.0.0.0/104")
+		}
+		return values
 	case bool:
 		return append(values, !value)
 	}
