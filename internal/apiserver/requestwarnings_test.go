@@ -28,6 +28,12 @@ func TestRequestWarnings(t *testing.T) {
 		{"API-353", "PUT " + maps + "/a?dryRun=All", `{"metadata":{"name":"a",` + owners + `}}`, "", duplicates("")},
 		{"API-353", "PATCH " + maps + "/a?dryRun=All", `{"metadata":{` + owners + `}}`, "application/merge-patch+json",
 			duplicates(" after mutating admission happens")},
+		{"API-557", "POST " + ingressPath, `{"metadata":{"name":"a","annotations":{"kubernetes.io/ingress.class":"b"}},"spec":{"defaultBackend":{"service":{"name":"a","port":{"number":1}}}}}`, "",
+			`299 - "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead"`},
+		{"API-559", "POST " + networkPath, `{"metadata":{"name":"a"},"spec":{"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"FD00::/8"}}]}]}}`, "",
+			`299 - "spec.ingress[0].from[0].ipBlock.cidr: IPv6 CIDR value \"FD00::/8\" should be in RFC 5952 canonical format (\"fd00::/8\")"`},
+		{"API-561", "POST " + slicePath, `{"metadata":{"name":"a"},"addressType":"FQDN","endpoints":[{"addresses":["a.example.com"]}]}`, "",
+			`299 - "spec.addressType: FQDN endpoints are deprecated"`},
 	} {
 		headers := []string{}
 		if test.contentType != "" {
