@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -202,15 +202,19 @@ func (c *networkCheck) block(block *networkingv1.IPBlock, path *field.Path) fiel
 		return field.ErrorList{field.Required(path.Child("cidr"), "")}
 	}
 	errs := utilvalidation.IsValidCIDRForLegacyField(path.Child("cidr"), block.CIDR, true, c.ranges)
-	whole, err := netip.ParsePrefix(block.CIDR)
+	_, whole, err := netutils.ParseCIDRSloppy(block.CIDR)
 	if err != nil {
 		return errs
 	}
+	bits, _ := whole.Mask.Size()
 	for i, text := range block.Except {
 		at := path.Child("except").Index(i)
 		errs = append(errs, utilvalidation.IsValidCIDRForLegacyField(at, text, true, c.ranges)...)
-		part, err := netip.ParsePrefix(text)
-		if err == nil && (!whole.Masked().Contains(part.Addr()) || whole.Bits() >= part.Bits()) {
+		_, part, err := netutils.ParseCIDRSloppy(text)
+		if err != nil {
+			continue
+		}
+		if partBits, _ := part.Mask.Size(); !whole.Contains(part.IP) || bits >= partBits {
 			errs = append(errs, field.Invalid(at, text, "must be a strict subset of `cidr`"))
 		}
 	}

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -215,30 +215,20 @@ func validatePodCIDRs(cidrs []string) field.ErrorList {
 	if len(cidrs) == 0 {
 		return nil
 	}
-	const onePerFamily = "may specify no more than one CIDR for each IP family"
 	path := field.NewPath("spec", "podCIDRs")
 	var errs field.ErrorList
-	families := 0
-	var unparsed error
-	const v4, v6 = 1, 2
 	for i, text := range cidrs {
 		errs = append(errs, validation.IsValidCIDRForLegacyField(path.Index(i), text, true, nil)...)
-		if cidr, err := netip.ParsePrefix(text); err != nil {
-			if unparsed == nil {
-				unparsed = fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[%d]: <nil> (invalid CIDR address: %s)", i, text)
-			}
-		} else if cidr.Addr().Is4() {
-			families |= v4
-		} else {
-			families |= v6
-		}
 	}
-	switch {
-	case len(cidrs) == 1:
-	case unparsed != nil:
-		errs = append(errs, field.InternalError(path, unparsed), field.Invalid(path, cidrs, onePerFamily))
-	case families != v4|v6 || len(cidrs) > 2:
-		errs = append(errs, field.Invalid(path, cidrs, onePerFamily))
+	if len(cidrs) < 2 {
+		return errs
+	}
+	dual, err := netutils.IsDualStackCIDRStrings(cidrs)
+	if err != nil {
+		errs = append(errs, field.InternalError(path, fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err)))
+	}
+	if !dual || len(cidrs) > 2 {
+		errs = append(errs, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
 	}
 	return errs
 }

@@ -2,11 +2,11 @@ package strategy
 
 import (
 	"fmt"
-	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 )
 
 // alignPodIPs makes podIP the first of podIPs (API-549).
@@ -50,23 +50,17 @@ func texts[T any](list []T, text func(T) string) []string {
 // validateIPs allows one address, or one of each family. Invalid ones that were stored before may stay.
 func validateIPs(ips, known []string, shown any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	families := map[bool]bool{}
-	var unparsed error
 	for i, ip := range ips {
 		errs = append(errs, validation.IsValidIPForLegacyField(path.Index(i), ip, true, known)...)
-		addr, err := netip.ParseAddr(ip)
-		if err != nil && unparsed == nil {
-			unparsed = fmt.Errorf("failed to check for dual stack with error:invalid IP[%d]: %s", i, ip)
-		}
-		families[addr.Is4()] = true
 	}
 	if len(ips) < 2 {
 		return errs
 	}
-	if unparsed != nil {
-		errs = append(errs, field.InternalError(path, unparsed))
+	dual, err := netutils.IsDualStackIPStrings(ips)
+	if err != nil {
+		errs = append(errs, field.InternalError(path, fmt.Errorf("failed to check for dual stack with error:%w", err)))
 	}
-	if unparsed != nil || len(families) < 2 || len(ips) > 2 {
+	if !dual || len(ips) > 2 {
 		errs = append(errs, field.Invalid(path, shown, "may specify no more than one IP for each IP family"))
 	}
 	return errs
