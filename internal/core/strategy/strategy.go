@@ -90,6 +90,7 @@ func (s *Of[T]) WithoutRules() *Of[T] {
 		PrepareUpdate: s.PrepareUpdate,
 		PrepareStatus: s.PrepareStatus,
 		Parts:         s.Parts,
+		Keeps:         s.Keeps,
 		Equal:         s.Equal,
 		SpecChanged:   s.SpecChanged,
 	}
