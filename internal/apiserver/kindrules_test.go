@@ -23,6 +23,8 @@ const (
 	networkPath    = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 	endpointsPath  = "/api/v1/namespaces/default/endpoints"
 	slicePath      = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+	addressPath    = "/apis/networking.k8s.io/v1/ipaddresses"
+	rangePath      = "/apis/networking.k8s.io/v1/servicecidrs"
 	leasePath      = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 	revisionPath   = "/apis/apps/v1/namespaces/default/controllerrevisions"
 	scalerPath     = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
@@ -104,6 +106,9 @@ func TestKindRules(t *testing.T) {
 		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv6","endpoints":[{"addresses":[],"hints":{"forZones":[{"name":"z"},{"name":"z"}]}}]}`,
 			`422 [endpoints[0].addresses: Required value: must contain at least 1 address, endpoints[0].hints.forZones[1].name: Duplicate value: "z"]`},
 		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[],"ports":[{"port":1}]}`, `201 "endpoints":null,"ports":[{"name":"","protocol":"TCP","port":1}]`},
+		{"API-562", addressPath, `{"metadata":{"name":"a"},"spec":{"parentRef":{"resource":"services","name":"a"}}}`, `422 metadata.name: Invalid value: "a": must be a valid IP address`},
+		{"API-562", addressPath, `{"metadata":{"name":"fd00::1"},"spec":{"parentRef":{"name":"a"}}}`, `422 "fd00::1" is invalid: spec.parentRef.resource: Required value`},
+		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8","11.0.0.0/8"]}}`, `422 spec.cidrs: Invalid value: ["10.0.0.0/8","11.0.0.0/8"]: may specify no more than one IP`},
 		{"API-350", servicePath, `{"metadata":{"name":"a"},"spec":{"externalIPs":["010.0.0.1"],"ports":[{"port":80}]}}`, `422 spec.externalIPs[0]: Invalid value: "010.0.0.1": must not have leading 0s`},
 		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"-1"}}`, `{"labels":{"a":"-1"}}`),
 			`422 [spec.selector.matchLabels: Invalid value: "-1": a valid label`},
@@ -159,6 +164,8 @@ func TestKindRulesOfUpdates(t *testing.T) {
 	for _, row := range []struct{ rule, path, before, after, want string }{
 		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/c"}}`, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/d"}}`,
 			`422 spec.controller: Invalid value: "a.b/d": field is immutable`},
+		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8"]}}`, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8","fd00::/112"]}}`, `200 "cidrs":["10.0.0.0/8","fd00::/112"]`},
+		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8"]}}`, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/16"]}}`, `422 spec.cidrs[0]: Invalid value: "10.0.0.0/16": field is immutable`},
 		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]}`, `{"metadata":{"name":"a","labels":{"b":"c"}},"addressType":"IPv4","endpoints":[]}`, `200 "generation":2`},
 		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]}`, `{"metadata":{"name":"a"},"addressType":"IPv6","endpoints":[]}`,
 			`422 addressType: Invalid value: "IPv6": field is immutable`},

@@ -55,6 +55,7 @@ const (
 	subdomainNames nameRule = iota
 	labelNames
 	segmentNames // anything that can be one segment of a path
+	addressNames // IP addresses
 )
 
 const storageGroup = "storage.k8s.io"

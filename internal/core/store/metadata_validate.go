@@ -32,6 +32,8 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 		if !strategy.IsDNSLabel(meta.Name) {
 			errs = strategy.AppendInvalid(errs, strategy.MetaPath("name"), meta.Name, validation.IsDNS1123Label(meta.Name))
 		}
+	case r.names == addressNames:
+		errs = strategy.AppendInvalid(errs, strategy.MetaPath("name"), meta.Name, invalidAddress(meta.Name))
 	case strategy.IsSubdomain(meta.Name):
 	default:
 		errs = strategy.AppendInvalid(errs, strategy.MetaPath("name"), meta.Name, validation.IsDNS1123Subdomain(meta.Name))
@@ -50,6 +52,14 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	return append(errs, validateMetaCommon(meta, nil, r, nil)...)
 }
 
+// invalidAddress says why a name is no IP address in its usual form.
+func invalidAddress(name string) (why []string) {
+	for _, err := range validation.IsValidIP(nil, name) {
+		why = append(why, err.Detail)
+	}
+	return why
+}
+
 // validatePrefix validates generateName (API-033): it is a valid beginning of a name of the kind.
 func validatePrefix(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	switch {
@@ -57,6 +67,8 @@ func validatePrefix(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 		return nil
 	case r.names == labelNames:
 		return strategy.AppendInvalid(nil, strategy.MetaPath("generateName"), meta.GenerateName, apivalidation.NameIsDNSLabel(meta.GenerateName, true))
+	case r.names == addressNames:
+		return strategy.AppendInvalid(nil, strategy.MetaPath("generateName"), meta.GenerateName, invalidAddress(meta.GenerateName))
 	case r.names == segmentNames, r.kind == "PodDisruptionBudget.policy", r.kind == "ReplicationController", r.kind == "CertificateSigningRequest.certificates.k8s.io":
 		return strategy.AppendInvalid(nil, strategy.MetaPath("generateName"), meta.GenerateName, path.IsValidPathSegmentPrefix(meta.GenerateName))
 	}

@@ -230,8 +230,10 @@ func otherResource(kind *objkinds.Kind) resource {
 		r.anyFinalizers = kind.Custom
 	}
 	switch {
-	case kind.Group == "rbac.authorization.k8s.io", kind.Kind == "IPAddress" && kind.Group == "networking.k8s.io":
+	case kind.Group == "rbac.authorization.k8s.io":
 		r.names = segmentNames
+	case r.kind == "IPAddress.networking.k8s.io":
+		r.names = addressNames
 	case r.kind == "Namespace", r.kind == "Service", r.kind == "StatefulSet.apps":
 		r.names = labelNames
 	}
