@@ -132,7 +132,7 @@ func (n Schema) unchanged(path string, required bool, value, old any) bool {
 		if child == nil {
 			child = n.Child("additionalProperties")
 		}
-		// API-329: null is what was absent.
+		// API-329: a null in place of a field that was absent changes nothing.
 		return (had || value[name] == nil) && child != nil && child.unchanged(rest, required, value[name], was)
 	case []any:
 		names, ok := n.keys()
