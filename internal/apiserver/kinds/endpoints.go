@@ -1,13 +1,13 @@
 package kinds
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
@@ -50,7 +50,17 @@ var (
 				}
 			})
 		},
-		PrepareUpdate: func(obj, _ *plain.Object) { dropTopology(obj) },
+		PrepareCreate: dropTopology,
+		PrepareUpdate: func(obj, old *plain.Object) {
+			if reflect.DeepEqual(obj.Content()["endpoints"], old.Content()["endpoints"]) {
+				return
+			}
+			dropTopology(obj)
+			// API-561: generation counts what was sent, also if nothing of it is left.
+			if reflect.DeepEqual(obj.Content(), old.Content()) && maps.Equal(obj.Labels, old.Labels) {
+				obj.Generation++
+			}
+		},
 		Check: func(obj, old *plain.Object) field.ErrorList {
 			slice, err := plain.As[*discoveryv1.EndpointSlice](obj)
 			if err != nil {
@@ -149,7 +159,7 @@ func warnOfEndpoints(e, _ *corev1.Endpoints) (warnings []string) {
 	return warnings
 }
 
-// dropTopology removes what v1 does not let clients write.
+// dropTopology removes what clients of v1 do not write (API-561).
 func dropTopology(obj *plain.Object) {
 	defaultBinding(obj, func(s *discoveryv1.EndpointSlice) {
 		for i := range s.Endpoints {
@@ -166,11 +176,10 @@ func checkAddressType(t discoveryv1.AddressType) field.ErrorList {
 
 // What an EndpointSlice has at most.
 const (
-	maxSlicePorts   = 20_000
-	maxEndpoints    = 1000
-	maxAddresses    = 100
-	maxHints        = 8
-	maxTopologyKeys = 16
+	maxSlicePorts = 20_000
+	maxEndpoints  = 1000
+	maxAddresses  = 100
+	maxHints      = 8
 )
 
 func checkSlicePorts(ports []discoveryv1.EndpointPort, path *field.Path) field.ErrorList {
@@ -253,11 +262,6 @@ func checkEndpoint(e *discoveryv1.Endpoint, addressType discoveryv1.AddressType,
 	if e.NodeName != nil {
 		errs = strategy.AppendInvalid(errs, path.Child("nodeName"), *e.NodeName, validation.NameIsDNSSubdomain(*e.NodeName, false))
 	}
-	topology := path.Child("deprecatedTopology")
-	if len(e.DeprecatedTopology) > maxTopologyKeys {
-		errs = append(errs, field.TooMany(topology, len(e.DeprecatedTopology), maxTopologyKeys))
-	}
-	errs = append(errs, metav1validation.ValidateLabels(e.DeprecatedTopology, topology)...)
 	if e.Hostname != nil {
 		errs = append(errs, strategy.DNSLabel(*e.Hostname, path, "hostname")...)
 	}

@@ -14,6 +14,8 @@ import (
 type KindRules struct {
 	// Default sets missing fields.
 	Default func(obj *plain.Object)
+	// PrepareCreate resets what a client cannot set.
+	PrepareCreate func(obj *plain.Object)
 	// PrepareUpdate restores what an update does not change.
 	PrepareUpdate func(obj, old *plain.Object)
 	// PrepareStatus completes an update of the status.
@@ -59,6 +61,12 @@ func (r KindRules) add(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] 
 	}
 	if r.CheckStatus != nil {
 		s.ValidateStatus = r.CheckStatus
+	}
+	if prepare := s.PrepareCreate; r.PrepareCreate != nil {
+		s.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
+			prepare(obj, now)
+			r.PrepareCreate(obj)
+		}
 	}
 	if prepare := s.PrepareUpdate; r.PrepareUpdate != nil {
 		s.PrepareUpdate = func(obj, old *plain.Object) {
