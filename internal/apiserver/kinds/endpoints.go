@@ -22,7 +22,7 @@ import (
 var (
 	endpointsRules = store.KindRules{
 		Default: func(obj *plain.Object) {
-			defaultBinding(obj, func(e *corev1.Endpoints) {
+			typedDefault(obj, func(e *corev1.Endpoints) {
 				for _, subset := range e.Subsets {
 					for i := range subset.Ports {
 						if subset.Ports[i].Protocol == "" {
@@ -39,7 +39,7 @@ var (
 	}
 	endpointSliceRules = store.KindRules{
 		Default: func(obj *plain.Object) {
-			defaultBinding(obj, func(s *discoveryv1.EndpointSlice) {
+			typedDefault(obj, func(s *discoveryv1.EndpointSlice) {
 				for i := range s.Ports {
 					if s.Ports[i].Name == nil {
 						s.Ports[i].Name = new("")
@@ -161,7 +161,7 @@ func warnOfEndpoints(e, _ *corev1.Endpoints) (warnings []string) {
 
 // dropTopology removes what clients of v1 do not write (API-561).
 func dropTopology(obj *plain.Object) {
-	defaultBinding(obj, func(s *discoveryv1.EndpointSlice) {
+	typedDefault(obj, func(s *discoveryv1.EndpointSlice) {
 		for i := range s.Endpoints {
 			s.Endpoints[i].DeprecatedTopology = nil
 		}

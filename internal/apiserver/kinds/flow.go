@@ -21,7 +21,7 @@ import (
 var (
 	flowSchemaRules = store.KindRules{
 		Default: func(obj *plain.Object) {
-			defaultBinding(obj, func(s *flowcontrolv1.FlowSchema) {
+			typedDefault(obj, func(s *flowcontrolv1.FlowSchema) {
 				if s.Spec.MatchingPrecedence == 0 {
 					s.Spec.MatchingPrecedence = 1000
 				}
@@ -36,18 +36,18 @@ var (
 			})
 		},
 		Check: func(obj, old *plain.Object) field.ErrorList {
-			return append(prefixOfUpdate(obj, old), roleCheck(checkFlowSchema)(obj, old)...)
+			return append(prefixOfUpdate(obj, old), typedCheck(checkFlowSchema)(obj, old)...)
 		},
-		CheckStatus: roleCheck(func(s *flowcontrolv1.FlowSchema) field.ErrorList {
+		CheckStatus: typedCheck(func(s *flowcontrolv1.FlowSchema) field.ErrorList {
 			return checkFlowConditions(s.Status.Conditions, func(c flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
 		}),
 	}
 	priorityLevelRules = store.KindRules{
-		Default: func(obj *plain.Object) { defaultBinding(obj, defaultPriorityLevel) },
+		Default: func(obj *plain.Object) { typedDefault(obj, defaultPriorityLevel) },
 		Check: func(obj, old *plain.Object) field.ErrorList {
-			return append(prefixOfUpdate(obj, old), roleCheck(checkPriorityLevel)(obj, old)...)
+			return append(prefixOfUpdate(obj, old), typedCheck(checkPriorityLevel)(obj, old)...)
 		},
-		CheckStatus: roleCheck(func(l *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+		CheckStatus: typedCheck(func(l *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 			return checkFlowConditions(l.Status.Conditions, func(c flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
 		}),
 	}

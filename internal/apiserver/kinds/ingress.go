@@ -47,7 +47,7 @@ var (
 	}
 	ingressClassRules = store.KindRules{
 		Default: func(obj *plain.Object) {
-			defaultBinding(obj, func(class *networkingv1.IngressClass) {
+			typedDefault(obj, func(class *networkingv1.IngressClass) {
 				if p := class.Spec.Parameters; p != nil && p.Scope == nil {
 					p.Scope = new(networkingv1.IngressClassParametersReferenceScopeCluster)
 				}

@@ -20,7 +20,7 @@ import (
 // networkPolicyRules are the rules of NetworkPolicies (API-559).
 var networkPolicyRules = store.KindRules{
 	Default: func(obj *plain.Object) {
-		defaultBinding(obj, func(policy *networkingv1.NetworkPolicy) {
+		typedDefault(obj, func(policy *networkingv1.NetworkPolicy) {
 			spec := &policy.Spec
 			for _, rule := range spec.Ingress {
 				defaultProtocols(rule.Ports)

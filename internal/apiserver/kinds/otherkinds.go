@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategy"
@@ -56,21 +55,6 @@ var leaseRules = store.KindRules{Check: func(obj, _ *plain.Object) field.ErrorLi
 func checkQuotaStatus(c *statusErrors, quota, _ *corev1.ResourceQuota) {
 	c.add(strategy.QuotaAmounts(quota.Status.Hard, c.path.Child("hard"))...)
 	c.add(strategy.QuotaAmounts(quota.Status.Used, c.path.Child("used"))...)
-}
-
-// typedWarn passes objects to warn in their Go type.
-func typedWarn[T api.Object](warn func(obj, old T) []string) func(obj, old *plain.Object) []string {
-	return func(obj, old *plain.Object) []string {
-		typed, err := plain.As[T](obj)
-		if err != nil {
-			return nil // it is not valid
-		}
-		var before T
-		if old != nil {
-			before = plain.Shared[T](old)
-		}
-		return warn(typed, before)
-	}
 }
 
 // prefixOfUpdate validates the generateName of an update (API-042). The store validates that of a new object.

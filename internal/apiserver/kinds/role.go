@@ -11,16 +11,15 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Rules of roles and bindings (API-501).
 var (
-	roleRules = store.KindRules{Check: roleCheck(func(role *rbacv1.Role) field.ErrorList { return checkRoleRules(role.Rules, true) })}
+	roleRules = store.KindRules{Check: typedCheck(func(role *rbacv1.Role) field.ErrorList { return checkRoleRules(role.Rules, true) })}
 
-	clusterRoleRules = store.KindRules{Check: roleCheck(func(role *rbacv1.ClusterRole) field.ErrorList {
+	clusterRoleRules = store.KindRules{Check: typedCheck(func(role *rbacv1.ClusterRole) field.ErrorList {
 		errs := checkRoleRules(role.Rules, false)
 		if role.AggregationRule != nil {
 			errs = append(errs, checkAggregation(role.AggregationRule.ClusterRoleSelectors)...)
@@ -30,10 +29,10 @@ var (
 
 	roleBindingRules = store.KindRules{
 		Default: func(obj *plain.Object) {
-			defaultBinding(obj, func(b *rbacv1.RoleBinding) { defaultGroups(&b.RoleRef, b.Subjects) })
+			typedDefault(obj, func(b *rbacv1.RoleBinding) { defaultGroups(&b.RoleRef, b.Subjects) })
 		},
 		Check: func(obj, old *plain.Object) field.ErrorList {
-			return roleCheck(func(b *rbacv1.RoleBinding) field.ErrorList {
+			return typedCheck(func(b *rbacv1.RoleBinding) field.ErrorList {
 				errs := checkRoleBinding(b.RoleRef, b.Subjects, "Role", "ClusterRole")
 				if old != nil {
 					errs = append(errs, checkRef(b.RoleRef, plain.Shared[*rbacv1.RoleBinding](old).RoleRef)...)
@@ -45,10 +44,10 @@ var (
 
 	clusterRoleBindingRules = store.KindRules{
 		Default: func(obj *plain.Object) {
-			defaultBinding(obj, func(b *rbacv1.ClusterRoleBinding) { defaultGroups(&b.RoleRef, b.Subjects) })
+			typedDefault(obj, func(b *rbacv1.ClusterRoleBinding) { defaultGroups(&b.RoleRef, b.Subjects) })
 		},
 		Check: func(obj, old *plain.Object) field.ErrorList {
-			return roleCheck(func(b *rbacv1.ClusterRoleBinding) field.ErrorList {
+			return typedCheck(func(b *rbacv1.ClusterRoleBinding) field.ErrorList {
 				errs := checkRoleBinding(b.RoleRef, b.Subjects, "ClusterRole")
 				if old != nil {
 					errs = append(errs, checkRef(b.RoleRef, plain.Shared[*rbacv1.ClusterRoleBinding](old).RoleRef)...)
@@ -58,28 +57,6 @@ var (
 		},
 	}
 )
-
-// roleCheck returns a check of stored objects.
-func roleCheck[T api.Object](check func(T) field.ErrorList) func(obj, old *plain.Object) field.ErrorList {
-	return func(obj, _ *plain.Object) field.ErrorList {
-		typed, err := plain.As[T](obj)
-		if err != nil {
-			return field.ErrorList{field.Invalid(nil, nil, err.Error())}
-		}
-		return check(typed)
-	}
-}
-
-// defaultBinding sets defaults of a binding in its Go type.
-func defaultBinding[T api.Object](obj *plain.Object, set func(T)) {
-	typed, err := plain.As[T](obj)
-	if err != nil {
-		return // validation reports it
-	}
-	typed = typed.DeepCopyObject().(T)
-	set(typed)
-	obj.SetSource(typed)
-}
 
 // defaultGroups sets the API group of a role, of users and of groups.
 func defaultGroups(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
