@@ -27,7 +27,7 @@ func namespaced(kind api.Kind, objs []api.Object) bool {
 // Column is one column of the table of a kind, as in the Tables of an API server.
 type Column struct {
 	Name string
-	// Type is the type of the cells: string, integer or boolean. Format is "name" for names.
+	// Type is the type of the cells: string, integer, boolean or date. Format is "name" for names.
 	Type, Format string
 	// Wide: -o wide only.
 	Wide bool
@@ -247,7 +247,7 @@ var layouts = map[api.Kind][]Column{
 			return deref(d.Spec.StorageCapacity, false)
 		}).typed("boolean"),
 		of("TokenRequests", storagev1.CSIDriverSpec{}, "tokenRequests", func(d *storagev1.CSIDriver) any {
-			if d.Spec.TokenRequests == nil {
+			if len(d.Spec.TokenRequests) == 0 {
 				return "<unset>"
 			}
 			return joined(d.Spec.TokenRequests, func(r storagev1.TokenRequest) string { return r.Audience })
@@ -273,12 +273,7 @@ var layouts = map[api.Kind][]Column{
 		ageColumn,
 	},
 	// Its registry has the table of kinds without columns of their own.
-	api.CSIStorageCapacity: {
-		nameColumn,
-		of("Created At", metav1.ObjectMeta{}, "creationTimestamp", func(c *storagev1.CSIStorageCapacity) any {
-			return c.CreationTimestamp.UTC().Format(time.RFC3339)
-		}),
-	},
+	api.CSIStorageCapacity: {nameColumn, createdColumn},
 	api.Event: {
 		{
 			Name: "Last Seen", Type: "string", Field: corev1.Event{}, FieldName: "lastTimestamp",
@@ -301,12 +296,10 @@ var layouts = map[api.Kind][]Column{
 			Cell: func(obj api.Object, now time.Time) any { return since(now, firstObserved(obj.(*corev1.Event))) },
 		},
 		wide("Count", corev1.Event{}, "count", func(e *corev1.Event) any {
-			switch {
-			case e.Series != nil:
+			if e.Series != nil {
 				return int64(e.Series.Count)
-			default:
-				return int64(max(e.Count, 1))
 			}
+			return int64(cmp.Or(e.Count, 1))
 		}),
 		wide("Name", metav1.ObjectMeta{}, "name", func(e *corev1.Event) any { return e.Name }).formatted("name"),
 	},

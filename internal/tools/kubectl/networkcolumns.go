@@ -24,9 +24,9 @@ func init() {
 	for kind, columns := range map[api.Kind][]Column{
 		"ReplicationController": {
 			nameColumn,
-			replicas("Desired", corev1.ReplicationControllerSpec{}, "replicas", "spec", "replicas"),
-			replicas("Current", corev1.ReplicationControllerStatus{}, "replicas", "status", "replicas"),
-			replicas("Ready", corev1.ReplicationControllerStatus{}, "readyReplicas", "status", "readyReplicas"),
+			replicas("Desired", "", "spec", "replicas").documented(corev1.ReplicationControllerSpec{}, "replicas"),
+			replicas("Current", "", "status", "replicas").documented(corev1.ReplicationControllerStatus{}, "replicas"),
+			replicas("Ready", "", "status", "readyReplicas").documented(corev1.ReplicationControllerStatus{}, "readyReplicas"),
 			ageColumn,
 			wideField("Containers", "Names of each container in the template.", func(c map[string]any) string { return containers(c, "name") }),
 			wideField("Images", "Images referenced by each container in the template.", func(c map[string]any) string { return containers(c, "image") }),
@@ -75,11 +75,6 @@ func init() {
 	}
 }
 
-// replicas returns a column of a number of pods.
-func replicas(name string, source any, fieldName string, path ...string) Column {
-	return field(name, "", func(c map[string]any) string { return number(c, path...) }).asInteger().documented(source, fieldName)
-}
-
 // few lists up to three texts, and says how many more there are.
 func few(all []string, none string) string {
 	const shown = 3
@@ -87,16 +82,6 @@ func few(all []string, none string) string {
 		return fmt.Sprintf("%s + %d more...", strings.Join(all[:shown], ","), len(all)-shown)
 	}
 	return orElse(strings.Join(all, ","), none)
-}
-
-// elements lists the elements of a list.
-func elements(v any) string {
-	items, _ := v.([]any)
-	all := make([]string, len(items))
-	for i, item := range items {
-		all[i] = fmt.Sprint(item)
-	}
-	return strings.Join(all, ",")
 }
 
 // endpointsOf lists the addresses that are ready, once for each port.

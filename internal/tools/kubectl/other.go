@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim/api"
@@ -39,6 +41,11 @@ func count(name string, source any, fieldName string, cell func(content map[stri
 	}}
 }
 
+// replicas returns a column of a number of pods.
+func replicas(name, description string, path ...string) Column {
+	return field(name, description, func(c map[string]any) string { return number(c, path...) }).asInteger()
+}
+
 // otherColumns returns the columns of a kind that is not simulated: those of kubectl for some, else name and age.
 func otherColumns(kind api.Kind) []Column {
 	columns, ok := otherLayouts[kind]
@@ -53,7 +60,23 @@ var roleColumn = field("Role", "The role that is granted", func(c map[string]any
 	return text(c, "roleRef", "kind") + "/" + text(c, "roleRef", "name")
 })
 
-var createdColumn = field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") })
+// createdColumn is that of kinds without columns of their own, in the registry of which nobody has made any.
+var createdColumn = Column{
+	Name: "Created At", Type: "date", Field: metav1.ObjectMeta{}, FieldName: "creationTimestamp",
+	Cell: func(obj api.Object, _ time.Time) any { return obj.GetCreationTimestamp().UTC().Format(time.RFC3339) },
+}
+
+// flag returns a column of a field that is true or false.
+func flag(name, description string, path ...string) Column {
+	return Column{Name: name, Type: "boolean", Description: description, Cell: func(obj api.Object, _ time.Time) any {
+		u, err := plain.Unstructured(obj)
+		if err != nil {
+			return "<unknown>"
+		}
+		set, _ := at(u.Object, path...).(bool)
+		return set
+	}}
+}
 
 // asInteger returns the column with numbers instead of their text.
 func (c Column) asInteger() Column {
@@ -104,7 +127,7 @@ var otherLayouts = map[api.Kind][]Column{
 		nameColumn,
 		field("Type", "Type", func(c map[string]any) string { return orElse(text(c, "spec", "type"), "ClusterIP") }),
 		field("Cluster-IP", "Address within the cluster", func(c map[string]any) string { return orElse(text(c, "spec", "clusterIP"), "<none>") }),
-		field("External-IP", "Address outside the cluster", func(c map[string]any) string { return orElse(text(c, "spec", "externalName"), "<none>") }),
+		field("External-IP", "Addresses outside the cluster", externalAddresses),
 		field("Port(s)", "Ports", func(c map[string]any) string { return ports(c) }),
 		ageColumn,
 		wideField("Selector", "Labels of the pods", func(c map[string]any) string { return entries(c, "spec", "selector") }),
@@ -122,7 +145,7 @@ var otherLayouts = map[api.Kind][]Column{
 	"PriorityClass.scheduling.k8s.io": {
 		nameColumn,
 		field("Value", "Priority of the pods", func(c map[string]any) string { return number(c, "value") }).asInteger(),
-		field("Global-Default", "Class of pods that name none", func(c map[string]any) string { return orElse(fieldText(c, "globalDefault"), "false") }),
+		flag("Global-Default", "Class of pods that name none", "globalDefault"),
 		ageColumn,
 		field("PreemptionPolicy", "Policy of preemption", func(c map[string]any) string { return text(c, "preemptionPolicy") }),
 	},
@@ -163,9 +186,9 @@ var otherLayouts = map[api.Kind][]Column{
 	"LimitRange": {nameColumn, createdColumn},
 	"ReplicaSet.apps": {
 		nameColumn,
-		field("Desired", "Desired pods", func(c map[string]any) string { return number(c, "spec", "replicas") }),
-		field("Current", "Existing pods", func(c map[string]any) string { return number(c, "status", "replicas") }),
-		field("Ready", "Ready pods", func(c map[string]any) string { return number(c, "status", "readyReplicas") }),
+		replicas("Desired", "Desired pods", "spec", "replicas"),
+		replicas("Current", "Existing pods", "status", "replicas"),
+		replicas("Ready", "Ready pods", "status", "readyReplicas"),
 		ageColumn,
 		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
 		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
@@ -176,8 +199,8 @@ var otherLayouts = map[api.Kind][]Column{
 		field("Ready", "Ready and desired pods", func(c map[string]any) string {
 			return number(c, "status", "readyReplicas") + "/" + number(c, "spec", "replicas")
 		}),
-		field("Up-to-date", "Pods of the current template", func(c map[string]any) string { return number(c, "status", "updatedReplicas") }),
-		field("Available", "Available pods", func(c map[string]any) string { return number(c, "status", "availableReplicas") }),
+		replicas("Up-to-date", "Pods of the current template", "status", "updatedReplicas").typed("string"),
+		replicas("Available", "Available pods", "status", "availableReplicas").typed("string"),
 		ageColumn,
 		wideField("Containers", "Names of the containers", func(c map[string]any) string { return containers(c, "name") }),
 		wideField("Images", "Images of the containers", func(c map[string]any) string { return containers(c, "image") }),
@@ -185,11 +208,11 @@ var otherLayouts = map[api.Kind][]Column{
 	},
 	"DaemonSet.apps": {
 		nameColumn,
-		field("Desired", "Nodes that should have a pod", func(c map[string]any) string { return number(c, "status", "desiredNumberScheduled") }),
-		field("Current", "Nodes that have one", func(c map[string]any) string { return number(c, "status", "currentNumberScheduled") }),
-		field("Ready", "Ready pods", func(c map[string]any) string { return number(c, "status", "numberReady") }),
-		field("Up-to-date", "Pods of the current template", func(c map[string]any) string { return number(c, "status", "updatedNumberScheduled") }),
-		field("Available", "Available pods", func(c map[string]any) string { return number(c, "status", "numberAvailable") }),
+		replicas("Desired", "Nodes that should have a pod", "status", "desiredNumberScheduled"),
+		replicas("Current", "Nodes that have one", "status", "currentNumberScheduled"),
+		replicas("Ready", "Ready pods", "status", "numberReady"),
+		replicas("Up-to-date", "Pods of the current template", "status", "updatedNumberScheduled"),
+		replicas("Available", "Available pods", "status", "numberAvailable"),
 		field("Node Selector", "Node selector of the template", func(c map[string]any) string {
 			return entries(c, "spec", "template", "spec", "nodeSelector")
 		}),
@@ -213,10 +236,7 @@ var otherLayouts = map[api.Kind][]Column{
 		field("Status", "The status of the namespace", func(c map[string]any) string { return text(c, "status", "phase") }),
 		ageColumn,
 	},
-	"CustomResourceDefinition.apiextensions.k8s.io": {
-		nameColumn,
-		field("Created At", "Time of creation", func(c map[string]any) string { return text(c, "metadata", "creationTimestamp") }),
-	},
+	"CustomResourceDefinition.apiextensions.k8s.io": {nameColumn, createdColumn},
 }
 
 func wideField(name, description string, cell func(content map[string]any) string) Column {
@@ -274,6 +294,45 @@ func orElse(text, missing string) string {
 	return text
 }
 
+// externalAddresses lists the addresses of a Service outside the cluster.
+func externalAddresses(c map[string]any) string {
+	external, balanced := elements(at(c, "spec", "externalIPs")), ""
+	switch text(c, "spec", "type") {
+	case "ExternalName":
+		return text(c, "spec", "externalName")
+	case "LoadBalancer":
+		if balanced = ingressPoints(c); external == "" {
+			return orElse(balanced, "<pending>")
+		}
+	}
+	if balanced != "" && external != "" {
+		balanced += ","
+	}
+	return orElse(balanced+external, "<none>")
+}
+
+// ingressPoints lists the addresses of a load balancer, each once and in order.
+func ingressPoints(c map[string]any) string {
+	var all []string
+	for _, point := range list(c, "status", "loadBalancer", "ingress") {
+		if address := cmp.Or(text(point, "ip"), text(point, "hostname")); address != "" {
+			all = append(all, address)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ",")
+}
+
+// elements lists the elements of a list.
+func elements(v any) string {
+	items, _ := v.([]any)
+	all := make([]string, len(items))
+	for i, item := range items {
+		all[i] = fmt.Sprint(item)
+	}
+	return strings.Join(all, ",")
+}
+
 // ports lists the ports of a Service: 80/TCP, or 80:30080/TCP with a node port.
 func ports(content map[string]any) string {
 	list, _ := at(content, "spec", "ports").([]any)
@@ -281,7 +340,7 @@ func ports(content map[string]any) string {
 	for _, item := range list {
 		port, _ := item.(map[string]any)
 		s := fmt.Sprint(port["port"])
-		if node := port["nodePort"]; node != nil {
+		if node, _ := port["nodePort"].(int64); node > 0 {
 			s += fmt.Sprintf(":%v", node)
 		}
 		protocol, _ := port["protocol"].(string)

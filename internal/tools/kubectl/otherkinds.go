@@ -1,9 +1,7 @@
 package kubectl
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -67,16 +65,7 @@ var ingressColumns = []Column{
 	field("Class", "The name of the IngressClass resource that should be used for additional configuration",
 		func(c map[string]any) string { return orElse(text(c, "spec", "ingressClassName"), "<none>") }),
 	field("Hosts", "Hosts that incoming requests are matched against before the ingress rule", ingressHosts),
-	field("Address", "Address is a list containing ingress points for the load-balancer", func(c map[string]any) string {
-		var all []string
-		for _, point := range list(c, "status", "loadBalancer", "ingress") {
-			if address := cmp.Or(text(point, "ip"), text(point, "hostname")); address != "" {
-				all = append(all, address)
-			}
-		}
-		slices.Sort(all)
-		return strings.Join(slices.Compact(all), ",")
-	}),
+	field("Address", "Address is a list containing ingress points for the load-balancer", ingressPoints),
 	field("Ports", "Ports of TLS configurations that open", func(c map[string]any) string {
 		if len(list(c, "spec", "tls")) > 0 {
 			return "80, 443"

@@ -80,6 +80,58 @@ c Delete d s default <unknown>`},
 			subjects: [{kind: User, name: u}, {kind: Group, name: g}, {kind: ServiceAccount, namespace: default, name: s}]}`, `
 NAME ROLE AGE USERS GROUPS SERVICEACCOUNTS
 r Role/x <unknown> u g default/s`},
+		{"a Service", `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP, clusterIP: 10.0.0.1, externalIPs: [192.0.2.1, 192.0.2.2],
+			ports: [{port: 80, protocol: TCP}, {port: 53, protocol: UDP}]}}`, `
+NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR
+s ClusterIP 10.0.0.1 192.0.2.1,192.0.2.2 80/TCP,53/UDP <unknown> <none>`},
+		{"a Service that waits for a load balancer", `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: LoadBalancer, ports: [{port: 80, nodePort: 30080}]}}`, `
+NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR
+s LoadBalancer <none> <pending> 80:30080/TCP <unknown> <none>`},
+		{"a Service with a load balancer", `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: LoadBalancer, externalIPs: [192.0.2.1]},
+			status: {loadBalancer: {ingress: [{hostname: b.example.com}, {ip: 192.0.2.9}]}}}`, `
+NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR
+s LoadBalancer <none> 192.0.2.9,b.example.com,192.0.2.1 <none> <unknown> <none>`},
+		{"a Service elsewhere", `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ExternalName, externalName: db.example.com}}`, `
+NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR
+s ExternalName <none> db.example.com <none> <unknown> <none>`},
+		{"a webhook configuration", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: w}, webhooks: [{name: a}, {name: b}]}`, `
+NAME WEBHOOKS AGE
+w 2 <unknown>`},
+		{"a ValidatingAdmissionPolicy", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p},
+			spec: {validations: [{expression: "true"}], paramKind: {apiVersion: v1, kind: ConfigMap}}}`, `
+NAME VALIDATIONS PARAMKIND AGE
+p 1 v1/ConfigMap <unknown>`},
+		{"a binding to one object", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b},
+			spec: {policyName: p, paramRef: {name: a}}}`, `
+NAME POLICYNAME PARAMREF AGE
+b p */a <unknown>`},
+		{"a binding to objects with a label", `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: b},
+			spec: {policyName: p, paramRef: {selector: {matchLabels: {a: b}}}}}`, `
+NAME POLICYNAME PARAMREF AGE
+b p &LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},} <unknown>`},
+		{"a binding without parameters", `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p}}`, `
+NAME POLICYNAME PARAMREF AGE
+b p <unset> <unknown>`},
+		{"an APIService", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.example.com}, spec: {service: {namespace: a, name: b}},
+			status: {conditions: [{type: Available, status: "False", reason: ServiceNotFound}]}}`, `
+NAME SERVICE AVAILABLE AGE
+v1.example.com a/b False (ServiceNotFound) <unknown>`},
+		{"an APIService of the server", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.apps}, spec: {}}`, `
+NAME SERVICE AVAILABLE AGE
+v1.apps Local Unknown <unknown>`},
+		{"a ControllerRevision", `{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: r, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: web,
+			controller: true}]}, revision: 3}`, `
+NAME CONTROLLER REVISION AGE
+r statefulset.apps/web 3 <unknown>`},
+		{"a PodTemplate", `{apiVersion: v1, kind: PodTemplate, metadata: {name: t}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}`, `
+NAME CONTAINERS IMAGES POD LABELS
+t c i a=b`},
+		{"a ResourceClaim", `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, status: {allocation: {}, reservedFor: [{name: p}]}}`, `
+NAME STATE AGE
+c allocated,reserved <unknown>`},
+		{"a ResourceSlice", `{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {nodeName: n1, driver: example.com, pool: {name: p}}}`, `
+NAME NODE DRIVER POOL AGE
+s n1 example.com p <unknown>`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			objs, err := store.ReadManifests([]byte(strings.ReplaceAll(tt.manifest, "\t", " ")))
