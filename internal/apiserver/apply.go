@@ -51,7 +51,9 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource}, r.name,
 				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
-		obj.SetResourceVersion("") // whatever it is, there is no object to compare it with
+		if !dryRun {
+			obj.SetResourceVersion("") // whatever it is, there is no object to compare it with
+		}
 		code = http.StatusCreated
 		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
 	})
@@ -102,7 +104,11 @@ func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOpt
 	forgetTimes(current.(api.Object))
 	result, err := fm.Apply(current, configuration, opts.FieldManager, opts.Force != nil && *opts.Force)
 	if err != nil {
-		return nil, err
+		converter, convertErr := s.fields.typeConverter(r.resource)
+		if convertErr != nil {
+			return nil, convertErr
+		}
+		return nil, inOrder(err, converter, current, configuration)
 	}
 	if opts.FieldValidation != metav1.FieldValidationIgnore {
 		if err := yaml.UnmarshalStrict(r.body, &map[string]any{}); err != nil {

@@ -45,6 +45,12 @@ func withStatus(object, status string) string {
 	return strings.TrimSuffix(object, "}") + `,"status":` + status + "}"
 }
 
+// armored returns a pod with a security context and an annotation that names an AppArmor profile for its container.
+func armored(profile, context string) string {
+	return `{"metadata":{"name":"a","annotations":{"container.apparmor.security.beta.kubernetes.io/a":"` + profile + `"}},` +
+		`"spec":{"securityContext":` + context + `,"containers":[{"name":"a","image":"b"}]}}`
+}
+
 const containers = `"spec":{"containers":[{"name":"a","image":"b"}]}`
 
 // newEvent is an Event of the group events.k8s.io, without what closes it.
@@ -111,6 +117,26 @@ func TestKindRules(t *testing.T) {
 		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8","11.0.0.0/8"]}}`, `422 spec.cidrs: Invalid value: ["10.0.0.0/8","11.0.0.0/8"]: may specify no more than one IP`},
 		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[{"addresses":["10.0.0.5"],"deprecatedTopology":{"a":"b"}}]}`,
 			`201 "endpoints":[{"addresses":["10.0.0.5"],"conditions":{}}]`},
+		{"API-564", podPath, armored("unconfined", `{}`), `201 "securityContext":{"appArmorProfile":{"type":"Unconfined"}}`},
+		{"API-564", podPath, armored("localhost/p", `{}`), `201 "appArmorProfile":{"type":"Localhost","localhostProfile":"p"}`},
+		{"API-564", podPath, armored("runtime/default", `{"appArmorProfile":{"type":"RuntimeDefault"}}`), `201 "image":"b","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]`},
+		{"API-564", podPath, armored("x", `{}`), `422 metadata.annotations[container.apparmor.security.beta.kubernetes.io/a]: Invalid value: "x": invalid AppArmor profile name: "x"`},
+		{"API-569", podPath, armored("localhost/p", `{"appArmorProfile":{"type":"Unconfined"}}`), `201 "appArmorProfile":{"type":"Localhost"`},
+		{"API-569", podPath, `{"metadata":{"name":"a","annotations":{"container.apparmor.security.beta.kubernetes.io/b":"unconfined"}},` + containers + `}`,
+			`422 metadata.annotations[container.apparmor.security.beta.kubernetes.io/b]: Invalid value: "b": container not found`},
+		{"API-569", podPath, `{"metadata":{"name":"a","annotations":{"seccomp.security.alpha.kubernetes.io/pod":"localhost/../a"}},` + containers + `}`,
+			`422 metadata.annotations.seccomp.security.alpha.kubernetes.io/pod: Invalid value: "../a": must not contain '..'`},
+		{"API-569", podPath, `{"metadata":{"name":"a","annotations":{"seccomp.security.alpha.kubernetes.io/pod":"docker/default"}},` +
+			`"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}},"containers":[{"name":"a","image":"b"}]}}`,
+			`422 spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field must match`},
+		{"API-565", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", `{"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}}`,
+			`201 "exactly":{"deviceClassName":"c","allocationMode":"ExactCount","count":1}`},
+		{"API-565", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
+			`{"metadata":{"name":"a"},"spec":{"spec":{"devices":{"requests":[{"name":"r","firstAvailable":[{"name":"s","deviceClassName":"c","allocationMode":"All"}]}]}}}}`,
+			`201 "firstAvailable":[{"name":"s","deviceClassName":"c","allocationMode":"All"}]`},
+		{"API-566", "/apis/apiregistration.k8s.io/v1/apiservices", `{"metadata":{"name":"v1.a.b"},"spec":{"group":"a.b","version":"v1","service":{"namespace":"n","name":"s"}}}`,
+			`201 "service":{"name":"s","namespace":"n","port":443},"version":"v1"},"status":{}}`},
+		{"API-001", configPath, `{"metadata":{"name":"a","selfLink":"/a"}}`, `201 "metadata":{"name":"a","namespace":"default","uid":`},
 		{"API-350", servicePath, `{"metadata":{"name":"a"},"spec":{"externalIPs":["010.0.0.1"],"ports":[{"port":80}]}}`, `422 spec.externalIPs[0]: Invalid value: "010.0.0.1": must not have leading 0s`},
 		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"-1"}}`, `{"labels":{"a":"-1"}}`),
 			`422 [spec.selector.matchLabels: Invalid value: "-1": a valid label`},
@@ -166,6 +192,8 @@ func TestKindRulesOfUpdates(t *testing.T) {
 	for _, row := range []struct{ rule, path, before, after, want string }{
 		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/c"}}`, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/d"}}`,
 			`422 spec.controller: Invalid value: "a.b/d": field is immutable`},
+		{"API-569", podPath, armored("unconfined", `{}`), plainPod,
+			`422 metadata.annotations[container.apparmor.security.beta.kubernetes.io/a]: Forbidden: may not remove or update AppArmor annotations`},
 		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8"]}}`, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8","fd00::/112"]}}`, `200 "cidrs":["10.0.0.0/8","fd00::/112"]`},
 		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8"]}}`, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/16"]}}`, `422 spec.cidrs[0]: Invalid value: "10.0.0.0/16": field is immutable`},
 		{"API-561", slicePath, `{"metadata":{"name":"a"},"addressType":"IPv4","endpoints":[]}`, `{"metadata":{"name":"a","labels":{"b":"c"}},"addressType":"IPv4","endpoints":[]}`, `200 "generation":2`},
@@ -190,8 +218,9 @@ func TestKindRulesOfUpdates(t *testing.T) {
 			`422 status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive`},
 		{"API-552", servicePath, service, withStatus(service, `{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]}}`),
 			`422 status.loadBalancer.ingress: Forbidden: may only be used when`},
-		{"API-552", servicePath, balanced, withStatus(balanced, `{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"},{"hostname":"1.2.3.4"}]}}`),
-			`422 [status.loadBalancer.ingress[0].ipMode: Required value: must be specified when`},
+		{"API-552", servicePath, balanced, withStatus(balanced, `{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]}}`), `200 "ingress":[{"ip":"1.2.3.4","ipMode":"VIP"}]`},
+		{"API-552", servicePath, balanced, withStatus(balanced, `{"loadBalancer":{"ingress":[{"ip":"1.2.3.4","ipMode":"A"},{"hostname":"1.2.3.4"}]}}`),
+			`422 [status.loadBalancer.ingress[0].ipMode: Unsupported value: "A": supported values: "Proxy", "VIP", status.loadBalancer.ingress[1].hostname: Invalid value`},
 		{"QUO-002", corePath + "resourcequotas", quota, withStatus(quota, `{"used":{"pods":"-1"}}`), `422 status.used[pods]: Invalid value: "-1": must be greater than or equal to 0`},
 	} {
 		f := newFixtureWith(t, apiserver.Config{})

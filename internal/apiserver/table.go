@@ -3,9 +3,11 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -97,6 +99,9 @@ func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opt
 		for _, c := range columns {
 			row.Cells = append(row.Cells, c.Cell(obj, s.cfg.Backend.Now()))
 		}
+		if r.resource.kind == "IPAddress.networking.k8s.io" { // API-568: a cell without a column
+			row.Cells = append(row.Cells, kubectl.Age(s.cfg.Backend.Now(), obj))
+		}
 		switch opts.IncludeObject {
 		case metav1.IncludeNone:
 		case metav1.IncludeObject:
@@ -151,6 +156,10 @@ func rowConditions(obj api.Object) []metav1.TableRowCondition {
 // partial returns the metadata of an object.
 func partial(obj api.Object, gv schema.GroupVersion) *metav1.PartialObjectMetadata {
 	p := meta.AsPartialObjectMetadata(obj)
+	if obj.GetObjectKind().GroupVersionKind().Kind == "DaemonSet" && p.Annotations[appsv1.DeprecatedTemplateGeneration] != "" { // API-568: the server keeps it in a field of DaemonSets
+		p.Annotations = maps.Clone(p.Annotations)
+		delete(p.Annotations, appsv1.DeprecatedTemplateGeneration)
+	}
 	p.SetGroupVersionKind(gv.WithKind("PartialObjectMetadata"))
 	return p
 }

@@ -1,6 +1,6 @@
 // Package kinds has the defaults and the validation of kinds that matter only to clients of an API server: configurations of webhooks, admission policies, roles,
 // flow control, autoscalers, CertificateSigningRequests, ConfigMaps and Secrets, what networks need, and the statuses that controllers write (API-380, API-410, API-451 to API-461,
-// API-501, API-520, API-543, API-544, API-557 to API-563). Simulated controllers keep these rules, so the store of a cluster without an API server does not have them. Other kinds have theirs in
+// API-501, API-520, API-543, API-544, API-557 to API-563, API-565, API-566). Simulated controllers keep these rules, so the store of a cluster without an API server does not have them. Other kinds have theirs in
 // package strategy; definitions in package definition.
 package kinds
 
@@ -28,7 +28,10 @@ var Rules = map[api.Kind]store.KindRules{
 	"ConfigMap":                                    configMapRules,
 	"Secret":                                       secretRules,
 	"ControllerRevision.apps":                      revisionRules,
+	"APIService.apiregistration.k8s.io":            apiServiceRules,
 	"IPAddress.networking.k8s.io":                  ipAddressRules,
+	"ResourceClaim.resource.k8s.io":                deviceClaimRules,
+	"ResourceClaimTemplate.resource.k8s.io":        deviceTemplateRules,
 	"ServiceCIDR.networking.k8s.io":                serviceCIDRRules,
 	"Endpoints":                                    endpointsRules,
 	"EndpointSlice.discovery.k8s.io":               endpointSliceRules,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/volsim/volsim/api"
@@ -36,7 +37,7 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	if t.strategy.Defaults != nil {
 		t.strategy.Defaults(obj)
 	}
-	versioned := versionOf(obj) != 0
+	version := meta.ResourceVersion
 	clearServerFields(meta)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	t.trackFields(obj, none, api.Main)
@@ -50,12 +51,12 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, err
 		}
 		obj, meta = reviewed, metaOf(reviewed)
-		versioned = versioned || versionOf(obj) != 0
+		version = cmp.Or(meta.ResourceVersion, version)
 		meta.ResourceVersion = ""
 	}
 	meta.CreationTimestamp = clock(t.store.now())
 	if meta.Name != "" || meta.GenerateName == "" {
-		stored, _, err := t.createNamed(obj, versioned, opts)
+		stored, _, err := t.createNamed(obj, version, opts)
 		if err != nil {
 			return none, err
 		}
@@ -68,7 +69,7 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		meta.Name = generateName(base, nth, attempt)
-		stored, taken, err := t.createNamed(obj, versioned, opts)
+		stored, taken, err := t.createNamed(obj, version, opts)
 		switch {
 		case err == nil:
 			return stored, nil
@@ -109,6 +110,7 @@ func (t *table[T]) admitNew(obj T, opts CreateOptions) error {
 func clearServerFields(meta *metav1.ObjectMeta) {
 	meta.UID = ""
 	meta.ResourceVersion = ""
+	meta.SelfLink = ""
 	meta.CreationTimestamp = metav1.Time{}
 	meta.DeletionTimestamp = nil
 	meta.DeletionGracePeriodSeconds = nil
@@ -123,13 +125,18 @@ func (t *table[T]) mayRead() uint64 {
 	return t.store.read - t.written
 }
 
-// createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
-// says that the request named a resourceVersion.
-func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (stored T, taken bool, err error) {
+// createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. version
+// is the resourceVersion that the request named, if any.
+func (t *table[T]) createNamed(obj T, version string, opts CreateOptions) (stored T, taken bool, err error) {
 	meta := metaOf(obj)
 	key := api.Key(meta.Namespace, meta.Name)
 	// API-057: an object created after one of the same name is another object. The selector of a Job contains the uid.
 	meta.UID = newUID(t.resource.kind, key, t.removed[key])
+	if t.strategy.Sync != nil {
+		for _, text := range t.strategy.Sync(obj) {
+			t.store.warned.warn(text)
+		}
+	}
 	if t.strategy.PrepareCreate != nil {
 		t.strategy.PrepareCreate(obj, meta.CreationTimestamp)
 	}
@@ -165,11 +172,14 @@ func (t *table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (store
 		return obj, false, err
 	}
 	// API-017: a new object has no version. The server finds out when it stores the object, after validation; a dry run of a client never does.
-	if versioned && !t.store.dry {
+	if !t.store.dry && parseVersion(version) != 0 {
 		return obj, false, errVersionOnCreate()
 	}
 	if c := t.whole().Get(key); c != nil {
 		return obj, true, t.alreadyExists(meta, c.obj)
+	}
+	if t.store.dry {
+		meta.ResourceVersion = version // API-017: as it was sent
 	}
 	if opts.DryRun {
 		t.encode(obj)

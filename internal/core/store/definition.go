@@ -104,12 +104,30 @@ func completeDefinition(obj *plain.Object) {
 	}
 	spec = maps.Clone(spec)
 	spec["names"] = names
-	if _, ok := spec["conversion"]; !ok {
-		spec["conversion"] = map[string]any{"strategy": "None"}
-	}
+	spec["conversion"] = completeConversion(spec["conversion"])
 	obj.SetContent(maps.Clone(obj.Content()))
 	obj.Content()["spec"] = spec
 }
+
+// completeConversion sets the defaults of a conversion: none, and the port of a webhook's service.
+func completeConversion(conversion any) any {
+	if conversion == nil {
+		return map[string]any{"strategy": "None"}
+	}
+	fields, _ := conversion.(map[string]any)
+	webhook, _ := fields["webhook"].(map[string]any)
+	client, _ := webhook["clientConfig"].(map[string]any)
+	service, _ := client["service"].(map[string]any)
+	if service == nil || service["port"] != nil {
+		return conversion
+	}
+	service, client, webhook, fields = maps.Clone(service), maps.Clone(client), maps.Clone(webhook), maps.Clone(fields)
+	service["port"], client["service"], webhook["clientConfig"], fields["webhook"] = int64(defaultWebhookPort), service, client, webhook
+	return fields
+}
+
+// defaultWebhookPort is the port of a service at which a webhook is.
+const defaultWebhookPort = 443
 
 func definitionCondition(name, reason, message string, now metav1.Time) map[string]any {
 	return map[string]any{

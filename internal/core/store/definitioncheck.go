@@ -47,6 +47,14 @@ func (s *Store) warnOfDefinition(obj, old api.Object) {
 	}
 }
 
+// checkName requires that a name of a definition, if it is set, is the only one that it can have (API-305).
+func (d definition) checkName(name, metaField string) field.ErrorList {
+	if name == "" || name == d.Spec.Names.Plural+"."+d.Spec.Group {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(strategy.MetaPath(metaField), name, `must be spec.names.plural+"."+spec.group`)}
+}
+
 // validateDefinition validates the fields of a CustomResourceDefinition that define its kind (API-305), and those that others know about. old is nil
 // for a new one.
 func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
@@ -56,8 +64,9 @@ func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
 		others = check(obj, old)
 	}
 	var errs field.ErrorList
-	if old == nil && obj.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
-		errs = append(errs, field.Invalid(strategy.MetaPath("name"), obj.Name, `must be spec.names.plural+"."+spec.group`))
+	if old == nil {
+		errs = append(errs, d.checkName(obj.GenerateName, "generateName")...)
+		errs = append(errs, d.checkName(obj.Name, "name")...)
 	}
 	switch {
 	case d.Spec.Group == "":

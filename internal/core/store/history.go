@@ -46,11 +46,13 @@ func (h *history[T]) since(version uint64) iter.Seq[api.Change[T]] {
 }
 
 // versionOf returns the resourceVersion of an object as a number, or zero if it was never stored.
-func versionOf(obj api.Object) uint64 {
-	if obj.GetResourceVersion() == "" {
+func versionOf(obj api.Object) uint64 { return parseVersion(obj.GetResourceVersion()) }
+
+func parseVersion(version string) uint64 {
+	if version == "" {
 		return 0 // spares the allocation of an error
 	}
-	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -185,9 +185,10 @@ func TestCreate(t *testing.T) {
 		_, err = w.CreateWith(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }), store.CreateOptions{DryRun: true})
 		w.refused("API-017", err, http.StatusInternalServerError, "", 0)
 		w.DryRun(func() {
-			_, err = w.Create(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }))
+			tried, err := w.Create(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }))
+			require.NoError(t, err, "API-017: only storing finds out")
+			assert.Equal(t, "7", tried.GetResourceVersion(), "API-017: as it was sent")
 		})
-		require.NoError(t, err, "API-017: only storing finds out")
 		real := create(w, disk("disk"))
 		assert.Equal(t, obj.GetUID(), real.UID, "the same would have come out")
 		w.changes()

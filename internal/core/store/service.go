@@ -36,7 +36,10 @@ const (
 
 // serviceStrategy adds the rules of Services to those of any object (API-309, API-310).
 func serviceStrategy(s *Store, base strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
-	base.Defaults = func(obj *plain.Object) { changeService(obj, defaultService) }
+	base.Defaults = func(obj *plain.Object) {
+		changeService(obj, defaultService)
+		completeIngresses(obj)
+	}
 	prepareCreate, prepareUpdate := base.PrepareCreate, base.PrepareUpdate
 	base.PrepareCreate = func(obj *plain.Object, now metav1.Time) {
 		prepareCreate(obj, now)

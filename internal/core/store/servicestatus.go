@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -34,6 +36,26 @@ func validateServiceStatus(obj, old *plain.Object) field.ErrorList {
 		errs = append(errs, validateIngress(&svc.Status.LoadBalancer.Ingress[i], known, path.Index(i))...)
 	}
 	return errs
+}
+
+// completeIngresses sets the modes of the IPs of a load balancer (API-552).
+func completeIngresses(obj *plain.Object) {
+	content := obj.Content()
+	kind, _, _ := unstructured.NestedString(content, "spec", "type")
+	ingresses, _, _ := unstructured.NestedFieldNoCopy(content, "status", "loadBalancer", "ingress")
+	list, _ := ingresses.([]any)
+	if kind != string(corev1.ServiceTypeLoadBalancer) || len(list) == 0 {
+		return
+	}
+	content = runtime.DeepCopyJSON(content)
+	ingresses, _, _ = unstructured.NestedFieldNoCopy(content, "status", "loadBalancer", "ingress")
+	for _, item := range ingresses.([]any) {
+		ingress, _ := item.(map[string]any)
+		if ip, _ := ingress["ip"].(string); ip != "" && ingress["ipMode"] == nil {
+			ingress["ipMode"] = string(corev1.LoadBalancerIPModeVIP)
+		}
+	}
+	obj.SetContent(content)
 }
 
 var ingressModes = []corev1.LoadBalancerIPMode{corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP}

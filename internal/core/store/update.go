@@ -73,7 +73,9 @@ func (t *table[T]) createAbsent(obj T, opts CreateOptions) (T, error) {
 		return none, t.conflict(meta.Name, errUID(t.resource.etcdKey(api.Key(meta.Namespace, meta.Name)), meta.UID, ""))
 	}
 	// API-004: there is nothing to compare the version with.
-	meta.ResourceVersion = ""
+	if !t.store.dry {
+		meta.ResourceVersion = ""
+	}
 	return t.CreateWith(obj, opts)
 }
 
@@ -147,6 +149,9 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		return none, err
 	}
 	meta, oldMeta = metaOf(obj), metaOf(c.obj)
+	if !t.store.dry {
+		meta.SelfLink = "" // API-001: only old clients send one
+	}
 	// API-014: the same bytes again are not a write.
 	if strategy.SameMeta(meta, oldMeta) && t.store.sameFields(meta, oldMeta) && t.strategy.Equal(obj, c.obj) {
 		return c.obj, nil

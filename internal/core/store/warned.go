@@ -26,7 +26,7 @@ type warned struct {
 }
 
 func (w *warned) warn(text string) {
-	if !slices.Contains(w.seen, text) {
+	if w.to != nil && !slices.Contains(w.seen, text) {
 		w.seen = append(w.seen, text)
 		w.to(text)
 	}

@@ -15,6 +15,7 @@ var Pod = Of[*corePod]{
 		return &c
 	},
 	Defaults:      defaultPod,
+	Sync:          syncAppArmor,
 	PrepareCreate: preparePod,
 	PrepareUpdate: func(pod, old *corePod) {
 		keepPriority(pod, old)

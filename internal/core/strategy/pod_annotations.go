@@ -19,7 +19,7 @@ func validatePodAnnotations(pod, old *corePod) field.ErrorList {
 	if cost, given := pod.Annotations[corev1.PodDeletionCost]; given && !isCost(cost) && !keepsCost(old) {
 		errs = append(errs, field.Invalid(annotationPath(corev1.PodDeletionCost), cost, "must be a 32bit integer"))
 	}
-	return errs
+	return append(errs, validateProfileAnnotations(pod)...)
 }
 
 // validateAnnotationChange validates what an update does to such annotations. As on the server, what is wrong with the new ones comes again.
@@ -35,6 +35,7 @@ func validateAnnotationChange(pod, old *corePod) field.ErrorList {
 	case !was && isMirror:
 		errs = append(errs, field.Forbidden(annotationPath(corev1.MirrorPodAnnotationKey), "may not add mirror pod annotation"))
 	}
+	errs = append(errs, validateAppArmorChange(pod, old)...)
 	return append(errs, validatePodAnnotations(pod, old)...)
 }
 

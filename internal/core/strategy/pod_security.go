@@ -123,6 +123,9 @@ func validateSeccomp(p *corev1.SeccompProfile, path *field.Path) field.ErrorList
 	return errs
 }
 
+// maxPath is the longest path of a file on Linux.
+const maxPath = 4095
+
 func validateAppArmor(p *corev1.AppArmorProfile, path *field.Path) field.ErrorList {
 	file := path.Child("localhostProfile")
 	const missing = "must be set when AppArmor type is Localhost"
@@ -140,6 +143,8 @@ func validateAppArmor(p *corev1.AppArmorProfile, path *field.Path) field.ErrorLi
 			return field.ErrorList{field.Required(file, missing)}
 		case strings.TrimSpace(*p.LocalhostProfile) != *p.LocalhostProfile:
 			return field.ErrorList{field.Invalid(file, *p.LocalhostProfile, "must not be padded with whitespace")}
+		case len(*p.LocalhostProfile) > maxPath:
+			return field.ErrorList{field.TooLong(file, "", maxPath)}
 		}
 		return nil
 	}

@@ -25,7 +25,7 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 	if spec.NodeName != "" && len(spec.SchedulingGates) > 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "nodeName"), "cannot be set until all schedulingGates have been cleared"))
 	}
-	return errs
+	return append(errs, validateProfilesMatch(pod)...)
 }
 
 // validatePod validates a pod without regard to allowed changes. old is nil for a new pod.

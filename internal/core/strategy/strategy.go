@@ -46,6 +46,9 @@ type Of[T api.Object] struct {
 	Defaults func(obj T)
 	// PrepareCreate resets fields that a client must not set (API-105 and following). It runs after admission.
 	PrepareCreate func(obj T, now metav1.Time)
+	// Sync, if set, sets fields of a new object that old clients write as annotations, before PrepareCreate, and returns warnings about them. The
+	// user sees them even if the object is not valid.
+	Sync func(obj T) []string
 	// PrepareUpdate restores fields that an update of the main resource must not change, such as the status (API-210, API-216).
 	PrepareUpdate func(obj, old T)
 	// PrepareStatus does the same for the status subresource (API-240 and following).

@@ -47,6 +47,10 @@ func validateTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.
 		err.Field = at.String() + "." + err.Field
 		errs = append(errs, err)
 	}
+	for _, err := range validateProfilesMatch(&corePod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}) {
+		err.Field = at.String() + "." + err.Field
+		errs = append(errs, err)
+	}
 	if len(template.Spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(at.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
 	}

@@ -11,16 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // newPod adds those of a new Pod.
 func (l *list) newPod(pod *corev1.Pod) {
-	// API-322: the server syncs the annotations with the fields before anything else.
-	if pod.Spec.OS == nil || pod.Spec.OS.Name != corev1.Windows {
-		for _, c := range containersOf(nil, &pod.Spec) {
-			l.appArmor(nil, &pod.ObjectMeta, &pod.Spec, c.container)
-		}
-	}
 	l.hostname(pod.Name, "the Pod's hostname")
 	l.podSpec(nil, &pod.ObjectMeta, &pod.Spec, false)
 }
@@ -246,46 +242,15 @@ func (l *list) container(annotations *field.Path, meta *metav1.ObjectMeta, spec 
 	}
 }
 
-// appArmor warns of an annotation that a field has replaced (API-320). annotations is nil for a pod, whose annotation becomes the field if
-// it is valid.
+// appArmor warns of an annotation of a template that a field has replaced (API-320). That of a pod becomes the field: see strategy.Pod.
 func (l *list) appArmor(annotations *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec, c *corev1.Container) {
 	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 	annotation, ok := meta.Annotations[key]
 	if !ok || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 		return
 	}
-	var ofPod *corev1.AppArmorProfile
-	if spec.SecurityContext != nil {
-		ofPod = spec.SecurityContext.AppArmorProfile
+	if spec.SecurityContext == nil || !equality.Semantic.DeepEqual(spec.SecurityContext.AppArmorProfile, strategy.AppArmorOf(annotation)) ||
+		spec.SecurityContext.AppArmorProfile == nil {
+		l.addf(annotations.Key(key), strategy.DeprecatedAppArmor)
 	}
-	profile := appArmorProfile(annotation)
-	if annotations == nil {
-		annotations = field.NewPath("metadata", "annotations")
-		if profile != nil && profile.LocalhostProfile != nil && !validLocalhost(*profile.LocalhostProfile) {
-			profile = nil
-		}
-		if profile != nil && equality.Semantic.DeepEqual(profile, ofPod) {
-			return
-		}
-	} else if ofPod != nil && equality.Semantic.DeepEqual(ofPod, profile) {
-		return
-	}
-	l.addf(annotations.Key(key), `deprecated since v1.30; use the "appArmorProfile" field instead`)
-}
-
-// validLocalhost reports whether a profile of that name is valid.
-func validLocalhost(name string) bool { return strings.TrimSpace(name) == name && len(name) <= 4095 }
-
-// appArmorProfile returns the field for an annotation, nil for an invalid one.
-func appArmorProfile(annotation string) *corev1.AppArmorProfile {
-	local, isLocal := strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix)
-	switch {
-	case annotation == corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
-	case annotation == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
-	case isLocal && local != "":
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &local}
-	}
-	return nil
 }

@@ -1,0 +1,99 @@
+package apiserver
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+const (
+	wrongConfiguration = "failed to create typed patch object ("
+	notDeclared        = "field not declared in schema"
+)
+
+// inOrder returns the error of an apply in an order of its own (API-567). structured-merge-diff visits the fields of the configuration in the order
+// of a Go map, stops at the first one that is unknown, and lists other errors as it finds them. sample is an object of the kind.
+func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Object, configuration *unstructured.Unstructured) error {
+	if err == nil || !strings.HasPrefix(err.Error(), wrongConfiguration) {
+		return err
+	}
+	head, details, _ := strings.Cut(err.Error(), "): ")
+	if !strings.Contains(details, notDeclared) {
+		lines := strings.Split(details, "\n")
+		slices.Sort(lines[1:])
+		return errors.New(head + "): " + strings.Join(lines, "\n"))
+	}
+	typed, convertErr := converter.ObjectToTyped(sample)
+	if convertErr != nil {
+		return err
+	}
+	s := unknownField{schema: typed.Schema()}
+	if path := s.in(configuration.Object, typed.TypeRef(), nil); path != nil {
+		return errors.New(head + "): " + path.String() + ": " + notDeclared)
+	}
+	return err
+}
+
+// unknownField finds the first field that a schema does not declare.
+type unknownField struct{ schema *schema.Schema }
+
+// in returns its path in a value, nil if there is none.
+func (u unknownField) in(value any, ref schema.TypeRef, path fieldpath.Path) fieldpath.Path {
+	atom, _ := u.schema.Resolve(ref)
+	switch value := value.(type) {
+	case map[string]any:
+		if atom.Map == nil {
+			return nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			at := append(path[:len(path):len(path)], fieldpath.PathElement{FieldName: &name})
+			of := atom.Map.ElementType
+			if known, ok := atom.Map.FindField(name); ok {
+				of = known.Type
+			} else if of == (schema.TypeRef{}) {
+				return at
+			}
+			if found := u.in(value[name], of, at); found != nil {
+				return found
+			}
+		}
+	case []any:
+		if atom.List == nil {
+			return nil
+		}
+		for i, item := range value {
+			at := append(path[:len(path):len(path)], u.element(atom.List, i, item))
+			if found := u.in(item, atom.List.ElementType, at); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// element names the ith item of a list: by its keys, which may have defaults, if the list has any.
+func (u unknownField) element(list *schema.List, i int, item any) fieldpath.PathElement {
+	fields, ok := item.(map[string]any)
+	atom, _ := u.schema.Resolve(list.ElementType)
+	if list.ElementRelationship != schema.Associative || !ok || atom.Map == nil {
+		return fieldpath.PathElement{Index: &i}
+	}
+	var keys []any
+	for _, key := range list.Keys {
+		value := fields[key]
+		if known, ok := atom.Map.FindField(key); ok && value == nil {
+			value = known.Default
+		}
+		if value != nil {
+			keys = append(keys, key, value)
+		}
+	}
+	return fieldpath.PathElement{Key: fieldpath.KeyByFields(keys...)}
+}
