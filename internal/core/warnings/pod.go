@@ -249,8 +249,9 @@ func (l *list) appArmor(annotations *field.Path, meta *metav1.ObjectMeta, spec *
 	if !ok || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 		return
 	}
-	if spec.SecurityContext == nil || !equality.Semantic.DeepEqual(spec.SecurityContext.AppArmorProfile, strategy.AppArmorOf(annotation)) ||
-		spec.SecurityContext.AppArmorProfile == nil {
-		l.addf(annotations.Key(key), strategy.DeprecatedAppArmor)
+	if context := spec.SecurityContext; context != nil && context.AppArmorProfile != nil &&
+		equality.Semantic.DeepEqual(context.AppArmorProfile, strategy.AppArmorOf(annotation)) {
+		return
 	}
+	l.addf(annotations.Key(key), strategy.DeprecatedAppArmor)
 }

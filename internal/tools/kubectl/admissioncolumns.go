@@ -8,12 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
 )
 
-// Kinds with which extensions register at the API server, and others that have no bearing on volumes; see networkcolumns.go.
+// Kinds with which extensions register at the API server, and those of devices; see networkcolumns.go.
 func init() {
 	const group = ".admissionregistration.k8s.io"
 	webhooks := []Column{nameColumn, length("Webhooks", "Number of webhooks", "webhooks"), ageColumn}
@@ -44,18 +43,6 @@ func init() {
 			}),
 			field("Available", "Whether the service is available", available),
 			ageColumn,
-		},
-		"ControllerRevision.apps": {
-			nameColumn,
-			field("Controller", "Controller of the revision", controller),
-			replicas("Revision", "Number of the revision", "revision").typed("string"),
-			ageColumn,
-		},
-		"PodTemplate": {
-			nameColumn,
-			field("Containers", "Names of the containers", func(c map[string]any) string { return containers(templated(c), "name") }),
-			field("Images", "Images of the containers", func(c map[string]any) string { return containers(templated(c), "image") }),
-			field("Pod Labels", "Labels of the pods", func(c map[string]any) string { return entries(c, "template", "metadata", "labels") }),
 		},
 		"ResourceClaim.resource.k8s.io": {nameColumn, field("State", "Whether devices are allocated and reserved", claimState), ageColumn},
 		"ResourceSlice.resource.k8s.io": {
@@ -111,20 +98,6 @@ func available(c map[string]any) string {
 	}
 	return "Unknown"
 }
-
-// controller names the owner that is the controller of an object.
-func controller(c map[string]any) string {
-	for _, owner := range list(c, "metadata", "ownerReferences") {
-		if at(owner, "controller") == true {
-			kind := schema.FromAPIVersionAndKind(text(owner, "apiVersion"), text(owner, "kind")).GroupKind()
-			return strings.ToLower(kind.String()) + "/" + text(owner, "name")
-		}
-	}
-	return "<none>"
-}
-
-// templated returns a PodTemplate as the content of a workload.
-func templated(c map[string]any) map[string]any { return map[string]any{"spec": c} }
 
 func claimState(c map[string]any) string {
 	var states []string

@@ -22,17 +22,6 @@ import (
 // Kinds that have no bearing on volumes; see describers.go. In the browser they have a name and an age.
 func init() {
 	for kind, columns := range map[api.Kind][]Column{
-		"ReplicationController": {
-			nameColumn,
-			replicas("Desired", "", "spec", "replicas").documented(corev1.ReplicationControllerSpec{}, "replicas"),
-			replicas("Current", "", "status", "replicas").documented(corev1.ReplicationControllerStatus{}, "replicas"),
-			replicas("Ready", "", "status", "readyReplicas").documented(corev1.ReplicationControllerStatus{}, "readyReplicas"),
-			ageColumn,
-			wideField("Containers", "Names of each container in the template.", func(c map[string]any) string { return containers(c, "name") }),
-			wideField("Images", "Images referenced by each container in the template.", func(c map[string]any) string { return containers(c, "image") }),
-			wideField("Selector", "", func(c map[string]any) string { return entries(c, "spec", "selector") }).
-				documented(corev1.ReplicationControllerSpec{}, "selector"),
-		},
 		"Endpoints": {
 			nameColumn,
 			field("Endpoints", "", endpointsOf).documented(corev1.Endpoints{}, "subsets"),
