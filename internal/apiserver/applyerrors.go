@@ -27,7 +27,7 @@ func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Ob
 	head, details, _ := strings.Cut(err.Error(), "): ")
 	if !strings.Contains(details, notDeclared) {
 		lines := strings.Split(details, "\n")
-		slices.Sort(lines[1:])
+		slices.SortStableFunc(lines[1:], comparePaths)
 		return errors.New(head + "): " + strings.Join(lines, "\n"))
 	}
 	typed, convertErr := converter.ObjectToTyped(sample)
@@ -39,6 +39,18 @@ func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Ob
 		return errors.New(head + "): " + path.String() + ": " + notDeclared)
 	}
 	return err
+}
+
+// comparePaths compares lines that begin with paths by the names of fields. Items of a list keep the order that they have.
+func comparePaths(a, b string) int {
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	if strings.Count(a[:same], "[") > strings.Count(a[:same], "]") {
+		return 0
+	}
+	return strings.Compare(a[same:], b[same:])
 }
 
 // unknownField finds the first field that a schema does not declare.

@@ -65,6 +65,8 @@ func TestErrorsOfApplies(t *testing.T) {
 		{"API-567", `{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a","ports":[{"containerPort":1,"y":1,"x":1}]}]}}`,
 			`: .spec.containers[name="a"].ports[containerPort=1,protocol="TCP"].x: field not declared in schema`},
 		{"API-567", `{"apiVersion":"v1","kind":"Pod","spec":{"nodeName":{"a":"b"},"hostname":{"a":"b"}}}`, "errors:\n  .spec.hostname: expected string, got"},
+		{"API-567", `{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"b"},{"name":"b"},{"name":"a"},{"name":"a"}],"nodeName":{"a":"b"}}}`,
+			"errors:\n  .spec.containers: duplicate entries for key [name=\"b\"]\n  .spec.containers: duplicate entries for key [name=\"a\"]\n  .spec.nodeName: "},
 	} {
 		for range 20 {
 			resp, got := f.request("PATCH "+podPath+"/a?fieldManager=m", row.body, "Content-Type: application/apply-patch+yaml")

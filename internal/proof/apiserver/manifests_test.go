@@ -1,0 +1,191 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/yamljson"
+)
+
+// manifestModules are modules of Kubernetes with manifests: examples, add-ons, test data, and pods that Pod Security allows or not.
+var manifestModules = []string{"k8s.io/kubernetes", "k8s.io/pod-security-admission", "k8s.io/apiextensions-apiserver", "k8s.io/kubectl", "k8s.io/cli-runtime",
+	"k8s.io/kube-aggregator", "sigs.k8s.io/kustomize/kyaml", "sigs.k8s.io/kustomize/api"}
+
+// TestManifests creates and applies the objects of manifests that others wrote, as dry runs, and compares the answers in JSON and as a Table. With
+// -only, it takes only objects of that kind.
+func TestManifests(t *testing.T) {
+	run := newDamageRun(t)
+	kinds := map[string]int{}
+	for _, obj := range manifests(t) {
+		if ok, _ := path.Match(*only, obj.GetKind()); !ok {
+			continue
+		}
+		if group := map[string]any{"name": obj.GroupVersionKind().Group}; simulatedGroup(group) || obj.GetKind() == "APIService" ||
+			obj.GetKind() == "Service" && obj.GetName() == "kubernetes" {
+			continue // only one of the servers has it, or its schema (API-566)
+		}
+		kinds[obj.GetKind()]++
+		w := whole{damageRun: run, kind: obj.GetKind(), object: obj.Object}
+		list := collection(obj)
+		name := obj.GetAPIVersion() + " " + obj.GetKind() + " " + obj.GetName()
+		create := request{method: "POST", path: list + "?dryRun=All"}
+		w.compare(t, name, form{request: create}, obj.Object)
+		create.header = asTable
+		w.compare(t, name+" (table)", form{request: create, table: true}, obj.Object)
+		if obj.GetName() != "" {
+			apply := request{method: "PATCH", path: list + "/" + obj.GetName() + "?dryRun=All&fieldManager=test",
+				header: [][2]string{{"Content-Type", "application/apply-patch+yaml"}}}
+			w.compare(t, name+" (apply)", form{request: apply, unknown: true}, obj.Object)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		t.Logf("%5d %s", kinds[kind], kind)
+	}
+	run.end(t)
+	require.NotZero(t, run.count)
+}
+
+var documents = regexp.MustCompile(`(?m)^---.*$`)
+
+// manifests returns the objects of all manifests, each once. They are in the namespace default.
+func manifests(t *testing.T) (list []*unstructured.Unstructured) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, module := range manifestModules {
+		err := filepath.WalkDir(moduleDir(t, module), func(file string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Name() == "HEAD" {
+				return filepath.SkipDir // objects for tests of encodings, with a text in each field
+			}
+			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+				return err
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, doc := range documents.Split(string(data), -1) {
+				if strings.Contains(doc, "{{") {
+					continue // a template
+				}
+				for _, obj := range manifestObjects(doc) {
+					text, err := json.Marshal(obj.Object)
+					require.NoError(t, err)
+					if !seen[string(text)] {
+						seen[string(text)] = true
+						list = append(list, obj)
+					}
+				}
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	return list
+}
+
+// manifestObjects returns the objects of a document, with names. Whatever is no object that volsim knows, are left out.
+func manifestObjects(doc string) (list []*unstructured.Unstructured) {
+	converted, err := yamljson.Loose([]byte(doc))
+	if err != nil {
+		return nil
+	}
+	var object map[string]any
+	if json.Unmarshal(converted, &object) != nil {
+		return nil
+	}
+	objects := []any{object}
+	if items, ok := object["items"].([]any); ok {
+		objects = items
+	}
+	for _, item := range objects {
+		object, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		obj := &unstructured.Unstructured{Object: object}
+		metadata, ok := object["metadata"].(map[string]any)
+		if kind := obj.GroupVersionKind(); !ok || objkinds.Get(objkinds.Name(kind.Group, kind.Kind)) == nil {
+			continue
+		} else if objkinds.Get(objkinds.Name(kind.Group, kind.Kind)).Namespaced {
+			metadata["namespace"] = "default"
+		}
+		if obj.GetName() == "" && obj.GetGenerateName() != "" {
+			obj.SetName(obj.GetGenerateName() + "a")
+			obj.SetGenerateName("")
+		}
+		fixNodePorts(obj)
+		list = append(list, obj)
+	}
+	return list
+}
+
+// fixNodePorts gives the ports of a Service node ports, which the servers would choose at random.
+func fixNodePorts(obj *unstructured.Unstructured) {
+	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
+	ports, _, _ := unstructured.NestedSlice(obj.Object, "spec", "ports")
+	if obj.GetKind() != "Service" || kind != "NodePort" && kind != "LoadBalancer" || len(ports) == 0 {
+		return
+	}
+	for i, port := range ports {
+		if port, ok := port.(map[string]any); ok && port["nodePort"] == nil {
+			port["nodePort"] = int64(30100 + i)
+		}
+	}
+	_ = unstructured.SetNestedSlice(obj.Object, ports, "spec", "ports") // it is a list
+}
+
+// moduleDir returns the folder of a module.
+func moduleDir(t *testing.T, module string) string {
+	t.Helper()
+	out, err := exec.Command("go", "mod", "download", "-json", module).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	var downloaded struct{ Dir string }
+	require.NoError(t, json.Unmarshal(out, &downloaded))
+	return downloaded.Dir
+}
+
+// comparableTable removes from a Table what may differ: the descriptions of the columns, which are texts of Kubernetes, and addresses and users, which
+// differ between the servers. Like comparableAnswer, it removes the managedFields of a status.
+func comparableTable(t *testing.T, body string, ofStatus bool) string {
+	t.Helper()
+	var table metav1.Table
+	require.NoError(t, json.Unmarshal([]byte(body), &table))
+	if table.Kind != "Table" {
+		return body
+	}
+	for i := range table.ColumnDefinitions {
+		column := &table.ColumnDefinitions[i]
+		column.Description = ""
+		for _, row := range table.Rows {
+			if column.Name == "Requestor" || column.Name == "Cluster-IP" && row.Cells[i] != "None" {
+				row.Cells[i] = ""
+			}
+		}
+	}
+	for i := range table.Rows {
+		var obj metav1.PartialObjectMetadata
+		require.NoError(t, json.Unmarshal(table.Rows[i].Object.Raw, &obj))
+		if ofStatus {
+			obj.ManagedFields = nil
+		}
+		table.Rows[i].Object = runtime.RawExtension{Object: &obj}
+	}
+	out, err := json.Marshal(table)
+	require.NoError(t, err)
+	return string(out)
+}
