@@ -19,7 +19,7 @@ const (
 )
 
 // inOrder returns the error of an apply in an order of its own (API-567). structured-merge-diff visits the fields of the configuration in the order
-// of a Go map, stops at the first one that is unknown, and lists other errors as it finds them. sample is an object of the kind.
+// of a Go map, stops at the first one that is unknown, and lists errors as it finds them. sample is an object of the kind.
 func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Object, configuration *unstructured.Unstructured) error {
 	if err == nil || !strings.HasPrefix(err.Error(), wrongConfiguration) {
 		return err
@@ -34,11 +34,12 @@ func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Ob
 	if convertErr != nil {
 		return err
 	}
-	s := unknownField{schema: typed.Schema()}
-	if path := s.in(configuration.Object, typed.TypeRef(), nil); path != nil {
-		return errors.New(head + "): " + path.String() + ": " + notDeclared)
+	if lines := (unknownFields{typed.Schema()}).in(configuration.Object, typed.TypeRef(), nil); len(lines) == 1 {
+		details = lines[0]
+	} else {
+		details = "errors:\n  " + strings.Join(lines, "\n  ")
 	}
-	return err
+	return errors.New(head + "): " + details)
 }
 
 // comparePaths compares lines that begin with paths by the names of fields. Items of a list keep the order that they have.
@@ -53,11 +54,11 @@ func comparePaths(a, b string) int {
 	return strings.Compare(a[same:], b[same:])
 }
 
-// unknownField finds the first field that a schema does not declare.
-type unknownField struct{ schema *schema.Schema }
+// unknownFields finds fields that a schema does not declare: in each object the first one.
+type unknownFields struct{ schema *schema.Schema }
 
-// in returns its path in a value, nil if there is none.
-func (u unknownField) in(value any, ref schema.TypeRef, path fieldpath.Path) fieldpath.Path {
+// in returns an error for each of them in a value.
+func (u unknownFields) in(value any, ref schema.TypeRef, path fieldpath.Path) (lines []string) {
 	atom, _ := u.schema.Resolve(ref)
 	switch value := value.(type) {
 	case map[string]any:
@@ -70,11 +71,9 @@ func (u unknownField) in(value any, ref schema.TypeRef, path fieldpath.Path) fie
 			if known, ok := atom.Map.FindField(name); ok {
 				of = known.Type
 			} else if of == (schema.TypeRef{}) {
-				return at
+				return []string{at.String() + ": " + notDeclared} // nothing else is visited
 			}
-			if found := u.in(value[name], of, at); found != nil {
-				return found
-			}
+			lines = append(lines, u.in(value[name], of, at)...)
 		}
 	case []any:
 		if atom.List == nil {
@@ -82,16 +81,14 @@ func (u unknownField) in(value any, ref schema.TypeRef, path fieldpath.Path) fie
 		}
 		for i, item := range value {
 			at := append(path[:len(path):len(path)], u.element(atom.List, i, item))
-			if found := u.in(item, atom.List.ElementType, at); found != nil {
-				return found
-			}
+			lines = append(lines, u.in(item, atom.List.ElementType, at)...)
 		}
 	}
-	return nil
+	return lines
 }
 
 // element names the ith item of a list: by its keys, which may have defaults, if the list has any.
-func (u unknownField) element(list *schema.List, i int, item any) fieldpath.PathElement {
+func (u unknownFields) element(list *schema.List, i int, item any) fieldpath.PathElement {
 	fields, ok := item.(map[string]any)
 	atom, _ := u.schema.Resolve(list.ElementType)
 	if list.ElementRelationship != schema.Associative || !ok || atom.Map == nil {

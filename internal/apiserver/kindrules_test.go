@@ -157,6 +157,9 @@ func TestKindRules(t *testing.T) {
 		{"API-544", leasePath, `{"metadata":{"name":"a"},"spec":{"leaseDurationSeconds":0}}`, `422 spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0`},
 		{"API-544", leasePath, `{"metadata":{"name":"a"},"spec":{"leaseTransitions":-1}}`, `422 spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0`},
 		{"API-545", eventPath, newEvent + `}`, `422 action: Required value`},
+		{"API-545", "/api/v1/namespaces/default/events", `{"involvedObject":{"kind":"Pod","namespace":"other","name":"p"}}`,
+			`422 Event "" is invalid: involvedObject.namespace: Invalid value: "other": does not match event.namespace`},
+		{"API-545", "/api/v1/namespaces/default/events", `{"involvedObject":{"kind":"Pod","namespace":"default","name":"p"}}`, `422 metadata.name: Required value: name or generateName is required`},
 		{"API-545", eventPath, newEvent + `,"action":"Bind"}`, `201 "regarding":{"kind":"Pod","namespace":"other","name":"p"}`},
 		{"API-545", eventPath, newEvent + `,"action":"Bind","series":{"count":1,"lastObservedTime":null}}`,
 			`422 [series.count: Invalid value: "": should be at least 2, series.lastObservedTime: Required value]`},
@@ -233,6 +236,16 @@ func TestKindRulesOfUpdates(t *testing.T) {
 		want, text := row.want[:3], row.want[4:]
 		require.Equal(t, want, resp.Status[:3], "%s: %s: %s", row.rule, row.after, got)
 		require.Contains(t, strings.ReplaceAll(got, `\"`, `"`), text, "%s: %s", row.rule, row.after)
+	}
+}
+
+// TestWarningOfSecret: API-461, a Secret for TLS whose certificate is none is stored, with a warning.
+func TestWarningOfSecret(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	for kind, want := range map[string]string{"kubernetes.io/tls": `299 - "tls: failed to find any PEM data in certificate input"`, "Opaque": ""} {
+		resp, _ := f.request("POST /api/v1/namespaces/default/secrets?dryRun=All", `{"metadata":{"name":"a"},"type":"`+kind+`","data":{"tls.crt":"eA==","tls.key":"eA=="}}`)
+		require.Equal(t, 201, resp.StatusCode)
+		require.Equal(t, want, resp.Header.Get("Warning"), "API-461")
 	}
 }
 

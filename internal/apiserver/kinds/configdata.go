@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -15,13 +16,25 @@ import (
 
 // Rules of the kinds that configure programs (API-461).
 var (
-	secretRules = store.KindRules{Check: func(obj, _ *plain.Object) field.ErrorList {
-		secret, err := plain.As[*corev1.Secret](obj)
-		if err != nil {
-			return field.ErrorList{field.Invalid(field.NewPath("data"), obj.Content()["data"], err.Error())}
-		}
-		return checkSecret(secret)
-	}}
+	secretRules = store.KindRules{
+		Check: func(obj, _ *plain.Object) field.ErrorList {
+			secret, err := plain.As[*corev1.Secret](obj)
+			if err != nil {
+				return field.ErrorList{field.Invalid(field.NewPath("data"), obj.Content()["data"], err.Error())}
+			}
+			return checkSecret(secret)
+		},
+		Warn: typedWarn(func(secret, _ *corev1.Secret) []string {
+			if secret.Type != corev1.SecretTypeTLS {
+				return nil
+			}
+			// API-461: the key must be that of the certificate.
+			if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
+				return []string{err.Error()}
+			}
+			return nil
+		}),
+	}
 	configMapRules = store.KindRules{Check: func(obj, _ *plain.Object) field.ErrorList {
 		config, err := plain.As[*corev1.ConfigMap](obj)
 		if err != nil {

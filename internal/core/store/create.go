@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Create stores a new object (API-001) and returns it as stored: defaulted, admitted, with uid, creationTimestamp and
@@ -148,11 +149,7 @@ func (t *table[T]) createNamed(obj T, version string, opts CreateOptions) (store
 		}
 	}
 	if validated && !(opts.Tried.accepted && opts.Tried.read == t.mayRead()) {
-		errs := validateMetaCreate(meta, t.resource)
-		if t.strategy.ValidateCreate != nil {
-			errs = append(errs, t.strategy.ValidateCreate(obj)...)
-		}
-		if err := t.invalid(meta.Name, errs); err != nil {
+		if err := t.invalid(meta.Name, t.validateNew(obj)); err != nil {
 			return obj, false, err
 		}
 	}
@@ -190,6 +187,20 @@ func (t *table[T]) createNamed(obj T, version string, opts CreateOptions) (store
 	}
 	t.insert(key, stored, validated)
 	return stored, false, nil
+}
+
+// validateNew validates a new object.
+func (t *table[T]) validateNew(obj T) field.ErrorList {
+	errs := validateMetaCreate(metaOf(obj), t.resource)
+	if t.strategy.ValidateCreate == nil {
+		return errs
+	}
+	own := t.strategy.ValidateCreate(obj)
+	// API-545: the metadata of an Event are validated only if the rest is valid.
+	if t.resource.kind == api.Event && len(own) > 0 {
+		return own
+	}
+	return append(errs, own...)
 }
 
 // createPrepared stores an object that Prepare completed, and returns it as stored.

@@ -215,7 +215,7 @@ func (w *whole) compare(t *testing.T, name string, f form, object map[string]any
 			body = comparableTable(t, body, f.ofStatus())
 		}
 		if f.unknown {
-			body = unknownField.ReplaceAllString(body, ": a field not declared in schema")
+			body = unknownField.ReplaceAllString(body, "${1}a field not declared in schema")
 		}
 		answers[i] = comparableAnswer(w.kind, answerText(code, header, body), f.ofStatus())
 	}
@@ -227,7 +227,7 @@ func (w *whole) compare(t *testing.T, name string, f form, object map[string]any
 	return answers[0]
 }
 
-var unknownField = regexp.MustCompile(`: \.\S+: field not declared in schema`)
+var unknownField = regexp.MustCompile(`(: |\\n  )\.(?:[^:\\]|\\"|"[^"]*")*: field not declared in schema`)
 
 func (w *whole) end(t *testing.T) {
 	t.Helper()
