@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/volsim/volsim/api"
@@ -94,6 +96,7 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 			Conversion conversionClient `json:"conversion"`
 			Versions   []struct {
 				Name       string  `json:"name"`
+				Served     bool    `json:"served"`
 				Storage    bool    `json:"storage"`
 				Deprecated bool    `json:"deprecated"`
 				Warning    *string `json:"deprecationWarning"`
@@ -144,7 +147,16 @@ func readCustomVersion(obj api.Object, name string) *customVersion {
 		v.columns, v.status = version.Columns, version.Subresources.Status != nil
 		if version.Deprecated {
 			// API-336: kubectl shows it.
-			v.warning = fmt.Sprintf("%s/%s %s is deprecated", declared.Spec.Group, name, declared.Spec.Names.Kind)
+			kind, newer := declared.Spec.Names.Kind, ""
+			for _, other := range declared.Spec.Versions {
+				if other.Served && !other.Deprecated && apiversion.CompareKubeAwareVersionStrings(other.Name, cmp.Or(newer, name)) > 0 {
+					newer = other.Name
+				}
+			}
+			v.warning = fmt.Sprintf("%s/%s %s is deprecated", declared.Spec.Group, name, kind)
+			if newer != "" {
+				v.warning += fmt.Sprintf("; use %s/%s %s", declared.Spec.Group, newer, kind)
+			}
 			if version.Warning != nil {
 				v.warning = *version.Warning
 			}
@@ -242,6 +254,9 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 		written.SetContent(withField(written.Content(), previous.Content(), "status"))
 	}
 	errs := v.validate(written, r.subresource)
+	if old == nil {
+		errs = append(s.store.MetadataErrors(r.resource.kind, obj), errs...)
+	}
 	var embedded field.ErrorList
 	if r.subresource != string(api.Status) {
 		embedded = v.schema.CheckEmbedded(written.Content(), nil, false)

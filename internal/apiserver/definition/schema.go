@@ -33,10 +33,16 @@ func (n Schema) Property(name string) Schema { return n.Child("properties").Chil
 
 // Prune removes the fields that the schema does not know from a value, and returns their paths.
 func (n Schema) Prune(value any, path string, isObject bool) []string {
+	return n.prune(value, path, isObject, n.keeps())
+}
+
+// keeps reports whether the schema keeps fields that it does not know: of an object, or of the items of a list.
+func (n Schema) keeps() bool { return n.Flag("x-kubernetes-preserve-unknown-fields") }
+
+func (n Schema) prune(value any, path string, isObject, keep bool) []string {
 	var unknown []string
 	switch value := value.(type) {
 	case map[string]any:
-		keep := n.Flag("x-kubernetes-preserve-unknown-fields")
 		others, anything := n.Child("additionalProperties"), n.Flag("additionalProperties")
 		isObject = isObject || n.Flag("x-kubernetes-embedded-resource")
 		for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -57,7 +63,8 @@ func (n Schema) Prune(value any, path string, isObject bool) []string {
 		items := n.Child("items")
 		for i := range value {
 			if items != nil {
-				unknown = append(unknown, items.Prune(value[i], fmt.Sprintf("%s[%d]", path, i), false)...)
+				// API-570: what a list keeps, its items keep.
+				unknown = append(unknown, items.prune(value[i], fmt.Sprintf("%s[%d]", path, i), false, keep || items.keeps())...)
 			}
 		}
 	}

@@ -10,14 +10,24 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// Violations returns what is wrong with a value at a path, in the order of the fields.
+// Violations returns what is wrong with a value at a path, in the order of the fields. What an object lacks comes after what is wrong with its fields,
+// in the order of the schema (API-570).
 func Violations(validator *validate.SchemaValidator, value any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, err := range validator.Validate(value).Errors {
 		errs = append(errs, schemaError(err, at))
 	}
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(placeOf(a, at), placeOf(b, at)) })
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(orderOf(a, at), orderOf(b, at)) })
 	return errs
+}
+
+// orderOf returns the path by which an error about a value at a path is sorted.
+func orderOf(err *field.Error, at *field.Path) string {
+	place := placeOf(err, at)
+	if err.Type == field.ErrorTypeRequired {
+		place = place[:strings.LastIndexByte(place, '.')+1] + "\uffff"
+	}
+	return place
 }
 
 // placeOf returns the path of an error about a value at a path. Some errors have the place within the value in their text only.

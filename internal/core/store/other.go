@@ -91,6 +91,19 @@ func (s *Store) CustomKinds() []*objkinds.Kind {
 	return kinds
 }
 
+// MetadataErrors returns what is wrong with the metadata of a new object of a custom kind. Its name may be generated later.
+func (s *Store) MetadataErrors(kind api.Kind, obj api.Object) field.ErrorList {
+	t, err := s.Other(kind)
+	if err != nil {
+		return nil // there is no such kind any more
+	}
+	meta := *metaOf(obj)
+	if meta.Name == "" && meta.GenerateName != "" {
+		meta.Name = generateName(meta.GenerateName, 0, 0)
+	}
+	return validateMetaCreate(&meta, t.(*table[*plain.Object]).resource)
+}
+
 // Other returns the table of a kind that is not simulated. It is an error if the kind is simulated, or if the server does not know it.
 func (s *Store) Other(kind api.Kind) (Table[*plain.Object], error) {
 	if Simulated(kind) {

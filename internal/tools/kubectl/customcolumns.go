@@ -27,11 +27,10 @@ type PrinterColumn struct {
 
 // CustomColumns returns the columns of a kind to which its CustomResourceDefinition adds some.
 func CustomColumns(kind api.Kind, added []PrinterColumn) []Column {
-	columns := Columns(kind)
+	columns := Columns(kind)[:1:1] // the name
 	if len(added) == 0 {
-		return columns
+		return append(columns, ageColumn.typed("date"))
 	}
-	columns = columns[:1:1] // the name
 	for _, c := range added {
 		description := c.Description
 		if description == "" {
