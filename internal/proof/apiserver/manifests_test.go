@@ -10,12 +10,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/yamljson"
@@ -36,81 +40,173 @@ var manifestModules = []string{
 // TestManifests creates and applies the objects of manifests that others wrote, as dry runs, and compares the answers in JSON and as a Table. With
 // -only, it takes only objects of that kind.
 func TestManifests(t *testing.T) {
-	run := newDamageRun(t)
-	kinds := map[string]int{}
-	for _, obj := range manifests(t) {
-		if ok, _ := path.Match(*only, obj.GetKind()); !ok {
-			continue
+	run := manifestRun{damageRun: newDamageRun(t), kinds: map[string]int{}}
+	seen := map[string]bool{}
+	for _, module := range manifestModules {
+		for _, obj := range manifests(t, module, seen) {
+			kind := objkinds.Get(objkinds.Name(obj.GroupVersionKind().Group, obj.GetKind()))
+			// Only one of the servers has some objects, the schema of others (API-566), or the fields that kube-apiserver owns.
+			if kind == nil || simulatedGroup(map[string]any{"name": kind.Group}) || kind.Kind == "APIService" ||
+				kind.Kind == "Service" && obj.GetName() == "kubernetes" || kind.Kind == "Namespace" && obj.GetName() == "default" {
+				continue
+			}
+			if kind.Namespaced {
+				obj.SetNamespace("default")
+			}
+			fixService(obj)
+			run.write(t, obj, collection(obj))
 		}
-		if group := map[string]any{"name": obj.GroupVersionKind().Group}; simulatedGroup(group) || obj.GetKind() == "APIService" ||
-			obj.GetKind() == "Service" && obj.GetName() == "kubernetes" || obj.GetKind() == "Namespace" && obj.GetName() == "default" {
-			continue // only one of the servers has it, or its schema (API-566), or the fields that kube-apiserver owns
-		}
-		kinds[obj.GetKind()]++
-		w := whole{damageRun: run, kind: obj.GetKind(), object: obj.Object}
-		list := collection(obj)
-		name := obj.GetAPIVersion() + " " + obj.GetKind() + " " + obj.GetName()
-		create := request{method: "POST", path: list + "?dryRun=All"}
-		w.compare(t, name, form{request: create}, obj.Object)
-		create.header = asTable
-		w.compare(t, name+" (table)", form{request: create, table: true}, obj.Object)
-		if obj.GetName() != "" {
-			apply := request{method: "PATCH", path: list + "/" + obj.GetName() + "?dryRun=All&fieldManager=test",
-				header: [][2]string{{"Content-Type", "application/apply-patch+yaml"}}}
-			w.compare(t, name+" (apply)", form{request: apply, unknown: true}, obj.Object)
-		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		t.Logf("%5d %s", kinds[kind], kind)
 	}
 	run.end(t)
-	require.NotZero(t, run.count)
+}
+
+// TestCustomManifests does the same with custom objects, after it has created the definitions of their module.
+func TestCustomManifests(t *testing.T) {
+	run := manifestRun{damageRun: newDamageRun(t), kinds: map[string]int{}}
+	seen := map[string]bool{}
+	for _, module := range manifestModules {
+		objs := manifests(t, module, seen)
+		custom := run.define(t, objs)
+		if len(custom) == 0 {
+			continue
+		}
+		time.Sleep(5 * time.Second) // until kube-apiserver serves them
+		for _, obj := range objs {
+			if d, ok := custom[obj.GroupVersionKind().GroupKind()]; ok {
+				list := "/apis/" + obj.GetAPIVersion() + "/" + d.plural
+				if d.namespaced {
+					obj.SetNamespace("default")
+					list = "/apis/" + obj.GetAPIVersion() + "/namespaces/default/" + d.plural
+				}
+				run.write(t, obj, list)
+			}
+		}
+		for _, d := range custom {
+			run.remove(t, definitionPath+"/"+d.name)
+		}
+	}
+	run.end(t)
+}
+
+const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// customKind is what the path of a custom object needs of its definition.
+type customKind struct {
+	name, plural string
+	namespaced   bool
+}
+
+// manifestRun counts the objects that it compares.
+type manifestRun struct {
+	*damageRun
+	kinds map[string]int
+}
+
+// define creates the definitions among objects on both servers, each once. Those that both accept are of the kinds that it returns.
+func (m *manifestRun) define(t *testing.T, objs []*unstructured.Unstructured) map[schema.GroupKind]customKind {
+	t.Helper()
+	kinds := map[schema.GroupKind]customKind{}
+	for _, obj := range objs {
+		var d apiextensionsv1.CustomResourceDefinition
+		if obj.GetKind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &d) != nil ||
+			d.Spec.Conversion != nil && d.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
+			continue // no webhook runs
+		}
+		kind := schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
+		if _, known := kinds[kind]; known || simulatedGroup(map[string]any{"name": d.Spec.Group}) {
+			continue
+		}
+		w := whole{damageRun: m.damageRun, kind: obj.GetKind(), object: obj.Object}
+		if answer := w.compare(t, d.Name, form{request: request{method: "POST", path: definitionPath}}, obj.Object); strings.HasPrefix(answer, "201 ") {
+			kinds[kind] = customKind{d.Name, d.Spec.Names.Plural, d.Spec.Scope == apiextensionsv1.NamespaceScoped}
+		}
+	}
+	return kinds
+}
+
+// remove deletes an object from both servers, and waits until it is gone.
+func (m *manifestRun) remove(t *testing.T, path string) {
+	t.Helper()
+	for _, s := range m.servers {
+		_, _, _, err := s.send(request{method: "DELETE", path: path})
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			code, _, _, err := s.send(request{method: "GET", path: path})
+			return err == nil && code == 404
+		}, time.Minute, 10*time.Millisecond, "%s: %s", s.name, path)
+	}
+}
+
+// write compares what creates and applies of an object lead to. list is the path of its collection.
+func (m *manifestRun) write(t *testing.T, obj *unstructured.Unstructured, list string) {
+	t.Helper()
+	if ok, _ := path.Match(*only, obj.GetKind()); !ok {
+		return
+	}
+	m.kinds[obj.GetKind()]++
+	w := whole{damageRun: m.damageRun, kind: obj.GetKind(), object: obj.Object}
+	name := obj.GetAPIVersion() + " " + obj.GetKind() + " " + obj.GetName()
+	create := request{method: "POST", path: list + "?dryRun=All"}
+	w.compare(t, name, form{request: create}, obj.Object)
+	create.header = asTable
+	w.compare(t, name+" (table)", form{request: create, table: true}, obj.Object)
+	if obj.GetName() != "" {
+		apply := request{method: "PATCH", path: list + "/" + obj.GetName() + "?dryRun=All&fieldManager=test",
+			header: [][2]string{{"Content-Type", "application/apply-patch+yaml"}}}
+		w.compare(t, name+" (apply)", form{request: apply, unknown: true}, obj.Object)
+	}
+}
+
+func (m *manifestRun) end(t *testing.T) {
+	t.Helper()
+	objects := 0
+	for _, kind := range slices.Sorted(maps.Keys(m.kinds)) {
+		t.Logf("%5d %s", m.kinds[kind], kind)
+		objects += m.kinds[kind]
+	}
+	t.Logf("%d objects of %d kinds", objects, len(m.kinds))
+	m.damageRun.end(t)
+	require.NotZero(t, objects)
 }
 
 var template = regexp.MustCompile(`{{|<[a-z-]+>|HELMSUBST`)
 
 var documents = regexp.MustCompile(`(?m)^---.*$`)
 
-// manifests returns the objects of all manifests, each once. They are in the namespace default.
-func manifests(t *testing.T) (list []*unstructured.Unstructured) {
+// manifests returns the objects of the manifests of a module, each once. Templates are left out.
+func manifests(t *testing.T, module string, seen map[string]bool) (list []*unstructured.Unstructured) {
 	t.Helper()
-	seen := map[string]bool{}
-	for _, module := range manifestModules {
-		err := filepath.WalkDir(moduleDir(t, module), func(file string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Name() == "HEAD" {
-				return filepath.SkipDir // objects for tests of encodings, with a text in each field
-			}
-			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
-				return err
-			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			for _, doc := range documents.Split(string(data), -1) {
-				if template.MatchString(doc) {
-					continue
-				}
-				for _, obj := range manifestObjects(doc) {
-					text, err := json.Marshal(obj.Object)
-					require.NoError(t, err)
-					if !seen[string(text)] {
-						seen[string(text)] = true
-						list = append(list, obj)
-					}
+	err := filepath.WalkDir(moduleDir(t, module), func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "HEAD" {
+			return filepath.SkipDir // objects for tests of encodings, with a text in each field
+		}
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, doc := range documents.Split(string(data), -1) {
+			for _, obj := range manifestObjects(doc) {
+				text, err := json.Marshal(obj.Object)
+				require.NoError(t, err)
+				if !seen[string(text)] {
+					seen[string(text)] = true
+					list = append(list, obj)
 				}
 			}
-			return nil
-		})
-		require.NoError(t, err)
-	}
+		}
+		return nil
+	})
+	require.NoError(t, err)
 	return list
 }
 
-// manifestObjects returns the objects of a document, with names. Whatever is no object that volsim knows, are left out.
+// manifestObjects returns the objects of a document, with names.
 func manifestObjects(doc string) (list []*unstructured.Unstructured) {
 	converted, err := yamljson.Loose([]byte(doc))
-	if err != nil {
+	if err != nil || template.MatchString(doc) {
 		return nil
 	}
 	var object map[string]any
@@ -122,22 +218,15 @@ func manifestObjects(doc string) (list []*unstructured.Unstructured) {
 		objects = items
 	}
 	for _, item := range objects {
-		object, ok := item.(map[string]any)
-		if !ok {
+		object, _ := item.(map[string]any)
+		if _, ok := object["metadata"].(map[string]any); !ok {
 			continue
 		}
 		obj := &unstructured.Unstructured{Object: object}
-		metadata, ok := object["metadata"].(map[string]any)
-		if kind := obj.GroupVersionKind(); !ok || objkinds.Get(objkinds.Name(kind.Group, kind.Kind)) == nil {
-			continue
-		} else if objkinds.Get(objkinds.Name(kind.Group, kind.Kind)).Namespaced {
-			metadata["namespace"] = "default"
-		}
 		if obj.GetName() == "" && obj.GetGenerateName() != "" {
 			obj.SetName(obj.GetGenerateName() + "a")
 			obj.SetGenerateName("")
 		}
-		fixService(obj)
 		list = append(list, obj)
 	}
 	return list
@@ -181,8 +270,7 @@ func moduleDir(t *testing.T, module string) string {
 func comparableTable(t *testing.T, body string, ofStatus bool) string {
 	t.Helper()
 	var table metav1.Table
-	require.NoError(t, json.Unmarshal([]byte(body), &table))
-	if table.Kind != "Table" {
+	if err := json.Unmarshal([]byte(body), &table); err != nil || table.Kind != "Table" {
 		return body
 	}
 	for i := range table.ColumnDefinitions {
