@@ -28,6 +28,8 @@ func TestCustomRules(t *testing.T) {
 		{"API-570", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a"},"z":"","spec":{"x":"","y":"","kept":[{"a":1,"known":{"b":1}}],"pruned":[{"a":1}]}}`,
 			`"kept":[{"a":1,"known":{}}],"pruned":[{}]`},
 		{"API-570", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a"},"spec":{}}`, `is invalid: [spec.y: Required value, spec.x: Required value, z: Required value]`},
+		{"API-570", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a"},"z":"","spec":{"x":"","y":"","pruned":[{},{},1,{},{},{},{},{},{},{},1]}}`,
+			`is invalid: [spec.pruned[2]: Invalid value: \"integer\": spec.pruned[2] in body must be of type object: \"integer\", spec.pruned[10]: Invalid value`},
 		{"API-551", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"_"},"spec":{"x":"","y":""}}`, `valid: [metadata.name: Invalid value`},
 		{"API-551", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"generateName":"a"},"spec":{"x":"","y":""}}`, `valid: z: Required value`},
 	} {

@@ -2,6 +2,8 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,8 +29,11 @@ func orderOf(err *field.Error, at *field.Path) string {
 	if err.Type == field.ErrorTypeRequired {
 		place = place[:strings.LastIndexByte(place, '.')+1] + "\uffff"
 	}
-	return place
+	// The items of a list are in its order.
+	return index.ReplaceAllStringFunc(place, func(i string) string { return fmt.Sprintf("%10s", i) })
 }
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 // placeOf returns the path of an error about a value at a path. Some errors have the place within the value in their text only.
 func placeOf(err *field.Error, at *field.Path) string {
