@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Webhooks asks webhooks over the network. It is safe for concurrent use.
@@ -243,7 +243,7 @@ func (w *Webhooks) clientFor(c *admissionregistrationv1.WebhookClientConfig) (ta
 	switch {
 	case c.Service != nil:
 		host, service = c.Service.Name+"."+c.Service.Namespace+".svc", c.Service.Namespace+"/"+c.Service.Name
-		port := int32(definition.DefaultWebhookPort)
+		port := int32(store.DefaultWebhookPort)
 		if c.Service.Port != nil {
 			port = *c.Service.Port
 		}

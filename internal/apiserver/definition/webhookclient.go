@@ -9,6 +9,8 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 func checkWebhook(c *apiextensions.WebhookClientConfig, path *field.Path) field.ErrorList {
@@ -64,7 +66,7 @@ func CheckService(namespace, name string, port *int32, urlPath *string, path *fi
 // CheckServiceAddress validates where in a service a webhook is; nil is the default.
 func CheckServiceAddress(number *int32, urlPath *string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	port := int32(DefaultWebhookPort)
+	port := int32(store.DefaultWebhookPort)
 	if number != nil {
 		port = *number
 	}
@@ -120,6 +122,3 @@ func CheckReviewVersions(versions []string, missing string, path *field.Path) fi
 
 // ReviewVersions are the versions of reviews that the server can send to webhooks.
 var ReviewVersions = []string{"v1", "v1beta1"}
-
-// DefaultWebhookPort is the port of a service at which a webhook is.
-const DefaultWebhookPort = 443

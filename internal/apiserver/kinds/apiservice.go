@@ -3,7 +3,6 @@ package kinds
 import (
 	"maps"
 
-	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -17,7 +16,7 @@ var apiServiceRules = store.KindRules{
 			return
 		}
 		spec = maps.Clone(spec)
-		spec["service"] = withDefaults(service, map[string]any{"port": int64(definition.DefaultWebhookPort)})
+		spec["service"] = withDefaults(service, map[string]any{"port": int64(store.DefaultWebhookPort)})
 		obj.SetContent(withDefaults(obj.Content(), nil))
 		obj.Content()["spec"] = spec
 	},

@@ -58,7 +58,7 @@ func defaultedWebhook(hook map[string]any, mutating bool) map[string]any {
 	if client, ok := hook["clientConfig"].(map[string]any); ok {
 		if service, ok := client["service"].(map[string]any); ok {
 			client = maps.Clone(client)
-			client["service"] = withDefaults(service, map[string]any{"port": int64(definition.DefaultWebhookPort)})
+			client["service"] = withDefaults(service, map[string]any{"port": int64(store.DefaultWebhookPort)})
 			hook["clientConfig"] = client
 		}
 	}

@@ -122,12 +122,12 @@ func completeConversion(conversion any) any {
 		return conversion
 	}
 	service, client, webhook, fields = maps.Clone(service), maps.Clone(client), maps.Clone(webhook), maps.Clone(fields)
-	service["port"], client["service"], webhook["clientConfig"], fields["webhook"] = int64(defaultWebhookPort), service, client, webhook
+	service["port"], client["service"], webhook["clientConfig"], fields["webhook"] = int64(DefaultWebhookPort), service, client, webhook
 	return fields
 }
 
-// defaultWebhookPort is the port of a service at which a webhook is.
-const defaultWebhookPort = 443
+// DefaultWebhookPort is the port of a service at which a webhook is.
+const DefaultWebhookPort = 443
 
 func definitionCondition(name, reason, message string, now metav1.Time) map[string]any {
 	return map[string]any{
