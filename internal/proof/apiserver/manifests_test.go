@@ -70,7 +70,9 @@ func TestCustomManifests(t *testing.T) {
 		if len(custom) == 0 {
 			continue
 		}
-		time.Sleep(5 * time.Second) // until kube-apiserver serves them
+		for _, d := range custom {
+			run.await(t, d.served, 200)
+		}
 		for _, obj := range objs {
 			if d, ok := custom[obj.GroupVersionKind().GroupKind()]; ok {
 				list := "/apis/" + obj.GetAPIVersion() + "/" + d.plural
@@ -90,10 +92,10 @@ func TestCustomManifests(t *testing.T) {
 
 const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// customKind is what the path of a custom object needs of its definition.
+// customKind is what the path of a custom object needs of its definition. served is that of all objects in one of the versions.
 type customKind struct {
-	name, plural string
-	namespaced   bool
+	name, plural, served string
+	namespaced           bool
 }
 
 // manifestRun counts the objects that it compares.
@@ -118,7 +120,10 @@ func (m *manifestRun) define(t *testing.T, objs []*unstructured.Unstructured) ma
 		}
 		w := whole{damageRun: m.damageRun, kind: obj.GetKind(), object: obj.Object}
 		if answer := w.compare(t, d.Name, form{request: request{method: "POST", path: definitionPath}}, obj.Object); strings.HasPrefix(answer, "201 ") {
-			kinds[kind] = customKind{d.Name, d.Spec.Names.Plural, d.Spec.Scope == apiextensionsv1.NamespaceScoped}
+			served := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
+			require.GreaterOrEqual(t, served, 0, "%s serves no version", d.Name)
+			kinds[kind] = customKind{d.Name, d.Spec.Names.Plural, "/apis/" + d.Spec.Group + "/" + d.Spec.Versions[served].Name + "/" + d.Spec.Names.Plural,
+				d.Spec.Scope == apiextensionsv1.NamespaceScoped}
 		}
 	}
 	return kinds
@@ -130,10 +135,18 @@ func (m *manifestRun) remove(t *testing.T, path string) {
 	for _, s := range m.servers {
 		_, _, _, err := s.send(request{method: "DELETE", path: path})
 		require.NoError(t, err)
+	}
+	m.await(t, path, 404)
+}
+
+// await waits until both servers answer a read with a code.
+func (m *manifestRun) await(t *testing.T, path string, want int) {
+	t.Helper()
+	for _, s := range m.servers {
 		require.Eventually(t, func() bool {
 			code, _, _, err := s.send(request{method: "GET", path: path})
-			return err == nil && code == 404
-		}, time.Minute, 10*time.Millisecond, "%s: %s", s.name, path)
+			return err == nil && code == want
+		}, time.Minute, 10*time.Millisecond, "%s: %s: %d", s.name, path, want)
 	}
 }
 
