@@ -31,12 +31,19 @@ func TestCustomRules(t *testing.T) {
 		{"API-570", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a"},"z":"","spec":{"x":"","y":"","pruned":[{},{},1,{},{},{},{},{},{},{},1]}}`,
 			`is invalid: [spec.pruned[2]: Invalid value: \"integer\": spec.pruned[2] in body must be of type object: \"integer\", spec.pruned[10]: Invalid value`},
 		{"API-551", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"_"},"spec":{"x":"","y":""}}`, `valid: [metadata.name: Invalid value`},
+		{"API-551", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u","controller":true},` +
+			`{"apiVersion":"v1","kind":"Node","name":"n","uid":"u","controller":true}]},"z":"","spec":{"x":"","y":""}}`, `"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u","controller":true}],`},
 		{"API-551", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"generateName":"a"},"spec":{"x":"","y":""}}`, `valid: z: Required value`},
 	} {
 		resp, got := f.request("POST "+path+"?dryRun=All", row.body)
 		require.Contains(t, got, row.want, row.rule)
 		require.Contains(t, resp.Header.Values("Warning"), `299 - "example.com/v1beta1 A is deprecated; use example.com/v1 A"`, "API-336")
 	}
+	var stored metav1.PartialObjectMetadata
+	require.NoError(t, json.Unmarshal([]byte(f.must("POST "+path, `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a"},"z":"","spec":{"x":"","y":""}}`)), &stored))
+	_, got := f.request("PUT "+path+"/a", `{"apiVersion":"example.com/v1beta1","kind":"A","metadata":{"name":"a","resourceVersion":"`+stored.ResourceVersion+`","labels":{"_":""}},"spec":{"x":"","y":""}}`)
+	require.Contains(t, got, `valid: [metadata.labels: Invalid value: \"_\"`, "API-551")
+	require.Contains(t, got, `z: Required value]`, "API-551")
 	var table metav1.Table
 	require.NoError(t, json.Unmarshal([]byte(f.must("GET /apis/example.com/v1/as", "", asTable)), &table))
 	require.Equal(t, "date", table.ColumnDefinitions[1].Type, "API-568")

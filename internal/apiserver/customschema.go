@@ -254,8 +254,8 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 		written.SetContent(withField(written.Content(), previous.Content(), "status"))
 	}
 	errs := v.validate(written, r.subresource)
-	if old == nil {
-		errs = append(s.store.MetadataErrors(r.resource.kind, obj), errs...)
+	if r.subresource != string(api.Status) {
+		errs = append(s.store.MetadataErrors(r.resource.kind, obj, old), errs...)
 	}
 	var embedded field.ErrorList
 	if r.subresource != string(api.Status) {

@@ -91,17 +91,22 @@ func (s *Store) CustomKinds() []*objkinds.Kind {
 	return kinds
 }
 
-// MetadataErrors returns what is wrong with the metadata of a new object of a custom kind. Its name may be generated later.
-func (s *Store) MetadataErrors(kind api.Kind, obj api.Object) field.ErrorList {
+// MetadataErrors returns what is wrong with the metadata of an object of a custom kind, whose name may be generated later. old is nil for a new one.
+func (s *Store) MetadataErrors(kind api.Kind, obj, old api.Object) field.ErrorList {
 	t, err := s.Other(kind)
 	if err != nil {
 		return nil // there is no such kind any more
 	}
-	meta := *metaOf(obj)
+	meta, r := *metaOf(obj), t.(*table[*plain.Object]).resource
+	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
+	if old != nil {
+		carryOver(&meta, metaOf(old))
+		return validateMetaUpdate(&meta, metaOf(old), r, false, nil)
+	}
 	if meta.Name == "" && meta.GenerateName != "" {
 		meta.Name = generateName(meta.GenerateName, 0, 0)
 	}
-	return validateMetaCreate(&meta, t.(*table[*plain.Object]).resource)
+	return validateMetaCreate(&meta, r)
 }
 
 // Other returns the table of a kind that is not simulated. It is an error if the kind is simulated, or if the server does not know it.
