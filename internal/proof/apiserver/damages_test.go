@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -86,7 +87,7 @@ type form struct {
 	versioned bool                            // they name the version of the stored object
 	anyPart   bool                            // the status, too, is damaged
 	table     bool                            // the answers are Tables
-	unknown   bool                            // the object may have unknown fields, and what kube-apiserver says then is random (API-567)
+	random    bool                            // kube-apiserver may list errors in random order (API-567, API-570)
 }
 
 // ofStatus reports whether the requests write the status.
@@ -214,8 +215,8 @@ func (w *whole) compare(t *testing.T, name string, f form, object map[string]any
 		if f.table {
 			body = comparableTable(t, body, f.ofStatus())
 		}
-		if f.unknown {
-			body = unknownField.ReplaceAllString(body, "${1}an unknown field")
+		if f.random {
+			body = inOrder(body)
 		}
 		answers[i] = comparableAnswer(w.kind, answerText(code, header, body), f.ofStatus())
 	}
@@ -228,6 +229,21 @@ func (w *whole) compare(t *testing.T, name string, f form, object map[string]any
 }
 
 var unknownField = regexp.MustCompile(`(failed to create typed patch object \([^)]*\): )(?:[^"\\]|\\.)*field not declared in schema(?:[^"\\]|\\.)*`)
+
+// inOrder sorts the causes of an answer, and removes their list from its text. Of the errors about an apply with unknown fields only that remains.
+func inOrder(body string) string {
+	body = unknownField.ReplaceAllString(body, "${1}an unknown field")
+	var status metav1.Status
+	if json.Unmarshal([]byte(body), &status) != nil || status.Kind != "Status" || status.Details == nil || len(status.Details.Causes) < 2 {
+		return body
+	}
+	status.Message, _, _ = strings.Cut(status.Message, " is invalid: ")
+	slices.SortFunc(status.Details.Causes, func(a, b metav1.StatusCause) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
+	})
+	out, _ := json.Marshal(status) // it was decoded from JSON
+	return string(out)
+}
 
 func (w *whole) end(t *testing.T) {
 	t.Helper()
