@@ -17,8 +17,9 @@ var apiServiceRules = store.KindRules{
 		}
 		spec = maps.Clone(spec)
 		spec["service"] = withDefaults(service, map[string]any{"port": int64(store.DefaultWebhookPort)})
-		obj.SetContent(withDefaults(obj.Content(), nil))
-		obj.Content()["spec"] = spec
+		content := maps.Clone(obj.Content())
+		content["spec"] = spec
+		obj.SetContent(content)
 	},
 	PrepareCreate: func(obj *plain.Object) {
 		obj.SetContent(withDefaults(obj.Content(), map[string]any{"status": map[string]any{}}))

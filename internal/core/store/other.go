@@ -97,7 +97,7 @@ func (s *Store) MetadataErrors(kind api.Kind, obj, old api.Object) field.ErrorLi
 	if err != nil {
 		return nil // there is no such kind any more
 	}
-	meta, r := *metaOf(obj), t.(*table[*plain.Object]).resource
+	meta, r := *metaOf(obj), own(t).resource
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	if old != nil {
 		carryOver(&meta, metaOf(old))

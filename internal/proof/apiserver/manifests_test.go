@@ -92,7 +92,7 @@ func TestCustomManifests(t *testing.T) {
 
 const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// customKind is what the path of a custom object needs of its definition. served is that of all objects in one of the versions.
+// customKind is a custom kind that both servers serve. served is the path of its objects in one of its versions.
 type customKind struct {
 	name, plural, served string
 	namespaced           bool

@@ -60,7 +60,7 @@ var roleColumn = field("Role", "The role that is granted", func(c map[string]any
 	return text(c, "roleRef", "kind") + "/" + text(c, "roleRef", "name")
 })
 
-// createdColumn is that of kinds without columns of their own, in the registry of which nobody has made any.
+// createdColumn is the second column of kinds that have no columns of their own in Kubernetes.
 var createdColumn = Column{
 	Name: "Created At", Type: "date", Field: metav1.ObjectMeta{}, FieldName: "creationTimestamp",
 	Cell: func(obj api.Object, _ time.Time) any { return obj.GetCreationTimestamp().UTC().Format(time.RFC3339) },
@@ -296,19 +296,14 @@ func orElse(text, missing string) string {
 
 // externalAddresses lists the addresses of a Service outside the cluster.
 func externalAddresses(c map[string]any) string {
-	external, balanced := elements(at(c, "spec", "externalIPs")), ""
+	external := elements(at(c, "spec", "externalIPs"))
 	switch text(c, "spec", "type") {
 	case "ExternalName":
 		return text(c, "spec", "externalName")
 	case "LoadBalancer":
-		if balanced = ingressPoints(c); external == "" {
-			return orElse(balanced, "<pending>")
-		}
+		return orElse(strings.Trim(ingressPoints(c)+","+external, ","), "<pending>")
 	}
-	if balanced != "" && external != "" {
-		balanced += ","
-	}
-	return orElse(balanced+external, "<none>")
+	return orElse(external, "<none>")
 }
 
 // ingressPoints lists the addresses of a load balancer, each once and in order.
