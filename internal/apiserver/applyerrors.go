@@ -21,7 +21,7 @@ const (
 // inOrder returns the error of an apply in an order of its own (API-567). structured-merge-diff visits the fields of the configuration in the order
 // of a Go map, stops at the first one that is unknown, and lists errors as it finds them. sample is an object of the kind.
 func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Object, configuration *unstructured.Unstructured) error {
-	if err == nil || !strings.HasPrefix(err.Error(), wrongConfiguration) {
+	if !strings.HasPrefix(err.Error(), wrongConfiguration) {
 		return err
 	}
 	head, details, _ := strings.Cut(err.Error(), "): ")
@@ -34,9 +34,13 @@ func inOrder(err error, converter managedfields.TypeConverter, sample runtime.Ob
 	if convertErr != nil {
 		return err
 	}
-	if lines := (unknownFields{typed.Schema()}).in(configuration.Object, typed.TypeRef(), nil); len(lines) == 1 {
+	lines := unknownFields{typed.Schema()}.in(configuration.Object, typed.TypeRef(), nil)
+	switch len(lines) {
+	case 0:
+		return err
+	case 1:
 		details = lines[0]
-	} else {
+	default:
 		details = "errors:\n  " + strings.Join(lines, "\n  ")
 	}
 	return errors.New(head + "): " + details)

@@ -129,6 +129,16 @@ func TestKindRules(t *testing.T) {
 		{"API-569", podPath, `{"metadata":{"name":"a","annotations":{"seccomp.security.alpha.kubernetes.io/pod":"docker/default"}},` +
 			`"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}},"containers":[{"name":"a","image":"b"}]}}`,
 			`422 spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field must match`},
+		{"API-569", deploymentPath, `{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"},` +
+			`"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"localhost/p"}},"spec":{"containers":[{"name":"a","image":"b",` +
+			`"securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"q"}}}]}}}}`,
+			`422 spec.template.spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field must match`},
+		{"API-305", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"as.example.com","generateName":"as"},"spec":{"group":"example.com","scope":"Cluster",` +
+			`"names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`,
+			`422 metadata.generateName: Invalid value: "as": must be spec.names.plural`},
+		{"API-356", podPath, `{"metadata":{"name":"a"},"spec":{"securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"` + strings.Repeat("p", 4096) + `"}},` +
+			`"containers":[{"name":"a","image":"b"}]}}`, `422 spec.securityContext.appArmorProfile.localhostProfile: Too long: may not be more than 4095 bytes`},
+		{"API-564", podPath, strings.Replace(armored("unconfined", `{}`), `"securityContext":{}`, `"os":{"name":"windows"}`, 1), `201 "image":"b","resources":{},"terminationMessagePath"`},
 		{"API-565", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", `{"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}}`,
 			`201 "exactly":{"deviceClassName":"c","allocationMode":"ExactCount","count":1}`},
 		{"API-565", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
@@ -195,6 +205,7 @@ func TestKindRulesOfUpdates(t *testing.T) {
 	for _, row := range []struct{ rule, path, before, after, want string }{
 		{"API-558", classPath, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/c"}}`, `{"metadata":{"name":"a"},"spec":{"controller":"a.b/d"}}`,
 			`422 spec.controller: Invalid value: "a.b/d": field is immutable`},
+		{"API-001", configPath, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","selfLink":"/a","labels":{"b":"c"}}}`, `200 "namespace":"default","uid":`},
 		{"API-569", podPath, armored("unconfined", `{}`), plainPod,
 			`422 metadata.annotations[container.apparmor.security.beta.kubernetes.io/a]: Forbidden: may not remove or update AppArmor annotations`},
 		{"API-563", rangePath, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8"]}}`, `{"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.0/8","fd00::/112"]}}`, `200 "cidrs":["10.0.0.0/8","fd00::/112"]`},
