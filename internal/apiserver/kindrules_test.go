@@ -12,23 +12,24 @@ import (
 
 // The collections of kinds with rows here.
 const (
-	budgetPath     = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-	configPath     = "/api/v1/namespaces/default/configmaps"
-	corePath       = "/api/v1/namespaces/default/"
-	coreEventPath  = "/api/v1/namespaces/default/events"
-	deploymentPath = "/apis/apps/v1/namespaces/default/deployments"
-	eventPath      = "/apis/events.k8s.io/v1/namespaces/default/events"
-	ingressPath    = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
-	classPath      = "/apis/networking.k8s.io/v1/ingressclasses"
-	networkPath    = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
-	endpointsPath  = "/api/v1/namespaces/default/endpoints"
-	slicePath      = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
-	addressPath    = "/apis/networking.k8s.io/v1/ipaddresses"
-	rangePath      = "/apis/networking.k8s.io/v1/servicecidrs"
-	leasePath      = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-	revisionPath   = "/apis/apps/v1/namespaces/default/controllerrevisions"
-	scalerPath     = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
-	setPath        = "/apis/apps/v1/namespaces/default/statefulsets"
+	budgetPath       = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+	configPath       = "/api/v1/namespaces/default/configmaps"
+	corePath         = "/api/v1/namespaces/default/"
+	coreEventPath    = "/api/v1/namespaces/default/events"
+	deploymentPath   = "/apis/apps/v1/namespaces/default/deployments"
+	eventPath        = "/apis/events.k8s.io/v1/namespaces/default/events"
+	ingressPath      = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+	classPath        = "/apis/networking.k8s.io/v1/ingressclasses"
+	networkPath      = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+	endpointsPath    = "/api/v1/namespaces/default/endpoints"
+	slicePath        = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+	addressPath      = "/apis/networking.k8s.io/v1/ipaddresses"
+	rangePath        = "/apis/networking.k8s.io/v1/servicecidrs"
+	leasePath        = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+	registrationPath = "/apis/apiregistration.k8s.io/v1/apiservices"
+	revisionPath     = "/apis/apps/v1/namespaces/default/controllerrevisions"
+	scalerPath       = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+	setPath          = "/apis/apps/v1/namespaces/default/statefulsets"
 )
 
 // Objects that get a status. That of a Service is written for a load balancer.
@@ -68,6 +69,11 @@ func ingress(host, path string) string {
 		rule = host
 	}
 	return `{"metadata":{"name":"a"},"spec":{"rules":[{` + rule + `}]}}`
+}
+
+// registration returns an APIService.
+func registration(name, spec string) string {
+	return `{"metadata":{"name":"` + name + `"},"spec":{"groupPriorityMinimum":1,"versionPriority":1,` + spec + `}}`
 }
 
 func deployment(selector, template string) string {
@@ -144,8 +150,18 @@ func TestKindRules(t *testing.T) {
 		{"API-565", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
 			`{"metadata":{"name":"a"},"spec":{"spec":{"devices":{"requests":[{"name":"r","firstAvailable":[{"name":"s","deviceClassName":"c","allocationMode":"All"}]}]}}}}`,
 			`201 "firstAvailable":[{"name":"s","deviceClassName":"c","allocationMode":"All"}]`},
-		{"API-566", "/apis/apiregistration.k8s.io/v1/apiservices", `{"metadata":{"name":"v1.a.b"},"spec":{"group":"a.b","version":"v1","service":{"namespace":"n","name":"s"}}}`,
-			`201 "service":{"name":"s","namespace":"n","port":443},"version":"v1"},"status":{}}`},
+		{"API-566", registrationPath, registration("v1.a.b", `"group":"a.b","version":"v1","service":{"namespace":"n","name":"s"}`),
+			`201 "service":{"namespace":"n","name":"s","port":443},"group":"a.b","version":"v1","groupPriorityMinimum":1,"versionPriority":1},"status":{}}`},
+		{"API-566", registrationPath, registration("v1.a.b", `"group":"a.b","version":"v1"`), `201 "status":{"conditions":[{"type":"Available","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Local","message":"Local APIServices are always available"}]}}`},
+		{"API-566", registrationPath, registration("v1.a", `"group":"a.b","version":"v1"`),
+			"422 metadata.name: Invalid value: \"v1.a\": must be `spec.version+\".\"+spec.group`: \"v1.a.b\""},
+		{"API-566", registrationPath, registration("v2.", `"version":"v2"`), `422 spec.group: Required value: only v1 may have an empty group`},
+		{"API-566", registrationPath, `{"metadata":{"name":"v1.a"},"spec":{"group":"a","version":"v1","groupPriorityMinimum":20001,"insecureSkipTLSVerify":true,"caBundle":"eA=="}}`,
+			`422 [spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000, spec.versionPriority: Invalid value: 0: must be positive and less than 1000, ` +
+				`spec.caBundle: Invalid value: "1 bytes": local APIServices may not have a caBundle, spec.insecureSkipTLSVerify: Invalid value: true: local APIServices may not have`},
+		{"API-566", registrationPath, registration("v1.a", `"group":"a","version":"v1","insecureSkipTLSVerify":true,"caBundle":"eA==","service":{"port":70000}`),
+			`422 [spec.service.namespace: Required value, spec.service.name: Required value, spec.service.port: Invalid value: 70000: port is not valid: must be between 1 and 65535, inclusive, ` +
+				`spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present]`},
 		{"API-001", configPath, `{"metadata":{"name":"a","selfLink":"/a"}}`, `201 "metadata":{"name":"a","namespace":"default","uid":`},
 		{"API-350", servicePath, `{"metadata":{"name":"a"},"spec":{"externalIPs":["010.0.0.1"],"ports":[{"port":80}]}}`, `422 spec.externalIPs[0]: Invalid value: "010.0.0.1": must not have leading 0s`},
 		{"WORK-021", deploymentPath, deployment(`{"matchLabels":{"a":"-1"}}`, `{"labels":{"a":"-1"}}`),

@@ -140,8 +140,8 @@ func wantsPretty(req *http.Request) bool {
 	return false
 }
 
-// convertibleReview is convertibleObject for reviews, which have no Table (API-440).
-func convertibleReview(as schema.GroupVersionKind) bool {
+// convertibleToMetadata is convertibleObject for what has no Table.
+func convertibleToMetadata(as schema.GroupVersionKind) bool {
 	return as.Kind != "Table" && convertibleObject(as)
 }
 

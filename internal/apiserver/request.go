@@ -25,6 +25,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 )
 
 // Verbs of requests.
@@ -165,8 +166,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	r.actor = s.cfg.Actor(req, r.manager)
 	var err error
 	convertible := convertibleObject
-	if r.resource.review {
-		convertible = convertibleReview
+	// API-440, API-566: what has no Table.
+	if r.resource.review || r.resource.kind == kinds.APIService && r.subresource == string(api.Status) {
+		convertible = convertibleToMetadata
 	}
 	if r.format, err = negotiate(req, convertible); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 // The kinds that the API server itself knows.
 const (
+	APIService              api.Kind = "APIService.apiregistration.k8s.io"
 	Autoscaler              api.Kind = "HorizontalPodAutoscaler.autoscaling"
 	FlowSchema              api.Kind = "FlowSchema.flowcontrol.apiserver.k8s.io"
 	PriorityLevel           api.Kind = "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io"
@@ -28,7 +29,7 @@ var Rules = map[api.Kind]store.KindRules{
 	"ConfigMap":                                    configMapRules,
 	"Secret":                                       secretRules,
 	"ControllerRevision.apps":                      revisionRules,
-	"APIService.apiregistration.k8s.io":            apiServiceRules,
+	APIService:                                     apiServiceRules,
 	"IPAddress.networking.k8s.io":                  ipAddressRules,
 	"ResourceClaim.resource.k8s.io":                deviceClaimRules,
 	"ResourceClaimTemplate.resource.k8s.io":        deviceTemplateRules,

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	apiregistrationv1 "github.com/volsim/volsim/internal/core/apiregistration/v1"
 )
 
 // object is a JSON object. Its keys are encoded in the order of their names.
@@ -22,8 +24,13 @@ type Schemas map[string]any
 // RefTo returns a reference to the schema of that name.
 func RefTo(name string) map[string]any { return object{"$ref": "#/components/schemas/" + name} }
 
+var registration = reflect.TypeFor[apiregistrationv1.APIService]()
+
 // Name returns the name of the schema of a Go type: io.k8s.api.core.v1.Pod for example.
 func Name(t reflect.Type) string {
+	if t.PkgPath() == registration.PkgPath() {
+		return "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1." + t.Name()
+	}
 	domain, path, _ := strings.Cut(t.PkgPath(), "/")
 	parts := strings.Split(domain, ".")
 	slices.Reverse(parts)

@@ -27,6 +27,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	apiregistrationv1 "github.com/volsim/volsim/internal/core/apiregistration/v1"
 )
 
 // Scheme returns the scheme with all kinds. Callers must not change it.
@@ -37,7 +39,7 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 		batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
 		resourcev1.AddToScheme, schedulingv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
-		autoscalingv1.AddToScheme,
+		autoscalingv1.AddToScheme, apiregistrationv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err) // the groups have disjoint types

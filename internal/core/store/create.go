@@ -191,7 +191,11 @@ func (t *table[T]) createNamed(obj T, version string, opts CreateOptions) (store
 
 // validateNew validates a new object.
 func (t *table[T]) validateNew(obj T) field.ErrorList {
-	errs := validateMetaCreate(metaOf(obj), t.resource)
+	var errs field.ErrorList
+	if t.strategy.ValidateName != nil {
+		errs = t.strategy.ValidateName(obj)
+	}
+	errs = append(errs, validateMetaCreate(metaOf(obj), t.resource)...)
 	if t.strategy.ValidateCreate == nil {
 		return errs
 	}

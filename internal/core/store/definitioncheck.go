@@ -47,12 +47,10 @@ func (s *Store) warnOfDefinition(obj, old api.Object) {
 	}
 }
 
-// checkName requires that a name of a definition, if it is set, is the only one that it can have (API-305).
-func (d definition) checkName(name, metaField string) field.ErrorList {
-	if name == "" || name == d.Spec.Names.Plural+"."+d.Spec.Group {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(strategy.MetaPath(metaField), name, `must be spec.names.plural+"."+spec.group`)}
+// validateDefinitionName requires that a name of a definition, if it is set, is the only one that it can have (API-305).
+func validateDefinitionName(obj *plain.Object) field.ErrorList {
+	names := readDefinition(obj).Spec
+	return strategy.RequireName(&obj.ObjectMeta, names.Names.Plural+"."+names.Group, `must be spec.names.plural+"."+spec.group`)
 }
 
 // validateDefinition validates the fields of a CustomResourceDefinition that define its kind (API-305), and those that others know about. old is nil
@@ -64,10 +62,6 @@ func (s *Store) validateDefinition(obj, old *plain.Object) field.ErrorList {
 		others = check(obj, old)
 	}
 	var errs field.ErrorList
-	if old == nil {
-		errs = append(errs, d.checkName(obj.GenerateName, "generateName")...)
-		errs = append(errs, d.checkName(obj.Name, "name")...)
-	}
 	switch {
 	case d.Spec.Group == "":
 		errs = append(errs, field.Required(spec.Child("group"), ""))

@@ -229,6 +229,7 @@ func keepStoredVersions(obj *plain.Object) {
 
 // definitionStrategy adds the rules of CustomResourceDefinitions to those of any object.
 func definitionStrategy(s *Store, rules strategy.Of[*plain.Object]) strategy.Of[*plain.Object] {
+	rules.ValidateName = validateDefinitionName
 	rules.ValidateCreate = func(obj *plain.Object) field.ErrorList { return s.validateDefinition(obj, nil) }
 	rules.ValidateUpdate = func(obj, old *plain.Object) field.ErrorList { return s.validateDefinition(obj, old) }
 	rules.Defaults = completeDefinition

@@ -20,6 +20,8 @@ type KindRules struct {
 	PrepareUpdate func(obj, old *plain.Object)
 	// PrepareStatus completes an update of the status.
 	PrepareStatus func(obj, old *plain.Object, now metav1.Time)
+	// CheckName returns what is wrong with the name of a new object besides its form. It comes before all other errors.
+	CheckName func(obj *plain.Object) field.ErrorList
 	// Check returns what is wrong with an object. It is called for new objects and for updates; old is nil for a new one.
 	Check func(obj, old *plain.Object) field.ErrorList
 	// CheckStatus does the same for updates of the status.
@@ -45,6 +47,7 @@ func (r KindRules) add(s strategy.Of[*plain.Object]) strategy.Of[*plain.Object] 
 	if r.Default != nil {
 		s.Defaults = r.Default
 	}
+	s.ValidateName = r.CheckName
 	if r.Check != nil {
 		s.ValidateCreate = func(obj *plain.Object) field.ErrorList { return r.Check(obj, nil) }
 		known := s.ValidateUpdate

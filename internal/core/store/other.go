@@ -248,7 +248,7 @@ func otherResource(kind *objkinds.Kind) resource {
 		r.anyFinalizers = kind.Custom
 	}
 	switch {
-	case kind.Group == "rbac.authorization.k8s.io":
+	case kind.Group == "rbac.authorization.k8s.io", r.kind == "APIService.apiregistration.k8s.io":
 		r.names = segmentNames
 	case r.kind == "IPAddress.networking.k8s.io":
 		r.names = addressNames

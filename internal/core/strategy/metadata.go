@@ -84,6 +84,16 @@ func ValidateAnnotations(annotations map[string]string, at *field.Path) field.Er
 // MetaPath is the path of a field of the metadata.
 func MetaPath(child string) *field.Path { return field.NewPath("metadata", child) }
 
+// RequireName requires that the names in the metadata of a new object that are set are the only one that it can have; otherwise says that.
+func RequireName(meta *metav1.ObjectMeta, name, otherwise string) (errs field.ErrorList) {
+	for _, f := range []struct{ field, value string }{{"generateName", meta.GenerateName}, {"name", meta.Name}} {
+		if f.value != "" && f.value != name {
+			errs = append(errs, field.Invalid(MetaPath(f.field), f.value, otherwise))
+		}
+	}
+	return errs
+}
+
 // AppendInvalid adds one error for every message.
 func AppendInvalid(errs field.ErrorList, at *field.Path, value any, messages []string) field.ErrorList {
 	for _, message := range messages {

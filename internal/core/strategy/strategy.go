@@ -54,6 +54,8 @@ type Of[T api.Object] struct {
 	// PrepareStatus does the same for the status subresource (API-240 and following).
 	PrepareStatus func(obj, old T, now metav1.Time)
 
+	// ValidateName returns what is wrong with the name of a new object besides its form. It comes before all other errors.
+	ValidateName func(obj T) field.ErrorList
 	// These validate the fields of their kind. The store validates metadata (API-032 to API-042), except for annotations with a
 	// meaning. ValidateUpdate repeats the validation of a new object as far as upstream does.
 	ValidateCreate func(obj T) field.ErrorList

@@ -396,7 +396,7 @@ func wholeObjects(t *testing.T) (list []*unstructured.Unstructured) {
 		obj := &unstructured.Unstructured{}
 		require.NoError(t, obj.UnmarshalJSON(converted), text)
 		switch obj.GetKind() {
-		case "CustomResourceDefinition", "IPAddress": // their names are no prefixes
+		case "APIService", "CustomResourceDefinition", "IPAddress": // their names are no prefixes
 		default:
 			obj.SetGenerateName("whole-")
 		}

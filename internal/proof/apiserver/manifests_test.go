@@ -45,8 +45,8 @@ func TestManifests(t *testing.T) {
 	for _, module := range manifestModules {
 		for _, obj := range manifests(t, module, seen) {
 			kind := objkinds.Get(objkinds.Name(obj.GroupVersionKind().Group, obj.GetKind()))
-			// Only one of the servers has some objects, the schema of others (API-566), or the fields that kube-apiserver owns.
-			if kind == nil || simulatedGroup(map[string]any{"name": kind.Group}) || kind.Kind == "APIService" ||
+			// Only one of the servers has some objects, or the fields that kube-apiserver owns.
+			if kind == nil || simulatedGroup(map[string]any{"name": kind.Group}) ||
 				kind.Kind == "Service" && obj.GetName() == "kubernetes" || kind.Kind == "Namespace" && obj.GetName() == "default" {
 				continue
 			}
