@@ -287,6 +287,41 @@ func TestCustomScale(t *testing.T) {
 		`the object has been modified; please apply your changes to the latest version and try again`)
 }
 
+// TestCustomMethods: methods and media types of requests for custom objects.
+func TestCustomMethods(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	f.must("POST "+definitions, definitionOf(version("v1", true, anything, `"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n"}}`)))
+	f.must("POST "+widgetList, widget("w", "", `"spec":{"n":1}`))
+	const one, types = widgetList + "/w", "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+	const scale = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w"},"spec":{"replicas":2}}`
+	for _, row := range []struct {
+		rule, line, body, header string
+		code                     int
+		want                     string
+	}{
+		{"API-571", "HEAD " + one, "", "", 200, ""},
+		{"API-571", "HEAD " + widgetList, "", "", 200, ""},
+		{"API-571", "POST " + one + "?dryRun=All", widget("other", "", ""), "", 201, `"name":"other"`},
+		{"API-571", "PUT " + widgetList, "{}", "", 400, `"message":"name must be provided"`},
+		{"API-571", "OPTIONS " + one, "", "", 405, ` is not supported on resources of kind \"widgets.example.com\"`},
+		{"API-571", "DELETE " + one + "/scale", "", "", 405, `delete is not supported on resources of kind \"widgets.example.com\"`},
+		{"API-571", "GET " + one + "/nope", "", "", 404, `widgets.example.com \"w\" not found`},
+		{"API-571", "GET " + one, "", "Accept: application/cbor", 406, "only the following media types are accepted: application/json,"},
+		{"API-571", "PATCH " + one, "{}", "Content-Type: application/strategic-merge-patch+json", 415, "accepted media types include: " + types},
+		{"API-571", "PATCH " + one + "/scale", "{}", "Content-Type: application/strategic-merge-patch+json", 415, "accepted media types include: " + types},
+		{"API-572", "PATCH " + one + "/scale?fieldManager=a&force=true", scale, applyPatch, 500, "failed to convert new object (/w; autoscaling/v1, Kind=Scale) to proper version"},
+		{"API-572", "PUT " + one + "/scale", strings.Replace(scale, "2}", "-1}", 1), "", 422, ".spec.n: Invalid value: -1: should be a non-negative integer"},
+	} {
+		var headers []string
+		if row.header != "" {
+			headers = append(headers, row.header)
+		}
+		resp, got := f.request(row.line, row.body, headers...)
+		require.Equal(t, row.code, resp.StatusCode, "%s: %s: %s", row.rule, row.line, got)
+		require.Contains(t, got, row.want, "%s: %s", row.rule, row.line)
+	}
+}
+
 // TestCustomStatus: statuses are validated by themselves, and nulls of maps are dropped.
 func TestCustomStatus(t *testing.T) {
 	f := newFixture(t)

@@ -123,6 +123,29 @@ func causes(status *metav1.Status) []metav1.StatusCause {
 	return status.Details.Causes
 }
 
+// TestScaledUnowned: who scales an object whose replicas nobody owns does not own them, so a later apply has no conflict (API-572).
+func TestScaledUnowned(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	const spec = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + containers + `}`
+	apply := func(spec string) string {
+		return f.must("PATCH "+deploymentPath+"/d?fieldManager=owner", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{`+spec+`}}`, applyPatch)
+	}
+	apply(spec)
+	for i, scale := range []func(){
+		func() { f.must("PUT "+deploymentPath+"/d/scale", `{"metadata":{"name":"d"},"spec":{"replicas":3}}`) },
+		func() { f.must("PATCH "+deploymentPath+"/d/scale", `{"spec":{"replicas":4}}`, mergePatch) },
+	} {
+		scale()
+		got := f.must("GET "+deploymentPath+"/d", "")
+		require.Contains(t, got, fmt.Sprintf(`"replicas":%d`, 3+i))
+		require.NotContains(t, got, `"subresource":"scale"`, "API-572")
+	}
+	require.Contains(t, apply(`"replicas":1,`+spec), `"replicas":1`, "API-572")
+	f.must("PUT "+deploymentPath+"/d/scale", `{"metadata":{"name":"d"},"spec":{"replicas":3}}`)
+	require.Contains(t, f.must("GET "+deploymentPath+"/d", ""),
+		`{"manager":"test","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}`, "API-572")
+}
+
 // TestScaledBy: the manager that scales an object has no time, as on kube-apiserver (internal/proof/apiserver).
 func TestScaledBy(t *testing.T) {
 	f := newFixtureWith(t, apiserver.Config{})

@@ -120,7 +120,11 @@ func negotiate(req *http.Request, convertible func(schema.GroupVersionKind) bool
 		return f, serverError(http.StatusNotAcceptable,
 			"406: Not Acceptable\n\nAvailable representations: "+strings.Join(bodyTypes[:], ", "))
 	}
-	return f, mediaError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return f, errAccept()
+}
+
+func errAccept() error {
+	return mediaError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+strings.Join(bodyTypes, ", "))
 }
 

@@ -41,7 +41,7 @@ var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, ty
 func (s *Server) patch(r *request) ([]byte, int, error) {
 	patchType := patchTypeOf(r)
 	if !s.accepts(r.resource, patchType) {
-		return nil, 0, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
+		return nil, 0, r.resource.errPatchType()
 	}
 	var opts metav1.PatchOptions
 	validate := func(opts *metav1.PatchOptions) fieldErrors {
@@ -80,6 +80,15 @@ func (s *Server) accepts(r *resource, patchType types.PatchType) bool {
 		return s.fields != nil
 	}
 	return slices.Contains(patchTypes, patchType)
+}
+
+// errPatchType is the error for a patch of a type that a resource does not accept.
+func (r *resource) errPatchType() error {
+	if r.custom {
+		// API-571
+		return errMediaType([]string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)})
+	}
+	return serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 }
 
 // patch is a patch of one object.

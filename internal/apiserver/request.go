@@ -171,6 +171,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 		convertible = convertibleToMetadata
 	}
 	if r.format, err = negotiate(req, convertible); err != nil {
+		if res.custom {
+			err = errAccept() // API-571
+		}
 		return nil, err
 	}
 	if r.verb == verbList || r.verb == verbWatch || r.verb == verbDeleteCollection {
@@ -206,6 +209,9 @@ func (r *request) decode(c *codec) {
 
 // setVerb derives the verb of the request from its method and its path.
 func (r *request) setVerb(req *http.Request, p route) error {
+	if r.resource.custom && !p.watch {
+		return r.setCustomVerb(req, p)
+	}
 	collection := r.name == ""
 	if r.resource.namespaced && !p.namespaced {
 		// Across namespaces there are lists and watches only.
@@ -233,9 +239,7 @@ func (r *request) setVerb(req *http.Request, p route) error {
 	default:
 		r.verb = objectVerbs[req.Method]
 	}
-	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
-		r.verb = verbWatch
-	}
+	r.watchIfAsked()
 	if r.verb == verbDeleteCollection && !slices.Contains(r.resource.verbs(), r.verb) {
 		return errMethod() // each namespace is deleted on its own
 	}
@@ -243,6 +247,13 @@ func (r *request) setVerb(req *http.Request, p route) error {
 		return errMethod()
 	}
 	return nil
+}
+
+// watchIfAsked makes a watch of a list whose query asks for it.
+func (r *request) watchIfAsked() {
+	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
+		r.verb = verbWatch
+	}
 }
 
 func (r *request) setSubresourceVerb(method string) error {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -36,7 +37,7 @@ var scales = &resource{
 // scale reads, replaces or patches the scale of an object.
 func (s *Server) scale(r *request) ([]byte, int, error) {
 	body := *r
-	body.resource, body.subresource = scales, ""
+	body.resource = scales
 	var obj api.Object
 	var err error
 	switch r.verb {
@@ -48,7 +49,7 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 			return nil, 0, err
 		}
 		r.describe(&opts, opts.DryRun)
-		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(_ api.Object, _ *autoscalingv1.Scale) (api.Object, error) {
+		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(*autoscalingv1.Scale) (api.Object, error) {
 			decoded, warnings, err := s.codec.decode(bodyOf(&body, opts.FieldValidation), scales.gvk())
 			body.warnings = append(body.warnings, warnings...)
 			if err != nil {
@@ -91,8 +92,8 @@ func bodyOf(r *request, validation string) body { return body{r.body, r.contentT
 
 func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	patchType := patchTypeOf(r)
-	if !s.accepts(body.resource, patchType) {
-		return nil, serverError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
+	if !s.accepts(body.resource, patchType) || r.resource.custom && patchType == types.StrategicMergePatchType {
+		return nil, r.resource.errPatchType()
 	}
 	var opts metav1.PatchOptions
 	validate := func(opts *metav1.PatchOptions) fieldErrors {
@@ -103,19 +104,12 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	}
 	r.describe(&opts, opts.DryRun)
 	if patchType == types.ApplyYAMLPatchType {
-		return s.changeScale(r, len(opts.DryRun) > 0, func(live api.Object, old *autoscalingv1.Scale) (api.Object, error) {
-			return s.applyScale(r, body, live, old, opts)
+		return s.changeScale(r, len(opts.DryRun) > 0, func(old *autoscalingv1.Scale) (api.Object, error) {
+			return s.applyScale(r, body, old, opts)
 		}, body)
 	}
 	p := patch{server: s, request: body, patchType: patchType, validation: opts.FieldValidation}
-	return s.changeScale(r, len(opts.DryRun) > 0, func(live api.Object, old *autoscalingv1.Scale) (api.Object, error) {
-		entries, err := s.scaleManagers(r.resource, live)
-		if err != nil {
-			return nil, err
-		}
-		if old.ManagedFields, err = entries.ToSubresource(); err != nil {
-			return nil, err
-		}
+	return s.changeScale(r, len(opts.DryRun) > 0, func(old *autoscalingv1.Scale) (api.Object, error) {
 		if patchType == types.StrategicMergePatchType {
 			return p.strategic(old)
 		}
@@ -123,24 +117,29 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	}, body)
 }
 
-// applyScale applies a configuration to the scale of an object. The managedFields of the result are those of the object: they name its
-// replicas, wherever it has them.
-func (s *Server) applyScale(r, body *request, live api.Object, old *autoscalingv1.Scale, opts metav1.PatchOptions) (api.Object, error) {
-	entries, err := s.scaleManagers(r.resource, live)
-	if err != nil {
-		return nil, err
-	}
-	if old.ManagedFields, err = entries.ToSubresource(); err != nil {
-		return nil, err
-	}
+// applyScale applies a configuration to the scale of an object.
+func (s *Server) applyScale(r, body *request, old *autoscalingv1.Scale, opts metav1.PatchOptions) (api.Object, error) {
 	old.SetGroupVersionKind(scales.gvk())
 	scale, err := s.merged(body, old, opts)
-	if err != nil {
-		return nil, err
+	if err != nil || !r.resource.custom {
+		return scale, err
 	}
-	owned, err := entries.ToParent(scale.GetManagedFields())
-	scale.SetManagedFields(owned)
-	return scale, err
+	// API-572: kube-apiserver cannot convert what was applied.
+	var applied metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal(body.body, &applied); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: request to convert CR to an invalid group/version: %s",
+		applied.Namespace, applied.Name, scales.gvk(), scales.GroupVersion())
+}
+
+// ownersOfScale returns the managedFields of a scale after an update.
+func (f *fieldTracker) ownersOfScale(manager string, scale, old *autoscalingv1.Scale) []metav1.ManagedFieldsEntry {
+	entries, err := f.owners(scales, subresourceScale, manager, scale, old)
+	if err != nil {
+		return old.ManagedFields // they conform to the schema, so there is none
+	}
+	return entries
 }
 
 // scaleManagers converts the managedFields of an object to those of its scale, and back.
@@ -159,9 +158,7 @@ func (s *Server) scaleManagers(res *resource, live api.Object) (*managedfields.S
 }
 
 // changeScale stores the replicas of a changed scale.
-func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Object, old *autoscalingv1.Scale) (api.Object, error),
-	body *request,
-) (api.Object, error) {
+func (s *Server) changeScale(r *request, dryRun bool, change func(old *autoscalingv1.Scale) (api.Object, error), body *request) (api.Object, error) {
 	return s.write(r, r.ref(), dryRun, func() (api.Object, error) {
 		live, err := s.live(r)
 		if err != nil {
@@ -171,7 +168,15 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 		if err != nil {
 			return nil, err
 		}
-		obj, err := change(live, old)
+		// API-572: managedFields are those of the scale, which has only the owners of replicas.
+		entries, err := s.scaleManagers(r.resource, live)
+		if err != nil {
+			return nil, err
+		}
+		if old.ManagedFields, err = entries.ToSubresource(); err != nil {
+			return nil, err
+		}
+		obj, err := change(old)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +187,7 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 		if scale, err = r.reviewScale(scale, old); err != nil {
 			return nil, err
 		}
-		if n := scale.Spec.Replicas; n < 0 {
+		if n := scale.Spec.Replicas; n < 0 && !r.resource.custom {
 			return nil, apierrors.NewInvalid(schema.GroupKind{Group: scales.Group, Kind: scales.kindName}, r.name, field.ErrorList{
 				field.Invalid(field.NewPath("spec", "replicas"), int64(n), "must be greater than or equal to 0")})
 		}
@@ -204,8 +209,14 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(live api.Objec
 		if err := s.checkSchema(r, changed, live); err != nil {
 			return nil, err
 		}
-		if patchTypeOf(r) == types.ApplyYAMLPatchType {
-			changed.ManagedFields, s.fields.applying = scale.ManagedFields, true
+		if s.fields != nil {
+			if patchTypeOf(r) != types.ApplyYAMLPatchType {
+				scale.ManagedFields = s.fields.ownersOfScale(r.manager, scale, old)
+			}
+			if changed.ManagedFields, err = entries.ToParent(scale.ManagedFields); err != nil {
+				return nil, err
+			}
+			s.fields.applying = true
 			defer func() { s.fields.applying = false }()
 		}
 		return s.store.UpdateWith(changed, api.Main, store.UpdateOptions{})
