@@ -259,3 +259,58 @@ spec:
 		require.Equal(t, want, got.State.Summary)
 	}
 }
+
+// A line cannot be added after a line that failed: the script would not do it.
+func TestDoAfterFailure(t *testing.T) {
+	s := playground.New()
+	answer := load(t, s, "a", "node add n1\ndelete pvc nope\nget pods\n")
+	require.Len(t, answer.State.Failures, 1)
+	_, err := s.Handle("do", []byte(`{"run":"a","line":"advance 1m"}`))
+	require.EqualError(t, err, "correct line 2 first: it failed, and the script ends there")
+	load(t, s, "a", "node add n1\n")
+	require.Len(t, ask[loaded](t, s, "do", map[string]any{"run": "a", "line": "delete pvc nope"}).State.Failures, 1)
+	_, err = s.Handle("do", []byte(`{"run":"a","line":"advance 1m"}`))
+	require.ErrorContains(t, err, "correct line 2 first")
+}
+
+// The table of Nodes shows machines without power and without a network, which the objects do not show.
+func TestMachines(t *testing.T) {
+	s := playground.New()
+	answer := load(t, s, "a", `node add n1 n2 n3
+settle
+fault node n1 poweroff
+fault node n2 partition
+fault node n3 stop-kubelet
+advance 1s
+fault node n1 start
+fault node n2 heal
+fault node n3 start
+`)
+	got := map[int][]string{}
+	for i, line := range answer.State.Lines {
+		for _, table := range ask[viewed](t, s, "view", map[string]any{"run": "a", "tick": i}).Tables {
+			if table.Kind != "Node" {
+				continue
+			}
+			got[line] = nil
+			for _, r := range table.Rows {
+				if len(r.Cells) == 6 {
+					got[line] = append(got[line], r.Cells[5])
+				}
+			}
+		}
+	}
+	require.Equal(t, map[int][]string{
+		1: nil, 2: nil, 3: {"no power", "", ""}, 4: {"no power", "cut off", ""}, 5: {"no power", "cut off", "kubelet down"},
+		6: {"no power", "cut off", "kubelet down"}, 7: {"", "cut off", "kubelet down"}, 8: {"", "", "kubelet down"}, 9: nil,
+	}, got)
+}
+
+// An object that is being deleted is not shown as good.
+func TestTerminating(t *testing.T) {
+	s := playground.New()
+	load(t, s, "a", claim)
+	answer := ask[loaded](t, s, "do", map[string]any{"run": "a", "line": "delete pv/pv1 --wait=false"})
+	last := ask[viewed](t, s, "view", map[string]any{"run": "a", "tick": len(answer.State.Times) - 1})
+	require.Equal(t, map[string]string{"pvc/default/data": "good", "pv/pv1": "waiting"}, phases(last))
+}

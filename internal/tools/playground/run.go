@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/volsim/volsim/internal/core/internals"
@@ -28,10 +29,11 @@ type Run struct {
 
 // tick is a moment of a run: after an event, or after a line.
 type tick struct {
-	seq    uint64 // newest entry of the trace
-	at     int64  // virtual time since the start, in nanoseconds
-	line   int    // the line that is being executed
-	events int    // events since that line began; -1 if the line is finished
+	seq    uint64   // newest entry of the trace
+	at     int64    // virtual time since the start, in nanoseconds
+	line   int      // the line that is being executed
+	events int      // events since that line began; -1 if the line is finished
+	cut    []string // the nodes that cannot reach the API server
 }
 
 // probe is a second run up to an earlier moment, for explanations.
@@ -75,12 +77,31 @@ func (r *Run) event() {
 func (r *Run) add(events int) {
 	c := r.session.Cluster()
 	next := tick{seq: c.Trace().Seq(), at: int64(c.Now().Sub(r.session.Start())), line: r.last, events: events}
+	n := len(r.ticks)
+	switch {
+	case events < 0:
+		next.cut = r.cutOff() // only lines change it
+	case n > 0:
+		next.cut = r.ticks[n-1].cut
+	}
 	// An event or line that changed nothing visible at the same time is the same moment, unless it ends a line.
-	if n := len(r.ticks); n > 0 && events < 0 && r.ticks[n-1].line == next.line && r.ticks[n-1].seq == next.seq && r.ticks[n-1].at == next.at {
-		r.ticks[n-1].events = -1
+	if n > 0 && events < 0 && r.ticks[n-1].line == next.line && r.ticks[n-1].seq == next.seq && r.ticks[n-1].at == next.at {
+		r.ticks[n-1] = next
 		return
 	}
 	r.ticks = append(r.ticks, next)
+}
+
+// cutOff lists the nodes that cannot reach the API server.
+func (r *Run) cutOff() []string {
+	var cut []string
+	c := r.session.Cluster()
+	for _, node := range c.Nodes.List() {
+		if machine, err := c.Node(node.Name); err == nil && machine.Partitioned() {
+			cut = append(cut, node.Name)
+		}
+	}
+	return cut
 }
 
 // close frees the clusters of the run.
@@ -248,11 +269,15 @@ type doArgs struct {
 	Line string `json:"line"`
 }
 
-// do executes one more line at the end of a run.
+// do executes one more line at the end of a run. A run that a failed line ended has no end to which a line can be added: the script ends
+// there, too, when it runs again.
 func (s *Server) do(a doArgs) (any, error) {
 	r, err := s.run(a.Run)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.result.Failures) > 0 {
+		return nil, fmt.Errorf("correct line %d first: it failed, and the script ends there", script.ProblemOf([]byte(r.text), r.result.Failures[0]).Line)
 	}
 	result, err := r.session.Do(a.Line)
 	if err != nil {

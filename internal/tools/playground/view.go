@@ -84,6 +84,9 @@ func (s *Server) view(a viewArgs) (any, error) {
 	slices.Sort(kinds[len(first):])
 	for _, kind := range kinds {
 		if shown := tableOf(kind, objs, now); len(shown.Rows) > 0 {
+			if kind == api.Node {
+				shown.addMachines(machinesAt(r.session.Cluster().Trace(), t))
+			}
 			view.Tables = append(view.Tables, shown)
 		}
 	}
@@ -128,6 +131,50 @@ func objectsAt(t *trace.Trace, seq uint64) []api.Object {
 	return objs
 }
 
+// machinesAt says what is wrong with the machine of a node at a moment, by the name of the node. The Node object may not show it yet.
+func machinesAt(tr *trace.Trace, t tick) map[string]string {
+	found := make(map[string]string)
+	for e := range tr.Entries() {
+		if e.Seq > t.seq {
+			break
+		}
+		actor, node, _ := strings.Cut(e.Actor, "/")
+		switch {
+		case actor != "machine" && actor != "kubelet":
+		case e.Type == trace.Started:
+			delete(found, node)
+		case e.Type == trace.Crashed && actor == "machine":
+			found[node] = "no power"
+		case e.Type == trace.Crashed:
+			found[node] = "kubelet down"
+		}
+	}
+	for _, node := range t.cut {
+		if found[node] == "" {
+			found[node] = "cut off"
+		}
+	}
+	return found
+}
+
+// addMachines adds a column to the table of Nodes, if something is wrong with a machine.
+func (t *table) addMachines(wrong map[string]string) {
+	cells := make([]string, len(t.Rows))
+	for i, r := range t.Rows {
+		cells[i] = wrong[strings.TrimPrefix(r.Object, "node/")]
+	}
+	if strings.Join(cells, "") == "" {
+		return
+	}
+	t.Columns = append(t.Columns, "MACHINE")
+	for i := range t.Rows {
+		if cells[i] != "" {
+			t.Rows[i].Tone = "bad"
+		}
+		t.Rows[i].Cells = append(t.Rows[i].Cells, cells[i])
+	}
+}
+
 // tableOf returns the table of the objects of a kind, sorted by name.
 func tableOf(kind api.Kind, objs []api.Object, now time.Time) table {
 	t := table{Kind: string(kind)}
@@ -141,6 +188,9 @@ func tableOf(kind api.Kind, objs []api.Object, now time.Time) table {
 		}
 		name := objname.Of(api.RefTo(obj))
 		next := row{Object: name, Tone: toneOf(obj), Ends: obj.GetDeletionTimestamp() != nil}
+		if next.Ends && next.Tone == "good" {
+			next.Tone = "waiting"
+		}
 		for i, c := range columns {
 			cell := c.Text(obj, now)
 			if i == 0 && obj.GetNamespace() != "" && obj.GetNamespace() != "default" {
