@@ -41,9 +41,10 @@ spec:
     persistentVolumeClaim: {claimName: data}
 `;
 
-// futures by name: {text, seed, state, run, tick, views}. The first is a.
+// futures by name: {text, seed, problems, state, run, tick}. The text may have problems; the state is that of the last text without one. The
+// first is a.
 const futures = {};
-let active = "a", chosen = "", lessons = [], lesson = null, playing = null, busy = Promise.resolve();
+let active = "a", chosen = "", lessons = [], lesson = null, playing = null, busy = Promise.resolve(), asked = 0;
 
 const editor = createEditor($("editor"), edited, (text) => ask("complete", { text }));
 const current = () => futures[active];
@@ -55,50 +56,83 @@ function say(text, bad = false) {
   $("status").classList.toggle("bad", bad);
 }
 
-// inTurn runs one action after the other.
+// inTurn runs one action after the other. What was typed before is executed first.
 function inTurn(action) {
-  busy = busy.then(action).catch((err) => say(err.message, true));
+  asked++;
+  document.body.classList.add("busy");
+  busy = busy.then(typed).then(action).catch((err) => say(err.message, true)).then(() => { if (--asked === 0) document.body.classList.remove("busy"); });
   return busy;
 }
 
-let typing;
+// writing are the futures with typed text that was not executed yet; unsaved is true if typed text is in no file or link.
+const writing = new Set();
+let typing, unsaved = false;
 function edited(text) {
-  clearTimeout(typing);
   pause();
   current().text = text;
-  typing = setTimeout(() => inTurn(() => load(active, text, current().seed)), 350);
+  $("checked").textContent = "";
+  unsaved = true;
+  writing.add(active);
+  clearTimeout(typing);
+  typing = setTimeout(() => inTurn(() => {}), 350);
+}
+
+// typed executes what was typed.
+async function typed() {
+  const all = names().filter((name) => writing.has(name));
+  writing.clear();
+  for (const name of all) await load(name, futures[name].text, futures[name].seed);
+}
+
+// turnTo makes a future the one that is edited.
+function turnTo(name) {
+  active = name;
+  editor.show(futures[name].text);
 }
 
 // load executes a text. Errors stay at their lines, and the last run stays in view.
 async function load(name, text, seed, tick) {
-  const answer = await ask("load", { run: name, text, seed: seed ?? undefined });
   const f = (futures[name] ??= {});
   f.text = text;
   f.seed = seed ?? null;
-  showProblems(name, answer.problems);
-  if (!answer.state) {
-    say(`${answer.problems.length} line${answer.problems.length === 1 ? "" : "s"} with an error; the picture is that of the last text without one.`, true);
-    return false;
+  if (name === active) editor.show(text);
+  const answer = await ask("load", { run: name, text, seed: seed ?? undefined });
+  f.problems = answer.problems;
+  // Without an earlier run, the picture is that of an empty cluster.
+  const state = answer.state ?? (f.state ? null : (await ask("load", { run: name, text: "now\n" })).state);
+  if (state) {
+    f.state = state;
+    f.tick = Math.min(tick ?? end(f), end(f));
+    await picture(name);
   }
-  accept(f, answer.state);
-  f.tick = Math.min(tick ?? end(f), end(f));
-  await picture(name);
   await show();
-  return true;
+  return answer.problems.length === 0;
 }
 
-function accept(f, state) {
-  f.state = state;
-  f.text = state.text;
+// sound refuses an action if the text has an error: the picture is not that of the text. With whole it also refuses it if a line failed.
+function sound(whole = false) {
+  const f = current();
+  if (f.problems.length) throw new Error(`Correct line ${f.problems[0].line} first: ${f.problems[0].text}`);
+  if (whole && f.state.failures.length) throw new Error(`Correct line ${f.state.failures[0].line} first: it failed, and the script ends there.`);
 }
+
+// appended returns a text with one more command.
+function appended(text, line) {
+  const files = text.search(/^-- .* --$/m), script = files < 0 ? text : text.slice(0, files);
+  return script + (script === "" || script.endsWith("\n") ? "" : "\n") + line + "\n" + text.slice(script.length);
+}
+
+// mayDiscard asks before typed text is lost.
+const mayDiscard = () => !unsaved || confirm("Discard what you typed?");
 
 async function picture(name) {
   const f = futures[name];
   f.run = decode(await ask("picture", { run: name }), f.state);
 }
 
-function showProblems(name, problems) {
-  if (name !== active) return;
+// showProblems marks lines that have an error or that failed.
+function showProblems(f) {
+  const problems = f.problems.length ? f.problems : f.state.failures;
   editor.problems(problems);
   $("problems").replaceChildren(...problems.map((p) => {
     const li = document.createElement("li"), b = document.createElement("button");
@@ -131,59 +165,88 @@ async function show(moving = false) {
   if (!f?.state) return;
   const views = {};
   for (const name of names()) if (futures[name].state) views[name] = await ask("view", { run: name, tick: futures[name].tick });
-  drawTabs();
-  drawObjects(views);
+  redraw($("tabs"), drawTabs);
+  redraw($("objects"), () => drawObjects(views));
   $("slider").max = end(f);
-  $("slider").value = f.tick;
+  if (wanted === null) $("slider").value = f.tick;
   $("slider").setAttribute("aria-valuetext", `${views[active].offset}, event ${f.tick} of ${end(f)}`);
   $("clock").textContent = `${views[active].offset} · ${f.tick} of ${end(f)}`;
-  if (document.activeElement?.closest("#editor") === null) editor.show(f.text);
-  else if (editor.text() !== f.text) editor.show(f.text);
+  editor.show(f.text);
+  showProblems(f);
   editor.run(views[active].line);
   drawTargets(f.state.names);
-  drawActs(drawScene($("scene"), f.run, f.tick, moving, 900 / Math.max(+$("speed").value, 1)));
+  drawActs(drawScene($("scene"), f.run, f.tick, moving === true, 900 / Math.max(+$("speed").value, 1)));
   drawLanes();
   drawCommands(f);
-  const failures = f.state.failures;
-  if (failures.length) say(`Line ${failures[0].line}: ${failures[0].text}`, true);
+  const n = f.problems.length, failed = f.state.failures[0], last = f.tick === end(f);
+  if (n) say(`${n} line${n === 1 ? "" : "s"} with an error; the picture is that of the last text without one.`, true);
+  else if (!last) say("In the past. What you do here begins a second future.");
+  else if (failed) say(`Line ${failed.line}: ${failed.text}`, true);
   else if (f.state.violations.length) say(f.state.violations[0], true);
-  else say(f.tick === end(f) ? f.state.summary : `In the past. What you do here begins a second future.`);
+  else say(f.state.summary);
   clearTimeout(explaining);
-  if (moving) explaining = setTimeout(() => inTurn(drawExplanation), 200);
+  explaining = null;
+  if (moving) explaining = setTimeout(() => { explaining = null; inTurn(drawExplanation); }, 200);
   else await drawExplanation();
+}
+
+// redraw draws the content of an element again, and keeps the focus.
+function redraw(parent, draw) {
+  const at = parent.contains(document.activeElement) && document.activeElement.dataset.key;
+  draw();
+  if (at) parent.querySelector(`[data-key="${CSS.escape(at)}"]`)?.focus({ preventScroll: true });
+}
+
+// seek moves to the newest of the moments that were asked for, and leaves out the others.
+let wanted = null;
+function seek(tick, moving = "seek") {
+  const queued = wanted !== null;
+  wanted = tick;
+  if (queued) return;
+  inTurn(() => {
+    const to = wanted;
+    wanted = null;
+    return moveTo(to, moving);
+  });
 }
 
 function drawLanes() {
   const f = current();
-  drawTimeline($("lanes"), f.run, f.state.times.length, f.tick, chosen, ({ tick, object }) => inTurn(() => (object ? select(object) : moveTo(tick))));
+  redraw($("lanes"), () => drawTimeline($("lanes"), f.run, f.state.times, f.tick, chosen, ({ tick, object }) => (object ? inTurn(() => select(object)) : seek(tick))));
 }
 
 function drawTabs() {
   const all = names();
-  $("tabs").replaceChildren(...all.map((name) => {
+  $("tablist").replaceChildren(...all.map((name) => {
     const f = futures[name], b = document.createElement("button");
     b.role = "tab";
     b.id = "tab-" + name;
+    b.dataset.key = name;
+    b.tabIndex = name === active ? 0 : -1;
     b.setAttribute("aria-selected", String(name === active));
+    b.setAttribute("aria-controls", "editor");
     b.textContent = all.length === 1 ? "Script" : `Future ${name.toUpperCase()}${f.seed ? `, seed ${f.seed}` : ""}`;
     b.onclick = () => inTurn(() => activate(name));
     return b;
   }));
-  if (all.length > 1) {
-    const close = document.createElement("button");
-    close.id = "closeTab";
-    close.className = "quiet";
-    close.textContent = `Close ${active.toUpperCase()}`;
-    close.onclick = () => inTurn(closeTab);
-    $("tabs").append(close);
-  }
+  $("editor").setAttribute("aria-labelledby", "tab-" + active);
+  $("closeTab").hidden = all.length < 2;
+  $("closeTab").textContent = `Close ${active.toUpperCase()}`;
 }
 
+$("tablist").onkeydown = (e) => {
+  const all = names(), step = { ArrowLeft: all.length - 1, ArrowRight: 1 }[e.key];
+  if (!step) return;
+  e.preventDefault();
+  inTurn(async () => {
+    await activate(all[(all.indexOf(active) + step) % all.length]);
+    $("tab-" + active).focus();
+  });
+};
+
 async function activate(name) {
-  active = name;
+  turnTo(name);
   const f = current();
-  editor.show(f.text);
-  showProblems(name, []);
   $("seed").value = f.seed ?? f.state.seed;
   await moveTo(f.tick);
 }
@@ -196,7 +259,6 @@ async function closeTab() {
   active = "a";
   futures.a = {};
   await load("a", f.text, f.seed, f.tick);
-  editor.show(futures.a.text);
   $("difference").hidden = true;
 }
 
@@ -204,7 +266,6 @@ async function closeTab() {
 const before = {};
 function drawObjects(views) {
   const parent = $("objects");
-  const focused = document.activeElement?.dataset?.object;
   parent.classList.toggle("two", Object.keys(views).length > 1);
   const columns = Object.entries(views).map(([name, view]) => {
     const column = document.createElement("div");
@@ -241,7 +302,7 @@ function drawObjects(views) {
             b.textContent = shortened(cell);
             b.title = cell;
             b.dataset.object = r.object;
-            b.dataset.run = name;
+            b.dataset.key = `${name} ${r.object}`;
             b.setAttribute("aria-pressed", String(r.object === chosen && name === active));
             b.onclick = () => inTurn(() => select(r.object, name));
             td.append(b);
@@ -264,16 +325,17 @@ function drawObjects(views) {
     return column;
   });
   parent.replaceChildren(...columns);
-  if (focused) parent.querySelector(`[data-object="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
 
 async function select(object, name = active) {
   chosen = object;
-  if (name !== active) return activate(name);
-  await show();
+  if (name !== active) await activate(name);
+  else await show();
+  $("details").scrollIntoView({ block: "nearest" });
 }
 
-let explaining;
+// explaining is the timer of an explanation that waits until the moment stays; yaml is true if the YAML of objects is open.
+let explaining = null, yaml = false;
 async function drawExplanation() {
   if (!chosen) return;
   const parts = [];
@@ -281,19 +343,37 @@ async function drawExplanation() {
     const f = futures[name];
     const box = document.createElement("div");
     if (names().length > 1) box.append(Object.assign(document.createElement("h3"), { textContent: `Future ${name.toUpperCase()}` }));
-    const pre = document.createElement("pre");
-    try {
-      pre.textContent = await ask("explain", { run: name, tick: f.tick, object: chosen });
-    } catch (err) {
-      pre.textContent = err.message;
-    }
-    const details = document.createElement("details"), yaml = document.createElement("pre");
-    details.append(Object.assign(document.createElement("summary"), { textContent: "YAML" }), yaml);
-    details.ontoggle = () => details.open && ask("object", { run: name, tick: f.tick, object: chosen }).then((t) => { yaml.textContent = t; }, (err) => { yaml.textContent = err.message; });
-    box.append(pre, details);
+    const request = { run: name, tick: f.tick, object: chosen };
+    const told = (method) => ask(method, request).catch((err) => err.message);
+    const details = document.createElement("details"), pre = document.createElement("pre");
+    details.append(Object.assign(document.createElement("summary"), { textContent: "YAML" }), pre);
+    const text = await told("explain"), explained = !text.includes("cannot explain this kind");
+    if (explained) box.append(indented(text));
+    else box.append(Object.assign(document.createElement("p"), { className: "dim", textContent: chosen }));
+    details.open = yaml || !explained;
+    if (details.open) pre.textContent = await told("object");
+    details.ontoggle = async () => {
+      if (explained) yaml = details.open;
+      if (details.open && !pre.textContent) pre.textContent = await told("object");
+    };
+    box.append(details);
     parts.push(box);
   }
   $("explanation").replaceChildren(...parts);
+}
+
+// indented returns lines that keep their indent when they are wrapped.
+function indented(text) {
+  const pre = document.createElement("pre");
+  pre.append(...text.split("\n").map((line) => {
+    const span = document.createElement("span"), indent = line.search(/\S|$/);
+    span.className = "line";
+    span.style.paddingLeft = `${indent + 2}ch`;
+    span.style.textIndent = `${-indent - 2}ch`;
+    span.textContent = line + "\n";
+    return span;
+  }));
+  return pre;
 }
 
 function drawActs(happened) {
@@ -307,8 +387,12 @@ function drawActs(happened) {
   }));
 }
 
+// drawCommands shows the output of the lines that are finished at the moment, with the last one in view.
 function drawCommands(f) {
-  $("commands").replaceChildren(...f.state.commands.filter((c) => c.output || c.error || c.expects).map((c) => {
+  const { lines, commands } = f.state, at = lines[f.tick], finished = lines[f.tick + 1] === at ? at - 1 : at;
+  const shown = commands.filter((c) => c.line <= finished && (c.output || c.error || c.expects));
+  $("output").hidden = !shown.length;
+  $("commands").replaceChildren(...shown.map((c) => {
     const div = document.createElement("div"), head = document.createElement("code"), pre = document.createElement("pre");
     head.textContent = `${c.expects ? (c.failed ? "✗ " : "✓ ") : "> "}${c.text}`;
     head.className = c.failed ? "bad" : "";
@@ -316,6 +400,7 @@ function drawCommands(f) {
     div.append(head, pre);
     return div;
   }));
+  $("commands").scrollTop = $("commands").scrollHeight;
 }
 
 function options(select, values) {
@@ -337,21 +422,31 @@ function drawTargets(targets) {
 async function act(...lines) {
   pause();
   const f = current();
+  $("checked").textContent = "";
+  sound(f.tick === end(f));
   if (f.tick === end(f)) {
-    for (const line of lines) accept(f, (await ask("do", { run: active, line })).state);
-    f.tick = end(f);
+    for (const line of lines) {
+      const ran = f.state.text;
+      f.state = (await ask("do", { run: active, line })).state;
+      f.text = f.text === ran ? f.state.text : appended(f.text, line); // the user may have typed meanwhile
+      f.tick = end(f);
+    }
     await picture(active);
     await show();
     return;
   }
+  if (names().length > 1) throw new Error("There are two futures already. Close one of them first.");
   const at = f.state.times[f.tick];
   const text = await ask("fork", { run: active, tick: f.tick, lines, rest: true });
   const from = active, name = from === "a" ? "b" : "a";
-  if (!(await load(name, text, f.seed))) throw new Error("the second future has an error");
+  if (!(await load(name, text, f.seed))) {
+    delete futures[name];
+    await show();
+    throw new Error("The second future has an error.");
+  }
   futures[name].tick = end(futures[name]);
   futures[from].tick = end(futures[from]);
-  active = name;
-  editor.show(futures[name].text);
+  turnTo(name);
   await compare();
   await moveTo(end(futures[name]));
   say(`A second future: from +${duration(at)} on, ${lines.join("; ")}.`);
@@ -372,6 +467,7 @@ async function forward(moving) {
 async function nextChange() {
   const f = current();
   for (let n = f.tick + 1; n <= end(f); n++) if (f.state.seqs[n] > f.state.seqs[f.tick]) return moveTo(n, true);
+  sound(true);
   const steps = await ask("next", { run: active });
   if (steps === 0) return say("Nothing changes any more, unless you act.");
   await moveTo(end(f));
@@ -380,6 +476,7 @@ async function nextChange() {
 
 // beyond lets time pass: from the end of the run on.
 async function beyond(line) {
+  sound(true);
   await moveTo(end(current()));
   await act(line);
 }
@@ -394,16 +491,18 @@ function pause() {
 function play() {
   if (playing) return pause();
   const f = current();
+  if (!f.state) return;
   if (f.tick === end(f)) f.tick = 0;
   $("play").textContent = "⏸";
   $("play").setAttribute("aria-label", "Pause");
   playing = setInterval(() => {
     const now = current();
+    if (wanted !== null) return; // the page is busy
     if (now.tick >= end(now)) return pause();
     // Events that leave no trace are passed over.
     let n = now.tick + 1;
     while (n < end(now) && now.state.seqs[n] === now.state.seqs[now.tick]) n++;
-    inTurn(() => moveTo(n, true));
+    seek(n, true);
   }, 1000 / +$("speed").value);
 }
 
@@ -413,8 +512,13 @@ const on = (id, action) => { $(id).onclick = action; };
 
 on("first", () => inTurn(() => moveTo(0)));
 on("last", () => inTurn(() => moveTo(end(current()))));
-on("back", () => { pause(); inTurn(() => moveTo(current().tick - 1)); });
-on("forward", () => { pause(); inTurn(() => forward(true)); });
+on("back", () => { pause(); seek((wanted ?? current().tick) - 1); });
+on("forward", () => {
+  pause();
+  const tick = wanted ?? current().tick;
+  if (tick < end(current())) seek(tick + 1, true);
+  else inTurn(() => forward(true));
+});
 on("play", play);
 on("change", () => { pause(); inTurn(nextChange); });
 on("quiet", () => inTurn(() => beyond("settle")));
@@ -426,11 +530,17 @@ on("fail", () => driverFault("error=Internal:'broken by hand'"));
 on("slow", () => driverFault("delay=2m"));
 on("lose", () => driverFault("lose=DeadlineExceeded:'the reply is lost'"));
 on("restart", () => inTurn(() => act(`crash ${$("controller").value}`, `restart ${$("controller").value}`)));
-$("slider").oninput = () => { pause(); inTurn(() => moveTo(+$("slider").value)); };
-$("seed").onchange = () => inTurn(() => load(active, current().text, Math.max(0, Math.trunc(+$("seed").value) || 0)));
+on("closeTab", () => inTurn(closeTab));
+$("slider").oninput = () => { pause(); seek(+$("slider").value); };
+$("seed").onchange = () => inTurn(() => {
+  const f = current(), seed = $("seed").valueAsNumber;
+  if (Number.isSafeInteger(seed) && seed >= 0) return load(active, f.text, seed);
+  $("seed").value = f.seed ?? f.state.seed;
+  throw new Error("A seed is a whole number from 0 on.");
+});
 
 document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("#editor, input:not([type=range]), textarea, select, dialog")) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("#editor, #tablist, input:not([type=range]), textarea, select, dialog")) return;
   const keys = { " ": play, ArrowLeft: $("back").onclick, ArrowRight: $("forward").onclick, Home: $("first").onclick, End: $("last").onclick, n: $("change").onclick, q: $("quiet").onclick, m: $("minute").onclick, "?": $("help").onclick, e: () => editor.view.focus() };
   const action = keys[e.key];
   if (!action || (e.key === " " && e.target.closest?.("button, summary"))) return;
@@ -445,23 +555,27 @@ function drawLessons() {
   for (const group of new Set(lessons.map((l) => l.group))) {
     const g = document.createElement("optgroup");
     g.label = group;
-    for (const l of lessons) if (l.group === group) g.append(new Option(l.title.slice(0, 90), l.id));
+    for (const l of lessons) if (l.group === group) g.append(new Option(l.title.length > 90 ? l.title.slice(0, 90).replace(/\s+\S*$/, "…") : l.title, l.id));
     select.append(g);
   }
 }
 
-async function open(id) {
+// open shows a lesson, or the example; first has the text, seed and moment of its future if they are others.
+async function open(id, first = {}) {
   await choose(id);
   pause();
   delete futures.b;
   futures.a = { seed: null };
   active = "a";
   chosen = "";
+  unsaved = false;
+  delete before.a;
+  delete before.b;
   $("difference").hidden = true;
   $("explanation").innerHTML = '<p class="dim">Select an object.</p>';
-  const text = lesson?.script ?? start;
-  editor.show(text);
-  if (await load("a", text, null)) $("seed").value = current().state.seed;
+  editor.view.scrollDOM.scrollTop = 0;
+  await load("a", first.text ?? lesson?.script ?? start, first.seed, first.tick);
+  $("seed").value = current().seed ?? current().state.seed;
 }
 
 // choose shows the text of a lesson and its question.
@@ -475,11 +589,15 @@ async function choose(id) {
   const intro = lesson.script.split("\n").filter((l, i, all) => l.startsWith("#") && all.slice(0, i).every((x) => x.startsWith("#"))).map((l) => l.replace(/^# ?/, "")).join("\n");
   // The parts about files of the repository make no sense here.
   $("lessonText").innerHTML = markdown((lesson.about ?? intro).replace(/```sh\n[^`]*```\n/, "").replace(/^\[lesson\.txtar\].*\n/m, ""));
+  $("lesson").scrollTop = 0;
   $("questionText").textContent = lesson.question ?? "";
   $("checked").textContent = "";
 }
 
 on("check", () => inTurn(async () => {
+  $("checked").textContent = "";
+  sound(true);
+  await moveTo(end(current())); // the question is about the end
   const answers = await ask("holds", { run: active, lines: lesson.expect });
   const wrong = answers.findIndex((a) => a !== "");
   $("checked").textContent = wrong < 0 ? "Yes, that is it." : `Not yet: ${answers[wrong].replace(/^[^:]*:\d+: /, "")}`;
@@ -487,24 +605,42 @@ on("check", () => inTurn(async () => {
 }));
 
 on("hint", () => inTurn(async () => {
-  editor.show(lesson.solved);
+  if (!mayDiscard()) return;
+  unsaved = false;
+  const added = editor.show(lesson.solved);
   await load(active, lesson.solved, current().seed);
+  editor.select(added);
 }));
 
-$("open").onchange = () => inTurn(() => open($("open").value));
+$("open").onchange = () => inTurn(async () => {
+  const id = $("open").value;
+  if (!mayDiscard()) {
+    $("open").value = lesson?.id ?? "";
+    return;
+  }
+  history.pushState(null, "", id ? `#open=${id}` : "#");
+  await enter();
+});
+addEventListener("beforeunload", (e) => unsaved && e.preventDefault());
 
 // Seeds.
 let sweeping = false;
 on("seeds", () => $("seedsDialog").showModal());
 on("stopSweep", () => { sweeping = false; });
-on("sweep", async () => {
+$("seedsDialog").onclose = () => { sweeping = false; };
+on("sweep", async (e) => {
+  e.preventDefault(); // it would close the dialog
+  if (sweeping || !$("count").reportValidity()) return;
+  const goal = $("goal").value;
+  await inTurn(() => {}); // what was typed
   sweeping = true;
   $("sweep").disabled = true;
   $("stopSweep").disabled = false;
   $("foundSeeds").replaceChildren();
-  const count = +$("count").value, goal = $("goal").value, text = current().text;
+  const count = +$("count").value, text = current().text;
   let wrong = 0, n = 0;
   try {
+    sound();
     for (n = 1; n <= count && sweeping && wrong < 10; n++) {
       const answer = await ask("try", { text, seed: n, goal });
       $("progress").value = n / count;
@@ -514,13 +650,13 @@ on("sweep", async () => {
       const li = document.createElement("li"), b = document.createElement("button"), seed = n;
       b.type = "button";
       b.textContent = `seed ${n}`;
-      b.onclick = () => { $("seedsDialog").close(); sweeping = false; inTurn(() => openSeed(seed)); };
+      b.onclick = () => { $("seedsDialog").close(); inTurn(() => openSeed(seed)); };
       li.append(b, ` ${answer.problem.split("\n")[0]}`);
       $("foundSeeds").append(li);
     }
     $("found").textContent = `${n - 1} of ${count} seeds, ${wrong} wrong${wrong ? "; choose one to see it beside the present order" : ""}`;
   } catch (err) {
-    $("found").textContent = err.message;
+    $("found").textContent = err.message.replace(/^[^:]*:\d+: /, "It must also hold: ");
   }
   sweeping = false;
   $("sweep").disabled = false;
@@ -530,12 +666,13 @@ on("sweep", async () => {
 // openSeed runs the script with another seed, beside the present order.
 async function openSeed(seed) {
   const text = current().text, other = current().seed;
+  if (names().some((n) => futures[n].text !== text)) throw new Error("There are two futures already. Close one of them first.");
   delete futures.b;
   futures.a = {};
   active = "a";
   await load("a", text, other ?? current().seed);
   await load("b", text, seed);
-  active = "b";
+  turnTo("b");
   $("seed").value = seed;
   await compare();
   const a = futures.a.state, b = futures.b.state;
@@ -557,13 +694,21 @@ async function dumpAnswer(steps) {
     $("dumpAnswer").textContent = err.message;
   }
 }
-on("dumpExplain", () => dumpAnswer(""));
+on("dumpExplain", (e) => { e.preventDefault(); dumpAnswer(""); });
 on("dumpPredict", () => dumpAnswer($("dumpSteps").value || "nothing"));
+on("dumpCopy", () => navigator.clipboard.writeText($("dumpCommand").textContent));
+$("dumpSteps").onkeydown = (e) => {
+  if (e.key !== "Enter") return;
+  e.preventDefault();
+  $("dumpPredict").click();
+};
 
 // Links and files.
 on("share", () => inTurn(async () => {
   const state = { v: 1, active, lesson: lesson?.id, chosen, futures: names().map((n) => ({ n, text: futures[n].text, seed: futures[n].seed, tick: futures[n].tick })) };
-  location.hash = "s=" + await encode(state);
+  history.replaceState(null, "", "#s=" + await encode(state));
+  shown = location.hash;
+  unsaved = false;
   try {
     await navigator.clipboard.writeText(location.href);
     say("The link is copied, and is the address of this page.");
@@ -573,18 +718,34 @@ on("share", () => inTurn(async () => {
 }));
 
 async function restore(state) {
-  await choose(state.lesson);
+  await open(state.lesson, state.futures[0]);
   chosen = state.chosen ?? "";
-  for (const f of state.futures) {
-    active = f.n;
-    await load(f.n, f.text, f.seed, f.tick);
-  }
+  for (const f of state.futures.slice(1)) await load(f.n, f.text, f.seed, f.tick);
   active = state.active in futures ? state.active : "a";
-  editor.show(current().text);
-  $("seed").value = current().seed ?? current().state?.seed ?? 0;
+  $("seed").value = current().seed ?? current().state.seed;
   await compare();
   await show();
 }
+
+// enter shows what the fragment of the address says: a shared state, a lesson, or the example. shown is the fragment of what is shown.
+let shown = "";
+async function enter() {
+  shown = location.hash;
+  const fragment = new URLSearchParams(shown.slice(1)), id = fragment.get("open") ?? "";
+  let state, problem = "";
+  if (fragment.has("s")) state = await decodeLink(fragment.get("s")).catch(() => null);
+  else if (id && !lessons.some((l) => l.id === id)) problem = `There is no lesson ${JSON.stringify(id)}. This is the example.`;
+  if (state?.futures?.[0]?.n === "a") return restore(state);
+  if (fragment.has("s")) problem = "The link is damaged. This is the example.";
+  await open(id);
+  if (problem) say(problem, true);
+}
+
+addEventListener("hashchange", () => inTurn(() => {
+  if (location.hash === shown || !/^(#(s|open)=.*)?$/.test(location.hash)) return;
+  if (mayDiscard()) return enter();
+  history.replaceState(null, "", shown || "#");
+}));
 
 $("export").onchange = () => inTurn(async () => {
   const format = $("export").value;
@@ -597,6 +758,7 @@ $("export").onchange = () => inTurn(async () => {
   a.download = file;
   a.click();
   setTimeout(() => URL.revokeObjectURL(a.href), 60000);
+  if (format === "txtar") unsaved = false;
   say(`${file} is saved.`);
 });
 
@@ -607,6 +769,7 @@ on("theme", () => {
   if (current()?.run) drawLanes();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => current()?.run && drawLanes());
+new ResizeObserver(() => document.documentElement.style.setProperty("--timeHeight", `${$("time").offsetHeight}px`)).observe($("time"));
 addEventListener("resize", () => current()?.run && drawLanes());
 
 async function begin() {
@@ -615,14 +778,13 @@ async function begin() {
   futures.a = { text: start, seed: null };
   editor.show(start);
   await ready;
-  const fragment = new URLSearchParams(location.hash.slice(1));
-  if (fragment.get("s")) await restore(await decodeLink(fragment.get("s")));
-  else await open(fragment.get("open") ?? "");
+  await enter();
+  $("editor").inert = false;
   page.firstPicture = performance.now() - started;
   if ("serviceWorker" in navigator) await navigator.serviceWorker.register("sw.js");
 }
 
 // page is for tests: what is shown, and how long it took.
-const page = { ask, took, idle: async () => { await busy; await new Promise((r) => setTimeout(r)); await busy; }, state: () => ({ active, chosen, futures: names(), tick: current().tick, end: end(current()), text: current().text, seed: current().seed, failures: current().state.failures }), editor, firstPicture: 0 };
+const page = { ask, took, idle: async () => { do { await busy; await new Promise((r) => setTimeout(r, explaining === null ? 0 : 50)); await busy; } while (explaining !== null); }, state: () => ({ active, chosen, futures: names(), tick: current().tick, end: end(current()), text: current().text, seed: current().seed, problems: current().problems, failures: current().state.failures }), editor, firstPicture: 0 };
 window.playground = page;
 busy = begin().catch((err) => say(err.message, true));

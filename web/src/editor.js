@@ -92,7 +92,7 @@ export function createEditor(parent, change, complete) {
   const state = (doc) => EditorState.create({
     doc,
     extensions: [
-      lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), bracketMatching(), highlightSelectionMatches(),
+      lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), EditorView.lineWrapping, history(), bracketMatching(), highlightSelectionMatches(),
       language, syntaxHighlighting(colours), indentUnit.of("  "), look, runningLine, lintGutter(), autocompletion({ override: [propose] }),
       keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...lintKeymap, ...searchKeymap]),
       EditorView.contentAttributes.of({ "aria-label": "Script and manifests" }),
@@ -103,10 +103,10 @@ export function createEditor(parent, change, complete) {
   return {
     view,
     text: () => view.state.doc.toString(),
-    // show replaces the text without a call of change; the new text keeps the place of the cursor if it only grew.
+    // show replaces the text without a call of change; the new text keeps the place of the cursor if it only grew. It returns what differs.
     show(text) {
       const old = view.state.doc.toString();
-      if (old === text) return;
+      if (old === text) return { from: 0, to: 0 };
       let from = 0;
       while (from < old.length && from < text.length && old[from] === text[from]) from++;
       let end = 0;
@@ -114,6 +114,12 @@ export function createEditor(parent, change, complete) {
       quiet = true;
       view.dispatch({ changes: { from, to: old.length - end, insert: text.slice(from, text.length - end) } });
       quiet = false;
+      return { from, to: text.length - end };
+    },
+    // select selects a part of the text, and scrolls to it.
+    select({ from, to }) {
+      view.dispatch({ selection: { anchor: to, head: from }, effects: EditorView.scrollIntoView(from, { y: "start", yMargin: 40 }) });
+      view.focus();
     },
     problems(list) {
       const doc = view.state.doc;

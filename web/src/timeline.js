@@ -1,3 +1,5 @@
+import { duration } from "./run.js";
+
 // The timeline: a lane for each object, with bars for phases and marks for what happened. Each moment has the same width.
 const order = ["Pod", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment", "Node"];
 const short = { PersistentVolumeClaim: "pvc", PersistentVolume: "pv", VolumeAttachment: "va", StorageClass: "sc", Pod: "pod", Node: "node", Storage: "disk", Component: "" };
@@ -18,7 +20,8 @@ const toneColour = (phase) => {
 const marks = { write: "--accent", user: "--keyword", storage: "--type", warning: "--bad", fault: "--bad", violation: "--bad", crash: "--bad", event: "--dim", decision: "--dim", retry: "--waiting" };
 
 // drawTimeline draws a run into an element. select runs with the moment, or with the object of a lane, that the user chose.
-export function drawTimeline(parent, run, ticks, tick, chosen, select) {
+export function drawTimeline(parent, run, times, tick, chosen, select) {
+  const ticks = times.length;
   const shown = run.lanes.filter((l) => l.bars.some((b) => b.phase) || ["Pod", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment", "Node", "Storage", "Component"].includes(l.kind) || l.marks.some((m) => m.type === "fault"));
   shown.sort((a, b) => ((order.indexOf(a.kind) + 99) % 99) - ((order.indexOf(b.kind) + 99) % 99) || a.index - b.index);
   parent.replaceChildren();
@@ -31,7 +34,8 @@ export function drawTimeline(parent, run, ticks, tick, chosen, select) {
     b.style.height = `${height}px`;
     b.textContent = (short[lane.kind] === undefined ? lane.kind.toLowerCase() + "/" : short[lane.kind] && short[lane.kind] + "/") + lane.label;
     b.title = `${lane.kind} ${lane.name}`;
-    b.setAttribute("aria-label", `${lane.kind} ${lane.name}: ${lane.bars.filter((x) => x.phase).map((x) => x.phase.name).join(", then ") || "no phases"}`);
+    b.dataset.key = lane.index;
+    b.setAttribute("aria-label", `${b.textContent}: ${lane.bars.filter((x) => x.phase).map((x) => x.phase.name).join(", then ") || "no phases"}`);
     const object = short[lane.kind] ? `${short[lane.kind]}/${lane.name}` : "";
     b.setAttribute("aria-pressed", String(object !== "" && object === chosen));
     b.onclick = () => object && select({ object });
@@ -58,15 +62,6 @@ export function drawTimeline(parent, run, ticks, tick, chosen, select) {
       c.fillStyle = toneColour(bar.phase);
       c.fillRect(from, y + 4, Math.max(to - from, 1), height - 8);
       c.globalAlpha = 1;
-      if (to - from > 44) {
-        c.fillStyle = colour("--text");
-        c.save();
-        c.beginPath();
-        c.rect(from, y, to - from, height);
-        c.clip();
-        c.fillText(bar.phase.name, from + 4, y + height - 6 * zoom);
-        c.restore();
-      }
     });
     for (const m of lane.marks) {
       if (!marks[m.type]) continue;
@@ -75,13 +70,38 @@ export function drawTimeline(parent, run, ticks, tick, chosen, select) {
       c.arc(x(m.tick), y + height / 2, (m.type === "decision" || m.type === "event" ? 1.5 : 2.5) * zoom, 0, 7);
       c.fill();
     }
+    // The names of phases stand above the marks, with a halo.
+    lane.bars.forEach((bar, i) => {
+      const from = x(bar.from), to = i + 1 < lane.bars.length ? x(lane.bars[i + 1].from) : x(ticks - 1);
+      if (!bar.phase || to - from <= 44) return;
+      c.save();
+      c.beginPath();
+      c.rect(from, y, to - from, height);
+      c.clip();
+      c.lineWidth = 4;
+      c.lineJoin = "round";
+      c.strokeStyle = colour("--panel");
+      c.strokeText(bar.phase.name, from + 8, y + height - 6 * zoom);
+      c.fillStyle = colour("--text");
+      c.fillText(bar.phase.name, from + 8, y + height - 6 * zoom);
+      c.restore();
+    });
   });
   c.fillStyle = colour("--text");
   c.fillRect(x(tick) - 0.5, 0, 1.5, shown.length * height);
-  const pick = (ev) => {
-    const box = canvas.getBoundingClientRect();
-    select({ tick: Math.round(((ev.clientX - box.left - 6) / (width - 12)) * (ticks - 1)) });
+  const tickAt = (ev) => Math.min(Math.max(Math.round(((ev.clientX - canvas.getBoundingClientRect().left - 6) / (width - 12)) * (ticks - 1)), 0), ticks - 1);
+  const pick = (ev) => select({ tick: tickAt(ev) });
+  // describe returns what a lane shows at a moment.
+  const describe = (lane, at) => {
+    const phase = lane.bars.findLast((b) => b.from <= at)?.phase;
+    const happened = lane.marks.filter((m) => marks[m.type] && Math.abs(x(m.tick) - x(at)) < 3).slice(0, 6);
+    return [`${lane.kind} ${lane.name}, +${duration(times[at])}${phase ? `: ${phase.name}` : ""}`,
+      ...happened.map((m) => `+${duration(m.time)} ${m.actor}: ${[m.head, m.text, m.err].filter((s) => s).join(" · ").slice(0, 160)}`)].join("\n");
   };
   canvas.onpointerdown = (ev) => { canvas.setPointerCapture(ev.pointerId); pick(ev); };
-  canvas.onpointermove = (ev) => { if (ev.buttons) pick(ev); };
+  canvas.onpointermove = (ev) => {
+    if (ev.buttons) return pick(ev);
+    const lane = shown[Math.floor((ev.clientY - canvas.getBoundingClientRect().top) / height)];
+    canvas.title = lane ? describe(lane, tickAt(ev)) : "";
+  };
 }

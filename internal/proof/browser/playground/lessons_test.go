@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -75,6 +76,12 @@ func TestLessons(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	p := open(t, "")
 	p.click("#seeds")
+	for _, wrong := range [][3]string{{"podd/web", "5", `It must also hold: podd/web: unknown command "podd/web"`}, {"", "-5", ""}} {
+		page.Eval[any](p.Page, fmt.Sprintf(`(() => { document.getElementById("goal").value = %q; document.getElementById("count").value = %q; document.getElementById("found").textContent = ""; })()`, wrong[0], wrong[1]))
+		p.click("#sweep")
+		require.Eventually(t, func() bool { return strings.HasPrefix(p.text("#found"), wrong[2]) }, patience, 100e6, p.text("#found"))
+		require.True(t, page.Eval[bool](p.Page, `document.getElementById("seedsDialog").open`))
+	}
 	page.Eval[any](p.Page, `(() => { document.getElementById("goal").value = "expect pod/web node=n1"; document.getElementById("count").value = 60; })()`)
 	p.click("#sweep")
 	require.Eventually(t, func() bool { return page.Eval[bool](p.Page, `!document.getElementById("sweep").disabled`) }, patience, 100e6)

@@ -130,3 +130,44 @@ spec:
 	require.Equal(t, "ok, seed 0, 0s of virtual time; stored without effect: ValidatingAdmissionPolicy", p.text("#status"))
 	p.shoot("without-effect")
 }
+
+// An object that cannot be explained is shown as YAML. Open YAML stays open, and the focus stays where it is.
+func TestYAML(t *testing.T) {
+	p := open(t, "")
+	p.click(`[data-object="node/n1"]`)
+	require.Contains(t, p.text("#explanation"), "kind: Node")
+	require.NotContains(t, p.text("#explanation"), "cannot explain")
+	p.click(`[data-object="pvc/default/data"]`)
+	require.NotContains(t, p.text("#explanation"), "kind: PersistentVolumeClaim")
+	p.click("#explanation summary")
+	p.click("#back")
+	require.Eventually(t, func() bool { return strings.Contains(p.text("#explanation"), "kind: PersistentVolumeClaim") }, patience, 100e6)
+	box := page.Eval[[]float64](p.Page, `(() => { const b = document.getElementById("details").getBoundingClientRect(); return [b.top, innerHeight]; })()`)
+	require.Less(t, box[0], box[1], "the explanation is in view")
+	require.Equal(t, "pvc/data", page.Eval[string](p.Page, `(async () => { const l = [...document.querySelectorAll("button.lane")].find((l) => l.textContent === "pvc/data"); l.focus(); l.click(); await playground.idle(); return document.activeElement.textContent; })()`))
+}
+
+// Only the newest of the moments that the slider asks for is shown.
+func TestSlider(t *testing.T) {
+	p := open(t, "")
+	views := page.Eval[int](p.Page, `(async () => {
+		let n = 0;
+		const s = document.getElementById("slider"), c = document.getElementById("clock");
+		new MutationObserver(() => n++).observe(c, { childList: true });
+		for (let i = 0; i < 40; i++) { s.value = i; s.oninput(); }
+		await playground.idle();
+		return n;
+	})()`)
+	require.LessOrEqual(t, views, 2)
+	require.Equal(t, 39, p.state().Tick)
+}
+
+// A seed that is none is refused.
+func TestSeedField(t *testing.T) {
+	p := open(t, "")
+	for _, seed := range []string{"-3", "1e30", "1.5", ""} {
+		page.Eval[any](p.Page, fmt.Sprintf(`(() => { const s = document.getElementById("seed"); s.value = %q; s.onchange(); })()`, seed))
+		require.Equal(t, "A seed is a whole number from 0 on.", p.text("#status"), seed)
+		require.Equal(t, "0", page.Eval[string](p.Page, `document.getElementById("seed").value`))
+	}
+}
