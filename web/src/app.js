@@ -362,14 +362,15 @@ async function drawExplanation() {
   $("explanation").replaceChildren(...parts);
 }
 
-// indented returns lines that keep their indent when they are wrapped.
+// indented returns lines that keep their indent when they are wrapped; below a word and a gap, they keep that of the text beside it.
 function indented(text) {
   const pre = document.createElement("pre");
   pre.append(...text.split("\n").map((line) => {
-    const span = document.createElement("span"), indent = line.search(/\S|$/);
+    const span = document.createElement("span"), [, own, word] = /^( *)(\S+ {3,})?/.exec(line);
+    const indent = own.length + (word?.length ?? 2);
     span.className = "line";
-    span.style.paddingLeft = `${indent + 2}ch`;
-    span.style.textIndent = `${-indent - 2}ch`;
+    span.style.paddingLeft = `${indent}ch`;
+    span.style.textIndent = `${-indent}ch`;
     span.textContent = line + "\n";
     return span;
   }));

@@ -91,6 +91,21 @@ func TestSeeds(t *testing.T) {
 	require.NotEmpty(t, p.text("#differenceText"))
 }
 
+// Enter begins the search, and the end of the dialog ends it.
+func TestSeedsKeys(t *testing.T) {
+	p := open(t, "")
+	p.click("#seeds")
+	page.Eval[any](p.Page, `void (document.getElementById("count").value = 50000, document.getElementById("goal").focus())`)
+	p.Do(chromedp.KeyEvent("\r"))
+	require.Eventually(t, func() bool {
+		return page.Eval[bool](p.Page, `/^\d+ of 50000/.test(document.getElementById("found").textContent)`)
+	}, patience, 100e6)
+	p.Do(chromedp.KeyEvent("\x1b"))
+	require.Eventually(t, func() bool {
+		return page.Eval[bool](p.Page, `!document.getElementById("seedsDialog").open && !document.getElementById("sweep").disabled`)
+	}, patience, 100e6)
+}
+
 func TestDump(t *testing.T) {
 	p := open(t, "")
 	text, err := os.ReadFile("../../../../cmd/volsim/testdata/waiting-claims.yaml")
