@@ -43,6 +43,7 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260128011058-8636f8732409 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260128011058-8636f8732409 // indirect
 	k8s.io/component-base v0.36.3 // indirect
+	k8s.io/pod-security-admission v0.36.3 // indirect
 )
 
 require (

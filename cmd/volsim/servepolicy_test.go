@@ -53,6 +53,32 @@ func TestServePolicies(t *testing.T) {
 	}
 }
 
+// TestServePodSecurity: the label of a namespace refuses what controllers create, too, and does the same in the script of the run (API-574).
+func TestServePodSecurity(t *testing.T) {
+	r := serving(t, serveFlags{time: "settle", nodes: []string{"n1"}})
+	send := func(code int, line, body string) string {
+		t.Helper()
+		got, text := r.send(line, body)
+		require.Equal(t, code, got, text)
+		return text
+	}
+	send(201, "POST /api/v1/namespaces", `{"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"baseline"}}}`)
+	set := `{"metadata":{"name":"NAME"},"spec":{"serviceName":"s","selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` +
+		`"spec":{"hostNetwork":HOST,"containers":[{"name":"c","image":"i"}]}}}}`
+	for name, host := range map[string]string{"good": "false", "bad": "true"} {
+		send(201, "POST /apis/apps/v1/namespaces/strict/statefulsets", strings.NewReplacer("NAME", name, "HOST", host).Replace(set))
+	}
+	require.Contains(t, send(200, "GET /api/v1/namespaces/strict/pods/good-0", ""), `"phase":"Running"`, "API-574")
+	send(404, "GET /api/v1/namespaces/strict/pods/bad-0", "")
+	require.Contains(t, send(200, "GET /api/v1/namespaces/strict/events", ""),
+		`error: pods \"bad-0\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)`, "API-574")
+	_, want := r.send("GET /volsim/trace", "")
+	r.stop()
+	got := command(t, "run", "-q", "--trace", "-", r.record)
+	_, got, _ = strings.Cut(got, "\n") // the result of the script
+	require.Equal(t, want, got[:min(len(got), len(want))])
+}
+
 const userPolicy = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy","metadata":{"name":"users"},"spec":{"reinvocationPolicy":"Never",
 	"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]},
 	"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{data: {'user': request.userInfo.username, 'groups': request.userInfo.groups.join(' ')}}"}}]}}`

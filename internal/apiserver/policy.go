@@ -186,8 +186,11 @@ func (r *resource) hasPolicies() bool {
 	return true
 }
 
-// needsPolicies reports whether a rule of a policy matches a request. It does not evaluate selectors.
+// needsPolicies reports whether a rule of a policy matches a request, or pod security is about it. It does not evaluate selectors.
 func (s *Server) needsPolicies(r *request) bool {
+	if s.needsPodSecurity(r) {
+		return true
+	}
 	list := s.currentPolicies()
 	if len(list.mutating)+len(list.validating) == 0 || !r.resource.hasPolicies() {
 		return false

@@ -49,6 +49,7 @@ type Server struct {
 
 	controllers controllers
 	conversions conversions
+	podSecurity bool // a namespace has, or had, a label of the Pod Security Standards
 }
 
 // New returns a server.
@@ -98,6 +99,7 @@ func New(cfg Config) *Server {
 	s.store.UseConverter(s)
 	s.followWebhooks()
 	s.followPolicies()
+	s.followPodSecurity()
 	s.followFlows()
 	if cfg.PodPriority {
 		s.store.CompletePriorities()

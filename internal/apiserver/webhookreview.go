@@ -258,6 +258,9 @@ func (q *reviews) encodedBody(a *attributes, obj api.Object) ([]byte, error) {
 
 // validate lets policies, and then webhooks, refuse a write.
 func (q *reviews) validate(a *attributes, obj, old []byte) error {
+	if err := q.checkPodSecurity(a, obj, old); err != nil {
+		return err
+	}
 	if err := q.checkPolicies(a, obj, old); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ require (
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/cri-streaming v0.0.0 // indirect
 	k8s.io/kms v0.36.3 // indirect
+	k8s.io/pod-security-admission v0.36.3 // indirect
 )
 
 require (
