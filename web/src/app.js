@@ -492,7 +492,6 @@ function pause() {
 function play() {
   if (playing) return pause();
   const f = current();
-  if (!f.state) return;
   if (f.tick === end(f)) f.tick = 0;
   $("play").textContent = "⏸";
   $("play").setAttribute("aria-label", "Pause");
@@ -541,7 +540,7 @@ $("seed").onchange = () => inTurn(() => {
 });
 
 document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("#editor, #tablist, input:not([type=range]), textarea, select, dialog")) return;
+  if ($("main").inert || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("#editor, #tablist, input:not([type=range]), textarea, select, dialog")) return;
   const keys = { " ": play, ArrowLeft: $("back").onclick, ArrowRight: $("forward").onclick, Home: $("first").onclick, End: $("last").onclick, n: $("change").onclick, q: $("quiet").onclick, m: $("minute").onclick, "?": $("help").onclick, e: () => editor.view.focus() };
   const action = keys[e.key];
   if (!action || (e.key === " " && e.target.closest?.("button, summary"))) return;
@@ -780,7 +779,7 @@ async function begin() {
   editor.show(start);
   await ready;
   await enter();
-  $("editor").inert = false;
+  $("main").inert = false;
   page.firstPicture = performance.now() - started;
   if ("serviceWorker" in navigator) await navigator.serviceWorker.register("sw.js");
 }

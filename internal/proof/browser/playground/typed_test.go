@@ -83,7 +83,11 @@ func TestTypeAndAct(t *testing.T) {
 	require.Contains(t, ask[string](p, "export", map[string]any{"run": "a", "format": "txtar"}), "create ns slow\ncreate ns fast\nadvance 1m\nadvance 1m\n")
 
 	// The page asks before it discards text.
+	leaves := `(() => { const e = new Event("beforeunload", { cancelable: true }); dispatchEvent(e); return !e.defaultPrevented; })()`
+	p.click("#share")
+	require.True(t, page.Eval[bool](p.Page, leaves), "the link has the text")
 	p.insert("settle", "create ns other\n")
+	require.False(t, page.Eval[bool](p.Page, leaves))
 	p.answer(false)
 	p.choose("03-best-fit")
 	require.Contains(t, p.state().Text, "create ns other")
