@@ -2,11 +2,13 @@ package fake
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -150,6 +152,9 @@ func byNodeAndPath(a, b Use) int {
 // ready returns an error if the volume must be attached or staged before it can be published.
 func (m *model) ready(v *volume, req storage.NodeRequest) error {
 	switch {
+	case req.ID == objects.InlineHandle(req.Pod.UID, path.Base(path.Dir(req.TargetPath))):
+		// MNT-303: a volume in the pod itself is neither attached nor staged.
+		return nil
 	case m.able[storage.Attach] && !v.isAttached(req.Node):
 		return m.fail(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
 	case m.able[storage.Stage]:

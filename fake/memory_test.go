@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -109,6 +110,10 @@ func TestMemory(t *testing.T) {
 	rwop.Mode = corev1.ReadWriteOncePod
 	readOnly := toPod("v", "n1", "p1")
 	readOnly.ReadOnly = true
+	inline := storage.NodeRequest{ID: objects.InlineHandle("u1", "sec"), Node: "n1", TargetPath: "/pods/u1/volumes/kubernetes.io~csi/sec/mount",
+		Pod: storage.PodRef{Namespace: "default", Name: "p1", UID: "u1"}}
+	unstaged := inline
+	unstaged.ID = "v"
 	for _, tt := range []struct {
 		name  string
 		opts  []fake.MemoryOption
@@ -127,6 +132,7 @@ func TestMemory(t *testing.T) {
 			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, VolumeMode: corev1.PersistentVolumeBlock}))}},
 		{"same name, other parameters", nil, []step{ok(create(one)),
 			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, Parameters: map[string]string{"type": "ssd"}}))}},
+		{"MNT-303: a volume in the pod itself is neither attached nor staged", nil, []step{ok(publishAs(inline)), fails(storage.FailedPrecondition, publishAs(unstaged))}},
 		{"the name of a static volume", nil, []step{ok(attach("v", "n1")), fails(storage.AlreadyExists, create(one))}},
 		{"too large", []fake.MemoryOption{fake.MaxSize("1Gi")},
 			[]step{ok(create(one)), fails(storage.OutOfRange, create(storage.CreateRequest{Name: "w", Size: gi + 1})),

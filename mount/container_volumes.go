@@ -30,7 +30,7 @@ func (k *kubelet) newContainer(pod *corev1.Pod) *container {
 		}
 		cv := containerVolume{name: pod.Spec.Volumes[i].Name, id: dp.Spec.ID(), readOnly: dp.Spec.MountsReadOnly()}
 		if dp.Spec.Inline != nil && dp.Spec.Inline.CSI != nil {
-			cv.id = plugin.InlineHandle(pod.UID, dp.Spec.Name())
+			cv.id = objects.InlineHandle(pod.UID, dp.Spec.Name())
 		}
 		cv.data, _ = dp.Spec.Plugin.Backend.(storage.DataHolder)
 		c.volumes = append(c.volumes, cv)

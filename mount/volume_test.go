@@ -359,7 +359,6 @@ func TestInlineVolume(t *testing.T) {
 		{"MNT-302", nil, 0},
 	} {
 		w := newFixture(t, func(s *setup) {
-			s.driver = []fake.MemoryOption{fake.Lenient()}
 			yes := true
 			s.object = func(d *storagev1.CSIDriver) { d.Spec.VolumeLifecycleModes, d.Spec.PodInfoOnMount = tc.modes, &yes }
 		})
@@ -371,7 +370,7 @@ func TestInlineVolume(t *testing.T) {
 		uid := w.stored("p1").UID
 		want(t, tc.rule+": calls", len(w.calls()), tc.calls)
 		if tc.calls > 0 {
-			want(t, tc.rule+": call", w.calls()[0], "Publish "+plugin.InlineHandle(uid, "scratch"))
+			want(t, tc.rule+": call", w.calls()[0], "Publish "+objects.InlineHandle(uid, "scratch"))
 		}
 	}
 }

@@ -308,6 +308,12 @@ func SplitCSIName(name string) (driver, handle string, ok bool) {
 	return driver, handle, true
 }
 
+// InlineHandle returns the handle that the kubelet generates for a CSI volume in the pod itself (MNT-038).
+func InlineHandle(pod types.UID, name string) string {
+	// MNT-038: a hash of the pod's uid and the volume's name.
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(pod)+name)))
+}
+
 // AttachmentName returns the name of the VolumeAttachment for a CSI volume and a node (ATT-003, MNT-038).
 func AttachmentName(handle, driver, node string) string {
 	// ATT-003, MNT-038: the name is the same each time the volume is attached.

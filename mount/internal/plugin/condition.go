@@ -30,7 +30,7 @@ func (h *Host) Condition(p *engine.Process, spec *volumes.Spec, pod types.UID, p
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: h.Node, TargetPath: path}
 	if spec.Inline != nil {
-		req.ID = InlineHandle(pod, spec.Name())
+		req.ID = objects.InlineHandle(pod, spec.Name())
 	}
 	err = h.callForPod(p, p.Now(), driver, storage.NodeCondition, req.ID, pod, func() error {
 		problem, err = driver.(storage.ConditionReporter).NodeCondition(req)

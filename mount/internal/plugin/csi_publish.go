@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -31,19 +30,13 @@ func csiSourceOf(spec *volumes.Spec, pod *corev1.Pod) csiSource {
 	}
 	inline := spec.Inline.CSI
 	// MNT-303: the kubelet generates the handle.
-	source := csiSource{inline.Driver, InlineHandle(pod.UID, spec.Name()), objects.ValueOf(inline.FSType), inline.VolumeAttributes,
+	source := csiSource{inline.Driver, objects.InlineHandle(pod.UID, spec.Name()), objects.ValueOf(inline.FSType), inline.VolumeAttributes,
 		storagev1.VolumeLifecycleEphemeral, nil}
 	if ref := inline.NodePublishSecretRef; ref != nil {
 		// MNT-303: the secret is in the namespace of the pod.
 		source.secret = &corev1.SecretReference{Name: ref.Name, Namespace: pod.Namespace}
 	}
 	return source
-}
-
-// InlineHandle returns the generated handle of a CSI volume in the pod itself.
-func InlineHandle(pod types.UID, name string) string {
-	// MNT-038: a hash of the pod's uid and the volume's name.
-	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(pod)+name)))
 }
 
 // persistentOnly is the default of a driver: persistent volumes only.

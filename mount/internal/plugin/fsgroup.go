@@ -104,7 +104,7 @@ func (h *Host) Files(spec *volumes.Spec, pod types.UID) fileSet {
 		return fileSet{h.Node, spec.Plugin.Name, spec.ID()}
 	case spec.PV == nil:
 		// MNT-303: an inline volume belongs to one pod.
-		return fileSet{"", spec.Plugin.Driver, InlineHandle(pod, spec.Name())}
+		return fileSet{"", spec.Plugin.Driver, objects.InlineHandle(pod, spec.Name())}
 	}
 	return fileSet{"", spec.Plugin.Driver, spec.ID()}
 }
