@@ -88,7 +88,11 @@ func dumpFiles(in io.Reader, names []string) ([]dump.File, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read standard input: %w", err)
 			}
-			files = append(files, dump.File{Name: "stdin", Data: data})
+			found, err := readStdin(data)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, found...)
 			continue
 		}
 		info, err := os.Stat(name)
@@ -118,6 +122,12 @@ func dumpFiles(in io.Reader, names []string) ([]dump.File, error) {
 				return nil, fileError(file, err)
 			}
 			files = append(files, dump.File{Name: file, Data: data, Found: info.IsDir()})
+		}
+	}
+	for i := range files {
+		var err error
+		if files[i], err = textOf(files[i]); err != nil {
+			return nil, err
 		}
 	}
 	return files, nil

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
@@ -156,6 +158,8 @@ func TestDumpMistakes(t *testing.T) {
 		{name: "a dump that is not there", status: exitFailed, args: []string{"explain", "-f", "none.yaml"}, want: "none.yaml"},
 		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}",
 			want: "stdin:1: read dump: object without apiVersion or kind"},
+		{name: "a zip archive", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "PK\x03\x04", want: "stdin: a zip archive: unpack it first"},
+		{name: "a file of xz", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "\xfd7zXZ\x00", want: "stdin: compressed with xz: unpack it first"},
 		{name: "manifests that were never applied", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: runClaim,
 			want: "these are manifests that were never applied: no object has a uid or a status. Simulate them with volsim run FILE, or dump the cluster with kubectl get"},
 		{name: "a change of manifests", status: exitFailed, args: []string{"predict", "-f", "-", "--", "delete", "pvc", "data"}, stdin: runClaim,
@@ -255,6 +259,18 @@ func compressed(t *testing.T, name string, data []byte) string {
 	return name
 }
 
+// utf16File writes a file as PowerShell does with the operator >, and returns its name.
+func utf16File(t *testing.T, text string) string {
+	t.Helper()
+	data := []byte("\xff\xfe")
+	for _, unit := range utf16.Encode([]rune(text)) {
+		data = binary.LittleEndian.AppendUint16(data, unit)
+	}
+	name := filepath.Join(t.TempDir(), "dump.yaml")
+	require.NoError(t, os.WriteFile(name, data, 0o600))
+	return name
+}
+
 // TestDumpArchive: a bundle for support is read as it is. What is no object in it is skipped, and named.
 func TestDumpArchive(t *testing.T) {
 	data, err := os.ReadFile("testdata/dead-node.yaml")
@@ -275,6 +291,18 @@ func TestDumpArchive(t *testing.T) {
 		require.Equal(t, notes+"volsim: ignored: what is no object in "+file+"/bundle/errors.json, "+file+"/bundle/version.yaml\n", errOut)
 	}
 	status, out, errOut := explain(compressed(t, filepath.Join(t.TempDir(), "dump.yaml.gz"), data))
+	require.Zero(t, status, errOut)
+	require.Equal(t, want, out)
+
+	// The standard input has no name.
+	for _, file := range []string{archive(t, "b.tgz", bundle), archive(t, "b.tar", bundle), compressed(t, filepath.Join(t.TempDir(), "d.yaml.gz"), data), utf16File(t, string(data))} {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		status, out, errOut := shell(string(content), "explain", "-f", "-", "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "pod/shop/cart-7c6d9f5b8-m4n7q")
+		require.Zero(t, status, errOut)
+		require.Equal(t, want, out)
+	}
+	status, out, errOut = explain(utf16File(t, string(data)))
 	require.Zero(t, status, errOut)
 	require.Equal(t, want, out)
 
