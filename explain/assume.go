@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/evidence"
@@ -80,7 +81,9 @@ func (x *explainer) createFails(e *Explanation, claim *corev1.PersistentVolumeCl
 	if remedy := x.remedyOf(a, driver, claim); remedy != "" {
 		e.todo(remedy)
 	}
-	x.explainError(e, a, driver)
+	if a.Absent() == "" && !a.AboutModes(claim) {
+		x.explainError(e, a, driver)
+	}
 	e.manual("each retry of the provisioner fails the same way")
 	return true
 }
@@ -108,6 +111,16 @@ func (x *explainer) remedyOf(a evidence.Assumption, driver string, claim *corev1
 	if limit := x.Evidence.SizeLimit(driver); limit != "" && a.Code == storage.OutOfRange {
 		return fmt.Sprintf("create the claim again, with %s: driver %s refuses more", limit, driver)
 	}
+	if absent := a.Absent(); absent != "" {
+		if claim.Spec.DataSource != nil {
+			absent += ", or create the claim again with another source"
+		}
+		return "create " + absent
+	}
+	if a.AboutModes(claim) {
+		return fmt.Sprintf("create the claim again, with access mode ReadWriteOnce, or with a storage class of a driver for shared files: driver %s refuses %v",
+			driver, claim.Spec.AccessModes)
+	}
 	switch a.Code {
 	case storage.InvalidArgument, storage.OutOfRange, storage.Unimplemented, storage.AlreadyExists, storage.NotFound:
 		if source := claim.Spec.DataSource; source != nil {
@@ -134,6 +147,10 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 	e.Next = nil
 	if a.Actor() != "" {
 		e.todo("start the attacher of driver " + va.Spec.Attacher)
+	} else if a.FullNode() {
+		e.todo(fmt.Sprintf("delete the pod and create it again, for another node, or stop a pod on node %s that uses another volume of driver %s", va.Spec.NodeName,
+			va.Spec.Attacher))
+		e.Notes = append(e.Notes, a.Meaning())
 	} else {
 		x.explainError(e, a, va.Spec.Attacher)
 		if op == storage.Detach {
@@ -146,17 +163,26 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 	return true
 }
 
+// csiVolumes returns driver and handle of the volumes of a pod that have a CSI driver.
+func (x *explainer) csiVolumes(pod *corev1.Pod) (all []corev1.CSIPersistentVolumeSource) {
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		claim := x.claims[api.Key(pod.Namespace, objects.ClaimOf(pod, volume))]
+		if inline := volume.CSI; inline != nil {
+			// MNT-303: the kubelet generates the handle.
+			all = append(all, corev1.CSIPersistentVolumeSource{Driver: inline.Driver, VolumeHandle: objects.InlineHandle(pod.UID, volume.Name)})
+		} else if claim != nil && x.volumes[claim.Spec.VolumeName] != nil {
+			if csi := objects.CSIOf(x.volumes[claim.Spec.VolumeName]); csi != nil {
+				all = append(all, *csi)
+			}
+		}
+	}
+	return all
+}
+
 // mountFails explains a pod whose volumes the driver is assumed not to mount. It reports whether there is such an assumption.
 func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
-	for _, key := range objects.ClaimsOf(pod) {
-		claim := x.claims[key]
-		if claim == nil || x.volumes[claim.Spec.VolumeName] == nil {
-			continue
-		}
-		csi := objects.CSIOf(x.volumes[claim.Spec.VolumeName])
-		if csi == nil {
-			continue
-		}
+	for _, csi := range x.csiVolumes(pod) {
 		for _, op := range []storage.Op{storage.Stage, storage.Publish, storage.NodeExpand} {
 			a, ok := x.Evidence.Call(csi.Driver, csi.VolumeHandle, pod.Spec.NodeName, op)
 			if !ok {
@@ -168,8 +194,12 @@ func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
 				e.Why += ": " + a.Message
 			}
 			e.Next = nil
-			x.explainError(e, a, csi.Driver)
-			e.todo("or delete the pod and create it again, for another node")
+			if absent := a.Absent(); absent != "" {
+				e.todo("create " + absent)
+			} else {
+				x.explainError(e, a, csi.Driver)
+				e.todo("or delete the pod and create it again, for another node")
+			}
 			e.manual("each retry of the kubelet fails the same way")
 			return true
 		}
@@ -177,28 +207,24 @@ func (x *explainer) mountFails(e *Explanation, pod *corev1.Pod) bool {
 	return false
 }
 
-// notRegistered explains a pod on a node where the driver of a volume is not registered. It reports whether that is so.
-func (x *explainer) notRegistered(e *Explanation, pod *corev1.Pod, message string) bool {
+// notRegistered explains a pod on a node where the driver of a volume is not registered. It reports whether that is so. rule is that of the wait,
+// and message that of the last failure, "" if there is none.
+func (x *explainer) notRegistered(e *Explanation, pod *corev1.Pod, rule, message string) bool {
 	csiNode := x.csiNodes[pod.Spec.NodeName]
 	if x.Evidence == nil || csiNode == nil {
 		return false
 	}
-	for _, key := range objects.ClaimsOf(pod) {
-		claim := x.claims[key]
-		if claim == nil || x.volumes[claim.Spec.VolumeName] == nil {
+	for _, csi := range x.csiVolumes(pod) {
+		if runsDriver(csiNode, csi.Driver) {
 			continue
 		}
-		csi := objects.CSIOf(x.volumes[claim.Spec.VolumeName])
-		if csi == nil || runsDriver(csiNode, csi.Driver) {
-			continue
-		}
-		e.because(e.Rule, fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)%s", csi.Driver,
+		e.because(rule, fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)%s", csi.Driver,
 			pod.Spec.NodeName, strings.TrimSuffix(": "+message, ": ")))
 		e.Next = nil
 		e.todo(fmt.Sprintf("start the node plugin of driver %s on node %s, or delete the pod and create it again, for a node that has it",
 			csi.Driver, pod.Spec.NodeName))
 		e.Assumes = append(e.Assumes, fmt.Sprintf("driver %s is not registered on node %s; assumed to continue", csi.Driver, pod.Spec.NodeName))
-		e.manual("the kubelet mounts no volume of a driver that is not registered")
+		e.manual("no volume of a driver is attached or mounted where it is not registered")
 		return true
 	}
 	return false

@@ -79,8 +79,11 @@ func mountRule(message string) string {
 		}
 		return "MNT-194"
 	}
-	if _, missing := missingFile("", message); missing {
+	if len(evidence.MissingFilesOf(message)) > 0 {
 		return "MNT-316"
+	}
+	if _, conflict := evidence.ConflictOf(message); conflict {
+		return "MNT-339"
 	}
 	for _, known := range mountErrors {
 		if strings.HasPrefix(message, known.prefix) {
@@ -88,15 +91,6 @@ func mountRule(message string) string {
 		}
 	}
 	return "MNT-160"
-}
-
-// missingFile says what to do about a Secret, a ConfigMap or a key that a mount did not find (MNT-316).
-func missingFile(namespace, message string) (todo string, ok bool) {
-	missing, ok := evidence.MissingFileOf(message)
-	if !ok {
-		return "", false
-	}
-	return supply(namespace, missing), true
 }
 
 // supply says how to supply a Secret, a ConfigMap or a key.

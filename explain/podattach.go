@@ -34,12 +34,9 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 			}
 			// MNT-241: a kubelet without the driver may report it as in use, but mounts nothing.
 			if failed := x.lastEvent(pod, isMountFailure); failed != nil {
-				rule := e.Rule
-				e.Rule = mountRule(failed.Message)
-				if x.notRegistered(e, pod, failed.Message) {
+				if x.notRegistered(e, pod, mountRule(failed.Message), failed.Message) {
 					return false
 				}
-				e.Rule = rule
 			}
 			e.next(actors.Kubelet(node.Name), "reports the volume as in use")
 			e.automatic(x.Now, "MNT-172", "with the next node status report, within 10s")
@@ -247,6 +244,9 @@ func (x *explainer) notBegun(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	e.because("ATT-068", fmt.Sprintf("volume %s is not attached to node %s", volume.Name, pod.Spec.NodeName))
 	if failed := x.lastEvent(pod, reasoned("FailedAttachVolume")); failed != nil {
 		e.Notes = append(e.Notes, fmt.Sprintf("last failure (%s): %s", stamp(timeOf(failed)), failed.Message))
+	}
+	if x.alive(node) && x.notRegistered(e, pod, "ATT-068", "") {
+		return
 	}
 	e.next(actors.AttachDetach, "attaches it")
 	e.automatic(x.Now, "ATT-084", "with the next pass of the controller; failures are retried within 2m2s")

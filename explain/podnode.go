@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -43,6 +44,9 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		e.automatic(x.Now, "MNT-134", "with the next pass of the kubelet")
 		return
 	}
+	if x.changesOwnership(e, pod) {
+		return
+	}
 	if failed := x.lastEvent(pod, isMountFailure); failed != nil {
 		x.failedMount(e, pod, failed)
 		return
@@ -51,7 +55,8 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		x.kubeletGone(e, pod)
 		return
 	}
-	if x.containersOf(e, pod, "its containers") {
+	// MNT-241: the kubelet calls no driver that is not registered.
+	if x.containersOf(e, pod, "its containers") || x.notRegistered(e, pod, "MNT-241", "") {
 		return
 	}
 	e.because("MNT-380", fmt.Sprintf("the kubelet of node %s mounts its volumes and starts its containers", pod.Spec.NodeName))
@@ -225,26 +230,69 @@ func isMountFailure(event *corev1.Event) bool {
 func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.Event) {
 	e.because(mountRule(failed.Message),
 		fmt.Sprintf("the kubelet of node %s could not mount a volume (%s): %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
-	if x.notRegistered(e, pod, failed.Message) || x.mountFails(e, pod) {
+	if x.notRegistered(e, pod, e.Rule, failed.Message) || x.mountFails(e, pod) || x.unmounted(e, pod) {
 		return
 	}
-	todo, missing := missingFile(pod.Namespace, failed.Message)
-	if !missing {
-		todo = "create what the volume needs, or repair its storage or its network"
-	}
-	if a, ok := x.Evidence.Containers(pod, evidence.StartContainers); ok {
-		e.assume(a)
-		e.because(e.Rule, a.Evidence+": "+a.Message)
-		e.todo(todo)
-		e.manual("each retry of the kubelet fails the same way")
-		return
-	}
-	if missing {
+	if missing := evidence.MissingFilesOf(failed.Message); len(missing) > 0 {
 		e.next(actors.Kubelet(pod.Spec.NodeName), "retries every 2m2s or less (MNT-005)")
-		e.todo(todo)
+		for _, file := range missing {
+			e.todo(supply(pod.Namespace, file))
+		}
 		e.manual("each retry fails the same way until then")
 		return
 	}
 	e.next(actors.Kubelet(pod.Spec.NodeName), "retries")
 	e.automatic(x.Now, "MNT-160", "retried within 2m2s (MNT-005)")
+}
+
+// unmounted explains a pod with volumes that its kubelet is assumed not to mount. It reports whether there are some.
+func (x *explainer) unmounted(e *Explanation, pod *corev1.Pod) bool {
+	var whys, todos []string
+	for _, a := range x.Evidence.StartFailures(pod) {
+		e.assume(a)
+		whys = append(whys, strings.TrimSuffix(a.Evidence+": "+a.Message, ": "))
+		todos = append(todos, mountRemedies(pod, a)...)
+	}
+	if len(whys) == 0 {
+		return false
+	}
+	e.because(e.Rule, strings.Join(whys, "; "))
+	slices.Sort(todos)
+	for _, todo := range slices.Compact(todos) {
+		e.todo(todo)
+	}
+	e.manual("each retry of the kubelet fails the same way")
+	return true
+}
+
+// mountRemedies returns what the user has to do about a volume that the kubelet does not mount.
+func mountRemedies(pod *corev1.Pod, a evidence.Assumption) (todos []string) {
+	// MNT-339: the label of the first pod on the node decides.
+	if volume, ok := evidence.ConflictOf(a.Message); ok {
+		return []string{fmt.Sprintf("give pod %s the SELinux level (seLinuxOptions) of the pods that use volume %s on node %s, delete those, or create the pod again for "+
+			"another node", api.KeyOf(pod), volume, pod.Spec.NodeName)}
+	}
+	for _, missing := range evidence.MissingFilesOf(a.Message) {
+		todos = append(todos, supply(pod.Namespace, missing))
+	}
+	if len(todos) == 0 {
+		todos = []string{"create what the volume needs, or repair its storage or its network"}
+	}
+	return todos
+}
+
+// changesOwnership explains a pod for which its kubelet changes the group of many files. It reports whether that is so.
+func (x *explainer) changesOwnership(e *Explanation, pod *corev1.Pod) bool {
+	a, ok := x.Evidence.Containers(pod, evidence.ChangeOwnership)
+	if !ok {
+		return false
+	}
+	e.assume(a)
+	// MNT-333: the mount goes on meanwhile.
+	e.because("MNT-333", a.Evidence+": "+a.Message)
+	e.next(actors.Kubelet(pod.Spec.NodeName), "changes the group of the other files, and then starts the containers")
+	e.automatic(x.Now, "MNT-333", "when all files have the group fsGroup of the pod; the more files, the later")
+	e.Notes = append(e.Notes, "do not delete the pod: for another one it begins again",
+		"with fsGroupChangePolicy: OnRootMismatch in their securityContext, later pods do not wait for that")
+	return true
 }

@@ -56,7 +56,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.todo("create a volume that fits")
 		e.manual(driver + " cannot create volumes")
 	case runs && x.sourceRefused(e, claim):
-	case runs && x.restored(e, claim, driver):
+	case runs && (x.restored(e, claim, driver) || x.cloned(e, claim, driver)):
 	case runs && x.populated(e, claim, driver):
 	case claim.Spec.Selector != nil:
 		// XPROV-031: a provisioner does not serve claims with a selector.

@@ -61,6 +61,41 @@ func (x *explainer) restored(e *Explanation, claim *corev1.PersistentVolumeClaim
 	return false
 }
 
+// cloned explains a claim that its driver cannot make from another claim now. It reports whether that is so. A dump without that claim does not
+// tell.
+func (x *explainer) cloned(e *Explanation, claim *corev1.PersistentVolumeClaim, driver string) bool {
+	source := objects.DataSourceOf(claim)
+	if source == nil || source.Kind != string(api.PersistentVolumeClaim) {
+		return false
+	}
+	key := api.Key(objects.ValueOf(source.Namespace), source.Name)
+	origin := x.claims[key]
+	if origin == nil {
+		return false
+	}
+	request, size := claim.Spec.Resources.Requests[corev1.ResourceStorage], origin.Spec.Resources.Requests[corev1.ResourceStorage]
+	// XPROV-031: the checks of the provisioner, each retried with backoff.
+	switch {
+	case origin.Status.Phase != corev1.ClaimBound:
+		e.because("XPROV-031", fmt.Sprintf("its source, claim %s, is not bound", key))
+		x.addClaim(e, key)
+		e.next(actors.Provisioner(driver), "creates the volume once that claim is bound; it retries within 5m")
+		e.follow()
+	case origin.DeletionTimestamp != nil:
+		e.because("XPROV-031", fmt.Sprintf("its source, claim %s, is being deleted", key))
+		e.todo("create the claim again with another source")
+		e.manual("each retry of the provisioner fails the same way")
+	case request.Cmp(size) < 0:
+		e.because("XPROV-031", fmt.Sprintf("it requests %s, and its source, claim %s, requests %s", &request, key, &size))
+		// API-221: the request of a claim that is not bound cannot be changed.
+		e.todo(fmt.Sprintf("create the claim again, with at least %s", &size))
+		e.manual("each retry of the provisioner fails the same way, and the request of a claim can be changed only once it is bound")
+	default:
+		return false
+	}
+	return true
+}
+
 // snapshotOf returns an object of external-snapshotter; ok is false, and the object empty, if it does not exist.
 func snapshotOf[T any](x *explainer, kind api.Kind, key string) (obj *T, ok bool) {
 	for _, other := range x.Snapshots {

@@ -50,7 +50,7 @@ func TestQuestionsOnCall(t *testing.T) {
 			want: []string{"is not registered on node n1", "to do      start the node plugin of driver disk.example.com on node n1",
 				"1. start the node plugin of driver disk.example.com on node n1", "is Running"}},
 		{name: "the claim comes from a snapshot", args: []string{"explain", "-f", dumps + "claim-from-snapshot.yaml", "pvc/data"},
-			want: []string{`to do      check that VolumeSnapshot "snap" exists and is ready`, `without VolumeSnapshot "snap" as its source`}},
+			want: []string{`to do      create volumesnapshots.snapshot.storage.k8s.io "snap", or create the claim again with another source`, `without VolumeSnapshot "snap" as its source`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, errOut := shell("", tt.args...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/storage"
 )
@@ -58,6 +59,10 @@ type Assumption struct {
 	actor string
 	// image is that of a container that does not start, and of others that do not start either.
 	image string
+	// before is set for an error of a sidecar that did not call its driver: Code is not from the error.
+	before bool
+	// owner is the controller of a pod whose other pods do not start either, on that node.
+	owner types.UID
 	// most is the largest size that a limited driver accepts, or one that refuses the growth of a claim accepts for it, in bytes.
 	most int64
 	// class is the VolumeAttributesClass that a driver refuses for a claim; "" for any.

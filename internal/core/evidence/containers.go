@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -17,6 +18,7 @@ const (
 	StartContainers storage.Op = "start containers"
 	RunContainers   storage.Op = "run containers"
 	StopContainers  storage.Op = "stop containers"
+	ChangeOwnership storage.Op = "change ownership"
 )
 
 // neverStarted are the reasons of a waiting container that its kubelet could not start. The first are about the image, the last about its
@@ -85,32 +87,6 @@ func (r *reader) readContainers() {
 	}
 }
 
-// mountFailed reads that the kubelet fails to mount a volume that has no CSI driver, such as an NFS volume or a missing Secret. The simulation
-// would mount it.
-func (r *reader) mountFailed(pod *corev1.Pod, a Assumption) {
-	failed := r.about(pod, hasReason("FailedMount"))
-	if len(failed) == 0 {
-		return
-	}
-	last := failed[len(failed)-1]
-	name := volumeOf(last.Message)
-	if _, isCall := mountCall(last.Message); !isCall || name == "" {
-		return
-	}
-	if _, _, isDriver := errorOf(last.Message); isDriver || r.volumes[name] != nil && r.volumes[name].Spec.CSI != nil {
-		return
-	}
-	// The caches of a kubelet that has just started lag behind: one failure says nothing.
-	count, since, seenLast := total(failed)
-	if count < 2 || r.now.Sub(seenLast) > staleHeartbeat {
-		return
-	}
-	a.Behaviour, a.Operation, a.Count, a.Since, a.Last, a.Message = Refuses, StartContainers, count, since, seenLast, last.Message
-	a.Evidence = fmt.Sprintf("the kubelet of node %s has failed to mount volume %s of pod %s%s", pod.Spec.NodeName, name, api.KeyOf(pod),
-		seen(count, since, r.now))
-	r.found = append(r.found, a)
-}
-
 // reports reports whether the kubelet of a node works.
 func (r *reader) reports(name string) bool {
 	at := slices.IndexFunc(r.nodes, func(node *corev1.Node) bool { return node.Name == name })
@@ -131,9 +107,33 @@ func imageOf(pod *corev1.Pod, container string) string {
 
 // Containers returns what is assumed about the containers of a pod: that they do not start, crash or do not stop.
 func (s *Set) Containers(pod *corev1.Pod, op storage.Op) (Assumption, bool) {
-	return s.first(func(a *Assumption) bool {
-		return a.Operation == op && (a.key == string(pod.UID) || a.image != "" && strings.HasPrefix(a.Object, "pod/"+pod.Namespace+"/") && uses(pod, a.image))
-	})
+	return s.first(func(a *Assumption) bool { return a.Operation == op && a.holds(pod) })
+}
+
+// StartFailures returns all that keeps the containers of a pod from starting: an assumption about each volume that its kubelet does not mount.
+func (s *Set) StartFailures(pod *corev1.Pod) []Assumption {
+	var all []Assumption
+	for _, a := range s.All() {
+		if a.Operation == StartContainers && a.holds(pod) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// holds reports whether an assumption about the containers of a pod is about this one: that pod, the one that replaces it, or one with the same
+// image.
+func (a *Assumption) holds(pod *corev1.Pod) bool {
+	switch {
+	case a.key == string(pod.UID):
+		return true
+	case !strings.HasPrefix(a.Object, "pod/"+pod.Namespace+"/"):
+		return false
+	case a.owner != "":
+		owner := metav1.GetControllerOfNoCopy(pod)
+		return owner != nil && owner.UID == a.owner && pod.Status.Phase != corev1.PodRunning && (a.Node == "" || a.Node == pod.Spec.NodeName)
+	}
+	return a.image != "" && uses(pod, a.image)
 }
 
 func uses(pod *corev1.Pod, image string) bool {
@@ -143,10 +143,12 @@ func uses(pod *corev1.Pod, image string) bool {
 
 // Holds reports whether the kubelet of a pod neither starts nor stops its containers.
 func (s *Set) Holds(pod *corev1.Pod) bool {
-	op := StartContainers
+	ops := []storage.Op{StartContainers, ChangeOwnership}
 	if pod.DeletionTimestamp != nil {
-		op = StopContainers
+		ops = []storage.Op{StopContainers}
 	}
-	_, held := s.Containers(pod, op)
-	return held
+	return slices.ContainsFunc(ops, func(op storage.Op) bool {
+		_, held := s.Containers(pod, op)
+		return held
+	})
 }

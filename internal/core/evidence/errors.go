@@ -2,8 +2,12 @@ package evidence
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/storage"
 )
@@ -29,7 +33,10 @@ var meanings = map[storage.Code]string{
 // Meaning says what the error of a failing driver means, and when the call is made again; "" for an error without a code.
 func (a Assumption) Meaning() string {
 	meaning := meanings[a.Code]
-	if meaning == "" {
+	if a.FullNode() {
+		meaning = "the node has as many volumes of the driver as it can have"
+	}
+	if meaning == "" || a.before {
 		return ""
 	}
 	// XPROV-001, ATT-171, EXP-020, MNT-005: the longest waits between two attempts.
@@ -42,6 +49,21 @@ func (a Assumption) Meaning() string {
 		text += ", next by " + a.Last.Add(wait).UTC().Format(time.TimeOnly)
 	}
 	return text
+}
+
+// FullNode reports whether a driver has attached as many volumes to the node as it can: so the CSI specification defines the code for
+// ControllerPublishVolume.
+func (a Assumption) FullNode() bool {
+	return a.Operation == storage.Attach && a.Code == storage.ResourceExhausted
+}
+
+// accessMode matches errors about the access modes of a volume.
+var accessMode = regexp.MustCompile(`(?i)access ?mode|MULTI_NODE|volume capabilit`)
+
+// AboutModes reports whether a driver refuses a claim because of its access modes: it asks for more than ReadWriteOnce.
+func (a Assumption) AboutModes(claim *corev1.PersistentVolumeClaim) bool {
+	shared := slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool { return mode != corev1.ReadWriteOnce })
+	return shared && a.Operation == storage.Create && accessMode.MatchString(a.Message)
 }
 
 // Sidecar returns the container of a driver's controller plugin that makes a call; "" for the calls of a kubelet to the node plugin.

@@ -61,3 +61,29 @@ func mountTimedOut(message string) bool {
 	return strings.HasPrefix(message, "Unable to attach or mount volumes") &&
 		(strings.Contains(message, "timed out waiting for the condition") || strings.Contains(message, "context deadline exceeded"))
 }
+
+// labelConflict is the error of a pod whose SELinux label is not that of the others that use a volume on the node. desiredStateOfWorld.AddPodToVolume
+// writes it.
+var labelConflict = regexp.MustCompile(`conflicting SELinux labels of volume ([^ ]+): "`)
+
+// ConflictOf returns the volume that a pod cannot use on its node because of its SELinux label (MNT-339), from a message; ok is false if the
+// message is about something else.
+func ConflictOf(message string) (volume string, ok bool) {
+	found := labelConflict.FindStringSubmatch(message)
+	if found == nil {
+		return "", false
+	}
+	return found[1], true
+}
+
+// absent is the error of an API server about an object that does not exist, which apierrors.NewNotFound writes: RESOURCE.GROUP "NAME" not found.
+var absent = regexp.MustCompile(`([A-Za-z]+(?:\.[a-z0-9-]+)+ "[^"]+") not found`)
+
+// Absent returns the object that, by the error of a driver, does not exist: `SecretProviderClass.secrets-store.csi.x-k8s.io "aws"`; "" if the error
+// is about something else.
+func (a Assumption) Absent() string {
+	if found := absent.FindStringSubmatch(a.Message); found != nil {
+		return found[1]
+	}
+	return ""
+}

@@ -28,27 +28,24 @@ var fileErrors = []struct {
 	{objects.ConfigMapKind, `configmap "`, "configmap references non-existent config key: "},
 }
 
-// MissingFileOf reads the message of a FailedMount Event. Of several things that are missing it returns the first (MNT-317).
-func MissingFileOf(message string) (missing MissingFile, ok bool) {
+// MissingFilesOf reads the message of a FailedMount Event: all that is missing for one volume (MNT-317).
+func MissingFilesOf(message string) (all []MissingFile) {
 	step, causes, ok := strings.Cut(message, " : ")
 	if !ok {
-		return missing, false
+		return nil
 	}
 	_, volume, _ := strings.Cut(step, ` for volume "`)
-	missing.Volume = strings.TrimSuffix(volume, `"`)
+	volume = strings.TrimSuffix(volume, `"`)
 	for cause := range strings.SplitSeq(strings.Trim(causes, "[]"), ", ") {
 		for _, f := range fileErrors {
-			missing.Kind = f.kind
-			if missing.Name, ok = absentIn(cause, f.absent); ok {
-				return missing, true
-			}
-			if key, ok := strings.CutPrefix(cause, f.lacks); ok {
-				missing.Key = key
-				return missing, true
+			if name, ok := absentIn(cause, f.absent); ok {
+				all = append(all, MissingFile{Kind: f.kind, Name: name, Volume: volume})
+			} else if key, ok := strings.CutPrefix(cause, f.lacks); ok {
+				all = append(all, MissingFile{Kind: f.kind, Key: key, Volume: volume})
 			}
 		}
 	}
-	return missing, false
+	return all
 }
 
 // absentIn returns the name of the object that an error says is absent.

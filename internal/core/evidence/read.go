@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -72,8 +71,8 @@ func (r *reader) readClaims() {
 			r.refused(claim, driver, failed)
 			continue
 		}
-		// XPROV-031: a provisioner does not serve claims with a selector, so their wait says nothing.
-		if claim.Spec.Selector == nil && (requested(claim, driver) || r.missing(driver)) {
+		// XPROV-031: a provisioner does not serve claims with a selector, or one whose source is not fit, so their wait says nothing.
+		if claim.Spec.Selector == nil && !r.unfit(claim) && (requested(claim, driver) || r.missing(driver)) {
 			silent[driver] = append(silent[driver], claim)
 		}
 	}
@@ -99,7 +98,7 @@ func (r *reader) refused(claim *corev1.PersistentVolumeClaim, driver string, fai
 	count, since, last := total(failed)
 	message := failed[len(failed)-1].Message
 	code, desc, ok := errorOf(message)
-	if !ok && r.ofSnapshot(claim) {
+	if !ok && (r.ofSnapshot(claim) || r.unfit(claim)) {
 		return
 	}
 	if !ok {
@@ -107,7 +106,7 @@ func (r *reader) refused(claim *corev1.PersistentVolumeClaim, driver string, fai
 	}
 	key := api.KeyOf(claim)
 	a := Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: "pvc/" + key, Operation: storage.Create, Code: code,
-		Message: desc, Count: count, Since: since, Last: last, key: "pvc-" + string(claim.UID)}
+		Message: desc, Count: count, Since: since, Last: last, key: "pvc-" + string(claim.UID), before: !ok}
 	if made := r.lastMade[driver]; transient(code) && made.After(last) {
 		// The error is not about the claim, and the driver has worked since.
 		a.Behaviour = Healthy
@@ -115,11 +114,11 @@ func (r *reader) refused(claim *corev1.PersistentVolumeClaim, driver string, fai
 		r.found = append(r.found, a)
 		return
 	}
-	verb := "has refused"
+	verb := "driver %s has refused claim %s%s"
 	if !ok {
-		verb = "has failed for"
+		verb = "the provisioner of driver %s has failed for claim %s%s"
 	}
-	a.Evidence = fmt.Sprintf("driver %s %s claim %s%s", driver, verb, key, seen(count, since, r.now))
+	a.Evidence = fmt.Sprintf(verb, driver, key, seen(count, since, r.now))
 	if ok {
 		a.Evidence += " with " + string(code)
 	}
@@ -309,78 +308,4 @@ func (r *reader) failing(about api.Object, pv *corev1.PersistentVolume, op stora
 	r.found = append(r.found, Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: object, Operation: op, Code: code,
 		Message: desc, Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle, most: most, class: class,
 		Evidence: fmt.Sprintf("driver %s has refused to %s volume %s%s with %s", driver, verb, pv.Name, seen(count, since, r.now), code)})
-}
-
-// readPods reads the last mount errors of pods that wait for their volumes.
-func (r *reader) readPods() {
-	claims := map[string]*corev1.PersistentVolumeClaim{}
-	for _, claim := range r.claims {
-		claims[api.KeyOf(claim)] = claim
-	}
-	for _, pod := range r.pods {
-		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodRunning || objects.Terminated(pod) {
-			continue
-		}
-		failed := r.about(pod, hasReason("FailedMount", "FailedMapVolume"))
-		if len(failed) == 0 {
-			continue
-		}
-		known := false
-		for _, event := range slices.Backward(failed) {
-			pv := r.volumes[volumeOf(event.Message)]
-			op, isCall := mountCall(event.Message)
-			code, desc, ok := errorOf(event.Message)
-			if pv == nil || pv.Spec.CSI == nil || !isCall || !ok {
-				continue
-			}
-			r.mountRefused(pod, pv, op, code, desc, failed)
-			known = true
-			break
-		}
-		last := failed[len(failed)-1]
-		if known || !mountTimedOut(last.Message) {
-			continue
-		}
-		for _, key := range objects.ClaimsOf(pod) {
-			claim := claims[key]
-			if claim == nil || r.volumes[claim.Spec.VolumeName] == nil {
-				continue
-			}
-			if pv := r.volumes[claim.Spec.VolumeName]; pv.Spec.CSI != nil {
-				r.mountSilent(pod, pv, failed)
-			}
-		}
-	}
-}
-
-// mountRefused reads an error of the driver on a node.
-func (r *reader) mountRefused(pod *corev1.Pod, pv *corev1.PersistentVolume, op storage.Op, code storage.Code, desc string,
-	failed []*corev1.Event) {
-	same := slices.DeleteFunc(slices.Clone(failed), func(event *corev1.Event) bool { return volumeOf(event.Message) != pv.Name })
-	count, since, last := total(same)
-	r.found = append(r.found, Assumption{Subject: "driver/" + pv.Spec.CSI.Driver, Behaviour: Refuses, Object: "pod/" + api.KeyOf(pod),
-		Operation: op, Node: pod.Spec.NodeName, Code: code, Message: desc, Count: count, Since: since, Last: last,
-		key: pv.Spec.CSI.VolumeHandle,
-		Evidence: fmt.Sprintf("driver %s has refused to mount volume %s on node %s%s with %s", pv.Spec.CSI.Driver, pv.Name,
-			pod.Spec.NodeName, seen(count, since, r.now), code)})
-}
-
-// mountSilent reads a mount that does not end: the volume is attached, and the kubelet still waits.
-func (r *reader) mountSilent(pod *corev1.Pod, pv *corev1.PersistentVolume, failed []*corev1.Event) {
-	driver := pv.Spec.CSI.Driver
-	if object := r.drivers[driver]; object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired {
-		va := objects.AttachmentName(backends.Handle(pv), driver, pod.Spec.NodeName)
-		attached := slices.ContainsFunc(r.attachments,
-			func(a *storagev1.VolumeAttachment) bool { return a.Name == va && a.Status.Attached })
-		if !attached {
-			// The wait is for the attachment, which has evidence of its own.
-			return
-		}
-	}
-	count, since, last := total(failed)
-	r.found = append(r.found, Assumption{Subject: "driver/" + driver, Behaviour: Silent, Object: "pod/" + api.KeyOf(pod),
-		Node: pod.Spec.NodeName, Operation: storage.Stage, Code: storage.DeadlineExceeded, Message: "context deadline exceeded",
-		Count: count, Since: since, Last: last, key: pv.Spec.CSI.VolumeHandle,
-		Evidence: fmt.Sprintf("driver %s has not mounted volume %s on node %s: the kubelet has timed out%s", driver, pv.Name,
-			pod.Spec.NodeName, seen(count, since, r.now))})
 }

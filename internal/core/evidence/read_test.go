@@ -125,6 +125,8 @@ func TestRead(t *testing.T) {
 	runner := fake.Pod("p", fake.OnNode("n1"), fake.Claims("data"), fake.Phase("Running"))
 	expansionFailed := "NodeExpandVolume.NodeExpandVolume failed for volume \"pv\" : Expander.NodeExpand failed to expand the volume : " +
 		"rpc error: code = Internal desc = resize2fs"
+	inline := fake.Pod("p", fake.OnNode("n1"), fake.Phase("Pending"))
+	inline.Spec.Volumes = []corev1.Volume{{Name: "sec", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
 	for _, tt := range []struct {
 		name string
 		objs []api.Object
@@ -163,6 +165,16 @@ func TestRead(t *testing.T) {
 		{"a mount times out", []api.Object{bound(time.Hour), boundClaim, pod, attached, event(pod, "kubelet", "FailedMount",
 			"Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition", 9)},
 			[]string{"driver disk.example.com has not mounted volume pv on node n1: the kubelet has timed out 9 times since 09:12; assumed to continue"}},
+		{"MNT-303: a mount of a volume in the pod itself fails", []api.Object{inline, event(inline, "kubelet", "FailedMount",
+			"MountVolume.SetUp failed for volume \"sec\" : rpc error: code = Unknown desc = no such class", 9)},
+			[]string{"driver disk.example.com has refused to mount volume sec on node n1 9 times since 09:12 with Unknown; assumed to continue"}},
+		{"MNT-333: a kubelet changes the group of files", []api.Object{heartbeat(time.Minute), bound(time.Hour), boundClaim, pod, attached,
+			event(pod, "kubelet", "VolumePermissionChangeInProgress", "Setting volume ownership for x, processed 9 files.", 3),
+			event(pod, "kubelet", "FailedMount", "Unable to attach or mount volumes: timed out waiting for the condition", 9)},
+			[]string{"the kubelet of node n1 has changed the group of files for pod default/p since 09:12; assumed to continue"}},
+		{"MNT-339: a volume has another SELinux label", []api.Object{heartbeat(time.Minute), bound(time.Hour), boundClaim, pod, attached,
+			event(pod, "kubelet", "FailedMount", "Unable to attach or mount volumes: conflicting SELinux labels of volume pv: \"a\" and \"b\"", 9)},
+			[]string{"the kubelet of node n1 has failed to mount volume pv of pod default/p 9 times since 09:12; assumed to continue"}},
 		{"a mount fails because of the expansion", []api.Object{bound(time.Hour), boundClaim, pod, event(pod, "kubelet", "FailedMount",
 			"MountVolume.Setup failed while expanding volume for volume \"pv\" : rpc error: code = Internal desc = resize2fs", 9)},
 			[]string{"driver disk.example.com has refused to mount volume pv on node n1 9 times since 09:12 with Internal; assumed to continue"}},

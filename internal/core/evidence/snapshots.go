@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,32 @@ func SnapshotName(content *snapshots.Content) string {
 func (r *reader) ofSnapshot(claim *corev1.PersistentVolumeClaim) bool {
 	source := objects.DataSourceOf(claim)
 	return source != nil && source.Kind == "VolumeSnapshot" && len(r.snapshots) > 0
+}
+
+// sourceClaim returns the claim that a claim is made from; nil if there is none in the dump.
+func (r *reader) sourceClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	source := objects.DataSourceOf(claim)
+	if source == nil || source.Kind != string(api.PersistentVolumeClaim) {
+		return nil
+	}
+	at := slices.IndexFunc(r.claims, func(other *corev1.PersistentVolumeClaim) bool {
+		return api.KeyOf(other) == api.Key(objects.ValueOf(source.Namespace), source.Name)
+	})
+	if at < 0 {
+		return nil
+	}
+	return r.claims[at]
+}
+
+// unfit reports whether no volume can be made for a claim from the claim that is its source: the provisioner does not ask the driver (XPROV-031), and
+// the simulated one finds the error again.
+func (r *reader) unfit(claim *corev1.PersistentVolumeClaim) bool {
+	source := r.sourceClaim(claim)
+	if source == nil {
+		return false
+	}
+	want, have := claim.Spec.Resources.Requests[corev1.ResourceStorage], source.Spec.Resources.Requests[corev1.ResourceStorage]
+	return source.Status.Phase != corev1.ClaimBound || source.DeletionTimestamp != nil || want.Cmp(have) < 0
 }
 
 // keepSnapshot keeps an object if it is one of external-snapshotter.

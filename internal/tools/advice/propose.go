@@ -42,7 +42,8 @@ func (p *proposer) propose(ref api.Ref) {
 	}
 	switch ref.Kind {
 	case api.Pod:
-		if pod, err := p.cluster.Pods.Get(ref.Key); err == nil {
+		// MNT-333: a pod that is created again waits anew.
+		if pod, err := p.cluster.Pods.Get(ref.Key); err == nil && !p.changesOwnership(pod) {
 			p.pod(pod)
 		}
 	case api.PersistentVolumeClaim:
@@ -89,19 +90,20 @@ func (p *proposer) repair(a evidence.Assumption) {
 		"controller": "start " + name}[kind]
 	switch {
 	case a.Operation == evidence.StartContainers:
-		missing, ok := evidence.MissingFileOf(a.Message)
-		if !ok {
-			missing, ok = evidence.MissingVariableOf(a.Message)
-		}
-		if ok && p.file(name, missing, override) {
+		if p.files(name, override) {
 			return
 		}
 		does = fmt.Sprintf("correct what keeps pod %s from starting: %s", name, a.Message)
+	case a.Operation == evidence.ChangeOwnership:
+		return // it ends without a change
 	case a.Operation == evidence.StopContainers:
 		does = fmt.Sprintf("restart kubelet and container runtime of node %s, so that pod %s stops", a.Node, name)
 	case a.Operation == storage.Recycle:
 		does = "make the recycler pod run"
 	case a.Behaviour == evidence.Refuses:
+		if claim, err := p.cluster.Claims.Get(strings.TrimPrefix(a.Object, "pvc/")); err == nil && a.AboutModes(claim) {
+			return // oneNode has the correction
+		}
 		does = repairOf(name, a)
 	}
 	if does != "" {
@@ -109,8 +111,19 @@ func (p *proposer) repair(a evidence.Assumption) {
 	}
 }
 
+func (p *proposer) changesOwnership(pod *corev1.Pod) bool {
+	_, changes := p.snapshot.Evidence.Containers(pod, evidence.ChangeOwnership)
+	return changes
+}
+
 // repairOf returns what ends the error of a driver.
 func repairOf(driver string, a evidence.Assumption) string {
+	if absent := a.Absent(); absent != "" {
+		return "create " + absent
+	}
+	if a.FullNode() {
+		return fmt.Sprintf("stop a pod on node %s that uses another volume of driver %s", a.Node, driver)
+	}
 	read := ": read " + evidence.Log(a.Operation, driver, a.Node)
 	switch a.Code {
 	case storage.InvalidArgument, storage.OutOfRange:
@@ -214,21 +227,32 @@ func (p *proposer) registration(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || err != nil {
 		return
 	}
-	for _, key := range objects.ClaimsOf(pod) {
-		claim, err := p.cluster.Claims.Get(key)
-		if err != nil {
-			continue
-		}
-		pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName)
-		if err != nil || pv.Spec.CSI == nil {
-			continue
-		}
-		driver := pv.Spec.CSI.Driver
-		if !slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
+	for i := range pod.Spec.Volumes {
+		driver := p.driverOf(pod, &pod.Spec.Volumes[i])
+		if driver != "" && !slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
 			p.add(Way{Does: fmt.Sprintf("start the node plugin of driver %s on node %s", driver, pod.Spec.NodeName),
 				assume: []string{"driver/" + driver + "=" + string(evidence.Healthy)}})
 		}
 	}
+}
+
+// driverOf returns the CSI driver of a pod's volume; "" if it has none.
+func (p *proposer) driverOf(pod *corev1.Pod, volume *corev1.Volume) string {
+	if volume.CSI != nil {
+		return volume.CSI.Driver
+	}
+	claim, err := p.cluster.Claims.Get(api.Key(pod.Namespace, objects.ClaimOf(pod, volume)))
+	if err != nil {
+		return ""
+	}
+	pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName)
+	if err != nil {
+		return ""
+	}
+	if csi := objects.CSIOf(pv); csi != nil {
+		return csi.Driver
+	}
+	return ""
 }
 
 // deadNode proposes what ends a pod whose node does not answer.

@@ -38,6 +38,7 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	p.volumes(claim)
 	p.classes(claim)
 	p.largeEnough(claim)
+	p.oneNode(claim)
 	if source := claim.Spec.DataSource; source != nil {
 		changed := fresh(claim)
 		changed.Spec.DataSource, changed.Spec.DataSourceRef = nil, nil
@@ -55,23 +56,53 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// largeEnough proposes to create a claim again that is smaller than the snapshot that it is made from (SNAP-030).
+// largeEnough proposes to create a claim again that is smaller than the snapshot (SNAP-030) or the claim (XPROV-031) that it is made from.
 func (p *proposer) largeEnough(claim *corev1.PersistentVolumeClaim) {
 	source := objects.DataSourceOf(claim)
+	if source == nil {
+		return
+	}
+	size, request := p.sizeOf(source), claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if size == nil || request.Cmp(*size) >= 0 {
+		return
+	}
+	changed := fresh(claim)
+	changed.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *size}
+	p.add(Way{Does: fmt.Sprintf("create the claim again, with the %s of %s %q", size, source.Kind, source.Name), likely: true, Commands: p.replace(changed)})
+}
+
+// sizeOf returns the least size of a volume that is made from a source; nil if it is unknown.
+func (p *proposer) sizeOf(source *corev1.TypedObjectReference) *resource.Quantity {
+	key := api.Key(objects.ValueOf(source.Namespace), source.Name)
+	if source.Kind == string(api.PersistentVolumeClaim) {
+		if claim, err := p.cluster.Claims.Get(key); err == nil {
+			return claim.Spec.Resources.Requests.Storage()
+		}
+	}
 	for _, obj := range p.snapshot.Snapshots {
-		if source == nil || api.KindOf(obj) != snapshots.SnapshotKind || source.Kind != "VolumeSnapshot" ||
-			api.KeyOf(obj) != api.Key(objects.ValueOf(source.Namespace), source.Name) {
+		if api.KindOf(obj) != snapshots.SnapshotKind || source.Kind != "VolumeSnapshot" || api.KeyOf(obj) != key {
 			continue
 		}
-		snap, request := snapshots.Of[snapshots.Snapshot](obj), claim.Spec.Resources.Requests[corev1.ResourceStorage]
-		if snap.Status == nil || snap.Status.RestoreSize == nil || request.Cmp(*snap.Status.RestoreSize) >= 0 {
-			return
+		if snap := snapshots.Of[snapshots.Snapshot](obj); snap.Status != nil {
+			return snap.Status.RestoreSize
 		}
-		changed := fresh(claim)
-		changed.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *snap.Status.RestoreSize}
-		p.add(Way{Does: fmt.Sprintf("create the claim again, with the %s of VolumeSnapshot %q", snap.Status.RestoreSize, snap.Name), likely: true,
-			Commands: p.replace(changed)})
 	}
+	return nil
+}
+
+// oneNode proposes access mode ReadWriteOnce for a claim whose modes its driver refuses.
+func (p *proposer) oneNode(claim *corev1.PersistentVolumeClaim) {
+	class, err := p.cluster.Classes.Get(objects.ClassOf(claim))
+	if err != nil {
+		return
+	}
+	if a, refused := p.snapshot.Evidence.Create(class.Provisioner, claim); !refused || !a.AboutModes(claim) {
+		return
+	}
+	changed := fresh(claim)
+	changed.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	p.add(Way{Does: "create the claim again, with access mode ReadWriteOnce", Risk: "pods of one node only can use it", likely: true,
+		Commands: p.replace(changed)})
 }
 
 // unreadySnapshots proposes to delete the snapshots of a claim that are not ready: while there is one, the claim stays (SNAP-005).

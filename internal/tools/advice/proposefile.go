@@ -14,19 +14,48 @@ import (
 // placeholder is a value that the user has to replace.
 const placeholder = "VALUE"
 
-// file proposes to create a Secret or a ConfigMap of which a volume of a pod or the environment of a container is made, or to add a key to it
-// (MNT-316, MNT-378). override says that the pod starts then. It returns false if there is nothing to propose.
-func (p *proposer) file(key string, missing evidence.MissingFile, override string) bool {
+// files proposes to create the Secrets and ConfigMaps of which the volumes of a pod or the environment of a container are made, or to add keys to
+// them (MNT-316, MNT-378): all together, as the pod starts only then. override says that. It returns false if something else is missing.
+func (p *proposer) files(key, override string) bool {
 	pod, err := p.cluster.Pods.Get(key)
 	if err != nil {
 		return false
 	}
+	way := Way{assume: []string{override}}
+	var does []string
+	for _, a := range p.snapshot.Evidence.StartFailures(pod) {
+		all := evidence.MissingFilesOf(a.Message)
+		if missing, ok := evidence.MissingVariableOf(a.Message); ok {
+			all = append(all, missing)
+		}
+		if len(all) == 0 {
+			return false
+		}
+		for _, missing := range all {
+			text, command := file(pod, missing)
+			if text == "" {
+				return false
+			}
+			if !slices.Contains(does, text) {
+				does, way.Commands = append(does, text), append(way.Commands, command)
+			}
+		}
+	}
+	if len(does) == 0 {
+		return false
+	}
+	way.Does = strings.Join(does, "; ")
+	p.add(way)
+	return true
+}
+
+// file returns the command that supplies what is missing for a pod, and what it does; "" if that is unknown.
+func file(pod *corev1.Pod, missing evidence.MissingFile) (does string, command Command) {
 	field := "data"
 	if missing.Kind == objects.SecretKind {
 		field = "stringData"
 	}
 	source := sourceOf(pod, missing)
-	way := Way{assume: []string{override}}
 	switch {
 	case missing.Key == "":
 		content := map[string]string{}
@@ -37,16 +66,13 @@ func (p *proposer) file(key string, missing evidence.MissingFile, override strin
 		if len(content) > 0 {
 			fields[field] = content
 		}
-		way.Does = fmt.Sprintf("create %s %s/%s; choose its content", missing.Kind, pod.Namespace, missing.Name)
-		way.Commands = []Command{{Args: []string{"apply", "-f", "-"}, Manifest: manifest(fields)}}
+		return fmt.Sprintf("create %s %s/%s; choose its content", missing.Kind, pod.Namespace, missing.Name),
+			Command{Args: []string{"apply", "-f", "-"}, Manifest: manifest(fields)}
 	case source.Name != "":
-		way.Does = fmt.Sprintf("add key %s to %s %s/%s; choose its value", missing.Key, missing.Kind, pod.Namespace, source.Name)
-		way.Commands = []Command{namespaced(pod, "patch", strings.ToLower(string(missing.Kind)), source.Name, "-p", fmt.Sprintf(`{%q:{%q:%q}}`, field, missing.Key, placeholder))}
-	default:
-		return false
+		return fmt.Sprintf("add key %s to %s %s/%s; choose its value", missing.Key, missing.Kind, pod.Namespace, source.Name),
+			namespaced(pod, "patch", strings.ToLower(string(missing.Kind)), source.Name, "-p", fmt.Sprintf(`{%q:{%q:%q}}`, field, missing.Key, placeholder))
 	}
-	p.add(way)
-	return true
+	return "", command
 }
 
 // sourceOf returns what the pod takes from the object that is missing, or that lacks a key.

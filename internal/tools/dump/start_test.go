@@ -229,7 +229,7 @@ spec: {from: [{group: "", kind: PersistentVolumeClaim, namespace: shop}], to: [{
 	require.Equal(t, "SNAP-033", x.Rule)
 	require.Equal(t, corev1.ClaimPending, phase, "SNAP-033")
 	x, phase = copyAfter(objects + grant)
-	require.Equal(t, "BIND-057", x.Rule)
+	require.Equal(t, "XPROV-031", x.Rule, "the source is not bound yet")
 	require.Equal(t, corev1.ClaimBound, phase, "SNAP-033")
 }
 
