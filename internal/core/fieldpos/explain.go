@@ -28,6 +28,32 @@ type Source struct {
 // Explain returns the line that an error about an object is about, and the error with what would be right. The error is of reading the
 // object, or of a request with it.
 func Explain(s Source, err error) (line int, better error) {
+	line, better = explain(s, err)
+	return line, &explained{better, s, err}
+}
+
+// explained is an error that Explain returned. Its text may name more lines.
+type explained struct {
+	error
+	source Source
+	cause  error
+}
+
+func (e *explained) Unwrap() error { return e.error }
+
+// Moved returns the text of an error of Explain with the lines that it names so many lines further down.
+func Moved(err error, lines int) string {
+	e := new(explained)
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	s := e.source
+	s.Line += lines
+	_, better := explain(s, e.cause)
+	return better.Error()
+}
+
+func explain(s Source, err error) (line int, better error) {
 	if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
 		if line, convErr := strconv.Atoi(found[1]); convErr == nil {
 			return line, errors.New(strings.Replace(err.Error(), found[0], "", 1))

@@ -119,3 +119,16 @@ func TestExplainRequests(t *testing.T) {
 	require.Equal(t, 4, line)
 	require.EqualError(t, err, `pods "web" already exists`)
 }
+
+// TestMoved: all lines in the text of an error move together, where the object is a part of a longer text.
+func TestMoved(t *testing.T) {
+	source := fieldpos.Source{Doc: []byte(pod + "  nodename: n1\n  priority: high\n  nodeName: n1\n  nodeName: n2\n"), Line: 1}
+	line, err := fieldpos.Explain(source, errors.New("failed"))
+	require.Equal(t, 13, line)
+	require.ErrorContains(t, err, "; line 14: spec.priority: ")
+	require.ErrorContains(t, err, "also in line 15")
+	moved := fieldpos.Moved(fmt.Errorf("apply: %w", err), 100)
+	require.Contains(t, moved, "; line 114: spec.priority: ")
+	require.Contains(t, moved, "also in line 115")
+	require.Equal(t, "other", fieldpos.Moved(errors.New("other"), 100))
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/volsim/volsim/internal/core/fieldpos"
 )
 
 // Problem is an error at a line of the text of a script, in which the lines of its files count too.
@@ -54,7 +56,7 @@ func ProblemOf(data []byte, err error) Problem {
 	line := 1 + bytes.Count(archive.Comment, []byte("\n"))
 	for _, f := range archive.Files {
 		if f.Name == at.file {
-			return Problem{Line: line + at.line, Text: at.err.Error()}
+			return Problem{Line: line + at.line, Text: inOneLine(errors.New(fieldpos.Moved(at.err, line))).Error()}
 		}
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
 	}
