@@ -52,6 +52,7 @@ type Cluster struct {
 	checker  *check.Checker // nil without Config.Check
 	checked  time.Duration  // the time, since the start, to which the checker has advanced
 
+	down       []string            // controllers that crashed before they were started
 	populators map[api.Kind]string // added controllers that fill volumes, by the kind of their data sources
 }
 
@@ -207,20 +208,28 @@ func (c *Cluster) Controllers() []string {
 // wrote stays.
 func (c *Cluster) Crash(controller string) error {
 	a, ok := c.engine.Actor(controller)
-	if !ok {
-		return fmt.Errorf("crash %q: %s", controller, actors.Unknown(controller, c.Controllers()))
+	switch {
+	case ok:
+		a.Crash()
+	case slices.Contains(c.notStarted(), controller):
+		c.down = append(c.down, controller)
+	default:
+		return fmt.Errorf("crash %q: %s", controller, actors.Unknown(controller, c.allControllers()))
 	}
-	a.Crash()
 	return nil
 }
 
 // Restart starts a controller that crashed, and does nothing if it runs. It knows only what the API server stores.
 func (c *Cluster) Restart(controller string) error {
 	a, ok := c.engine.Actor(controller)
-	if !ok {
-		return fmt.Errorf("restart %q: %s", controller, actors.Unknown(controller, c.Controllers()))
+	switch {
+	case ok:
+		a.Start()
+	case slices.Contains(c.notStarted(), controller):
+		c.down = slices.DeleteFunc(c.down, func(name string) bool { return name == controller })
+	default:
+		return fmt.Errorf("restart %q: %s", controller, actors.Unknown(controller, c.allControllers()))
 	}
-	a.Start()
 	return nil
 }
 

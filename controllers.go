@@ -239,6 +239,30 @@ func parts(sidecars []component) iter.Seq[*component] {
 	}
 }
 
+// notStarted lists the controllers that start when the first object that they work on is stored.
+func (c *Cluster) notStarted() []string {
+	var names []string
+	if c.cfg.internal.NoControllers {
+		return nil
+	}
+	for part := range parts(c.sidecars()) {
+		if _, started := c.engine.Actor(part.name); !started && part.name != Kubelets && !slices.Contains(c.cfg.Without, part.name) {
+			names = append(names, part.name)
+		}
+	}
+	return names
+}
+
+// allControllers lists the controllers and kubelets, and the controllers that are not started yet.
+func (c *Cluster) allControllers() []string { return append(c.Controllers(), c.notStarted()...) }
+
+// started ends a controller again that crashed before it was started.
+func (c *Cluster) started(name string) {
+	if a, ok := c.engine.Actor(name); ok && slices.Contains(c.down, name) {
+		a.Crash()
+	}
+}
+
 // startFollowing starts the controllers that work on the kind of a new table.
 func (c *Cluster) startFollowing(table store.Table[*plain.Object]) {
 	for i := range components {
@@ -249,6 +273,7 @@ func (c *Cluster) startFollowing(table store.Table[*plain.Object]) {
 		if _, err := part.follow(c.engine, table); err != nil {
 			panic(fmt.Sprintf("volsim: start the controller of %s: %v", part.kind, err)) // checked by Config.Without and AddController
 		}
+		c.started(part.name)
 	}
 }
 
@@ -264,6 +289,7 @@ func onSnapshots(name string, start func(*Cluster) error) component {
 			if err := start(c); err != nil {
 				panic(fmt.Sprintf("volsim: start %s: %v", name, err)) // checked by Config.Without and AddController
 			}
+			c.started(name)
 		})
 		return nil
 	}}

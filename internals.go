@@ -45,6 +45,7 @@ func init() {
 		})
 		return err
 	}
+	internals.Controllers = func(cluster any) []string { return clusterOf(cluster).allControllers() }
 	internals.Snapshot = func(cluster any) snapshot.Snapshot { return clusterOf(cluster).snapshot() }
 	internals.Options = func(config any) *options.Options { return &config.(*Config).internal }
 }

@@ -50,10 +50,18 @@ func Unknown(name string, known []string) string {
 	if rest, ok := strings.CutPrefix(name, "pv-"); ok && meant == "" {
 		meant = similar.To("persistentvolume-"+rest, known)
 	}
+	for _, k := range known {
+		if meant == "" && strings.HasSuffix(k, "-"+name) {
+			meant = k // scheduler
+		}
+	}
 	if meant != "" {
 		return fmt.Sprintf("there is no such controller; did you mean %q", meant)
 	}
-	return fmt.Sprintf("there is no such controller; there are %q", known)
+	if len(known) == 0 {
+		return "there is no such controller; there are none"
+	}
+	return "there is no such controller; there are " + strings.Join(known, ", ")
 }
 
 // NodeFailure are the controllers that act on failing nodes: clusters without them are as if no node ever failed.

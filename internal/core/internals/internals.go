@@ -31,6 +31,8 @@ var (
 	PatchNode func(cluster any, name string, change func(node *corev1.Node) error) error
 	// Evict asks a *volsim.Cluster to evict a pod, as a POST to its eviction subresource does: store.Store.Evict has the errors.
 	Evict func(cluster any, pod *corev1.Pod, opts api.DeleteOptions) error
+	// Controllers lists the controllers of a *volsim.Cluster, with those that start when the first object that they work on is stored.
+	Controllers func(cluster any) []string
 	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.
 	Snapshot func(cluster any) snapshot.Snapshot
 	// AddController adds a controller.Controller to an engine and starts it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/similar"
 )
 
@@ -19,6 +20,7 @@ type command struct {
 	setup      bool // must come before the first other command
 	infallible bool // cannot fail once parsed, so that ! and ? make no sense
 	read       func(s *Script, args []string) (step, error)
+	takes      func(*objkinds.Kind) bool // the kinds that KIND of usage stands for; nil for all
 }
 
 // group is a section of the reference.
@@ -58,6 +60,20 @@ func commandNamed(name string) *command {
 	return nil
 }
 
+// elsewhere says what to write instead of words that are commands elsewhere.
+var elsewhere = map[string]string{
+	"kubectl": onlyVerb, "k": onlyVerb,
+	"edit": "write patch, or apply -f with a changed file", "sleep": "write advance DURATION: only commands let virtual time pass",
+	"logs": noContainers, "exec": noContainers, "attach": noContainers, "cp": noContainers, "debug": noContainers, "port-forward": noContainers, "top": noContainers,
+	"auth": noServer, "cluster-info": noServer, "version": noServer, "api-resources": noServer, "proxy": noServer,
+}
+
+const (
+	onlyVerb     = "write only the verb of kubectl, such as get"
+	noContainers = "the containers of pods do not run programs here"
+	noServer     = "a script has no such command; use kubectl with volsim serve"
+)
+
 func unknownCommand(name string) error {
 	if strings.HasPrefix(name, "--") {
 		return errors.New("unknown command; a file begins with a line -- name --")
@@ -65,8 +81,8 @@ func unknownCommand(name string) error {
 	if strings.HasPrefix(name, "!") {
 		return errors.New("missing blank after the prefix !")
 	}
-	if name == "kubectl" {
-		return errors.New("unknown command kubectl; write only its verb, such as get")
+	if advice, ok := elsewhere[name]; ok {
+		return fmt.Errorf("unknown command %s; %s", name, advice)
 	}
 	names := make([]string, len(commands))
 	for i, c := range commands {

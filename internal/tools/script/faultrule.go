@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/storage"
 )
@@ -185,8 +186,10 @@ func (f faultRule) run(r *runner) error {
 		f.match.Pod = string(pod.GetUID())
 	}
 	isClient := f.api && r.server != nil && strings.HasPrefix(f.match.Actor, api.User+"/")
-	if actor := f.match.Actor; actor != "" && !isClient && !slices.Contains(r.cluster.Controllers(), actor) {
-		return fmt.Errorf("unknown controller %q: %s", actor, actors.Unknown(actor, r.cluster.Controllers()))
+	if actor := f.match.Actor; actor != "" && !isClient {
+		if known := internals.Controllers(r.cluster); !slices.Contains(known, actor) {
+			return fmt.Errorf("unknown controller %q: %s", actor, actors.Unknown(actor, known))
+		}
 	}
 	rule := r.cluster.Faults.Add(f.match, f.fault)
 	if f.times > 0 {

@@ -19,7 +19,7 @@ import (
 func nodeCommands() []*command {
 	return []*command{
 		{
-			name: "node", group: breaking, usage: []string{"add NODE... [KEY=VALUE...]", "register NODE..."},
+			name: "node", group: breaking, usage: []string{"add NAME... [KEY=VALUE...]", "register NAME..."},
 			help: "`node add` adds nodes with these labels, each with a kubelet. `cpu=4` and `memory=8Gi` limit their resources; by default they have enough. " +
 				"After `config manual-nodes=true` it starts kubelets, which create the Node objects themselves; `node register` always does that.",
 			examples: []string{"node add n1 n2 zone=a", "node add n3 cpu=4", "node register n4"},

@@ -20,7 +20,7 @@ func outputCommands() []*command {
 		},
 		{
 			name: "stderr", group: expectations, usage: []string{"[-count=N] REGEXP"},
-			help:     "The same for the error of the previous command, which must have a prefix `!` or `?`.",
+			help:     "The same for the error of the previous command, which needs a prefix `!` or `?` if it fails, and for its warnings.",
 			examples: []string{"! delete pv/none", "stderr 'not found'"},
 			read:     readMatch("stderr", func(r *runner) string { return r.stderr.String() }),
 		},
@@ -56,6 +56,9 @@ func readMatch(name string, output func(*runner) string) func(*Script, []string)
 			n := len(re.FindAllString(text, -1))
 			if count >= 0 && n != count {
 				return fmt.Errorf("%d matches, want %d, in:\n%s", n, count, text)
+			}
+			if n == 0 && text == "" {
+				return fmt.Errorf("no match: the previous command wrote nothing to %s", name)
 			}
 			if n == 0 {
 				return fmt.Errorf("no match in:\n%s", text)

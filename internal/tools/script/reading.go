@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/snapshot"
@@ -100,7 +101,7 @@ func clusterCommands() []*command {
 
 func readControllers(*Script, []string) (step, error) {
 	return func(r *runner) error {
-		for _, name := range r.cluster.Controllers() {
+		for _, name := range internals.Controllers(r.cluster) {
 			r.printf("%s\n", name)
 		}
 		return nil

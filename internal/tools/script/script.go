@@ -185,7 +185,7 @@ func (s *Script) parseLine(line int, text string) (*statement, error) {
 	}
 	name, ok := all[0].plain()
 	if !ok {
-		return nil, errors.New("the name of a command must not be a variable")
+		return nil, errors.New("the name of a command must not be a variable; leave out the $ of a prompt")
 	}
 	if st.command = commandNamed(name); st.command == nil {
 		return nil, unknownCommand(name)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
@@ -118,8 +119,24 @@ func (s *Script) checkSetup() error {
 			text = st.text
 		}
 	}
-	// A script knows no volsim.Config.
-	return s.errorAt(line, text, errors.New(strings.TrimPrefix(err.Error(), "volsim: Config.")))
+	return s.errorAt(line, text, errors.New(asKey(err.Error())))
+}
+
+// asKey returns the text of an error about a field of volsim.Config with the key of config that sets the field.
+func asKey(text string) string {
+	rest, ok := strings.CutPrefix(text, "volsim: Config.")
+	if !ok {
+		return text
+	}
+	field, rest, _ := strings.Cut(rest, " ")
+	var key strings.Builder
+	for i, c := range field {
+		if unicode.IsUpper(c) && i > 0 && field[i-1] != '.' {
+			key.WriteByte('-')
+		}
+		key.WriteRune(unicode.ToLower(c))
+	}
+	return key.String() + " " + rest
 }
 
 // add adds a setup line after trying it.
