@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
@@ -87,6 +88,9 @@ func (r *runner) addNode(name string, labels []string, resources corev1.Resource
 		return err
 	}
 	node := fake.Node(name, fake.Labels(labels...))
+	// The kubelet keeps the time since when its node is ready.
+	now := metav1.NewTime(r.cluster.Now().Truncate(time.Second))
+	node.Status.Conditions[0].LastHeartbeatTime, node.Status.Conditions[0].LastTransitionTime = now, now
 	if len(resources) > 0 {
 		node.Status.Capacity, node.Status.Allocatable = resources.DeepCopy(), resources.DeepCopy()
 	}
