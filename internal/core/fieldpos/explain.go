@@ -56,7 +56,11 @@ func Moved(err error, lines int) string {
 func explain(s Source, err error) (line int, better error) {
 	if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
 		if line, convErr := strconv.Atoi(found[1]); convErr == nil {
-			return line, errors.New(strings.Replace(err.Error(), found[0], "", 1))
+			text := strings.Replace(err.Error(), found[0], "", 1)
+			if strings.Contains(text, "did not find expected") || strings.Contains(text, "mapping values are not allowed") {
+				text += "; check the indentation here and in the lines around"
+			}
+			return line, errors.New(text)
 		}
 	}
 	o := Parse(s.Doc, s.Line, s.Items...)

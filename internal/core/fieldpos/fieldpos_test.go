@@ -70,6 +70,10 @@ func TestExplain(t *testing.T) {
 		want      string
 	}{
 		{"unknown field", pod + "  nodename: n1\n", 13, `Pod web: spec.nodename: unknown field; did you mean "nodeName"`},
+		{"a field that belongs to spec", pod + "hostNetwork: true\n", 13, "Pod web: hostNetwork: unknown field; hostNetwork is a field of spec: check the indentation"},
+		{"a field that belongs to metadata", pod + "  annotations: {a: b}\n", 13, "spec.annotations: unknown field; annotations is a field of metadata: check the indentation"},
+		{"a field of the object itself", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  spec: {}\n", 5,
+			"metadata.spec: unknown field; spec is a field of the object itself: check the indentation"},
 		{"two problems", pod + "  nodename: n1\n  priority: high\n", 13,
 			`Pod web: spec.nodename: unknown field; did you mean "nodeName"; line 14: spec.priority: invalid value "high": want a whole number`},
 		{"duplicate field", pod + "  nodeName: n1\n  nodeName: n2\n", 14, "Pod web: spec.nodeName: duplicate field, also in line 13"},
@@ -100,7 +104,7 @@ func TestExplain(t *testing.T) {
 	t.Run("the library", func(t *testing.T) {
 		line, err := fieldpos.Explain(fieldpos.Source{Line: 1}, errors.New("yaml: line 7: did not find expected key"))
 		require.Equal(t, 7, line)
-		require.EqualError(t, err, "did not find expected key")
+		require.EqualError(t, err, "did not find expected key; check the indentation here and in the lines around")
 	})
 }
 

@@ -30,7 +30,7 @@ func (p Problem) String() string { return p.Path + ": " + p.Text }
 // Problems compares the object with the Go type of its kind and returns the fields that are unknown or duplicate, and the values of a
 // wrong type, in the order of the lines.
 func (o *Object) Problems(t reflect.Type) []Problem {
-	w := &walker{before: o.before}
+	w := &walker{before: o.before, root: t}
 	w.value(o.root, t, "")
 	slices.SortStableFunc(w.found, func(a, b Problem) int { return a.Line - b.Line })
 	return w.found
@@ -38,6 +38,7 @@ func (o *Object) Problems(t reflect.Type) []Problem {
 
 type walker struct {
 	before int
+	root   reflect.Type
 	found  []Problem
 	depth  int
 }
@@ -139,11 +140,38 @@ func (w *walker) fields(node *yaml.Node, t reflect.Type, path string) {
 		lines[key.Value] = w.before + key.Line
 		field, ok := known[key.Value]
 		if !ok {
-			w.problem(key, inner, "unknown field%s", similar.Hint(key.Value, names))
+			hint := similar.Hint(key.Value, names)
+			if hint == "" {
+				hint = w.elsewhere(key.Value, path)
+			}
+			w.problem(key, inner, "unknown field%s", hint)
 			continue
 		}
 		w.value(node.Content[i+1], field, inner)
 	}
+}
+
+// elsewhere says that the object has such a field at its top, in metadata or in spec, and not at the path.
+func (w *walker) elsewhere(key, path string) string {
+	top := map[string]reflect.Type{}
+	t := w.root
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	addFields(t, top, new([]string))
+	if _, ok := top[key]; ok && path != "" {
+		return fmt.Sprintf("; %s is a field of the object itself: check the indentation", key)
+	}
+	for _, name := range []string{"metadata", "spec"} {
+		inner := map[string]reflect.Type{}
+		if t := top[name]; t != nil && t.Kind() == reflect.Struct && path != "."+name {
+			addFields(t, inner, new([]string))
+		}
+		if _, ok := inner[key]; ok {
+			return fmt.Sprintf("; %s is a field of %s: check the indentation", key, name)
+		}
+	}
+	return ""
 }
 
 // addFields adds the fields of a struct by their JSON names, and those of embedded structs.

@@ -205,12 +205,17 @@ func noSuchOption(w string, options []option) error {
 	if len(options) == 0 {
 		return fmt.Errorf("unknown option %s: this command takes none", w)
 	}
-	var known []string
+	var known, long []string
 	for _, o := range options {
+		long = append(long, "--"+o.long)
 		if o.short != "" {
 			known = append(known, "-"+o.short)
 		}
 		known = append(known, "--"+o.long)
+	}
+	name, _, _ := strings.Cut(w, "=")
+	if hint := similar.Hint(name, long); hint != "" {
+		return fmt.Errorf("unknown option %s%s", w, hint)
 	}
 	return fmt.Errorf("unknown option %s: want one of %s", w, strings.Join(known, ", "))
 }

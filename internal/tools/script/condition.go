@@ -44,6 +44,9 @@ func readCondition(word string) (c condition, ok bool, err error) {
 			if c.field == "" {
 				return c, true, fmt.Errorf("invalid condition %q: missing field; write FIELD=VALUE without blanks", word)
 			}
+			if op == "=" && strings.HasPrefix(c.value, "=") {
+				return c, true, fmt.Errorf("invalid condition %q: write = in place of ==", word)
+			}
 			if op == "~" || op == "!~" {
 				if c.pattern, err = regexp.Compile(c.value); err != nil {
 					return c, true, fmt.Errorf("%s: %w", word, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
@@ -164,6 +165,9 @@ func fieldOf(kind api.Kind, name string) (field, error) {
 		}
 		return fieldOf(kind, s.path)
 	}
+	if hint := similar.Hint(name, fieldNames(kind)); hint != "" {
+		return nil, fmt.Errorf("unknown field %q of %s%s", name, kind, hint)
+	}
 	return nil, fmt.Errorf("unknown field %[2]q of %[1]s: want one of %[3]s, condition.NAME, or a path such as .metadata.name", kind, name,
 		strings.Join(fieldNames(kind), ", "))
 }
@@ -206,6 +210,9 @@ func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 		c, ok, err := readCondition(w)
 		if err != nil {
 			return nil, err
+		}
+		if !ok && i > 0 {
+			return nil, fmt.Errorf("invalid condition %q: want FIELD=VALUE, such as phase=Bound; put a value with blanks in single quotes", w)
 		}
 		if !ok {
 			return nil, fmt.Errorf("invalid condition %q: want FIELD=VALUE, such as phase=Bound", w)

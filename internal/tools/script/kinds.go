@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/similar"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -92,6 +93,17 @@ func (s *Script) kindOf(name string) (api.Kind, error) {
 				return api.Kind(kind.Name()), nil
 			}
 		}
+	}
+	var all []string
+	for _, names := range kindNames {
+		all = append(all, names...)
+	}
+	for _, kind := range slices.Concat(objkinds.All(), s.customKinds()) {
+		all = append(all, kind.Names()...)
+	}
+	slices.Sort(all)
+	if hint := similar.Hint(short, all); hint != "" {
+		return "", fmt.Errorf("the server doesn't have a resource type %q%s", name, hint)
 	}
 	var known []string
 	for _, kind := range store.Kinds() {

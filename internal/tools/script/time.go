@@ -76,7 +76,7 @@ var errStop = errors.New("stop")
 
 func readDuration(name string, args []string) (time.Duration, error) {
 	if len(args) != 1 {
-		return 0, usageOf(name, "missing duration")
+		return 0, usageOf(name, "want one duration, such as 5m")
 	}
 	return positiveDuration(args[0])
 }
