@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -164,6 +165,17 @@ func TestProblems(t *testing.T) {
 	problems = ask[[]script.Problem](t, s, "check", map[string]any{"text": manifest})
 	require.Len(t, problems, 1)
 	require.Greater(t, problems[0].Line, 2)
+	require.Equal(t, 7, problems[0].Line)
+	// All lines that a text names are lines of the script, while it is read and when a request fails.
+	manifest = strings.Replace(manifest, "spec:", "spec:\n  accessModes: [RWO]", 1)
+	problems = ask[[]script.Problem](t, s, "check", map[string]any{"text": manifest})
+	require.Equal(t, 7, problems[0].Line)
+	require.Contains(t, problems[0].Text, "; line 8: spec.storageClas: ")
+	manifest = strings.Replace(claim, "capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]", "capacity: {}\n  nodeAffinity: {}", 1)
+	failed := load(t, s, "a", manifest).State.Failures
+	require.Len(t, failed, 1)
+	require.Equal(t, 9, failed[0].Line)
+	require.Contains(t, failed[0].Text, "; spec.capacity is in line 10")
 	answer := ask[loaded](t, s, "load", map[string]any{"run": "a", "text": text})
 	require.Len(t, answer.Problems, 3)
 	require.Nil(t, answer.State)
