@@ -168,7 +168,8 @@ func (c *Cluster) Settle() error {
 	return nil
 }
 
-// Until runs event by event until cond returns true. It returns an error after limit of virtual time.
+// Until runs event by event until cond is true. It evaluates cond now, and then after each event. It returns an error after limit of virtual
+// time, or if no event is left. cond must not write.
 func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
 	if cond == nil {
 		return fmt.Errorf("until: the condition is nil")

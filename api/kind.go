@@ -20,7 +20,8 @@ type Kind string
 // v1.36 nor defined by a CustomResourceDefinition in the cluster.
 var ErrUnknownKind = errors.New("unknown kind")
 
-// The kinds that are simulated. Objects of all other kinds are stored only: they have metadata, versions and watches, and no effect.
+// Kinds of which clusters have typed tables. Objects of other kinds are stored, too, and some of them have controllers, such as
+// StatefulSet.apps; volsim's Cluster.StoredOnly lists those that have none.
 const (
 	PersistentVolume      Kind = "PersistentVolume"
 	PersistentVolumeClaim Kind = "PersistentVolumeClaim"
@@ -65,7 +66,7 @@ func KindOf(obj any) Kind {
 	return otherKind(obj)
 }
 
-// otherKind is KindOf for kinds that are not simulated.
+// otherKind is KindOf for kinds without a constant.
 func otherKind(obj any) Kind {
 	v := reflect.ValueOf(obj)
 	if v.Kind() != reflect.Pointer {

@@ -22,9 +22,9 @@ type DetachFacts struct {
 	Healthy bool
 }
 
-// DecideDetach decides whether a volume that no pod wants is detached now (ATT-064): unless the decision is Waiting. It leaves the volume,
-// the node and the time in the decision to the caller. verify: the volume is detached only if the node, read from the API server, does not
-// report it in use (ATT-103).
+// DecideDetach decides what happens to an attached volume that no pod on the node wants (ATT-064). If the decision is Waiting, the volume stays
+// attached for now. The caller fills in Volume, Node and Since. If verify is true, the caller reads the node from the API server first, and
+// detaches the volume only if the node does not report it in use (ATT-103).
 func DecideDetach(f DetachFacts) (decision trace.Detach, verify bool) {
 	// ATT-064: the check is skipped for a node out of service and after 6 minutes, also if the volume is not mounted.
 	verify = !f.OutOfService && !f.Expired

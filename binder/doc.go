@@ -11,13 +11,13 @@
 // # What is simulated
 //
 // All of that, with every API call as a point where other components can run. Reclaim policies are carried out by package reclaim, which is
-// part of the same controller; the cluster connects the two.
-//
-// Start reading in controller.go (queues and handlers), claim.go (syncing a claim) and volume.go (syncing a volume). bind.go has the four
-// writes, provision.go dynamic provisioning, resync.go the objects that a resync skips, and why. [Match] and [Satisfies] are the decisions
-// as pure functions; their predicates are in internal/core/match. [NewTrial] runs single syncs for table tests.
+// part of the same controller; the cluster connects the two. [Match] and [Satisfies] are the decisions as pure functions. [NewTrial] runs
+// single syncs for table tests.
 //
 // In-tree volumes that were migrated to CSI are recognized by their annotations; this controller needs no translation of their sources.
+package binder
+
+// Where to start: controller.go has the queues and handlers, claim.go the sync of a claim, volume.go that of a volume, bind.go the four writes,
+// provision.go dynamic provisioning, resync.go the objects that a resync skips, and why. The predicates of Match are in internal/core/match.
 //
 // The rules are BIND, MATCH and PROV in docs/rules/binder.md.
-package binder

@@ -8,14 +8,13 @@
 // An explanation reads API objects only, as they are at one moment. It calls the same decision functions as the controllers and changes
 // nothing, so it works for a running simulation and for a dump of a real cluster alike. State that lives only in the memory of a
 // controller, such as the length of a backoff, is unknown; times are then counted from now, as after a restart of that controller.
+package explain
+
+// The files:
 //
 //   - claim.go, claimsync.go, provision.go, grow.go and modify.go explain claims; freeing.go finds volumes that may become free for them.
 //   - pod.go, nodes.go, podnode.go and podattach.go explain pods, before and after they have a node.
 //   - volume.go and attachment.go explain volumes and attachments; workload.go explains StatefulSets, Deployments and the like.
 //   - messages.go maps the few texts that have to be read to rules; text.go prints an Explanation.
 //
-// Rules: for claims BIND-052 to BIND-060, MATCH, PROV-020 to PROV-048 and XPROV-025 to XPROV-031, and once they are bound EXP-012 to
-// EXP-042 and VAC-001 to VAC-014; for pods SCHED-020 to SCHED-216, ATT-010 to ATT-196 and MNT-072 to MNT-387; for volumes and
-// deletions RECL-001 to RECL-046, PROT-011 to PROT-026 and XPROV-051 to XPROV-054; for workloads STS-020 to STS-027, RS-020, DEP-030,
-// DEP-060, DS-020, JOB-020 to JOB-055, JOB-091, JOB-123, GC-020, QUO-020 and QUO-021.
-package explain
+// Each branch names the rule that it applies; the rules are in docs/rules.

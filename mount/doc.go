@@ -11,12 +11,13 @@
 // volumes. Volumes are expanded on the node when the controller has expanded them. A node can be stopped, partitioned, powered off, and
 // resumed with pods that already run.
 //
-// Not simulated: attaching by the kubelet itself, kubelets without an API server, static pods, pod admission, images, and container
-// restarts. Delays that upstream randomizes have their minimum length.
+// Not simulated: attaching by the kubelet itself, kubelets without an API server, static pods, images, and container restarts.
+// Delays that upstream randomizes have their minimum length.
 //
 // A loop skips the passes that would find nothing new. The others run at the ticks of the real loop.
-//
-// Rules: docs/rules/mount.md. Where upstream leaves the order open, passes see what ended before their instant (MNT-014).
+package mount
+
+// The rules are in docs/rules/mount.md. Where upstream leaves the order open, passes see what ended before their instant (MNT-014).
 //
 // Where to start:
 //
@@ -30,4 +31,3 @@
 //   - pod_status.go, node_status.go: what is written into the status of pods and of the Node, and when.
 //   - pod_next_sync.go: which periodic syncs of pods are skipped. The tickers in kubelet.go say it for the loops.
 //   - mount/internal/plugin: CSI and in-tree plugins. mount/internal/disk: the disk and its layout.
-package mount

@@ -23,7 +23,7 @@ type CreateRequest struct {
 	Mutable      map[string]string                   // parameters of the VolumeAttributesClass of the claim
 	Requisite    []Segment                           // at least one of them must reach the volume; none: no requirement
 	Preferred    []Segment                           // segments to try first, in order
-	Content      *corev1.TypedObjectReference        // the data source of the claim; nil: an empty volume
+	Content      *corev1.TypedObjectReference        // the data source of the claim (not data); nil: an empty volume
 	ContentID    string                              // handle of the volume or snapshot that Content stands for
 	Secrets      map[string]string                   // content of the provisioner Secret that the StorageClass names; nil for none
 
@@ -85,7 +85,7 @@ type ModifyRequest struct {
 }
 
 // NodeRequest asks for an operation on a volume at a node: Attach, Detach, Stage, Unstage, Publish, Unpublish or NodeExpand. ID and Node
-// are always set. Each other field names the operations that set it; it is zero in requests for the others.
+// are always set. The comment of each other field lists the operations that set it; it is zero in requests for the others.
 type NodeRequest struct {
 	ID   string // handle of the volume
 	Node string // name of the node; Detach: "" is every node

@@ -1,3 +1,5 @@
+// Package trace records what happens in a cluster as typed entries (decisions, API writes, storage calls, Events, faults), and writes them as
+// text or JSON lines.
 package trace
 
 import (

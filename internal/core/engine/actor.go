@@ -65,7 +65,7 @@ func (e *Engine) Actor(name string) (*Actor, bool) {
 // Name is the name the actor was added under.
 func (a *Actor) Name() string { return a.name }
 
-// Engine is where the actor lives.
+// Engine returns the engine that runs the actor.
 func (a *Actor) Engine() *Engine { return a.engine }
 
 // Logger returns the logger of a source file of the actor; see klog.Log.

@@ -212,7 +212,7 @@ func (e *Engine) Now() time.Time {
 // Elapsed returns the time that has passed since the start.
 func (e *Engine) Elapsed() time.Duration { return e.now }
 
-// Latency is that of the configuration.
+// Latency returns Config.Latency.
 func (e *Engine) Latency() time.Duration { return e.latency }
 
 // Store is the API server's storage. Reading it has no effect on the run; actors write through API.
@@ -221,7 +221,7 @@ func (e *Engine) Store() *store.Store { return e.store }
 // API is the API server as actors use it.
 func (e *Engine) API() *API { return e.api }
 
-// Trace is the trace of the configuration, nil without one.
+// Trace returns Config.Trace.
 func (e *Engine) Trace() *trace.Trace { return e.trace }
 
 // Choices lists the choices so far, in order. They replay the run. With Seed 0 there are none.

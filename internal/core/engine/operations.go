@@ -41,7 +41,7 @@ type NestedOperations struct {
 	unused  []*operation            // records of operations that succeeded
 	ended   []OperationKey          // of the operations that ended at the time endedAt
 	endedAt time.Duration
-	// AtTicks says that RunningAtTick is asked, which takes memory for the operations of an instant.
+	// AtTicks enables RunningAtTick. It costs memory for the operations that end at one instant.
 	AtTicks bool
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
 	Before func(p *Process, name string)

@@ -360,14 +360,16 @@ func otherStrategy(kind *objkinds.Kind) strategy.Of[*plain.Object] {
 
 // equalContents reports whether both objects have the same content.
 func equalContents(a, b *plain.Object) bool {
-	if x, y := a.Source(), b.Source(); x != nil && y != nil && reflect.TypeOf(x) == reflect.TypeOf(y) && unlike(reflect.ValueOf(x).Elem(), reflect.ValueOf(y).Elem()) {
+	if x, y := a.Source(), b.Source(); x != nil && y != nil && reflect.TypeOf(x) == reflect.TypeOf(y) &&
+		stringMapsDiffer(reflect.ValueOf(x).Elem(), reflect.ValueOf(y).Elem()) {
 		return false
 	}
 	return reflect.DeepEqual(a.Content(), b.Content())
 }
 
-// unlike reports that two structs differ in a field with strings, such as the data of a ConfigMap. Other differences it does not look for.
-func unlike(a, b reflect.Value) bool {
+// stringMapsDiffer reports whether two structs differ in a field of type map[string]string, such as the data of a ConfigMap. It is a fast check
+// before DeepEqual; false proves nothing.
+func stringMapsDiffer(a, b reflect.Value) bool {
 	for i := range a.NumField() {
 		if a.Field(i).Type() == reflect.TypeFor[map[string]string]() &&
 			!maps.Equal(a.Field(i).Interface().(map[string]string), b.Field(i).Interface().(map[string]string)) {

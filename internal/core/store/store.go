@@ -155,7 +155,7 @@ func (s *Store) Version() uint64 { return s.version }
 // Gates returns the feature gates of the cluster, those of its components included.
 func (s *Store) Gates() gates.Set { return s.gates }
 
-// table is a Table without its type, for callers that handle objects of any kind.
+// anyTable is a table of objects of any kind.
 type anyTable interface {
 	create(obj api.Object, opts CreateOptions) (api.Object, error)
 	update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error)
