@@ -26,7 +26,7 @@ func (r *repeats) add(queue *engine.Queue, key string) {
 // repeatsSyncs reports whether syncs are repeated for the log: if it has their lines, nothing is skipped, and no fault can hit a repeated
 // read in place of a later one.
 func (c *controller) repeatsSyncs() bool {
-	return c.base.Enabled(4) && !c.actor.Skips() && !c.actor.Faulty()
+	return c.base.Enabled(4) && !c.actor.NoteMaySkip() && !c.actor.Faulty()
 }
 
 // repeat syncs an object once more if two events had queued it. It is called after the first sync.

@@ -44,7 +44,7 @@ func (c *controller) logResync(claims, volumes []string) {
 		return
 	}
 	keys := slices.Concat(claims, volumes)
-	if !c.actor.Skips() {
+	if !c.actor.NoteMaySkip() {
 		keys = nil
 		for _, claim := range c.infClaims.List() {
 			keys = append(keys, api.KeyOf(claim))

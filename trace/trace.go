@@ -36,8 +36,8 @@ type Entry struct {
 	Time time.Time
 	// Actor is the controller, kubelet or user that did it, as in api.Call.
 	Actor string
-	// Activity is the number of the actor's process that made the entry. Cause is that of the process that started it, as a sync starts
-	// an operation. Both are zero for the user, and if there is none. No output contains them.
+	// Activity is the number of the process of the actor that made the entry: a worker on a key, an operation, or a pass of a loop. Cause is that
+	// of the process that started it, as a sync starts an operation. Both are zero for the user, and if there is none. No output contains them.
 	Activity, Cause uint64
 	// Type says what happened, and which of the following fields are set.
 	Type EntryType
@@ -59,7 +59,7 @@ type Entry struct {
 	// Old and New are the stored object before and after a Write: equal if nothing changed, Old nil for a new object, New nil for a
 	// removed one. They are shared: read only.
 	Old, New api.Object
-	// Err is the error of a failed Write, Storage call or activity; else nil.
+	// Err is the error of a failed Write, Storage call, sync of a key or operation; else nil.
 	Err error
 }
 

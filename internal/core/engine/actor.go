@@ -119,7 +119,7 @@ func (a *Actor) end(self *Process) {
 			p.kill()
 		}
 	}
-	if a.engine.more == nil {
+	if a.engine.source == nil {
 		a.engine.release() // the engine does not run
 	}
 	for _, stop := range a.stops {
@@ -188,17 +188,17 @@ func (r *restarting) String() string { return "restart of " + r.actor.name }
 
 // Go starts a process at this instant, behind the events that are already due.
 func (a *Actor) Go(name string, fn func(*Process)) {
-	if p := a.starts(name); p != nil {
+	if p := a.startProcess(name); p != nil {
 		p.fn = fn
 	}
 }
 
-// starts is Go for a process without code, which the caller sets. It returns nil if the actor is dead.
-func (a *Actor) starts(name string) *Process {
+// startProcess is Go for a process without code, which the caller sets. It returns nil if the actor is dead.
+func (a *Actor) startProcess(name string) *Process {
 	if !a.alive {
 		return nil
 	}
-	p := a.engine.process()
+	p := a.engine.newProcess()
 	p.actor, p.name = a, name
 	if by := a.engine.running; by != nil {
 		p.cause = by.id

@@ -12,63 +12,63 @@ import (
 type coroutine struct {
 	next func() (struct{}, bool)
 	stop func()
-	// yield returns control to carry; false means that the process on this coroutine must end.
+	// yield returns control to runEvents; false means that the process on this coroutine must end.
 	yield   func(struct{}) bool
 	stopped bool    // the process that waits on it must end
 	engine  *Engine // nil while it is idle
 }
 
-// carry runs the events that more takes, until there are none. more runs on a coroutine, except for the first event. It panics if the run was
-// given up.
-func (e *Engine) carry(more func() bool) {
-	if e.carriesOn(more) {
+// runEvents runs the events that source puts into taken, until source returns false. source runs on a coroutine, except for the first event.
+// runEvents panics if the run was given up.
+func (e *Engine) runEvents(source func() bool) {
+	if e.runEventsOrGiveUp(source) {
 		panic(GivenUp)
 	}
 }
 
-// carriesOn is carry with a result in place of the panic, which costs more than most events.
-func (e *Engine) carriesOn(more func() bool) (givenUp bool) {
-	if !more() {
-		return e.endGivenUp()
+// runEventsOrGiveUp is runEvents with a result in place of the panic, which costs more than most events.
+func (e *Engine) runEventsOrGiveUp(source func() bool) (givenUp bool) {
+	if !source() {
+		return e.clearGivenUp()
 	}
-	outer := e.more
-	e.more, e.isTaken = more, true
+	outer := e.source
+	e.source, e.isTaken = source, true
 	// A panic in an event surfaces here; the engine can continue after it.
-	defer e.carried(outer)
-	for co := e.coroutine(); co != nil; co = e.onto {
-		e.onto = nil
+	defer e.restoreOuterRun(outer)
+	for co := e.idleCoroutine(); co != nil; co = e.switchTo {
+		e.switchTo = nil
 		co.resume(e)
 	}
-	return e.endGivenUp()
+	return e.clearGivenUp()
 }
 
-// endGivenUp ends a run that was given up. It reports whether it was.
-func (e *Engine) endGivenUp() bool {
+// clearGivenUp reports whether the run was given up, and resets that for the next one.
+func (e *Engine) clearGivenUp() bool {
 	was := e.givenUp
 	e.givenUp = false
 	return was
 }
 
-// carried restores what was before carry.
-func (e *Engine) carried(outer func() bool) {
-	e.more, e.open, e.resumed, e.running, e.cause = outer, false, nil, nil, 0
+// restoreOuterRun restores the source of the run in whose event this one ran, nil for none.
+func (e *Engine) restoreOuterRun(outer func() bool) {
+	e.source, e.inEvent, e.resumed, e.running, e.cause = outer, false, nil, nil, 0
 	e.taken, e.isTaken = event{}, false
 }
 
-// takes reports whether there is a next event, which is in taken then.
-func (e *Engine) takes() bool {
+// nextEvent reports whether there is a next event, which is in taken then.
+func (e *Engine) nextEvent() bool {
 	if e.isTaken {
 		e.isTaken = false
 		return true
 	}
-	return e.more()
+	return e.source()
 }
 
-// coroutine returns an idle coroutine, or a new one.
-func (e *Engine) coroutine() *coroutine {
-	if n := len(e.left.idle); n > 0 {
-		co := e.left.idle[n-1]
-		e.left.idle = e.left.idle[:n-1]
+// idleCoroutine returns an idle coroutine, or a new one.
+func (e *Engine) idleCoroutine() *coroutine {
+	if n := len(e.remains.idle); n > 0 {
+		co := e.remains.idle[n-1]
+		e.remains.idle = e.remains.idle[:n-1]
 		co.engine = e
 		return co
 	}
@@ -76,7 +76,7 @@ func (e *Engine) coroutine() *coroutine {
 	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
 		grow()
-		for co.goesOn() {
+		for co.loopRecovering() {
 		}
 	})
 	return co
@@ -91,15 +91,15 @@ func (co *coroutine) resume(e *Engine) {
 	}
 }
 
-// goesOn is carries. After a panic, which goes to the one who resumed it, the coroutine is idle like any other.
-func (co *coroutine) goesOn() (goesOn bool) {
+// loopRecovering is loop, and recovers from panics: resume panics with the value, on the stack of its caller, and the coroutine is idle.
+func (co *coroutine) loopRecovering() (again bool) {
 	defer func() {
 		if value := recover(); value != nil {
-			co.engine.panicked = panicOf(value, guard.Stack(goesOnName))
-			goesOn = co.rest(nil)
+			co.engine.panicked = panicOf(value, guard.Stack(loopRecoveringName))
+			again = co.goIdle(nil)
 		}
 	}()
-	return co.carries()
+	return co.loop()
 }
 
 // grow makes the stack of a new coroutine as large as most processes need, while it is still empty: a stack that grows later is copied, two or
@@ -113,67 +113,67 @@ func grow() byte {
 
 var rooms []byte
 
-// carries runs events until the coroutine becomes idle, and blocks until it is used again. It returns false when the coroutine must end.
-func (co *coroutine) carries() bool {
+// loop runs events until the coroutine becomes idle, and blocks until it is used again. It returns false if the coroutine must end.
+func (co *coroutine) loop() bool {
 	e := co.engine
 	for {
-		if e.open {
-			e.ends()
+		if e.inEvent {
+			e.endEvent()
 		}
-		if !e.takes() {
-			return co.rest(nil)
+		if !e.nextEvent() {
+			return co.goIdle(nil)
 		}
 		e.host = co
-		if !e.begins() {
-			return co.rest(nil)
+		if !e.beginEvent() {
+			return co.goIdle(nil)
 		}
 		e.taken.task.run()
 		if co.stopped {
 			co.stopped = false
-			return co.rest(nil) // the process that waited in this event was killed
+			return co.goIdle(nil) // the process that waited in this event was killed
 		}
 		if p := e.resumed; p != nil {
 			e.resumed = nil
-			return co.rest(p.co)
+			return co.goIdle(p.co)
 		}
 	}
 }
 
-// rest hands control to another coroutine, or to the caller of carry if that is nil. An idle coroutine does not keep the engine in
-// memory.
-func (co *coroutine) rest(onto *coroutine) bool {
+// goIdle hands control to another coroutine, or to runEvents if that is nil, and blocks until the coroutine is used again. An idle coroutine does
+// not keep the engine in memory.
+func (co *coroutine) goIdle(switchTo *coroutine) bool {
 	e := co.engine
-	e.left.idle = append(e.left.idle, co)
-	e.onto, co.engine = onto, nil
+	e.remains.idle = append(e.remains.idle, co)
+	e.switchTo, co.engine = switchTo, nil
 	return co.yield(struct{}{})
 }
 
 // handOver hands control to another coroutine until the process that waits on this one is due. It returns false if the process must end.
-func (co *coroutine) handOver(onto *coroutine) bool {
-	co.engine.onto = onto
+func (co *coroutine) handOver(switchTo *coroutine) bool {
+	co.engine.switchTo = switchTo
 	return co.yield(struct{}{}) && !co.stopped
 }
 
-// continued takes the next event, on the stack of a process that is about to wait, and runs it if it is the end of that wait: then the process
-// goes on without a switch. Any other event is left to onto, nil for the caller of carry. A panic goes there, as that of any event.
-func (co *coroutine) continued(p *Process) (goesOn bool, onto *coroutine) {
+// resumeInPlace takes the next event, on the stack of a process that is about to wait. If the event ends that wait, it runs here, and the process
+// continues without a switch. Any other event stays in taken, for the coroutine switchTo; nil is runEvents. A panic in the event goes there, too.
+func (co *coroutine) resumeInPlace(p *Process) (resumed bool, switchTo *coroutine) {
 	e := co.engine
 	defer func() {
 		if value := recover(); value != nil {
-			e.panicked = panicOf(value, guard.Stack(continuedName))
+			e.panicked = panicOf(value, guard.Stack(resumeInPlaceName))
 		}
 	}()
 	for {
-		e.ends()
-		if !e.takes() {
+		e.endEvent()
+		if !e.nextEvent() {
 			return false, nil
 		}
 		if !p.endsWait(e.taken.task) {
 			e.isTaken = true
-			return false, e.coroutine()
+			return false, e.idleCoroutine()
 		}
 		e.host = co
-		if !e.begins() {
+		if !e.beginEvent() {
 			return false, nil
 		}
 		e.taken.task.run()
@@ -188,25 +188,25 @@ func (co *coroutine) continued(p *Process) (goesOn bool, onto *coroutine) {
 func (co *coroutine) kill() {
 	e := co.engine
 	co.stopped = true
-	onto := e.onto
+	switchTo := e.switchTo
 	co.resume(e)
-	e.onto = onto
+	e.switchTo = switchTo
 }
 
 // release stops the idle coroutines, so that an unused engine can be collected.
 func (e *Engine) release() {
-	if !e.lent {
-		e.left.keep(e.kept)
+	if !e.remainsShared {
+		e.remains.keep(e.coroutinesKept)
 	}
 }
 
 // KeepCoroutine keeps one idle coroutine from one run to the next, until Close. It saves time in an engine whose runs are many and short;
 // the coroutine of an engine that is not closed stays in memory.
-func (e *Engine) KeepCoroutine() { e.kept = 1 }
+func (e *Engine) KeepCoroutine() { e.coroutinesKept = 1 }
 
-// begins marks the beginning of an event. It reports whether the event is to run.
-func (e *Engine) begins() bool {
-	e.open = true
+// beginEvent marks the beginning of an event. It reports whether the event is to run.
+func (e *Engine) beginEvent() bool {
+	e.inEvent = true
 	if e.observer != nil && !e.beginObserved(e.taken) {
 		e.givenUp = true
 		return false
@@ -214,9 +214,9 @@ func (e *Engine) begins() bool {
 	return true
 }
 
-// ends marks the end of an event: its task has returned, and the processes that ran in it have ended or wait.
-func (e *Engine) ends() {
-	e.open, e.running, e.cause = false, nil, 0
+// endEvent marks the end of an event: its task has returned, and the processes that ran in it have ended or wait.
+func (e *Engine) endEvent() {
+	e.inEvent, e.running, e.cause = false, nil, 0
 	if e.observer != nil {
 		e.endObserved()
 	}

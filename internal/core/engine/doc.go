@@ -15,14 +15,14 @@
 //
 // An [Actor] is one component. It has what client-go gives a controller: [Informer], [Queue] with rate limits, [Recorder] for Events;
 // what the volume controllers add: [NestedOperations] with exponential backoff, and [Ticker] for periodic passes; and
-// [Signal] for processes that wait. A [Process] is one activity of an actor, written as straight-line code; it is suspended where the
+// [Signal] for processes that wait. A [Process] is one sequential activity of an actor, written as straight-line code; it is suspended where the
 // real one waits. A crash ends an actor with all its processes, timers and caches; the objects stay.
 //
 // Latency, the lag of watches, and faults come from the configuration. What happens is recorded in a trace.Trace.
 //
 // # What is not simulated
 //
-//   - Parallelism: an activity is interrupted only at calls and waits. Code between two of them is atomic, as under a lock.
+//   - Parallelism: a process is interrupted only at calls and waits. Code between two of them is atomic, as under a lock.
 //   - The network: watches neither break nor bundle changes, lists are not paged; a call fails only if the server rejects it or a fault
 //     is injected. Events are written at once, not through a buffer that may overflow.
 //   - Resync of informers, leader election, client-side throttling, priorities and timeouts of requests.

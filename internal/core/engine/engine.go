@@ -58,73 +58,79 @@ var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Engine runs actors in virtual time over a store, one event after the other. It is not safe for concurrent use.
 type Engine struct {
-	assumeFiles  func(kind api.Kind, namespace string) bool
-	store        *store.Store
-	api          *API
-	start        time.Time
+	// The configuration.
+	start       time.Time
+	latency     time.Duration
+	lag         map[string]time.Duration
+	injector    api.Injector
+	noSkipping  bool
+	assumeFiles func(kind api.Kind, namespace string) bool
+	trace       *trace.Trace
+	log         *klog.Log // nil for none
+
+	store     *store.Store
+	api       *API
+	actors    []*Actor
+	user      *Process
+	writer    string    // see Writer
+	admission Admission // reviews what actors write; nil for no reviews
+	outside   Outside   // see outside.go
+	attached  map[any]any
+	after     []func() // called after each event
+	closers   []func() // called at the end of Close
+	closing   bool     // the engine ends: informers need not leave each other
+
+	// The clock, and the events that are queued.
 	now          time.Duration // since start
 	clock        time.Time     // the last result of Now, at clockAt
 	clockAt      time.Duration
-	seq          uint64
-	timers       eventHeap
-	stopped      int // number of timers that were stopped since dropStopped removed them
-	unusedTimers []*Timer
+	seq          uint64 // of the newest event
 	ready        readyList
 	passes       eventHeap
+	timers       eventHeap
 	turn         turn // of the pass that ran last at this instant
 	waiting      int  // foreground events, ready or timed
 	choices      *choices
-	latency      time.Duration
-	lag          map[string]time.Duration
-	injector     api.Injector
-	noSkipping   bool
-	trace        *trace.Trace
-	log          *klog.Log // nil for none
-	actors       []*Actor
-	memory       memory
-	// See coroutine.
-	more     func() bool      // takes the next event; see next
-	taken    event            // the event that next took, until it begins
-	isTaken  bool             // more need not be called for it
+	stopped      int // number of timers that were stopped since dropStopped removed them
+	unusedTimers []*Timer
+
+	// The run that is under way; see coroutine.
+	source   func() bool      // puts the next event into taken; see takeEvent
+	taken    event            // until it begins
+	isTaken  bool             // taken has the next event already
 	givenUp  bool             // the run ends; see GivenUp
-	open     bool             // an event is under way
+	inEvent  bool             // an event is under way
 	host     *coroutine       // coroutine of the event's task
+	running  *Process         // process that runs at this moment
 	resumed  *Process         // process that continues at the end of the task
-	onto     *coroutine       // that goes on next
+	switchTo *coroutine       // coroutine that runs next
+	cause    uint64           // process that set the timer that fires at this moment
+	procs    uint64           // number of processes so far
+	effects  uint64           // of all actors; see Process.Effects
 	repeated map[api.Call]int // calls of an instant that may be a livelock; nil for others
 	panicked *Panic           // a panic on a coroutine, on its way to the one who resumed it
-	left     *Remains
-	lent     bool       // left serves other engines, too
-	kept     int        // how many of them outlast a run
-	ended    []*Process // to be used again
+
+	// Memory that is used again.
+	memory          memory
+	allocation      any // the *kinds that the engine is in
+	remains         *Remains
+	remainsShared   bool       // remains serve other engines, too
+	coroutinesKept  int        // number of idle coroutines that outlast a run
+	unusedProcesses []*Process // that have ended
 	// earlier are those of engines before this one, for an observed engine, and observed those that it has used.
 	earlier, observed []*Process
-	after             []func() // called after each event
-	closers           []func() // called at the end of Close
-	user              *Process
-	writer            string   // see Writer
-	running           *Process // process that runs at this moment
-	procs             uint64   // number of processes so far
-	cause             uint64   // process that set the timer that fires at this moment
+
 	// For tools that observe; see Observe.
 	observer  Observer
 	footprint *Footprint // nil while nothing is recorded
 	recorded  *Footprint // its memory; nil at first
 	mode      RunMode
 	deadline  time.Duration
+
 	// See emission.go.
 	eventStamp int64 // the newest; see nextStamp
 	emitted    [][]emission
 	recounts   int // number of emissions in it of Events that exist
-	// effects counts the effects of all actors; see Process.Effects.
-	effects uint64
-	// See outside.go.
-	outside Outside
-	// admission reviews what actors write; nil for no reviews.
-	admission Admission
-	attached  map[any]any
-	closing   bool // the engine ends: informers need not leave each other
-	whole     any  // the *kinds that the engine is in
 }
 
 // periodicLevel is the level at which components log periodic work that finds nothing new.
@@ -143,12 +149,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 	kinds, old, kept := cfg.Remains.take(cfg.Trace)
 	e := &kinds.engine
-	e.timers.events, e.ready.items, e.passes.events, e.ended = kept.timers, kept.ready, kept.passes, kept.ended
+	e.timers.events, e.ready.items, e.passes.events, e.unusedProcesses = kept.timers, kept.ready, kept.passes, kept.ended
 	e.earlier, e.observed, e.recorded = kept.earlier, kept.observed, kept.recorded
 	e.start, e.latency, e.lag, e.injector = cfg.Start.UTC(), cfg.Latency, cfg.Lag, cfg.Injector
 	e.clock = e.start
 	e.noSkipping, e.assumeFiles, e.trace = cfg.NoSkipping, cfg.AssumeFiles, cfg.Trace
-	e.whole = kinds
+	e.allocation = kinds
 	switch {
 	case cfg.Choose != nil:
 		e.choices = &choices{choose: cfg.Choose, record: kept.record}
@@ -168,7 +174,7 @@ func New(cfg Config) (*Engine, error) {
 		CountedNames: cfg.CountedNames, Gates: cfg.Gates, Old: old})
 	e.memory.prepare(e)
 	if cfg.Remains != nil {
-		e.left, e.lent = cfg.Remains, true
+		e.remains, e.remainsShared = cfg.Remains, true
 	}
 	kinds.prepare(e)
 	e.memory.userActor = Actor{engine: e, name: api.User, alive: true}
@@ -245,7 +251,7 @@ func (e *Engine) OnClose(fn func()) { e.closers = append(e.closers, fn) }
 // Close ends all processes without trace entries and frees the memory of waiting ones. It must not be called from within a process.
 // Nothing happens in the engine afterwards.
 func (e *Engine) Close() {
-	e.closing, e.kept = true, 0
+	e.closing, e.coroutinesKept = true, 0
 	for _, a := range e.actors {
 		a.end(nil)
 	}
@@ -254,8 +260,8 @@ func (e *Engine) Close() {
 		fn()
 	}
 	e.closers = nil
-	if e.lent && e.whole != nil {
-		e.left.memory, e.whole = e.whole, nil
+	if e.remainsShared && e.allocation != nil {
+		e.remains.memory, e.allocation = e.allocation, nil
 	}
 }
 
@@ -288,7 +294,7 @@ func (e *Engine) enqueue(d time.Duration, ev *event) bool {
 		e.waiting++
 	}
 	if d <= 0 {
-		e.arrives(ev)
+		e.addDue(ev)
 		return true
 	}
 	ev.at = e.in(d)
@@ -296,8 +302,8 @@ func (e *Engine) enqueue(d time.Duration, ev *event) bool {
 	return true
 }
 
-// arrives adds an event that is due now. If an order is chosen, passes have no order of their own.
-func (e *Engine) arrives(ev *event) {
+// addDue adds an event that is due now. If an order is chosen, passes have no order of their own.
+func (e *Engine) addDue(ev *event) {
 	if ev.rank > 0 && e.choices == nil {
 		ev.at = ev.turn().number()
 		e.passes.push(*ev)
@@ -307,7 +313,7 @@ func (e *Engine) arrives(ev *event) {
 }
 
 // dropStopped is called when a timer was stopped. It removes the stopped timers from the list if they may be most of it, as timeouts usually are.
-// Where an order is chosen, they stay: they are offered like the others; see first.
+// Where an order is chosen, they stay: they are offered like the others; see takeDue.
 func (e *Engine) dropStopped() {
 	e.stopped++
 	if e.stopped < 64 || e.stopped < len(e.timers.events)/2 || e.choices != nil || e.observer != nil || e.outside != nil {
@@ -335,8 +341,8 @@ func (e *Engine) reuseTimer(t *Timer) {
 	}
 }
 
-// timer returns a timer that is to be set.
-func (e *Engine) timer() *Timer {
+// newTimer returns a timer that is to be set.
+func (e *Engine) newTimer() *Timer {
 	last := len(e.unusedTimers) - 1
 	if last < 0 {
 		return &Timer{}
@@ -357,14 +363,14 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// next removes the next event up to limit, puts it into taken, and moves the clock to it. It reports whether there is one.
-func (e *Engine) next(limit time.Duration) bool {
+// takeEvent removes the next event up to limit, puts it into taken, and moves the clock to it. It reports whether there is one.
+func (e *Engine) takeEvent(limit time.Duration) bool {
 	ev := &e.taken
 	for {
-		if e.ready.len() == 0 && len(e.passes.events) == 0 && !e.move(limit) {
+		if e.ready.len() == 0 && len(e.passes.events) == 0 && !e.advanceClock(limit) {
 			return false
 		}
-		if !e.first(ev) {
+		if !e.takeDue(ev) {
 			if e.givenUp {
 				return false
 			}
@@ -380,8 +386,8 @@ func (e *Engine) next(limit time.Duration) bool {
 	}
 }
 
-// first removes an event that is due now.
-func (e *Engine) first(ev *event) bool {
+// takeDue removes an event that is due now.
+func (e *Engine) takeDue(ev *event) bool {
 	switch n := e.ready.len(); {
 	case n > 0 && e.choices != nil:
 		// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.
@@ -402,8 +408,8 @@ func (e *Engine) first(ev *event) bool {
 	return true
 }
 
-// move moves the clock to the next event up to limit. It reports whether there is one.
-func (e *Engine) move(limit time.Duration) bool {
+// advanceClock moves the clock to the next event up to limit. It reports whether there is one.
+func (e *Engine) advanceClock(limit time.Duration) bool {
 	first := e.timers.peek()
 	if first == nil || first.at > limit {
 		return e.waitOutside(limit)
@@ -420,20 +426,20 @@ func (e *Engine) move(limit time.Duration) bool {
 	if e.waitOutside(at) {
 		return true
 	}
-	e.moveTo(at)
+	e.setClock(at)
 	for first = e.timers.peek(); first != nil && first.at == at; first = e.timers.peek() {
 		ev := e.timers.pop()
-		e.arrives(&ev)
+		e.addDue(&ev)
 	}
 	return true
 }
 
-// moveTo moves the clock.
-func (e *Engine) moveTo(at time.Duration) {
+// setClock moves the clock.
+func (e *Engine) setClock(at time.Duration) {
 	if e.now != at {
 		e.now, e.turn = at, turn{}
 	}
 }
 
-// endsAt records that all events up to the time at have run, those of that time included.
-func (e *Engine) endsAt(at time.Duration) { e.now, e.turn = at, lastTurn }
+// finishInstant records that all events up to the time at have run, those of that time included.
+func (e *Engine) finishInstant(at time.Duration) { e.now, e.turn = at, lastTurn }

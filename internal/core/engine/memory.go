@@ -20,7 +20,7 @@ type memory struct {
 	queueLists        shared[*Queue]
 	firstListedViews  [64]View
 	firstListedQueues [16]*Queue
-	left              Remains
+	remains           Remains
 
 	api       API
 	user      Process
@@ -31,7 +31,7 @@ func (m *memory) prepare(e *Engine) {
 	m.actors.unused, m.queues.unused = m.firstActors[:], m.firstQueues[:]
 	m.recorders.unused, m.tickers.unused = m.firstRecorders[:], m.firstTickers[:]
 	m.viewLists.free, m.queueLists.free = m.firstListedViews[:0], m.firstListedQueues[:0]
-	e.actors, e.left = m.listed[:0], &m.left
+	e.actors, e.remains = m.listed[:0], &m.remains
 }
 
 // shared is memory for lists that grow one after the other.

@@ -14,7 +14,7 @@ import (
 // Observer follows an engine event by event. It must not write.
 type Observer interface {
 	// Begin runs before each event. With false the observer gives up: the event does not run, and the run ends as after GiveUp.
-	Begin(ev Due) (goesOn bool)
+	Begin(ev Due) (run bool)
 	// End runs after the event, with what it read and did. The footprint is valid until the next event.
 	End(f *Footprint)
 	// Return runs when the engine returns to its caller: at the end of Step, Advance, Settle and Until.
@@ -50,7 +50,7 @@ type DueKind int
 const (
 	DueTurn     DueKind = iota // a worker of a queue takes a key
 	DueDelivery                // an informer delivers a change
-	DueActivity                // a process goes on
+	DueProcess                 // a process goes on
 	DueWaking                  // a process continues because of a signal
 	DueTimer                   // a timer fires
 	DueRestart                 // an actor starts again
@@ -82,7 +82,7 @@ func (e *Engine) due(ev event, at time.Duration) Due {
 	case *Queue:
 		d.Kind, d.Queue = DueTurn, t
 	case *Process:
-		d.Kind, d.Process = DueActivity, t
+		d.Kind, d.Process = DueProcess, t
 	case *waiter:
 		d.Kind, d.Process = DueWaking, t.proc
 	case *Timer:
@@ -218,8 +218,8 @@ func (e *Engine) answers(n int64) {
 	}
 }
 
-// beginObserved reports the beginning of an event to the observer, and whether that goes on.
-func (e *Engine) beginObserved(ev event) (goesOn bool) {
+// beginObserved reports the beginning of an event to the observer, and whether the event is to run.
+func (e *Engine) beginObserved(ev event) (run bool) {
 	d := e.due(ev, e.now)
 	if !e.observer.Begin(d) {
 		return false
@@ -230,7 +230,7 @@ func (e *Engine) beginObserved(ev event) (goesOn bool) {
 	}
 	f.reset(d)
 	f.Code = d.Kind != DueDelivery
-	if d.Kind == DueActivity && d.Process.calls%2 == 1 {
+	if d.Kind == DueProcess && d.Process.calls%2 == 1 {
 		f.within = d.Process.calls
 	}
 	return true
@@ -349,9 +349,9 @@ func (a *Actor) UntilResync(period time.Duration) time.Duration {
 	return period - a.Engine().Elapsed()%period
 }
 
-// Keeps registers the roots of the actor's memory in this life: pointers to the state that outlives its activities. Tools that compare
-// states read all values reachable from them. The stacks of activities, informers and queues need not be registered. A field with the
-// struct tag explore:"difference" is a counter of which code uses only differences within one activity.
+// Keeps registers the roots of the actor's memory in this life: pointers to the state that outlives its processes. Tools that compare
+// states read all values reachable from them. The stacks of processes, informers and queues need not be registered. A field with the
+// struct tag explore:"difference" is a counter of which code uses only differences within one process.
 func (a *Actor) Keeps(memory ...any) { a.memory = append(a.memory, memory...) }
 
 // Memory returns the roots that Keeps registered in this life; nil for none.

@@ -72,9 +72,9 @@ func TestObserve(t *testing.T) {
 	want := []step{
 		{kind: engine.DueDelivery, queues: 1, queued: 1},
 		{kind: engine.DueTurn, code: true, looks: []string{"Node n"}, queues: 1, queued: 1, process: 1},
-		{kind: engine.DueActivity, calls: []string{"update n"}, queued: 2, process: 1}, // the effect: a delivery, and the way back
+		{kind: engine.DueProcess, calls: []string{"update n"}, queued: 2, process: 1}, // the effect: a delivery, and the way back
 		{kind: engine.DueDelivery},
-		{kind: engine.DueActivity, code: true, queues: 1, process: 1},
+		{kind: engine.DueProcess, code: true, queues: 1, process: 1},
 	}
 	equal := func(a, b step) bool {
 		return a.kind == b.kind && a.code == b.code && slices.Equal(a.calls, b.calls) && slices.Equal(a.looks, b.looks) && a.queues == b.queues && a.queued == b.queued && a.process == b.process
@@ -126,7 +126,7 @@ func TestUndelivered(t *testing.T) {
 	}
 }
 
-// TestActivity: an entry names the activity that made it, and the one that asked for that.
+// TestActivity: an entry has the number of the process that made it, and of the one that asked for that.
 func TestActivity(t *testing.T) {
 	log := &trace.Trace{}
 	e := newEngine(t, engine.Config{Trace: log})

@@ -101,14 +101,14 @@ func (o *NestedOperations) RunAbout(key OperationKey, name string, about api.Obj
 	// ATT-083, ATT-085, MNT-155: once the backoff is over the record keeps its name and its backoff, whatever runs under it now.
 	// ATT-082: the new operation takes over the key.
 	op.key, op.about, op.running, op.begun = key, about, true, false
-	if p := o.actor.starts(name); p != nil {
+	if p := o.actor.startProcess(name); p != nil {
 		p.operation, p.of, p.code = op, o, fn
 	}
 	return nil
 }
 
-// runs is the code of the process of an operation, or the rest of it.
-func (o *NestedOperations) runs(p *Process, op *operation) {
+// execute is the code of the process of an operation, or the rest of it.
+func (o *NestedOperations) execute(p *Process, op *operation) {
 	if !op.begun {
 		if o.Before != nil {
 			o.Before(p, p.name)
@@ -116,7 +116,7 @@ func (o *NestedOperations) runs(p *Process, op *operation) {
 		p.about, op.about, op.begun = op.about, nil, true
 	}
 	err := guarded(p, p.name)
-	if p.rests {
+	if p.stackless {
 		return // that was not all of its code
 	}
 	if _, panicked := err.(*PanicError); o.After != nil && !panicked {

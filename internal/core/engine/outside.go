@@ -26,7 +26,7 @@ func (e *Engine) waitOutside(at time.Duration) bool {
 		return false
 	}
 	for e.now < at {
-		e.moveTo(min(at, later(e.now, e.outside.Sleep(at-e.now))))
+		e.setClock(min(at, later(e.now, e.outside.Sleep(at-e.now))))
 		if e.ready.len() > 0 {
 			return true
 		}

@@ -31,8 +31,8 @@ func panicOf(value any, stack string) *Panic {
 }
 
 const (
-	goesOnName    = "github.com/volsim/volsim/internal/core/engine.(*coroutine).goesOn"
-	continuedName = "github.com/volsim/volsim/internal/core/engine.(*coroutine).continued"
+	loopRecoveringName = "github.com/volsim/volsim/internal/core/engine.(*coroutine).loopRecovering"
+	resumeInPlaceName  = "github.com/volsim/volsim/internal/core/engine.(*coroutine).resumeInPlace"
 )
 
 // PanicError reports that an operation panicked (BIND-095).
@@ -67,8 +67,8 @@ func guarded(p *Process, name string) (err error) {
 			err = &PanicError{Operation: name, Value: value, Stack: guard.Stack(guardName)}
 		}
 	}()
-	if p.rest != nil {
-		return p.goesOnThen()
+	if p.then != nil {
+		return p.runThen()
 	}
 	return p.code(p)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Process is a process: one sequential activity of an actor, such as a worker on one key, an operation, or a pass of a loop. Its code is
+// Process is one sequential activity of an actor, such as a worker on one key, an operation, or a pass of a loop. Its code is
 // straight-line code; whenever it calls the API or waits, other processes may run.
 type Process struct {
 	engine *Engine
@@ -17,12 +17,12 @@ type Process struct {
 	fn     func(*Process) // its code, or the rest of it; a worker and an operation have the fields below instead
 	queue  *Queue
 	item   *queued
-	// These are of an operation. rest, called with left, takes the place of code after Then.
+	// These are of an operation. After Process.Then, the next step is then(p, thenErr) in place of code.
 	operation *operation
 	of        *NestedOperations
 	code      func(*Process) error
-	rest      func(*Process, error) error
-	left      error
+	then      func(*Process, error) error
+	thenErr   error
 	yields    uint8 // see YieldToPasses
 	// delay and look: see YieldUntil.
 	delay  time.Duration
@@ -41,8 +41,8 @@ type Process struct {
 	waits  waiter                // see Signal.Wait
 	next   func(woken bool) bool // see WaitSteps
 	// outcome takes the place of next and fn of a worker; see EndWhen.
-	outcome Outcome
-	rests   bool // it waits without a stack; see WaitThen
+	outcome   Outcome
+	stackless bool // it waits without a stack; see WaitThen
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -58,12 +58,12 @@ func (p *Process) main() {
 		}
 	}()
 	p.step()
-	for p.rests && p.observed() {
+	for p.stackless && p.observed() {
 		next, s := p.next, p.waits.signal
 		if p.outcome != nil {
 			next = func(bool) bool { return p.known(s) }
 		}
-		p.rests, p.next = false, nil
+		p.stackless, p.next = false, nil
 		if next != nil {
 			p.WaitSteps(next)
 		} else {
@@ -78,17 +78,17 @@ func (p *Process) step() {
 	case p.fn != nil:
 		p.fn(p)
 	case p.outcome != nil:
-		p.queue.ends(p, p.item, p.outcome.Result())
+		p.queue.finish(p, p.item, p.outcome.Result())
 	case p.queue != nil:
-		p.queue.turn(p, p.item)
+		p.queue.workOn(p, p.item)
 	default:
-		p.of.runs(p, p.operation)
+		p.of.execute(p, p.operation)
 	}
 }
 
 // spawn starts a process now, within the current event.
 func (a *Actor) spawn(name string, fn func(*Process)) {
-	p := a.engine.process()
+	p := a.engine.newProcess()
 	p.name, p.fn = name, fn
 	a.begin(p)
 }
@@ -101,17 +101,17 @@ func (s *starting) run() {
 	s.actor.begin((*Process)(s))
 }
 
-// String names the activity.
+// String returns the name of the process.
 func (s *starting) String() string { return s.name }
 
-// process returns an unused process. An ended one is used again, unless the engine is observed: processes identify activities there. That of
-// an engine before this one is used again then.
-func (e *Engine) process() *Process {
+// newProcess returns an unused process. It reuses one that has ended. Observers identify processes by their pointers, so an observed engine reuses
+// only those of engines before it.
+func (e *Engine) newProcess() *Process {
 	if e.observer == nil {
-		return unusedProcess(&e.ended)
+		return unusedProcess(&e.unusedProcesses)
 	}
 	p := unusedProcess(&e.earlier)
-	if e.lent && len(e.observed) < processesKept {
+	if e.remainsShared && len(e.observed) < processesKept {
 		e.observed = append(e.observed, p)
 	}
 	return p
@@ -134,10 +134,10 @@ const processesKept = 1024
 
 // reuse retains an ended process.
 func (e *Engine) reuse(p *Process) {
-	if e.observer == nil && !p.dead && len(e.ended) < processesKept {
-		p.fn, p.item, p.operation, p.of, p.code, p.rest, p.left, p.outcome = nil, nil, nil, nil, nil, nil, nil, nil
+	if e.observer == nil && !p.dead && len(e.unusedProcesses) < processesKept {
+		p.fn, p.item, p.operation, p.of, p.code, p.then, p.thenErr, p.outcome = nil, nil, nil, nil, nil, nil, nil, nil
 		p.yields, p.look = 0, nil
-		e.ended = append(e.ended, p)
+		e.unusedProcesses = append(e.unusedProcesses, p)
 	}
 }
 
@@ -149,22 +149,22 @@ func (a *Actor) begin(p *Process) {
 	p.id, p.cause = e.procs, e.cause
 	p.slot = len(a.procs)
 	a.procs = append(a.procs, p)
-	p.goesOn()
+	p.runOnHost()
 }
 
-// goesOn runs the process on the coroutine of the event, until it ends or waits without a stack.
-func (p *Process) goesOn() {
-	p.co, p.rests = p.engine.host, false
-	p.continues()
+// runOnHost runs the process on the coroutine of the event, until it ends or waits without a stack.
+func (p *Process) runOnHost() {
+	p.co, p.stackless = p.engine.host, false
+	p.markRunning()
 	p.main()
-	if !p.rests {
+	if !p.stackless {
 		p.end()
 		p.engine.reuse(p)
 	}
 }
 
-// continues records that the process runs from here on.
-func (p *Process) continues() {
+// markRunning records that the process runs from here on.
+func (p *Process) markRunning() {
 	p.engine.running = p
 	if f := p.engine.footprint; f != nil {
 		f.Processes = append(f.Processes, p)
@@ -175,20 +175,20 @@ func (p *Process) continues() {
 func (p *Process) run() {
 	switch s := p.waits.signal; {
 	case p.next != nil:
-		p.continues()
+		p.markRunning()
 		if !p.next(p.waits.end()) {
 			return
 		}
 		p.next = nil
 	case p.outcome != nil:
-		p.continues()
+		p.markRunning()
 		p.waits.end()
 		if !p.known(s) {
 			return
 		}
 	}
-	if p.rests {
-		p.goesOn()
+	if p.stackless {
+		p.runOnHost()
 		return
 	}
 	p.engine.resumed = p
@@ -210,7 +210,7 @@ func (p *Process) end() {
 // kill ends a waiting process.
 func (p *Process) kill() {
 	switch {
-	case p.rests:
+	case p.stackless:
 		p.waits.end() // it has no stack to unwind
 	case p.parked:
 		p.co.kill()
@@ -220,13 +220,13 @@ func (p *Process) kill() {
 // park suspends the process until run is called.
 func (p *Process) park() {
 	p.parked = true
-	goesOn, onto := p.co.continued(p)
-	alive := goesOn || p.co.handOver(onto)
+	resumed, switchTo := p.co.resumeInPlace(p)
+	alive := resumed || p.co.handOver(switchTo)
 	p.parked = false
 	if !alive {
 		panic(killed{})
 	}
-	p.continues()
+	p.markRunning()
 }
 
 // endsWait reports whether the event of a task is the end of a wait of the process.
@@ -242,7 +242,7 @@ func (p *Process) endsWait(t task) bool {
 	return false
 }
 
-// String names the activity.
+// String returns the name of the process.
 func (p *Process) String() string { return p.name }
 
 // WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.

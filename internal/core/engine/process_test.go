@@ -240,7 +240,7 @@ func TestClose(t *testing.T) {
 // processPanic returns what a process panicked with, if its stack names this package.
 func processPanic(recovered any) any {
 	p, ok := recovered.(*engine.Panic)
-	if !ok || !strings.Contains(p.Stack, "engine_test.Test") || strings.Contains(p.Stack, "carries.") {
+	if !ok || !strings.Contains(p.Stack, "engine_test.Test") || strings.Contains(p.Stack, "loopRecovering") {
 		return fmt.Sprintf("not a panic of a process: %v", recovered)
 	}
 	return p.Value

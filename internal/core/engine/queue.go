@@ -147,7 +147,7 @@ func (q *Queue) Add(key string) {
 	}
 }
 
-func (q *Queue) syncs(p *Process, key string) error {
+func (q *Queue) callSync(p *Process, key string) error {
 	if q.work != nil {
 		return q.work.work(q.of, p, key)
 	}
@@ -180,24 +180,24 @@ func (q *Queue) run() {
 	item := q.keys.pop()
 	item.dirty, item.working = false, true
 	q.free--
-	p := q.actor.engine.process()
+	p := q.actor.engine.newProcess()
 	p.name, p.queue, p.item = q.name, q, item
 	q.actor.begin(p)
 }
 
-// turn is the code of a worker's process.
-func (q *Queue) turn(p *Process, item *queued) {
+// workOn is the code of a worker's process.
+func (q *Queue) workOn(p *Process, item *queued) {
 	p.object, p.about = api.Ref{}, nil
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}
 	}
-	if err := q.syncs(p, item.key); !p.rests {
-		q.ends(p, item, err)
+	if err := q.callSync(p, item.key); !p.stackless {
+		q.finish(p, item, err)
 	}
 }
 
-// ends handles the end of the work on a key.
-func (q *Queue) ends(p *Process, item *queued, err error) {
+// finish handles the end of the work on a key.
+func (q *Queue) finish(p *Process, item *queued, err error) {
 	q.touched()
 	switch {
 	case err == nil:

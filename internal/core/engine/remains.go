@@ -40,7 +40,7 @@ type lists struct {
 
 // lists returns the lists, with nothing in them but processes that have ended.
 func (e *Engine) lists() lists {
-	l := lists{timers: e.timers.events, ready: e.ready.items, passes: e.passes.events, ended: e.ended, recorded: e.recorded}
+	l := lists{timers: e.timers.events, ready: e.ready.items, passes: e.passes.events, ended: e.unusedProcesses, recorded: e.recorded}
 	l.earlier, l.observed = append(e.earlier, e.observed...), e.observed[:0]
 	for _, list := range []*[]event{&l.timers, &l.ready, &l.passes} {
 		clear(*list)

@@ -17,11 +17,11 @@ func (e *Engine) Step() bool {
 
 // single runs the next event up to limit, and reports whether there was one.
 func (e *Engine) single(limit time.Duration) (ran bool) {
-	e.carry(func() bool {
+	e.runEvents(func() bool {
 		if ran {
 			return false
 		}
-		ran = e.next(limit)
+		ran = e.takeEvent(limit)
 		return ran
 	})
 	return ran
@@ -37,7 +37,7 @@ func (e *Engine) Advance(d time.Duration) error {
 	}
 	return e.drain(Advancing, d, func(run *drain) {
 		run.passes = true
-		e.carry(run.next)
+		e.runEvents(run.next)
 	})
 }
 
@@ -45,7 +45,7 @@ func (e *Engine) Advance(d time.Duration) error {
 // of virtual time has passed, or when too many events run at one instant.
 func (e *Engine) Settle(limit time.Duration) error {
 	return e.drain(Settling, limit, func(d *drain) {
-		e.carry(func() bool {
+		e.runEvents(func() bool {
 			if e.waiting == 0 {
 				return false
 			}
@@ -68,7 +68,7 @@ func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 		// cond runs on the stack of its caller.
 		for d.err == nil && !cond() {
 			given = false
-			e.carry(one)
+			e.runEvents(one)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 // for each event.
 func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
 	return e.drain(Awaiting, limit, func(d *drain) {
-		e.carry(func() bool {
+		e.runEvents(func() bool {
 			if cond() {
 				return false
 			}
@@ -91,7 +91,7 @@ func (e *Engine) UntilInside(cond func() bool, limit time.Duration) error {
 func (e *Engine) PassInside(each func(), d time.Duration) error {
 	return e.drain(Awaiting, d, func(d *drain) {
 		d.passes = true
-		d.givenUp = e.carriesOn(func() bool {
+		d.givenUp = e.runEventsOrGiveUp(func() bool {
 			each()
 			return d.next()
 		})
@@ -132,7 +132,7 @@ func (d *drain) next() bool {
 		d.err = &StuckError{Cause: Livelock, Events: d.count, Repeated: e.mostRepeated(), Pending: e.Pending()}
 		return false
 	}
-	if !e.next(d.end) {
+	if !e.takeEvent(d.end) {
 		if e.givenUp {
 			return false
 		}
@@ -142,7 +142,7 @@ func (d *drain) next() bool {
 				d.err.Cause = NothingLeft
 			}
 		}
-		e.endsAt(max(e.now, d.end))
+		e.finishInstant(max(e.now, d.end))
 		return false
 	}
 	if e.now != d.instant {

@@ -27,7 +27,7 @@ func EveryTick() (at time.Time, ok bool) { return time.Time{}, true }
 // ArmIdle requests the pass of which TickerConfig.Idle returns the time, if the actor may not skip. It reports whether it did. The engine
 // calls it when the ticker is created, after each pass, and when the actor may not skip any more. A controller calls it when that time has
 // changed.
-func (t *Ticker) ArmIdle() bool { return t.cfg.Idle != nil && !t.actor.skips() && t.armIdle() }
+func (t *Ticker) ArmIdle() bool { return t.cfg.Idle != nil && !t.actor.NoteMaySkip() && t.armIdle() }
 
 // armIdle requests the idle pass, if there is one. One that was due at this instant is over.
 func (t *Ticker) armIdle() bool {
@@ -44,7 +44,7 @@ func (t *Ticker) armIdle() bool {
 }
 
 // full reports whether a pass omits nothing.
-func (t *Ticker) full() bool { return t.cfg.Full != nil && !t.actor.skips() }
+func (t *Ticker) full() bool { return t.cfg.Full != nil && !t.actor.NoteMaySkip() }
 
 // SetIsolated records whether the actor is cut off from the API server. Then it may skip, because no fault can hit its requests. The
 // default is false.
@@ -53,20 +53,19 @@ func (a *Actor) SetIsolated(isolated bool) {
 	a.resume()
 }
 
-// Skips reports whether the actor may skip passes that would find nothing new.
-func (a *Actor) Skips() bool { return a.skips() }
-
-// skips reports whether the actor may skip passes that would find nothing new.
-func (a *Actor) skips() bool {
-	skips := a.maySkip()
-	if skips {
+// NoteMaySkip reports whether the actor may skip passes that would find nothing new, and records the answer in the footprint of an observed
+// engine, because what the caller does depends on it.
+func (a *Actor) NoteMaySkip() bool {
+	may := a.maySkip()
+	if may {
 		a.engine.answers(1)
 	} else {
 		a.engine.answers(0)
 	}
-	return skips
+	return may
 }
 
+// maySkip reports whether the actor may skip passes that would find nothing new.
 func (a *Actor) maySkip() bool { return !a.engine.noSkipping && !a.Faulty() }
 
 // Faulty reports whether an injected fault may hit a request of the actor to the API server, now or later.

@@ -78,7 +78,7 @@ func (s *Signal) until(p *Process, cond func() bool) func(woken bool) bool {
 	}
 }
 
-// ThenWhen goes on with rest when cond holds, which is evaluated at each Broadcast. It is the last that the code of the process does; see
+// ThenWhen continues with rest when cond holds, which is evaluated at each Broadcast. It must be the last call of the process's code; see
 // WaitThen.
 func (s *Signal) ThenWhen(p *Process, cond func() bool, rest func(*Process)) {
 	if p.inline || cond() {
@@ -95,8 +95,8 @@ type Outcome interface {
 	Result() error
 }
 
-// EndWhen suspends the worker until the outcome is known, and returns its result. It is the last that the worker does with a key:
-// QueueConfig.Sync returns what EndWhen returns.
+// EndWhen suspends the worker until the outcome is known, and returns its result. It must be the last call of
+// QueueConfig.Sync, which returns the result of EndWhen.
 func (p *Process) EndWhen(s *Signal, o Outcome) error {
 	if p.observed() || o.Known() {
 		s.WaitUntil(p, o.Known)
@@ -104,7 +104,7 @@ func (p *Process) EndWhen(s *Signal, o Outcome) error {
 	}
 	// This is ThenWhen without functions of its own.
 	p.Expect(s, 0)
-	p.outcome, p.rests = o, true
+	p.outcome, p.stackless = o, true
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (p *Process) Expect(s *Signal, timeout time.Duration) {
 	}
 	t := w.spent
 	if w.spent = nil; t == nil {
-		t = p.engine.timer()
+		t = p.engine.newTimer()
 	}
 	*t = Timer{wait: w}
 	w.timer = p.actor.arm(timeout, t)
@@ -161,10 +161,10 @@ func (p *Process) WaitSteps(next func(woken bool) bool) {
 	p.park()
 }
 
-// WaitThen suspends the process like WaitSteps, and goes on with rest instead of returning to its caller. It is the last that the code of the
-// process does. Meanwhile the process has no stack, so it is for waits in which many processes are at the same time.
+// WaitThen is WaitSteps that continues with rest. It must be the last call of the process's code: it returns at once, and rest runs when the
+// waits are over. The stack is free meanwhile, so thousands of processes can wait.
 func (p *Process) WaitThen(next func(woken bool) bool, rest func(*Process)) {
-	p.next, p.fn, p.rests = next, rest, true
+	p.next, p.fn, p.stackless = next, rest, true
 }
 
 // YieldToPasses asks the process to let passes come first, as AfterPasses does, before its next step: at Then or Yield.
@@ -184,9 +184,9 @@ func (p *Process) Yield() {
 	}
 }
 
-// Then goes on with rest, the next step, which gets err. After YieldToPasses or YieldUntil, it waits before. An operation has no stack
-// meanwhile, as with WaitThen, and Waiting is true. So Then is the last that its code does, and its result is returned: that of rest, or
-// nil if rest is still to come.
+// Then continues with rest, the next step, which gets err. After YieldToPasses or YieldUntil, it waits first. It must be the last call of the
+// process's code, which returns the result of Then. Unless it has to wait, that is the result of rest. If an operation has to wait, Then returns nil
+// at once, Waiting is true, and rest runs later; the stack is free meanwhile, as in WaitThen.
 func (p *Process) Then(err error, rest func(*Process, error) error) error {
 	if p.of == nil || p.yields == 0 && p.look == nil {
 		for p.look != nil {
@@ -201,7 +201,7 @@ func (p *Process) Then(err error, rest func(*Process, error) error) error {
 	if p.dead {
 		panic(killed{})
 	}
-	p.left, p.rest, p.rests = err, rest, true
+	p.thenErr, p.then, p.stackless = err, rest, true
 	if p.look != nil {
 		p.engine.schedule(p.delay, p, p.actor, false)
 		return nil
@@ -211,22 +211,22 @@ func (p *Process) Then(err error, rest func(*Process, error) error) error {
 	return nil
 }
 
-// goesOnThen runs the next step of an operation after Then, unless it has to wait longer.
-func (p *Process) goesOnThen() error {
+// runThen runs the next step of an operation after Then, unless it has to wait longer.
+func (p *Process) runThen() error {
 	if p.look != nil {
 		again, err := p.look(p)
 		if again > 0 {
-			p.rests = true
+			p.stackless = true
 			p.engine.schedule(again, p, p.actor, false)
 			return nil
 		}
-		p.look, p.left = nil, err
+		p.look, p.thenErr = nil, err
 	}
-	return p.rest(p, p.left)
+	return p.then(p, p.thenErr)
 }
 
 // Waiting reports whether the process is an operation that waits for its next step; see Then.
-func (p *Process) Waiting() bool { return p.rests }
+func (p *Process) Waiting() bool { return p.stackless }
 
 // Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which
 // they began to wait.

@@ -269,7 +269,7 @@ func followerOf(t reflect.Type, c *codec) func(*reader, unsafe.Pointer) {
 			r.out = append(r.out, d[:]...)
 			return
 		case how.process:
-			d := r.tracker.activity((*engine.Process)(to))
+			d := r.tracker.process((*engine.Process)(to))
 			r.out = append(r.out, d[:]...)
 			return
 		}

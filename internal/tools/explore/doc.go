@@ -55,7 +55,7 @@
 // different one.
 //
 // Further assumptions: a resourceVersion is only compared with others of the same object; code uses only differences of effect counters
-// ([engine.Process.Effects]) within one activity; functions in an actor's memory do not change what they refer to; generated names do not
+// ([engine.Process.Effects]) within one process; functions in an actor's memory do not change what they refer to; generated names do not
 // matter; and no run ends because of a livelock. The count of an outcome is the number of runs that were made, which says nothing about its
 // probability, and the shortest trace is the shortest one among these runs.
 //

@@ -36,7 +36,7 @@ type fieldLayout struct {
 }
 
 // differenceTag is the value of the struct tag "explore" that marks a counter of which code uses only the difference between two readings
-// within one activity, as it does with engine.Process.Effects.
+// within one process, as it does with engine.Process.Effects.
 const differenceTag = "difference"
 
 // opaque are the types whose values are not read: the observer reports on them, they do not change, they only make Events, or they are

@@ -61,7 +61,7 @@ var modelsOfDeliveries = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what an informer that an activity started has delivered", outcomes: 2, build: func(s *fixture) {
+	{name: "what an informer that a process started has delivered", outcomes: 2, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
 				delivered := ""
@@ -175,7 +175,7 @@ var modelsOfDeliveries = []smallModel{
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "a delivery to an informer that an activity started", outcomes: 3, build: func(s *fixture) {
+	{name: "a delivery to an informer that a process started", outcomes: 3, build: func(s *fixture) {
 		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
 				delivered, before := uint64(0), p.Effects()

@@ -2,7 +2,7 @@ package explore
 
 import "github.com/volsim/volsim/internal/core/engine"
 
-// informed adds an independent actor. In its first life it has an informer from the start; in later lives an activity starts the
+// informed adds an independent actor. In its first life it has an informer from the start; in later lives a process starts the
 // informer. It remembers the order in which the volumes a and b were labeled, and reports it after more than a pause.
 func (s *fixture) informed(first func(a *actor)) *actor {
 	watcher := s.independent("watcher", func(a *actor, _ *actorMemory) {

@@ -84,7 +84,7 @@ var modelsOfPast = []smallModel{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "actions since an activity started", outcomes: 3, build: func(s *fixture) {
+	{name: "actions since a process started", outcomes: 3, build: func(s *fixture) {
 		s.does("counter", func(p *proc) {
 			before := p.Effects()
 			p.Sleep(0)

@@ -68,7 +68,7 @@ var modelsOfQueues = []smallModel{
 			a.After(pause/4, "fail too", func(*proc) { q.AddRateLimited("z") })
 		})
 	}},
-	{name: "the activity that a request starts", outcomes: 2, build: func(s *fixture) {
+	{name: "the process that a request starts", outcomes: 2, build: func(s *fixture) {
 		s.independent("asker", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) { signal.Wait(p, 0) })

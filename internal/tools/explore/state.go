@@ -71,7 +71,7 @@ func (t *tracker) appendActor(out []byte, a *engine.Actor) []byte {
 	out = append(out, memory[:]...)
 	begin := len(t.digests)
 	for _, p := range a.Processes() {
-		t.digests = append(t.digests, t.activity(p))
+		t.digests = append(t.digests, t.process(p))
 	}
 	out = t.appendUnordered(out, begin)
 	for i, v := range a.Views() {

@@ -172,8 +172,8 @@ func (t *tracker) rememberActor(a *engine.Actor, segment digest) {
 	t.now.actors.set(a.Name(), past)
 }
 
-// activity returns the state of a running process.
-func (t *tracker) activity(p *engine.Process) digest {
+// process returns the state of a running process.
+func (t *tracker) process(p *engine.Process) digest {
 	past := t.now.procs.get(p.ID())
 	d := past.read
 	if !past.begun {
@@ -214,7 +214,7 @@ func (t *tracker) id(d engine.Due) digest {
 	switch d.Kind {
 	case engine.DueTurn, engine.DueDelivery:
 		return id
-	case engine.DueActivity, engine.DueWaking:
+	case engine.DueProcess, engine.DueWaking:
 		return id.with(t.now.procs.get(d.Process.ID()).read)
 	default:
 		return id.with(t.now.causes.get(d.Seq))
@@ -311,7 +311,7 @@ func (t *tracker) end(f *engine.Footprint) {
 	effects := t.count()
 	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Process == t.engine.User() })
 	changed := t.readStore()
-	// The handlers of an informer that an activity started do not only queue keys: they are code like any other.
+	// The handlers of an informer that a process started do not only queue keys: they are code like any other.
 	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.actors.get(a.Name()).views
 	f.Code = f.Code || late
 	segment := t.segment(f, independent)
@@ -384,7 +384,7 @@ func (t *tracker) caused(f *engine.Footprint) (all []uint64) {
 // identifiedByCause reports whether the cause of an event identifies it.
 func identifiedByCause(d engine.Due) bool {
 	switch d.Kind {
-	case engine.DueTurn, engine.DueDelivery, engine.DueActivity, engine.DueWaking:
+	case engine.DueTurn, engine.DueDelivery, engine.DueProcess, engine.DueWaking:
 		return false
 	}
 	return true

@@ -134,7 +134,7 @@ func (w *walk) Choose(n int) int {
 }
 
 // Begin, End and Return make the walk an engine.Observer.
-func (w *walk) Begin(d engine.Due) (goesOn bool) {
+func (w *walk) Begin(d engine.Due) (run bool) {
 	// With a single event due the engine does not call Choose.
 	if !w.asked {
 		w.tracker.taken = append(w.tracker.taken, d)

@@ -10,18 +10,18 @@ import (
 
 // Reasons finds the decision behind a write. Add every entry of a trace, in order. The zero value is ready.
 //
-// It is the newest decision of the activity that made the write, about the object written or about a related one: a claim and its volume,
-// an attachment and its volume. A decision about the claim itself comes before one about its volume. If an activity has made no such
-// decision, as an operation may, the decision of the activity that started it counts.
+// It is the newest decision of the process that made the write, about the object written or about a related one: a claim and its volume,
+// an attachment and its volume. A decision about the claim itself comes before one about its volume. If a process has made no such
+// decision, as an operation may, the decision of the process that started it counts.
 //
-// Entries without an activity are grouped by actor, from one start of it to the next.
+// Entries without a process are grouped by actor, from one start of it to the next.
 type Reasons struct {
-	activities map[uint64]*activity
-	byActor    map[string]map[api.Ref]trace.Entry
+	processes map[uint64]*process
+	byActor   map[string]map[api.Ref]trace.Entry
 }
 
-// activity has the decisions of one activity.
-type activity struct {
+// process has the decisions of one process.
+type process struct {
 	cause     uint64
 	decisions map[api.Ref]trace.Entry // the newest decision about each object
 }
@@ -33,7 +33,7 @@ func (r *Reasons) Add(e trace.Entry) {
 		// A started actor has made no decision yet.
 		delete(r.byActor, e.Actor)
 	case e.Activity > 0:
-		r.activity(e)
+		r.process(e)
 	case e.Type == trace.Decision && e.Rule != "":
 		if r.byActor == nil {
 			r.byActor = map[string]map[api.Ref]trace.Entry{}
@@ -45,14 +45,14 @@ func (r *Reasons) Add(e trace.Entry) {
 	}
 }
 
-func (r *Reasons) activity(e trace.Entry) {
-	a := r.activities[e.Activity]
+func (r *Reasons) process(e trace.Entry) {
+	a := r.processes[e.Activity]
 	if a == nil {
-		if r.activities == nil {
-			r.activities = map[uint64]*activity{}
+		if r.processes == nil {
+			r.processes = map[uint64]*process{}
 		}
-		a = &activity{cause: e.Cause}
-		r.activities[e.Activity] = a
+		a = &process{cause: e.Cause}
+		r.processes[e.Activity] = a
 	}
 	if e.Type != trace.Decision || e.Rule == "" {
 		return
@@ -71,9 +71,9 @@ func (r *Reasons) Behind(e trace.Entry) (decision trace.Entry, ok bool) {
 	if e.Activity == 0 {
 		return behind(e, r.byActor[e.Actor])
 	}
-	// The chain ends, because an activity is older than those it starts.
+	// The chain ends, because a process is older than those it starts.
 	for id, cause := e.Activity, e.Cause; id > 0; {
-		if a := r.activities[id]; a != nil {
+		if a := r.processes[id]; a != nil {
 			if decision, ok := behind(e, a.decisions); ok {
 				return decision, true
 			}
