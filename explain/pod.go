@@ -345,7 +345,7 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 		}
 		e.because("ATT-195", fmt.Sprintf("it is being deleted, but %s, so nothing confirms that it stopped", silent))
 		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s, or delete the pod by force", pod.Spec.NodeName, corev1.TaintNodeOutOfService))
-		e.manual("before the node comes back, not even the 6 minutes before a forced detach start")
+		e.manual("nothing happens until the node is back; the 6 minutes until a forced detach start after that")
 	case x.neverStops(e, pod):
 	default:
 		e.because("MNT-387",
