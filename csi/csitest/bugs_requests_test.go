@@ -12,6 +12,8 @@ var requestBugs = []bugRow{
 	{testdriver.MountIgnoresOptions, "mount-options", mounts, "NodeStageVolume"},
 	{testdriver.PublishIgnoresGroup, "group", mounts, "NodePublishVolume"},
 	{testdriver.CapacityMinimumTooLarge, "queries", invalid, "GetCapacity"},
+	{testdriver.CapacityInGiB, "capacity", stuck, "GetCapacity"},
+	{testdriver.ExpandNeedsMissingCall, "expand-offline", invalid, "ControllerExpandVolume"},
 	{testdriver.NodeLimitRemaining, "attach-limit-restart", invalid, "NodeGetInfo"},
 	{testdriver.NodeExpandBlockFails, "expand-block", stuck, "NodeExpandVolume"},
 	{testdriver.StageInterruptedSmall, "restore-larger", size, "NodeStageVolume"},

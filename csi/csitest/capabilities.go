@@ -24,9 +24,10 @@ type capabilities struct {
 	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
 	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
 	Snapshot, ListSnapshots, Clone, Group                                                                bool
-	Online, Offline                                                                                      bool // expansion
-	Remote                                                                                               bool `json:",omitempty"` // in another process
-	NoController                                                                                         bool `json:",omitempty"` // no CONTROLLER_SERVICE
+	Online, Offline                                                                                      bool  // expansion
+	Remote                                                                                               bool  `json:",omitempty"` // in another process
+	Size                                                                                                 int64 `json:",omitempty"` // bytes of a volume
+	NoController                                                                                         bool  `json:",omitempty"` // no CONTROLLER_SERVICE
 }
 
 func capabilitiesOf(d *csi.Driver) capabilities {

@@ -24,7 +24,8 @@ import (
 	"testing"
 )
 
-// Run tests a driver: each story is a subtest, and each finding an error of the story that shows it best. With go test -v it logs what was
+// Run tests a driver: each story is a subtest, and each finding an error of the story that shows it best. A story that does not reach its
+// end is an error, too. With go test -v it logs what was
 // not asked, and known faults of Kubernetes itself. A test in which no story ran fails.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
@@ -41,6 +42,9 @@ func Run(t *testing.T, cfg Config) {
 				if f.Story == s.Story {
 					t.Errorf("%v", f)
 				}
+			}
+			if s.Incomplete != "" {
+				t.Errorf("incomplete: %s", s.Incomplete)
 			}
 		})
 	}

@@ -304,6 +304,11 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			e.wrongReply(c, c.Volume, expandedSize, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, before.Size)
 			return
 		}
+		if r.GetNodeExpansionRequired() && !e.caps.NodeExpand {
+			e.wrongReply(c, c.Volume, "if node_expansion_required is true, NodeExpandVolume MUST be called, which is for plugins with the node capability EXPAND_VOLUME",
+				"the reply to ControllerExpandVolume has node_expansion_required true, and the driver lacks the node capability EXPAND_VOLUME")
+			return
+		}
 		name := e.volume(c.Volume)
 		if was := e.reported[name]; !o.changed && reply.Met == 0 && was >= requestedSize(c.Request) && r.GetCapacityBytes() > was {
 			e.flaw(differs, c, c.Volume, "ControllerExpandVolume answers capacity_bytes %d, and the volume already had %d, which is enough", r.GetCapacityBytes(), was)

@@ -63,6 +63,12 @@ func (e *examiner) isIdle(rec *recording) {
 			continue
 		}
 		switch r := s.Call.Replies[len(s.Call.Replies)-1].Message.(type) {
+		case *spec.GetCapacityResponse:
+			most := e.mostCapacity()
+			e.never(rec, s.Call, i, s.Audit != nil || most >= e.caps.Size,
+				"available_capacity and maximum_volume_size are in bytes; Kubernetes schedules no pod whose volume is larger than maximum_volume_size, or "+
+					"than available_capacity without one",
+				fmt.Sprintf("the replies to GetCapacity allow a volume of %d bytes at most, and a claim requests %d", most, e.caps.Size))
 		case *spec.CreateSnapshotResponse:
 			if !strings.HasSuffix(rec.missed[0], "is ready") {
 				return
@@ -80,6 +86,26 @@ func (e *examiner) isIdle(rec *recording) {
 			return
 		}
 	}
+}
+
+// mostCapacity returns the size of the largest volume for which Kubernetes schedules a pod, by the last replies to external-provisioner.
+func (e *examiner) mostCapacity() (most int64) {
+	last := map[string]int64{} // by request
+	for _, s := range e.steps {
+		if s.Call == nil || s.Audit != nil || len(s.Call.Replies) == 0 {
+			continue
+		}
+		if r, ok := s.Call.Replies[len(s.Call.Replies)-1].Message.(*spec.GetCapacityResponse); ok {
+			last[compact(s.Call.Request)] = r.GetAvailableCapacity()
+			if r.GetMaximumVolumeSize() != nil {
+				last[compact(s.Call.Request)] = r.GetMaximumVolumeSize().GetValue()
+			}
+		}
+	}
+	for _, bytes := range last {
+		most = max(most, bytes)
+	}
+	return most
 }
 
 // manyReplies is the number of replies with ready_to_use false after which a snapshot does not become ready: they come within half an hour.

@@ -52,6 +52,7 @@ func withoutExcused(rec *recording, flaws []flaw) []flaw {
 		if f.known != "" && !slices.Contains(rec.known, f.known) {
 			rec.known = append(rec.known, f.known)
 		}
+		rec.excused = rec.excused || f.excused
 		return f.excused
 	})
 }

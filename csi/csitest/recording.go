@@ -20,6 +20,8 @@ type recording struct {
 	before map[string]bool // IDs of volumes that the driver had before the run, of snapshots with the prefix "snapshot ", and mounts
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
+	// excused: the story did not reach its end because of an error that the specification allows.
+	excused bool
 	// refused are the volumes of the story, if the driver does not create such volumes, and may refuse them.
 	refused string
 	trace   *trace.Trace // of the cluster

@@ -39,7 +39,8 @@ type StoryResult struct {
 	Failed int
 	// Stopped: not all runs were made, because the last ones failed and showed nothing new.
 	Stopped bool
-	// Incomplete says why the run without faults ended early although the driver did nothing wrong, "" if it did not.
+	// Incomplete says why the run without faults ended early although nothing was found that the driver does wrong, "" if it did not. Such a story
+	// has not passed.
 	Incomplete string
 }
 

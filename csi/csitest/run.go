@@ -76,7 +76,7 @@ func (r *run) start() error {
 		return err
 	}
 	r.driver, r.rec.caps = driver, capabilitiesOf(driver)
-	r.rec.caps.Remote = r.cfg.remote()
+	r.rec.caps.Remote, r.rec.caps.Size = r.cfg.remote(), int64(r.cfg.Size)<<30
 	config := volsim.Config{Seed: r.plan.seed, Backends: []storage.Backend{driver}, Injector: injector{r}, Check: check.All()}
 	if r.plan.seed != 0 {
 		config.Latency = 5 * time.Millisecond

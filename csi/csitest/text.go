@@ -49,11 +49,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// passed returns the names of the stories without a failed run.
+// passed returns the names of the stories without a failed run that reached their end.
 func (r *Report) passed() []string {
 	var names []string
 	for _, s := range r.Stories {
-		if s.Failed == 0 {
+		if s.Failed == 0 && s.Incomplete == "" {
 			names = append(names, s.Story)
 		}
 	}
@@ -165,7 +165,7 @@ type junitMessage struct {
 }
 
 // WriteJUnit writes the report as JUnit XML: a test case for each story. The findings are in the case of the story that shows them best; other
-// stories that failed name it.
+// stories that failed name it. A story that did not reach its end has failed.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	suite := junitSuite{Name: "volsim csi"}
 	for _, s := range r.Stories {
@@ -180,6 +180,10 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			if c.Failure.Text == "" {
 				c.Failure.Text = "the same as in other stories"
 			}
+			suite.Failures++
+		}
+		if s.Incomplete != "" {
+			c.Failure = &junitMessage{Message: "incomplete: " + s.Incomplete}
 			suite.Failures++
 		}
 		suite.Cases = append(suite.Cases, c)

@@ -34,7 +34,7 @@ func main() {
 // Exit statuses.
 const (
 	passed = 0 // the driver does nothing wrong
-	found  = 1 // there are findings
+	found  = 1 // there are findings, or a story did not reach its end
 	failed = 2 // the test could not run, or no story was asked
 )
 
@@ -44,8 +44,8 @@ const usage = `volsim-csi tests a CSI driver against everything that Kubernetes 
   volsim-csi merge FILE... [flags]                  joins the reports that shards wrote with --json; - is standard input
   volsim-csi stories                                lists the stories
 
-volsim csi runs this program. Exit status 0: the driver does nothing wrong; 1: there are findings; 2: the test could not run, or no story
-was asked. A shard exits with 0 if it ran; merge evaluates the findings.
+volsim csi runs this program. Exit status 0: the driver does nothing wrong; 1: there are findings, or a story did not reach its end; 2: the test
+could not run, or no story was asked. A shard exits with 0 if it ran; merge evaluates the findings.
 `
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -225,10 +225,18 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if err := out.writeOr(err, report, stdout); err != nil {
 		return failed, err
 	}
-	if len(report.Findings) > 0 && part == "" {
-		return found, nil
+	if part != "" {
+		return passed, nil
 	}
-	return passed, nil
+	return statusOf(report), nil
+}
+
+// statusOf returns the exit status for the report of a whole test.
+func statusOf(report *csitest.Report) int {
+	if len(report.Findings) > 0 || slices.ContainsFunc(report.Stories, func(s csitest.StoryResult) bool { return s.Incomplete != "" }) {
+		return found
+	}
+	return passed
 }
 
 // cleanOnSignal removes the mounts below a directory when the test is interrupted, and then ends the process. The function that it returns

@@ -115,10 +115,7 @@ func merge(args []string, stdout, stderr io.Writer) (int, error) {
 	if err := out.writeOr(err, report, stdout); err != nil {
 		return failed, err
 	}
-	if len(report.Findings) > 0 {
-		return found, nil
-	}
-	return passed, nil
+	return statusOf(report), nil
 }
 
 // readFile reads a file, or standard input.

@@ -19,6 +19,10 @@ const (
 	PublishIgnoresGroup Bug = "publish-ignores-group"
 	// CapacityMinimumTooLarge: GetCapacity has a minimum_volume_size that is larger than volumes that exist.
 	CapacityMinimumTooLarge Bug = "capacity-minimum-too-large"
+	// CapacityInGiB: GetCapacity answers in GiB, and without maximum_volume_size.
+	CapacityInGiB Bug = "capacity-in-gib"
+	// ExpandNeedsMissingCall: ControllerExpandVolume answers node_expansion_required true, and the driver lacks the node capability EXPAND_VOLUME.
+	ExpandNeedsMissingCall Bug = "expand-needs-missing-call"
 	// NodeLimitRemaining: max_volumes_per_node is how many more volumes the node can have, so a full node has no limit (linode-blockstorage-csi-driver
 	// PR 310).
 	NodeLimitRemaining Bug = "node-limit-remaining"
@@ -41,5 +45,5 @@ const (
 )
 
 var requestBugs = []Bug{CreateRevives, CreateCleansUp, RestoreSmaller, SecretsCached, SecretWrongLeaves, MountIgnoresOptions, PublishIgnoresGroup,
-	CapacityMinimumTooLarge, NodeLimitRemaining, NodeExpandBlockFails, StageInterruptedSmall, UnstageNeedsDevice, SnapshotLongID,
+	CapacityMinimumTooLarge, CapacityInGiB, ExpandNeedsMissingCall, NodeLimitRemaining, NodeExpandBlockFails, StageInterruptedSmall, UnstageNeedsDevice, SnapshotLongID,
 	SnapshotInUseInternal, SnapshotDeleteEndsCopies, CloneLeavesSnapshot}

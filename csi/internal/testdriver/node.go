@@ -28,7 +28,8 @@ func (s *nodeServer) NodeGetCapabilities(context.Context, *csi.NodeGetCapabiliti
 		csi.NodeServiceCapability_RPC_VOLUME_CONDITION,
 		csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP,
 	} {
-		if t == csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP && !s.d.MountGroup {
+		if t == csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP && !s.d.MountGroup ||
+			t == csi.NodeServiceCapability_RPC_EXPAND_VOLUME && s.d.has(ExpandNeedsMissingCall) {
 			continue
 		}
 		resp.Capabilities = append(resp.Capabilities, &csi.NodeServiceCapability{

@@ -116,6 +116,9 @@ func (s *controllerServer) GetCapacity(_ context.Context, req *csi.GetCapacityRe
 	if s.d.has(CapacityMinimumTooLarge) {
 		return &csi.GetCapacityResponse{AvailableCapacity: maxSize, MinimumVolumeSize: wrapperspb.Int64(10 * gib)}, nil
 	}
+	if s.d.has(CapacityInGiB) {
+		return &csi.GetCapacityResponse{AvailableCapacity: maxSize / gib}, nil
+	}
 	return &csi.GetCapacityResponse{AvailableCapacity: maxSize}, nil
 }
 
