@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/storage"
 )
 
 // audit says that volsim makes a call itself, and what the CSI specification requires as its answer.
@@ -175,13 +176,15 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 		e.answer(c, reply.Message)
 	case reply.Status == nil:
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, a.want, a.why)
-		if f := &e.flaws[len(e.flaws)-1]; c.Method == "NodePublishVolume" && a.want == codes.FailedPrecondition {
+		f := &e.flaws[len(e.flaws)-1]
+		f.code = storage.Code(a.want.String())
+		if c.Method == "NodePublishVolume" && a.want == codes.FailedPrecondition {
 			f.section, f.required = c.Method+" Errors", "a SINGLE_NODE_SINGLE_WRITER volume that is published at another target_path MUST give FAILED_PRECONDITION"
 		}
 	case a.want == codes.OK:
 		e.flaw(wrongCode, c, c.Volume, "%s answers code %s: %s, and success is required: %s", c.Method, code, reply.Status.Message(), a.why)
 	case code != a.want:
-		e.flaw(wrongCode, c, c.Volume, "%s answers code %s, and code %s is required: %s", c.Method, code, a.want, a.why)
+		e.answersWrong(c, storage.Code(a.want.String()), "%s answers code %s, and code %s is required: %s", c.Method, code, a.want, a.why)
 	}
 }
 

@@ -37,7 +37,7 @@ var furtherBugs = []bugRow{
 	{testdriver.PublishForgetsStage, "life", stuck, "NodePublishVolume"},
 	{testdriver.PublishIgnoresOnePod, "one-pod", accepts, "NodePublishVolume Errors"},
 	{testdriver.StatsAvailable, "queries", invalid, "NodeGetVolumeStats"},
-	{testdriver.SnapshotKeyedByVolume, "snapshot-in-use", duplicate, "CreateSnapshot"},
+	{testdriver.SnapshotKeyedByVolume, "snapshot-in-use", secondSnapshot, "CreateSnapshot"},
 	{testdriver.SnapshotCutsLate, "snapshot-of-writer", data, "CreateVolume"},
 	{testdriver.SnapshotNeverReady, "snapshot", stuck, "CreateSnapshot"},
 	{testdriver.RestoreOtherSnapshot, "snapshot-in-use", data, "CreateVolume"},

@@ -32,8 +32,8 @@ var moreBugs = []bugRow{
 	{testdriver.PublishSecondFails, "two-pods", stuck, "NodePublishVolume"},
 	{testdriver.PublishReadOnlyForAll, "read-only", data, "NodePublishVolume"},
 	{testdriver.NodeExpandWantsStaging, "expand-online", stuck, "NodeExpandVolume"},
-	{testdriver.GroupAgainMakesSecond, "group-snapshot-life", duplicate, "CreateVolumeGroupSnapshot"},
+	{testdriver.GroupAgainMakesSecond, "group-snapshot-life", secondSnapshot, "CreateVolumeGroupSnapshot"},
 	{testdriver.GroupDeleteAgainFails, "group-snapshot-life", undone, "DeleteVolumeGroupSnapshot"},
-	{testdriver.GroupForgetsNames, "group-snapshot-life", duplicate, "CreateVolumeGroupSnapshot"},
+	{testdriver.GroupForgetsNames, "group-snapshot-life", secondSnapshot, "CreateVolumeGroupSnapshot"},
 	{testdriver.SnapshotMissingInternal, "queries", wrongCode, "CreateSnapshot Errors"},
 }

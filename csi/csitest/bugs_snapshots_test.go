@@ -28,8 +28,8 @@ func (r bugRow) config() Config {
 // snapshotBugs are the rows about snapshots, copies and groups.
 var snapshotBugs = []bugRow{
 	{testdriver.SnapshotAgainFails, "snapshot", again, "CreateSnapshot"},
-	{testdriver.SnapshotForgetsNames, "snapshot", duplicate, "CreateSnapshot"},
-	{testdriver.SnapshotOverlap, "snapshot", duplicate, "Concurrency"},
+	{testdriver.SnapshotForgetsNames, "snapshot", secondSnapshot, "CreateSnapshot"},
+	{testdriver.SnapshotOverlap, "snapshot", secondSnapshot, "Concurrency"},
 	{testdriver.SnapshotIgnoresSource, "snapshot-queries", accepts, "CreateSnapshot Errors"},
 	{testdriver.SnapshotWithoutTime, "snapshot", invalid, "CreateSnapshot"},
 	{testdriver.SnapshotWithoutSource, "snapshot", invalid, "CreateSnapshot"},
@@ -55,7 +55,7 @@ var snapshotBugs = []bugRow{
 	{testdriver.CloneEmpty, "clone", data, "CreateVolume"},
 	{testdriver.CloneShares, "clone", data, "CreateVolume"},
 	{testdriver.CloneEndsWithSource, "clone-source-deleted", data, "CreateVolume"},
-	{testdriver.GroupAgainMakesSecond, "group-snapshot", duplicate, "CreateVolumeGroupSnapshot"},
+	{testdriver.GroupAgainMakesSecond, "group-snapshot", secondSnapshot, "CreateVolumeGroupSnapshot"},
 	{testdriver.GroupReadyEarly, "group-snapshot", invalid, "CreateVolumeGroupSnapshot"},
 	{testdriver.GroupMembersWithoutID, "group-snapshot", invalid, "CreateVolumeGroupSnapshot"},
 	{testdriver.GroupDeleteLeaves, "group-snapshot", inventories, "DeleteVolumeGroupSnapshot"},

@@ -22,7 +22,7 @@ type capabilities struct {
 	Driver                                                                                               string // name and version
 	Limit                                                                                                int32  // volumes per node; not positive: none
 	Create, Attach, Stage, Expand, NodeExpand, Modify, List, ListPublished, Stats, SingleNodeMultiWriter bool
-	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup                               bool
+	GetVolume, GetCapacity, Condition, NodeCondition, Topology, MountGroup, ReadOnly                     bool
 	Snapshot, ListSnapshots, Clone, Group                                                                bool
 	Online, Offline                                                                                      bool  // expansion
 	Remote                                                                                               bool  `json:",omitempty"` // in another process
@@ -40,6 +40,7 @@ func capabilitiesOf(d *csi.Driver) capabilities {
 		NoController:  !d.HasPlugin(spec.PluginCapability_Service_CONTROLLER_SERVICE),
 		Create:        controller(spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME),
 		Attach:        controller(spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME),
+		ReadOnly:      controller(spec.ControllerServiceCapability_RPC_PUBLISH_READONLY),
 		Expand:        controller(spec.ControllerServiceCapability_RPC_EXPAND_VOLUME),
 		Modify:        controller(spec.ControllerServiceCapability_RPC_MODIFY_VOLUME),
 		List:          controller(spec.ControllerServiceCapability_RPC_LIST_VOLUMES),

@@ -14,6 +14,7 @@ import (
 )
 
 func init() {
+	internals.WatchHooks = func(config any, failed func() error) { config.(*Config).failed = failed }
 	internals.WatchCalls = func(config any, watch func(*volsim.Cluster, csi.Call)) { config.(*Config).watch = watch }
 }
 
@@ -27,10 +28,10 @@ type Config struct {
 	// Limit is how long a call may take in real time. Zero is 10 s.
 	Limit time.Duration
 
-	// Reset removes all volumes and mounts, between two runs. If it is nil, each run uses new names, and ends with what its story leaves.
+	// Reset removes all volumes and mounts, between two runs. Its error ends the test. If it is nil, each run uses new names, and ends with what its story leaves.
 	Reset func() error
-	// Restart kills the driver and starts it again: what it has in memory is lost. node is "" for the controller. Without it the faults that
-	// kill the driver are not injected.
+	// Restart kills the driver and starts it again: what it has in memory is lost. node is "" for the controller. Its error ends the test. Without
+	// it the faults that kill the driver are not injected.
 	Restart func(node string) error
 	// Reboot removes the mounts of a node, as a reboot does. Without it nodes do not reboot.
 	Reboot func(node string)
@@ -78,11 +79,14 @@ type Config struct {
 	// Controller is nil: the test fails with the finding of Replay. Default "": none.
 	Recorded string
 
-	limit    int32    // max_volumes_per_node of the first node; not positive: none
-	unlisted bool     // ListVolumes does not work, so volumes are not compared
-	paced    bool     // the driver works on in real time after it has replied, so a repetition of a call waits
-	far      []string // nodes with another topology than the first one
-	topology []string // keys of the topology, if there are such nodes
+	limit    int32          // max_volumes_per_node of the first node; not positive: none
+	unlisted bool           // ListVolumes does not work, so volumes are not compared
+	endless  bool           // the pages of ListSnapshots do not end, so snapshots are not compared
+	left     map[string]int // volumes that earlier runs left attached, by node_id
+	failed   func() error   // returns the error of a hook; nil for none
+	paced    bool           // the driver works on in real time after it has replied, so a repetition of a call waits
+	far      []string       // nodes with another topology than the first one
+	topology []string       // keys of the topology, if there are such nodes
 	watch    func(*volsim.Cluster, csi.Call)
 	every    int // inject only each n-th single fault; 0 is each one
 
@@ -138,10 +142,42 @@ func (c *Config) check() error {
 	}
 	for _, name := range c.Stories {
 		if find(name) == nil {
-			return fmt.Errorf("test a CSI driver: there is no story %q; Stories lists them", name)
+			return fmt.Errorf("test a CSI driver: there is no story %q; csitest.Stories and volsim csi stories list them", name)
 		}
 	}
 	return nil
+}
+
+// watchHooks remembers the first error of Restart and Reset, which ends the test: nothing is known about a driver that did not restart.
+func (c *Config) watchHooks() {
+	restart, reset, others := c.Restart, c.Reset, c.failed
+	var failed error
+	watch := func(what string, err error) error {
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%s the driver: %w", what, err)
+		}
+		return err
+	}
+	if restart != nil {
+		c.Restart = func(node string) error { return watch("restart", restart(node)) }
+	}
+	if reset != nil {
+		c.Reset = func() error { return watch("reset", reset()) }
+	}
+	c.failed = func() error {
+		if failed == nil && others != nil {
+			return others()
+		}
+		return failed
+	}
+}
+
+// hooks returns the error of a hook that failed, nil for none.
+func (c *Config) hooks() error {
+	if c.failed == nil {
+		return nil
+	}
+	return c.failed()
 }
 
 // modes are the words of Config.Unsupported: what the needs of a story name.

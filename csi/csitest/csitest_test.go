@@ -1,6 +1,7 @@
 package csitest
 
 import (
+	"errors"
 	"flag"
 	"net"
 	"path/filepath"
@@ -238,7 +239,7 @@ func TestConfigErrors(t *testing.T) {
 	cfg := testConfig()
 	cfg.Stories = []string{"nonsense"}
 	_, err = Check(cfg)
-	require.EqualError(t, err, `test a CSI driver: there is no story "nonsense"; Stories lists them`)
+	require.EqualError(t, err, `test a CSI driver: there is no story "nonsense"; csitest.Stories and volsim csi stories list them`)
 	cfg = testConfig()
 	cfg.Stories, cfg.Unsupported = []string{"life"}, []string{"Block", "RWX"}
 	_, err = Check(cfg)
@@ -253,4 +254,31 @@ func TestConfigErrors(t *testing.T) {
 		_, err := Check(cfg)
 		require.ErrorContains(t, err, "replay")
 	}
+}
+
+// Without Config.Reset, volumes that failed runs left attached count for the limit of their node. When there is no room left, the test ends.
+func TestVolumesLeftAttached(t *testing.T) {
+	cfg := testConfig(testdriver.SecretRequired)
+	cfg.Reset, cfg.Stories, cfg.Seeds, cfg.Pairs = nil, []string{"life", "restart-pod"}, -1, -1
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Findings)
+	for _, f := range report.Findings {
+		require.Equal(t, "NodePublishVolume", f.Method, f)
+	}
+	require.Len(t, report.Skipped, 1)
+	require.Equal(t, "room on node n1, which has 3 of 3 volumes: earlier runs left 3 attached; remove them before each run with Config.Reset (--reset)",
+		report.Skipped[0].Missing)
+}
+
+// An error of a hook ends the test.
+func TestHookFails(t *testing.T) {
+	cfg := testConfig()
+	cfg.Stories, cfg.Seeds, cfg.Pairs = []string{"life"}, -1, -1
+	restarts := 0
+	cfg.Restart = func(string) error { restarts++; return errors.New("no such unit") }
+	report, err := Check(cfg)
+	require.EqualError(t, err, "test a CSI driver: restart the driver: no such unit")
+	require.Equal(t, 1, restarts)
+	require.NotNil(t, report)
 }

@@ -32,6 +32,7 @@ type examiner struct {
 	steps    []step
 	exact    map[string]bool // volumes whose last list of nodes had no node too many, and lacked one
 	before   map[string]bool // IDs of volumes of earlier runs
+	left     map[string]int  // volumes that earlier runs left attached, by node_id
 	held     []*csi.Call     // calls that stay open until another one meets them
 	paged    map[string]bool // IDs of volumes in the pages of ListVolumes so far
 	gone     map[string]bool // nodes that were removed
@@ -83,7 +84,7 @@ func examine(rec *recording, steps []step) []flaw {
 
 func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 	return &examiner{shadow: newShadow(rec.caps, rec.nodes), answers: map[string]proto.Message{}, data: map[string]string{}, measured: map[string]measured{},
-		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, exact: map[string]bool{},
+		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, left: rec.left, exact: map[string]bool{},
 		gone: map[string]bool{}, inline: map[Mount]string{}, inlined: map[Mount]bool{}, mounted: map[Mount]bool{},
 		used: map[Mount]*spec.NodePublishVolumeRequest{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{},
 		paged:    map[string]bool{},
@@ -163,6 +164,9 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	}
 	volume := e.volume(c.Volume)
 	if e.tainted[volume] || e.showsSecret(c, reply) {
+		if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok && e.ids[r.GetVolume().GetVolumeId()] == "" {
+			e.ids[r.GetVolume().GetVolumeId()] = c.Volume // calls with this volume_id are about a volume with a flaw
+		}
 		return
 	}
 	delete(e.rejected, c.Volume)
@@ -197,14 +201,14 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 	o := e.ask(c.Node, c.Request)
 	_, exists := e.Volume(volume)
 	switch required := e.tabled(c, o.err); {
-	case (code == codes.Internal || code == codes.Unknown) && required != "" && reply.Met == 0:
-		e.flaw(wrongCode, c, c.Volume, "%s, and code %s is required", answer, required)
+	case required != "" && excludes(required, code) && reply.Met == 0:
+		e.answersWrong(c, required, "%s, and code %s is required", answer, required)
 	case !exists && code != codes.NotFound && code != codes.Unimplemented && needsVolume[c.Method]:
-		e.flaw(wrongCode, c, c.Volume, "%s, and code NotFound is required: the volume does not exist", answer)
+		e.answersWrong(c, storage.NotFound, "%s, and code NotFound is required: the volume does not exist", answer)
 	case requestedSize(c.Request) > impossible && code != codes.OutOfRange && code != codes.Unimplemented:
-		e.flaw(wrongCode, c, c.Volume, "%s, and code OutOfRange is required: no volume can have %d bytes", answer, requestedSize(c.Request))
+		e.answersWrong(c, storage.OutOfRange, "%s, and code OutOfRange is required: no volume can have %d bytes", answer, requestedSize(c.Request))
 	case c.Method == "DeleteVolume" && code != codes.FailedPrecondition && code != codes.Unimplemented && e.hasSnapshots(volume):
-		e.flaw(wrongCode, c, c.Volume, "%s, and code FailedPrecondition is required: the volume has snapshots", answer)
+		e.answersWrong(c, storage.FailedPrecondition, "%s, and code FailedPrecondition is required: the volume has snapshots", answer)
 	case code == codes.NotFound && !exists && opposite[c.Method] && c.Node != "":
 		// The table of errors has this code for a volume that does not exist.
 	case o.err == nil && !o.changed && opposite[c.Method]:
@@ -244,6 +248,18 @@ func (e *examiner) tabled(c *csi.Call, err error) storage.Code {
 		return code
 	}
 	return ""
+}
+
+// excludes reports whether a code is wrong for a condition that requires another one. INVALID_ARGUMENT, ALREADY_EXISTS and OUT_OF_RANGE say that the
+// request can never succeed, which is wrong for a volume that is in use elsewhere.
+func excludes(required storage.Code, code codes.Code) bool {
+	switch code {
+	case codes.Internal, codes.Unknown:
+		return true
+	case codes.InvalidArgument, codes.AlreadyExists, codes.OutOfRange:
+		return required == storage.FailedPrecondition
+	}
+	return false
 }
 
 // needsVolume has the methods of the controller that need a volume that exists.

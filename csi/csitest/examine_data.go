@@ -66,6 +66,12 @@ func (e *examiner) measure(s *stats) {
 		if f := &e.flaws[len(e.flaws)-1]; f.method == "CreateVolume" && e.interruptedStage(v.ID) {
 			f.method, f.section = "NodeStageVolume", "NodeStageVolume"
 			f.required = "a repetition continues where the interrupted call left off: the file system of a copy grows to the size of the volume"
+		} else if f.method == "CreateVolume" {
+			f.method, f.section = "NodePublishVolume", "CreateVolume"
+			if e.caps.Stage {
+				f.method = "NodeStageVolume"
+			}
+			f.required = "a plugin that makes a volume larger than its source resizes the file system of the new volume at or before NodePublishVolume"
 		}
 	}
 }

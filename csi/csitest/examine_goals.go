@@ -35,7 +35,7 @@ func (e *examiner) isStuck(rec *recording) {
 	}
 	section, required := e.unmet(last)
 	excused, known := e.excuses(last)
-	e.flaws = append(e.flaws, flaw{kind: stuck, excused: excused, known: known, section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
+	e.flaws = append(e.flaws, flaw{kind: stuck, excused: excused, known: known, crowded: e.crowded(last), section: section, required: required, method: last.method, volume: volume, snapshot: last.snapshot, steps: e.steps[:last.at+1],
 		detail: fmt.Sprintf("%s; %s never happens", last.detail, rec.missed[0])})
 }
 

@@ -23,7 +23,7 @@ func (e *examiner) isGroup(c *csi.Call, g *spec.VolumeGroupSnapshot) bool {
 	}
 	for known, of := range e.groups {
 		if of == name && known != id {
-			return wrong(duplicate, "%s returns group_snapshot_id %s for the name %s, and before it returned %s", c.Method, id, name, known)
+			return wrong(secondSnapshot, "%s returns group_snapshot_id %s for the name %s, and before it returned %s", c.Method, id, name, known)
 		}
 	}
 	e.groups[id] = name
@@ -46,6 +46,13 @@ func (e *examiner) isGroup(c *csi.Call, g *spec.VolumeGroupSnapshot) bool {
 		}
 	}
 	return true
+}
+
+// groupFlawed reports whether a reply about a group has a flaw, so that its snapshots are unknown.
+func (e *examiner) groupFlawed() bool {
+	return slices.ContainsFunc(e.flaws, func(f flaw) bool {
+		return f.method == "CreateVolumeGroupSnapshot" || f.method == "GetVolumeGroupSnapshot"
+	})
 }
 
 // members stores the snapshots of a group.

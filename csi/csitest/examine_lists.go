@@ -19,6 +19,9 @@ func (e *examiner) list(in *inventory) {
 		e.flaw(inventories, nil, "", "ListVolumes fails: %s", in.Failed)
 		e.flaws[len(e.flaws)-1].method = "ListVolumes"
 	}
+	if in.Endless != "" {
+		e.snapshotFlaw(inventories, nil, "ListSnapshots", "", "ListSnapshots fails: %s", in.Endless)
+	}
 	if in.Mounted {
 		e.listMounts(in)
 	}
@@ -46,7 +49,10 @@ func (e *examiner) listVolumes(in *inventory) {
 			f.required = "the operation undoes NodePublishVolume: a volume that was made for a pod ends with it, because no DeleteVolume follows"
 		case !known && e.leaks():
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
-			if f := &e.flaws[len(e.flaws)-1]; e.refuses() {
+			f := &e.flaws[len(e.flaws)-1]
+			f.method, f.section, f.required = "CreateVolume", "CreateVolume", "the operation MUST be idempotent: a repeated request has the volume that an "+
+				"earlier one created, also if that timed out; nobody deletes a volume that no reply named"
+			if e.refuses() {
 				f.section, f.required = "CreateVolume Errors", "a request that cannot be fulfilled creates nothing: the caller gets no volume_id, so nobody deletes "+
 					"what it leaves"
 			}
@@ -58,7 +64,9 @@ func (e *examiner) listVolumes(in *inventory) {
 			switch {
 			case e.tainted[name]:
 			case e.caps.Condition && lacksCondition(entry.GetStatus()):
-				e.flaw(inventories, nil, id, "the entry of volume %s in ListVolumes has no volume_condition, and the driver has VOLUME_CONDITION", id)
+				e.flaw(invalid, nil, id, "the entry of volume %s in ListVolumes has no volume_condition, and the driver has VOLUME_CONDITION", id)
+				f := &e.flaws[len(e.flaws)-1]
+				f.method, f.section, f.required = "ListVolumes", "ListVolumes", withCondition
 			case in.Published:
 				e.listAttached(id, entry.GetStatus().GetPublishedNodeIds())
 			}

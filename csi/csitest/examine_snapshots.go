@@ -184,11 +184,11 @@ func (e *examiner) identifies(c *csi.Call, name string, s *spec.Snapshot) bool {
 		return false
 	}
 	if other, ok := e.snaps[id]; ok && other != name && e.taken[other] != nil && !e.taken[other].deleted {
-		e.snapshotFlaw(duplicate, c, c.Method, name, "%s returns snapshot_id %s, which snapshot %s has", c.Method, id, other)
+		e.snapshotFlaw(secondSnapshot, c, c.Method, name, "%s returns snapshot_id %s, which snapshot %s has", c.Method, id, other)
 		return false
 	}
 	if known := e.taken[name]; known != nil && !known.deleted && known.reply != nil && known.reply.GetSnapshotId() != id {
-		e.snapshotFlaw(duplicate, c, c.Method, name, "%s returns snapshot_id %s for the name %s, and before it returned %s", c.Method, id, name,
+		e.snapshotFlaw(secondSnapshot, c, c.Method, name, "%s returns snapshot_id %s for the name %s, and before it returned %s", c.Method, id, name,
 			known.reply.GetSnapshotId())
 		return false
 	}
@@ -225,10 +225,10 @@ func (e *examiner) describes(c *csi.Call, name string, s *spec.Snapshot) bool {
 	case e.reported[known.volume] > 0 && s.GetSizeBytes() > e.reported[known.volume]:
 		return wrong(size, "size_bytes %d for snapshot %s, and its volume has %d bytes: no volume of that size can be created from it",
 			s.GetSizeBytes(), s.GetSnapshotId(), e.reported[known.volume])
-	case was != nil && apart(was, s) > time.Second:
-		return wrong(differs, "creation_time %s for snapshot %s, and before it was %s", s.GetCreationTime().AsTime().Format(time.RFC3339),
+	case was != nil && !sameTime(was, s):
+		return wrong(differs, "creation_time %s for snapshot %s, and before it was %s", s.GetCreationTime().AsTime().Format(time.RFC3339Nano),
 			s.GetSnapshotId(),
-			was.GetCreationTime().AsTime().Format(time.RFC3339))
+			was.GetCreationTime().AsTime().Format(time.RFC3339Nano))
 	case known.ready && !s.GetReadyToUse():
 		return wrong(differs, "ready_to_use false for snapshot %s, which was ready before", s.GetSnapshotId())
 	case was != nil && known.ready && was.GetSizeBytes() > 0 && s.GetSizeBytes() > was.GetSizeBytes():
@@ -241,9 +241,15 @@ func (e *examiner) describes(c *csi.Call, name string, s *spec.Snapshot) bool {
 	return true
 }
 
-// apart returns the time between the creation times of two replies.
-func apart(a, b *spec.Snapshot) time.Duration {
-	return a.GetCreationTime().AsTime().Sub(b.GetCreationTime().AsTime()).Abs()
+// sameTime reports whether two replies have the same creation time, perhaps with another precision.
+func sameTime(a, b *spec.Snapshot) bool {
+	first, second := a.GetCreationTime().AsTime(), b.GetCreationTime().AsTime()
+	for _, unit := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, time.Second} {
+		if first.Truncate(unit).Equal(second) || second.Truncate(unit).Equal(first) || first.Round(unit).Equal(second) || second.Round(unit).Equal(first) {
+			return true
+		}
+	}
+	return false
 }
 
 // found examines a reply to ListSnapshots, which has one page.
@@ -306,7 +312,7 @@ func (e *examiner) listSnapshots(all []*spec.Snapshot) {
 		listed[id] = true
 		switch {
 		case e.before[snapshotKey(id)] || e.tainted[snapshotKey(name)]:
-		case !known && (e.tainted[e.volume(s.GetSourceVolumeId())] || s.GetGroupSnapshotId() != "" && len(e.flaws) > 0):
+		case !known && (e.tainted[e.volume(s.GetSourceVolumeId())] || e.groupFlawed()):
 		case !known && len(e.sources) > 0 && len(e.Volumes()) == 0 && e.leaks():
 			e.snapshotFlaw(inventories, nil, "DeleteVolume", id, "ListSnapshots has snapshot %s, which no reply named, and all volumes are deleted", id)
 			f := &e.flaws[len(e.flaws)-1]

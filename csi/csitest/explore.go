@@ -16,7 +16,8 @@ import (
 )
 
 // Check runs the stories against a driver and returns what it found. It returns an error for a configuration that does not work, and for a
-// driver that does not answer at the start. If no story ran, because driver or configuration lack something, it returns the report with an error.
+// driver that does not answer at the start. If no story ran, because driver or configuration lack something, or a hook
+// fails, it returns the report with an error.
 func Check(cfg Config) (*Report, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -24,6 +25,7 @@ func Check(cfg Config) (*Report, error) {
 	if cfg.Controller == nil {
 		return checkRecorded(&cfg)
 	}
+	cfg.watchHooks()
 	x := &explorer{cfg: &cfg, report: &Report{}, created: map[string]bool{}}
 	selected, err := cfg.selected()
 	if err != nil {
@@ -49,6 +51,7 @@ func Check(cfg Config) (*Report, error) {
 	}
 	cfg.limit, x.report.Driver = x.caps.Limit, x.caps.Driver
 	x.list()
+	x.listSnapshots()
 	if cfg.Replay != "" {
 		if err := x.replay(replay); err != nil {
 			return nil, err
@@ -57,7 +60,12 @@ func Check(cfg Config) (*Report, error) {
 	}
 	for _, s := range selected {
 		if err := x.story(s); err != nil {
-			return nil, err
+			if x.cfg.hooks() == nil {
+				return nil, err
+			}
+			x.release()
+			x.report.finish()
+			return x.report, fmt.Errorf("test a CSI driver: %w", err)
 		}
 	}
 	x.release()
@@ -96,8 +104,12 @@ func (x *explorer) run(p plan) *recording {
 	}
 	if rec.broken && x.cfg.Restart != nil {
 		for _, node := range append([]string{""}, slices.Sorted(maps.Keys(x.cfg.Nodes))...) {
-			_ = x.cfg.Restart(node) // the next run shows whether the driver answers
+			_ = x.cfg.Restart(node) // its error ends the test
 		}
+	}
+	if err := x.cfg.hooks(); err != nil {
+		rec.err = err
+		return rec
 	}
 	if rec.gone != nil {
 		x.gone(rec.gone)
@@ -117,6 +129,9 @@ func (x *explorer) run(p plan) *recording {
 		rec, flaws = x.again(rec, flaws)
 		rec, flaws = x.confirm(rec, flaws)
 		x.report.add(rec, withoutExcused(rec, flaws))
+		if rec.crowded != "" {
+			x.broken, x.lacks = maxBroken+1, rec.crowded
+		}
 	}
 	return rec
 }
@@ -154,11 +169,26 @@ func (x *explorer) list() {
 		return
 	}
 	x.cfg.unlisted, x.caps.List = true, false
-	f := flaw{kind: inventories, method: "ListVolumes"}
+	x.unlisted(flaw{kind: inventories, method: "ListVolumes"}, "the driver has LIST_VOLUMES, and ListVolumes fails: "+err.Error(), err, listing)
+}
+
+// listSnapshots tries ListSnapshots. If its pages do not end, that is a finding, and snapshots are not compared.
+func (x *explorer) listSnapshots() {
+	if !x.caps.ListSnapshots {
+		return
+	}
+	if _, err := (&run{cfg: x.cfg}).allSnapshots(); errors.Is(err, errEndless) {
+		x.cfg.endless, x.caps.ListSnapshots = true, false
+		x.unlisted(flaw{kind: inventories, method: "ListSnapshots"}, "the driver has LIST_SNAPSHOTS, and ListSnapshots fails: "+err.Error(), err,
+			comparing)
+	}
+}
+
+// unlisted reports that a list does not work.
+func (x *explorer) unlisted(f flaw, detail string, err error, why []Reason) {
 	section, text := requirement(f)
 	x.report.Findings = append(x.report.Findings, Finding{Kind: string(f.kind), Method: f.method, Section: section, Requirement: text,
-		Detail: "the driver has LIST_VOLUMES, and ListVolumes fails: " + err.Error(), Why: listing, Runs: 1,
-		Calls: []CallText{{Actor: auditor, Method: f.method, Request: "{}", Reply: err.Error()}}})
+		Detail: detail, Why: why, Runs: 1, Calls: []CallText{{Actor: auditor, Method: f.method, Request: "{}", Reply: err.Error()}}})
 }
 
 // skip reports that a story does not run because the driver does not answer, or answers what no cluster can use.
@@ -198,13 +228,16 @@ func (x *explorer) story(s *story) error {
 			break
 		}
 		x.run(p)
+		if stopped = x.cfg.hooks() != nil; stopped {
+			break
+		}
 	}
 	x.report.Stories = append(x.report.Stories, StoryResult{Story: s.name, About: s.about, Runs: x.number - before, Failed: x.report.found - found,
 		Stopped: stopped, Incomplete: first.incomplete(x.report.found > found)})
 	if x.cfg.Progress != nil {
 		x.cfg.Progress(s.name, x.number-before)
 	}
-	return nil
+	return x.cfg.hooks()
 }
 
 // replay makes one run. Without a finding, each fault of the plan must have been injected. A recorded finding may have faults at calls that only
@@ -246,6 +279,8 @@ func (rec *recording) uninjected() error {
 // incomplete says why a run ended early, "" if it did not, the driver is to blame, or the specification allows it.
 func (rec *recording) incomplete(flawed bool) string {
 	switch {
+	case !flawed && rec.crowded != "":
+		return "no " + rec.crowded
 	case flawed || rec.excused:
 		return ""
 	case rec.cut == "" && len(rec.missed) > 0:

@@ -15,13 +15,14 @@ type flaw struct {
 	volume   string       // volume_id or name
 	snapshot string       // in the reference; "" if it is not about a snapshot
 	detail   string       // what the driver did
-	code     storage.Code // that is required instead of success; "" if another one is meant
+	code     storage.Code // that is required; "" if another one is meant
 	steps    []step       // up to the step that shows it
 	path     string       // the mount that is wrong, "" if it is not about a mount
 	overlap  bool         // the call ran at the same time as another one of its volume
 	section  string       // of the specification, for stuck; "" if only the error is known
 	required string       // what the section requires
 	excused  bool         // the driver may do that
+	crowded  string       // with excused: the volumes of earlier runs that make it so, "" for none
 	known    string       // with excused: the fault of Kubernetes that it is, "" for none
 }
 
@@ -30,20 +31,21 @@ type flawKind string
 
 // The kinds of flaws.
 const (
-	again       flawKind = "repeat-fails"      // the repetition of a successful call fails
-	undone      flawKind = "undo-fails"        // undoing what is not there fails
-	accepts     flawKind = "accepts"           // a call succeeds that must fail
-	differs     flawKind = "reply-differs"     // the repetition of a call gets another answer
-	duplicate   flawKind = "second-volume"     // one name has two volumes
-	invalid     flawKind = "invalid-reply"     // a reply lacks a required field, or has a wrong value
-	inventories flawKind = "inventory-differs" // the driver has something else than its replies say
-	mounts      flawKind = "mounts-differ"     // the nodes have other mounts than the replies say
-	data        flawKind = "data-lost"         // what was written cannot be read
-	size        flawKind = "size-differs"      // the volume or its file system does not have the reported size
-	stuck       flawKind = "stuck"             // an error that does not go away keeps the story from its end
-	broken      flawKind = "no-reply"          // the driver panics, hangs, or answers garbage
-	wrongCode   flawKind = "wrong-code"        // an error has another code than the specification requires
-	secret      flawKind = "secret-shown"      // a reply or an error contains a secret
+	again          flawKind = "repeat-fails"      // the repetition of a successful call fails
+	undone         flawKind = "undo-fails"        // undoing what is not there fails
+	accepts        flawKind = "accepts"           // a call succeeds that must fail
+	differs        flawKind = "reply-differs"     // the repetition of a call gets another answer
+	duplicate      flawKind = "second-volume"     // one name has two volumes
+	secondSnapshot flawKind = "second-snapshot"   // one name has two snapshots, or two group snapshots
+	invalid        flawKind = "invalid-reply"     // a reply lacks a required field, or has a wrong value
+	inventories    flawKind = "inventory-differs" // the driver has something else than its replies say
+	mounts         flawKind = "mounts-differ"     // the nodes have other mounts than the replies say
+	data           flawKind = "data-lost"         // what was written cannot be read
+	size           flawKind = "size-differs"      // the volume or its file system does not have the reported size
+	stuck          flawKind = "stuck"             // an error that does not go away keeps the story from its end
+	broken         flawKind = "no-reply"          // the driver panics, hangs, or answers garbage
+	wrongCode      flawKind = "wrong-code"        // an error has another code than the specification requires
+	secret         flawKind = "secret-shown"      // a reply or an error contains a secret
 )
 
 // withoutExcused returns the flaws that are mistakes of the driver. Those of Kubernetes go to the recording.
@@ -52,7 +54,7 @@ func withoutExcused(rec *recording, flaws []flaw) []flaw {
 		if f.known != "" && !slices.Contains(rec.known, f.known) {
 			rec.known = append(rec.known, f.known)
 		}
-		rec.excused = rec.excused || f.excused
+		rec.excused, rec.crowded = rec.excused || f.excused, orElse(rec.crowded, f.crowded)
 		return f.excused
 	})
 }
@@ -69,6 +71,12 @@ func (e *examiner) flaw(kind flawKind, c *csi.Call, volume string, format string
 	}
 	e.tainted[e.volume(volume)] = true
 	e.flaws = append(e.flaws, f)
+}
+
+// answersWrong records that an error has another code than the table of errors requires.
+func (e *examiner) answersWrong(c *csi.Call, want storage.Code, format string, args ...any) {
+	e.flaw(wrongCode, c, c.Volume, format, args...)
+	e.flaws[len(e.flaws)-1].code = want
 }
 
 // wrongReply records that a reply has a wrong field. required is what the section about the RPC says about that field.

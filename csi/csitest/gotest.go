@@ -67,6 +67,7 @@ type recorded struct {
 	Driver       capabilities
 	Nodes        map[string]string `json:",omitempty"` // names of the nodes, by their IDs
 	Before       map[string]bool   `json:",omitempty"` // what existed before the run
+	Left         map[string]int    `json:",omitempty"` // volumes that were attached before the run, by node_id
 	Missed       []string          `json:",omitempty"` // goals of the story that were not reached
 	Kind, Method string            // of the flaw
 	Steps        []json.RawMessage
@@ -98,6 +99,7 @@ type inventoryJSON struct {
 	Snapshots         []json.RawMessage `json:",omitempty"`
 	Counted           bool              `json:",omitempty"`
 	Failed            string            `json:",omitempty"`
+	Endless           string            `json:",omitempty"`
 }
 
 type accessJSON struct {
@@ -118,7 +120,7 @@ func (s step) MarshalJSON() ([]byte, error) {
 		}
 	}
 	if in := s.Listed; in != nil {
-		j.Listed = &inventoryJSON{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted, Failed: in.Failed}
+		j.Listed = &inventoryJSON{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted, Failed: in.Failed, Endless: in.Endless}
 		var err error
 		if j.Listed.Volumes, err = rawMessages(in.Volumes); err != nil {
 			return nil, err
@@ -147,7 +149,7 @@ func (s *step) UnmarshalJSON(text []byte) error {
 		}
 	}
 	if in := j.Listed; in != nil {
-		s.Listed = &inventory{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted, Failed: in.Failed}
+		s.Listed = &inventory{Listed: in.Listed, Published: in.Published, Mounts: in.Mounts, Mounted: in.Mounted, Counted: in.Counted, Failed: in.Failed, Endless: in.Endless}
 		var err error
 		if s.Listed.Volumes, err = messages[spec.ListVolumesResponse_Entry](in.Volumes); err != nil {
 			return err
@@ -199,7 +201,7 @@ func record(rec *recording, f flaw, steps []step) string {
 }
 
 func recordSteps(rec *recording, f flaw, steps []step) string {
-	out := recorded{Driver: rec.caps, Nodes: rec.nodes, Before: rec.before, Kind: string(f.kind), Method: f.method}
+	out := recorded{Driver: rec.caps, Nodes: rec.nodes, Before: rec.before, Left: rec.left, Kind: string(f.kind), Method: f.method}
 	if f.kind == stuck {
 		out.Missed = rec.missed
 	}
@@ -233,7 +235,7 @@ func readRecorded(text string) (*recording, *flaw, error) {
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		return nil, nil, fmt.Errorf("read Config.Recorded: %w", err)
 	}
-	rec := &recording{caps: in.Driver, nodes: in.Nodes, before: in.Before, missed: in.Missed}
+	rec := &recording{caps: in.Driver, nodes: in.Nodes, before: in.Before, left: in.Left, missed: in.Missed}
 	for i, raw := range in.Steps {
 		var s step
 		if err := json.Unmarshal(raw, &s); err != nil {

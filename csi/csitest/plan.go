@@ -137,7 +137,7 @@ func parsePlan(text string) (plan, error) {
 	}
 	p := plan{story: find(words[0])}
 	if p.story == nil {
-		return plan{}, fmt.Errorf("replay %q: there is no story %q; Stories lists them", text, words[0])
+		return plan{}, fmt.Errorf("replay %q: there is no story %q; csitest.Stories and volsim csi stories list them", text, words[0])
 	}
 	for _, word := range words[1:] {
 		if seed, ok := strings.CutPrefix(word, "seed="); ok {

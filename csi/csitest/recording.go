@@ -18,10 +18,12 @@ type recording struct {
 	missed []string        // goals of the story that were not reached
 	known  []string        // faults of Kubernetes itself
 	before map[string]bool // IDs of volumes that the driver had before the run, of snapshots with the prefix "snapshot ", and mounts
+	left   map[string]int  // volumes that were attached before the run, by node_id
 	broken bool            // the driver did not answer a call
 	cut    string          // why the story ended early, "" if it did not
 	// excused: the story did not reach its end because of an error that the specification allows.
 	excused bool
+	crowded string // with excused: the volumes of earlier runs that leave no room for the story, "" for none
 	// refused are the volumes of the story, if the driver does not create such volumes, and may refuse them.
 	refused string
 	trace   *trace.Trace // of the cluster
@@ -59,6 +61,7 @@ type inventory struct {
 	Snapshots []*spec.Snapshot
 	Counted   bool   // Snapshots were listed
 	Failed    string // the error of ListVolumes; "" for none, and for one that asks to try again
+	Endless   string // the error of ListSnapshots whose pages do not end; "" for none
 }
 
 // access is a read or a write of a container.

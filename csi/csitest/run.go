@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ type run struct {
 
 // execute runs a plan. The context limits the start only.
 func execute(cfg *Config, p plan, number int) *recording {
-	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}, before: map[string]bool{}}, nodes: cfg.nodes(), callers: map[int]pending{}}
+	r := &run{cfg: cfg, plan: p, rec: &recording{plan: p, nodes: map[string]string{}, before: map[string]bool{}, left: map[string]int{}}, nodes: cfg.nodes(), callers: map[int]pending{}}
 	if cfg.Reset != nil {
 		if err := cfg.Reset(); err != nil {
 			r.rec.err = fmt.Errorf("reset the driver: %w", err)
@@ -62,6 +63,9 @@ func execute(cfg *Config, p plan, number int) *recording {
 	defer r.cluster.Close()
 	p.story.run(r)
 	r.finish()
+	if cfg.Reset == nil {
+		cfg.leaves(r.rec)
+	}
 	r.rec.trace = r.cluster.Trace()
 	return r.rec
 }
@@ -85,15 +89,24 @@ func (r *run) start() error {
 		return err
 	}
 	driver.Clock = r.cluster.Now
+	maps.Copy(r.rec.left, r.cfg.left)
 	r.rec.caps.List = r.rec.caps.List && !r.cfg.unlisted
+	r.rec.caps.ListSnapshots = r.rec.caps.ListSnapshots && !r.cfg.endless
 	if r.rec.caps.List {
 		entries, err := r.list()
 		if err != nil {
 			r.rec.gone = fmt.Errorf("list the volumes of the driver: %w", err)
 			return r.rec.gone
 		}
+		listed := map[string]int{}
 		for _, entry := range entries {
 			r.rec.before[entry.GetVolume().GetVolumeId()] = true
+			for _, node := range entry.GetStatus().GetPublishedNodeIds() {
+				listed[node]++
+			}
+		}
+		for node, n := range listed {
+			r.rec.left[node] = max(r.rec.left[node], n)
 		}
 	}
 	if err := r.startSnapshots(); err != nil {
@@ -243,51 +256,11 @@ func (r *run) compare() {
 
 // list asks the driver for its volumes, within Config.Limit.
 func (r *run) list() ([]*spec.ListVolumesResponse_Entry, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.Limit)
-	defer cancel()
-	type result struct {
-		entries []*spec.ListVolumesResponse_Entry
-		err     error
-	}
-	done := make(chan result, 1)
-	// A driver in the same process need not return when ctx ends.
-	go func() {
-		entries, err := listPages(ctx, spec.NewControllerClient(r.cfg.Controller))
-		done <- result{entries, err}
-	}()
-	select {
-	case all := <-done:
-		return all.entries, all.err
-	case <-ctx.Done():
-		return nil, fmt.Errorf("the driver did not reply within %v of real time", r.cfg.Limit)
-	}
+	return pages(r.cfg.Limit, func(ctx context.Context, token string) ([]*spec.ListVolumesResponse_Entry, string, error) {
+		reply, err := spec.NewControllerClient(r.cfg.Controller).ListVolumes(ctx, &spec.ListVolumesRequest{StartingToken: token})
+		return reply.GetEntries(), reply.GetNextToken(), err
+	})
 }
-
-// maxListed is the number of pages after which a list ends.
-const maxListed = 100000
-
-func listPages(ctx context.Context, client spec.ControllerClient) ([]*spec.ListVolumesResponse_Entry, error) {
-	var entries []*spec.ListVolumesResponse_Entry
-	token, tokens := "", map[string]bool{}
-	for range maxListed {
-		reply, err := client.ListVolumes(ctx, &spec.ListVolumesRequest{StartingToken: token})
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, reply.GetEntries()...)
-		if token = reply.GetNextToken(); token == "" {
-			return entries, nil
-		}
-		if tokens[token] {
-			return nil, fmt.Errorf("%w: next_token %q is returned twice", errEndless, token)
-		}
-		tokens[token] = true
-	}
-	return nil, fmt.Errorf("%w: there are more than %d pages", errEndless, maxListed)
-}
-
-// errEndless is the error for pages that do not end.
-var errEndless = errors.New("the list does not end")
 
 // conn returns the connection to the driver on a node.
 func (r *run) conn(node string) csi.Conn {

@@ -2,8 +2,8 @@ package csitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -25,7 +25,8 @@ func (r *run) startSnapshots() error {
 	}
 	all, err := r.allSnapshots()
 	if err != nil {
-		return fmt.Errorf("list the snapshots of the driver: %w", err)
+		r.rec.gone = fmt.Errorf("list the snapshots of the driver: %w", err)
+		return r.rec.gone
 	}
 	for _, s := range all {
 		r.rec.before[snapshotKey(s.GetSnapshotId())] = true
@@ -38,27 +39,23 @@ func (r *run) compareSnapshots(in *inventory) {
 	if !r.rec.caps.ListSnapshots {
 		return
 	}
-	if all, err := r.allSnapshots(); err == nil {
+	all, err := r.allSnapshots()
+	switch {
+	case err == nil:
 		in.Snapshots, in.Counted = all, true
+	case errors.Is(err, errEndless):
+		in.Endless = err.Error()
 	}
 }
 
-// allSnapshots asks the driver for its snapshots.
+// allSnapshots asks the driver for its snapshots, within Config.Limit.
 func (r *run) allSnapshots() ([]*spec.Snapshot, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var all []*spec.Snapshot
-	for token := ""; ; {
+	return pages(r.cfg.Limit, func(ctx context.Context, token string) (all []*spec.Snapshot, next string, err error) {
 		reply, err := spec.NewControllerClient(r.cfg.Controller).ListSnapshots(ctx, &spec.ListSnapshotsRequest{StartingToken: token,
 			Secrets: r.cfg.Secrets})
-		if err != nil {
-			return nil, err
-		}
 		for _, entry := range reply.GetEntries() {
 			all = append(all, entry.GetSnapshot())
 		}
-		if token = reply.GetNextToken(); token == "" || len(all) > 100000 {
-			return all, nil
-		}
-	}
+		return all, reply.GetNextToken(), err
+	})
 }

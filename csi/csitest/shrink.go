@@ -58,7 +58,7 @@ func needed(f flaw) map[any]bool {
 		}
 	}
 	var cause *csi.Call // the last call of the method that is wrong
-	for _, s := range f.steps {
+	for i, s := range f.steps {
 		c := s.Call
 		if c == nil {
 			keep[stepID(s)] = s.Event != nil || s.Access != nil && f.kind == data
@@ -68,6 +68,13 @@ func needed(f flaw) map[any]bool {
 			c.Method == "CreateVolume" && nameOf(f, c.Volume) == nameOf(f, f.volume)
 		if named && c.Method == f.method && f.kind != again && f.kind != undone {
 			cause = c
+		}
+		// A volume that no reply named was made for a name that was requested again.
+		if f.kind == inventories && f.method == "CreateVolume" && c.Method == f.method && s.Audit == nil && !named {
+			if was := previous(f.steps[:i], c); cause == nil || was != nil {
+				cause = c
+				keep[was] = was != nil
+			}
 		}
 		if s.Audit != nil && (c.Method == "ListVolumes" || c.Method == "ListSnapshots") && f.method == c.Method {
 			keep[c] = true // a page belongs to the others

@@ -35,6 +35,7 @@ var requestStories = []story{
 			r.ask(node, &spec.NodeGetVolumeStatsRequest{VolumeId: id, VolumePath: path + "-elsewhere"}, codes.NotFound, "the volume is not published there")
 		}
 		created := r.creationOf(id)
+		r.askIncompatible("data")
 		r.askElsewhere("data")
 		r.end("web")
 		r.detached()

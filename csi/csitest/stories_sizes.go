@@ -2,11 +2,13 @@ package csitest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -60,7 +62,7 @@ var sizeStories = []story{
 		r.compare()
 		r.deleted("data")
 	}},
-	{name: "zones", about: "the volume is created for a pod that can run on the last node only", needs: need(creates, otherNode, zoned), run: func(r *run) {
+	{name: "zones", about: "the volume is created for a pod that can run on the last node only, and the next pod on the first one", needs: need(creates, otherNode, zoned), run: func(r *run) {
 		r.class(fake.WaitForFirstConsumer())
 		r.claim("data")
 		last := r.node(len(r.nodes) - 1)
@@ -69,7 +71,19 @@ var sizeStories = []story{
 		r.create(pod)
 		r.running("web")
 		r.compare()
-		r.finishLife("web")
+		r.end("web")
+		r.detached()
+		next := fake.Pod(r.name("next"), fake.Claims(r.name("data")))
+		next.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": r.node(0)}
+		r.create(next)
+		r.goal("pod next runs or cannot be scheduled", func() bool {
+			p, err := r.cluster.Pods.Get(r.name("next"))
+			return err == nil && (p.Status.Phase == corev1.PodRunning || slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+			}))
+		})
+		r.compare()
+		r.finishLife("next")
 	}},
 	{name: "capacity", about: "the driver says how much it has, and the pod is scheduled where that is enough", needs: need(creates, zoned, tellsCapacity),
 		object: func(s *storagev1.CSIDriverSpec) { s.StorageCapacity = new(true) },
@@ -154,6 +168,18 @@ func (r *run) askSecondPath(claim string) {
 	if publish, node, ok := last[*spec.NodePublishVolumeRequest](r, claim); ok && r.rec.caps.SingleNodeMultiWriter {
 		publish.TargetPath += "-second"
 		r.ask(node, publish, codes.FailedPrecondition, "the access mode is SINGLE_NODE_SINGLE_WRITER, and the volume is published at another path")
+	}
+}
+
+// askIncompatible publishes a volume again where it is published, with another readonly.
+func (r *run) askIncompatible(claim string) {
+	if publish, _, ok := last[*spec.ControllerPublishVolumeRequest](r, claim); ok && r.rec.caps.ReadOnly {
+		publish.Readonly = !publish.GetReadonly()
+		r.ask("", publish, codes.AlreadyExists, "the volume is published at the node with another readonly")
+	}
+	if publish, node, ok := last[*spec.NodePublishVolumeRequest](r, claim); ok {
+		publish.Readonly = !publish.GetReadonly()
+		r.ask(node, publish, codes.AlreadyExists, "the volume is published at target_path with another readonly")
 	}
 }
 

@@ -44,6 +44,8 @@ func requirement(f flaw) (section, text string) {
 			"the reply is OK"
 	case f.kind == undone:
 		text = "the operation MUST be idempotent: if there is no mount at that path, the reply is OK"
+	case f.kind == accepts && f.code == storage.AlreadyExists && f.method != "CreateVolume":
+		section, text = f.method+" Errors", tabled(f)
 	case f.kind == accepts && f.method == "DeleteVolume":
 		section, text = "DeleteVolume Errors", "a volume in use MUST NOT be deleted: the code is FAILED_PRECONDITION"
 	case f.kind == accepts && f.method == "ControllerPublishVolume" && f.code == storage.ResourceExhausted:
@@ -59,7 +61,7 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == accepts && f.method == "CreateVolume":
 		section, text = "CreateVolume Errors", "a volume of that name that is incompatible with the request MUST give ALREADY_EXISTS"
 	case f.kind == accepts:
-		section, text = f.method+" Errors", "this condition MUST give the code that the table of errors has for it"
+		section, text = f.method+" Errors", tabled(f)
 	case f.kind == differs && (f.method == "" || f.method == "ControllerGetVolume"):
 		section, text = orElse(f.method, "ListVolumes"), "the volume has the volume_context of CreateVolume, and is published where the replies said"
 	case f.kind == differs && f.method == "NodeGetInfo":
@@ -87,7 +89,7 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == wrongCode && f.method == "ValidateVolumeCapabilities":
 		text = "capabilities that the volume has MUST be confirmed; a volume that does not exist gives NOT_FOUND"
 	case f.kind == wrongCode:
-		section, text = f.method+" Errors", "this condition MUST give the code that the table of errors has for it"
+		section, text = f.method+" Errors", tabled(f)
 	case f.kind == secret:
 		section, text = "Secrets Requirements", "secrets are sensitive: they MUST NOT be part of replies, errors and logs"
 	case f.kind == broken:
@@ -205,6 +207,9 @@ func whyCalled(f flaw, steps []step) []Reason {
 	if f.method == "ListVolumes" && (at < 0 || f.kind == inventories && steps[len(steps)-1].Listed != nil && steps[len(steps)-1].Listed.Failed != "") {
 		return listing
 	}
+	if at < 0 && f.method == "ListSnapshots" {
+		return comparing
+	}
 	if at < 0 {
 		return nil
 	}
@@ -234,6 +239,9 @@ func whyCalled(f flaw, steps []step) []Reason {
 
 // listing says why ListVolumes is called when no other call is to blame.
 var listing = []Reason{{"ATT-181", "external-attacher lists the volumes of a driver with LIST_VOLUMES_PUBLISHED_NODES every minute; volsim does it to compare them"}}
+
+// comparing says why volsim calls ListSnapshots itself.
+var comparing = []Reason{{"", "volsim lists the snapshots of a driver with LIST_SNAPSHOTS to compare them"}}
 
 // previous returns the last earlier call of the same method to the same volume and node, nil if there is none.
 func previous(steps []step, c *csi.Call) *csi.Call {

@@ -21,7 +21,7 @@ func snapshotRequirement(f flaw) (section, text string) {
 				"FAILED_PRECONDITION"
 	case f.snapshot == "" && f.method != "ListSnapshots" && !group:
 		return "", ""
-	case f.overlap && (f.kind == duplicate || f.kind == inventories):
+	case f.overlap && (f.kind == secondSnapshot || f.kind == inventories):
 		return "Concurrency", "while one call of a snapshot continues, another one waits or fails with ABORTED; one name has one snapshot"
 	case f.kind == again && group:
 		return section, "the operation MUST be idempotent: a group snapshot that exists is the answer to the same request"
@@ -29,7 +29,7 @@ func snapshotRequirement(f flaw) (section, text string) {
 		return section, "the operation MUST be idempotent: if a snapshot of that name was taken of the volume, the reply is OK with that snapshot"
 	case f.kind == undone, f.kind == wrongCode && f.method == "DeleteSnapshot", f.kind == wrongCode && f.method == "DeleteVolumeGroupSnapshot":
 		return section, "the operation MUST be idempotent: if the snapshot does not exist, the reply is OK"
-	case f.kind == duplicate:
+	case f.kind == secondSnapshot:
 		return section, "the name identifies the snapshot: a repeated request MUST NOT take a second one"
 	case f.kind == differs:
 		return "CreateSnapshot", "creation_time is when the snapshot was taken, and a snapshot that is ready stays ready, with its size"

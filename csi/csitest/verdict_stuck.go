@@ -2,6 +2,7 @@ package csitest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -23,10 +24,13 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 	case *spec.ControllerPublishVolumeRequest:
 		if r.code == codes.ResourceExhausted && exists && !attached(e.node(request.GetNodeId())) {
 			return c.Method + " Errors", fmt.Sprintf("RESOURCE_EXHAUSTED means that the node has max_volumes_per_node volumes; it has %s",
-				e.volumesOf(e.node(request.GetNodeId())))
+				e.volumesOf(request.GetNodeId()))
 		}
 		if r.code == codes.FailedPrecondition && exists && len(v.Attached) == 0 && e.overlapped(c) {
 			return "Concurrency", "a call that its caller gave up must not undo a later one: the volume is not published anywhere any more"
+		}
+		if exists && len(v.Attached) == 0 && e.elsewhere(v.ID, e.node(request.GetNodeId())) {
+			return "CreateVolume", "a volume without accessible_topology in the reply is equally accessible from all nodes, and Kubernetes runs its pods on each of them"
 		}
 	case *spec.GetCapacityRequest:
 		return c.Method, "the capacity is that for the parameters and the accessible_topology of the request, if they are given"
@@ -64,18 +68,35 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 	return "", ""
 }
 
-// parametersFor says how to set the parameters of a request, if it has none and the driver may need some; "" for others.
+// elsewhere reports whether a volume was created without accessible_topology, and a node has another topology than others.
+func (e *examiner) elsewhere(volume, node string) bool {
+	created, ok := e.answers["create "+volume].(*spec.Volume)
+	if !ok || !e.caps.Topology || len(created.GetAccessibleTopology()) > 0 {
+		return false
+	}
+	for _, info := range e.infos {
+		if !maps.Equal(info.GetAccessibleTopology().GetSegments(), e.infos[node].GetAccessibleTopology().GetSegments()) {
+			return true
+		}
+	}
+	return false
+}
+
+// parametersFor says how to set the parameters of a request, if it has none and the driver may need some, or which it has; "" for others.
 func parametersFor(c *csi.Call) string {
 	const hint = "; if the driver needs parameters of the %s, set them with Config.%s (--%s NAME=VALUE)"
+	const given = "; if the driver does not know its parameters %v, correct Config.%s (--%s NAME=VALUE)"
 	switch r := c.Request.(type) {
 	case *spec.CreateVolumeRequest:
 		if len(r.GetParameters()) == 0 {
 			return fmt.Sprintf(hint, "StorageClass", "Parameters", "parameter")
 		}
+		return fmt.Sprintf(given, r.GetParameters(), "Parameters", "parameter")
 	case *spec.CreateSnapshotRequest:
 		if len(r.GetParameters()) == 0 {
 			return fmt.Sprintf(hint, "VolumeSnapshotClass", "SnapshotParameters", "snapshot-parameter")
 		}
+		return fmt.Sprintf(given, r.GetParameters(), "SnapshotParameters", "snapshot-parameter")
 	}
 	return ""
 }
@@ -170,7 +191,17 @@ func (e *examiner) off(r *spec.ControllerUnpublishVolumeRequest) bool {
 // full reports whether a volume is rejected because its node has as many volumes as it can have.
 func (e *examiner) full(r rejection) bool {
 	request, ok := r.call.Request.(*spec.ControllerPublishVolumeRequest)
-	return ok && r.code == codes.ResourceExhausted && e.caps.Limit > 0 && e.attachedTo(e.node(request.GetNodeId())) >= int(e.caps.Limit)
+	return ok && r.code == codes.ResourceExhausted && e.caps.Limit > 0 && e.attachedTo(e.node(request.GetNodeId()))+e.left[request.GetNodeId()] >= int(e.caps.Limit)
+}
+
+// crowded says which volumes of earlier runs leave no room for a volume on its node, "" for none.
+func (e *examiner) crowded(r rejection) string {
+	request, ok := r.call.Request.(*spec.ControllerPublishVolumeRequest)
+	if !ok || !e.full(r) || e.attachedTo(e.node(request.GetNodeId())) >= int(e.caps.Limit) {
+		return ""
+	}
+	return fmt.Sprintf("room on node %s, which has %s volumes: earlier runs left %d attached; remove them before each run with Config.Reset (--reset)",
+		e.node(request.GetNodeId()), e.volumesOf(request.GetNodeId()), e.left[request.GetNodeId()])
 }
 
 // attachedTo returns how many volumes are attached to a node.
@@ -183,9 +214,9 @@ func (e *examiner) attachedTo(node string) (n int) {
 	return n
 }
 
-// volumesOf returns how many volumes are attached to a node, and how many there can be.
-func (e *examiner) volumesOf(node string) string {
-	n := e.attachedTo(node)
+// volumesOf returns how many volumes are attached to the node with an ID, also by earlier runs, and how many there can be.
+func (e *examiner) volumesOf(id string) string {
+	n := e.attachedTo(e.node(id)) + e.left[id]
 	if e.caps.Limit <= 0 {
 		return fmt.Sprintf("%d, and there is no limit", n)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/csi/csitest"
+	"github.com/volsim/volsim/csi/internal/internals"
 )
 
 func main() {
@@ -95,10 +96,10 @@ func (p pairsFlag) Set(text string) error {
 	return nil
 }
 
-// newFlags returns the flags of a command. Errors about them go to stderr, and the help that a user asks for to stdout.
-func newFlags(name, about string, args []string, stdout, stderr io.Writer) *flag.FlagSet {
+// newFlags returns the flags of a command. The help that a user asks for goes to stdout.
+func newFlags(name, about string, args []string, stdout io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs.SetOutput(io.Discard) // the caller prints the error
 	if slices.Contains(args, "--help") || slices.Contains(args, "-help") || slices.Contains(args, "-h") || slices.Contains(args, "--h") {
 		fs.SetOutput(stdout)
 	}
@@ -116,6 +117,15 @@ func newFlags(name, about string, args []string, stdout, stderr io.Writer) *flag
 	return fs
 }
 
+// parse parses the flags of a command. Its error names the way to the help.
+func parse(fs *flag.FlagSet, args []string) error {
+	err := fs.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return fmt.Errorf("%w; %s --help lists the flags", err, fs.Name())
+	}
+	return err
+}
+
 const testUsage = `Run the stories against a driver, and report what the driver does wrong:
 
   volsim csi test --endpoint unix:///run/disk/csi.sock --stories life
@@ -124,7 +134,7 @@ const testUsage = `Run the stories against a driver, and report what the driver 
 Run it where the driver may create, mount and delete volumes. docs/csi-quick-start.md says which flag finds what.`
 
 func test(args []string, stdout, stderr io.Writer) (int, error) {
-	fs := newFlags("volsim-csi test", testUsage, args, stdout, stderr)
+	fs := newFlags("volsim-csi test", testUsage, args, stdout)
 	nodes, parameters, snapshotParameters, attributes, secrets, inline := pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}, pairsFlag{}
 	endpoint := fs.String("endpoint", "", "socket of the driver, such as unix:///run/disk/csi.sock: Identity and Controller, and Node without --node")
 	fs.Var(nodes, "node", "node and the socket of the driver there, such as n1=unix:///run/n1/csi.sock; repeat it for more nodes")
@@ -152,14 +162,21 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	replay := fs.String("replay", "", "run only what the replay line of a report names, such as \"life lost@3\"")
 	out := outputFlags(fs)
 	fs.StringVar(&out.html, "html", "", "file for a picture (HTML) of the shortest run that shows a finding; not written without one")
-	if err := fs.Parse(args); err != nil {
+	if err := parse(fs, args); err != nil {
 		return failed, err
 	}
-	if fs.NArg() > 0 {
+	switch {
+	case fs.NArg() > 0:
 		return failed, fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if *endpoint == "" {
+	case *endpoint == "":
 		return failed, errors.New("no driver; give --endpoint unix:///PATH")
+	case *limit <= 0:
+		return failed, fmt.Errorf("--limit %v: no time for a call; use a time such as 10s", *limit)
+	case *replay != "" && *stories != "":
+		return failed, errors.New("--replay and --stories: --replay names its story; omit --stories")
+	}
+	if err := out.check(); err != nil {
+		return failed, err
 	}
 	part, err := shardOf(*shard)
 	if err != nil {
@@ -195,13 +212,15 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if *restart != "" {
 		cfg.Restart = func(node string) error { return command(*restart, node, stderr) }
 	}
-	perform := func(line string) func(string) {
+	var hook error // of the first hook that failed
+	internals.WatchHooks(&cfg, func() error { return hook })
+	perform := func(what, line string) func(string) {
 		if line == "" {
 			return nil
 		}
 		return func(node string) {
-			if err := command(line, node, stderr); err != nil {
-				fmt.Fprintf(stderr, "volsim-csi: %v\n", err)
+			if err := command(line, node, stderr); err != nil && hook == nil {
+				hook = fmt.Errorf("%s node %s: %w", what, node, err)
 			}
 		}
 	}
@@ -210,7 +229,7 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 			return failed, err
 		}
 	}
-	cfg.Reboot, cfg.RemoveNode = perform(*reboot), perform(*removeNode)
+	cfg.Reboot, cfg.RemoveNode = perform("reboot", *reboot), perform("remove", *removeNode)
 	if *reset != "" {
 		cfg.Reset = func() error { return command(*reset, "", stderr) }
 	}
@@ -278,7 +297,13 @@ func orNone(n int) int {
 
 // words returns the words of a list with commas.
 func words(list string) []string {
-	return slices.DeleteFunc(strings.Split(list, ","), func(word string) bool { return word == "" })
+	var all []string
+	for word := range strings.SplitSeq(list, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			all = append(all, word)
+		}
+	}
+	return all
 }
 
 // commandLimit is the real time that a command may take.
@@ -290,7 +315,7 @@ func command(line, node string, stderr io.Writer) error {
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", line)
 	c.Env = append(os.Environ(), "NODE="+node)
-	c.Stderr = stderr
+	c.Stdout, c.Stderr = stderr, stderr
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("run %q: %w", line, err)
 	}

@@ -7,7 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,13 +22,35 @@ type output struct {
 }
 
 // outputFlags adds the flags of files.
-func outputFlags(fs *flag.FlagSet) *output {
+func outputFlags(flags *flag.FlagSet) *output {
 	o := &output{}
-	fs.StringVar(&o.junit, "junit", "", "file for the report as JUnit XML")
-	fs.StringVar(&o.gotest, "gotest", "", "file for Go tests that show the findings with the recorded replies; not written without findings that have a run")
-	fs.StringVar(&o.gopackage, "gopackage", "driver_test", "package of the file for --gotest")
-	fs.StringVar(&o.json, "json", "", "file for the report as JSON; - is standard output, without the report as text")
+	flags.StringVar(&o.junit, "junit", "", "file for the report as JUnit XML")
+	flags.StringVar(&o.gotest, "gotest", "", "file for Go tests that show the findings with the recorded replies; not written without findings that have a run")
+	flags.StringVar(&o.gopackage, "gopackage", "driver_test", "package of the file for --gotest")
+	flags.StringVar(&o.json, "json", "", "file for the report as JSON; - is standard output, without the report as text")
 	return o
+}
+
+// check returns an error for a file that cannot be written. It changes no file.
+func (o *output) check() error {
+	for _, name := range []string{o.junit, o.json, o.html, o.gotest} {
+		if name == "" || name == "-" {
+			continue
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			if f, err = os.CreateTemp(filepath.Dir(name), ".volsim-*"); err == nil {
+				err = os.Remove(f.Name())
+			}
+		}
+		if f != nil {
+			_ = f.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
+	}
+	return nil
 }
 
 // writeOr writes a report, if there is one, and returns the error of the test, if there is one. A report in which no story ran has both.
@@ -98,13 +122,16 @@ const mergeUsage = `Join the reports that the shards of a test wrote with --json
 
 // merge joins the reports of shards.
 func merge(args []string, stdout, stderr io.Writer) (int, error) {
-	fs := newFlags("volsim-csi merge", mergeUsage, args, stdout, stderr)
-	out := outputFlags(fs)
-	if err := fs.Parse(args); err != nil {
+	flags := newFlags("volsim-csi merge", mergeUsage, args, stdout)
+	out := outputFlags(flags)
+	if err := parse(flags, args); err != nil {
+		return failed, err
+	}
+	if err := out.check(); err != nil {
 		return failed, err
 	}
 	var reports []*csitest.Report
-	for _, name := range fs.Args() {
+	for _, name := range flags.Args() {
 		data, err := readFile(name)
 		if err != nil {
 			return failed, err

@@ -9,3 +9,6 @@ import (
 
 // WatchCalls makes a *csitest.Config report each call that the control plane makes, before it reaches the driver.
 var WatchCalls func(config any, watch func(*volsim.Cluster, csi.Call))
+
+// WatchHooks makes a test with a *csitest.Config end as soon as failed returns an error, which it is asked after each run.
+var WatchHooks func(config any, failed func() error)

@@ -45,6 +45,9 @@ func (s *controllerServer) ControllerGetCapabilities(context.Context, *csi.Contr
 		if s.d.OnNode && t == csi.ControllerServiceCapability_RPC_EXPAND_VOLUME {
 			continue
 		}
+		if s.d.has(AttachIgnoresReadOnly) && t == csi.ControllerServiceCapability_RPC_MODIFY_VOLUME {
+			t = csi.ControllerServiceCapability_RPC_PUBLISH_READONLY
+		}
 		resp.Capabilities = append(resp.Capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: t}}})
 	}
@@ -225,6 +228,9 @@ func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 		}
 		resp.AccessibleTopology = []*csi.Topology{{Segments: map[string]string{key: zone}}}
 	}
+	if s.d.has(CreateWithoutTopology) {
+		resp.AccessibleTopology = nil
+	}
 	if s.d.has(CreateWrongCapacity) {
 		resp.CapacityBytes *= 2
 	}
@@ -286,6 +292,8 @@ func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolu
 		return &csi.DeleteVolumeResponse{}, nil
 	case len(v.attached) > 0 && d.has(DeleteAttachedInternal):
 		return nil, status.Errorf(codes.Internal, "delete volume %s: busy", v.id)
+	case len(v.attached) > 0 && d.has(DeleteAttachedInvalid):
+		return nil, status.Errorf(codes.InvalidArgument, "volume %s is attached", v.id)
 	case len(v.attached) > 0 && !d.has(DeleteAttached):
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, v.attached[0].node)
 	}

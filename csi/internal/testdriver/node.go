@@ -246,7 +246,7 @@ func (s *nodeServer) NodePublishVolume(ctx context.Context, req *csi.NodePublish
 			return nil, status.Errorf(codes.Internal, "%s is already mounted", m.Path)
 		case d.has(RepublishFails) && was.token != m.token:
 			return nil, status.Errorf(codes.AlreadyExists, "%s has another volume_context", m.Path)
-		case was.Volume != v.id || was.ReadOnly != m.ReadOnly || !sameCapability(was.capability, m.capability):
+		case was.Volume != v.id || was.ReadOnly != m.ReadOnly && !d.has(PublishIgnoresOtherReadOnly) || !sameCapability(was.capability, m.capability):
 			return nil, status.Errorf(codes.AlreadyExists, "%s has another mount", m.Path)
 		case !d.has(PublishAgainMountsTwice):
 			return &csi.NodePublishVolumeResponse{}, nil

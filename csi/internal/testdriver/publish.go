@@ -43,6 +43,9 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	if v.unusable {
 		return nil, status.Errorf(codes.Internal, "volume %s is not available", v.id)
 	}
+	if ok && v.zone != d.zoneOf(d.nodeName(req.GetNodeId())) && d.has(CreateWithoutTopology) {
+		return nil, status.Errorf(codes.Internal, "volume %s cannot be reached from zone %s", v.id, d.zoneOf(d.nodeName(req.GetNodeId())))
+	}
 	if (!ok || n.gone) && d.has(AttachNodeGoneInternal) {
 		return nil, status.Errorf(codes.Internal, "read node %s: no such object", req.GetNodeId())
 	}
@@ -58,7 +61,7 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		switch {
 		case d.has(AttachAgainFails):
 			return nil, status.Errorf(codes.Internal, "volume %s is already attached to node %s", v.id, a.node)
-		case was.readOnly != a.readOnly || !sameCapability(was.capability, a.capability):
+		case was.readOnly != a.readOnly && !d.has(AttachIgnoresReadOnly) || !sameCapability(was.capability, a.capability):
 			return nil, status.Errorf(codes.AlreadyExists, "volume %s is attached to node %s in another way", v.id, a.node)
 		case d.has(AttachAgainLosesContext), d.has(AttachForgetsContext) && !d.known[v.id]:
 			publishContext = nil
@@ -71,6 +74,9 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		}
 		if d.has(AttachElsewhereInternal) {
 			return nil, status.Errorf(codes.Internal, "attach volume %s: busy", v.id)
+		}
+		if d.has(AttachElsewhereInvalid) {
+			return nil, status.Errorf(codes.InvalidArgument, "volume %s is attached to node %s", v.id, other.node)
 		}
 		if !d.has(AttachSteals) {
 			return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, other.node)

@@ -59,6 +59,9 @@ func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRe
 		}
 		resp.Entries = append(resp.Entries, &csi.ListVolumesResponse_Entry{Volume: found,
 			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: nodes, VolumeCondition: d.condition()}})
+		if d.has(ListWithoutCondition) {
+			resp.Entries[len(resp.Entries)-1].Status.VolumeCondition = nil
+		}
 	}
 	return resp, nil
 }

@@ -81,11 +81,13 @@ func (d *Driver) describe(s *snapshot) *csi.Snapshot {
 	if d.has(SnapshotLongID) {
 		out.SnapshotId += strings.Repeat("-0123456789abcdef", 8)
 	}
-	if d.has(SnapshotWithoutTime) {
+	switch {
+	case d.has(SnapshotWithoutTime):
 		out.CreationTime = nil
-	}
-	if d.has(SnapshotTimeChanges) {
+	case d.has(SnapshotTimeChanges):
 		out.CreationTime = timestamppb.New(timeOf(s.second + int64(60*s.answers)))
+	case d.has(SnapshotTimeMoves):
+		out.CreationTime = timestamppb.Now()
 	}
 	if d.has(SnapshotWithoutSource) {
 		out.SourceVolumeId = ""
@@ -191,6 +193,9 @@ func (s *controllerServer) ListSnapshots(_ context.Context, req *csi.ListSnapsho
 	d := s.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.has(SnapshotListEndless) && len(d.snapshots) > 0 && req.GetMaxEntries() == 0 {
+		return &csi.ListSnapshotsResponse{NextToken: req.GetStartingToken() + "+"}, nil
+	}
 	var found []*snapshot
 	for _, known := range d.snapshots {
 		if (req.GetSnapshotId() == "" || known.id == req.GetSnapshotId() || d.has(SnapshotListIgnoresID)) &&
