@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/volsim/volsim"
@@ -72,17 +74,20 @@ func Add(t testing.TB, c *volsim.Cluster, op Operator) {
 	e := internals.Engine(c)
 	p := pumpOf(e)
 	e.SetLag(op.Name, op.Lag)
-	var last *life
+	var lives []*life
 	_, err := e.NewActor(op.Name, func(a *engine.Actor) {
-		last = newLife(t, p, op, a)
-		last.start()
+		l := newLife(t, p, op, a)
+		lives = append(lives, l)
+		l.start()
 	})
 	if err != nil {
 		t.Fatalf("controllerruntime.Add: %v", err)
 	}
 	t.Cleanup(func() {
-		last.end()
-		<-last.stopped
+		lives[len(lives)-1].end()
+		for _, l := range lives {
+			<-l.stopped
+		}
 	})
 }
 
@@ -160,7 +165,8 @@ func (l *life) end() {
 	l.pump.wait()
 }
 
-// run runs the manager until this life ends.
+// run runs the manager until this life ends. A manager whose context ends before its caches have synced asks again and again, without a pause,
+// whether they have, and no time can pass. So the context ends later, and meanwhile an ended informer says that it has synced.
 func (l *life) run() {
 	defer close(l.stopped)
 	mgr, err := manager.New(l.config(), l.options())
@@ -168,7 +174,16 @@ func (l *life) run() {
 		err = l.op.Setup(mgr)
 	}
 	if err == nil {
-		err = mgr.Start(l.ctx)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		context.AfterFunc(l.ctx, func() {
+			select {
+			case <-mgr.Elected(): // all caches have synced
+			case <-ctx.Done():
+			}
+			cancel()
+		})
+		err = mgr.Start(ctx)
 	}
 	if err != nil && l.ctx.Err() == nil {
 		l.t.Errorf("operator %q: %v", l.op.Name, err)
@@ -196,13 +211,27 @@ func (l *life) options() manager.Options {
 	if opts.Cache.SyncPeriod == nil {
 		opts.Cache.SyncPeriod = new(time.Duration(never))
 	}
-	if opts.Cache.NewInformer == nil {
-		opts.Cache.NewInformer = newSortedInformer
+	newInformer := opts.Cache.NewInformer
+	if newInformer == nil {
+		newInformer = newSortedInformer
+	}
+	opts.Cache.NewInformer = func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		return mortalInformer{newInformer(lw, example, resync, indexers), l.ctx}
 	}
 	if opts.Logger.GetSink() == nil {
 		opts.Logger = logr.Discard()
 	}
 	return opts
+}
+
+// mortalInformer is an informer of a life. When the life has ended, nobody need wait for its objects.
+type mortalInformer struct {
+	cache.SharedIndexInformer
+	life context.Context
+}
+
+func (i mortalInformer) HasSynced() bool {
+	return i.life.Err() != nil || i.SharedIndexInformer.HasSynced()
 }
 
 // busy makes Settle wait until the operator has been quiet.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/volsim/volsim"
@@ -158,6 +159,56 @@ func TestCrashes(t *testing.T) {
 			require.NoError(t, err, "seed %d", seed)
 			require.Equal(t, "yes", note.Annotations["seen"])
 		})
+	}
+}
+
+// TestEnds: an operator can end at any time, also before its caches have synced, which those of an index wait for, and while it watches
+// metadata.
+func TestEnds(t *testing.T) {
+	setup := func(mgr manager.Manager) error {
+		keys := func(client.Object) []string { return nil }
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.PersistentVolumeClaim{}, "key", keys); err != nil {
+			return err
+		}
+		return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).
+			WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}).
+			Complete(&labeler{mgr.GetClient(), mgr.GetEventRecorder("labeler")})
+	}
+	for name, test := range map[string]func(*testing.T, *volsimtest.Cluster){
+		"at once": func(*testing.T, *volsimtest.Cluster) {},
+		"after its work": func(_ *testing.T, c *volsimtest.Cluster) {
+			c.Settle()
+		},
+		"with a crash at once": func(_ *testing.T, c *volsimtest.Cluster) {
+			c.Crash("mine")
+		},
+		"with a crash at once, and it starts again": func(t *testing.T, c *volsimtest.Cluster) {
+			c.Crash("mine")
+			c.Restart("mine")
+			c.Advance(time.Minute)
+			require.Equal(t, "yes", c.Claim("data").Labels["bound"])
+		},
+		"with two crashes": func(_ *testing.T, c *volsimtest.Cluster) {
+			c.Settle()
+			c.Crash("mine")
+			c.Restart("mine")
+			c.Crash("mine")
+		},
+		"after a crash and a restart": func(_ *testing.T, c *volsimtest.Cluster) {
+			c.Crash("mine")
+			c.Restart("mine")
+		},
+	} {
+		for range 3 {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					c := volsimtest.New(t, volsim.Config{Latency: 10 * time.Millisecond})
+					controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "mine", Setup: setup})
+					c.Create(fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"))
+					test(t, c)
+				})
+			})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,6 +78,9 @@ func (l *life) RoundTrip(req *http.Request) (*http.Response, error) {
 			closeBody(resp)
 			return failed(req, lost)
 		}
+		if call.Verb == "watch" && err == nil {
+			resp.Body = l.watchBody(resp.Body)
+		}
 		return resp, err
 	case <-req.Context().Done():
 	case <-l.ctx.Done():
@@ -89,6 +93,26 @@ func closeBody(resp *http.Response) {
 	if resp != nil {
 		_ = resp.Body.Close() // there is nothing to report
 	}
+}
+
+// watchBody is the body of the answer to a watch. It ends with the request or the life, as if the server had ended the watch: client-go sends
+// other errors as events, and blocks for ever if nobody takes them.
+type watchBody struct {
+	io.ReadCloser
+	life context.Context
+}
+
+func (l *life) watchBody(body io.ReadCloser) io.ReadCloser {
+	context.AfterFunc(l.ctx, func() { _ = body.Close() }) // there is nothing to report
+	return watchBody{body, l.ctx}
+}
+
+func (b watchBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil || b.life.Err() != nil {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // exchange is a request and its answer.
