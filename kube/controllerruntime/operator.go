@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/volsim/volsim"
@@ -28,8 +27,8 @@ import (
 type Operator struct {
 	// Name identifies the operator in the trace, in fault rules, and for Cluster.Crash and Restart. It is required, and must be unique.
 	Name string
-	// Options are those of manager.New. Leader election, metrics and probes are switched off, and periodic resyncs unless SyncPeriod is
-	// set, because their times are random. Without a logger nothing is logged.
+	// Options are those of manager.New. Leader election, webhooks, metrics and probes are switched off, and periodic resyncs unless
+	// SyncPeriod is set, because their times are random. GracefulShutdownTimeout is ignored. Without a logger nothing is logged.
 	Options manager.Options
 	// Setup adds controllers to the manager. It is required. It runs again after each crash, with a new manager; what the controllers keep
 	// in memory must be created here.
@@ -166,19 +165,19 @@ func (l *life) end() {
 }
 
 // run runs the manager until this life ends. A manager whose context ends before its caches have synced asks again and again, without a pause,
-// whether they have, and no time can pass. So the context ends later, and meanwhile an ended informer says that it has synced.
+// whether they have, and no time can pass. So the caches say at the end that they have, and then the context ends.
 func (l *life) run() {
 	defer close(l.stopped)
 	mgr, err := manager.New(l.config(), l.options())
 	if err == nil {
-		err = l.op.Setup(mgr)
+		err = l.op.Setup(lifeManager{mgr, l})
 	}
 	if err == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		context.AfterFunc(l.ctx, func() {
 			select {
-			case <-mgr.Elected(): // all caches have synced
+			case <-mgr.Elected(): // the last step of its start
 			case <-ctx.Done():
 			}
 			cancel()
@@ -200,38 +199,38 @@ func (l *life) config() *rest.Config {
 // never is longer than any test, with the random part that the cache adds.
 const never = 1_000_000 * time.Hour
 
+// grace is how long reconcilers and runnables that do not obey their context may go on after the end, with requests that fail. Those that take
+// longer never end.
+const grace = 24 * time.Hour
+
 func (l *life) options() manager.Options {
 	opts := l.op.Options
 	opts.LeaderElection = false
 	opts.Metrics.BindAddress = "0"
 	opts.HealthProbeBindAddress = "0"
 	opts.PprofBindAddress = ""
+	opts.WebhookServer = noWebhooks{http.NewServeMux()}
+	opts.GracefulShutdownTimeout = new(time.Duration(grace))
 	// A second manager of the process has controllers with the same names.
 	opts.Controller.SkipNameValidation = new(true)
 	if opts.Cache.SyncPeriod == nil {
 		opts.Cache.SyncPeriod = new(time.Duration(never))
 	}
-	newInformer := opts.Cache.NewInformer
-	if newInformer == nil {
-		newInformer = newSortedInformer
+	if opts.Cache.NewInformer == nil {
+		opts.Cache.NewInformer = newSortedInformer
 	}
-	opts.Cache.NewInformer = func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return mortalInformer{newInformer(lw, example, resync, indexers), l.ctx}
+	newCache := opts.NewCache
+	if newCache == nil {
+		newCache = cache.New
+	}
+	opts.NewCache = func(config *rest.Config, opts cache.Options) (cache.Cache, error) {
+		made, err := newCache(config, opts)
+		return lifeCache{made, l}, err
 	}
 	if opts.Logger.GetSink() == nil {
 		opts.Logger = logr.Discard()
 	}
 	return opts
-}
-
-// mortalInformer is an informer of a life. When the life has ended, nobody need wait for its objects.
-type mortalInformer struct {
-	cache.SharedIndexInformer
-	life context.Context
-}
-
-func (i mortalInformer) HasSynced() bool {
-	return i.life.Err() != nil || i.SharedIndexInformer.HasSynced()
 }
 
 // busy makes Settle wait until the operator has been quiet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,10 +15,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
@@ -170,6 +176,16 @@ func TestEnds(t *testing.T) {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.PersistentVolumeClaim{}, "key", keys); err != nil {
 			return err
 		}
+		further, err := cluster.New(mgr.GetConfig())
+		if err != nil {
+			return err
+		}
+		if err := further.GetFieldIndexer().IndexField(context.Background(), &corev1.PersistentVolumeClaim{}, "key", keys); err != nil {
+			return err
+		}
+		if err := mgr.Add(further); err != nil {
+			return err
+		}
 		return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).
 			WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}).
 			Complete(&labeler{mgr.GetClient(), mgr.GetEventRecorder("labeler")})
@@ -209,6 +225,58 @@ func TestEnds(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestRunnables: what a manager adds runs with the manager, not after the end of its life; webhooks are not served; a controller with a warmup
+// starts; and a reconciler that is slow to end does not fail the test.
+func TestRunnables(t *testing.T) {
+	for name, row := range map[string]struct {
+		crash   bool // before the caches have synced
+		started bool
+	}{
+		"that start":               {started: true},
+		"of a life that has ended": {crash: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var ran, started, reconciled bool
+				c := volsimtest.New(t)
+				c.Create(fake.Claim("data", "1Gi"))
+				controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "mine", Setup: func(mgr manager.Manager) error {
+					err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.ConfigMap{}, "key", func(client.Object) []string { return nil })
+					if err != nil {
+						return err
+					}
+					mgr.GetWebhookServer().Register("/mutate", http.NotFoundHandler())
+					err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+						ran = true
+						return nil
+					}))
+					if err != nil {
+						return err
+					}
+					return ctrl.NewControllerManagedBy(mgr).Named("slow").
+						WatchesRawSource(source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+							started = true
+							return nil
+						})).
+						For(&corev1.PersistentVolumeClaim{}).WithOptions(controller.Options{EnableWarmup: new(true)}).
+						Complete(reconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) {
+							time.Sleep(time.Hour)
+							reconciled = true
+							return ctrl.Result{}, nil
+						}))
+				}})
+				if row.crash {
+					c.Crash("mine")
+				}
+				c.Advance(time.Minute)
+				require.Equal(t, row.started, ran)
+				require.Equal(t, row.started, started)
+				require.False(t, reconciled)
+			})
+		})
 	}
 }
 
