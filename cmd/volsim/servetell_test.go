@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // TestClientUsage: a wrong command line of volsim client is reported in its own words, before any server is asked.
@@ -30,4 +32,12 @@ func TestClientUsage(t *testing.T) {
 			assert.Empty(t, out.String())
 		})
 	}
+}
+
+// TestDoHelp: the commands are listed without a cluster.
+func TestDoHelp(t *testing.T) {
+	var out, errOut bytes.Buffer
+	assert.Zero(t, execute([]string{"do", "help"}, strings.NewReader(""), &out, &errOut))
+	assert.Equal(t, script.Help(), out.String())
+	assert.Empty(t, errOut.String())
 }

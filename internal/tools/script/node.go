@@ -47,7 +47,7 @@ func readNode(_ *Script, args []string) (step, error) {
 		}, nil
 	}
 	if len(args) < 2 || args[0] != "add" {
-		return nil, usageOf("node", "want node add or node register")
+		return nil, usageOf("node", `want node add or node register, or, for a fault, "fault node NAME WHAT"`)
 	}
 	var names, labels []string
 	resources := corev1.ResourceList{}
