@@ -103,6 +103,41 @@ func TestAttachments(t *testing.T) {
 	require.Zero(t, count())
 }
 
+// TestNodeFailure: a node loses its power for ten minutes. It is an example of docs/operators.md.
+func TestNodeFailure(t *testing.T) {
+	env := &envtest.Environment{Kubelets: true}
+	_, err := env.Start()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, env.Stop()) }()
+	ready := func() (status corev1.ConditionStatus) {
+		env.Do(func(c *volsim.Cluster) {
+			node, err := volsim.Get[*corev1.Node](c, "n1")
+			require.NoError(t, err)
+			for _, condition := range node.Status.Conditions {
+				if condition.Type == corev1.NodeReady {
+					status = condition.Status
+				}
+			}
+		})
+		return status
+	}
+	env.Do(func(c *volsim.Cluster) { require.NoError(t, c.Create(fake.Node("n1"))) })
+	env.Do(func(c *volsim.Cluster) {
+		n1, err := c.Node("n1")
+		require.NoError(t, err)
+		n1.PowerOff()
+		require.NoError(t, c.Advance(10*time.Minute))
+	})
+	require.Equal(t, corev1.ConditionUnknown, ready())
+	env.Do(func(c *volsim.Cluster) {
+		n1, err := c.Node("n1")
+		require.NoError(t, err)
+		n1.Start()
+		require.NoError(t, c.Advance(time.Minute))
+	})
+	require.Equal(t, corev1.ConditionTrue, ready())
+}
+
 // TestInvalidDefinition: a definition that kube-apiserver would refuse is an error of Start.
 func TestInvalidDefinition(t *testing.T) {
 	dir := t.TempDir()
