@@ -6,12 +6,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // admit completes a new object as those admission plugins of kube-apiserver do that only matter to clients.
 func (s *Server) admit(obj api.Object) error {
-	if node, ok := obj.(*corev1.Node); ok && s.cfg.TaintNodes {
-		taintNode(node)
+	switch obj := obj.(type) {
+	case *corev1.Node:
+		if s.cfg.TaintNodes {
+			taintNode(obj)
+		}
+	case *plain.Object:
+		if api.KindOf(obj) == kinds.Ingress {
+			kinds.CompleteIngress(obj, s.store.List(kinds.IngressClass))
+		}
 	}
 	return nil
 }

@@ -186,9 +186,9 @@ func (r *resource) hasPolicies() bool {
 	return true
 }
 
-// needsPolicies reports whether a rule of a policy matches a request, or pod security is about it. It does not evaluate selectors.
+// needsPolicies reports whether a rule of a policy matches a request, or the admission of pods or certificates is about it. It does not evaluate selectors.
 func (s *Server) needsPolicies(r *request) bool {
-	if s.needsPodSecurity(r) {
+	if s.needsPodSecurity(r) || r.resource.kind == kinds.SigningRequest {
 		return true
 	}
 	list := s.currentPolicies()

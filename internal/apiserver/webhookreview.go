@@ -261,6 +261,9 @@ func (q *reviews) validate(a *attributes, obj, old []byte) error {
 	if err := q.checkPodSecurity(a, obj, old); err != nil {
 		return err
 	}
+	if err := q.checkSigning(a, obj, old); err != nil {
+		return err
+	}
 	if err := q.checkPolicies(a, obj, old); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategy"
@@ -283,4 +285,28 @@ func checkIngressStatus(c *statusErrors, ingress, old *networkingv1.Ingress) {
 			c.add(field.Invalid(at.Child("hostname"), address.Hostname, "must be a DNS name, not an IP address"))
 		}
 	}
+}
+
+// CompleteIngress gives a new Ingress without a class the default one: of several the newest (API-577).
+func CompleteIngress(obj *plain.Object, classes []api.Object) {
+	if _, ok := obj.Annotations[ingressClassAnnotation]; ok {
+		return
+	}
+	var class api.Object
+	for _, c := range classes {
+		if c.GetAnnotations()[networkingv1.AnnotationIsDefaultIngressClass] != "true" {
+			continue
+		}
+		if class == nil || cmp.Or(c.GetCreationTimestamp().Time.Compare(class.GetCreationTimestamp().Time), strings.Compare(class.GetName(), c.GetName())) > 0 {
+			class = c
+		}
+	}
+	if class == nil {
+		return
+	}
+	typedDefault(obj, func(ingress *networkingv1.Ingress) {
+		if ingress.Spec.IngressClassName == nil {
+			ingress.Spec.IngressClassName = new(class.GetName())
+		}
+	})
 }

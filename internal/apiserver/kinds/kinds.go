@@ -12,6 +12,8 @@ import (
 // The kinds that the API server itself knows.
 const (
 	APIService              api.Kind = "APIService.apiregistration.k8s.io"
+	Ingress                 api.Kind = "Ingress.networking.k8s.io"
+	IngressClass            api.Kind = "IngressClass.networking.k8s.io"
 	Autoscaler              api.Kind = "HorizontalPodAutoscaler.autoscaling"
 	FlowSchema              api.Kind = "FlowSchema.flowcontrol.apiserver.k8s.io"
 	PriorityLevel           api.Kind = "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io"
@@ -37,8 +39,8 @@ var Rules = map[api.Kind]store.KindRules{
 	"Endpoints":                                    endpointsRules,
 	"EndpointSlice.discovery.k8s.io":               endpointSliceRules,
 	"Lease.coordination.k8s.io":                    leaseRules,
-	"Ingress.networking.k8s.io":                    ingressRules,
-	"IngressClass.networking.k8s.io":               ingressClassRules,
+	Ingress:                                        ingressRules,
+	IngressClass:                                   ingressClassRules,
 	"NetworkPolicy.networking.k8s.io":              networkPolicyRules,
 	"DaemonSet.apps":                               {CheckStatus: statusCheck(checkDaemonSetStatus)},
 	"Deployment.apps":                              {CheckStatus: statusCheck(checkDeploymentStatus)},

@@ -118,15 +118,28 @@ var usages = []string{
 
 // checkSignature requires a request for a certificate in PEM whose signature is right.
 func checkSignature(data []byte) error {
-	block, _ := pem.Decode(data)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return errors.New("PEM block type must be CERTIFICATE REQUEST")
-	}
-	req, err := x509.ParseCertificateRequest(block.Bytes)
+	req, err := readSigningRequest(data)
 	if err != nil {
 		return err
 	}
 	return req.CheckSignature()
+}
+
+func readSigningRequest(data []byte) (*x509.CertificateRequest, error) {
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
+	}
+	return x509.ParseCertificateRequest(block.Bytes)
+}
+
+// OrganizationsOf returns the groups for which a valid request asks for a certificate.
+func OrganizationsOf(csr *certificatesv1.CertificateSigningRequest) []string {
+	req, err := readSigningRequest(csr.Spec.Request)
+	if err != nil {
+		return nil
+	}
+	return req.Subject.Organization
 }
 
 // checkSigningStatus validates conditions and the certificate.
