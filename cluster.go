@@ -237,6 +237,9 @@ func (c *Cluster) Restart(controller string) error {
 // AddController adds a controller of your own and starts it. Seeds, virtual time, faults and crashes apply to it as to the others. Its
 // lag is a field of Controller; Config.Lag and Config.Without name the controllers of Kubernetes only.
 func (c *Cluster) AddController(ctl controller.Controller) error {
+	if err := c.checkName(ctl.Name); err != nil {
+		return fmt.Errorf("add controller %q: %w", ctl.Name, err)
+	}
 	if err := internals.AddController(c.engine, ctl); err != nil {
 		return err
 	}

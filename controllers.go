@@ -1,6 +1,7 @@
 package volsim
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -263,6 +264,29 @@ func (c *Cluster) started(name string) {
 	}
 }
 
+// checkName returns an error for the name of an added controller that stands for something else. A controller of Config.Without can be replaced.
+func (c *Cluster) checkName(name string) error {
+	part := name
+	if _, isKubelet := actors.NodeOfKubelet(name); isKubelet {
+		part = Kubelets
+	}
+	_, isNode := actors.NodeName(name)
+	switch {
+	case api.IsUser(name):
+		return errors.New("that is the name of calls from outside the cluster; choose another")
+	case isNode:
+		return errors.New("that is the name of a node; choose another")
+	case c.cfg.internal.NoControllers || slices.Contains(c.cfg.Without, part):
+		return nil
+	}
+	for own := range parts(c.sidecars()) {
+		if own.name == part {
+			return errors.New("a controller of the cluster has that name; choose another, or name it in Config.Without")
+		}
+	}
+	return nil
+}
+
 // startFollowing starts the controllers that work on the kind of a new table.
 func (c *Cluster) startFollowing(table store.Table[*plain.Object]) {
 	for i := range components {
@@ -271,7 +295,7 @@ func (c *Cluster) startFollowing(table store.Table[*plain.Object]) {
 			continue
 		}
 		if _, err := part.follow(c.engine, table); err != nil {
-			panic(fmt.Sprintf("volsim: start the controller of %s: %v", part.kind, err)) // checked by Config.Without and AddController
+			panic(fmt.Sprintf("volsim: start the controller of %s: %v", part.kind, err)) // AddController accepts no such name
 		}
 		c.started(part.name)
 	}
@@ -287,7 +311,7 @@ func onSnapshots(name string, start func(*Cluster) error) component {
 			}
 			started = true
 			if err := start(c); err != nil {
-				panic(fmt.Sprintf("volsim: start %s: %v", name, err)) // checked by Config.Without and AddController
+				panic(fmt.Sprintf("volsim: start %s: %v", name, err)) // AddController accepts no such name
 			}
 			c.started(name)
 		})

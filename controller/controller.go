@@ -3,7 +3,9 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -12,7 +14,8 @@ import (
 
 // Controller is a controller to add to a cluster, with volsim's Cluster.AddController.
 type Controller struct {
-	// Name identifies the controller in the trace, in fault rules, and for Cluster.Crash and Restart. It is required, and must be unique.
+	// Name identifies the controller in the trace, in fault rules, and for Cluster.Crash and Restart. It is required, must be unique, and
+	// consists of printable characters. It can be that of a controller of Kubernetes that Config.Without names.
 	Name string
 	// Lag is how long watch events take to reach its caches, in virtual time. The default zero is no time; negative is an error.
 	Lag time.Duration
@@ -33,6 +36,8 @@ func run(e *engine.Engine, c Controller) error {
 	switch {
 	case c.Name == "":
 		return errors.New("add controller: Controller.Name is empty; name the controller")
+	case strings.TrimSpace(c.Name) != c.Name || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("add controller %q: Controller.Name has spaces around it, or characters that cannot be printed; remove them", c.Name)
 	case c.Start == nil:
 		return fmt.Errorf("add controller %q: Controller.Start is nil; give it a function", c.Name)
 	case c.Lag < 0:

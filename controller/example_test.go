@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
@@ -96,6 +98,7 @@ func TestMisuse(t *testing.T) {
 	c := volsimtest.New(t)
 	c.AddController(labeler())
 	start := labeler().Start
+	named := func(name string) controller.Controller { return controller.Controller{Name: name, Start: start} }
 	for _, tt := range []struct {
 		ctl  controller.Controller
 		want string
@@ -104,9 +107,29 @@ func TestMisuse(t *testing.T) {
 		{controller.Controller{Name: "x"}, `add controller "x": Controller.Start is nil; give it a function`},
 		{controller.Controller{Name: "x", Lag: -1, Start: start}, `add controller "x": Controller.Lag is -1ns; give zero or more`},
 		{labeler(), `add controller "labeler": there is a controller with that name; choose another`},
-		{controller.Controller{Name: "kube-scheduler", Start: start},
-			`add controller "kube-scheduler": there is a controller with that name; choose another`},
+		{named("kube-scheduler"), `add controller "kube-scheduler": a controller of the cluster has that name; choose another, or name it in Config.Without`},
+		{named("statefulset-controller"), `add controller "statefulset-controller": a controller of the cluster has that name; choose another, or name it in Config.Without`},
+		{named("kubelet/n9"), `add controller "kubelet/n9": a controller of the cluster has that name; choose another, or name it in Config.Without`},
+		{named("machine/n9"), `add controller "machine/n9": that is the name of a node; choose another`},
+		{named("user"), `add controller "user": that is the name of calls from outside the cluster; choose another`},
+		{named("user/bob"), `add controller "user/bob": that is the name of calls from outside the cluster; choose another`},
+		{named(" "), `add controller " ": Controller.Name has spaces around it, or characters that cannot be printed; remove them`},
+		{named("a\nb"), `add controller "a\nb": Controller.Name has spaces around it, or characters that cannot be printed; remove them`},
 	} {
 		require.EqualError(t, c.Cluster.AddController(tt.ctl), tt.want)
 	}
+}
+
+// TestReplacement: an added controller can have the name of one of Kubernetes that does not run, also of one that starts with its first object.
+func TestReplacement(t *testing.T) {
+	c := volsimtest.New(t, volsim.Config{Without: []string{"statefulset-controller", volsim.Kubelets}})
+	for _, name := range []string{"statefulset-controller", "kubelet/n1"} {
+		c.AddController(controller.Controller{Name: name, Start: func(*controller.Setup) {}})
+	}
+	c.Create(fake.Node("n1"), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: appsv1.StatefulSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "db"}}, Spec: fake.Pod("p").Spec},
+	}})
+	c.Settle()
+	require.Empty(t, c.Pods.List())
 }

@@ -105,8 +105,9 @@ func (ns *Nodes) Follow() error {
 		if _, known := ns.byName[c.Key]; known || c.Type == api.Deleted {
 			return
 		}
-		// It cannot fail: the name is new.
-		_, _ = ns.Add(c.Key)
+		if _, err := ns.Add(c.Key); err != nil {
+			panic(fmt.Sprintf("mount: the kubelet of a Node object: %v", err)) // the name is valid and new, and AddController accepts no such name
+		}
 	}
 	_, err := ns.engine.Store().Nodes.Watch(store.WatchOptions[*corev1.Node]{}, follow)
 	return err
