@@ -101,7 +101,7 @@ type SchedulerConfig struct {
 	Profiles []string
 	// BindTimeout limits how long a pod waits for its claims to be bound. Zero is 10 minutes; negative is an error (SCHED-005).
 	BindTimeout time.Duration
-	// Score rates a node that the pod fits on, from its arguments alone. The node with the highest score wins, ties are decided by name
+	// Score rates a node that the pod fits on, from its arguments alone, which it must not change: they are stored objects. The node with the highest score wins, ties are decided by name
 	// (SCHED-026). Nil, the default, is the sum of the scores of Kubernetes' default plugins (SCHED-121).
 	Score func(pod *corev1.Pod, node *corev1.Node) int64
 }

@@ -1,6 +1,7 @@
 package volsim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
@@ -116,4 +118,100 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scribbler is a driver that writes to each request after it has carried it out.
+type scribbler struct{ *fake.Memory }
+
+func (s scribbler) Create(req storage.CreateRequest) (storage.Volume, error) {
+	made, err := s.Memory.Create(req)
+	scribble(req.Parameters, req.Mutable, req.Secrets)
+	for _, segment := range slices.Concat(req.Requisite, req.Preferred) {
+		scribble(segment)
+	}
+	req.Modes[0] = "Scribbled"
+	scribbleList(req.MountOptions)
+	return made, err
+}
+
+func (s scribbler) Delete(req storage.DeleteRequest) error {
+	if req.Source != nil && req.Source.CSI != nil {
+		req.Source.CSI.VolumeHandle = "scribbled"
+	}
+	return s.Memory.Delete(req)
+}
+
+func (s scribbler) Attach(req storage.NodeRequest) (map[string]string, error) {
+	defer scribbleNode(req)
+	return s.Memory.Attach(req)
+}
+
+func (s scribbler) Stage(req storage.NodeRequest) error {
+	defer scribbleNode(req)
+	return s.Memory.Stage(req)
+}
+
+func (s scribbler) Publish(req storage.NodeRequest) error {
+	defer scribbleNode(req)
+	return s.Memory.Publish(req)
+}
+
+func (s scribbler) NodeExpand(req storage.NodeRequest) (int64, error) {
+	defer scribbleNode(req)
+	return s.Memory.NodeExpand(req)
+}
+
+func (s scribbler) Expand(req storage.ExpandRequest) (int64, bool, error) {
+	defer scribbleList(req.MountOptions)
+	return s.Memory.Expand(req)
+}
+
+func (s scribbler) Modify(req storage.ModifyRequest) error {
+	defer scribble(req.Parameters)
+	return s.Memory.Modify(req)
+}
+
+func scribbleNode(req storage.NodeRequest) {
+	scribble(req.Context, req.AttachContext, req.Secrets)
+	scribbleList(req.MountOptions)
+}
+
+func scribble(maps ...map[string]string) {
+	for _, m := range maps {
+		for key := range m {
+			m[key] = "scribbled"
+		}
+	}
+}
+
+func scribbleList(list []string) {
+	for i := range list {
+		list[i] = "scribbled"
+	}
+}
+
+// Requests are copies: a driver that writes to them changes no object, neither of its cluster nor of another one.
+func TestRequestsAreCopies(t *testing.T) {
+	run := func(driver storage.Backend) []api.Object {
+		c, err := volsim.New(volsim.Config{Backends: []storage.Backend{driver}})
+		require.NoError(t, err)
+		defer c.Close()
+		class := fake.Class("fast", "disk.example.com", fake.Expandable(), fake.Parameters("type", "ssd"), fake.MountOptions("noatime"))
+		gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com",
+			Parameters: map[string]string{"iops": "9"}}
+		pod := fake.Pod("web", fake.Claims("data"))
+		require.NoError(t, c.Create(fake.Node("n1", fake.Labels("zone", "a")), class, gold, fake.Claim("data", "1Gi", fake.InClass("fast")),
+			fake.Claim("gone", "1Gi", fake.InClass("fast")), pod))
+		require.NoError(t, c.Advance(time.Minute))
+		require.NoError(t, c.Delete(fake.Claim("gone", "1Gi")))
+		claim, err := c.Claims.Get("default/data")
+		require.NoError(t, err)
+		require.NoError(t, c.Patch(claim, `{"spec":{"resources":{"requests":{"storage":"2Gi"}},"volumeAttributesClassName":"gold"}}`))
+		require.NoError(t, c.Advance(5*time.Minute))
+		return everything(c)
+	}
+	driver := func() *fake.Memory { return fake.CSI("disk.example.com", fake.Topology(storage.Segment{"zone": "a"})) }
+	want := run(driver())
+	require.Equal(t, want, run(scribbler{driver()}))
+	require.Equal(t, want, run(driver()), "another cluster")
 }

@@ -66,7 +66,7 @@ func (a *attacher) publish(p *engine.Process, va *storagev1.VolumeAttachment) (*
 	// ATT-172, step 5: the driver attaches.
 	var metadata map[string]string
 	err = a.calls.Call(p, storage.Attach, req.ID, req.Node, func() (err error) {
-		metadata, err = a.backend.(storage.Attacher).Attach(req)
+		metadata, err = a.backend.(storage.Attacher).Attach(backends.OwnNode(req))
 		return err
 	})
 	return va, metadata, err

@@ -41,7 +41,7 @@ func (c *controller) attachWith(p *engine.Process, plugin objects.Plugin, spec o
 	if modes := spec.PV.Spec.AccessModes; len(modes) > 0 {
 		req.Mode = modes[0]
 	}
-	return callBackend(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
+	return callBackend(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(backends.OwnNode(req)); return err })
 }
 
 // detachWith detaches the volume of that name with a plugin. The operation has to wait, with Process.Then, until that is done.

@@ -261,7 +261,7 @@ func (c *controller) createStorage(
 	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
 	err = p.Backend(call, backends.Delay(plugin, storage.Create, request.Name), func() error {
 		return backends.Safely(plugin.Name(), storage.Create, func() error {
-			response, err = plugin.(storage.Provisioner).Create(request)
+			response, err = plugin.(storage.Provisioner).Create(backends.OwnCreate(request))
 			return err
 		})
 	})

@@ -39,7 +39,7 @@ func provisionedVolume(
 			Capacity:               corev1.ResourceList{corev1.ResourceStorage: sizeMade(claim, made.Size)},
 			AccessModes:            claim.Spec.AccessModes,
 			ClaimRef:               referenceTo(claim),
-			PersistentVolumeSource: made.Source,
+			PersistentVolumeSource: *made.Source.DeepCopy(),
 			StorageClassName:       objects.ClassOf(claim),
 			VolumeMode:             claim.Spec.VolumeMode,
 			MountOptions:           class.MountOptions,
@@ -125,7 +125,7 @@ func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, p
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
 	err := p.Backend(call, backends.Delay(deleter, storage.Delete, id), func() error {
 		return backends.Safely(deleter.Name(), storage.Delete, func() error {
-			return deleter.(storage.Provisioner).Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
+			return deleter.(storage.Provisioner).Delete(backends.OwnDelete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource}))
 		})
 	})
 	if err != nil {

@@ -124,7 +124,7 @@ func (ad *adopter) adoptAttachment(spec *volumes.Spec, name corev1.UniqueVolumeN
 		return devicePath, nil
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: ad.k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
-	err = backends.Safely(b.Name(), storage.Attach, func() error { _, err := b.(storage.Attacher).Attach(req); return err })
+	err = backends.Safely(b.Name(), storage.Attach, func() error { _, err := b.(storage.Attacher).Attach(backends.OwnNode(req)); return err })
 	if storage.CodeOf(err) == storage.AlreadyExists {
 		return devicePath, nil
 	}

@@ -84,7 +84,7 @@ func deleteAsset(p *engine.Process, plugin storage.Backend, pv *corev1.Persisten
 	}
 	id := backends.Handle(pv)
 	return callBackend(p, plugin, storage.Delete, id, func() error {
-		return deleter.Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
+		return deleter.Delete(backends.OwnDelete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID}))
 	})
 }
 

@@ -365,7 +365,7 @@ func (k *capacities) syncItem(p *engine.Process, item capacityItem) error {
 	// XPROV-063: the driver gets all parameters of the class, and no volume capabilities.
 	var answer storage.Capacity
 	err := k.provisioner.driver.call(p, storage.GetCapacity, item.String(), func() (err error) {
-		answer, err = k.reporter.Capacity(storage.CapacityRequest{Parameters: class.Parameters, Segment: labels})
+		answer, err = k.reporter.Capacity(backends.OwnCapacity(storage.CapacityRequest{Parameters: class.Parameters, Segment: labels}))
 		return err
 	})
 	if err != nil {

@@ -45,7 +45,7 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 	}
 	var resp storage.Volume
 	err = c.driver.call(p, storage.Create, req.Name, func() (err error) {
-		resp, err = creator.Create(req)
+		resp, err = creator.Create(backends.OwnCreate(req))
 		return err
 	})
 	if err != nil {

@@ -151,5 +151,5 @@ func (c *provisioner) deleteHandle(p *engine.Process, req storage.DeleteRequest)
 	if !ok || !backends.Can(c.driver.backend, storage.Delete) {
 		return fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
-	return c.driver.call(p, storage.Delete, req.ID, func() error { return deleter.Delete(req) })
+	return c.driver.call(p, storage.Delete, req.ID, func() error { return deleter.Delete(backends.OwnDelete(req)) })
 }

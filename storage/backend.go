@@ -6,8 +6,8 @@ package storage
 //
 // All methods are called one at a time. They must not block, and must be deterministic: the same history of calls gives the same results,
 // without wall clock, randomness or map order. Replies can be lost, so each operation may be repeated after it succeeded, and then
-// succeeds again, as the CSI specification requires. Requests belong to the caller; a backend reads them only. A call that panics fails
-// with code [Internal].
+// succeeds again, as the CSI specification requires. A request is a copy, which a backend may keep and change. A call that panics
+// fails with code [Internal].
 type Backend interface {
 	Name() string
 }

@@ -207,7 +207,7 @@ func (ex *expander) callDriver(p *engine.Process, pv *corev1.PersistentVolume, s
 	}
 	var expanded int64
 	err = ex.calls.Call(p, storage.Expand, req.ID, "", func() (err error) {
-		expanded, onNode, err = expander.Expand(req)
+		expanded, onNode, err = expander.Expand(backends.OwnExpand(req))
 		return err
 	})
 	// EXP-022: the size that the driver returns counts.

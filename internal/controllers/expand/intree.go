@@ -82,7 +82,7 @@ func (plugin *plugin) expand(p *engine.Process, pv *corev1.PersistentVolume, siz
 	call := api.Call{Target: b.Name(), Verb: string(storage.Expand), Key: req.ID}
 	err := p.Backend(call, backends.Delay(b, storage.Expand, req.ID), func() error {
 		return backends.Safely(b.Name(), storage.Expand, func() (err error) {
-			expanded, _, err = b.(storage.Expander).Expand(req)
+			expanded, _, err = b.(storage.Expander).Expand(backends.OwnExpand(req))
 			return err
 		})
 	})

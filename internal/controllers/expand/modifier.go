@@ -221,7 +221,7 @@ func (m *modifier) callDriver(p *engine.Process, claim *corev1.PersistentVolumeC
 		return err
 	}
 	req := storage.ModifyRequest{ID: id, Parameters: parameters, Secrets: secrets}
-	return m.calls.Call(p, storage.Modify, id, "", func() error { return m.backend.(storage.Modifier).Modify(req) })
+	return m.calls.Call(p, storage.Modify, id, "", func() error { return m.backend.(storage.Modifier).Modify(backends.OwnModify(req)) })
 }
 
 // readSecret reads the content of a Secret, nil for no reference.

@@ -75,7 +75,7 @@ func (c *snapshotter) take(p *engine.Process, content *snapshots.Content, parame
 		return taken, storage.Errorf(storage.Unimplemented, "")
 	}
 	err = c.driver.Call(p, storage.CreateSnapshot, req.Name, "", func() (err error) {
-		taken, err = backend.CreateSnapshot(req)
+		taken, err = backend.CreateSnapshot(backends.OwnSnapshot(req))
 		return err
 	})
 	return taken, err

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,7 +76,7 @@ func (g *groupSnapshotter) take(p *engine.Process, content *snapshots.GroupConte
 		Name: "groupsnapshot-" + string(content.Spec.Group.UID), VolumeIDs: content.Spec.Source.Volumes, Parameters: parameters, Secrets: secrets,
 	}
 	err = g.call(p, storage.CreateGroupSnapshot, req.Name, func(backend storage.GroupSnapshotter) (err error) {
-		taken, err = backend.CreateGroupSnapshot(req)
+		taken, err = backend.CreateGroupSnapshot(backends.OwnGroupSnapshot(req))
 		return err
 	})
 	return taken, err
@@ -147,7 +148,7 @@ func (g *groupSnapshotter) check(p *engine.Process, content *snapshots.GroupCont
 	}
 	var found storage.GroupSnapshot
 	err := g.call(p, storage.GetGroupSnapshot, handles.Group, func(backend storage.GroupSnapshotter) (err error) {
-		found, err = backend.GetGroupSnapshot(storage.GroupSnapshotRef{ID: handles.Group, SnapshotIDs: handles.Snapshots, Secrets: secrets})
+		found, err = backend.GetGroupSnapshot(storage.GroupSnapshotRef{ID: handles.Group, SnapshotIDs: slices.Clone(handles.Snapshots), Secrets: secrets})
 		return err
 	})
 	if err != nil {
@@ -235,7 +236,7 @@ func (g *groupSnapshotter) deleteGroup(p *engine.Process, content *snapshots.Gro
 		ids = append(ids, member.Snapshot)
 	}
 	if len(ids) == 0 && content.Spec.Source.Handles != nil {
-		ids = content.Spec.Source.Handles.Snapshots
+		ids = slices.Clone(content.Spec.Source.Handles.Snapshots)
 	}
 	if len(ids) == 0 {
 		err = fmt.Errorf("cannot delete group snapshot content %s. No snapshots found in the group snapshot", content.Name)

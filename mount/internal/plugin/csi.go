@@ -141,7 +141,7 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, label), AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 		Secrets: secrets,
 	}
-	err = c.h.lastCall(p, begun, driver, storage.Stage, req.ID, "", func() error { return driver.(storage.Stager).Stage(req) }, func() error {
+	err = c.h.lastCall(p, begun, driver, storage.Stage, req.ID, "", func() error { return driver.(storage.Stager).Stage(backends.OwnNode(req)) }, func() error {
 		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID, Label: label})
 	})
 	err = volumes.ClassifyRPC(storage.Stage, err)

@@ -70,7 +70,7 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
 		AttachContext: attachContext, Context: source.VolumeAttributes, Secrets: secrets,
 	}
-	err = c.h.call(p, begun, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
+	err = c.h.call(p, begun, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(backends.OwnNode(req)) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
 	})
 	if err = volumes.ClassifyRPC(storage.Stage, err); err == nil {
@@ -116,7 +116,7 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 		Context: c.attributes(source, pod), Secrets: secrets,
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err = c.h.callForPod(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+	err = c.h.callForPod(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) },
 		func() error { return c.h.Disk.Mount(mount) })
 	if err != nil {
 		return "", volumes.ClassifyRPC(storage.Publish, err)

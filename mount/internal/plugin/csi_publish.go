@@ -107,7 +107,7 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	if publisher, ok := driver.(storage.Publisher); !ok {
 		err = unimplemented(storage.Publish)
 	} else {
-		err = c.h.lastCall(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+		err = c.h.lastCall(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) },
 			func() error { return c.h.MountFiles(mount) })
 	}
 	err = volumes.ClassifyRPC(storage.Publish, err)

@@ -105,7 +105,7 @@ func (h *Host) nodeExpandCall(b storage.Backend, spec *volumes.Spec, req ExpandR
 		}
 	}
 	return func() error {
-		_, err := b.(storage.NodeExpander).NodeExpand(ask)
+		_, err := b.(storage.NodeExpander).NodeExpand(backends.OwnNode(ask))
 		return err
 	}
 }

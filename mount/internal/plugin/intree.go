@@ -69,7 +69,7 @@ func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *core
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(),
 		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, spec.Label)}
-	return t.h.lastCall(p, p.Now(), t.backend(), storage.Stage, req.ID, "", func() error { return stager.Stage(req) },
+	return t.h.lastCall(p, p.Now(), t.backend(), storage.Stage, req.ID, "", func() error { return stager.Stage(backends.OwnNode(req)) },
 		func() error { return t.h.MountFiles(mount) })
 }
 
@@ -112,7 +112,7 @@ func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.P
 	if spec.PV != nil {
 		req.MountOptions = volumes.LabelOption(spec.PV.Spec.MountOptions, spec.Label)
 	}
-	err := t.h.lastCall(p, p.Now(), t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, effect)
+	err := t.h.lastCall(p, p.Now(), t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) }, effect)
 	if err != nil && !how.Remount && !how.Reconstructed && !fs.Mounted(target) {
 		_ = fs.RemoveIfExists(target)
 	}

@@ -33,7 +33,7 @@ func (t inTreePlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string
 	staging, fs := t.StagingPath(spec), t.h.Disk
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging, Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock}
-	err := t.h.call(p, p.Now(), t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
+	err := t.h.call(p, p.Now(), t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(backends.OwnNode(req)) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (t inTreePlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *c
 		req.StagingPath = t.GlobalMapPath(spec) + "/staging"
 	}
 	mount := disk.Mount{Path: req.TargetPath, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err := t.h.callForPod(p, p.Now(), t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+	err := t.h.callForPod(p, p.Now(), t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) },
 		func() error { return fs.Mount(mount) })
 	if err != nil {
 		return "", err
