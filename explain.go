@@ -37,7 +37,35 @@ func (c *Cluster) snapshot() snapshot.Snapshot {
 	s.Unreachable = c.unreachable
 	s.Populator = c.populator
 	s.Refusals = c.refusals()
+	s.Stopped = c.stopped
 	return s
+}
+
+// stopped returns why a controller does not run, and the remedy; "" if it runs.
+func (c *Cluster) stopped(actor string) (why, remedy string) {
+	const crashed = "has crashed"
+	if a, ok := c.engine.Actor(actor); ok {
+		if a.Alive() {
+			return "", ""
+		}
+		return crashed, "restart " + actor
+	}
+	if slices.Contains(c.down, actor) {
+		return crashed, "restart " + actor
+	}
+	const missing = "is not part of the cluster"
+	if slices.Contains(c.cfg.Without, actor) {
+		return missing, fmt.Sprintf("remove %q from Config.Without", actor)
+	}
+	driver, ok := actors.DriverOf(actor)
+	switch {
+	case !ok || c.cfg.internal.NoControllers:
+		return "", ""
+	case actors.IsAttacher(actor):
+		// ATT-145: without attachRequired false the attach/detach controller waits for it.
+		return missing, fmt.Sprintf("give Config.Backends a driver %s that attaches, or create a CSIDriver %s with attachRequired: false", driver, driver)
+	}
+	return missing, fmt.Sprintf("give Config.Backends a driver %s that can do this", driver)
 }
 
 // refusals reads in the trace which writes of components policies and webhooks have refused, unless the same component wrote the object later.

@@ -50,6 +50,56 @@ func TestExplainCondition(t *testing.T) {
 	require.Empty(t, notes("pod/default/web"), "expired")
 }
 
+// TestExplainStopped: no change is promised by a controller that does not run.
+func TestExplainStopped(t *testing.T) {
+	const driver = "d.example.com"
+	for _, tt := range []struct {
+		stopped string       // by Config.Without, or by a crash
+		driver  *fake.Memory // nil: it can do everything
+		object  string
+		missing string // the remedy for a controller of Config.Without is to remove it
+	}{
+		{"kube-scheduler", nil, "pod/p", ""},
+		{"persistentvolume-controller", nil, "pvc/data", ""},
+		{"attachdetach-controller", nil, "pod/p", ""},
+		{"external-provisioner/" + driver, nil, "pvc/data", ""},
+		{"external-attacher/" + driver, nil, "va", ""},
+		{"external-attacher/" + driver, fake.CSI(driver, fake.Without(storage.Attach)), "va",
+			"give Config.Backends a driver d.example.com that attaches, or create a CSIDriver d.example.com with attachRequired: false"},
+	} {
+		for _, crash := range []bool{true, false} {
+			if crash && tt.missing != "" {
+				continue
+			}
+			cfg := volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}}
+			if tt.missing != "" {
+				cfg.Backends = []storage.Backend{tt.driver}
+			} else if !crash {
+				cfg.Without = []string{tt.stopped}
+			}
+			c := newCluster(t, cfg)
+			if crash {
+				require.NoError(t, c.Crash(tt.stopped))
+			}
+			require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", driver), fake.Claim("data", "1Gi", fake.InClass("fast")),
+				fake.Pod("p", fake.Claims("data"))))
+			require.NoError(t, c.Advance(10*time.Minute))
+			object := tt.object
+			if object == "va" {
+				object = "va/" + c.Attachments.List()[0].Name
+			}
+			x, err := c.Explain(object)
+			require.NoError(t, err)
+			why, remedy := " is not part of the cluster", cmp.Or(tt.missing, fmt.Sprintf("remove %q from Config.Without", tt.stopped))
+			if crash {
+				why, remedy = " has crashed", "restart "+tt.stopped
+			}
+			require.Equal(t, explain.Change{When: explain.Manual, Text: tt.stopped + why}, x.Changes, "%s, crash %v", tt.stopped, crash)
+			require.Equal(t, explain.Step{Does: remedy}, x.Next[len(x.Next)-1], "%s, crash %v", tt.stopped, crash)
+		}
+	}
+}
+
 func TestExplainNames(t *testing.T) {
 	c := newCluster(t, volsim.Config{})
 	require.NoError(t, c.Create(fake.Volume("pv", "1Gi"), fake.Claim("shop/data", "10Gi"), fake.Pod("shop/p", fake.Claims("data"))))

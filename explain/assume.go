@@ -24,13 +24,26 @@ func (x *Explanation) assume(a evidence.Assumption) {
 	}
 }
 
-// withAssumptions returns the explanation with the assumptions that a promised change rests on. A change by a controller that is assumed
-// not to run is none.
-func (x *explainer) withAssumptions(e Explanation) Explanation {
-	if x.Evidence == nil || e.Changes.When != Automatic || len(e.Next) == 0 {
+// withAssumptions returns the explanation with the assumptions that a promised change rests on. A change by a controller that does not run,
+// or is assumed not to, is none. It may need others in a running cluster, too.
+func (x *explainer) withAssumptions(e Explanation, others ...string) Explanation {
+	if e.Changes.When != Automatic || len(e.Next) == 0 {
 		return e
 	}
 	actor := e.Next[0].Actor
+	if x.Evidence == nil {
+		for _, actor := range append([]string{actor}, others...) {
+			if x.Stopped == nil {
+				break
+			}
+			if why, remedy := x.Stopped(actor); why != "" {
+				e.manual(actor + " " + why)
+				e.todo(remedy)
+				break
+			}
+		}
+		return e
+	}
 	if a, ok := x.Evidence.Controller(actor); ok {
 		e.assume(a)
 		e.manual(actor + " does not run")

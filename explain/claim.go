@@ -22,7 +22,12 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 	e := x.claimState(claim)
 	x.noteCondition(&e, claim, "HEALTH-004")
 	pv := api.Ref{Kind: api.PersistentVolume, Key: x.searches[claim].volume}
-	return x.withAssumptions(x.withRefusals(e, api.RefTo(claim), pv))
+	e = x.withRefusals(e, api.RefTo(claim), pv)
+	if claim.Status.Phase == corev1.ClaimPending && claim.DeletionTimestamp == nil {
+		// BIND-057: whatever provisions a volume, the controller asks for it and binds it.
+		return x.withAssumptions(e, actors.PersistentVolume)
+	}
+	return x.withAssumptions(e)
 }
 
 // claimState explains a claim: what blocks its deletion, or what the next sync of its controller decides.

@@ -18,7 +18,7 @@ type Explanation struct {
 	// Changes says when the state can change.
 	Changes Change `json:"changes"`
 	// Assumes lists what the answer assumes about drivers, nodes and controllers, and the evidence for it. It is empty for a simulated
-	// cluster, in which nothing has to be assumed.
+	// cluster: whether a controller runs is known there.
 	Assumes []string `json:"assumes,omitempty"`
 	// Notes add facts that do not decide, such as what happens to the data when the object is deleted.
 	Notes []string `json:"notes,omitempty"`

@@ -63,6 +63,8 @@ type Snapshot struct {
 	// DetachPendingSince reports since when the attach/detach controller has been waiting to detach a volume from a node. Nil, and
 	// false: unknown, so the wait is counted from Now, as after a restart of that controller (ATT-134).
 	DetachPendingSince func(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool)
+	// Stopped returns why a controller does not run, such as "has crashed", and the remedy; "" if it runs, or if that is unknown. Nil: unknown.
+	Stopped func(actor string) (why, remedy string)
 	// Refusals are the last writes of components to objects that admission policies or webhooks have refused.
 	Refusals []Refusal
 }
