@@ -216,21 +216,22 @@ func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVol
 		}
 		e.because("PROT-026", fmt.Sprintf("it is being deleted, but pod %s still uses it", strings.Join(names, ", ")))
 		x.awaitEnd(e, users)
+	case len(others) == 1 && others[0] == snapshots.ClaimFinalizer:
+		x.keptBySnapshot(e, claim)
+	case len(others) > 0:
+		// PROT-023: the controller removes its own, and these stay.
+		x.blockedByFinalizers(e, others)
 	case protected:
 		// PROT-023: without users, the finalizer is removed.
 		e.because("PROT-023", "it is being deleted, and no pod uses it")
 		e.next(actors.PVCProtection, "removes its finalizer")
 		e.automatic(x.Now, "PROT-023", "with the next sync of that controller")
-	case len(others) == 1 && others[0] == snapshots.ClaimFinalizer:
-		x.keptBySnapshot(e, claim)
-	case len(others) > 0:
-		x.blockedByFinalizers(e, others)
 	default:
 		e.because("BIND-016", "it is being deleted, and nothing blocks that")
 		e.automatic(x.Now, "BIND-016", "the next write removes it")
 	}
-	if protected && len(others) > 0 {
-		e.Notes = append(e.Notes, "finalizer "+strings.Join(others, ", ")+" also blocks its deletion")
+	if protected && len(users) > 0 {
+		e.alsoBlockedBy(others)
 	}
 	if pv, ok := x.volumes[claim.Spec.VolumeName]; ok && claim.Spec.VolumeName != "" {
 		e.Notes = append(e.Notes, fmt.Sprintf("when it is gone, volume %s becomes Released: %s", pv.Name, x.fate(pv)))

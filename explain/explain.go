@@ -2,13 +2,16 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objname"
@@ -108,12 +111,29 @@ func (x *explainer) addPod(e *Explanation, pod *corev1.Pod) {
 	}
 }
 
-// blockedByFinalizers explains an object that is being deleted and has finalizers which no simulated component removes.
+// collected are the finalizers of the garbage collector (GC-020).
+var collected = []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}
+
+// blockedByFinalizers explains an object that is being deleted and has finalizers which no simulated component but the garbage collector removes.
 func (x *explainer) blockedByFinalizers(e *Explanation, finalizers []string) {
+	finalizers = slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return isOneOf(name, collected) })
+	if len(finalizers) == 0 {
+		e.because("GC-020", "it is being deleted, and its dependents first")
+		e.next(actors.GarbageCollector, "removes its finalizer when no dependent is left")
+		e.automatic(x.Now, "GC-020", "with the next pass of the garbage collector")
+		return
+	}
 	// BIND-016: an object is gone when its last finalizer is removed.
 	e.because("BIND-016", "it is being deleted, and finalizer "+strings.Join(finalizers, ", ")+" blocks that")
 	e.todo("check the component that set the finalizer, or remove the finalizer")
 	e.manual("no simulated component removes that finalizer")
+}
+
+// alsoBlockedBy notes finalizers that block the deletion of an object after what e says.
+func (x *Explanation) alsoBlockedBy(finalizers []string) {
+	if len(finalizers) > 0 {
+		x.Notes = append(x.Notes, "finalizer "+strings.Join(finalizers, ", ")+" also blocks its deletion")
+	}
 }
 
 // without returns the finalizers of an object that are not among known.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
@@ -28,13 +29,14 @@ func (x *explainer) pod(pod *corev1.Pod) Explanation {
 func (x *explainer) podState(pod *corev1.Pod) Explanation {
 	e := x.begin(pod, string(pod.Status.Phase))
 	switch {
-	case x.nodeGone(pod) && (pod.DeletionTimestamp == nil || len(pod.Finalizers) == 0):
+	case x.nodeGone(pod) && (pod.DeletionTimestamp == nil || len(pod.Finalizers) == 0 || !objects.Terminated(pod)):
 		// NODE-074: pods are deleted in any phase.
 		e.because("NODE-074", fmt.Sprintf("its node %s does not exist, so the pod garbage collector deletes it", pod.Spec.NodeName))
 		e.next(actors.PodGC, "deletes it")
 		// NODE-072, NODE-073: a pass that misses the node begins the wait.
 		e.automatic(x.Now, "NODE-072", fmt.Sprintf("%v after a pass of PodGC first missed the node, unless node %s exists by then; a pass comes every %v",
 			missingNodeWait, pod.Spec.NodeName, podGCPeriod))
+		e.keptAfterwards(pod)
 	case pod.DeletionTimestamp != nil:
 		x.terminatingPod(&e, pod)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
@@ -45,6 +47,13 @@ func (x *explainer) podState(pod *corev1.Pod) Explanation {
 		x.scheduledPod(&e, pod)
 	}
 	return e
+}
+
+// keptAfterwards says that finalizers keep a pod after it is deleted, unless a controller of Kubernetes removes them (JOB-001, GC-020).
+func (x *Explanation) keptAfterwards(pod *corev1.Pod) {
+	if kept := without(pod, append([]string{batchv1.JobTrackingFinalizer}, collected...)...); len(kept) > 0 {
+		x.todo(fmt.Sprintf("check the component that set finalizer %s, or remove the finalizer: it keeps the pod even after that", strings.Join(kept, ", ")))
+	}
 }
 
 // missingNodeWait is how long PodGC waits for a node that is missing (NODE-072).
@@ -335,6 +344,7 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 		// ATT-196: PodGC deletes pods on nodes that are out of service.
 		e.because("ATT-196", fmt.Sprintf("it is being deleted, and its node %s is out of service", node.Name))
 		e.next(actors.PodGC, "deletes it")
+		e.keptAfterwards(pod)
 		e.automatic(x.Now, "ATT-196", fmt.Sprintf("with the next run of PodGC, within %v", podGCPeriod))
 	case !x.alive(node):
 		// ATT-195: only the kubelet can confirm that the pod stopped.
@@ -344,7 +354,12 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 			e.todo("repair node " + pod.Spec.NodeName + ": its kubelet reports why it is not ready")
 		}
 		e.because("ATT-195", fmt.Sprintf("it is being deleted, but %s, so nothing confirms that it stopped", silent))
-		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s, or delete the pod by force", pod.Spec.NodeName, corev1.TaintNodeOutOfService))
+		off := fmt.Sprintf("if the machine is off, taint node %s with %s", pod.Spec.NodeName, corev1.TaintNodeOutOfService)
+		if len(pod.Finalizers) == 0 {
+			off += ", or delete the pod by force"
+		}
+		e.todo(off)
+		e.keptAfterwards(pod)
 		e.manual("nothing happens until the node is back; the 6 minutes until a forced detach start after that")
 	case x.neverStops(e, pod):
 	default:

@@ -27,17 +27,25 @@ func (x *explainer) volume(pv *corev1.PersistentVolume) Explanation {
 func (x *explainer) volumeState(pv *corev1.PersistentVolume) Explanation {
 	e := x.begin(pv, string(pv.Status.Phase))
 	switch {
-	case pv.Status.Phase == corev1.VolumeReleased || pv.Status.Phase == corev1.VolumeFailed:
-		x.releasedVolume(&e, pv)
-	case pv.DeletionTimestamp != nil:
+	case pv.DeletionTimestamp != nil && (!reclaimable(pv) || pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain):
 		x.terminatingVolume(&e, pv)
+	case reclaimable(pv):
+		x.releasedVolume(&e, pv)
 	case pv.Spec.ClaimRef == nil:
 		x.freeVolume(&e, pv)
 	default:
 		x.claimedVolume(&e, pv)
 	}
+	if foreign, _ := foreignFinalizers(pv); pv.DeletionTimestamp != nil && e.Rule != "BIND-016" {
+		e.alsoBlockedBy(foreign)
+	}
 	x.addAttachments(&e, x.byVolume[pv.Name])
 	return e
+}
+
+// reclaimable reports whether the claim of a volume is gone, so that its reclaim policy decides.
+func reclaimable(pv *corev1.PersistentVolume) bool {
+	return pv.Status.Phase == corev1.VolumeReleased || pv.Status.Phase == corev1.VolumeFailed
 }
 
 // addAttachments adds those attachments as related objects that are not explained yet.
@@ -151,44 +159,61 @@ func (x *explainer) usersOf(e *Explanation, claim string) {
 	e.Notes = append(e.Notes, "used by pod "+strings.Join(users, ", "))
 }
 
-// terminatingVolume explains a volume that is being deleted and is not Released.
-func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolume) {
-	attachers := slices.DeleteFunc(slices.Clone(pv.Finalizers),
+// foreignFinalizers returns the finalizers of a volume that no component of Kubernetes and of CSI removes, and those of its external attacher.
+func foreignFinalizers(pv *corev1.PersistentVolume) (foreign, attachers []string) {
+	attachers = slices.DeleteFunc(slices.Clone(pv.Finalizers),
 		func(f string) bool { return !strings.HasPrefix(f, objects.AttacherFinalizerPrefix) })
-	others := without(pv, append(attachers, objects.VolumeProtectionFinalizer, objects.InTreeFinalizer, objects.ExternalFinalizer)...)
+	return without(pv, append(slices.Clone(attachers), objects.VolumeProtectionFinalizer, objects.InTreeFinalizer, objects.ExternalFinalizer)...), attachers
+}
+
+// terminatingVolume explains a volume that is being deleted, and whose storage is not: it is not Released, or its reclaim policy is Retain.
+func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolume) {
+	foreign, attachers := foreignFinalizers(pv)
 	protected := slices.Contains(pv.Finalizers, objects.VolumeProtectionFinalizer)
 	deletion := slices.Contains(pv.Finalizers, objects.InTreeFinalizer) || slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
 	switch {
 	case protected && pv.Status.Phase == corev1.VolumeBound:
-		claim := "its claim"
-		if ref := pv.Spec.ClaimRef; ref != nil {
-			claim = "claim " + api.Key(ref.Namespace, ref.Name)
-			x.usersOf(e, api.Key(ref.Namespace, ref.Name))
-		}
-		e.because("PROT-011", fmt.Sprintf("it is being deleted, but it is bound to %s", claim))
-		e.todo("delete " + claim)
-		e.manual("a Bound volume stays, and its claim keeps it (RECL-044)")
-		e.Notes = append(e.Notes, "when the claim is deleted: "+x.fate(pv))
-	case protected:
-		e.because("PROT-011", "it is being deleted and is not Bound")
-		e.next(actors.PVProtection, "removes its finalizer")
-		e.automatic(x.Now, "PROT-011", "with the next sync of that controller")
+		x.deletedWhileBound(e, pv)
 	case deletion && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
 		e.because("RECL-046", "it is being deleted but is not Released, so no component deletes its storage and removes its finalizer")
 		e.todo("set its reclaim policy to Retain to delete it without its data, or remove the finalizer")
 		e.manual("only the storage of a Released volume is deleted")
+	case len(attachers) > 0 && len(x.byVolume[pv.Name]) > 0:
+		x.blockedByAttacher(e, pv, attachers[0])
+	case len(foreign) > 0:
+		// PROT-011, RECL-045, ATT-178: the controllers remove theirs, and these stay.
+		x.blockedByFinalizers(e, foreign)
+	case protected:
+		e.because("PROT-011", "it is being deleted and is not Bound")
+		e.next(actors.PVProtection, "removes its finalizer")
+		e.automatic(x.Now, "PROT-011", "with the next sync of that controller")
 	case deletion:
 		// RECL-045: with Retain, the finalizer is removed and the data stays.
 		e.because("RECL-045", "it is being deleted, and its reclaim policy keeps the data")
 		e.automatic(x.Now, "XPROV-051", "when its finalizer is removed")
 	case len(attachers) > 0:
 		x.blockedByAttacher(e, pv, attachers[0])
-	case len(others) > 0:
-		x.blockedByFinalizers(e, others)
 	default:
 		e.because("BIND-016", "it is being deleted, and nothing blocks that")
 		e.automatic(x.Now, "BIND-016", "the next write removes it")
 	}
+}
+
+// deletedWhileBound explains a volume that is being deleted and is bound to a claim. Its deletion cannot be taken back (API-040).
+func (x *explainer) deletedWhileBound(e *Explanation, pv *corev1.PersistentVolume) {
+	claim := "its claim"
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		claim = "claim " + api.Key(ref.Namespace, ref.Name)
+		x.usersOf(e, api.Key(ref.Namespace, ref.Name))
+	}
+	e.because("PROT-011", fmt.Sprintf("it is being deleted, but it is bound to %s", claim))
+	if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		// RECL-043: the data goes as soon as the claim is gone.
+		e.todo("first set its reclaim policy to Retain, which keeps its data")
+	}
+	e.todo(fmt.Sprintf("copy its data to another claim, or delete %s and create a volume for the same storage", claim))
+	e.manual("pods can use a Bound volume, and its claim keeps it (RECL-044)")
+	e.Notes = append(e.Notes, "when the claim is deleted: "+x.fate(pv))
 }
 
 // blockedByAttacher explains a volume with the finalizer of its external attacher (ATT-178).

@@ -127,7 +127,7 @@ func (m *maker) begins(phase string) bool {
 	if m.obj.DeletionTimestamp == nil {
 		return true
 	}
-	if others := without(m.obj, metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents); len(others) > 0 {
+	if others := without(m.obj, collected...); len(others) > 0 {
 		m.blockedByFinalizers(&m.e, others)
 		return false
 	}

@@ -212,5 +212,7 @@ func Claims() []Row {
 			Actor: pvcProtection},
 		{Rule: "BIND-016", Name: "the finalizer of another controller blocks deletion",
 			Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), "example.com/mine")}, Actor: Admin},
+		{Rule: "BIND-016", Name: "PROT-023: a finalizer stays after that of the controller",
+			Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), objects.ClaimProtectionFinalizer, "example.com/mine")}, Actor: Admin},
 	})
 }

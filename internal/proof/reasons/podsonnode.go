@@ -54,6 +54,8 @@ func PodsOnANode() []Row {
 			When: explain.Automatic, Actor: actors.PodGC},
 		{Rule: "NODE-074", Name: "it is being deleted, and its node does not exist",
 			Objs: []api.Object{Deleting(User("p", "n1")), ManagedNode("n2", true, true), claim, pv}, When: explain.Automatic, Actor: actors.PodGC},
+		{Rule: "NODE-074", Name: "it is being deleted, its node does not exist, and a finalizer keeps it afterwards",
+			Objs: []api.Object{Deleting(Runs(User("p", "n1")), "x/y"), ManagedNode("n2", true, true), claim, pv}, When: explain.Automatic, Actor: actors.PodGC},
 		{Rule: "MNT-380", Name: "its volume needs no attaching", Objs: []api.Object{p, ManagedNode("n1", false, false), claim, pv, plain},
 			When: explain.Automatic, Actor: kubelet},
 		{Rule: "MNT-072a", Name: "its claim is missing", Objs: []api.Object{p, ready}, Actor: Admin},

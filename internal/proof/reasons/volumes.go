@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
@@ -84,6 +85,13 @@ func Volumes() []Row {
 		{Rule: "ATT-178", Name: "it was detached", Objs: []api.Object{marked("Available", keep, attacher)}, When: explain.Automatic,
 			Actor: attacher},
 		{Rule: "BIND-016", Name: "a finalizer blocks its deletion", Objs: []api.Object{marked("Available", keep, "x/y")}, Actor: Admin},
+		{Rule: "BIND-016", Name: "PROT-011, RECL-045: a finalizer stays after those of the controllers",
+			Objs: []api.Object{marked("Available", keep, protection, objects.ExternalFinalizer, attacher, "x/y")}, Actor: Admin},
+		{Rule: "BIND-016", Name: "it is retained, and a finalizer blocks its deletion", Objs: []api.Object{marked("Released", keep, "x/y")}, Actor: Admin},
+		{Rule: "RECL-045", Name: "it is retained, and its deletion ends", Objs: []api.Object{marked("Released", keep, objects.ExternalFinalizer)},
+			When: explain.Automatic},
+		{Rule: "GC-020", Name: "it is deleted after its dependents", Objs: []api.Object{marked("Available", keep, metav1.FinalizerDeleteDependents)},
+			When: explain.Automatic, Actor: actors.GarbageCollector},
 	})
 	for i := range rows {
 		rows[i].Backends = backends
