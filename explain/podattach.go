@@ -121,6 +121,10 @@ func (x *explainer) usedElsewhere(e *Explanation, user *corev1.Pod, waiting []*c
 	case owner == nil:
 		e.todo("delete " + uses)
 		return
+	case slices.ContainsFunc(waiting, func(pod *corev1.Pod) bool { return sameOwner(pod, user) }):
+		// RS-020, STS-020: the controller wants both pods.
+		e.todo(fmt.Sprintf("scale %s to 1, give its pods a volume that many nodes can use (ReadWriteMany), or let them run on one node: it also owns %s",
+			x.workloadOf(user), uses))
 	case rollout != "" && slices.ContainsFunc(waiting, func(pod *corev1.Pod) bool { return x.deploymentOf(pod) == rollout }):
 		// DEP-040: with Recreate the old pods go before the new ones come.
 		e.todo(fmt.Sprintf("set the strategy of deployment %s to Recreate, or scale it to 0 and back: a rolling update keeps %s", rollout, uses))
@@ -130,6 +134,21 @@ func (x *explainer) usedElsewhere(e *Explanation, user *corev1.Pod, waiting []*c
 	// RS-020, STS-020: the controller makes a pod again.
 	e.Notes = append(e.Notes, fmt.Sprintf("if you only delete pod %s, %s %s creates it again, and that may get the volume first", api.KeyOf(user),
 		strings.ToLower(owner.Kind), owner.Name))
+}
+
+// sameOwner reports whether one controller owns two pods.
+func sameOwner(a, b *corev1.Pod) bool {
+	of, other := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
+	return of != nil && other != nil && of.UID == other.UID
+}
+
+// workloadOf returns the workload that a user scales to change the number of pods like one that has a controller, such as deployment shop/web.
+func (x *explainer) workloadOf(pod *corev1.Pod) string {
+	if rollout := x.deploymentOf(pod); rollout != "" {
+		return "deployment " + rollout
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return strings.ToLower(owner.Kind) + " " + api.Key(pod.Namespace, owner.Name)
 }
 
 // usedByOne says what ends the wait for a ReadWriteOncePod claim that another pod uses (SCHED-184).
@@ -146,17 +165,11 @@ func (x *explainer) usedByOne(e *Explanation, pod *corev1.Pod, d schedule.Decisi
 		e.todo("delete the pod that uses the claim")
 		return
 	}
-	user, owner := users[0], metav1.GetControllerOfNoCopy(pod)
-	of := metav1.GetControllerOfNoCopy(user)
+	user := users[0]
 	switch rollout := x.deploymentOf(pod); {
-	case owner == nil || of == nil:
-	case owner.UID == of.UID:
+	case sameOwner(pod, user):
 		// RS-020: the controller makes a deleted pod again.
-		name := strings.ToLower(owner.Kind) + " " + api.Key(pod.Namespace, owner.Name)
-		if rollout != "" {
-			name = "deployment " + rollout
-		}
-		e.todo(fmt.Sprintf("scale %s to 1, or give its pods a claim that is not ReadWriteOncePod: only one pod can use claim %s", name, key))
+		e.todo(fmt.Sprintf("scale %s to 1, or give its pods a claim that is not ReadWriteOncePod: only one pod can use claim %s", x.workloadOf(pod), key))
 		return
 	case rollout != "" && x.deploymentOf(user) == rollout:
 		// DEP-040: with Recreate the old pods go before the new ones come.
