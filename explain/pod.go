@@ -254,9 +254,11 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 		x.usedByOne(e, pod, d)
 	case rules["SCHED-102"]:
 		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
-	case rules["SCHED-110"] && x.apart(e, pod):
+	case rules["SCHED-110"] && (x.apart(e, pod) || x.withItsNode(e, pod)):
 	case rules["SCHED-110"] || rules["SCHED-202"]:
 		e.todo(freed + " or add a node that can reach the volume" + changed + ", or restore the data to a volume elsewhere")
+	case rules["SCHED-103"]:
+		x.outsideOfClass(e, pod, freed)
 	case rules["SCHED-112"]:
 		e.todo("free capacity in the storage of a node, add a node whose storage has room, or create the claim again with a smaller request")
 	default:

@@ -36,7 +36,7 @@ func (c *cycle) provisionable(claims []*corev1.PersistentVolumeClaim, node *core
 		case class.Provisioner == "", class.Provisioner == noProvisioner:
 			// SCHED-102, SCHED-004: the class provisions no volumes.
 			return reasonBindConflict, nil
-		case !topologyAllows(class, node):
+		case !TopologyAllows(class, node):
 			// SCHED-103: the class does not allow the topology of the node.
 			return reasonBindConflict, nil
 		case !c.hasSpace(class, claim, node):
@@ -47,8 +47,8 @@ func (c *cycle) provisionable(claims []*corev1.PersistentVolumeClaim, node *core
 	return "", nil
 }
 
-// topologyAllows reports whether a class may provision for a node (SCHED-103).
-func topologyAllows(class *storagev1.StorageClass, node *corev1.Node) bool {
+// TopologyAllows reports whether a class may provision for a node (SCHED-103).
+func TopologyAllows(class *storagev1.StorageClass, node *corev1.Node) bool {
 	// SCHED-103: an empty list allows all nodes, a term without expressions none.
 	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, func(term corev1.TopologySelectorTerm) bool {
 		return len(term.MatchLabelExpressions) > 0 &&

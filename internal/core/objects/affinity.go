@@ -19,6 +19,21 @@ func AdmitsNode(pv *corev1.PersistentVolume, labels map[string]string) bool {
 	})
 }
 
+// MissingHost returns the host name of the only machine that the node affinity of a volume admits if none of the nodes has that name; "" for other
+// volumes.
+func MissingHost(pv *corev1.PersistentVolume, nodes []*corev1.Node) string {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms) != 1 {
+		return ""
+	}
+	for _, of := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions {
+		if of.Key == corev1.LabelHostname && of.Operator == corev1.NodeSelectorOpIn && len(of.Values) == 1 &&
+			!slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return node.Labels[of.Key] == of.Values[0] }) {
+			return of.Values[0]
+		}
+	}
+	return ""
+}
+
 // termMatches reports whether all requirements match. A term without requirements matches no node.
 func termMatches(term *corev1.NodeSelectorTerm, labels map[string]string) bool {
 	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
