@@ -176,6 +176,7 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 	case facts.Healthy && !x.alive(node):
 		e.todo(fmt.Sprintf("bring the kubelet of node %s back", name))
 		e.manual("the kubelet does not unmount it, and no forced detach follows while the Node object is Ready")
+	case facts.Healthy && x.neverUnmounts(e, pv, name):
 	case facts.Healthy:
 		e.next(actors.Kubelet(name), "unmounts it, and reports that it is no longer in use")
 		e.automatic(x.Now, "MNT-170", "when the kubelet has unmounted and reported it")
@@ -187,6 +188,19 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 		e.todo(fmt.Sprintf("to detach it immediately, taint node %s with %s (only if the machine is off)", name, corev1.TaintNodeOutOfService))
 		x.forcedDetach(e, pv, name)
 	}
+}
+
+// neverUnmounts explains a volume that its kubelet should have unmounted long ago. It reports whether that is so.
+func (x *explainer) neverUnmounts(e *Explanation, pv *corev1.PersistentVolume, node string) bool {
+	a, ok := x.Evidence.LeftoverOn(pv.Name, node)
+	if !ok {
+		return false
+	}
+	e.assume(a)
+	e.because("ATT-064", a.Evidence+", although the node is Ready")
+	e.todo(fmt.Sprintf("look at the log of the kubelet of node %s for the volume: the unmount fails, or a container still runs there; restart the kubelet or reboot the node", node))
+	e.manual("only the kubelet can confirm that the volume is unmounted")
+	return true
 }
 
 // forcedDetach says when an unused volume is detached from a node that is not ready.

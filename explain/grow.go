@@ -140,6 +140,7 @@ func (x *explainer) expandedInStorage(e *Explanation, g *growth) {
 	}
 	switch {
 	case x.rejectedInUse(e, g):
+	case x.resizerSilent(e, g):
 	case failed:
 		e.because("EXP-025", g.text("%s failed%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
 		e.next(g.actor, fmt.Sprintf("retries the expansion of volume %s to %s", g.pv.Name, step.Size.String()))
@@ -158,6 +159,20 @@ func (x *explainer) expandedInStorage(e *Explanation, g *growth) {
 		e.next(g.actor, fmt.Sprintf("expands volume %s to %s", g.pv.Name, step.Size.String()))
 		e.automatic(x.Now, rule, "with its next sync of the claim")
 	}
+}
+
+// resizerSilent explains a claim whose resizer does not answer. It reports whether that is so.
+func (x *explainer) resizerSilent(e *Explanation, g *growth) bool {
+	a, ok := x.Evidence.Controller(g.actor)
+	driver, isDriver := actors.DriverOf(g.actor)
+	if !ok || a.Requested || !isDriver {
+		return false
+	}
+	e.assume(a)
+	e.because("EXP-021", g.text("the expansion of volume %s has not started, and %s", g.pv.Name, a.Evidence))
+	e.todo(fmt.Sprintf("check that the resizer of driver %s runs: %s", driver, x.readLog(storage.Expand, driver, "")))
+	e.manual("no other component expands the volume")
+	return true
 }
 
 // rejectedInUse explains a claim whose driver does not expand a volume in use (EXP-025). It reports false for other claims.

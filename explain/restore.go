@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -120,16 +121,26 @@ func (x *explainer) awaitSnapshot(e *Explanation, snap *snapshots.Snapshot, cont
 // happens when it is ready.
 func (x *explainer) taking(e *Explanation, rule, waits string, snap *snapshots.Snapshot, content *snapshots.Content, then string) (todo string) {
 	// SNAP-023, SNAP-009: the sidecar reports its error in the content, from which it is copied to the snapshot.
-	failed := content.Status != nil && content.Status.Error != nil
+	driver, failed := content.Spec.Driver, (*snapshots.Error)(nil)
+	if content.Status != nil {
+		failed = content.Status.Error
+	}
+	refused, ok := x.Evidence.Call(driver, evidence.SnapshotName(snap.UID), "", storage.CreateSnapshot)
+	if content.Name == "" {
+		// The dump does not have the content.
+		if refused, ok = x.Evidence.Snapshot(snap.UID); ok && snap.Status != nil {
+			driver, failed = strings.TrimPrefix(refused.Subject, "driver/"), snap.Status.Error
+		}
+	}
 	switch {
-	case failed:
-		e.because(rule, waits+"the driver could not take it"+messageOf(content.Status.Error))
-		e.next(actors.Snapshotter(content.Spec.Driver), "takes the snapshot again")
-		todo = x.readLog(storage.CreateSnapshot, content.Spec.Driver, "")
+	case failed != nil:
+		e.because(rule, waits+"the driver could not take it"+messageOf(failed))
+		e.next(actors.Snapshotter(driver), "takes the snapshot again")
+		todo = x.readLog(storage.CreateSnapshot, driver, "")
 		e.manual("each attempt to take the snapshot fails the same way")
-		if a, ok := x.Evidence.Call(content.Spec.Driver, evidence.SnapshotName(content), "", storage.CreateSnapshot); ok {
-			e.assume(a)
-			e.Notes = append(e.Notes, a.Meaning())
+		if ok {
+			e.assume(refused)
+			e.Notes = append(e.Notes, refused.Meaning())
 		}
 	case content.Name != "":
 		e.because(rule, waits+fmt.Sprintf("the driver still takes it, since %s", stamp(content.CreationTimestamp.Time)))
@@ -151,12 +162,17 @@ func (x *explainer) taking(e *Explanation, rule, waits string, snap *snapshots.S
 
 // keptBySnapshot explains a claim whose deletion waits for the snapshots that are taken of it (SNAP-005).
 func (x *explainer) keptBySnapshot(e *Explanation, claim *corev1.PersistentVolumeClaim) {
+	var leaving *snapshots.Snapshot
 	for _, other := range x.Snapshots {
 		if api.KindOf(other) != snapshots.SnapshotKind || other.GetNamespace() != claim.Namespace {
 			continue
 		}
 		snap := snapshots.Of[snapshots.Snapshot](other)
 		if objects.ValueOf(snap.Spec.Source.Claim) != claim.Name || snap.IsReady() {
+			continue
+		}
+		if snap.DeletionTimestamp != nil {
+			leaving = snap
 			continue
 		}
 		content, _ := snapshotOf[snapshots.Content](x, snapshots.ContentKind, snap.Bound())
@@ -168,6 +184,12 @@ func (x *explainer) keptBySnapshot(e *Explanation, claim *corev1.PersistentVolum
 		if e.Changes.When == Manual {
 			e.todo(fmt.Sprintf("or delete %s %s, if it is not needed", snapshotWord, api.KeyOf(snap)))
 		}
+		return
+	}
+	if leaving != nil {
+		e.because("SNAP-005", fmt.Sprintf("it is being deleted, and so is %s %s of it, which is not ready", snapshotWord, api.KeyOf(leaving)))
+		e.next(actors.Snapshot, "removes the finalizer of the claim, then deletes the snapshot")
+		e.automatic(x.Now, "SNAP-012", "with the next sync of the snapshot; if nothing happens for minutes, check that snapshot-controller runs")
 		return
 	}
 	why := "no VolumeSnapshot of it is being taken"

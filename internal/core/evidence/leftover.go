@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// readLeftover reads which volumes are still mounted on a node that does not respond, although no pod of the dump uses them there. The pod was
-// deleted by force: nothing has confirmed that its containers stopped. A dump without pods shows nothing.
+// readLeftover reads which volumes are still mounted on a node, although no pod of the dump uses them there. On a node that does not respond, the pod
+// was deleted by force: nothing has confirmed that its containers stopped. A dump without pods shows nothing.
 func (r *reader) readLeftover() {
 	if len(r.pods) == 0 {
 		return
@@ -23,18 +23,45 @@ func (r *reader) readLeftover() {
 	silent := r.silentNodes()
 	r.readDetached(silent)
 	for _, va := range r.attachments {
-		node, pv := silent[va.Spec.NodeName], r.attachedVolume(va)
-		if node == nil || !va.Status.Attached || pv == nil || pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil {
+		pv := r.attachedVolume(va)
+		if !va.Status.Attached || pv == nil || pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil {
 			continue
 		}
+		at := slices.IndexFunc(r.nodes, func(node *corev1.Node) bool { return node.Name == va.Spec.NodeName })
 		name := objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)
 		// ATT-070: pods of several nodes may use a volume that allows many.
-		if objects.MultiAttachAllowed(objects.SpecOf(pv)) || !slices.Contains(node.Status.VolumesInUse, name) || r.usedOn(node.Name, pv.Spec.ClaimRef) {
+		if at < 0 || objects.MultiAttachAllowed(objects.SpecOf(pv)) || !slices.Contains(r.nodes[at].Status.VolumesInUse, name) ||
+			r.usedOn(va.Spec.NodeName, pv.Spec.ClaimRef) {
 			continue
 		}
-		r.found = append(r.found, Assumption{Subject: "pv/" + pv.Name, Behaviour: Silent, Object: "pv/" + pv.Name, Operation: storage.Unpublish,
-			Node: node.Name, Evidence: fmt.Sprintf("node %s has not unmounted volume %s, and the dump has no pod that uses it there: "+
-				"a pod that was deleted by force may still write to it", node.Name, pv.Name)})
+		if silent[va.Spec.NodeName] != nil {
+			r.found = append(r.found, Assumption{Subject: "pv/" + pv.Name, Behaviour: Silent, Object: "pv/" + pv.Name, Operation: storage.Unpublish,
+				Node: va.Spec.NodeName, Evidence: fmt.Sprintf("node %s has not unmounted volume %s, and the dump has no pod that uses it there: "+
+					"a pod that was deleted by force may still write to it", va.Spec.NodeName, pv.Name)})
+		} else if r.reports(va.Spec.NodeName) {
+			r.unmountOverdue(pv, va.Spec.NodeName)
+		}
+	}
+}
+
+// unmountOverdue reads that a kubelet has not unmounted a volume although another pod waits for it, and no pod has used it since (ATT-070).
+func (r *reader) unmountOverdue(pv *corev1.PersistentVolume, node string) {
+	for _, pod := range r.pods {
+		if !slices.Contains(objects.ClaimsOf(pod), api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)) {
+			continue
+		}
+		_, since, _ := total(r.about(pod, func(event *corev1.Event) bool {
+			return event.Reason == "FailedAttachVolume" && strings.Contains(event.Message, "already exclusively attached to one node") &&
+				volumeOf(event.Message) == pv.Name
+		}))
+		if since.IsZero() || r.now.Sub(since) <= unmountPatience {
+			continue
+		}
+		r.found = append(r.found, Assumption{Subject: "driver/" + pv.Spec.CSI.Driver, Behaviour: Silent, Object: "pv/" + pv.Name,
+			Operation: storage.Unpublish, Node: node, Code: storage.DeadlineExceeded, Message: "context deadline exceeded", Since: since,
+			key: pv.Spec.CSI.VolumeHandle, Evidence: fmt.Sprintf("the kubelet of node %s has not unmounted volume %s, which no pod there has used since %s",
+				node, pv.Name, clock(since, r.now))})
+		return
 	}
 }
 
@@ -96,8 +123,8 @@ func (r *reader) usedOn(node string, claim *corev1.ObjectReference) bool {
 	})
 }
 
-// Leftover returns the volumes that are still mounted on a node that does not respond, for a pod that the dump no longer has: an assumption
-// about each, with Node and, in Object, the volume.
+// Leftover returns the volumes that stay mounted on a node for a pod that the dump no longer has: an assumption about each, with Node and, in
+// Object, the volume.
 func (s *Set) Leftover() []Assumption {
 	var all []Assumption
 	for _, a := range s.All() {
@@ -108,11 +135,11 @@ func (s *Set) Leftover() []Assumption {
 	return all
 }
 
-// LeftoverOn returns the assumption that a pod that the dump no longer has still uses a volume on a node.
+// LeftoverOn returns the assumption that a volume stays mounted on a node for a pod that the dump no longer has.
 func (s *Set) LeftoverOn(volume, node string) (Assumption, bool) {
 	return s.first(func(a *Assumption) bool { return a.leftover() && a.Object == "pv/"+volume && a.Node == node })
 }
 
 func (a Assumption) leftover() bool {
-	return a.Operation == storage.Unpublish && a.Behaviour == Silent && a.Node != ""
+	return a.Operation == storage.Unpublish && a.Behaviour == Silent && a.Node != "" && strings.HasPrefix(a.Object, "pv/")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/intree"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshots"
 )
 
 // reader has the objects of a dump, by key, and the evidence found so far.
@@ -37,11 +38,14 @@ type reader struct {
 	lastMade map[string]time.Time
 	// lastWord is when the provisioner of a driver last wrote an Event about a failure.
 	lastWord map[string]time.Time
+	// lastResized is when the resizer of a driver last wrote an Event.
+	lastResized map[string]time.Time
 	// largest is the size of the largest volume of a driver.
 	largest map[string]resource.Quantity
-	// snapshots are the VolumeSnapshots and their contents.
-	snapshots []api.Object
-	found     []Assumption
+	// snapshots are the VolumeSnapshots and their contents, and snapshotClasses their classes.
+	snapshots       []api.Object
+	snapshotClasses map[string]*snapshots.Class
+	found           []Assumption
 	// full has the drivers without room: an error about one claim that counts for all.
 	full []Assumption
 }
@@ -50,7 +54,8 @@ func newReader(objs []api.Object, now time.Time) *reader {
 	r := &reader{now: now, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
 		drivers: map[string]*storagev1.CSIDriver{}, csiNodes: map[string]*storagev1.CSINode{}, events: map[api.Ref][]*corev1.Event{},
 		signs: map[string]string{}, lastMade: map[string]time.Time{}, lastWord: map[string]time.Time{},
-		largest: map[string]resource.Quantity{}}
+		largest: map[string]resource.Quantity{}, snapshotClasses: map[string]*snapshots.Class{},
+		lastResized: map[string]time.Time{}}
 	for _, obj := range objs {
 		switch obj := obj.(type) {
 		case *corev1.PersistentVolumeClaim:
@@ -85,6 +90,9 @@ func newReader(objs []api.Object, now time.Time) *reader {
 			about := &obj.InvolvedObject
 			ref := api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}
 			r.events[ref] = append(r.events[ref], obj)
+			if driver, ok := strings.CutPrefix(source(obj), "external-resizer "); ok && lastTime(obj).After(r.lastResized[driver]) {
+				r.lastResized[driver] = lastTime(obj)
+			}
 			if driver, _, ok := strings.Cut(source(obj), "_"); ok {
 				r.signs[driver] = "it has written Events"
 				if at := lastTime(obj); obj.Reason == "ProvisioningFailed" && at.After(r.lastWord[driver]) {

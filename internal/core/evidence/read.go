@@ -195,6 +195,7 @@ func (r *reader) readGrowth(claim *corev1.PersistentVolumeClaim) {
 	have, want := claim.Status.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if want.Cmp(have) > 0 {
 		r.failing(claim, pv, storage.Expand, "expand", "VolumeResizeFailed")
+		r.growthOverdue(claim, pv)
 		r.nodeGrowthFailed(claim, pv)
 	}
 	if status := claim.Status.ModifyVolumeStatus; status != nil {

@@ -3,9 +3,9 @@ package evidence
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -15,36 +15,56 @@ import (
 
 // readSnapshots reads which snapshots a driver could not take (SNAP-023).
 func (r *reader) readSnapshots() {
+	known := map[types.UID]bool{}
 	for _, obj := range r.snapshots {
 		if api.KindOf(obj) != snapshots.ContentKind {
 			continue
 		}
 		content := snapshots.Of[snapshots.Content](obj)
-		if content.IsReady() || content.Status == nil || content.Status.Error == nil {
+		known[content.Spec.Snapshot.UID] = true
+		if !content.IsReady() && content.Status != nil {
+			r.notTaken(content.Spec.Driver, content.Spec.Snapshot, content.Status.Error)
+		}
+	}
+	for _, obj := range r.snapshots {
+		if api.KindOf(obj) != snapshots.SnapshotKind {
 			continue
 		}
-		message := objects.ValueOf(content.Status.Error.Message)
-		code, desc, ok := errorOf(message)
-		if !ok {
-			continue // the sidecar did not ask the driver
+		snap := snapshots.Of[snapshots.Snapshot](obj)
+		class := r.snapshotClasses[objects.ValueOf(snap.Spec.Class)]
+		if class == nil || known[snap.UID] || snap.IsReady() || snap.Status == nil {
+			continue
 		}
-		ref := content.Spec.Snapshot
-		a := Assumption{Subject: "driver/" + content.Spec.Driver, Behaviour: Refuses, Object: "volumesnapshot/" + api.Key(ref.Namespace, ref.Name),
-			Operation: storage.CreateSnapshot, Code: code, Message: desc, key: SnapshotName(content)}
-		var last time.Time
-		if at := content.Status.Error.Time; at != nil {
-			last = at.Time
-			a.Since, a.Last = last, last
-		}
-		a.Evidence = fmt.Sprintf("driver %s has refused to take VolumeSnapshot %s%s with %s", content.Spec.Driver, api.Key(ref.Namespace, ref.Name),
-			seen(1, last, r.now), code)
-		r.found = append(r.found, a)
+		// SNAP-009: the error of the content, which the dump does not have, is copied to the snapshot.
+		r.notTaken(class.Driver, corev1.ObjectReference{Namespace: snap.Namespace, Name: snap.Name, UID: snap.UID}, snap.Status.Error)
 	}
 }
 
-// SnapshotName is the name with which a driver is asked to take the snapshot of a content (SNAP-021).
-func SnapshotName(content *snapshots.Content) string {
-	return "snapshot-" + string(content.Spec.Snapshot.UID)
+// notTaken reads an error of a driver about a snapshot.
+func (r *reader) notTaken(driver string, snap corev1.ObjectReference, failed *snapshots.Error) {
+	if failed == nil {
+		return
+	}
+	code, desc, ok := errorOf(objects.ValueOf(failed.Message))
+	if !ok {
+		return // the sidecar did not ask the driver
+	}
+	key := api.Key(snap.Namespace, snap.Name)
+	a := Assumption{Subject: "driver/" + driver, Behaviour: Refuses, Object: "volumesnapshot/" + key, Operation: storage.CreateSnapshot, Code: code,
+		Message: desc, key: SnapshotName(snap.UID)}
+	if failed.Time != nil {
+		a.Since, a.Last = failed.Time.Time, failed.Time.Time
+	}
+	a.Evidence = fmt.Sprintf("driver %s has refused to take VolumeSnapshot %s%s with %s", driver, key, seen(1, a.Last, r.now), code)
+	r.found = append(r.found, a)
+}
+
+// SnapshotName is the name with which a driver is asked to take a snapshot (SNAP-021).
+func SnapshotName(uid types.UID) string { return "snapshot-" + string(uid) }
+
+// Snapshot returns the assumption that a driver, whatever its name, does not take a snapshot.
+func (s *Set) Snapshot(uid types.UID) (Assumption, bool) {
+	return s.first(func(a *Assumption) bool { return a.Operation == storage.CreateSnapshot && a.key == SnapshotName(uid) })
 }
 
 // ofSnapshot reports whether an error of a provisioner without a code is about the snapshot that a claim is made from: it did not ask the driver
@@ -85,5 +105,7 @@ func (r *reader) keepSnapshot(obj api.Object) {
 	switch api.KindOf(obj) {
 	case snapshots.SnapshotKind, snapshots.ContentKind:
 		r.snapshots = append(r.snapshots, obj)
+	case snapshots.ClassKind:
+		r.snapshotClasses[obj.GetName()] = snapshots.Of[snapshots.Class](obj)
 	}
 }

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +16,8 @@ import (
 // deletedPod is the name of pods that were deleted by force before the dump. It does not have their names.
 const deletedPod = "a-deleted-pod"
 
-// resumeLeftover lets the nodes that do not respond go on with pods that the API no longer has: they run there, the nodes are cut off, and the pods
-// are deleted by force, as was done before the dump.
+// resumeLeftover lets nodes go on with pods that the API no longer has: they run there, and are deleted by force, as was done before the dump. The
+// nodes that do not respond are cut off before they know that; on others, the calls that unmount fail.
 func (c *Cluster) resumeLeftover() error {
 	var cut []*mount.Node
 	for _, left := range c.Evidence.Leftover() {
@@ -24,7 +25,7 @@ func (c *Cluster) resumeLeftover() error {
 		if err != nil {
 			return err
 		}
-		if node != nil {
+		if node != nil && slices.Contains(c.Evidence.Cut(), left.Node) {
 			cut = append(cut, node)
 		}
 	}
