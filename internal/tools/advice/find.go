@@ -59,6 +59,7 @@ type Way struct {
 	node   *corev1.Node // that is added
 	likely bool         // the user probably meant this
 	byHand bool         // storage that someone has to create outside of Kubernetes
+	ends   bool         // the pod is deleted, because another one does its work
 }
 
 // effort ranks ways of the same danger: a repair of what is broken first, then the correction of a mistyped name, then few commands, then those
@@ -125,11 +126,17 @@ func Find(d *dump.Dump, opts dump.Options, ref api.Ref, budget *Budget) ([]Way, 
 	})
 	var verified []Way
 	for i := range p.ways[:min(tried, len(p.ways))] {
-		way := p.ways[i]
+		way, aim := p.ways[i], g
 		if budget.Exhausted() {
 			break
 		}
-		if result, ok := budget.try(d, opts, way, g); ok {
+		if way.ends {
+			aim = goal{state: "deleted", reached: func(c *dump.Cluster) bool {
+				_, err := c.Pods.Get(ref.Key)
+				return err != nil
+			}}
+		}
+		if result, ok := budget.try(d, opts, way, aim); ok {
 			way.Result = objname.Of(ref) + " is " + result
 			verified = append(verified, way)
 		}

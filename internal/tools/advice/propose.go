@@ -51,6 +51,10 @@ func (p *proposer) propose(ref api.Ref) {
 			p.claim(claim)
 			p.deletes(claim, 0)
 		}
+	case api.PersistentVolume:
+		if pv, err := p.cluster.Volumes.Get(ref.Key); err == nil && pv.DeletionTimestamp != nil {
+			p.finalizers(pv, "pv")
+		}
 	}
 }
 
@@ -98,6 +102,8 @@ func (p *proposer) repair(a evidence.Assumption) {
 		return // it ends without a change
 	case a.Operation == evidence.StopContainers:
 		does = fmt.Sprintf("restart kubelet and container runtime of node %s, so that pod %s stops", a.Node, name)
+	case a.Operation == storage.Unpublish && kind == "driver" && a.Behaviour == evidence.Silent:
+		does = fmt.Sprintf("restart the kubelet of node %s, or reboot the node, so that it unmounts the volume", a.Node)
 	case a.Operation == storage.Recycle:
 		does = "make the recycler pod run"
 	case a.Behaviour == evidence.Refuses:
@@ -159,7 +165,7 @@ func (p *proposer) pod(pod *corev1.Pod) {
 		for _, other := range p.users(key) {
 			if other.UID != pod.UID && other.DeletionTimestamp == nil {
 				p.recreate(pod, other, key)
-				p.deletePod(other, fmt.Sprintf("delete pod %s, which uses claim %s", api.KeyOf(other), key))
+				p.otherUser(pod, other, key)
 			} else if other.DeletionTimestamp != nil {
 				p.deadNode(other)
 			}
@@ -193,10 +199,25 @@ func (p *proposer) foreign(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim)
 	p.add(way)
 }
 
+// otherUser proposes that another pod leaves a claim. If both have one controller, that makes the other pod again, so it has to want one pod only.
+func (p *proposer) otherUser(waiting, other *corev1.Pod, claim string) {
+	if !sameOwner(waiting, other) {
+		p.deletePod(other, fmt.Sprintf("delete pod %s, which uses claim %s", api.KeyOf(other), claim))
+	} else if deployment := p.deploymentOf(waiting); deployment != nil {
+		p.add(Way{Does: fmt.Sprintf("scale deployment %s to 1: pod %s has claim %s", api.KeyOf(deployment), api.KeyOf(other), claim), ends: true,
+			Commands: []Command{namespaced(deployment, "patch", "deployment", deployment.Name, "-p", `{"spec":{"replicas":1}}`)}})
+	}
+}
+
+func sameOwner(a, b *corev1.Pod) bool {
+	of, other := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
+	return of != nil && other != nil && of.UID == other.UID
+}
+
 // recreate proposes the strategy Recreate for a Deployment whose old pod keeps a claim that its new pod waits for: a rolling update never ends.
 func (p *proposer) recreate(waiting, old *corev1.Pod, claim string) {
 	deployment := p.deploymentOf(waiting)
-	if deployment == nil || p.deploymentOf(old) != deployment || metav1.GetControllerOfNoCopy(waiting).UID == metav1.GetControllerOfNoCopy(old).UID {
+	if deployment == nil || p.deploymentOf(old) != deployment || sameOwner(waiting, old) {
 		return
 	}
 	p.add(Way{Does: fmt.Sprintf("set the strategy of deployment %s to Recreate, so that pod %s frees claim %s first", api.KeyOf(deployment), api.KeyOf(old),
@@ -262,24 +283,40 @@ func (p *proposer) deadNode(pod *corev1.Pod) {
 		return
 	}
 	risk := fmt.Sprintf("if machine %s still runs, two nodes write to its volumes: power it off first", node.Name)
-	p.add(Way{Does: fmt.Sprintf("declare node %s out of service", node.Name), Danger: Corrupts, Risk: risk,
-		Commands: []Command{kubectl("taint", "nodes", node.Name, corev1.TaintNodeOutOfService+"=nodeshutdown:NoExecute")}})
-	p.add(Way{Does: fmt.Sprintf("delete pod %s by force", api.KeyOf(pod)), Danger: Corrupts, Risk: risk,
-		Commands: []Command{namespaced(pod, "delete", "pod", pod.Name, "--force", "--grace-period=0")}})
+	before, release := "", []Command(nil)
+	if names, command := withoutForeign(pod, "pod"); names != "" {
+		// BIND-016: a finalizer keeps the pod even after that.
+		before, release = fmt.Sprintf("remove finalizer %s of pod %s, then ", names, api.KeyOf(pod)), []Command{command}
+	}
+	p.add(Way{Does: before + fmt.Sprintf("declare node %s out of service", node.Name), Danger: Corrupts, Risk: risk,
+		Commands: append(slices.Clone(release), kubectl("taint", "nodes", node.Name, corev1.TaintNodeOutOfService+"=nodeshutdown:NoExecute"))})
+	p.add(Way{Does: before + fmt.Sprintf("delete pod %s by force", api.KeyOf(pod)), Danger: Corrupts, Risk: risk,
+		Commands: append(slices.Clone(release), namespaced(pod, "delete", "pod", pod.Name, "--force", "--grace-period=0"))})
 }
 
 // finalizers proposes to remove the finalizers that no component of Kubernetes removes.
 func (p *proposer) finalizers(obj api.Object, kind string) {
-	foreign := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
-		return strings.Contains(name, "kubernetes.io/") || !strings.Contains(name, "/")
-	})
-	if len(foreign) == 0 || len(foreign) < len(obj.GetFinalizers()) {
-		return
+	if names, command := withoutForeign(obj, kind); names != "" {
+		p.add(Way{Does: fmt.Sprintf("remove finalizer %s of %s %s", names, kind, api.KeyOf(obj)), Danger: Skips,
+			Risk: "what its component would clean up stays: look at that component first", Commands: []Command{command}})
 	}
-	names := strings.Join(foreign, ", ")
-	p.add(Way{Does: fmt.Sprintf("remove finalizer %s of %s %s", names, kind, api.KeyOf(obj)), Danger: Skips,
-		Risk:     "what its component would clean up stays: look at that component first",
-		Commands: []Command{namespaced(obj, "patch", kind, obj.GetName(), "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)}})
+}
+
+// withoutForeign returns the command that removes the finalizers which no component of Kubernetes removes, and their names; "" for none.
+func withoutForeign(obj api.Object, kind string) (names string, command Command) {
+	var foreign, ours []string
+	for _, name := range obj.GetFinalizers() {
+		if strings.Contains(name, "kubernetes.io/") || !strings.Contains(name, "/") {
+			ours = append(ours, name)
+		} else {
+			foreign = append(foreign, name)
+		}
+	}
+	left := "null"
+	if len(ours) > 0 {
+		left = `["` + strings.Join(ours, `","`) + `"]`
+	}
+	return strings.Join(foreign, ", "), namespaced(obj, "patch", kind, obj.GetName(), "--type=merge", "-p", `{"metadata":{"finalizers":`+left+`}}`)
 }
 
 // missingClaim proposes to create a claim that a pod names and that does not exist.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/similar"
@@ -37,9 +38,10 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	}
 	p.volumes(claim)
 	p.classes(claim)
+	p.topologies(claim)
 	p.largeEnough(claim)
 	p.oneNode(claim)
-	if source := claim.Spec.DataSource; source != nil {
+	if source := objects.DataSourceOf(claim); source != nil {
 		changed := fresh(claim)
 		changed.Spec.DataSource, changed.Spec.DataSourceRef = nil, nil
 		p.add(Way{Does: fmt.Sprintf("create the claim again, without %s %q as its source", source.Kind, source.Name), Danger: Reuses,
@@ -199,7 +201,7 @@ func (p *proposer) volumes(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	danger, risk := Safe, ""
-	if source := claim.Spec.DataSource; source != nil {
+	if source := objects.DataSourceOf(claim); source != nil {
 		danger, risk = Reuses, fmt.Sprintf("the volume does not have the data of %s %q", source.Kind, source.Name)
 	}
 	p.add(Way{Does: "create a volume for the claim; replace SERVER and PATH by its storage", Danger: danger, Risk: risk, byHand: true,
@@ -274,6 +276,18 @@ func (p *proposer) classes(claim *corev1.PersistentVolumeClaim) {
 		changed.Spec.StorageClassName = &name
 		p.add(Way{Does: fmt.Sprintf("create the claim again, with storage class %q", name), Commands: p.replace(changed), likely: name == meant})
 	}
+}
+
+// topologies proposes that the class of a claim allows all topologies, if no node is in those that it allows (SCHED-103).
+func (p *proposer) topologies(claim *corev1.PersistentVolumeClaim) {
+	class, err := p.cluster.Classes.Get(objects.ClassOf(claim))
+	if err != nil || len(class.AllowedTopologies) == 0 || slices.ContainsFunc(p.snapshot.Nodes, func(node *corev1.Node) bool {
+		return schedule.TopologyAllows(class, node)
+	}) {
+		return
+	}
+	p.add(Way{Does: fmt.Sprintf("remove the allowedTopologies of storage class %q, which select no node, or correct them", class.Name),
+		Commands: []Command{kubectl("patch", "sc", class.Name, "-p", `{"allowedTopologies":null}`)}})
 }
 
 // withoutClass reports whether a claim names no class, not even the empty one, which asks for none.
