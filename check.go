@@ -19,27 +19,51 @@ func (c *Cluster) Violations() []check.Violation {
 	return c.checker.Violations()
 }
 
-// newTrace returns the trace of the configuration, nil for none. Invariants observe each entry, so with Config.Check there is always a
-// trace; it keeps a single entry if the configuration wants none.
-func (c *Cluster) newTrace() (*trace.Trace, error) {
+// newChecker returns the checker of the invariants of the configuration, nil for none.
+func (c *Cluster) newChecker() (*check.Checker, error) {
 	if len(c.cfg.Check) == 0 {
-		if c.cfg.TraceLimit < 0 {
-			return nil, nil
-		}
-		return &trace.Trace{Limit: c.cfg.TraceLimit}, nil
+		return nil, nil
 	}
 	checker, err := check.New(c.cfg.Check, c.backends, c.reachable)
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Check: %w", err)
 	}
-	c.checker = checker
+	return checker, nil
+}
+
+// newTrace returns the trace of the configuration, nil for none. The checker observes each entry, so with one there is always a trace; it keeps a
+// single entry if the configuration wants none.
+func (c *Cluster) newTrace() *trace.Trace {
 	limit := c.cfg.TraceLimit
+	if c.checker == nil {
+		if limit < 0 {
+			return nil
+		}
+		return &trace.Trace{Limit: limit}
+	}
 	if limit < 0 {
 		limit = 1
 	}
 	t := &trace.Trace{Limit: limit}
-	reuse.Check(checker, t)
-	return t, nil
+	reuse.Check(c.checker, t)
+	return t
+}
+
+// advanceChecker lets the time of the checker pass with that of the engine.
+func (c *Cluster) advanceChecker() {
+	c.checker.Advance(c.engine.Now())
+	c.engine.AfterEvent(func() {
+		if now := c.engine.Elapsed(); now != c.checked {
+			c.checked = now
+			c.checker.Advance(c.engine.Now())
+		}
+	})
+	if c.cfg.internal.Remains != nil {
+		c.engine.OnClose(func() {
+			reuse.Checker(c.checker)
+			c.checker = nil
+		})
+	}
 }
 
 // reachable reports whether the kubelet of a node runs and reaches the API server.

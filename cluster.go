@@ -18,7 +18,6 @@ import (
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
-	"github.com/volsim/volsim/internal/core/reuse"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
@@ -58,9 +57,10 @@ type Cluster struct {
 
 // New returns an empty cluster with running controllers. An error names the field of the configuration that is wrong, and the remedy.
 func New(cfg Config) (*Cluster, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.complete()
 	gates, err := gates.New(cfg.FeatureGates)
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.FeatureGates: %w", err)
@@ -70,58 +70,15 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
 	}
 	c := &Cluster{cfg: cfg, backends: backends, Faults: fake.NewFaults(), populators: map[api.Kind]string{}}
-	trace, err := c.newTrace()
-	if err != nil {
+	if c.checker, err = c.newChecker(); err != nil {
 		return nil, err
 	}
-	log, err := cfg.log()
-	if err != nil {
+	if c.engine, err = c.newEngine(gates); err != nil {
 		return nil, err
 	}
-	c.engine, err = engine.New(engine.Config{
-		Seed:             cfg.Seed,
-		Choose:           cfg.internal.Choose,
-		Start:            cfg.Start,
-		Latency:          cfg.Latency,
-		Lag:              cfg.Lag,
-		Injector:         c.injector(),
-		NoSkipping:       cfg.internal.NoSkipping,
-		AssumeFiles:      cfg.internal.AssumeFiles,
-		StrictNamespaces: cfg.StrictNamespaces,
-		CountedNames:     cfg.internal.CountedNames,
-		Gates:            gates,
-		Trace:            trace,
-		Log:              log,
-		Remains:          cfg.internal.Remains,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("volsim: Config: %w", err)
-	}
-	s := c.engine.Store()
-	c.Volumes = tableOf(s.Volumes)
-	c.Claims = tableOf(s.Claims)
-	c.Classes = tableOf(s.Classes)
-	c.AttributesClasses = tableOf(s.AttributesClasses)
-	c.Pods = tableOf(s.Pods)
-	c.Nodes = tableOf(s.Nodes)
-	c.Attachments = tableOf(s.Attachments)
-	c.CSIDrivers = tableOf(s.CSIDrivers)
-	c.CSINodes = tableOf(s.CSINodes)
-	c.Capacities = tableOf(s.Capacities)
+	c.bindTables()
 	if c.checker != nil {
-		c.checker.Advance(c.engine.Now())
-		c.engine.AfterEvent(func() {
-			if now := c.engine.Elapsed(); now != c.checked {
-				c.checked = now
-				c.checker.Advance(c.engine.Now())
-			}
-		})
-		if cfg.internal.Remains != nil {
-			c.engine.OnClose(func() {
-				reuse.Checker(c.checker)
-				c.checker = nil
-			})
-		}
+		c.advanceChecker()
 	}
 	if !slices.Contains(cfg.Without, Kubelets) {
 		c.leases = &leases.Book{}
@@ -133,11 +90,55 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
+// newEngine returns the engine of the configuration.
+func (c *Cluster) newEngine(gates gates.Set) (*engine.Engine, error) {
+	cfg := &c.cfg
+	log, err := cfg.log()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.New(engine.Config{
+		Seed:             cfg.Seed,
+		Choose:           cfg.internal.Choose,
+		Start:            cfg.Start,
+		Latency:          cfg.Latency,
+		Lag:              cfg.Lag,
+		Injector:         c.injector(),
+		NoSkipping:       cfg.internal.NoSkipping,
+		AssumeFiles:      cfg.internal.AssumeFiles,
+		StrictNamespaces: cfg.StrictNamespaces,
+		CountedNames:     cfg.internal.CountedNames,
+		Gates:            gates,
+		Trace:            c.newTrace(),
+		Log:              log,
+		Remains:          cfg.internal.Remains,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("volsim: Config: %w", err)
+	}
+	return e, nil
+}
+
+// bindTables connects the tables of the cluster with those of the store.
+func (c *Cluster) bindTables() {
+	s := c.engine.Store()
+	c.Volumes = tableOf(s.Volumes)
+	c.Claims = tableOf(s.Claims)
+	c.Classes = tableOf(s.Classes)
+	c.AttributesClasses = tableOf(s.AttributesClasses)
+	c.Pods = tableOf(s.Pods)
+	c.Nodes = tableOf(s.Nodes)
+	c.Attachments = tableOf(s.Attachments)
+	c.CSIDrivers = tableOf(s.CSIDrivers)
+	c.CSINodes = tableOf(s.CSINodes)
+	c.Capacities = tableOf(s.Capacities)
+}
+
 // StoredOnly lists, by name, the kinds of objects in the cluster for which Kubernetes or an operator has controllers and volsim has none. Such
 // objects are stored and have no effect: an Ingress gets no address.
 func (c *Cluster) StoredOnly() []api.Kind {
 	s := c.engine.Store()
-	return slices.DeleteFunc(s.Kinds(), func(kind api.Kind) bool { return store.Simulated(kind) || s.Describe(kind).Passive })
+	return slices.DeleteFunc(s.Kinds(), func(kind api.Kind) bool { return store.HasTypedTable(kind) || s.Describe(kind).Passive })
 }
 
 // Now returns the virtual time.

@@ -124,7 +124,8 @@ const defaultSettleLimit = time.Hour
 // maxStartYear leaves time to pass until the year 9999; the API writes years with four digits.
 const maxStartYear = 9000
 
-func (cfg *Config) check() error {
+// validate returns an error for a value that no configuration has.
+func (cfg *Config) validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
@@ -142,10 +143,14 @@ func (cfg *Config) check() error {
 			return fmt.Errorf("volsim: Config.Lag of %q is %v; give zero for none, or more", name, lag)
 		}
 	}
+	return nil
+}
+
+// complete sets the defaults that are not zero.
+func (cfg *Config) complete() {
 	if cfg.SettleLimit == 0 {
 		cfg.SettleLimit = defaultSettleLimit
 	}
-	return nil
 }
 
 // lagging lists the actors in Lag, in order.

@@ -168,7 +168,7 @@ func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) error {
 	if err := c.checkObject("delete", obj); err != nil {
 		return err
 	}
-	if !store.Simulated(api.KindOf(obj)) {
+	if !store.HasTypedTable(api.KindOf(obj)) {
 		// Other kinds may have to be converted, which can fail.
 		sent, err := c.request("delete", obj)
 		if err != nil {

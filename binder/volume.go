@@ -42,42 +42,9 @@ func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) 
 	}
 	switch {
 	case claim == nil:
-		// BIND-064: the claim does not exist any more. Failed is not overwritten.
-		if p.Tracing() {
-			p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(ref.Namespace, ref.Name))
-		}
-		if !isReleased(pv) {
-			c.log.Info(2, "Volume is released and reclaim policy will be executed", volumeName(pv),
-				klog.String("reclaimPolicy", pv.Spec.PersistentVolumeReclaimPolicy))
-		}
-		if err := c.release(p, pv); err != nil {
-			return err
-		}
-		if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
-			c.log.Info(4, "PersistentVolume references a claim that is not found", claimOfRef(pv), klog.String("claimUID", ref.UID), volumeName(pv))
-		}
-		return nil
+		return c.releaseUnclaimed(p, pv)
 	case claim.Spec.VolumeName == "":
-		if objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode) {
-			// BIND-065a: they name each other but cannot be bound.
-			p.Decide("BIND-065a", pv, "synchronizing PersistentVolume: volumeMode differs from that of the claim")
-			c.events.Event(p, pv, corev1.EventTypeWarning, "VolumeMismatch",
-				"Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
-			c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch",
-				"Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", pv.Name)
-			return nil
-		}
-		// BIND-065b, PROV-034: the sync of the claim binds them.
-		if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
-			c.log.Info(4, "Synchronizing PersistentVolume, volume not bound yet, waiting for syncClaim to fix it", volumeName(pv))
-		} else {
-			c.log.Info(4, "Synchronizing PersistentVolume, volume was bound and got unbound (by user?), waiting for syncClaim to fix it",
-				volumeName(pv))
-		}
-		p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
-		c.dirty.effects++
-		c.claimQueue.Add(c.store.Claims.KeyOf(claim))
-		return nil
+		return c.syncUnboundClaimOf(p, pv, claim)
 	case claim.Spec.VolumeName == pv.Name:
 		// BIND-066: both name each other.
 		c.log.Info(4, "Synchronizing PersistentVolume, all is bound", volumeName(pv))
@@ -93,18 +60,63 @@ func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) 
 			c.log.Info(2, "Dynamically provisioned volume is released and it will be deleted", volumeName(pv))
 		}
 		return c.release(p, pv)
-	default:
-		// BIND-068: the claim is bound to another volume, so the claimRef is removed.
-		if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
-			c.log.Info(4, "Synchronizing PersistentVolume, volume is bound by controller to a claim that is bound to another volume, unbinding",
-				volumeName(pv))
-		} else {
-			c.log.Info(4, "Synchronizing PersistentVolume, volume is bound by user to a claim that is bound to another volume, "+
-				"waiting for the claim to get unbound", volumeName(pv))
-		}
-		p.Decide("BIND-068", pv, "synchronizing PersistentVolume: claim is bound to another volume, unbinding")
-		return c.Unbind(p, pv)
 	}
+	return c.unbindFromOther(p, pv)
+}
+
+// releaseUnclaimed releases a volume whose claim does not exist any more (BIND-064). Failed is not overwritten.
+func (c *controller) releaseUnclaimed(p *engine.Process, pv *corev1.PersistentVolume) error {
+	if p.Tracing() {
+		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name))
+	}
+	if !isReleased(pv) {
+		c.log.Info(2, "Volume is released and reclaim policy will be executed", volumeName(pv),
+			klog.String("reclaimPolicy", pv.Spec.PersistentVolumeReclaimPolicy))
+	}
+	if err := c.release(p, pv); err != nil {
+		return err
+	}
+	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		c.log.Info(4, "PersistentVolume references a claim that is not found", claimOfRef(pv), klog.String("claimUID", pv.Spec.ClaimRef.UID), volumeName(pv))
+	}
+	return nil
+}
+
+// syncUnboundClaimOf lets the claim of a volume be synced if that can bind the two: the claim names no volume yet.
+func (c *controller) syncUnboundClaimOf(p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+	if objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode) {
+		// BIND-065a: they name each other but cannot be bound.
+		p.Decide("BIND-065a", pv, "synchronizing PersistentVolume: volumeMode differs from that of the claim")
+		c.events.Event(p, pv, corev1.EventTypeWarning, "VolumeMismatch",
+			"Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
+		c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch",
+			"Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", pv.Name)
+		return nil
+	}
+	// BIND-065b, PROV-034: the sync of the claim binds them.
+	if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
+		c.log.Info(4, "Synchronizing PersistentVolume, volume not bound yet, waiting for syncClaim to fix it", volumeName(pv))
+	} else {
+		c.log.Info(4, "Synchronizing PersistentVolume, volume was bound and got unbound (by user?), waiting for syncClaim to fix it",
+			volumeName(pv))
+	}
+	p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
+	c.dirty.effects++
+	c.claimQueue.Add(c.store.Claims.KeyOf(claim))
+	return nil
+}
+
+// unbindFromOther removes the claimRef of a volume whose claim is bound to another volume (BIND-068).
+func (c *controller) unbindFromOther(p *engine.Process, pv *corev1.PersistentVolume) error {
+	if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
+		c.log.Info(4, "Synchronizing PersistentVolume, volume is bound by controller to a claim that is bound to another volume, unbinding",
+			volumeName(pv))
+	} else {
+		c.log.Info(4, "Synchronizing PersistentVolume, volume is bound by user to a claim that is bound to another volume, "+
+			"waiting for the claim to get unbound", volumeName(pv))
+	}
+	p.Decide("BIND-068", pv, "synchronizing PersistentVolume: claim is bound to another volume, unbinding")
+	return c.Unbind(p, pv)
 }
 
 // repairVolume corrects the migrated-to annotation and the deletion finalizers of a volume.

@@ -120,34 +120,9 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 	req.Claim.Namespace, req.Claim.Name = claim.Namespace, claim.Name
 	capacity := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	req.Size = capacity.Value()
-	source, err := c.allowedSource(claim)
+	source, err := c.supportedSource(p, claim)
 	if err != nil {
 		return req, refs, finished, err
-	}
-	if source != nil {
-		switch source.Kind {
-		case kindSnapshot, kindClaim:
-		default:
-			// XPROV-031: a volume populator provisions a volume of its own.
-			c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning, "Assuming an external populator will provision the volume")
-			return req, refs, finished,
-				fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", errIgnored, source.Kind)
-		}
-	}
-	if source != nil && source.Kind == kindSnapshot {
-		// SNAP-030: the source must have the API group of snapshots, and the driver must be able to take them.
-		if group := objects.ValueOf(source.APIGroup); group != objkinds.SnapshotGroup {
-			return req, refs, finished,
-				fmt.Errorf("the PVC source does not belong to the right APIGroup. Expected %s, Got %s", objkinds.SnapshotGroup, group)
-		}
-		if !backends.Can(c.driver.backend, storage.CreateSnapshot) {
-			return req, refs, finished,
-				errors.New("CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported")
-		}
-	}
-	if source != nil && source.Kind == kindClaim && backends.WithoutClone(c.driver.backend) {
-		// XPROV-031: the driver must be able to copy volumes.
-		return req, refs, finished, fmt.Errorf("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
 	}
 	attributes := objects.ValueOf(claim.Spec.VolumeAttributesClassName)
 	if attributes != "" && !backends.Can(c.driver.backend, storage.Modify) {
@@ -191,21 +166,56 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 		return req, refs, finished, err
 	}
 	if attributes != "" {
-		vac, err := p.API().AttributesClasses.Get(p, attributes)
+		state, err := c.setAttributes(p, attributes, &req)
 		if err != nil {
-			// XPROV-031: a missing VolumeAttributesClass is retried.
-			return req, refs, noChange, err
+			return req, refs, state, err
 		}
-		if vac.DriverName != c.name {
-			// XPROV-031: a VolumeAttributesClass of another driver is a final error.
-			return req, refs, finished,
-				fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", attributes, vac.DriverName,
-					c.name)
-		}
-		// XPROV-031: the volume is created with the parameters of its VolumeAttributesClass.
-		req.Mutable = vac.Parameters
 	}
 	return req, refs, finished, nil
+}
+
+// supportedSource returns the data source of a claim, nil for none. It is an error if the driver cannot create volumes from it.
+func (c *provisioner) supportedSource(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.TypedObjectReference, error) {
+	source, err := c.allowedSource(claim)
+	if err != nil || source == nil {
+		return nil, err
+	}
+	switch source.Kind {
+	case kindSnapshot:
+		// SNAP-030: the source must have the API group of snapshots, and the driver must be able to take them.
+		if group := objects.ValueOf(source.APIGroup); group != objkinds.SnapshotGroup {
+			return nil, fmt.Errorf("the PVC source does not belong to the right APIGroup. Expected %s, Got %s", objkinds.SnapshotGroup, group)
+		}
+		if !backends.Can(c.driver.backend, storage.CreateSnapshot) {
+			return nil, errors.New("CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported")
+		}
+	case kindClaim:
+		// XPROV-031: the driver must be able to copy volumes.
+		if backends.WithoutClone(c.driver.backend) {
+			return nil, fmt.Errorf("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
+		}
+	default:
+		// XPROV-031: a volume populator provisions a volume of its own.
+		c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning, "Assuming an external populator will provision the volume")
+		return nil, fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it",
+			errIgnored, source.Kind)
+	}
+	return source, nil
+}
+
+// setAttributes adds the parameters of a VolumeAttributesClass to the request (XPROV-031).
+func (c *provisioner) setAttributes(p *engine.Process, name string, req *storage.CreateRequest) (provisionState, error) {
+	vac, err := p.API().AttributesClasses.Get(p, name)
+	if err != nil {
+		// XPROV-031: a missing VolumeAttributesClass is retried.
+		return noChange, err
+	}
+	if vac.DriverName != c.name {
+		// XPROV-031: a VolumeAttributesClass of another driver is a final error.
+		return finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, vac.DriverName, c.name)
+	}
+	req.Mutable = vac.Parameters
+	return finished, nil
 }
 
 // selectedNode returns the node that the scheduler chose for a claim, "" for none.

@@ -129,7 +129,7 @@ func scaleSubresource() subresource {
 // complete adds what only some kinds have.
 func (r *resource) complete(c *codec) {
 	gvk := r.gvk()
-	if store.Simulated(r.kind) {
+	if store.HasTypedTable(r.kind) {
 		r.simulated = true
 		r.empty = func() api.Object { return c.newTyped(gvk) }
 	}

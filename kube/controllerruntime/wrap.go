@@ -78,7 +78,7 @@ type wrapper struct {
 func isSimulated(gvk schema.GroupVersionKind) bool {
 	list := gvk
 	list.Kind += "List"
-	known := scheme.Scheme.Recognizes(list) && store.Simulated(api.Kind(gvk.Kind))
+	known := scheme.Scheme.Recognizes(list) && store.HasTypedTable(api.Kind(gvk.Kind))
 	return known && (gvk.Group == "" || gvk.Group == "storage.k8s.io") && gvk.Version == "v1"
 }
 

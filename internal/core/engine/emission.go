@@ -43,7 +43,7 @@ const recountsKept = 10_000
 
 // defers keeps an emission for later, unless it could be seen or rejected. It reports whether the emission was kept.
 func (e *Engine) defers(m *emission) bool {
-	if e.observer != nil || !store.Simulated(m.of.about.kind) {
+	if e.observer != nil || !store.HasTypedTable(m.of.about.kind) {
 		return false
 	}
 	isNew := !m.recounts()

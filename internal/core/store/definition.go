@@ -148,7 +148,7 @@ func followDefinitions(s *Store, t *table[*plain.Object]) {
 			}
 			return
 		}
-		if Simulated(name) || kind.Kind == "" {
+		if HasTypedTable(name) || kind.Kind == "" {
 			return
 		}
 		if s.others.custom == nil {

@@ -9,7 +9,7 @@ import (
 // GroupVersionKind returns the full name of a kind in its preferred version, or the zero value for an unknown kind. It does not know the
 // kinds of CustomResourceDefinitions; see Store.GroupVersionKind.
 func GroupVersionKind(k api.Kind) schema.GroupVersionKind {
-	if r, ok := simulated(k); ok {
+	if r, ok := typedResource(k); ok {
 		return schema.GroupVersionKind{Group: r.group, Version: "v1", Kind: string(k)}
 	}
 	if known := objkinds.Get(string(k)); known != nil {
@@ -18,13 +18,14 @@ func GroupVersionKind(k api.Kind) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// Simulated reports whether the kind is simulated, so that its objects are of a Go type of k8s.io/api.
-func Simulated(k api.Kind) bool {
-	_, ok := simulated(k)
+// HasTypedTable reports whether the store has a table of its own for the kind, whose objects are of a Go type of k8s.io/api. Objects of other kinds
+// are *plain.Object.
+func HasTypedTable(k api.Kind) bool {
+	_, ok := typedResource(k)
 	return ok
 }
 
-// Kinds lists every simulated kind, in the order in which an administrator would apply them. Store.Kinds lists the others, too.
+// Kinds lists the kinds with typed tables, in the order in which an administrator would apply them. Store.Kinds lists the others, too.
 func Kinds() []api.Kind {
 	kinds := make([]api.Kind, len(resources))
 	for i, r := range resources {
@@ -42,7 +43,7 @@ type resource struct {
 	status        bool // has a /status subresource
 	unconditional bool // an update without resourceVersion overwrites (API-012)
 	graceful      bool // deletion has a grace period (API-062)
-	other         bool // is not simulated
+	other         bool // has no typed table
 	custom        bool // is that of a CustomResourceDefinition
 	anyFinalizers bool // finalizers need no domain (API-037)
 	names         nameRule
@@ -75,8 +76,8 @@ var resources = []resource{
 	{kind: api.Event, plural: "events", namespaced: true, unconditional: true, names: segmentNames, anyFinalizers: true},
 }
 
-// simulated returns the resource of a simulated kind.
-func simulated(k api.Kind) (resource, bool) {
+// typedResource returns the resource of a kind with a typed table.
+func typedResource(k api.Kind) (resource, bool) {
 	for _, r := range resources {
 		if r.kind == k {
 			return r, true
@@ -86,7 +87,7 @@ func simulated(k api.Kind) (resource, bool) {
 }
 
 func resourceOf(k api.Kind) resource {
-	r, ok := simulated(k)
+	r, ok := typedResource(k)
 	if !ok {
 		panic("store: no resource of kind " + string(k))
 	}

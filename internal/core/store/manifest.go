@@ -212,7 +212,7 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	switch {
 	case known == nil && objkinds.IsGroup(version.Group), known != nil && (known.Group != version.Group || !known.Serves(version.Version)):
 		return nil, errNoMatch(version.WithKind(kind))
-	case known == nil || !Simulated(api.Kind(name)):
+	case known == nil || !HasTypedTable(api.Kind(name)):
 		if t := scheme.TypeOf(version.WithKind(kind)); t != nil {
 			if err := decodeStrict(data, reflect.New(t).Interface().(api.Object)); err != nil {
 				return nil, fmt.Errorf("%s: %w", kind, err)
@@ -234,7 +234,7 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 // object does not have; in an object of a kind that is not simulated, no field is unknown.
 func DecodeLenient(kind api.Kind, data []byte) (obj api.Object, unknown []string, err error) {
 	known := objkinds.Get(string(kind))
-	if !Simulated(kind) {
+	if !HasTypedTable(kind) {
 		obj, err = decodeOther(data, known != nil && known.Namespaced)
 		return obj, nil, err
 	}

@@ -41,7 +41,7 @@ func (s *Store) convert(obj api.Object) (anyTable, api.Object, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if Simulated(kind) {
+	if HasTypedTable(kind) {
 		native := newObject(kind)
 		if err := plain.Write(obj, native); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", kind, err)

@@ -92,7 +92,7 @@ func (s *Store) AssumeOwner(uid types.UID) {
 // OwnerAssumed reports whether an owner is assumed to exist: AssumeOwner says so, or a loaded object refers to it, and no object of its kind was loaded, so the
 // source of the objects did not contain that kind (GC-040). Owners of the kinds that volsim always has are never assumed.
 func (s *Store) OwnerAssumed(kind api.Kind, uid types.UID) bool {
-	return s.loaded.absent[uid] || s.loaded.refs[uid] && !s.loaded.kinds[kind] && !Simulated(kind) && objkinds.Get(string(kind)) != nil
+	return s.loaded.absent[uid] || s.loaded.refs[uid] && !s.loaded.kinds[kind] && !HasTypedTable(kind) && objkinds.Get(string(kind)) != nil
 }
 
 // distinctOwners returns owners without duplicates, as the API server stores them (API-036). It does not modify owners.

@@ -79,7 +79,7 @@ type Store struct {
 	converter        Converter // of custom objects; nil for none
 	loaded           loadedOwners
 	copies           copies
-	whole            any // the *memory that the store is in
+	allocation       any // the *memory that the store is in
 }
 
 // memory is a store with the tables that every store has, in one allocation.
@@ -110,7 +110,7 @@ func New(cfg Config) *Store {
 	tables := memoryOf(cfg.Old)
 	s := &tables.store
 	*s = Store{now: cfg.Now, asGiven: cfg.AsGiven, strictNamespaces: cfg.StrictNamespaces, gates: cfg.Gates, others: newOthers(cfg.History),
-		whole: tables}
+		allocation: tables}
 	if cfg.CountedNames {
 		s.names = map[string]uint64{}
 	}
@@ -138,7 +138,7 @@ func memoryOf(old *Store) *memory {
 	if old == nil {
 		return &memory{}
 	}
-	m := old.whole.(*memory)
+	m := old.allocation.(*memory)
 	m.store = Store{}
 	for _, t := range [...]interface{ renew() }{
 		&m.volumes, &m.claims, &m.classes, &m.attributesClasses, &m.pods, &m.nodes, &m.attachments, &m.csiDrivers, &m.csiNodes, &m.capacities,
@@ -227,7 +227,7 @@ func (s *Store) tableOf(kind api.Kind) (anyTable, error) {
 }
 
 // Create stores a new object of any kind, as Table.Create does. Here and in the other methods for objects of any kind, obj may be
-// unstructured; the result has the Go type that the store has for the kind: one of k8s.io/api if it is simulated, else *plain.Object.
+// unstructured; the result has the Go type that the store has for the kind: one of k8s.io/api if it has a typed table, else *plain.Object.
 func (s *Store) Create(obj api.Object) (api.Object, error) {
 	return s.CreateWith(obj, CreateOptions{})
 }

@@ -121,16 +121,9 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 			return none, err
 		}
 	}
-	// API-003: the admission of updates looks at the main resource only.
 	if sub == api.Main {
-		t.warnOf(obj, old)
-		if err := t.store.checkLimits(t.resource, obj, old); err != nil {
+		if err := t.admitUpdate(obj, old); err != nil {
 			return none, err
-		}
-		if t.admission.update != nil {
-			if err := t.admission.update(t.store, obj, old); err != nil {
-				return none, err
-			}
 		}
 	}
 	if err := t.reviewValid(obj, old, sub); err != nil {
@@ -145,10 +138,29 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		meta.ResourceVersion = oldMeta.ResourceVersion
 		return obj, nil
 	}
-	if obj, err = t.toStorage(obj); err != nil {
+	return t.storeReplacement(c, obj, sub, validated)
+}
+
+// admitUpdate warns about an update of the main resource, and completes or refuses it. API-003: other subresources have no admission.
+func (t *table[T]) admitUpdate(obj, old T) error {
+	t.warnOf(obj, old)
+	if err := t.store.checkLimits(t.resource, obj, old); err != nil {
+		return err
+	}
+	if t.admission.update == nil {
+		return nil
+	}
+	return t.admission.update(t.store, obj, old)
+}
+
+// storeReplacement stores obj in place of the object in c, unless they are equal.
+func (t *table[T]) storeReplacement(c *cell[T], obj T, sub api.Subresource, validated bool) (T, error) {
+	obj, err := t.toStorage(obj)
+	if err != nil {
+		var none T
 		return none, err
 	}
-	meta, oldMeta = metaOf(obj), metaOf(c.obj)
+	meta, oldMeta := metaOf(obj), metaOf(c.obj)
 	if !t.store.dry {
 		meta.SelfLink = "" // API-001: only old clients send one
 	}

@@ -52,7 +52,7 @@ var workloads = []struct {
 func (d *Dump) removeInvalid() {
 	s := store.New(store.Config{})
 	d.leaveOut(func(obj api.Object) bool {
-		if store.Simulated(api.KindOf(obj)) {
+		if store.HasTypedTable(api.KindOf(obj)) {
 			return false
 		}
 		_, err := s.Load(obj)

@@ -136,7 +136,7 @@ func ReadFiles(files ...File) (*Dump, error) {
 	if d.stored {
 		d.addCounterparts()
 	}
-	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.Simulated(api.KindOf(obj)) }) {
+	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.HasTypedTable(api.KindOf(obj)) }) {
 		err := errors.New("no objects of simulated kinds; create it with " + Command)
 		return nil, fmt.Errorf("%sread dump: %w", prefix(files), err)
 	}
@@ -275,7 +275,7 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	name := api.Kind(objkinds.Name(group, kind))
 	gvk := store.GroupVersionKind(name)
 	// Another version of a simulated kind has the same fields, but for new ones.
-	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.Simulated(name) {
+	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.HasTypedTable(name) {
 		r.dump.Ignored[apiVersion+" "+kind]++
 		return nil
 	}
@@ -289,7 +289,7 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	if obj.GetName() == "" {
 		return fmt.Errorf("%s without a name", name)
 	}
-	if store.Simulated(name) {
+	if store.HasTypedTable(name) {
 		if err := fieldpos.CheckValues(obj); err != nil {
 			return fmt.Errorf("%s %s: %w", name, title(data), err)
 		}

@@ -173,7 +173,7 @@ func (s *Script) StoredOnly() []string {
 	for _, f := range s.archive.Files {
 		for _, m := range store.ScanManifests(f.Data) {
 			kind := api.KindOf(m.Object)
-			if m.Err != nil || store.Simulated(kind) {
+			if m.Err != nil || store.HasTypedTable(kind) {
 				continue
 			}
 			if known := s.describe(kind); known != nil && !known.Passive {
