@@ -21,6 +21,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	apiregistrationv1 "github.com/volsim/volsim/internal/apiserver/apiregistration/v1"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -36,8 +37,17 @@ type codec struct {
 	json, yaml map[bool]*json.Serializer
 }
 
+// servedTypes returns the scheme of the kinds that the server serves.
+var servedTypes = sync.OnceValue(func() *runtime.Scheme {
+	s := scheme.New()
+	if err := apiregistrationv1.AddToScheme(s); err != nil {
+		panic(err) // its group has no other types
+	}
+	return s
+})
+
 func newCodec() *codec {
-	c := &codec{scheme.Scheme(), map[bool]*json.Serializer{}, map[bool]*json.Serializer{}}
+	c := &codec{servedTypes(), map[bool]*json.Serializer{}, map[bool]*json.Serializer{}}
 	for _, strict := range []bool{false, true} {
 		c.json[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, json.SerializerOptions{Strict: strict})
 		c.yaml[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, json.SerializerOptions{Yaml: true, Strict: strict})

@@ -8,7 +8,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	apiregistrationv1 "github.com/volsim/volsim/internal/core/apiregistration/v1"
+	apiregistrationv1 "github.com/volsim/volsim/internal/apiserver/apiregistration/v1"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategy"

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	apiregistrationv1 "github.com/volsim/volsim/internal/core/apiregistration/v1"
+	apiregistrationv1 "github.com/volsim/volsim/internal/apiserver/apiregistration/v1"
 )
 
 // object is a JSON object. Its keys are encoded in the order of their names.

@@ -27,26 +27,27 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	apiregistrationv1 "github.com/volsim/volsim/internal/core/apiregistration/v1"
 )
 
-// Scheme returns the scheme with all kinds. Callers must not change it.
-var Scheme = sync.OnceValue(func() *runtime.Scheme {
+// Scheme returns the scheme with all kinds of k8s.io/api. Callers must not change it.
+var Scheme = sync.OnceValue(New)
+
+// New returns a new scheme with these kinds.
+func New() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, storagev1.AddToScheme, admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv2.AddToScheme,
 		batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
 		resourcev1.AddToScheme, schedulingv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
-		autoscalingv1.AddToScheme, apiregistrationv1.AddToScheme,
+		autoscalingv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err) // the groups have disjoint types
 		}
 	}
 	return scheme
-})
+}
 
 // TypeOf returns the Go type of a kind, a struct, or nil for a kind that has none.
 func TypeOf(gvk schema.GroupVersionKind) reflect.Type { return Scheme().AllKnownTypes()[gvk] }
