@@ -222,6 +222,8 @@ var notInlined = []string{
 	"github.com/volsim/volsim/internal/core/grants", "github.com/volsim/volsim/internal/core/jsonscan",
 	"github.com/volsim/volsim/internal/core/scheme", "github.com/volsim/volsim/internal/core/sidecar", "github.com/volsim/volsim/internal/core/claimsync",
 	"github.com/volsim/volsim/internal/core/gates", "github.com/volsim/volsim/internal/core/similar", "github.com/volsim/volsim/internal/core/actors",
+	"github.com/volsim/volsim/scenario", "github.com/volsim/volsim/controller", "github.com/volsim/volsim/trace", "github.com/volsim/volsim/api", "github.com/volsim/volsim/storage",
+	"strings", "bytes", "unicode/...", "context", "errors",
 }
 
 // loaded are the files of the first visit.

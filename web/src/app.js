@@ -46,7 +46,7 @@ spec:
 const futures = {};
 let active = "a", chosen = "", lessons = [], lesson = null, playing = null, busy = Promise.resolve(), asked = 0;
 
-const editor = createEditor($("editor"), edited, (text) => ask("complete", { text }));
+const editor = createEditor($("editor"), edited, (text, rest) => ask("complete", { text, rest }));
 const current = () => futures[active];
 const names = () => Object.keys(futures).sort();
 const end = (f) => f.state.times.length - 1;

@@ -71,7 +71,7 @@ const look = EditorView.theme({
   ".cm-panels": { backgroundColor: "var(--panel)", color: "var(--text)" },
 });
 
-// createEditor returns the editor. change runs after the user typed, complete answers {from, options} for the text before the cursor.
+// createEditor returns the editor. change runs after the user typed, complete answers {from, options} for the text before and after the cursor.
 export function createEditor(parent, change, complete) {
   let running = 0, quiet = false;
   const runningLine = ViewPlugin.fromClass(class {
@@ -85,7 +85,7 @@ export function createEditor(parent, change, complete) {
   const propose = async (context) => {
     const word = context.matchBefore(/[\w.-]+/);
     if (!word && !context.explicit) return null;
-    const answer = await complete(context.state.sliceDoc(0, context.pos));
+    const answer = await complete(context.state.sliceDoc(0, context.pos), context.state.sliceDoc(context.pos));
     if (!answer.options.length) return null;
     return { from: context.pos - answer.from, options: answer.options.map((o) => ({ label: o.label, detail: o.detail?.slice(0, 60), info: o.info })), validFor: /^[\w.:=-]*$/ };
   };

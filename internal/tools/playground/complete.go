@@ -14,8 +14,9 @@ import (
 )
 
 type completeArgs struct {
-	// Text is the text before the cursor.
+	// Text is the text before the cursor, and Rest the text after it.
 	Text string `json:"text"`
+	Rest string `json:"rest"`
 }
 
 // option is one proposal. Detail is shown beside it.
@@ -35,20 +36,23 @@ type completeAnswer struct {
 func (s *Server) complete(a completeArgs) (any, error) {
 	lines := strings.Split(a.Text, "\n")
 	line := lines[len(lines)-1]
-	begins := func(l string) bool { return strings.HasPrefix(l, "-- ") && strings.HasSuffix(l, " --") }
+	begins := func(l string) bool {
+		return len(l) > len("--  --") && strings.HasPrefix(l, "-- ") && strings.HasSuffix(l, " --")
+	}
 	if slices.ContainsFunc(lines[:len(lines)-1], begins) {
 		return inManifest(lines), nil
 	}
-	return inScript(line), nil
-}
-
-// withoutObject are commands that take no object.
-var withoutObject = []string{
-	"advance", "until", "settle", "step", "now", "apply", "create", "replace", "load", "config", "seeds", "backend",
+	var files []string
+	for _, l := range strings.Split(a.Rest, "\n") {
+		if begins(l) {
+			files = append(files, strings.TrimSpace(l[len("-- "):len(l)-len(" --")]))
+		}
+	}
+	return inScript(line, script.Completion{Above: lines[:len(lines)-1], Files: files}), nil
 }
 
 // inScript proposes how a line of commands continues.
-func inScript(line string) completeAnswer {
+func inScript(line string, place script.Completion) completeAnswer {
 	fields := strings.Fields(line)
 	word := ""
 	if len(fields) > 0 && !strings.HasSuffix(line, " ") {
@@ -65,21 +69,9 @@ func inScript(line string) completeAnswer {
 		}
 		return answer
 	}
-	if strings.Contains(word, "/") || strings.Contains(word, "=") || strings.HasPrefix(word, "-") {
-		return answer
-	}
-	if len(fields) > 1 {
-		kind, _, _ := strings.Cut(fields[1], "/")
-		for _, name := range script.FieldNames(kind) {
-			answer.Options = append(answer.Options, option{Label: name + "="})
-		}
-		return answer
-	}
-	if slices.Contains(withoutObject, fields[0]) {
-		return answer
-	}
-	for _, name := range script.KindNames() {
-		answer.Options = append(answer.Options, option{Label: name})
+	place.Words, place.Word = fields, word
+	for _, label := range place.Proposals() {
+		answer.Options = append(answer.Options, option{Label: label})
 	}
 	return answer
 }

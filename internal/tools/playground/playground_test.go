@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/internal/tools/playground"
@@ -171,7 +172,8 @@ func TestProblems(t *testing.T) {
 	problems = ask[[]script.Problem](t, s, "check", map[string]any{"text": manifest})
 	require.Equal(t, 7, problems[0].Line)
 	require.Contains(t, problems[0].Text, "; line 8: spec.storageClas: ")
-	manifest = strings.Replace(claim, "capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]", "capacity: {}\n  nodeAffinity: {}", 1)
+	manifest = strings.Replace(claim, "accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}", "accessModes: [ReadWriteOnce]\n  volumeMode: Block", 1)
+	manifest = strings.Replace(manifest, "capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]", "capacity: {}\n  nodeAffinity: {}", 1)
 	failed := load(t, s, "a", manifest).State.Failures
 	require.Len(t, failed, 1)
 	require.Equal(t, 9, failed[0].Line)
@@ -210,21 +212,73 @@ func TestFork(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	s := playground.New()
-	for text, want := range map[string]string{
-		"adv": "advance", "expect p": "pvc", "expect pvc/data ph": "phase=", "apply -f x\n-- x --\nki": "kind:",
-		"apply -f x\n-- x --\nkind: Per":                                    "PersistentVolumeClaim",
-		"apply -f x\n-- x --\nkind: PersistentVolumeClaim\nspec:\n  access": "accessModes:",
-		"apply -f x\n-- x --\nkind: Pod\nspec:\n  containers:\n  - na":      "name:",
+	const setup = "backend disk.example.com\nnode add n1 zone=a\n"
+	for _, row := range []struct{ text, want, not string }{
+		{"adv", "advance", ""},
+		{"expect p", "pvc", ""},
+		{"expect pvc/data ph", "phase=", "attached="},
+		{"expect pvc data ", "gone", ""},
+		{"expect pvc/data phase=B", "phase=Bound", "phase=Running"},
+		{"some expect pvc/data ", "volume=", ""},
+		{"expect ", "write", ""},
+		{"expect write pv/pv1 ", "rule=", ""},
+		{"expect write actor=", "actor=kube-scheduler", ""},
+		{"expect event ", "po", "gone"},
+		{setup + "expect backend ", "disk.example.com", "pvc"},
+		{setup + "expect backend disk.example.com ", "problems=", ""},
+		{"scale ", "deploy", "pvc"},
+		{"scale deploy/web ", "--replicas=", "pvc"},
+		{"rollout ", "restart", "pvc"},
+		{"rollout restart ", "sts", "pvc"},
+		{"rollout undo ds/web --", "--to-revision=", "--timeout="},
+		{setup + "drain ", "n1", "pvc"},
+		{setup + "drain n1 --", "--force", ""},
+		{setup + "taint node ", "n1", "zone=a"},
+		{"fault ", "api", "pvc"},
+		{"fault api ", "update-status", ""},
+		{"fault api update-status ", "pv", "api"},
+		{"fault api update pv ", "error=", ""},
+		{"fault api update pv error=", "error=Conflict", ""},
+		{"fault api update pv error=Conflict ", "once", ""},
+		{setup + "fault backend ", "disk.example.com", ""},
+		{setup + "fault backend disk.example.com ", "Attach", "attached="},
+		{setup + "fault node ", "n1", "pvc"},
+		{setup + "fault node n1 ", "poweroff", "attached="},
+		{"node ", "add", "pvc"},
+		{setup + "crash ", "external-attacher/disk.example.com", "pvc"},
+		{"config ", "seed=", "pvc"},
+		{"config lag", "lag.", ""},
+		{"backend disk.example.com ", "quota=", "pvc"},
+		{"delete ", "job", ""},
+		{"delete pvc ", "-f", "capacity="},
+		{"delete pvc/data --", "", "capacity="},
+		{"get ", "all", ""},
+		{"set IMAGE pvc/data ", "volume", ""},
+		{"exit ", "pod/", "pvc"},
+		{"exit pod/web ", "Failed", ""},
+		{"wait pod/web -", "--for=", ""},
+		{"apply ", "-f", "pvc"},
+		{"apply -f ", "later.yaml", "pvc"},
+		{"settle ", "", "pvc"},
+		{"apply -f x\n-- x --\nki", "kind:", ""},
+		{"apply -f x\n-- x --\nkind: Per", "PersistentVolumeClaim", ""},
+		{"apply -f x\n-- x --\nkind: PersistentVolumeClaim\nspec:\n  access", "accessModes:", ""},
+		{"apply -f x\n-- x --\nkind: Pod\nspec:\n  containers:\n  - na", "name:", ""},
 	} {
 		answer := ask[struct {
 			From    int
 			Options []struct{ Label string }
-		}](t, s, "complete", map[string]any{"text": text})
+		}](t, s, "complete", map[string]any{"text": row.text, "rest": "\nsettle\n-- later.yaml --\nkind: Pod\n"})
 		var labels []string
 		for _, o := range answer.Options {
 			labels = append(labels, o.Label)
 		}
-		require.Contains(t, labels, want, text)
+		if row.want != "" {
+			assert.Contains(t, labels, row.want, row.text)
+		}
+		if row.not != "" {
+			assert.NotContains(t, labels, row.not, row.text)
+		}
 	}
 }
 

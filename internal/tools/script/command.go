@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/similar"
 )
 
@@ -19,6 +20,7 @@ type command struct {
 	setup      bool // must come before the first other command
 	infallible bool // cannot fail once parsed, so that ! and ? make no sense
 	read       func(s *Script, args []string) (step, error)
+	takes      func(*objkinds.Kind) bool // the kinds that KIND of usage stands for; nil for all
 }
 
 // group is a section of the reference.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/objkinds"
 )
 
 func metadataCommands() []*command {
@@ -34,6 +35,7 @@ func metadataCommands() []*command {
 			help:     "Sets the number of replicas of a workload. With `--current-replicas` it fails if the workload has another number now.",
 			examples: []string{"scale statefulset/db --replicas=1"},
 			read:     readScale,
+			takes:    func(k *objkinds.Kind) bool { return k.Scale && !k.Custom },
 		},
 		{
 			name: "rollout", group: writing,
@@ -43,6 +45,7 @@ func metadataCommands() []*command {
 				"rollout is complete. `history` lists the revisions, and prints the template of the one that `--revision` names. `pause` and `resume` are for Deployments.",
 			examples: []string{"rollout restart statefulset/db", "rollout status deployment/web --timeout=2m"},
 			read:     readRollout,
+			takes:    func(k *objkinds.Kind) bool { return k.Group == "apps" && slices.Contains(rolledOut, k.Kind) },
 		},
 		{
 			name: "taint", group: writing, usage: []string{"node NAME... | --all | -l SELECTOR KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},

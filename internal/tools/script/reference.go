@@ -3,7 +3,6 @@ package script
 import (
 	_ "embed" // for the introduction
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -65,24 +64,4 @@ func Usages() []CommandUsage {
 		all = append(all, CommandUsage{Name: c.name, Usage: strings.Join(c.usage, ", or "), Help: c.help, Setup: c.setup})
 	}
 	return all
-}
-
-// KindNames lists the short names of the kinds that conditions and commands name, in order.
-func KindNames() []string {
-	var all []string
-	for _, names := range kindNames {
-		all = append(all, names[min(2, len(names)-1)])
-	}
-	slices.Sort(all)
-	return all
-}
-
-// FieldNames lists the fields that conditions on a kind can name; nil for an unknown kind.
-func FieldNames(kind string) []string {
-	for known, names := range kindNames {
-		if slices.Contains(names, kind) {
-			return fieldNames(known)
-		}
-	}
-	return nil
 }

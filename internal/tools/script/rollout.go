@@ -41,6 +41,9 @@ var rollouts = map[string]struct {
 	"status":  {options: []option{timeoutOption, {long: "watch", short: "w"}}, run: (*runner).followRollout},
 }
 
+// rolledOut are the kinds of workloads that have rollouts.
+var rolledOut = []string{"DaemonSet", "Deployment", "StatefulSet"}
+
 // readRollout reads the command rollout.
 func readRollout(s *Script, args []string) (step, error) {
 	names := strings.Join(slices.Sorted(maps.Keys(rollouts)), ", ")
@@ -74,7 +77,7 @@ func readRollout(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds := []string{"DaemonSet", "Deployment", "StatefulSet"}
+	kinds := rolledOut
 	if args[0] == "pause" || args[0] == "resume" {
 		kinds = []string{"Deployment"}
 	}
