@@ -176,7 +176,7 @@ func (f *serveFlags) explained(err error) error {
 	if at := new(script.Error); errors.As(err, &at) {
 		err = at.Err
 	}
-	if unknown, ok := strings.CutPrefix(err.Error(), "Without names "); ok {
+	if unknown, ok := strings.CutPrefix(err.Error(), "without names "); ok {
 		return usageError{errors.New("invalid --without: " + unknown)}
 	}
 	return err
