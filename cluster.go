@@ -148,8 +148,12 @@ func (c *Cluster) Now() time.Time { return c.engine.Now() }
 func (c *Cluster) Step() bool { return c.engine.Step() }
 
 // Advance runs everything that is due within d, including its end, and advances the time by d. A negative d is an error. So are events at one
-// time that never end, such as two controllers that undo each other's writes: the time stays there, and the error lists the pending work.
+// time that never end, such as two controllers that undo each other's writes: the time stays there, and the error lists the pending work. Advance, Settle, Until
+// and Step are for code outside the cluster, and not for controllers, backends and watches, which run within an event.
 func (c *Cluster) Advance(d time.Duration) error {
+	if err := c.open("advance"); err != nil {
+		return err
+	}
 	if d < 0 {
 		return fmt.Errorf("advance %v: time does not run backwards; give zero or more", d)
 	}
@@ -163,6 +167,9 @@ func (c *Cluster) Advance(d time.Duration) error {
 // PersistentVolume controller has seen them all, as in a real cluster, so settle after the volumes and again after the claim.
 // It returns an error that lists the pending work after Config.SettleLimit of virtual time, or if events at one time never end.
 func (c *Cluster) Settle() error {
+	if err := c.open("settle"); err != nil {
+		return err
+	}
 	if err := c.engine.Settle(c.cfg.SettleLimit); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
@@ -172,6 +179,9 @@ func (c *Cluster) Settle() error {
 // Until runs event by event until cond is true. It evaluates cond now, and then after each event. It returns an error after limit of virtual
 // time, or if no event is left. cond must not write.
 func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
+	if err := c.open("until"); err != nil {
+		return err
+	}
 	if cond == nil {
 		return fmt.Errorf("until: the condition is nil")
 	}
@@ -194,8 +204,21 @@ func (c *Cluster) Events() []*corev1.Event {
 	return tableOf(c.engine.Store().Events).List()
 }
 
-// Close ends the cluster. It is optional; the memory of a cluster with calls in progress is only freed after Close.
-func (c *Cluster) Close() { c.engine.Close() }
+// Close ends the cluster. It is optional; the memory of a cluster with calls in progress is only freed after Close. Afterwards reads return the last state, and
+// writes and calls that let time pass are errors. A second Close does nothing.
+func (c *Cluster) Close() {
+	if !c.engine.Closed() {
+		c.engine.Close()
+	}
+}
+
+// open returns an error for a call after Close.
+func (c *Cluster) open(verb string) error {
+	if c.engine.Closed() {
+		return fmt.Errorf("%s: the cluster is closed", verb)
+	}
+	return nil
+}
 
 // Controllers returns the names of the controllers and kubelets, as they appear as actors in the trace.
 func (c *Cluster) Controllers() []string {
@@ -209,6 +232,9 @@ func (c *Cluster) Controllers() []string {
 // Crash stops a controller at once, even between two API calls, and reports an error if none has that name. Its memory is lost; what it
 // wrote stays.
 func (c *Cluster) Crash(controller string) error {
+	if err := c.open("crash"); err != nil {
+		return err
+	}
 	a, ok := c.engine.Actor(controller)
 	switch {
 	case ok:
@@ -223,6 +249,9 @@ func (c *Cluster) Crash(controller string) error {
 
 // Restart starts a controller that crashed, and does nothing if it runs. It knows only what the API server stores.
 func (c *Cluster) Restart(controller string) error {
+	if err := c.open("restart"); err != nil {
+		return err
+	}
 	a, ok := c.engine.Actor(controller)
 	switch {
 	case ok:
@@ -238,6 +267,9 @@ func (c *Cluster) Restart(controller string) error {
 // AddController adds a controller of your own and starts it. Seeds, virtual time, faults and crashes apply to it as to the others. Its
 // lag is a field of Controller; Config.Lag and Config.Without name the controllers of Kubernetes only.
 func (c *Cluster) AddController(ctl controller.Controller) error {
+	if err := c.open("add controller"); err != nil {
+		return err
+	}
 	if err := c.checkName(ctl.Name); err != nil {
 		return fmt.Errorf("add controller %q: %w", ctl.Name, err)
 	}
@@ -253,6 +285,9 @@ func (c *Cluster) AddController(ctl controller.Controller) error {
 // AddNode adds a node of that name and starts its kubelet, which creates the Node object unless it exists. By default every Node object
 // has a node already; see Config.ManualNodes. It is an error if the node exists, or if the cluster runs no kubelets.
 func (c *Cluster) AddNode(name string) (*mount.Node, error) {
+	if err := c.open("add node"); err != nil {
+		return nil, err
+	}
 	if c.nodes == nil {
 		return nil, fmt.Errorf("add node %q: the cluster runs no kubelets; remove %q from Config.Without", name, Kubelets)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/controller"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
@@ -138,6 +139,28 @@ metadata: {name: n2}
 	require.NoError(t, err)
 	err = c.Apply([]byte(strings.Replace(manifest, "metadata: {", "metadata: {resourceVersion: '1', ", 1)))
 	require.True(t, apierrors.IsConflict(err), "API-011: %v", err)
+}
+
+// TestClosed: after Close the state can be read, and everything else is an error.
+func TestClosed(t *testing.T) {
+	c, err := volsim.New(volsim.Config{})
+	require.NoError(t, err)
+	require.NoError(t, c.Create(fake.Claim("data", "1Gi")))
+	require.NoError(t, c.Settle())
+	c.Close()
+	c.Close()
+	_, noNode := c.AddNode("n1")
+	for want, err := range map[string]error{
+		"create": c.Create(fake.Claim("more", "1Gi")), "update": c.Update(fake.Claim("data", "2Gi")), "patch": c.Patch(fake.Claim("data", "1Gi"), "{}"),
+		"delete": c.Delete(fake.Claim("data", "1Gi")), "advance": c.Advance(time.Hour), "settle": c.Settle(), "until": c.Until(func() bool { return true }, time.Hour),
+		"crash": c.Crash(actors.PersistentVolume), "restart": c.Restart(actors.PersistentVolume), "add node": noNode,
+		"add controller": c.AddController(controller.Controller{Name: "x", Start: func(*controller.Setup) {}}),
+	} {
+		require.EqualError(t, err, want+": the cluster is closed")
+	}
+	claim, err := c.Claims.Get("data")
+	require.NoError(t, err)
+	require.Equal(t, corev1.ClaimPending, claim.Status.Phase)
 }
 
 // TestBadConfig: an error names the field and says what to do.

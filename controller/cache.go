@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/volsim/volsim/api"
@@ -19,8 +20,12 @@ type view[T api.Object] interface {
 }
 
 // Watch starts a cache and calls changed with each change that it receives, beginning with an Added for each object that exists. changed
-// only queues keys. T is a pointer to one of the types of k8s.io/api, such as *corev1.Pod; Watch panics for other types.
+// only queues keys. T is a pointer to one of the types of k8s.io/api, such as *corev1.Pod; Watch panics for other types, and if
+// changed is nil.
 func Watch[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
+	if changed == nil {
+		panic(fmt.Sprintf("controller %q: Watch of %T: the function is nil", s.actor.Name(), none[T]()))
+	}
 	table, ok := tableOf[T](s.actor.Engine().Store())
 	if !ok {
 		return watchOther(s, changed)

@@ -46,6 +46,11 @@ func run(e *engine.Engine, c Controller) error {
 	if _, ok := e.Actor(c.Name); ok {
 		return fmt.Errorf("add controller %q: there is a controller with that name; choose another", c.Name)
 	}
+	if c.populates != "" {
+		if _, err := e.Store().Other(c.populates); err != nil {
+			return fmt.Errorf("add controller %q: Populator.Kind: %w", c.Name, err)
+		}
+	}
 	e.SetLag(c.Name, c.Lag)
 	_, err := e.NewActor(c.Name, func(a *engine.Actor) {
 		c.Start(&Setup{actor: a, recorder: a.NewRecorder(c.Name)})
@@ -63,10 +68,13 @@ type Setup struct {
 }
 
 // Every runs fn after each period; the period begins anew when fn returns. It is background work, for which Settle does not wait.
-// It panics unless the period is positive.
+// It panics unless the period is positive, and if fn is nil.
 func (s *Setup) Every(period time.Duration, fn func(*Process)) {
 	if period <= 0 {
-		panic(fmt.Sprintf("controller: Every(%v): the period must be positive", period))
+		panic(fmt.Sprintf("controller %q: Every(%v): the period must be positive", s.actor.Name(), period))
+	}
+	if fn == nil {
+		panic(fmt.Sprintf("controller %q: Every(%v): the function is nil", s.actor.Name(), period))
 	}
 	s.actor.Background(period, "periodic work", func(p *engine.Process) {
 		fn(s.process(p))
@@ -75,8 +83,11 @@ func (s *Setup) Every(period time.Duration, fn func(*Process)) {
 }
 
 // NewQueue returns a work queue with one worker. sync works on one key at a time. When it fails, the key is queued again after
-// a delay of 5 ms that doubles with each failure, up to 1000 s.
+// a delay of 5 ms that doubles with each failure, up to 1000 s. It panics if sync is nil.
 func (s *Setup) NewQueue(name string, sync func(p *Process, key string) error) *Queue {
+	if sync == nil {
+		panic(fmt.Sprintf("controller %q: NewQueue(%q): the function is nil", s.actor.Name(), name))
+	}
 	return &Queue{s.actor.NewQueue(engine.QueueConfig{
 		Name: name, Sync: func(p *engine.Process, key string) error { return sync(s.process(p), key) },
 	})}

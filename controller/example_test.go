@@ -120,6 +120,51 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// TestCalls: what a controller passes is checked.
+func TestCalls(t *testing.T) {
+	c := volsimtest.New(t)
+	var got []string
+	c.AddController(controller.Controller{Name: "caller", Start: func(s *controller.Setup) {
+		s.NewQueue("once", func(p *controller.Process, _ string) error {
+			note := func(_ any, err error) { got = append(got, err.Error()) }
+			note(controller.Create[*corev1.Pod](p, nil))
+			note(controller.Update(p, &corev1.Pod{}))
+			note(controller.UpdateStatus[*corev1.Pod](p, nil))
+			note(controller.Get[*corev1.PersistentVolumeClaim](p, "data"))
+			note(controller.Patch[*appsv1.StatefulSet](p, "db", "{}"))
+			note(nil, controller.Delete[*corev1.Pod](p, "db-0"))
+			return nil
+		}).Add("now")
+	}})
+	c.Settle()
+	require.Equal(t, []string{
+		"create: the object is nil; pass a pointer to a k8s.io/api type",
+		"update Pod: metadata.name is empty; name the object",
+		"update: the object is nil; pass a pointer to a k8s.io/api type",
+		`get PersistentVolumeClaim "data": the key has no namespace; want namespace/name`,
+		`patch StatefulSet.apps "db": the key has no namespace; want namespace/name`,
+		`delete Pod "db-0": the key has no namespace; want namespace/name`,
+	}, got)
+	for want, start := range map[string]func(*controller.Setup){
+		`controller "x": NewQueue("q"): the function is nil`:     func(s *controller.Setup) { s.NewQueue("q", nil) },
+		`controller "x": Every(1s): the function is nil`:         func(s *controller.Setup) { s.Every(time.Second, nil) },
+		`controller "x": Watch of *v1.Pod: the function is nil`:  func(s *controller.Setup) { controller.Watch[*corev1.Pod](s, nil) },
+		`controller "x": Every(0s): the period must be positive`: func(s *controller.Setup) { s.Every(0, nil) },
+	} {
+		c := volsimtest.New(t)
+		require.PanicsWithValue(t, want, func() { c.AddController(controller.Controller{Name: "x", Start: start}) })
+	}
+}
+
+// TestPopulatorKind: a populator needs a kind that exists, and that has no controllers of its own.
+func TestPopulatorKind(t *testing.T) {
+	c := volsimtest.New(t)
+	for kind, want := range map[api.Kind]string{"Missing.example.com": "no matches for kind", api.Pod: "Pod has a typed table"} {
+		populator := controller.Populator{Kind: kind, Prefix: "example.com"}.Controller()
+		require.ErrorContains(t, c.Cluster.AddController(populator), `add controller "example.com-populator": Populator.Kind: `+want)
+	}
+}
+
 // TestReplacement: an added controller can have the name of one of Kubernetes that does not run, also of one that starts with its first object.
 func TestReplacement(t *testing.T) {
 	c := volsimtest.New(t, volsim.Config{Without: []string{"statefulset-controller", volsim.Kubelets}})

@@ -265,6 +265,9 @@ func (e *Engine) Close() {
 	}
 }
 
+// Closed reports whether Close was called.
+func (e *Engine) Closed() bool { return e.closing }
+
 // task is anything that can be scheduled.
 type task interface{ run() }
 
