@@ -203,8 +203,8 @@ func (c *Cluster) load(obj api.Object) error {
 	return describe("load", obj, err)
 }
 
-// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist. A malformed manifest changes nothing. If the
-// server rejects an object, those before it stay, as with kubectl. Objects of kinds that are not simulated are stored; see StoredOnly.
+// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist, with all their fields: a claim without the volumeName that it got since is
+// an error. (The command `apply` of scripts merges, as kubectl does.) A malformed manifest changes nothing. If the server rejects an object, those before it stay. Objects of kinds that are not simulated are stored; see StoredOnly.
 func (c *Cluster) Apply(manifest []byte) error {
 	objs, err := store.ReadManifests(manifest)
 	if err != nil {

@@ -14,7 +14,7 @@ const shutdownMessage = "Pod was terminated in response to imminent node shutdow
 
 // ShutDown shuts the node down gracefully: it ends the pods group by group, those of the lowest priority first, and then powers the node
 // off (MNT-488). graceByPriority maps the lowest priority of each group to the time that its pods have to stop and to unmount their
-// volumes. Pods of a lower priority belong to the first group. Without groups, the node is powered off at once. If the kubelet does not
+// volumes. Pods of a lower priority belong to the first group. Without groups, the node is powered off in the next event. If the kubelet does not
 // run, nothing happens.
 func (n *Node) ShutDown(graceByPriority map[int32]time.Duration) {
 	k := n.kubelet

@@ -55,8 +55,11 @@ type Result struct {
 // Summary returns one line: success or failure, the seeds and the virtual time, as the command volsim run prints it.
 func (r *Result) Summary() string { return r.summary }
 
-// Run runs a script. The Result is never nil; if the script failed, the error joins Result.Failures.
+// Run runs a script. The Result is never nil; if the script failed, the error joins Result.Failures. A script comes from Parse.
 func Run(s *Script, opts Options) (*Result, error) {
+	if s == nil || s.script == nil {
+		return &Result{}, errors.New("run: the script is empty; Parse returns one")
+	}
 	r, err := script.Run(s.script, script.Options{Seed: opts.Seed, Continue: opts.Continue, Out: opts.Out})
 	result := &Result{Cluster: r.Cluster, Seed: r.Seed, Start: r.Start, Seeds: r.Seeds, Succeeded: r.Succeeded, summary: r.Summary()}
 	for _, f := range r.Failures {

@@ -34,7 +34,7 @@ type CreateRequest struct {
 
 // Volume describes a new volume.
 type Volume struct {
-	ID       string                        // the handle; for in-tree plugins the requested name
+	ID       string                        // required: the handle; for in-tree plugins the requested name
 	Size     int64                         // bytes; 0 means as requested (XPROV-030)
 	Context  map[string]string             // volumeAttributes of the PersistentVolume
 	Topology []Segment                     // segments that reach the volume; ignored without Capabilities.TopologyKeys
