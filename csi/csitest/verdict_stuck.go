@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -85,18 +86,18 @@ func (e *examiner) elsewhere(volume, node string) bool {
 // parametersFor says how to set the parameters of a request, if it has none and the driver may need some, or which it has; "" for others.
 func parametersFor(c *csi.Call) string {
 	const hint = "; if the driver needs parameters of the %s, set them with Config.%s (--%s NAME=VALUE)"
-	const given = "; if the driver does not know its parameters %v, correct Config.%s (--%s NAME=VALUE)"
+	const given = "; if the driver does not know the parameters %s, correct Config.%s (--%s NAME=VALUE)"
 	switch r := c.Request.(type) {
 	case *spec.CreateVolumeRequest:
 		if len(r.GetParameters()) == 0 {
 			return fmt.Sprintf(hint, "StorageClass", "Parameters", "parameter")
 		}
-		return fmt.Sprintf(given, r.GetParameters(), "Parameters", "parameter")
+		return fmt.Sprintf(given, listed(r.GetParameters()), "Parameters", "parameter")
 	case *spec.CreateSnapshotRequest:
 		if len(r.GetParameters()) == 0 {
 			return fmt.Sprintf(hint, "VolumeSnapshotClass", "SnapshotParameters", "snapshot-parameter")
 		}
-		return fmt.Sprintf(given, r.GetParameters(), "SnapshotParameters", "snapshot-parameter")
+		return fmt.Sprintf(given, listed(r.GetParameters()), "SnapshotParameters", "snapshot-parameter")
 	}
 	return ""
 }
@@ -221,4 +222,13 @@ func (e *examiner) volumesOf(id string) string {
 		return fmt.Sprintf("%d, and there is no limit", n)
 	}
 	return fmt.Sprintf("%d of %d", n, e.caps.Limit)
+}
+
+// listed lists parameters in the order of their names, as NAME=VALUE.
+func listed(parameters map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		list = append(list, name+"="+parameters[name])
+	}
+	return strings.Join(list, ", ")
 }
