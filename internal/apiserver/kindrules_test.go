@@ -186,6 +186,8 @@ func TestKindRules(t *testing.T) {
 		{"API-545", "/api/v1/namespaces/default/events", `{"involvedObject":{"kind":"Pod","namespace":"other","name":"p"}}`,
 			`422 Event "" is invalid: involvedObject.namespace: Invalid value: "other": does not match event.namespace`},
 		{"API-545", "/api/v1/namespaces/default/events", `{"involvedObject":{"kind":"Pod","namespace":"default","name":"p"}}`, `422 metadata.name: Required value: name or generateName is required`},
+		{"API-545", eventPath, strings.Replace(newEvent, `"name":"e"`, `"name":"e","finalizers":[""]`, 1) + `,"action":"Bind"}`,
+			`422 [metadata.finalizers: Invalid value: "": name part must be non-empty`},
 		{"API-545", eventPath, newEvent + `,"action":"Bind"}`, `201 "regarding":{"kind":"Pod","namespace":"other","name":"p"}`},
 		{"API-545", eventPath, newEvent + `,"action":"Bind","series":{"count":1,"lastObservedTime":null}}`,
 			`422 [series.count: Invalid value: "": should be at least 2, series.lastObservedTime: Required value]`},

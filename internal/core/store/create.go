@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/strategy"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -200,8 +202,8 @@ func (t *table[T]) validateNew(obj T) field.ErrorList {
 		return errs
 	}
 	own := t.strategy.ValidateCreate(obj)
-	// API-545: the metadata of an Event are validated only if the rest is valid.
-	if t.resource.kind == api.Event && len(own) > 0 {
+	// API-545: the metadata of an Event of the core group are validated only if the rest is valid.
+	if event, ok := any(obj).(*corev1.Event); ok && len(own) > 0 && !strategy.OfEventsGroup(event) {
 		return own
 	}
 	return append(errs, own...)

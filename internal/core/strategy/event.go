@@ -36,7 +36,7 @@ var Event = Of[*coreEvent]{
 // validateEvent validates an Event (API-545). One whose apiVersion is that of the group events.k8s.io is validated as a new Event of that group.
 func validateEvent(event *coreEvent) field.ErrorList {
 	errs := validateAnyEvent(event)
-	if !ofEventsGroup(event) {
+	if !OfEventsGroup(event) {
 		return errs
 	}
 	errs = append(errs, ValidateGenerateName(&event.ObjectMeta)...)
@@ -72,7 +72,8 @@ func unqualifiedFinalizers(event *coreEvent) field.ErrorList {
 	return errs
 }
 
-func ofEventsGroup(event *coreEvent) bool {
+// OfEventsGroup reports whether an Event was sent in the group events.k8s.io.
+func OfEventsGroup(event *coreEvent) bool {
 	return event.APIVersion == eventsv1.SchemeGroupVersion.String()
 }
 
@@ -93,7 +94,7 @@ func validateAnyEvent(event *coreEvent) field.ErrorList {
 		errs = append(errs, elsewhere)
 	}
 	controller := field.NewPath("reportingComponent")
-	if ofEventsGroup(event) {
+	if OfEventsGroup(event) {
 		controller = field.NewPath("reportingController")
 	}
 	if event.ReportingController == "" {
@@ -136,7 +137,7 @@ func validateSeries(event *coreEvent) field.ErrorList {
 // validateEventUpdate validates an update of an Event (API-545).
 func validateEventUpdate(event, old *coreEvent) field.ErrorList {
 	errs := validateAnyEvent(event)
-	if !ofEventsGroup(event) {
+	if !OfEventsGroup(event) {
 		return errs
 	}
 	errs = append(errs, unqualifiedFinalizers(event)...)
