@@ -51,7 +51,7 @@ func (e *examiner) listVolumes(in *inventory) {
 			e.flaw(inventories, nil, id, "ListVolumes has volume %s, which no reply to CreateVolume named", id)
 			f := &e.flaws[len(e.flaws)-1]
 			f.method, f.section, f.required = "CreateVolume", "CreateVolume", "the operation MUST be idempotent: a repeated request has the volume that an "+
-				"earlier one created, also if that timed out; nobody deletes a volume that no reply named"
+				"earlier one created, also if that timed out; a volume that no reply named is never deleted"
 			if e.refuses() {
 				f.section, f.required = "CreateVolume Errors", "a request that cannot be fulfilled creates nothing: the caller gets no volume_id, so nobody deletes "+
 					"what it leaves"

@@ -4,7 +4,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// leaves counts the volumes that a run may have left attached. Without Config.Reset nobody detaches them, and they count for the limit of their node.
+// leaves counts the volumes that a run may have left attached. Without Config.Reset they stay attached, and count for the limit of their node.
 func (c *Config) leaves(rec *recording) {
 	type use struct{ volume, node string }
 	attached := map[use]bool{}

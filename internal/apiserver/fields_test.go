@@ -123,7 +123,7 @@ func causes(status *metav1.Status) []metav1.StatusCause {
 	return status.Details.Causes
 }
 
-// TestScaledUnowned: who scales an object whose replicas nobody owns does not own them, so a later apply has no conflict (API-572).
+// TestScaledUnowned: a manager that scales an object whose replicas have no owner becomes no owner, so a later apply has no conflict (API-572).
 func TestScaledUnowned(t *testing.T) {
 	f := newFixtureWith(t, apiserver.Config{})
 	const spec = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + containers + `}`

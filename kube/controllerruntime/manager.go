@@ -37,7 +37,7 @@ type lifeCluster struct {
 
 func (c lifeCluster) GetCache() cache.Cache { return lifeCache{c.Cluster.GetCache(), c.life} }
 
-// lifeCache is a cache of a life, for whose objects nobody waits after the end.
+// lifeCache is a cache of a life. After the end of the life, waiting for its objects returns at once.
 type lifeCache struct {
 	cache.Cache
 	life *life

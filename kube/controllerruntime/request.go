@@ -96,7 +96,7 @@ func closeBody(resp *http.Response) {
 }
 
 // watchBody is the body of the answer to a watch. It ends with the request or the life, as if the server had ended the watch: client-go sends
-// other errors as events, and blocks for ever if nobody takes them.
+// other errors as events, and waits for ever if no goroutine receives them.
 type watchBody struct {
 	io.ReadCloser
 	life context.Context

@@ -152,7 +152,7 @@ func (f form) next(args []string) []token {
 	return all
 }
 
-// expand lists the words that an argument of a form stands for. object is what its fields are of.
+// expand lists the words that can stand for an argument, such as KIND, in the usage of a command. object is the kind whose fields an argument with fields has.
 func (p Completion) expand(c *command, f form, text, object string) []string {
 	first := f.arguments[0].text
 	switch {
