@@ -10,10 +10,10 @@ import (
 )
 
 // newAutoscalers returns the resource of HorizontalPodAutoscalers in v1, of which r is the kind.
-func newAutoscalers(r *resource, c *codec) *resource {
+func newAutoscalers(r *resource) *resource {
 	old := *r
 	old.Version = "v1"
-	old.sample = c.newTyped(old.gvk())
+	old.sample = newTyped(old.gvk())
 	old.stored = func(obj api.Object) (api.Object, error) {
 		data, err := plain.Take(kinds.NewerAutoscaler(obj.(*autoscalingv1.HorizontalPodAutoscaler)))
 		if err != nil {

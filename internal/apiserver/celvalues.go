@@ -87,7 +87,7 @@ func (q *reviews) withNamespace(values map[string]any, a *attributes) (map[strin
 		}
 		return values, nil
 	}
-	shown, err := decodedFields(q.server.encode(q.server.byKind[store.NamespaceKind], namespace))
+	shown, err := decodedFields(q.server.encode(q.server.resources.byKind[store.NamespaceKind], namespace))
 	if err != nil {
 		return nil, err
 	}

@@ -2,22 +2,16 @@ package apiserver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -26,20 +20,8 @@ import (
 // converted, and what the request writes is converted before it is stored. Webhooks are asked without the server's lock: a request is tried without
 // effect until all objects that it needs have been converted, as it is for admission webhooks.
 
-// conversion describes the conversion webhook of a definition.
-type conversion struct {
-	definition     string // name
-	kind           schema.GroupKind
-	storage        string // version
-	client         admissionregistrationv1.WebhookClientConfig
-	reviewVersions []string
-	schemas        map[string]definition.Schema // by version
-	identity       string                       // of all of the above
-}
-
 // conversions are the answers of conversion webhooks. The server's lock guards them.
 type conversions struct {
-	kinds   map[api.Kind]*conversion
 	known   map[string]*converted // by the key of what was converted
 	pending []*unconverted        // objects that the request under way needs, and that are not converted yet
 	used    []string              // keys of those that it has used
@@ -74,30 +56,13 @@ type unconverted struct {
 // maxConverted is how many converted objects are kept. When there are more, all are dropped before the next request.
 const maxConverted = 20_000
 
-// conversionOf returns how the objects of a resource are converted, nil if their versions differ in the name only. The caller has the lock.
-func (s *Server) conversionOf(r *resource) *conversion {
-	if !r.custom {
-		return nil
-	}
-	v := s.customVersion(r)
-	if v == nil || v.conversion == nil {
-		delete(s.conversions.kinds, r.kind)
-		return nil
-	}
-	if s.conversions.kinds == nil {
-		s.conversions.kinds, s.conversions.known = map[api.Kind]*conversion{}, map[string]*converted{}
-	}
-	s.conversions.kinds[r.kind] = v.conversion
-	return v.conversion
-}
-
 // inVersion returns an object in the version of a resource. Without conversion it is the object.
 func (s *Server) inVersion(r *resource, obj api.Object) (api.Object, error) {
 	data, ok := obj.(*plain.Object)
 	if !ok || !r.custom || data.APIVersion == r.GroupVersion().String() {
 		return obj, nil
 	}
-	c := s.conversionOf(r)
+	c := s.resources.conversionOf(r)
 	if c == nil {
 		return obj, nil
 	}
@@ -114,7 +79,7 @@ func (s *Server) asRead(r *resource, obj api.Object) (api.Object, error) {
 
 // readAll is asRead for the objects of a list. All that are not converted yet are asked for together.
 func (s *Server) readAll(r *resource, objs []api.Object) ([]api.Object, error) {
-	if s.customVersion(r) == nil {
+	if s.resources.definition(r) == nil {
 		return objs, nil
 	}
 	out := make([]api.Object, len(objs))
@@ -140,7 +105,7 @@ func (s *Server) live(r *request) (api.Object, error) {
 // storable returns a decoded object in the Go type of the store. It stays in the version of the resource until it is stored.
 func (s *Server) storable(r *resource, obj api.Object) (api.Object, error) {
 	stored, err := r.storable(obj)
-	if data, ok := stored.(*plain.Object); ok && err == nil && s.conversionOf(r) != nil {
+	if data, ok := stored.(*plain.Object); ok && err == nil && s.resources.conversionOf(r) != nil {
 		data.TypeMeta = metav1.TypeMeta{Kind: r.kindName, APIVersion: r.GroupVersion().String()}
 	}
 	return stored, err
@@ -149,7 +114,7 @@ func (s *Server) storable(r *resource, obj api.Object) (api.Object, error) {
 // InVersionOf implements store.Converter.
 func (s *Server) InVersionOf(obj, like api.Object) (api.Object, error) {
 	kind := api.KindOf(obj)
-	r := s.resourceOf(kind)
+	r := s.resources.ofKind(kind)
 	if s.fields != nil && s.fields.request != nil && s.fields.request.resource.kind == kind {
 		r = s.fields.request.resource
 	}
@@ -157,7 +122,7 @@ func (s *Server) InVersionOf(obj, like api.Object) (api.Object, error) {
 		return obj, nil
 	}
 	version := like.GetObjectKind().GroupVersionKind().Version
-	if c := s.conversionOf(r); c != nil && version != r.Version {
+	if c := s.resources.conversionOf(r); c != nil && version != r.Version {
 		data, ok := obj.(*plain.Object)
 		if !ok || data.GroupVersionKind().Version == version {
 			return obj, nil
@@ -177,11 +142,11 @@ func (s *Server) ToStorage(obj api.Object) (api.Object, error) {
 	if known := s.store.Describe(kind); known == nil || !known.Converted {
 		return obj, nil
 	}
-	r := s.resourceOf(kind)
+	r := s.resources.ofKind(kind)
 	if r == nil {
 		return obj, nil
 	}
-	c := s.conversionOf(r)
+	c := s.resources.conversionOf(r)
 	if c == nil || data.GroupVersionKind().Version == c.storage {
 		return obj, nil
 	}
@@ -237,55 +202,9 @@ func (s *Server) convertNow(asked *unconverted) *converted {
 
 // receiveConversions keeps answers of webhooks.
 func (s *Server) receiveConversions(answers map[string]*converted) {
-	if s.conversions.known == nil {
-		s.conversions.kinds, s.conversions.known = map[api.Kind]*conversion{}, map[string]*converted{}
-	}
 	for key, answer := range answers {
 		s.conversions.keep(key, answer)
 	}
-}
-
-// completed returns an object that may be stored as it is read before it is converted (API-484).
-func (c *conversion) completed(obj *plain.Object) *plain.Object {
-	version := obj.GroupVersionKind().Version
-	if version != c.storage || c.schemas[version] == nil {
-		return obj
-	}
-	out := obj.Copy()
-	content := runtime.DeepCopyJSON(out.Content())
-	if content == nil {
-		content = map[string]any{}
-	}
-	c.schemas[version].Prune(content, "", true)
-	c.schemas[version].Complete(content)
-	out.SetContent(content)
-	return out
-}
-
-func (c *conversion) groupVersion(version string) string {
-	return schema.GroupVersion{Group: c.kind.Group, Version: version}.String()
-}
-
-// key identifies what a webhook is asked: the object with what a webhook may change (API-483), and the version. The rest of the metadata stays as it
-// is.
-func (c *conversion) key(obj *plain.Object, version string) (string, error) {
-	return digest(c.identity, obj.APIVersion, version, obj.Namespace, obj.Name, obj.Labels, obj.Annotations, obj.Content())
-}
-
-// complete sets the identity.
-func (c *conversion) complete() (err error) {
-	c.identity, err = digest(c.definition, c.kind, c.storage, c.client, c.reviewVersions, c.schemas)
-	return err
-}
-
-// digest returns a text that differs for different values.
-func digest(values ...any) (string, error) {
-	data, err := json.Marshal(values)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return base64.RawURLEncoding.EncodeToString(sum[:18]), nil
 }
 
 // begin begins a pass.
@@ -315,6 +234,9 @@ func (c *conversions) forget() {
 
 // keep keeps the answer of a webhook. An error is that of one request.
 func (c *conversions) keep(key string, answer *converted) {
+	if c.known == nil {
+		c.known = map[string]*converted{}
+	}
 	c.known[key] = answer
 	if answer.Failure != "" {
 		c.failed = append(c.failed, key)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -209,13 +208,4 @@ func metadataOf(fields map[string]any) (map[string]any, error) {
 		}
 	}
 	return metadata, nil
-}
-
-// conversionClient is the part of a definition that says where its webhook is.
-type conversionClient struct {
-	Strategy string `json:"strategy"`
-	Webhook  *struct {
-		ClientConfig admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
-		Versions     []string                                    `json:"conversionReviewVersions"`
-	} `json:"webhook"`
 }

@@ -14,7 +14,7 @@ type currents map[encodingKey]currentObject
 
 // currentObject is a stored object and what it looks like in one version of a definition: another object, or the same.
 type currentObject struct {
-	definition  *customVersion
+	definition  *definedVersion
 	stored, now api.Object
 }
 
@@ -24,7 +24,7 @@ const maxCurrents = 1 << 14
 // current returns a stored object without the fields that its schema does not know any more, and with the defaults that it has since. The caller has the
 // lock.
 func (s *Server) current(r *resource, obj api.Object) api.Object {
-	v := s.customVersion(r)
+	v := s.resources.definition(r)
 	custom, ok := obj.(*plain.Object)
 	if obj.GetUID() == "" {
 		return obj // a bookmark

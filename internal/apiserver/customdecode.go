@@ -15,11 +15,11 @@ func (s *Server) inOtherVersion(r *request, validation string, err error) error 
 	if mediaErr != nil || readErr != nil || validation == metav1.FieldValidationIgnore {
 		return err
 	}
-	for _, other := range s.allResources() {
+	for _, other := range s.resources.all() {
 		if other.kind != r.resource.kind || other == r.resource || other.gvk() != *actual {
 			continue
 		}
-		unknown, malformed := s.conform(other, obj.(api.Object), false)
+		unknown, malformed := s.resources.definition(other).conform(obj.(api.Object), false)
 		if malformed != nil || len(unknown) == 0 {
 			return err
 		}

@@ -18,8 +18,8 @@ import (
 func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
 	schemas := openapi.Schemas{}
 	meta := schemas.Reference(reflect.TypeFor[metav1.ObjectMeta]())
-	for _, version := range f.server.allResources() {
-		v := f.server.customVersion(version)
+	for _, version := range f.server.resources.all() {
+		v := f.server.resources.definition(version)
 		if version.kind != r.kind || v == nil || v.schema == nil {
 			continue
 		}

@@ -21,80 +21,26 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
-	apiregistrationv1 "github.com/volsim/volsim/internal/apiserver/apiregistration/v1"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/yamljson"
 )
 
 // codec decodes request bodies.
 type codec struct {
-	scheme *runtime.Scheme
 	// decoders of JSON and YAML, by whether they look for unknown and duplicate fields.
 	json, yaml map[bool]*json.Serializer
 }
 
-// servedTypes returns the scheme of the kinds that the server serves.
-var servedTypes = sync.OnceValue(func() *runtime.Scheme {
-	s := scheme.New()
-	if err := apiregistrationv1.AddToScheme(s); err != nil {
-		panic(err) // its group has no other types
-	}
-	return s
-})
-
 func newCodec() *codec {
-	c := &codec{servedTypes(), map[bool]*json.Serializer{}, map[bool]*json.Serializer{}}
+	c := &codec{map[bool]*json.Serializer{}, map[bool]*json.Serializer{}}
 	for _, strict := range []bool{false, true} {
-		c.json[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, json.SerializerOptions{Strict: strict})
-		c.yaml[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, c.scheme, c.scheme, json.SerializerOptions{Yaml: true, Strict: strict})
+		c.json[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, servedTypes(), servedTypes(), json.SerializerOptions{Strict: strict})
+		c.yaml[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, servedTypes(), servedTypes(), json.SerializerOptions{Yaml: true, Strict: strict})
 	}
 	return c
-}
-
-// newTyped returns an empty object of a kind of the scheme.
-func (c *codec) newTyped(gvk schema.GroupVersionKind) api.Object {
-	obj, err := c.scheme.New(gvk)
-	if err != nil {
-		panic(err) // the caller asked the scheme before
-	}
-	return obj.(api.Object)
-}
-
-// presentable returns a stored object in the Go type of answers, to read only. Custom objects have that of the store, with the version of the resource.
-func (c *codec) presentable(r *resource, obj api.Object) (any, error) {
-	data, ok := obj.(*plain.Object)
-	switch {
-	case r.presented != nil:
-		return r.presented(obj)
-	case !ok:
-		return obj, nil
-	case r.typed:
-		return data.SharedAs(r.sample)
-	}
-	versioned := *data
-	versioned.SetGroupVersionKind(r.gvk())
-	return &versioned, nil
-}
-
-// storable returns a decoded object in the Go type of the store.
-func (r *resource) storable(obj api.Object) (api.Object, error) {
-	if r.stored != nil {
-		return r.stored(obj)
-	}
-	if r.simulated {
-		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		return obj, nil
-	}
-	data, err := plain.Take(obj)
-	if err != nil {
-		return nil, err
-	}
-	data.TypeMeta = r.storedType
-	return data, nil
 }
 
 // schemeName is the name of kube-apiserver's scheme in its errors.
@@ -144,7 +90,7 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 // read decodes a body of any kind.
 func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
 	if mediaType == runtime.ContentTypeProtobuf {
-		obj, actual, err := protobuf.NewSerializer(c.scheme, c.scheme).Decode(b.data, &gvk, nil)
+		obj, actual, err := protobuf.NewSerializer(servedTypes(), servedTypes()).Decode(b.data, &gvk, nil)
 		if runtime.IsNotRegisteredError(err) && actual != nil && actual.Group == apiextensions.GroupName {
 			return decodeDefinition(b, gvk)
 		}
@@ -170,7 +116,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 			return obj, &gvk, nil
 		}
 	}
-	into, err := c.scheme.New(gvk)
+	into, err := servedTypes().New(gvk)
 	if err != nil {
 		return readPlain(data, gvk, b.strict())
 	}
@@ -210,7 +156,7 @@ func decodeDefinition(b body, gvk schema.GroupVersionKind) (runtime.Object, *sch
 
 // readOnce decodes JSON of a Go type in one pass. It returns nil for a body that is wrong, of another kind, or suspicious: read finds out why.
 func (c *codec) readOnce(b body, gvk schema.GroupVersionKind) runtime.Object {
-	into, err := c.scheme.New(gvk)
+	into, err := servedTypes().New(gvk)
 	if err != nil || store.CheckQuantities(b.data, reflect.TypeOf(into)) != nil {
 		return nil
 	}
@@ -288,22 +234,6 @@ func duplicateFields(data []byte) error {
 	}
 	// API-349: only one of two equal fields counts.
 	return runtime.NewStrictDecodingError(found)
-}
-
-// checkKind refuses a custom object whose body names another kind than the path (API-332). The server finds out when it validates the object.
-func (r *request) checkKind(name string) error {
-	given, want := r.kindOfBody, r.resource.gvk()
-	var errs fieldErrors
-	if given.Kind != want.Kind {
-		errs = append(errs, field.Invalid(field.NewPath("kind"), given.Kind, "must be "+want.Kind))
-	}
-	if given.GroupVersion() != want.GroupVersion() {
-		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), given.GroupVersion().String(), "must be "+want.GroupVersion().String()))
-	}
-	if !r.resource.custom || given.Empty() || len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(given.GroupKind(), name, errs)
 }
 
 // named names kube-apiserver's scheme in the error for an unknown kind.
@@ -385,7 +315,7 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 	}
 	r.kindOfBody = obj.GetObjectKind().GroupVersionKind()
 	gvk := r.resource.gvk()
-	unknown, err := s.conform(r.resource, obj.(api.Object), false)
+	unknown, err := s.resources.definition(r.resource).conform(obj.(api.Object), false)
 	if err != nil {
 		return nil, decodeError(err, &gvk, gvk, r.body)
 	}

@@ -159,7 +159,7 @@ func compareGroups(a, b *group) int {
 func (s *Server) groups() []*group {
 	var found []*group
 	byName := map[string]*group{}
-	for _, r := range s.allResources() {
+	for _, r := range s.resources.all() {
 		g := byName[r.Group]
 		if g == nil {
 			g = &group{name: r.Group}
@@ -242,7 +242,7 @@ func (s *Server) resourceList(gv schema.GroupVersion) metav1.APIResourceList {
 	if gv.Group == "" {
 		list.TypeMeta.APIVersion = ""
 	}
-	for _, r := range s.allResources() {
+	for _, r := range s.resources.all() {
 		if r.GroupVersion() != gv {
 			continue
 		}
@@ -300,7 +300,7 @@ func (s *Server) groupDiscovery(wanted func(group string) bool) apidiscoveryv2.A
 		group.Name = g.name
 		for _, gv := range g.versions {
 			v := apidiscoveryv2.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
-			for _, r := range s.allResources() {
+			for _, r := range s.resources.all() {
 				if r.GroupVersion() == gv {
 					v.Resources = append(v.Resources, r.discovery())
 				}

@@ -37,7 +37,7 @@ type listKey struct {
 type encodedList struct {
 	items      []byte
 	writes     uint64
-	definition *customVersion // of a custom kind
+	definition *definedVersion // of a custom kind
 }
 
 // encodingKey identifies an object as one resource shows it.
@@ -74,7 +74,7 @@ type shown struct {
 
 // shown returns a stored object as a resource shows it. The caller has the server's lock.
 func (s *Server) shown(r *resource, obj api.Object) (shown, error) {
-	value, err := s.codec.presentable(r, obj)
+	value, err := r.presentable(obj)
 	return shown{r, obj, value}, err
 }
 
@@ -342,7 +342,7 @@ func (d wholeJSON) joined() []byte { return slices.Concat(d.head, d.items, []byt
 // wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
 // same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
 func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
-	if r.format.as != nil || s.conversionOf(r.resource) != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leases.ObjectKind {
+	if r.format.as != nil || s.resources.conversionOf(r.resource) != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leases.ObjectKind {
 		return wholeJSON{}, false
 	}
 	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {
@@ -351,7 +351,7 @@ func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
 	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.kind)
 	known, ok := s.encoded.list(key)
-	definition := s.customVersion(r.resource)
+	definition := s.resources.definition(r.resource)
 	if ok && known.writes == writes && known.definition == definition {
 		if head, err := listHead(r.resource, meta, 0); err == nil {
 			return wholeJSON{head, known.items}, true

@@ -13,9 +13,9 @@ import (
 // An Event of the group events.k8s.io is an Event of the core group under other names of its fields.
 
 // newEvents returns the resource of the group events.k8s.io. Its objects are those of the core group.
-func newEvents(r *resource, c *codec) *resource {
+func newEvents(r *resource) *resource {
 	r.kind, r.simulated = api.Event, true
-	r.empty = func() api.Object { return c.newTyped(coreGroup.WithKind("Event")) }
+	r.empty = func() api.Object { return newTyped(coreGroup.WithKind("Event")) }
 	r.stored = func(obj api.Object) (api.Object, error) { return coreEvent(obj.(*eventsv1.Event)), nil }
 	r.presented = func(obj api.Object) (api.Object, error) { return namedEvent(obj.(*corev1.Event)), nil }
 	r.selectable = func(obj api.Object) fields.Set {

@@ -42,7 +42,7 @@ type managerKey struct {
 // cachedManager is a field manager, made for one version of the definition of a custom kind.
 type cachedManager struct {
 	*managedfields.FieldManager
-	definition *customVersion
+	definition *definedVersion
 }
 
 func newFieldTracker(s *Server) *fieldTracker {
@@ -79,7 +79,7 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 		manager = managerOfActor(a.Writer())
 	}
 	if res == nil {
-		res = f.server.resourceOf(api.KindOf(obj))
+		res = f.server.resources.ofKind(api.KindOf(obj))
 	}
 	if res == nil || manager == "" {
 		return obj.GetManagedFields()
@@ -168,7 +168,7 @@ func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runt
 		return shallowCopy(obj, r.gvk()), nil
 	}
 	if r.typed {
-		typed := f.server.codec.newTyped(r.gvk())
+		typed := newTyped(r.gvk())
 		err := plain.Write(obj, typed)
 		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
 		return typed, err
@@ -257,7 +257,7 @@ func seconds(t *metav1.Time) int64 {
 
 // manager returns the field manager of a resource or a subresource.
 func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldManager, error) {
-	key, definition := managerKey{r, sub}, f.server.customVersion(r)
+	key, definition := managerKey{r, sub}, f.server.resources.definition(r)
 	if known, ok := f.managers[key]; ok && known.definition == definition {
 		return known.FieldManager, nil
 	}
@@ -310,26 +310,6 @@ func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Fi
 		set([]any{"spec"})
 	}
 	return map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(r.GroupVersion().String()): fieldpath.NewExcludeSetFilter(reset)}
-}
-
-// resourceOf returns the resource of a kind, or nil. The caller has the lock.
-func (s *Server) resourceOf(kind api.Kind) *resource {
-	if r := s.byKind[kind]; r != nil {
-		return r
-	}
-	var first *resource
-	for _, r := range s.allResources() {
-		if r.kind != kind {
-			continue
-		}
-		if c := s.conversionOf(r); c == nil || c.storage == r.Version {
-			return r
-		}
-		if first == nil {
-			first = r
-		}
-	}
-	return first
 }
 
 // managerOfActor returns the name under which an actor owns fields on a real cluster: that of its program.

@@ -25,7 +25,7 @@ import (
 // fields.
 func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, error) {
 	switch {
-	case r.custom && f.server.customVersion(r) != nil:
+	case r.custom && f.server.resources.definition(r) != nil:
 		return f.customTypes(r), nil
 	case !r.typed && r.kind != definitionKind:
 		return managedfields.NewDeducedTypeConverter(), nil
@@ -101,7 +101,7 @@ type fieldTypes struct {
 // New implements runtime.ObjectCreater.
 func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if t.resource.typed {
-		obj := t.server.codec.newTyped(gvk)
+		obj := newTyped(gvk)
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return obj, nil
 	}
@@ -141,7 +141,7 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		if u.GroupVersionKind() == gvk {
 			return u, nil
 		}
-		if conversion := t.server.conversionOf(t.resource); conversion != nil {
+		if conversion := t.server.resources.conversionOf(t.resource); conversion != nil {
 			obj, err := plain.From(u)
 			if err != nil {
 				return nil, err
@@ -159,7 +159,7 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		c.SetGroupVersionKind(gvk)
 		return c, nil
 	}
-	typed := t.server.codec.newTyped(u.GroupVersionKind())
+	typed := newTyped(u.GroupVersionKind())
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 		// API-553: the applied object does not fit the type.
 		return nil, fmt.Errorf("unable to convert unstructured object to %v: %w", u.GroupVersionKind(), err)

@@ -24,7 +24,7 @@ func (s *Server) metrics() metricsText {
 	var b strings.Builder
 	seen := map[api.Kind]bool{}
 	b.WriteString("# HELP apiserver_resource_objects Objects in the store, by resource.\n# TYPE apiserver_resource_objects gauge\n")
-	for _, r := range s.allResources() {
+	for _, r := range s.resources.all() {
 		if r.review || r.presented != nil || seen[r.kind] {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -321,4 +322,12 @@ func tooLarge(asked, current uint64) error {
 		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
 	}}
 	return err
+}
+
+// replace stores a new version of an object, or of the part that the subresource of the request stands for.
+func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (api.Object, error) {
+	if r.resource.kind == kinds.SigningRequest && r.subresource != "" {
+		return s.replaceSigning(r, obj.(*plain.Object), opts)
+	}
+	return s.store.UpdateWith(obj, api.Subresource(r.subresource), opts)
 }

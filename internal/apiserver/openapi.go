@@ -82,9 +82,9 @@ func (s *Server) openAPIDocument(gv schema.GroupVersion) (data []byte, hash stri
 	if known, ok := s.documents[gv]; ok {
 		return known, hashOf(known), nil
 	}
-	d := document{server: s, codec: s.codec, Schemas: openapi.Schemas{}}
+	d := document{server: s, Schemas: openapi.Schemas{}}
 	paths, custom := object{}, false
-	for _, r := range s.allResources() {
+	for _, r := range s.resources.all() {
 		if r.GroupVersion() == gv {
 			d.addPaths(paths, r)
 			custom = custom || r.custom
@@ -105,7 +105,6 @@ func hashOf(data []byte) string { return fmt.Sprintf("%X", sha256.Sum256(data)) 
 // document collects the schemas that an OpenAPI document needs.
 type document struct {
 	server *Server
-	codec  *codec
 	openapi.Schemas
 }
 
@@ -252,7 +251,7 @@ var untyped = map[schema.GroupVersionKind]reflect.Type{
 // kind returns the reference to the schema of a kind. Other kinds without a Go type may have any fields, custom kinds those of their definition.
 func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 	t := untyped[gvk]
-	if obj, err := d.codec.scheme.New(gvk); err == nil {
+	if obj, err := servedTypes().New(gvk); err == nil {
 		t = reflect.TypeOf(obj).Elem()
 	}
 	if t != nil {
@@ -266,7 +265,7 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 	slices.Reverse(group)
 	name := strings.Join(append(group, gvk.Version, gvk.Kind), ".")
 	described := object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	if v := d.server.customVersion(r); v != nil && v.schema != nil && gvk == r.gvk() {
+	if v := d.server.resources.definition(r); v != nil && v.schema != nil && gvk == r.gvk() {
 		described = maps.Clone(object(v.schema)) // API-406: kubectl explain shows it
 	}
 	properties := maps.Clone(object(definition.Schema(described).Child("properties")))
@@ -289,7 +288,7 @@ func (d document) kind(r *resource, gvk schema.GroupVersionKind) object {
 func (d document) listOf(r *resource, gvk schema.GroupVersionKind) object {
 	list := gvk
 	list.Kind += "List"
-	if d.codec.scheme.Recognizes(list) {
+	if servedTypes().Recognizes(list) {
 		return d.kind(r, list)
 	}
 	return d.kind(r, gvk)

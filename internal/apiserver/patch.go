@@ -130,7 +130,7 @@ func (p patch) apply() (api.Object, error) {
 // document applies a JSON patch or a JSON merge patch.
 func (p patch) document(old api.Object) (api.Object, error) {
 	r := p.request
-	current, err := p.server.codec.presentable(r.resource, old)
+	current, err := r.resource.presentable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 			return nil, apierrors.NewInternalError(runtime.NewMissingVersionErr("object has no apiVersion field"))
 		}
 	}
-	fields, err := p.server.conform(r.resource, decoded, false)
+	fields, err := p.server.resources.definition(r.resource).conform(decoded, false)
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
 	}
@@ -249,7 +249,7 @@ func (p patch) patchDocument(data []byte) ([]byte, []error, error) {
 
 // strategic applies a strategic merge patch.
 func (p patch) strategic(old api.Object) (api.Object, error) {
-	current, err := p.server.codec.presentable(p.request.resource, old)
+	current, err := p.request.resource.presentable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +290,7 @@ func (p patch) sample() runtime.Object {
 	if p.request.resource.kind == definitionKind {
 		return definition.Sample()
 	}
-	return p.server.codec.newTyped(p.request.resource.gvk())
+	return newTyped(p.request.resource.gvk())
 }
 
 // objectOf returns the object with these fields in the Go type of the resource, or in that of custom objects. Besides it, the error may be one
@@ -299,7 +299,7 @@ func (p patch) objectOf(fields map[string]any) (api.Object, error) {
 	if p.request.resource.kind == definitionKind {
 		return definition.Merged(fields, p.strict())
 	}
-	obj := p.server.codec.newTyped(p.request.resource.gvk())
+	obj := newTyped(p.request.resource.gvk())
 	return obj, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, obj, p.strict())
 }
 

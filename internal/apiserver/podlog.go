@@ -14,9 +14,6 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// subresourceLog is the log of a container, which its kubelet has.
-const subresourceLog = "log"
-
 // podLog answers a request for the log of a container. It is empty as long as the pod has no node; then there would be one, but no containers
 // run.
 func (s *Server) podLog(r *request) ([]byte, int, error) {

@@ -279,7 +279,7 @@ func (q *reviews) bound(p *policy, b *policyBinding, a *attributes, version, par
 // paramResource returns the resource of the parameters of a policy.
 func (s *Server) paramResource(k *admissionregistrationv1.ParamKind) (*resource, error) {
 	gvk := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
-	for _, r := range s.allResources() {
+	for _, r := range s.resources.all() {
 		if r.gvk() == gvk && !r.review {
 			return r, nil
 		}

@@ -34,8 +34,7 @@ func TypeChecker(e *engine.Engine) func(*admissionregistrationv1.ValidatingAdmis
 	var s *Server
 	return func(policy *admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
 		if s == nil {
-			codec := newCodec()
-			s = &Server{codec: codec, store: e.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{}, documents: map[schema.GroupVersion][]byte{}}
+			s = &Server{resources: newResourceTable(e.Store()), documents: map[schema.GroupVersion][]byte{}}
 		}
 		return s.typeWarnings(policy)
 	}
@@ -52,7 +51,7 @@ func (s *Server) typeWarnings(policy *admissionregistrationv1.ValidatingAdmissio
 	if kind := policy.Spec.ParamKind; kind != nil {
 		if gv, err := schema.ParseGroupVersion(kind.APIVersion); err == nil {
 			params = &checkedType{gvk: gv.WithKind(kind.Kind)}
-			for _, r := range s.allResources() {
+			for _, r := range s.resources.all() {
 				if r.gvk() == params.gvk && !r.review {
 					params.decl = s.declaredKind(r)
 				}
@@ -99,7 +98,7 @@ func (s *Server) checkedResources(match *admissionregistrationv1.MatchResources)
 			continue
 		}
 		var named []*resource
-		for _, r := range s.allResources() {
+		for _, r := range s.resources.all() {
 			if slices.Contains(rule.APIGroups, r.Group) && slices.Contains(rule.APIVersions, r.Version) && slices.Contains(rule.Resources, r.Resource) {
 				named = append(named, r)
 			}

@@ -28,18 +28,6 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 )
 
-// Verbs of requests.
-const (
-	verbGet              = "get"
-	verbList             = "list"
-	verbWatch            = "watch"
-	verbCreate           = "create"
-	verbUpdate           = "update"
-	verbPatch            = "patch"
-	verbDelete           = "delete"
-	verbDeleteCollection = "deletecollection"
-)
-
 // request is a parsed request for objects.
 type request struct {
 	actor       string                     // in whose name it writes
@@ -158,8 +146,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	if res.Group == "" && res.Resource == "endpoints" {
 		r.warnings = append(r.warnings, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 	}
-	if text := s.deprecation(res); text != "" {
-		r.warnings = append(r.warnings, text)
+	defined := s.definitionOf(res)
+	if defined != nil && defined.warning != "" {
+		r.warnings = append(r.warnings, defined.warning)
 	}
 	r.client = managerOf(req.UserAgent())
 	r.manager = cmp.Or(r.query.Get("fieldManager"), r.client)
@@ -177,7 +166,9 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 		return nil, err
 	}
 	if r.verb == verbList || r.verb == verbWatch || r.verb == verbDeleteCollection {
-		r.selectable = s.selectable(r.resource)
+		if defined != nil {
+			r.selectable = defined.fields
+		}
 		if err := r.parseListOptions(); err != nil {
 			return nil, err
 		}

@@ -1,12 +1,11 @@
 package apiserver
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -55,7 +53,7 @@ type resource struct {
 	// stored and presented convert between the Go type of the store and that of requests and answers. Nil if they are the same.
 	stored, presented func(api.Object) (api.Object, error)
 
-	definition *customVersion // of a custom kind, as last read
+	definition *definedVersion // of a custom kind, as last read
 
 	changes int // so far, including the one being delivered; see Server.count
 }
@@ -71,36 +69,6 @@ type subresource struct {
 const resourceBindings = "bindings"
 
 var coreGroup = schema.GroupVersion{Version: "v1"}
-
-// newResources returns the table of resources in the order of discovery: by group, then by name. It has the kinds that Kubernetes serves;
-// custom kinds come and go with their definitions.
-func newResources(c *codec) []*resource {
-	var list []*resource
-	for _, kind := range objkinds.All() {
-		r := newResource(kind, kind.Version())
-		if r.typed = c.scheme.Recognizes(r.gvk()); r.typed {
-			r.sample = c.newTyped(r.gvk())
-		}
-		if r.gvk() == eventsKind {
-			list = append(list, newEvents(r, c))
-			continue
-		}
-		r.complete(c)
-		list = append(list, r)
-		if r.kind == kinds.Autoscaler {
-			list = append(list, newAutoscalers(r, c))
-		}
-	}
-	list = append(list, newReviews()...)
-	list = append(list, &resource{
-		GroupVersionResource: coreGroup.WithResource(resourceBindings), kind: "Binding", kindName: "Binding", singular: "binding", namespaced: true,
-		typed: true, review: true,
-	})
-	slices.SortStableFunc(list, func(a, b *resource) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
-	})
-	return list
-}
 
 // newResource returns the resource of a kind in one version.
 func newResource(kind *objkinds.Kind, version string) *resource {
@@ -127,11 +95,11 @@ func scaleSubresource() subresource {
 }
 
 // complete adds what only some kinds have.
-func (r *resource) complete(c *codec) {
+func (r *resource) complete() {
 	gvk := r.gvk()
 	if store.HasTypedTable(r.kind) {
 		r.simulated = true
-		r.empty = func() api.Object { return c.newTyped(gvk) }
+		r.empty = func() api.Object { return newTyped(gvk) }
 	}
 	switch r.kind {
 	case api.PersistentVolume, api.PersistentVolumeClaim, api.CSIDriver, api.CSINode, api.StorageClass, api.VolumeAttachment,
@@ -307,4 +275,43 @@ func eventFields(obj api.Object) fields.Set {
 		"source":                         source,
 		"type":                           e.Type,
 	}
+}
+
+// presentable returns a stored object in the Go type of answers, to read only. Custom objects have that of the store, with the version of the resource.
+func (r *resource) presentable(obj api.Object) (any, error) {
+	data, ok := obj.(*plain.Object)
+	switch {
+	case r.presented != nil:
+		return r.presented(obj)
+	case !ok:
+		return obj, nil
+	case r.typed:
+		return data.SharedAs(r.sample)
+	}
+	versioned := *data
+	versioned.SetGroupVersionKind(r.gvk())
+	return &versioned, nil
+}
+
+// storable returns a decoded object in the Go type of the store.
+func (r *resource) storable(obj api.Object) (api.Object, error) {
+	if r.stored != nil {
+		return r.stored(obj)
+	}
+	if r.simulated {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		return obj, nil
+	}
+	data, err := plain.Take(obj)
+	if err != nil {
+		return nil, err
+	}
+	data.TypeMeta = r.storedType
+	return data, nil
+}
+
+// scales stands for the resource in bodies of the subresource.
+var scales = &resource{
+	GroupVersionResource: autoscalingv1.SchemeGroupVersion.WithResource("scales"), kind: "Scale.autoscaling", kindName: "Scale", typed: true,
+	namespaced: true,
 }

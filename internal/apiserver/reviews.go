@@ -3,7 +3,6 @@ package apiserver
 import (
 	"net/http"
 	"reflect"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -15,26 +14,6 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 )
-
-// newReviews returns the resources that answer who the client is and what it may do.
-func newReviews() []*resource {
-	var list []*resource
-	for _, kind := range []schema.GroupVersionKind{
-		authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"),
-		authenticationv1.SchemeGroupVersion.WithKind("TokenReview"),
-		authorizationv1.SchemeGroupVersion.WithKind("LocalSubjectAccessReview"),
-		authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"),
-		authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"),
-		authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"),
-	} {
-		name := strings.ToLower(kind.Kind)
-		list = append(list, &resource{
-			GroupVersionResource: kind.GroupVersion().WithResource(name + "s"), kind: api.Kind(kind.Kind + "." + kind.Group),
-			kindName: kind.Kind, singular: name, namespaced: kind.Kind == "LocalSubjectAccessReview", typed: true, review: true,
-		})
-	}
-	return list
-}
 
 // review answers a review.
 func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, error) {

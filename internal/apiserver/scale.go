@@ -25,15 +25,6 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// subresourceScale is the subresource that shows the replicas of any workload in the same form.
-const subresourceScale = "scale"
-
-// scales stands for the resource in bodies of the subresource.
-var scales = &resource{
-	GroupVersionResource: autoscalingv1.SchemeGroupVersion.WithResource("scales"), kind: "Scale.autoscaling", kindName: "Scale", typed: true,
-	namespaced: true,
-}
-
 // scale reads, replaces or patches the scale of an object.
 func (s *Server) scale(r *request) ([]byte, int, error) {
 	body := *r
@@ -80,7 +71,7 @@ func (s *Server) scalable(r *request) (api.Object, error) {
 	if err != nil || !r.resource.custom {
 		return obj, err
 	}
-	at, _ := s.scalePaths(r.resource)
+	at, _ := s.resources.scalePaths(r.resource)
 	if _, found, err := unstructured.NestedFieldNoCopy(obj.(*plain.Object).Content(), at.spec...); !found || err != nil {
 		// API-331: nothing defaults the field.
 		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", "."+strings.Join(at.spec, ".")))
@@ -144,7 +135,7 @@ func (f *fieldTracker) ownersOfScale(manager string, scale, old *autoscalingv1.S
 
 // scaleManagers converts the managedFields of an object to those of its scale, and back.
 func (s *Server) scaleManagers(res *resource, live api.Object) (*managedfields.ScaleHandler, error) {
-	at, _ := s.scalePaths(res)
+	at, _ := s.resources.scalePaths(res)
 	steps := make([]any, len(at.spec))
 	for i, name := range at.spec {
 		steps[i] = name
@@ -197,7 +188,7 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(old *autoscali
 		}
 		changed := live.(*plain.Object).Copy()
 		changed.SetContent(runtime.DeepCopyJSON(changed.Content()))
-		at, _ := s.scalePaths(r.resource)
+		at, _ := s.resources.scalePaths(r.resource)
 		if err := unstructured.SetNestedField(changed.Content(), int64(scale.Spec.Replicas), at.spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
@@ -223,28 +214,13 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(old *autoscali
 	})
 }
 
-// scaleFields are the paths of what a scale shows.
-type scaleFields struct{ spec, status, selector []string }
-
-// scalePaths returns where objects of a resource have the fields of their scale. It reports false for a resource without one.
-func (s *Server) scalePaths(r *resource) (scaleFields, bool) {
-	if v := s.customVersion(r); v != nil {
-		return v.scale, v.scale.spec != nil
-	}
-	kind := s.store.Describe(r.kind)
-	if kind == nil || !kind.Scale {
-		return scaleFields{}, false
-	}
-	return scaleFields{spec: []string{"spec", "replicas"}, status: []string{"status", "replicas"}, selector: []string{"spec", "selector"}}, true
-}
-
 // scaleOf returns the scale of an object.
 func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, error) {
 	obj, err := s.inVersion(r, obj)
 	if err != nil {
 		return nil, err
 	}
-	at, _ := s.scalePaths(r)
+	at, _ := s.resources.scalePaths(r)
 	content := obj.(*plain.Object).Content()
 	number := func(path []string) int32 {
 		value, _, _ := unstructured.NestedFieldNoCopy(content, path...)

@@ -79,7 +79,7 @@ func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWit
 		return nil
 	}
 	// API-385: a rule that names another version of the kind matches, too, the earlier rule first.
-	others := s.equivalent(a.resource)
+	others := s.resources.equivalent(a.resource)
 	for i := range rules {
 		for _, r := range others {
 			if ruleMatches(&rules[i], a, r) {
@@ -88,20 +88,6 @@ func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWit
 		}
 	}
 	return nil
-}
-
-// equivalent returns the other resources with the same objects.
-func (s *Server) equivalent(r *resource) []*resource {
-	var list []*resource
-	if !r.custom && r.kind != api.Event && r.kind != kinds.Autoscaler {
-		return nil
-	}
-	for _, other := range s.allResources() {
-		if other != r && other.kind == r.kind && !other.review {
-			list = append(list, other)
-		}
-	}
-	return list
 }
 
 // ruleMatches reports whether a rule matches a request, which counts as one for the resource r.

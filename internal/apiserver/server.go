@@ -28,19 +28,15 @@ type Server struct {
 	clock *Clock // nil for none
 
 	clients *clients
-	// builtin are the resources that Kubernetes serves. It does not change.
-	builtin map[schema.GroupVersionResource]*resource
 
 	encoded  encodings
 	currents currents
 
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
-	resources []*resource
-	byKind    map[api.Kind]*resource                    // those of the resources above
-	custom    map[schema.GroupVersionResource]*resource // those that were used
-	documents map[schema.GroupVersion][]byte            // OpenAPI
-	fields    *fieldTracker                             // nil without managedFields
+	resources *resourceTable
+	documents map[schema.GroupVersion][]byte // OpenAPI
+	fields    *fieldTracker                  // nil without managedFields
 	webhooks  webhooks
 	policies  policies
 	roles     roleCache
@@ -79,15 +75,8 @@ func New(cfg Config) *Server {
 	if cfg.Hooks.Lag == nil {
 		cfg.Hooks.Lag = clients.lagOf
 	}
-	codec := newCodec()
-	s := &Server{cfg: cfg, codec: codec, clients: clients, store: cfg.Backend.Store(), resources: newResources(codec), custom: map[schema.GroupVersionResource]*resource{},
-		documents: map[schema.GroupVersion][]byte{}, byKind: map[api.Kind]*resource{}, builtin: map[schema.GroupVersionResource]*resource{}}
-	for _, r := range s.resources {
-		s.builtin[r.GroupVersionResource] = r
-		if r.presented == nil {
-			s.byKind[r.kind] = r
-		}
-	}
+	s := &Server{cfg: cfg, codec: newCodec(), clients: clients, store: cfg.Backend.Store(), resources: newResourceTable(cfg.Backend.Store()),
+		documents: map[schema.GroupVersion][]byte{}}
 	if !cfg.NoManagedFields {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
@@ -105,7 +94,7 @@ func New(cfg Config) *Server {
 		s.store.CompletePriorities()
 	}
 	if cfg.Hooks.Await != nil {
-		for _, r := range s.resources {
+		for _, r := range s.resources.builtin {
 			if !r.review && r.presented == nil {
 				s.count(r)
 			}
@@ -134,7 +123,7 @@ func (s *Server) count(r *resource) {
 func (s *Server) Changes(kind api.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.resources {
+	for _, r := range s.resources.builtin {
 		if r.kind == kind {
 			return r.changes
 		}
@@ -144,36 +133,12 @@ func (s *Server) Changes(kind api.Kind) int {
 
 // resource returns the resource of that name, or nil.
 func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
-	if r := s.builtin[gvr]; r != nil {
+	if r := s.resources.served(gvr); r != nil {
 		return r
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.allResources() {
-		if r.GroupVersionResource == gvr {
-			return r
-		}
-	}
-	return nil
-}
-
-// allResources returns the table of resources followed by those of custom kinds. The caller has the lock.
-func (s *Server) allResources() []*resource {
-	all := s.resources
-	for _, kind := range s.store.CustomKinds() {
-		for _, version := range kind.Versions {
-			r := newResource(kind, version)
-			if known := s.custom[r.GroupVersionResource]; known != nil && known.namespaced == r.namespaced && known.kind == r.kind && known.status == r.status &&
-				len(known.subresources) == len(r.subresources) && known.singular == r.singular && slices.Equal(known.shortNames, r.shortNames) &&
-				slices.Equal(known.categories, r.categories) {
-				all = append(all[:len(all):len(all)], known)
-				continue
-			}
-			s.custom[r.GroupVersionResource] = r
-			all = append(all[:len(all):len(all)], r)
-		}
-	}
-	return all
+	return s.resources.named(gvr)
 }
 
 // ServeHTTP implements http.Handler.

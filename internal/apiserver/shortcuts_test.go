@@ -79,7 +79,7 @@ func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 	kept, err := o.Copy().SharedAs(r.sample)
 	require.NoError(t, err)
 	require.EqualValues(t, "changed", kept.GetUID())
-	converted := s.codec.newTyped(r.gvk())
+	converted := newTyped(r.gvk())
 	require.NoError(t, plain.Write(o, converted))
 	require.JSONEq(t, text(t, converted), text(t, kept))
 
@@ -87,7 +87,7 @@ func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 	other.SetContent(map[string]any{})
 	kept, err = other.SharedAs(r.sample)
 	require.NoError(t, err)
-	converted = s.codec.newTyped(r.gvk())
+	converted = newTyped(r.gvk())
 	require.NoError(t, plain.Write(other, converted))
 	require.JSONEq(t, text(t, converted), text(t, kept), "another content")
 }
@@ -96,7 +96,7 @@ func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 func (s *Server) checkPatch(t *testing.T, r *request, old api.Object) bool {
 	t.Helper()
 	p := patch{server: s, request: r, patchType: types.MergePatchType}
-	current, err := s.codec.presentable(r.resource, old)
+	current, err := r.resource.presentable(old)
 	require.NoError(t, err)
 	before := text(t, current)
 	merged, ok := p.merged(current)

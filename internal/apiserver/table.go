@@ -85,7 +85,7 @@ func tableOptions(r *request) (metav1.TableOptions, error) {
 // table returns the JSON of a Table.
 func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
 	columns := columnsOf(r.resource.kind)
-	if v := s.customVersion(r.resource); v != nil {
+	if v := s.resources.definition(r.resource); v != nil {
 		columns = kubectl.CustomColumns(r.resource.kind, v.columns)
 	}
 	table := metav1.Table{

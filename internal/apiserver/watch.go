@@ -36,7 +36,7 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.conversionOf(r.resource) != nil {
+	if s.resources.conversionOf(r.resource) != nil {
 		st.late = s.lateEncoder(req.Context(), encode)
 	}
 	if initial || from == 0 && r.list.SendInitialEvents == nil {

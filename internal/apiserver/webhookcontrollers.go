@@ -178,7 +178,7 @@ func (s *Server) Review(w engine.Write) engine.Review {
 
 // requestOf returns the request of a client that makes the write of a controller; nil for one that is not reviewed.
 func (s *Server) requestOf(w engine.Write) *request {
-	res := s.resourceOf(w.Ref.Kind)
+	res := s.resources.ofKind(w.Ref.Kind)
 	if res == nil {
 		return nil
 	}

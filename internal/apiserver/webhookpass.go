@@ -28,7 +28,7 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 		return nil, 0, errEnded
 	case answers != nil && (asks || policies || answers.Conversions != nil):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
-	case online && (asks || s.conversionOf(r.resource) != nil):
+	case online && (asks || s.resources.conversionOf(r.resource) != nil):
 		return s.handleOnline(r, &reviews{server: s, known: map[string]*webhookAnswer{}, silent: !asks})
 	case policies:
 		// API-399: a server without a network only knows answers of the past.

@@ -152,7 +152,7 @@ func (s *Server) encodeUncached(r *resource, obj api.Object) ([]byte, error) {
 	if data, ok := obj.(*plain.Object); ok {
 		obj = data.Copy() // the original is completed later
 	}
-	value, err := s.codec.presentable(r, obj)
+	value, err := r.presentable(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (q *reviews) read(res *resource, data []byte, setDefaults func(api.Object))
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := q.server.conform(res, given, false); err != nil {
+	if _, err := q.server.resources.definition(res).conform(given, false); err != nil {
 		return nil, nil, err
 	}
 	obj, err := q.server.storable(res, given)
@@ -191,7 +191,7 @@ func (q *reviews) convert(data []byte, from, to *resource) ([]byte, error) {
 	if data == nil || from == to {
 		return data, nil
 	}
-	if from.custom && q.server.conversionOf(from) != nil {
+	if from.custom && q.server.resources.conversionOf(from) != nil {
 		obj := &plain.Object{}
 		if err := obj.UnmarshalJSON(data); err != nil {
 			return nil, err

@@ -1,0 +1,30 @@
+package apiserver
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/api"
+	apiregistrationv1 "github.com/volsim/volsim/internal/apiserver/apiregistration/v1"
+	"github.com/volsim/volsim/internal/core/scheme"
+)
+
+// servedTypes returns the scheme of the kinds that the server serves.
+var servedTypes = sync.OnceValue(func() *runtime.Scheme {
+	s := scheme.New()
+	if err := apiregistrationv1.AddToScheme(s); err != nil {
+		panic(err) // its group has no other types
+	}
+	return s
+})
+
+// newTyped returns an empty object of a kind of the scheme.
+func newTyped(gvk schema.GroupVersionKind) api.Object {
+	obj, err := servedTypes().New(gvk)
+	if err != nil {
+		panic(err) // the caller asked the scheme before
+	}
+	return obj.(api.Object)
+}
